@@ -21,7 +21,6 @@ from umi_core.invariants import (
 from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
 from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Reply
-from umi_core.messages.migration_requests import MigrationRequest
 from umi_core.messages.requests import Request, is_working
 from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
@@ -30,7 +29,7 @@ from umi_sim.judge.invariants.defaults import check_defaults
 from umi_sim.judge.invariants.groups import check_dues, check_grouping
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
-from umi_sim.judge.invariants.two_stores import TwoStores
+from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.kernel.prng import stream_key
 from umi_sim.record.answer_shapes import is_due
@@ -38,7 +37,6 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
-from umi_sim.target.migrating import MigratingMachine
 from umi_sim.target.umi import memory_of
 
 P = ParamSpec("P")
@@ -65,19 +63,20 @@ class Inspector:
         self._count = 0
         self._has_seen_settings = False
         self._rendered: dict[str, object] = {}
-        self._stores = TwoStores()
+        self._observers = [each() for each in OBSERVERS.get(config.target, ())]
         for name in JUDGES if config.off else ():
             setattr(self, name, lenient(getattr(self, name), config.off))
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
         """The world's time, and the services of the run."""
         self.oracle.meet(world_ms, services)
-        self._stores.stores = services.stores
+        for observer in self._observers:
+            observer.meet(services.stores)
 
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
         self.oracle.issued(agent, op_id, request, reading_ms)
-        if isinstance(request, MigrationRequest):
-            self._stores.issued(agent, op_id, request)
+        for observer in self._observers:
+            observer.issued(agent, op_id, request)
 
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
         is_old = call.old_asker in self.oracle.old_lives
@@ -88,18 +87,21 @@ class Inspector:
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
             check_reading(call.effect, answer.text, self.oracle.memory)
         self.oracle.answered(call, answer)
-        self._stores.answered(call, answer)
+        for observer in self._observers:
+            observer.answered(call, answer)
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         if op_id[0] in PHASES:
             self.heard[op_id] = reply
         self._replies.append(reply)
-        self._stores.replied(agent, self.oracle.scope_of(agent), op_id, reply.outcome)
+        for observer in self._observers:
+            observer.replied(agent, self.oracle.scope_of(agent), op_id, reply.outcome)
         self.oracle.replied(agent, op_id, reply, reading_ms)
 
     def crashed(self, agent: str) -> None:
         self.oracle.crashed(agent)
-        self._stores.crashed(agent)
+        for observer in self._observers:
+            observer.crashed(agent)
         self.life_over(agent)
 
     def taken_over(self, agent: str, old: str) -> None:
@@ -143,8 +145,8 @@ class Inspector:
         self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
         memory = memory_of(machine)
-        if isinstance(machine, MigratingMachine):
-            self._stores.stepped(agent, machine.scope, effects, machine.origin_of)
+        for observer in self._observers:
+            observer.stepped(agent, self.oracle.scope_of(agent), machine, effects)
         if memory is None:
             return
         is_old = agent in self.oracle.old_lives

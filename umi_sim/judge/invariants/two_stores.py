@@ -4,7 +4,7 @@ Read from docs/spec/kelpie.md, part II, alone: it knows rows and phases, and not
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -41,7 +41,7 @@ from umi_sim.record import rules
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
 from umi_sim.services.stores import Store
-from umi_sim.target.machine import Origin
+from umi_sim.target.machine import Machine
 
 LEGACY: Final = "legacy"
 KINDS: Final = ("blocks", "messages", "archival")
@@ -109,6 +109,9 @@ class TwoStores(Owner):
     unheard: dict[str, dict[int, tuple[str, str]]] = attrs.field(factory=lambda: defaultdict(dict))
     doubted: dict[tuple[str, str], dict[str, None]] = attrs.field(factory=lambda: defaultdict(dict))
 
+    def meet(self, stores: Mapping[str, Store]) -> None:
+        self.stores = stores
+
     def issued(self, agent: str, op_id: str, request: MigrationRequest) -> None:
         self.asked[agent][op_id] = request
         if request.kind in KINDS:
@@ -122,12 +125,10 @@ class TwoStores(Owner):
         for op_id in self.asked.pop(agent, {}):
             self.unheard.pop(op_id, None)
 
-    def stepped(
-        self, agent: str, scope: Scope, effects: Sequence[Effect], origin_of: Callable[[Asked], Origin]
-    ) -> None:
+    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Read | Commit):
-                origin = origin_of(effect)
+                origin = machine.origin_of(effect)
                 self.unheard[str(origin.op_id)][effect.request_id] = effect.store, origin.step
             if isinstance(effect, Commit):
                 check_commit(effect, scope, self.asked[agent])
