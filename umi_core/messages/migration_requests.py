@@ -15,6 +15,7 @@ class MigrationRequest(Request):
     """`kind`: blocks, messages or archival; each has a phase of its own."""
 
     is_common = False
+    served_by = "migrator"
     kind: MovedKind
 
 

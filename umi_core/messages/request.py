@@ -14,6 +14,7 @@ class Request(Data):
     """`stores`: it may leave something that later requests find; `shows`: it tells what there is.
 
     `is_common`: users ask it without being told to. `key_space`: requests of one space share request keys.
+    `served_by`: the machine that knows what to do.
     """
 
     tag: ClassVar[int]
@@ -21,6 +22,7 @@ class Request(Data):
     shows: ClassVar[bool] = False
     is_common: ClassVar[bool] = True
     key_space: ClassVar[str] = "key"
+    served_by: ClassVar[str] = "memory"
     op_id: OpLabel
 
     def contradiction(self) -> Error | None:

@@ -70,7 +70,6 @@ from umi_core.level_domains import (
 )
 from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.messages import api_requests, migration_requests
-from umi_core.messages.migration_requests import MigrationRequest
 from umi_core.messages.request import CoreRead as CoreRead
 from umi_core.messages.request import Request as Request
 from umi_core.messages.request import WorkflowRequest as WorkflowRequest
@@ -422,7 +421,7 @@ def request_name(request_type: type) -> str:
 ALL: Final = declared(globals() | vars(api_requests) | vars(migration_requests), Request)
 REQUESTS: Final[dict[str, type[Request]]] = {request_name(cls): cls for cls in ALL}
 COMMON: Final = {name: cls for name, cls in REQUESTS.items() if cls.is_common}
-OF_MEMORY: Final = {name: cls for name, cls in REQUESTS.items() if not issubclass(cls, MigrationRequest)}
+OF_MEMORY: Final = {name: cls for name, cls in REQUESTS.items() if cls.served_by == "memory"}
 WORKING: Final = frozenset(cls for cls in ALL if issubclass(cls, WorkingRequest))
 
 

@@ -9,7 +9,7 @@ from umi_core.api_domains import PHASES
 from umi_core.engine.registry import Registry
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import MAIN, Asked, Done, Effect, Reply
-from umi_core.messages.requests import OF_MEMORY, REQUESTS
+from umi_core.messages.requests import REQUESTS
 from umi_core.migration import LEGACY, Migrator
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
@@ -78,7 +78,9 @@ class MigratingMachine(Migrator):
 class MigrationTarget:
     """Migrators between a main store and an old one."""
 
-    requests: Final[Collection[str]] = tuple(name for name in REQUESTS if name not in OF_MEMORY)
+    requests: Final[Collection[str]] = tuple(
+        name for name, cls in REQUESTS.items() if cls.served_by == "migrator"
+    )
     fence: Final = Fence(EVERYTHING, blames=("umi_core",), renames=("umi_core",))
 
     def __init__(self, config: RunConfig, registry: Registry = BUILT_IN) -> None:

@@ -23,8 +23,7 @@ from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import PLAN_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Asked, ByIds, Commit, Failed, Query, Read, Refused, Unknown
-from umi_core.messages.migration_requests import MigrationRequest
-from umi_core.messages.requests import ALL, WorkingRequest
+from umi_core.messages.requests import OF_MEMORY, WorkingRequest
 from umi_core.rows import Row
 from umi_sim.judge.oracle.model import Ending, Model
 from umi_sim.judge.plain.rows import is_fit
@@ -57,9 +56,9 @@ class Heard(Owner):
 
 
 class Failures(Model):
-    """Watches every request that a working tier does not answer at once."""
+    """Watches every request to a memory that its working tier does not answer at once."""
 
-    watches = tuple(cls for cls in ALL if not issubclass(cls, WorkingRequest | MigrationRequest))
+    watches = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -24,27 +24,8 @@ from umi_core.api_errors import (
 )
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
-from umi_core.messages.api_requests import (
-    AddArchival,
-    AddMessages,
-    AppendToBlock,
-    BlockHistory,
-    BuildSystemPrompt,
-    CreateBlock,
-    DeleteArchival,
-    DeleteBlock,
-    FindBlock,
-    GetArchival,
-    ListArchival,
-    ListBlocks,
-    ListMessages,
-    ReplaceInBlock,
-    SearchArchival,
-    SearchMessages,
-    UpdateBlock,
-)
+from umi_core.messages import api_requests as api
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
-from umi_core.messages.migration_requests import MigrationRequest
 from umi_core.messages.requests import (
     ALL,
     CoreRead,
@@ -84,17 +65,18 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
         errors.SessionNotFound, errors.SnapshotTooBig, errors.SnapshotDamaged, errors.SnapshotVersion,
         errors.SnapshotDoesNotFit,
     ),
-    **dict.fromkeys((cls for cls in ALL if issubclass(cls, MigrationRequest)), (NotReady,)),
-    BuildSystemPrompt: (),
-    **dict.fromkeys((ListBlocks, ListMessages, SearchMessages, ListArchival, SearchArchival), ()),
-    **dict.fromkeys((FindBlock, BlockHistory, GetArchival), (NotFound,)),
-    **dict.fromkeys((AddMessages, AddArchival), (errors.KeyReused,)),
-    DeleteArchival: (errors.KeyReused, NotFound),
-    CreateBlock: (*OF_EDITS, LabelTaken),
-    UpdateBlock: (*OF_EDITS, NotFound, VersionConflict),
-    AppendToBlock: (*OF_EDITS, NotFound),
-    ReplaceInBlock: (*OF_EDITS, NotFound, TextNotFound, TextAmbiguous),
-    DeleteBlock: (errors.KeyReused, NotFound, ReadOnly, VersionConflict),
+    **dict.fromkeys((cls for cls in ALL if cls.served_by == "migrator"), (NotReady,)),
+    api.BuildSystemPrompt: (),
+    **dict.fromkeys((api.ListBlocks, api.ListMessages, api.SearchMessages), ()),
+    **dict.fromkeys((api.ListArchival, api.SearchArchival), ()),
+    **dict.fromkeys((api.FindBlock, api.BlockHistory, api.GetArchival), (NotFound,)),
+    **dict.fromkeys((api.AddMessages, api.AddArchival), (errors.KeyReused,)),
+    api.DeleteArchival: (errors.KeyReused, NotFound),
+    api.CreateBlock: (*OF_EDITS, LabelTaken),
+    api.UpdateBlock: (*OF_EDITS, NotFound, VersionConflict),
+    api.AppendToBlock: (*OF_EDITS, NotFound),
+    api.ReplaceInBlock: (*OF_EDITS, NotFound, TextNotFound, TextAmbiguous),
+    api.DeleteBlock: (errors.KeyReused, NotFound, ReadOnly, VersionConflict),
 }  # fmt: skip
 """What a request may meet that is not wrong with itself; those of the archive are judged there."""
 
