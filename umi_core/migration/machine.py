@@ -1,15 +1,14 @@
 """The machine of a migration as a value: phases, what it asks and hears, and the words of its steps."""
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 import attrs
 
 from umi_core.data import Data
 from umi_core.messages.api_results import RowsListed, StoresCompared
-from umi_core.messages.migration_requests import (
-    MigrationRequest,
-)
+from umi_core.messages.migration_requests import MigrationRequest
 
 Store = Literal["main", "legacy"]
 Value = str | RowsListed | StoresCompared  # what a reply tells
@@ -110,6 +109,10 @@ class Migration(Data):
 
 
 Came = tuple[Migration, Ask | Reply]
+First = Callable[[Migration], Came]
+Step = Callable[[Migration, Job, Answer], Came]
+Firsts = Mapping[type, First]  # by kind of request, how it begins
+Steps = Mapping[str, Step]  # by its name, what follows the answer
 
 
 # The words that steps are written with.

@@ -1,23 +1,22 @@
 """Writes and reads of a row: which store is asked in which phase, and what a failure means."""
 
+from typing import Final
+
 import attrs
 
 from umi_core.messages.api_results import RowsListed
-from umi_core.messages.migration_requests import (
-    AddRow,
-    DropRow,
-    PutRow,
-    ReadRow,
-)
+from umi_core.messages.migration_requests import AddRow, DropRow, ListRows, PutRow, ReadRow
 from umi_core.migration.machine import (
     OF_LEGACY,
     WITH_OUTBOX,
     Answer,
     Ask,
     Came,
+    Firsts,
     Job,
     Key,
     Migration,
+    Steps,
     Told,
     Value,
     ask,
@@ -174,3 +173,12 @@ def get_missed(it: Migration, job: Job, answer: Answer) -> Came:
 
 def get_copied(it: Migration, job: Job, answer: Answer) -> Came:
     return end(it, "done", row(job.legacy, wanted(job)).value, "read:legacy")
+
+
+FIRST: Final[Firsts] = {PutRow: put, DropRow: put, AddRow: put, ReadRow: get, ListRows: get}
+STEPS: Final[Steps] = {
+    "add_legacy": add_legacy, "put_legacy": put_legacy, "put_look": put_look, "put_copy": put_copy,
+    "put_copied": put_copied, "put_main": put_main, "put_done": put_done,
+    "get_legacy": get_legacy, "get_main": get_main, "get_instead": get_instead, "get_missed": get_missed,
+    "get_copied": get_copied,
+}  # fmt: skip

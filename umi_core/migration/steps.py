@@ -1,57 +1,26 @@
 """Starts, and the steps of all requests by name: `begin` one, then let it have `heard` all answers."""
 
-from collections.abc import Callable, Mapping
 from typing import Final
 
 import attrs
 
-from umi_core.messages.migration_requests import (
-    AddRow,
-    AdvanceMigration,
-    CompareStores,
-    DropRow,
-    ListRows,
-    MigrationRequest,
-    Mirror,
-    Purge,
-    PutRow,
-    ReadRow,
-    Reconcile,
-    RollBack,
-)
-from umi_core.migration.machine import PHASE, Answer, Ask, Came, Job, Migration, ask, end, row, waiting
-from umi_core.migration.rows import (
-    add_legacy,
-    get,
-    get_copied,
-    get_instead,
-    get_legacy,
-    get_main,
-    get_missed,
-    put,
-    put_copied,
-    put_copy,
-    put_done,
-    put_legacy,
-    put_look,
-    put_main,
-)
-from umi_core.migration.switches import advance, see_both, shut, switch, switched
-from umi_core.migration.works import (
-    compare,
-    compare_legacy,
-    compare_main,
-    mirror,
-    purge,
-    purged,
-    reconcile,
-    reconciled,
-    see_legacy,
-    see_main,
-    see_outbox,
-    see_rest,
-    take_from_outbox,
-    taken,
+from umi_core.declared import complete, declared
+from umi_core.messages import migration_requests
+from umi_core.messages.migration_requests import MigrationRequest
+from umi_core.migration import rows, switches, works
+from umi_core.migration.machine import (
+    PHASE,
+    Answer,
+    Ask,
+    Came,
+    Firsts,
+    Job,
+    Migration,
+    Steps,
+    ask,
+    end,
+    row,
+    waiting,
 )
 
 
@@ -92,19 +61,13 @@ def read_outbox(it: Migration, job: Job, answer: Answer) -> Came:
     return begin(known, job.request)
 
 
-FIRST: Final[Mapping[type, Callable[[Migration], Came]]] = {
-    PutRow: put, DropRow: put, AddRow: put, ReadRow: get, ListRows: get,
-    AdvanceMigration: advance, RollBack: advance,
-    Reconcile: reconcile, Mirror: mirror, Purge: purge, CompareStores: compare,
-}  # fmt: skip
-STEPS: Final[Mapping[str, Callable[[Migration, Job, Answer], Came]]] = {
+FIRST: Final[Firsts] = complete(
+    "first step",
+    declared(vars(migration_requests), MigrationRequest),
+    {**rows.FIRST, **switches.FIRST, **works.FIRST},
+    "umi_core/migration",
+)
+STEPS: Final[Steps] = {
     "find": find, "raise": raise_fence, "read_outbox": read_outbox,
-    "add_legacy": add_legacy, "put_legacy": put_legacy, "put_look": put_look, "put_copy": put_copy,
-    "put_copied": put_copied,
-    "put_main": put_main, "put_done": put_done, "get_legacy": get_legacy, "get_main": get_main,
-    "get_instead": get_instead, "get_missed": get_missed, "get_copied": get_copied,
-    "see_legacy": see_legacy, "see_main": see_main, "reconciled": reconciled, "see_outbox": see_outbox,
-    "mirrored": take_from_outbox, "taken": taken, "see_rest": see_rest, "purged": purged,
-    "compare_legacy": compare_legacy, "compare_main": compare_main, "shut": shut, "see_both": see_both,
-    "switch": switch, "switched": switched,
+    **rows.STEPS, **switches.STEPS, **works.STEPS,
 }  # fmt: skip

@@ -5,9 +5,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.messages.migration_requests import (
-    AdvanceMigration,
-)
+from umi_core.messages.migration_requests import AdvanceMigration, RollBack
 from umi_core.migration.machine import (
     BACK,
     FORWARD,
@@ -16,8 +14,10 @@ from umi_core.migration.machine import (
     Answer,
     Ask,
     Came,
+    Firsts,
     Job,
     Migration,
+    Steps,
     Told,
     ask,
     end,
@@ -25,8 +25,6 @@ from umi_core.migration.machine import (
     waiting,
 )
 from umi_core.migration.works import differences
-
-# A switch: a new fence, a look at both stores, and the phase in one commit.
 
 
 def aim(it: Migration) -> str:
@@ -95,3 +93,7 @@ def switched(it: Migration, job: Job, answer: Answer) -> Came:
         return end(Migration(), answer.kind)
     new = attrs.evolve(it, phase=aim(it), fence=it.fence + 1)
     return end(new, "done", new.phase)
+
+
+FIRST: Final[Firsts] = {AdvanceMigration: advance, RollBack: advance}
+STEPS: Final[Steps] = {"shut": shut, "see_both": see_both, "switch": switch, "switched": switched}

@@ -1,17 +1,22 @@
 """What brings the store that lags up to the truth, what compares both, and what empties legacy."""
 
+from typing import Final
+
 import attrs
 
 from umi_core.messages.api_results import StoresCompared
+from umi_core.messages.migration_requests import CompareStores, Mirror, Purge, Reconcile
 from umi_core.migration.machine import (
     COMPARED,
     MIRRORED,
     Answer,
     Ask,
     Came,
+    Firsts,
     Job,
     Key,
     Migration,
+    Steps,
     Told,
     ask,
     end,
@@ -131,3 +136,12 @@ def report(it: Migration, main: Told, legacy: Told) -> StoresCompared:
         different=tuple(sorted(in_main & in_legacy)),
         unsettled=tuple(unsettled),
     )
+
+
+FIRST: Final[Firsts] = {Reconcile: reconcile, Mirror: mirror, Purge: purge, CompareStores: compare}
+STEPS: Final[Steps] = {
+    "see_legacy": see_legacy, "see_main": see_main, "reconciled": reconciled,
+    "see_outbox": see_outbox, "mirrored": take_from_outbox, "taken": taken,
+    "see_rest": see_rest, "purged": purged,
+    "compare_legacy": compare_legacy, "compare_main": compare_main,
+}  # fmt: skip
