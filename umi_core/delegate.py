@@ -10,23 +10,7 @@ Law 1. A call is one request, and gives back what its reply tells; nothing is ke
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from umi_core.messages.api_requests import (
-    AddArchival,
-    AddMessages,
-    AppendToBlock,
-    BuildSystemPrompt,
-    CreateBlock,
-    DeleteArchival,
-    DeleteBlock,
-    FindBlock,
-    ListArchival,
-    ListBlocks,
-    ListMessages,
-    ReplaceInBlock,
-    SearchArchival,
-    SearchMessages,
-    UpdateBlock,
-)
+from umi_core.messages import api_requests as api
 from umi_core.messages.api_results import (
     ApiBlock,
     Appended,
@@ -71,13 +55,13 @@ class Delegate:
     # Blocks.
 
     def list_blocks(self) -> tuple[ApiBlock, ...]:
-        return self.ask(ListBlocks(OP), BlocksShown).blocks
+        return self.ask(api.ListBlocks(OP), BlocksShown).blocks
 
     def get_block(self, block: str) -> ApiBlock:
-        return self.ask(FindBlock(OP, block), ApiBlock)
+        return self.ask(api.FindBlock(OP, block), ApiBlock)
 
     def create_block(self, label: str, value: str = "", *, key: str | None = None) -> BlockWritten:
-        return self.ask(CreateBlock(OP, label, value, request_key=key), BlockWritten)
+        return self.ask(api.CreateBlock(OP, label, value, request_key=key), BlockWritten)
 
     def update_block(
         self,
@@ -90,19 +74,19 @@ class Delegate:
         key: str | None = None,
     ) -> BlockWritten:
         """What is left out stays."""
-        request = UpdateBlock(
+        request = api.UpdateBlock(
             OP, block, value, description, limit_bytes, None, expected_version, request_key=key
         )
         return self.ask(request, BlockWritten)
 
     def append_to_block(self, block: str, text: str, *, key: str | None = None) -> BlockWritten:
-        return self.ask(AppendToBlock(OP, block, text, request_key=key), BlockWritten)
+        return self.ask(api.AppendToBlock(OP, block, text, request_key=key), BlockWritten)
 
     def replace_in_block(self, block: str, old: str, new: str, *, key: str | None = None) -> BlockWritten:
-        return self.ask(ReplaceInBlock(OP, block, old, new, request_key=key), BlockWritten)
+        return self.ask(api.ReplaceInBlock(OP, block, old, new, request_key=key), BlockWritten)
 
     def delete_block(self, block: str, *, key: str | None = None) -> BlockWritten:
-        return self.ask(DeleteBlock(OP, block, request_key=key), BlockWritten)
+        return self.ask(api.DeleteBlock(OP, block, request_key=key), BlockWritten)
 
     # Messages.
 
@@ -112,12 +96,12 @@ class Delegate:
     def add_messages(self, messages: Sequence[Mapping[str, str]], *, key: str | None = None) -> Appended:
         """All of them or none."""
         parts = tuple(tuple(message.items()) for message in messages)
-        return self.ask(AddMessages(OP, parts, key), Appended)
+        return self.ask(api.AddMessages(OP, parts, key), Appended)
 
     def list_messages(
         self, limit: int | None = None, *, before: int | None = None, after: int | None = None
     ) -> MessagesShown:
-        return self.ask(ListMessages(OP, before, after, limit), MessagesShown)
+        return self.ask(api.ListMessages(OP, before, after, limit), MessagesShown)
 
     def search_messages(
         self,
@@ -129,7 +113,7 @@ class Delegate:
         before: int | None = None,
     ) -> MessagesFound:
         """Newest first."""
-        return self.ask(SearchMessages(OP, query, from_ms, until_ms, before, limit), MessagesFound)
+        return self.ask(api.SearchMessages(OP, query, from_ms, until_ms, before, limit), MessagesFound)
 
     # Archival records.
 
@@ -142,18 +126,18 @@ class Delegate:
         key: str | None = None,
     ) -> Appended:
         pairs = tuple((metadata or {}).items())
-        return self.ask(AddArchival(OP, content, tuple(tags), pairs, key), Appended)
+        return self.ask(api.AddArchival(OP, content, tuple(tags), pairs, key), Appended)
 
     def list_archival(self, limit: int | None = None, cursor: str | None = None) -> RecordsShown:
-        return self.ask(ListArchival(OP, limit, cursor), RecordsShown)
+        return self.ask(api.ListArchival(OP, limit, cursor), RecordsShown)
 
     def search_archival(self, query: str, limit: int | None = None, tags: Sequence[str] = ()) -> RecordsShown:
-        return self.ask(SearchArchival(OP, query, limit, tuple(tags)), RecordsShown)
+        return self.ask(api.SearchArchival(OP, query, limit, tuple(tags)), RecordsShown)
 
     def delete_archival(self, record_id: str, *, key: str | None = None) -> RecordDeleted:
-        return self.ask(DeleteArchival(OP, record_id, key), RecordDeleted)
+        return self.ask(api.DeleteArchival(OP, record_id, key), RecordDeleted)
 
     # The prompt.
 
     def build_system_prompt(self, system: str = "", form: str = "xml") -> str:
-        return self.ask(BuildSystemPrompt(OP, system, form), Prompt).text
+        return self.ask(api.BuildSystemPrompt(OP, system, form), Prompt).text

@@ -18,18 +18,7 @@ from umi_core import api_errors, errors
 from umi_core.api_domains import FIELDS
 from umi_core.data import Data
 from umi_core.messages import api_requests as api
-from umi_core.messages.api_results import (
-    ApiBlock,
-    Appended,
-    BlocksShown,
-    BlockWritten,
-    ChangesShown,
-    MessagesFound,
-    MessagesShown,
-    Prompt,
-    RecordDeleted,
-    RecordsShown,
-)
+from umi_core.messages import api_results as results
 from umi_core.messages.effects import Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.request import Request
 
@@ -289,21 +278,21 @@ def malformed(found: Malformed) -> Response:
 def as_json(value: object) -> object:
     """What a reply says, in the words of the wire."""
     match value:
-        case BlocksShown(blocks):
+        case results.BlocksShown(blocks):
             return [as_json(block) for block in blocks]
-        case ApiBlock():
+        case results.ApiBlock():
             return {"limit" if name == "limit_bytes" else name: part for name, part in fields(value).items()}
-        case MessagesShown():
+        case results.MessagesShown():
             return {**fields(value), "messages": [row_json(it) for it in value.messages]}
-        case MessagesFound():
+        case results.MessagesFound():
             return {**fields(value), "messages": [row_json(it) for it in value.messages]}
-        case RecordsShown():
+        case results.RecordsShown():
             return {**fields(value), "records": [row_json(it) for it in value.records]}
-        case ChangesShown():
+        case results.ChangesShown():
             return {**fields(value), "changes": [fields(it) for it in value.changes]}
-        case Appended():
+        case results.Appended():
             return {**fields(value), "ids": value.ids}
-        case BlockWritten() | RecordDeleted() | Prompt():
+        case results.BlockWritten() | results.RecordDeleted() | results.Prompt():
             return fields(value)
     raise TypeError(f"no reply of the API: {type(value).__name__}")
 

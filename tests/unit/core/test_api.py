@@ -18,38 +18,9 @@ from umi_core.api_errors import (
 )
 from umi_core.errors import BadOption, BlockTooLarge, CoreFull, Error, KeyReused, LabelTooLong
 from umi_core.ids import block_id
+from umi_core.messages import api_requests as api
+from umi_core.messages import api_results as results
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.api_requests import (
-    AddArchival,
-    AddMessages,
-    AppendToBlock,
-    BlockHistory,
-    BuildSystemPrompt,
-    CreateBlock,
-    DeleteArchival,
-    DeleteBlock,
-    FindBlock,
-    GetArchival,
-    ListArchival,
-    ListBlocks,
-    ListMessages,
-    ReplaceInBlock,
-    SearchArchival,
-    SearchMessages,
-    UpdateBlock,
-)
-from umi_core.messages.api_results import (
-    ApiBlock,
-    Appended,
-    BlocksShown,
-    BlockWritten,
-    ChangesShown,
-    MessagesFound,
-    MessagesShown,
-    Prompt,
-    RecordDeleted,
-    RecordsShown,
-)
 from umi_core.messages.effects import Done, Failed, Refused
 from umi_core.messages.requests import RemoveBlock, Request, SetBlock
 
@@ -67,9 +38,9 @@ def told(pair: Pair, request: Request) -> object:
     return outcome.value
 
 
-def block(pair: Pair, name: str = "notes") -> ApiBlock:
-    shown = told(pair, FindBlock("find", name))
-    assert isinstance(shown, ApiBlock)
+def block(pair: Pair, name: str = "notes") -> results.ApiBlock:
+    shown = told(pair, api.FindBlock("find", name))
+    assert isinstance(shown, results.ApiBlock)
     return shown
 
 
@@ -81,7 +52,7 @@ def refusal(pair: Pair, request: Request) -> Error:
 
 def with_notes(**options: object) -> Pair:
     pair = Pair().run()
-    pair.ask(CreateBlock("made", "notes", "tea", **options))  # type: ignore[arg-type]  # options of the class
+    pair.ask(api.CreateBlock("made", "notes", "tea", **options))  # type: ignore[arg-type]  # options of the class
     return pair
 
 
@@ -91,29 +62,31 @@ def test_a_block_is_read_as_it_was_created() -> None:
     assert (shown.kind, shown.label, shown.value, shown.version) == ("goals", "notes", "tea", 1)
     assert (shown.description, shown.limit_bytes, shown.read_only) == ("what to know", 9, False)
     assert block(pair, shown.id) == shown
-    assert told(pair, ListBlocks(2)) == BlocksShown((shown,))
+    assert told(pair, api.ListBlocks(2)) == results.BlocksShown((shown,))
 
 
 def test_each_edit_is_the_next_version_and_a_row_of_the_history() -> None:
     pair = with_notes()
-    assert told(pair, AppendToBlock(1, "notes", "milk")) == BlockWritten(NOTES, "notes", 2, "appended", 0)
-    assert told(pair, ReplaceInBlock(2, "notes", "tea", "rum")) == BlockWritten(
+    assert told(pair, api.AppendToBlock(1, "notes", "milk")) == results.BlockWritten(
+        NOTES, "notes", 2, "appended", 0
+    )
+    assert told(pair, api.ReplaceInBlock(2, "notes", "tea", "rum")) == results.BlockWritten(
         NOTES, "notes", 3, "replaced", 0, 1
     )
-    assert told(pair, UpdateBlock(3, "notes", description="x")) == BlockWritten(
+    assert told(pair, api.UpdateBlock(3, "notes", description="x")) == results.BlockWritten(
         NOTES, "notes", 4, "described", 0
     )
-    assert told(pair, UpdateBlock(4, "notes", "new", read_only=False)) == BlockWritten(
+    assert told(pair, api.UpdateBlock(4, "notes", "new", read_only=False)) == results.BlockWritten(
         NOTES, "notes", 5, "set", 0
     )
-    changes = told(pair, BlockHistory(5, NOTES, limit=4))
-    assert isinstance(changes, ChangesShown)
+    changes = told(pair, api.BlockHistory(5, NOTES, limit=4))
+    assert isinstance(changes, results.ChangesShown)
     assert [(it.version, it.text) for it in changes.changes] == [
         (1, "tea"), (2, "tea\nmilk"), (3, "rum\nmilk"), (4, "rum\nmilk"),
     ]  # fmt: skip
     assert changes.next == 4
-    rest = told(pair, BlockHistory(6, NOTES, after=4))
-    assert isinstance(rest, ChangesShown)
+    rest = told(pair, api.BlockHistory(6, NOTES, after=4))
+    assert isinstance(rest, results.ChangesShown)
     assert [(it.version, it.change) for it in rest.changes] == [(5, "set")]
     assert rest.next is None
 
@@ -121,58 +94,58 @@ def test_each_edit_is_the_next_version_and_a_row_of_the_history() -> None:
 @pytest.mark.parametrize(
     "edit",
     [
-        UpdateBlock(1, "notes", "tea"), AppendToBlock(1, "notes", ""),
-        ReplaceInBlock(1, "notes", "tea", "tea"),
+        api.UpdateBlock(1, "notes", "tea"), api.AppendToBlock(1, "notes", ""),
+        api.ReplaceInBlock(1, "notes", "tea", "tea"),
     ],
 )  # fmt: skip
 def test_what_changes_nothing_is_no_version(edit: Request) -> None:
     pair = with_notes()
     written = told(pair, edit)
-    assert isinstance(written, BlockWritten)
+    assert isinstance(written, results.BlockWritten)
     assert (written.version, written.change) == (1, "unchanged")
     assert block(pair).version == 1
 
 
 def test_append_makes_a_block_and_puts_a_newline_between_texts() -> None:
     pair = Pair().run()
-    assert told(pair, AppendToBlock(1, "human", "")) == BlockWritten(
+    assert told(pair, api.AppendToBlock(1, "human", "")) == results.BlockWritten(
         block_id(SCOPE, "human", ""), "human", 1, "created", 0
     )
-    pair.ask(AppendToBlock(2, "human", "a"))
-    pair.ask(AppendToBlock(3, "human", "b"))
+    pair.ask(api.AppendToBlock(2, "human", "a"))
+    pair.ask(api.AppendToBlock(3, "human", "b"))
     assert block(pair, "human").value == "a\nb"
 
 
 def test_every_occurrence_is_replaced_from_left_to_right() -> None:
     pair = with_notes()
-    pair.ask(UpdateBlock(1, "notes", "aaa b aa"))
-    assert refusal(pair, ReplaceInBlock(2, "notes", "aa", "c")) == TextAmbiguous("notes", 2)
-    written = told(pair, ReplaceInBlock(3, "notes", "aa", "c", every=True))
-    assert isinstance(written, BlockWritten)
+    pair.ask(api.UpdateBlock(1, "notes", "aaa b aa"))
+    assert refusal(pair, api.ReplaceInBlock(2, "notes", "aa", "c")) == TextAmbiguous("notes", 2)
+    written = told(pair, api.ReplaceInBlock(3, "notes", "aa", "c", every=True))
+    assert isinstance(written, results.BlockWritten)
     assert (written.count, block(pair).value) == (2, "ca b c")
 
 
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
-        (CreateBlock(1, "Notes", "x"), LabelTaken("notes", NOTES)),
-        (CreateBlock(1, "a/b", "x"), BadLabel("a/b")),
-        (CreateBlock(1, "", "x"), BadLabel("")),
-        (CreateBlock(1, "x" * 65, "x"), LabelTooLong(65, 64)),
-        (UpdateBlock(1, "other", "x"), NotFound("block", "other")),
-        (AppendToBlock(1, "blk_0", "x"), NotFound("block", "blk_0")),
-        (FindBlock(1, "other"), NotFound("block", "other")),
-        (BlockHistory(1, "blk_0"), NotFound("block", "blk_0")),
-        (UpdateBlock(1, "notes", "x", expected_version=7), VersionConflict(7, 1)),
-        (ReplaceInBlock(1, "notes", "milk", "x"), TextNotFound("notes")),
-        (ReplaceInBlock(1, "notes", "", "x"), TextNotFound("notes")),
-        (UpdateBlock(1, "notes", "x" * 16_384), BlockTooLarge(16_389, 16_384)),
-        (CreateBlock(1, "plans", "x" * 9, limit_bytes=8), AboveLimit(9, 8)),
-        (CreateBlock(1, "system", "x", author="model"), ReadOnly("system", "model")),
-        (CreateBlock(1, "plans", "x", limit_bytes=0), BadOption("limit_bytes", "0", FROM_ONE)),
-        (GetArchival(1, "arc_000000000001"), NotFound("archival", "arc_000000000001")),
-        (DeleteArchival(1, "arc_000000000001"), NotFound("archival", "arc_000000000001")),
-        (ListArchival(1, cursor="arc_1"), BadCursor("arc_1")),
+        (api.CreateBlock(1, "Notes", "x"), LabelTaken("notes", NOTES)),
+        (api.CreateBlock(1, "a/b", "x"), BadLabel("a/b")),
+        (api.CreateBlock(1, "", "x"), BadLabel("")),
+        (api.CreateBlock(1, "x" * 65, "x"), LabelTooLong(65, 64)),
+        (api.UpdateBlock(1, "other", "x"), NotFound("block", "other")),
+        (api.AppendToBlock(1, "blk_0", "x"), NotFound("block", "blk_0")),
+        (api.FindBlock(1, "other"), NotFound("block", "other")),
+        (api.BlockHistory(1, "blk_0"), NotFound("block", "blk_0")),
+        (api.UpdateBlock(1, "notes", "x", expected_version=7), VersionConflict(7, 1)),
+        (api.ReplaceInBlock(1, "notes", "milk", "x"), TextNotFound("notes")),
+        (api.ReplaceInBlock(1, "notes", "", "x"), TextNotFound("notes")),
+        (api.UpdateBlock(1, "notes", "x" * 16_384), BlockTooLarge(16_389, 16_384)),
+        (api.CreateBlock(1, "plans", "x" * 9, limit_bytes=8), AboveLimit(9, 8)),
+        (api.CreateBlock(1, "system", "x", author="model"), ReadOnly("system", "model")),
+        (api.CreateBlock(1, "plans", "x", limit_bytes=0), BadOption("limit_bytes", "0", FROM_ONE)),
+        (api.GetArchival(1, "arc_000000000001"), NotFound("archival", "arc_000000000001")),
+        (api.DeleteArchival(1, "arc_000000000001"), NotFound("archival", "arc_000000000001")),
+        (api.ListArchival(1, cursor="arc_1"), BadCursor("arc_1")),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_the_reason(request_: Request, error: Error) -> None:
@@ -181,41 +154,41 @@ def test_what_cannot_be_done_is_refused_with_the_reason(request_: Request, error
 
 def test_a_closed_block_keeps_its_text_whoever_asks() -> None:
     pair = with_notes(read_only=True)
-    assert refusal(pair, UpdateBlock(1, "notes", "x")) == ReadOnly("notes", "user")
-    assert refusal(pair, AppendToBlock(2, "notes", "x")) == ReadOnly("notes", "user")
-    assert refusal(pair, UpdateBlock(3, "notes", read_only=False, author="model")) == ReadOnly(
+    assert refusal(pair, api.UpdateBlock(1, "notes", "x")) == ReadOnly("notes", "user")
+    assert refusal(pair, api.AppendToBlock(2, "notes", "x")) == ReadOnly("notes", "user")
+    assert refusal(pair, api.UpdateBlock(3, "notes", read_only=False, author="model")) == ReadOnly(
         "notes", "model"
     )
-    told(pair, UpdateBlock(4, "notes", read_only=False))
-    told(pair, AppendToBlock(5, "notes", "x", author="model"))
+    told(pair, api.UpdateBlock(4, "notes", read_only=False))
+    told(pair, api.AppendToBlock(5, "notes", "x", author="model"))
     assert block(pair).value == "tea\nx"
 
 
 def test_a_text_above_its_limit_may_be_made_smaller() -> None:
     pair = with_notes()
-    told(pair, UpdateBlock(1, "notes", limit_bytes=1))
-    assert refusal(pair, UpdateBlock(2, "notes", "xyz")) == AboveLimit(3, 1)
-    told(pair, UpdateBlock(3, "notes", "xy"))
+    told(pair, api.UpdateBlock(1, "notes", limit_bytes=1))
+    assert refusal(pair, api.UpdateBlock(2, "notes", "xyz")) == AboveLimit(3, 1)
+    told(pair, api.UpdateBlock(3, "notes", "xy"))
     assert block(pair).value == "xy"
 
 
 def test_a_full_core_refuses_a_block() -> None:
     pair = Pair(config=attrs.evolve(QUIET, core_bytes_max=4_096)).run()
-    assert refusal(pair, CreateBlock(1, "notes", "x" * 5_000)) == CoreFull(0, 4_096, 5_005)
+    assert refusal(pair, api.CreateBlock(1, "notes", "x" * 5_000)) == CoreFull(0, 4_096, 5_005)
 
 
 def test_a_deleted_block_is_gone_with_its_texts_and_its_versions_go_on() -> None:
     pair = with_notes()
-    assert told(pair, DeleteBlock(1, "notes", expected_version=1)) == BlockWritten(
+    assert told(pair, api.DeleteBlock(1, "notes", expected_version=1)) == results.BlockWritten(
         NOTES, "notes", 2, "deleted", 0
     )
-    assert refusal(pair, FindBlock(2, "notes")) == NotFound("block", "notes")
-    changes = told(pair, BlockHistory(3, NOTES))
-    assert isinstance(changes, ChangesShown)
+    assert refusal(pair, api.FindBlock(2, "notes")) == NotFound("block", "notes")
+    changes = told(pair, api.BlockHistory(3, NOTES))
+    assert isinstance(changes, results.ChangesShown)
     assert [(it.change, it.text, it.is_erased) for it in changes.changes] == [
         ("created", "", True), ("deleted", "", True),
     ]  # fmt: skip
-    told(pair, CreateBlock(4, "notes", "again"))
+    told(pair, api.CreateBlock(4, "notes", "again"))
     assert (block(pair).version, block(pair).description) == (3, "")
 
 
@@ -223,57 +196,59 @@ def test_a_text_that_came_into_core_otherwise_is_a_version() -> None:
     pair = with_notes()
     pair.ask(SetBlock(1, "facts", "from elsewhere", "notes"))
     assert (block(pair).version, block(pair).value) == (2, "from elsewhere")
-    told(pair, AppendToBlock(2, "notes", "x"))
-    changes = told(pair, BlockHistory(3, NOTES))
-    assert isinstance(changes, ChangesShown)
+    told(pair, api.AppendToBlock(2, "notes", "x"))
+    changes = told(pair, api.BlockHistory(3, NOTES))
+    assert isinstance(changes, results.ChangesShown)
     assert [(it.version, it.change) for it in changes.changes] == [
         (1, "created"), (2, "imported"), (3, "appended"),
     ]  # fmt: skip
     pair.ask(RemoveBlock(4, "facts", "notes"))
-    assert told(pair, CreateBlock(5, "notes", "back")) == BlockWritten(NOTES, "notes", 5, "created", 0)
+    assert told(pair, api.CreateBlock(5, "notes", "back")) == results.BlockWritten(
+        NOTES, "notes", 5, "created", 0
+    )
 
 
 def test_two_blocks_of_one_label_have_two_names() -> None:
     pair = with_notes()
     pair.ask(SetBlock(1, "goals", "other", "Notes"))
-    shown = told(pair, ListBlocks(2))
-    assert isinstance(shown, BlocksShown)
+    shown = told(pair, api.ListBlocks(2))
+    assert isinstance(shown, results.BlocksShown)
     assert [it.label for it in shown.blocks] == ["notes", "goals/Notes"]
     assert block(pair, "goals/Notes").created_ms == 0
-    prompt = told(pair, BuildSystemPrompt(3, form="tagged"))
-    assert isinstance(prompt, Prompt)
+    prompt = told(pair, api.BuildSystemPrompt(3, form="tagged"))
+    assert isinstance(prompt, results.Prompt)
     assert '<block label="goals/Notes">\nother\n</block>' in prompt.text
 
 
 def test_a_prompt_is_the_system_text_and_core() -> None:
     pair = with_notes()
-    pair.ask(CreateBlock(1, "human", "a < b"))
-    prompt = told(pair, BuildSystemPrompt(2, "You are Umi.", "tagged"))
+    pair.ask(api.CreateBlock(1, "human", "a < b"))
+    prompt = told(pair, api.BuildSystemPrompt(2, "You are Umi.", "tagged"))
     text = "You are Umi.\n\n<memory>\n<human>\na &lt; b\n</human>\n<notes>\ntea\n</notes>\n</memory>"
-    assert prompt == Prompt(text, len(text), 2)
-    bare = told(pair, BuildSystemPrompt(3))
-    assert isinstance(bare, Prompt)
+    assert prompt == results.Prompt(text, len(text), 2)
+    bare = told(pair, api.BuildSystemPrompt(3))
+    assert isinstance(bare, results.Prompt)
     assert bare.text.startswith("<core_memory>")
 
 
 def test_a_key_does_once_what_it_names() -> None:
     pair = with_notes()
-    first = told(pair, AppendToBlock(1, "notes", "x", request_key="k"))
-    again = told(pair, AppendToBlock(2, "notes", "x", request_key="k"))
-    assert isinstance(first, BlockWritten)
+    first = told(pair, api.AppendToBlock(1, "notes", "x", request_key="k"))
+    again = told(pair, api.AppendToBlock(2, "notes", "x", request_key="k"))
+    assert isinstance(first, results.BlockWritten)
     assert again == attrs.evolve(first, repeated=True)
     assert block(pair).value == "tea\nx"
-    assert refusal(pair, AddMessages(3, (HELLO,), "k")) == KeyReused("k")
+    assert refusal(pair, api.AddMessages(3, (HELLO,), "k")) == KeyReused("k")
 
 
 def test_messages_are_numbered_in_the_order_of_their_commits() -> None:
     pair = Pair().run()
-    assert told(pair, AddMessages(1, (HELLO, CALL))) == Appended("message", 1, 2, 0)
-    added = told(pair, AddMessages(2, (HELLO,)))
-    assert isinstance(added, Appended)
+    assert told(pair, api.AddMessages(1, (HELLO, CALL))) == results.Appended("message", 1, 2, 0)
+    added = told(pair, api.AddMessages(2, (HELLO,)))
+    assert isinstance(added, results.Appended)
     assert added.ids == ("msg_000000000003",)
-    page = told(pair, ListMessages(3, limit=2))
-    assert isinstance(page, MessagesShown)
+    page = told(pair, api.ListMessages(3, limit=2))
+    assert isinstance(page, results.MessagesShown)
     assert [(it.seq, it.role, it.content, it.details) for it in page.messages] == [
         (2, "assistant", "", CALL[2:]), (3, "user", "hello", ()),
     ]  # fmt: skip
@@ -283,32 +258,32 @@ def test_messages_are_numbered_in_the_order_of_their_commits() -> None:
 @pytest.mark.parametrize(
     ("request_", "seqs", "beside"),
     [
-        (ListMessages(1), [1, 2, 3, 4, 5], (False, False)),
-        (ListMessages(1, before=4, limit=2), [2, 3], (True, True)),
-        (ListMessages(1, after=1, limit=2), [2, 3], (True, True)),
-        (ListMessages(1, after=1, before=3), [2], (True, True)),
-        (ListMessages(1, after=5), [], (True, False)),
-        (ListMessages(1, before=1), [], (False, True)),
-        (ListMessages(1, after=3, before=2), [], (True, True)),
+        (api.ListMessages(1), [1, 2, 3, 4, 5], (False, False)),
+        (api.ListMessages(1, before=4, limit=2), [2, 3], (True, True)),
+        (api.ListMessages(1, after=1, limit=2), [2, 3], (True, True)),
+        (api.ListMessages(1, after=1, before=3), [2], (True, True)),
+        (api.ListMessages(1, after=5), [], (True, False)),
+        (api.ListMessages(1, before=1), [], (False, True)),
+        (api.ListMessages(1, after=3, before=2), [], (True, True)),
     ],
 )
 def test_a_page_is_what_lies_between_its_ends(
     request_: Request, seqs: list[int], beside: tuple[bool, bool]
 ) -> None:
     pair = Pair().run()
-    pair.ask(AddMessages("m", (HELLO,) * 5))
+    pair.ask(api.AddMessages("m", (HELLO,) * 5))
     page = told(pair, request_)
-    assert isinstance(page, MessagesShown)
+    assert isinstance(page, results.MessagesShown)
     assert [it.seq for it in page.messages] == seqs
     assert (page.has_older, page.has_newer) == beside
 
 
 def test_messages_that_storage_has_lost_are_no_empty_page() -> None:
     pair = Pair().run()
-    pair.ask(AddMessages(1, (HELLO,)))
+    pair.ask(api.AddMessages(1, (HELLO,)))
     gone = next(it for it in pair.storage.rows if it.kind == "message")
     pair.storage._delete(gone)
-    assert isinstance(pair.ask(ListMessages(2)), Failed)
+    assert isinstance(pair.ask(api.ListMessages(2)), Failed)
 
 
 @pytest.mark.parametrize(
@@ -320,50 +295,50 @@ def test_messages_that_storage_has_lost_are_no_empty_page() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_list_of_messages_is_refused(messages: object) -> None:
-    outcome = Pair().run().ask(AddMessages(1, messages))  # type: ignore[arg-type]  # what a caller gave
+    outcome = Pair().run().ask(api.AddMessages(1, messages))  # type: ignore[arg-type]  # what a caller gave
     assert isinstance(outcome, Refused)
     assert isinstance(outcome.error, BadMessages)
 
 
 @pytest.mark.parametrize("tags", [("",), ("x", "x"), ("x" * 257,), "x", tuple(f"t{n}" for n in range(101))])
 def test_what_are_no_tags_is_refused(tags: object) -> None:
-    outcome = Pair().run().ask(AddArchival(1, "tea", tags))  # type: ignore[arg-type]  # what a caller gave
+    outcome = Pair().run().ask(api.AddArchival(1, "tea", tags))  # type: ignore[arg-type]  # what a caller gave
     assert isinstance(outcome, Refused)
     assert isinstance(outcome.error, BadOption)
 
 
 def ids(value: object) -> list[str]:
-    assert isinstance(value, RecordsShown)
+    assert isinstance(value, results.RecordsShown)
     return [it.id for it in value.records]
 
 
 def test_records_are_found_by_words_and_tags_and_gone_when_deleted() -> None:
     pair = Pair().run()
     for at, (text, tags) in enumerate((("likes tea", ("x",)), ("likes rum", ()), ("tea, tea", ("x", "y")))):
-        told(pair, AddArchival(at, text, tags, (("from", "chat"),)))
+        told(pair, api.AddArchival(at, text, tags, (("from", "chat"),)))
     first, second, third = (f"arc_{seq:012}" for seq in (1, 2, 3))
-    shown = told(pair, GetArchival("get", first))
-    assert isinstance(shown, RecordsShown)
+    shown = told(pair, api.GetArchival("get", first))
+    assert isinstance(shown, results.RecordsShown)
     assert (shown.records[0].content, shown.records[0].metadata) == ("likes tea", (("from", "chat"),))
-    assert ids(told(pair, SearchArchival("s", "likes tea"))) == [first, second, third]
-    assert ids(told(pair, SearchArchival("s2", "tea", 1))) == [first]
-    assert ids(told(pair, ListArchival("l", tags=("x",)))) == [first, third]
-    page = told(pair, ListArchival("l2", 2))
-    assert isinstance(page, RecordsShown)
+    assert ids(told(pair, api.SearchArchival("s", "likes tea"))) == [first, second, third]
+    assert ids(told(pair, api.SearchArchival("s2", "tea", 1))) == [first]
+    assert ids(told(pair, api.ListArchival("l", tags=("x",)))) == [first, third]
+    page = told(pair, api.ListArchival("l2", 2))
+    assert isinstance(page, results.RecordsShown)
     assert page.next == second
-    assert ids(told(pair, ListArchival("l3", 2, page.next))) == [third]
-    assert told(pair, DeleteArchival("d", first)) == RecordDeleted(first)
-    assert ids(told(pair, ListArchival("l4"))) == [second, third]
-    assert refusal(pair, GetArchival("g2", first)) == NotFound("archival", first)
-    added = told(pair, AddArchival("more", "milk"))
-    assert isinstance(added, Appended)
+    assert ids(told(pair, api.ListArchival("l3", 2, page.next))) == [third]
+    assert told(pair, api.DeleteArchival("d", first)) == results.RecordDeleted(first)
+    assert ids(told(pair, api.ListArchival("l4"))) == [second, third]
+    assert refusal(pair, api.GetArchival("g2", first)) == NotFound("archival", first)
+    added = told(pair, api.AddArchival("more", "milk"))
+    assert isinstance(added, results.Appended)
     assert added.first_seq == 4
 
 
-@pytest.mark.parametrize("request_", [ListArchival("l", 1), BlockHistory("h", NOTES, limit=1)])
+@pytest.mark.parametrize("request_", [api.ListArchival("l", 1), api.BlockHistory("h", NOTES, limit=1)])
 def test_an_empty_page_that_goes_on_is_no_answer(request_: Request) -> None:
     pair = with_notes()
-    pair.ask(AddArchival("a", "tea"))
+    pair.ask(api.AddArchival("a", "tea"))
     pair.step(request_)
     (asked,) = pair.pending
     pair.pending.clear()
@@ -377,15 +352,15 @@ def test_messages_are_found_by_all_words_and_by_time_newest_first() -> None:
     pair = Pair().run()
     for now_ms, said in enumerate(("likes green tea", "tea", "green Tea!", "rum")):
         pair.now_ms = now_ms
-        pair.ask(AddMessages(f"add{now_ms}", ((("role", "user"), ("content", said)),)))
-    assert found(pair, SearchMessages(1, "green tea")) == ([3, 1], None)
-    assert found(pair, SearchMessages(2, "tea", limit=2)) == ([3, 2], 2)
-    assert found(pair, SearchMessages(3, "tea", before=2)) == ([1], None)
-    assert found(pair, SearchMessages(4, from_ms=1, until_ms=3)) == ([3, 2], None)
-    assert refusal(pair, SearchMessages(5)) == BadOption("query", "None", "a query, from_ms or until_ms")
+        pair.ask(api.AddMessages(f"add{now_ms}", ((("role", "user"), ("content", said)),)))
+    assert found(pair, api.SearchMessages(1, "green tea")) == ([3, 1], None)
+    assert found(pair, api.SearchMessages(2, "tea", limit=2)) == ([3, 2], 2)
+    assert found(pair, api.SearchMessages(3, "tea", before=2)) == ([1], None)
+    assert found(pair, api.SearchMessages(4, from_ms=1, until_ms=3)) == ([3, 2], None)
+    assert refusal(pair, api.SearchMessages(5)) == BadOption("query", "None", "a query, from_ms or until_ms")
 
 
-def found(pair: Pair, request: SearchMessages) -> tuple[list[int], int | None]:
+def found(pair: Pair, request: api.SearchMessages) -> tuple[list[int], int | None]:
     page = told(pair, request)
-    assert isinstance(page, MessagesFound)
+    assert isinstance(page, results.MessagesFound)
     return [it.seq for it in page.messages], page.next

@@ -165,9 +165,10 @@ class MigrationModel(Model):
         is_back = row.content is None and content not in known
         rule = rules.NO_RESURRECTION if is_back else rules.READS_NEVER_GO_BACK
         demand(content in known, rule, f"{name} shows what is not there any more", known, content)
-        if content != row.content:
-            row.may_be.remove(content)  # type: ignore[arg-type]  # one of them
-            row.content = None if content is None else str(content)
+        settled = None if content is None else str(content)
+        if settled != row.content:
+            row.may_be.remove(settled)
+            row.content = settled
 
     # For the audit: blocks go on to the end, all else goes back to the old store.
 

@@ -9,30 +9,8 @@ from umi_core import errors
 from umi_core.api_errors import LabelTaken, NotFound
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import RECEIPT_MS_MAX
-from umi_core.messages.api_requests import (
-    AddArchival,
-    AddMessages,
-    BlockHistory,
-    DeleteArchival,
-    FindBlock,
-    GetArchival,
-    ListArchival,
-    ListBlocks,
-    ListMessages,
-    SearchArchival,
-    SearchMessages,
-)
-from umi_core.messages.api_results import (
-    ApiBlock,
-    Appended,
-    BlocksShown,
-    BlockWritten,
-    ChangesShown,
-    MessagesFound,
-    MessagesShown,
-    RecordDeleted,
-    RecordsShown,
-)
+from umi_core.messages import api_requests as api
+from umi_core.messages import api_results as results
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock
 from umi_core.values import Scope
@@ -46,20 +24,25 @@ from umi_sim.judge.plain.requests import wrong
 from umi_sim.judge.plain.text import tidy
 from umi_sim.record import rules
 
-WRITES: Final = (*EDITS, AddMessages, AddArchival, DeleteArchival)
+WRITES: Final = (*EDITS, api.AddMessages, api.AddArchival, api.DeleteArchival)
 READS: Final = (
-    ListBlocks, FindBlock, BlockHistory, ListMessages, GetArchival, ListArchival, SearchArchival,
-    SearchMessages,
+    api.ListBlocks, api.FindBlock, api.BlockHistory, api.ListMessages, api.GetArchival, api.ListArchival,
+    api.SearchArchival, api.SearchMessages,
 )  # fmt: skip
 AuditRead = tuple[str, dict[str, object]]
 
 OF_ROOM: Final = (errors.CoreFull, errors.TooManyBlocks, errors.BlockTooLarge)
 SHAPES: Final = {
-    **dict.fromkeys(EDITS, BlockWritten), AddMessages: Appended, AddArchival: Appended,
-    DeleteArchival: RecordDeleted, ListBlocks: BlocksShown, FindBlock: ApiBlock, BlockHistory: ChangesShown,
-    ListMessages: MessagesShown, GetArchival: RecordsShown, ListArchival: RecordsShown,
-    SearchArchival: RecordsShown, SearchMessages: MessagesFound,
-}  # fmt: skip
+    **dict.fromkeys(EDITS, results.BlockWritten),
+    **dict.fromkeys((api.AddMessages, api.AddArchival), results.Appended),
+    **dict.fromkeys((api.GetArchival, api.ListArchival, api.SearchArchival), results.RecordsShown),
+    api.DeleteArchival: results.RecordDeleted,
+    api.ListBlocks: results.BlocksShown,
+    api.FindBlock: results.ApiBlock,
+    api.BlockHistory: results.ChangesShown,
+    api.ListMessages: results.MessagesShown,
+    api.SearchMessages: results.MessagesFound,
+}
 
 
 class ApiModel(Model):
@@ -103,16 +86,16 @@ class ApiModel(Model):
             self.keys.begin(op_id, request.request_key, request)
         if isinstance(request, EDITS):
             self.blocks.begin_edit(op_id, request)
-        elif isinstance(request, AddMessages):
+        elif isinstance(request, api.AddMessages):
             self.messages.begin_append(op_id, request)
-        elif isinstance(request, AddArchival):
+        elif isinstance(request, api.AddArchival):
             self.records.begin_append(op_id, request)
-        elif isinstance(request, DeleteArchival):
+        elif isinstance(request, api.DeleteArchival):
             self.records.begin_delete(op_id, request)
-        elif isinstance(request, ListBlocks | FindBlock | BlockHistory):
+        elif isinstance(request, api.ListBlocks | api.FindBlock | api.BlockHistory):
             self.blocks.begin(op_id)
         else:
-            is_of_messages = isinstance(request, ListMessages | SearchMessages)
+            is_of_messages = isinstance(request, api.ListMessages | api.SearchMessages)
             (self.messages if is_of_messages else self.records).begin(op_id)
 
     # How it ends.
@@ -142,8 +125,8 @@ class ApiModel(Model):
             self.blocks.begun[twin] = self.blocks.begun[op_id]
             for chain in self.blocks.targets(request):
                 chain.open[twin] = request
-        elif isinstance(request, AddMessages | AddArchival):
-            log = self.messages if isinstance(request, AddMessages) else self.records
+        elif isinstance(request, api.AddMessages | api.AddArchival):
+            log = self.messages if isinstance(request, api.AddMessages) else self.records
             log.begun[twin] = log.begun[op_id]
             log.open[twin] = told_by(request)
 
@@ -156,9 +139,9 @@ class ApiModel(Model):
         op_id, request = ending.op_id, ending.request
         if isinstance(error, errors.KeyReused):
             self.keys.judge_reused(op_id, request.request_key)
-        elif isinstance(error, NotFound) and isinstance(request, DeleteArchival | GetArchival):
+        elif isinstance(error, NotFound) and isinstance(request, api.DeleteArchival | api.GetArchival):
             self.records.judge_missing(op_id, request.record_id)
-        elif isinstance(error, NotFound) and isinstance(request, BlockHistory):
+        elif isinstance(error, NotFound) and isinstance(request, api.BlockHistory):
             chain = self.blocks.of_id(request.block_id)
             is_new = chain is None or chain.is_foreign or self.blocks.floor(op_id, chain) == 0
             demand(is_new, rules.HISTORY_REPLAYS, f"{request.block_id} has no history, and was written")
@@ -187,30 +170,30 @@ class ApiModel(Model):
         """What was done is told for the first time."""
         if isinstance(request, EDITS):
             self.blocks.judge_edit(op_id, request, value, is_new=True)
-        elif isinstance(request, DeleteArchival):
+        elif isinstance(request, api.DeleteArchival):
             self.records.judge_delete(op_id, value.id)
         else:
-            log = self.messages if isinstance(request, AddMessages) else self.records
+            log = self.messages if isinstance(request, api.AddMessages) else self.records
             log.judge_append(op_id, value)
 
     def judge_read(self, ending: Ending, value: Any) -> None:
         op_id = ending.op_id
         match ending.request:
-            case ListBlocks():
+            case api.ListBlocks():
                 self.blocks.judge_list(op_id, value.blocks)
-            case FindBlock():
+            case api.FindBlock():
                 self.blocks.judge_block(op_id, value)
-            case BlockHistory() as request:
+            case api.BlockHistory() as request:
                 self.blocks.judge_history(op_id, request, value)
-            case ListMessages() as request:
+            case api.ListMessages() as request:
                 self.messages.judge_messages(op_id, request, value)
-            case SearchMessages() as request:
+            case api.SearchMessages() as request:
                 self.messages.judge_found(op_id, request, value)
-            case GetArchival() as request:
+            case api.GetArchival() as request:
                 self.records.judge_get(op_id, request, value)
-            case ListArchival() as request:
+            case api.ListArchival() as request:
                 self.records.judge_list(op_id, request, value)
-            case SearchArchival() as request:
+            case api.SearchArchival() as request:
                 self.records.judge_search(op_id, request, value)
 
     # For the workload and the audit.
