@@ -16,6 +16,7 @@ HELP: Final = {
     "writes": "writes and deletes of the client", "reads": "reads of the client",
     "works": "switches, passes of reconcile and of mirror", "crashes": "crashes, at any question,",
     "failures": "questions that a store does not answer as it should",
+    "keyed": "writes of the client with one key, all the same",
 }  # fmt: skip
 
 

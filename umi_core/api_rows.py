@@ -151,6 +151,26 @@ class Outbox(Body, Data):
 
 
 @attrs.frozen
+class MovedKey(Body, Data):
+    """What was asked under a request key: that the row `row_id`, which was `before`, becomes `content`.
+
+    None is no row. Until it `is_done` only the store that has the truth shows whether it was.
+    """
+
+    tag = 128
+    row_kind = "moved_key"
+    id: Word
+    kind: MovedKind
+    row_id: Word
+    before: Content | None
+    content: Content | None
+    is_done: Flag
+
+    def own_id(self) -> str:
+        return self.id
+
+
+@attrs.frozen
 class MigrationPhase(Body, Data):
     """How far a kind of rows has moved. The version of this row is the fence."""
 

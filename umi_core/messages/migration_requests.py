@@ -6,7 +6,7 @@ A `Memory` does not serve these: whoever hosts one beside an old store gives the
 import attrs
 
 from umi_core.api_domains import MovedId, MovedKind, MovedLog, MovedTable, Phase
-from umi_core.domains import Content
+from umi_core.domains import Content, RequestKey
 from umi_core.messages.request import Request
 
 
@@ -19,6 +19,10 @@ class MigrationRequest(Request):
     kind: MovedKind
 
 
+# Writes. One that comes again with its `request_key` is not done again, in whatever phase: its reply is that
+# of the first. Keys of one kind of rows are a space.
+
+
 @attrs.frozen
 class PutRow(MigrationRequest):
     tag = 170
@@ -26,6 +30,7 @@ class PutRow(MigrationRequest):
     kind: MovedTable
     id: MovedId
     content: Content
+    request_key: RequestKey | None = None
 
 
 @attrs.frozen
@@ -33,6 +38,7 @@ class DropRow(MigrationRequest):
     tag = 171
     kind: MovedTable
     id: MovedId
+    request_key: RequestKey | None = None
 
 
 @attrs.frozen
@@ -43,6 +49,10 @@ class AddRow(MigrationRequest):
     stores = True
     kind: MovedLog
     content: Content
+    request_key: RequestKey | None = None
+
+
+# Reads.
 
 
 @attrs.frozen
@@ -60,6 +70,9 @@ class ReadRow(MigrationRequest):
     tag = 172
     shows = True
     id: MovedId
+
+
+# The move.
 
 
 @attrs.frozen

@@ -12,8 +12,8 @@ from umi_core.messages.migration_requests import MigrationRequest
 
 Store = Literal["main", "legacy"]
 Value = str | RowsListed | StoresCompared  # what a reply tells
-Ended = Literal["done", "failed", "unknown", "not_ready"]
-Key = tuple[str, str]  # a table of main (row, outbox, phase) and an id
+Ended = Literal["done", "failed", "unknown", "not_ready", "reused"]
+Key = tuple[str, str]  # a table of main (row, key, outbox, phase) and an id
 NUMBER: Final = re.compile("[0-9]{12}")
 PHASE: Final[Key] = ("phase", "phase")
 OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
@@ -36,14 +36,33 @@ BACK: Final = {
 
 
 @attrs.frozen
+class Once(Data):
+    """What was asked under a key: that the row `id`, which was `before`, becomes `content`."""
+
+    id: str
+    before: str | None
+    content: str | None
+    is_done: bool
+
+    def is_in(self, rows: "Told") -> bool:
+        """Whether it is done, as the store that has the truth shows before anybody else writes that row."""
+        return self.is_done or row(rows, ("row", self.id)).value == self.content
+
+
+@attrs.frozen
 class Held(Data):
-    """A row of main; without a value it is a tombstone. Versions grow, and 0 is absent."""
+    """A row of main; without a value it is a tombstone. Versions grow, and 0 is absent.
+
+    `once`: of a row of the table `key`.
+    """
 
     version: int
     value: str | None
+    once: Once | None = None
 
 
 Told = tuple[tuple[Key, Held], ...]  # rows, as a store tells them
+Write = tuple[Key, str | Once | None]
 NONE: Final = Held(0, None)
 
 
@@ -58,7 +77,7 @@ class Ask(Data):
     """
 
     store: Store
-    writes: tuple[tuple[Key, str | None], ...] = ()
+    writes: tuple[Write, ...] = ()
     expects: tuple[tuple[Key, int], ...] = ()
 
 
@@ -99,12 +118,14 @@ class Migration(Data):
 
     `phase` empty: it is not known, and is looked up before anything else. `fence`: the version of the phase
     row. `pending`: ids that legacy may not know. `doubt`: ids of which a write to main may still land.
+    `begun`: ids of rows that a request with a key may have changed, of which main does not say yet.
     """
 
     phase: str = ""
     fence: int = 0
     pending: frozenset[str] = frozenset()
     doubt: frozenset[str] = frozenset()
+    begun: frozenset[str] = frozenset()
     job: Job | None = None
 
 
@@ -150,6 +171,11 @@ def next_id(rows: Told) -> str:
 
 def fenced(it: Migration, *expects: tuple[Key, int]) -> tuple[tuple[Key, int], ...]:
     return ((PHASE, it.fence), *expects)
+
+
+def versions(rows: Told, writes: tuple[Write, ...]) -> tuple[tuple[Key, int], ...]:
+    """Of what is written, as it was read."""
+    return tuple((key, row(rows, key).version) for key, _ in writes)
 
 
 def waiting(rows: Told) -> list[str]:

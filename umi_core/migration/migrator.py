@@ -18,11 +18,11 @@ import attrs
 from umi_core import limits
 from umi_core.answer_checks import held, in_order, judged_rows
 from umi_core.api_errors import NotReady
-from umi_core.api_rows import MigrationPhase, Moved, Outbox
+from umi_core.api_rows import MigrationPhase, Moved, MovedKey, Outbox
 from umi_core.codec import encode
 from umi_core.conditions import Condition
 from umi_core.data import Data, Owner
-from umi_core.errors import StorageFailed, TooBusy
+from umi_core.errors import KeyReused, StorageFailed, TooBusy
 from umi_core.ids import commit_key
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone, Value
 from umi_core.messages.effects import (
@@ -44,13 +44,13 @@ from umi_core.messages.effects import (
 from umi_core.messages.migration_requests import MigrationRequest
 from umi_core.messages.requests import bad_request
 from umi_core.migration import machine, steps
-from umi_core.migration.machine import Ask, Held, Key, Migration
+from umi_core.migration.machine import Ask, Held, Key, Migration, Once
 from umi_core.rows import Address, Body, Row
 from umi_core.values import Scope
 
 TIMEOUT_MS: Final = 10_000
 LEGACY: Final = "legacy"
-TABLES: Final = ("moved", "outbox", "phase")
+TABLES: Final = {"row": "moved", "key": "moved_key", "outbox": "outbox", "phase": "phase"}
 
 
 @attrs.frozen
@@ -149,7 +149,7 @@ class Migrator:
         number, timeout_ms = self.request_count, self.timeout_ms
         if not ask.writes:
             where = (Condition("kind", "eq", kind),)
-            query = ByFilter(self.scope, TABLES, where, limits.PAGE_ROW_COUNT_MAX)
+            query = ByFilter(self.scope, tuple(TABLES.values()), where, limits.PAGE_ROW_COUNT_MAX)
             return Read(query, ask.store, number, timeout_ms)
         writes = tuple(self.write(kind, ask.store, key, value) for key, value in ask.writes)
         expects = tuple(Expect(self.address(kind, key), version) for key, version in ask.expects)
@@ -166,14 +166,16 @@ class Migrator:
         table, own_id = key
         if table == "phase":
             return Address(self.scope, "phase", kind)
-        return Address(self.scope, "moved" if table == "row" else "outbox", f"{kind}/{own_id}")
+        return Address(self.scope, TABLES[table], f"{kind}/{own_id}")
 
-    def write(self, kind: str, store: str, key: Key, value: str | None) -> Write:
+    def write(self, kind: str, store: str, key: Key, value: str | Once | None) -> Write:
         address, is_kept = self.address(kind, key), store == MAIN and key[0] == "row"
         return Write(address, None if value is None and not is_kept else body_of(kind, key, address, value))
 
 
-def body_of(kind: str, key: Key, address: Address, value: str | None) -> Body:
+def body_of(kind: str, key: Key, address: Address, value: str | Once | None) -> Body:
+    if isinstance(value, Once):
+        return MovedKey(address.id, kind, value.id, value.before, value.content, value.is_done)
     if key[0] == "row":
         return Moved(address.id, kind, value)
     return Outbox(address.id, kind) if key[0] == "outbox" else MigrationPhase(kind, str(value))
@@ -210,6 +212,9 @@ def told(row: Row) -> tuple[Key, Held]:
             return machine.PHASE, Held(row.version, phase)
         case Moved(id=own_id, kind=kind, content=content):
             return ("row", own_id.removeprefix(f"{kind}/")), Held(row.version, content)
+        case MovedKey(id=own_id, kind=kind) as body:
+            once = Once(body.row_id, body.before, body.content, body.is_done)
+            return ("key", own_id.removeprefix(f"{kind}/")), Held(row.version, None, once)
         case body:
             assert isinstance(body, Outbox)
             return ("outbox", body.id.removeprefix(f"{body.kind}/")), Held(row.version, "x")
@@ -221,6 +226,8 @@ def outcome_of(reply: machine.Reply, track: Track, step: str) -> Outcome:
         return Done(reply.value, lacks)
     if reply.kind == "unknown":
         return Unknown()
+    if reply.kind == "reused":
+        return Refused(KeyReused(str(reply.value)))
     if reply.kind == "failed":
         return Failed(StorageFailed(step, "unavailable", 1))
     return Refused(NotReady(track.kind, track.machine.phase, str(reply.value or "another phase")))

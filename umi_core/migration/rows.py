@@ -19,13 +19,18 @@ from umi_core.migration.machine import (
     Steps,
     Told,
     Value,
+    Write,
     ask,
     doubted,
     end,
     fenced,
     next_id,
     row,
+    versions,
 )
+from umi_core.migration.writes import again, done, earlier, is_held_up, key_of, marked, settled, written
+
+NOBODY: Final[frozenset[str]] = frozenset()
 
 # Writes while legacy has the truth: legacy, and in dual_write main after it.
 
@@ -34,28 +39,11 @@ def put(it: Migration) -> Came:
     assert it.job is not None
     if it.phase not in OF_LEGACY:
         return ask(it, Ask("main"), "put_main")
+    if key_of(it.job) is not None or is_held_up(it, it.job):
+        return ask(it, Ask("main"), "key_main")
     if isinstance(it.job.request, AddRow):
         return ask(it, Ask("legacy"), "add_legacy")
     return ask(it, Ask("legacy", (written(it.job),)), "put_legacy")
-
-
-def written(job: Job) -> tuple[Key, str | None]:
-    """The row that a write is about, and its new content; None deletes it.
-
-    What is added comes behind all rows of the store that has the truth, which was read before.
-    """
-    match job.request:
-        case AddRow(content=content):
-            return ("row", next_id(job.legacy or job.main)), content
-        case PutRow(id=own_id, content=content):
-            return ("row", own_id), content
-    assert isinstance(job.request, DropRow)
-    return ("row", job.request.id), None
-
-
-def done(it: Migration, job: Job, degraded: str = "") -> Came:
-    """A write is done; of what was added its id is told."""
-    return end(it, "done", written(job)[0][1] if isinstance(job.request, AddRow) else None, degraded)
 
 
 def add_legacy(it: Migration, job: Job, answer: Answer) -> Came:
@@ -63,6 +51,49 @@ def add_legacy(it: Migration, job: Job, answer: Answer) -> Came:
         return end(it, "failed")
     write = written(attrs.evolve(job, legacy=answer.rows))
     return ask(it, Ask("legacy", (write,)), "put_legacy", legacy=answer.rows)
+
+
+def key_main(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    once = earlier(job, answer.rows)
+    if once is not None and once.is_done:
+        return again(it, job, once)
+    return ask(it, Ask("legacy"), "key_legacy", main=answer.rows)
+
+
+def key_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+    """What was begun is settled, and this write begun, in one commit; what is so already is only noted."""
+    if answer.kind != "ok":
+        return end(it, "failed")
+    once, read = earlier(job, job.main), attrs.evolve(job, legacy=answer.rows)
+    if once is not None and once.is_in(answer.rows):
+        return again(it, job, once)
+    key, content = written(read)
+    is_so = key_of(job) is not None and row(answer.rows, key).value == content
+    marks = {**settled(job.main, answer.rows), **dict(marked(read, answer.rows, is_done=is_so))}
+    if not marks:
+        return ask(it, Ask("legacy", ((key, content),)), "put_legacy", legacy=answer.rows)
+    writes = tuple(marks.items())
+    expects = fenced(it, *versions(job.main, writes))
+    step = "key_noted" if is_so else "key_begun"
+    return ask(it, Ask("main", writes, expects), step, legacy=answer.rows)
+
+
+def key_noted(it: Migration, job: Job, answer: Answer) -> Came:
+    """What may land later is kept out by the fence of a new start."""
+    if answer.kind == "unknown":
+        return end(Migration(), "unknown")
+    return done(attrs.evolve(it, begun=NOBODY), job) if answer.kind == "ok" else end(it, "failed")
+
+
+def key_begun(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind == "unknown":
+        return end(Migration(), "failed")
+    if answer.kind == "failed":
+        return end(it, "failed")
+    begun = frozenset([written(job)[0][1]]) if key_of(job) is not None else NOBODY
+    return ask(attrs.evolve(it, begun=begun), Ask("legacy", (written(job),)), "put_legacy")
 
 
 def put_legacy(it: Migration, job: Job, answer: Answer) -> Came:
@@ -80,7 +111,9 @@ def put_look(it: Migration, job: Job, answer: Answer) -> Came:
 
 
 def mirrored(it: Migration, job: Job) -> Came:
-    return done(it, job) if it.phase == "legacy" else ask(it, Ask("main"), "put_copy")
+    """Main is told of it in dual_write, and of its key in any phase."""
+    is_told = it.phase == "dual_write" or key_of(job) is not None
+    return ask(it, Ask("main"), "put_copy") if is_told else done(it, job)
 
 
 def put_copy(it: Migration, job: Job, answer: Answer) -> Came:
@@ -88,15 +121,21 @@ def put_copy(it: Migration, job: Job, answer: Answer) -> Came:
     if answer.kind != "ok":
         return done(it, job, "mirror:later")
     key, content = written(job)
+    copy: tuple[Write, ...] = ((key, content),) if it.phase == "dual_write" else ()
     if isinstance(job.request, AddRow) and key[1] > next_id(answer.rows):
+        copy = ()
+    writes = (*copy, *marked(job, job.legacy, is_done=True))
+    if not writes:
         return done(it, job)
-    expects = fenced(it, (key, row(answer.rows, key).version))
-    return ask(it, Ask("main", ((key, content),), expects), "put_copied")
+    return ask(it, Ask("main", writes, fenced(it, *versions(answer.rows, writes))), "put_copied")
 
 
 def put_copied(it: Migration, job: Job, answer: Answer) -> Came:
-    it = doubted(it, written(job)[0][1], answer)
-    return done(it, job, "" if answer.kind == "ok" else "mirror:later")
+    own = written(job)[0][1]
+    it = doubted(it, own, answer)
+    if answer.kind != "ok":
+        return done(it, job, "mirror:later")
+    return done(attrs.evolve(it, begun=it.begun - {own}), job)
 
 
 # Writes when main has the truth: one commit, with the outbox row for legacy.
@@ -105,10 +144,15 @@ def put_copied(it: Migration, job: Job, answer: Answer) -> Came:
 def put_main(it: Migration, job: Job, answer: Answer) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    key, content = written(attrs.evolve(job, main=answer.rows))
+    once, read = earlier(job, answer.rows), attrs.evolve(job, main=answer.rows)
+    if once is not None and once.is_in(answer.rows):
+        return again(it, job, once)
+    key, content = written(read)
     outbox = ((("outbox", key[1]), "x"),) if it.phase in WITH_OUTBOX else ()
-    expects = fenced(it, (key, row(answer.rows, key).version))
-    return ask(it, Ask("main", ((key, content), *outbox), expects), "put_done", main=answer.rows)
+    marks = {**settled(answer.rows, answer.rows), **dict(marked(read, answer.rows, is_done=True))}
+    writes = ((key, content), *marks.items())
+    expects = fenced(it, *versions(answer.rows, writes))
+    return ask(it, Ask("main", (*writes, *outbox), expects), "put_done", main=answer.rows)
 
 
 def put_done(it: Migration, job: Job, answer: Answer) -> Came:
@@ -177,7 +221,8 @@ def get_copied(it: Migration, job: Job, answer: Answer) -> Came:
 
 FIRST: Final[Firsts] = {PutRow: put, DropRow: put, AddRow: put, ReadRow: get, ListRows: get}
 STEPS: Final[Steps] = {
-    "add_legacy": add_legacy, "put_legacy": put_legacy, "put_look": put_look, "put_copy": put_copy,
+    "add_legacy": add_legacy, "key_main": key_main, "key_legacy": key_legacy, "key_noted": key_noted,
+    "key_begun": key_begun, "put_legacy": put_legacy, "put_look": put_look, "put_copy": put_copy,
     "put_copied": put_copied, "put_main": put_main, "put_done": put_done,
     "get_legacy": get_legacy, "get_main": get_main, "get_instead": get_instead, "get_missed": get_missed,
     "get_copied": get_copied,

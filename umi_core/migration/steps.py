@@ -22,6 +22,7 @@ from umi_core.migration.machine import (
     row,
     waiting,
 )
+from umi_core.migration.writes import begun_ids
 
 
 def begin(it: Migration, request: MigrationRequest) -> Came:
@@ -57,7 +58,8 @@ def read_outbox(it: Migration, job: Job, answer: Answer) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     phase = row(answer.rows, PHASE)
-    known = Migration(str(phase.value), phase.version, frozenset(waiting(answer.rows)))
+    pending, begun = frozenset(waiting(answer.rows)), begun_ids(answer.rows)
+    known = Migration(str(phase.value), phase.version, pending, begun=begun)
     return begin(known, job.request)
 
 

@@ -25,6 +25,7 @@ from umi_core.migration.machine import (
     waiting,
 )
 from umi_core.migration.works import differences
+from umi_core.migration.writes import begun_ids
 
 
 def aim(it: Migration) -> str:
@@ -62,7 +63,7 @@ def switch(it: Migration, job: Job, answer: Answer) -> Came:
     if missing := needs(answer.rows, job.legacy):
         return end(it, "not_ready", missing)
     dropped = tuple((("outbox", each), None) for each in ids) if to == "cleanup" else ()
-    known = attrs.evolve(it, pending=frozenset(ids))
+    known = attrs.evolve(it, pending=frozenset(ids), begun=begun_ids(answer.rows))
     return ask(known, Ask("main", ((PHASE, to), *dropped), fenced(it)), "switched")
 
 

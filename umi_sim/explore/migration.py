@@ -7,7 +7,7 @@ written. That one judge does for all phases is the proof that clients notice non
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, Literal
 
 import attrs
 
@@ -26,11 +26,12 @@ from umi_core.messages.migration_requests import (
 )
 from umi_core.migration import machine
 from umi_core.migration import steps as machine_steps
-from umi_core.migration.machine import Answer, Ask, Held, Key, Migration, Reply
+from umi_core.migration.machine import Answer, Ask, Held, Key, Migration, Once, Reply
 from umi_sim.record import rules
 
 ID: Final = "r"
 OF: Final = ("op", "blocks")  # who asks, and of which kind
+KEYED: Final = PutRow(*OF, ID, "keyed", request_key="k")
 ROW: Final[Key] = ("row", ID)
 HEAL_STEPS_MAX: Final = 60
 
@@ -39,11 +40,12 @@ Main = tuple[tuple[Key, Held], ...]
 
 @attrs.frozen
 class Known(Data):
-    """What a client knows: the value now, and values that may yet show."""
+    """What a client knows: the value now, and values that may yet show; and of its key whether it is used."""
 
     value: str | None = None
     may_be: tuple[str | None, ...] = ()
     asked: MigrationRequest | None = None
+    key: Literal["new", "in doubt", "used"] = "new"
 
 
 @attrs.frozen
@@ -55,6 +57,7 @@ class Budget(Data):
     works: int = 3  # reconcile, mirror and switches
     crashes: int = 1
     failures: int = 1
+    keyed: int = 0  # writes with one key, all the same
 
 
 NEW: Final = Migration()
@@ -98,7 +101,7 @@ def landed(world: World, ask: Ask) -> World | None:
         if value is None and key[0] != "row":
             graves[key] = version
         else:
-            main[key] = Held(version, value)
+            main[key] = Held(version, None, value) if isinstance(value, Once) else Held(version, value)
     return attrs.evolve(world, main=tuple(sorted(main.items())), graves=tuple(sorted(graves.items())))
 
 
@@ -106,6 +109,7 @@ def done(world: World, ask: Ask) -> World | None:
     if ask.store == "main":
         return landed(world, ask)
     ((_, value),) = ask.writes
+    assert not isinstance(value, Once)
     return attrs.evolve(world, legacy=value)
 
 
@@ -141,6 +145,8 @@ def requests(world: World) -> Iterator[Step]:
         value = f"v{number}"
         yield f"client writes {value}", asked(spent(world, "writes"), PutRow(*OF, ID, value))
         yield "client deletes", asked(spent(world, "writes"), DropRow(*OF, ID))
+    if left.keyed:
+        yield "client writes with its key", asked(spent(world, "keyed"), KEYED)
     if left.reads:
         yield "client reads", asked(spent(world, "reads"), ReadRow(*OF, ID))
     if left.works:
@@ -211,7 +217,7 @@ def crashes(world: World, ask: Ask) -> Iterator[Step]:
 def dead(world: World) -> World:
     known = world.known
     if isinstance(known.asked, PutRow | DropRow):
-        known = attrs.evolve(known, may_be=(*known.may_be, content_of(known.asked)))
+        known = doubted(known, known.asked)
     return attrs.evolve(world, machine=Migration(), asked=None, known=attrs.evolve(known, asked=None))
 
 
@@ -226,13 +232,30 @@ def judged(world: World, reply: Reply) -> World:
     known, request = world.known, world.known.asked
     known = attrs.evolve(known, asked=None)
     if isinstance(request, PutRow | DropRow) and reply.kind == "done":
-        known = Known(content_of(request))
+        known = written(known, request)
     elif isinstance(request, PutRow | DropRow) and reply.kind == "unknown":
-        known = attrs.evolve(known, may_be=(*known.may_be, content_of(request)))
+        known = doubted(known, request)
     elif isinstance(request, ReadRow) and reply.kind == "done":
         assert reply.value is None or isinstance(reply.value, str)
         known = read(known, reply.value)
     return attrs.evolve(world, known=known)
+
+
+def doubted(known: Known, request: PutRow | DropRow) -> Known:
+    """It may have happened, unless its key was used before."""
+    if request.request_key is not None and known.key == "used":
+        return known
+    key = known.key if request.request_key is None else "in doubt"
+    return attrs.evolve(known, may_be=(*known.may_be, content_of(request)), key=key)
+
+
+def written(known: Known, request: PutRow | DropRow) -> Known:
+    """Under its key it is done once: now, or when it was in doubt, or when it was told before."""
+    if request.request_key is None:
+        return Known(content_of(request), key=known.key)
+    if known.key == "new":
+        return Known(content_of(request), key="used")
+    return attrs.evolve(doubted(known, request), key="used")
 
 
 def read(known: Known, value: str | None) -> Known:
@@ -244,7 +267,7 @@ def read(known: Known, value: str | None) -> Known:
     if value == known.value:
         return known
     at = known.may_be.index(value)
-    return Known(value, known.may_be[:at] + known.may_be[at + 1 :])
+    return Known(value, known.may_be[:at] + known.may_be[at + 1 :], key=known.key)
 
 
 def check(world: World, before: World) -> None:

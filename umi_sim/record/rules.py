@@ -61,6 +61,9 @@ FALLBACK_SEES_SETTLED: Final = Rule(
 STORE_FAILURE_CONTAINED: Final = Rule(
     "store-failure-contained", "MIG-7", "one store's failure is its own", INSIDE, CHEAP
 )
+KEY_ONCE_ACROSS_PHASES: Final = Rule(
+    "key-once-across-phases", "MIG-8", "a key works once in all phases", ORACLE, CHEAP
+)
 NO_GAPS: Final = Rule("no-gaps", "MIG-9", "no store has a gap", INSIDE, CHEAP)
 REPORT_HONEST: Final = Rule("report-honest", "MIG-10", "reports tell every difference", INSIDE, CHEAP)
 MIGRATION_COMPLETE: Final = Rule("migration-complete", "MIG-11", "healed, a migration can end", ORACLE, FULL)

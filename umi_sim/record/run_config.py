@@ -48,8 +48,8 @@ class RunConfig(Data):
     input, or none. `off`: names of rules that are not checked. `everywhere`: a kind of fault is
     active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
     requests. `edges`: the share of hostile values that are just on a limit, or one beyond. `short_blocks`:
-    the share of texts of blocks that are a word or two. `revise_every`:
-    after so many ops all workflows have a new revision; 0: never.
+    the share of texts of blocks that are a word or two. `retry`: the share of requests that were asked with a
+    key before, at any time. `revise_every`: after so many ops all workflows have a new revision; 0: never.
     `tamper_every`: after so many ops somebody changes stored rows; 0: never.
     `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
     0 is none, and no wipe. `equivalences`: ids of those that are compared, of umi_sim.judge.equivalences.
@@ -84,6 +84,7 @@ class RunConfig(Data):
     alike: bool = False
     edges: Ratio = (0, 1)
     short_blocks: Ratio = (0, 1)
+    retry: Ratio = (0, 1)
     workload: str = "generated"
     script: tuple[Mapping[str, Any], ...] = ()
     transcript: str | None = None
@@ -99,7 +100,7 @@ class RunConfig(Data):
 
 DRAWN: Final = (  # what only a generator reads: a replay has the items
     "weights", "operations_max", "in_flight_max", "key_count", "adversarial", "land", "repeat", "policy",
-    "workload", "edges", "short_blocks",
+    "workload", "edges", "short_blocks", "retry",
 )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ class Workload:
         self._stream = Sections(config.seed, *path)
         self._count = 0
         self._last: Drawn | None = None
+        self._keyed: list[Drawn] = []
 
     def next(self) -> Drawn | None:
         """The next request by name and arguments; None at the end, and ever after."""
@@ -60,6 +61,8 @@ class Workload:
         if stream.chance(*self._config.repeat) and self._last:
             self.is_again = self._last[0] == "recall"
             return self._last
+        if self._keyed and stream.chance(*self._config.retry):
+            return stream.pick(self._keyed)
         if kind == "generated" or stream.chance(*GENERATED):
             return self._invent(stream)
         return self._follow()
@@ -74,6 +77,8 @@ class Workload:
         name = self._choice[stream.below(SLOT_COUNT)]
         args = arguments(name, self._user, stream)
         self.is_again = name == "recall" and self._user.has_asked(args)
+        if "request_key" in args and self._config.retry[0]:
+            self._keyed.append((name, args))
         return name, args
 
 

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from umi_core.api_errors import NotReady
-from umi_core.errors import BadOption, StorageFailed, TooBusy
+from umi_core.errors import BadOption, KeyReused, StorageFailed, TooBusy
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.api_results import RowsListed, StoresCompared
@@ -102,6 +102,10 @@ WAYS = {
 
 def put(content: str, own_id: str = "r") -> PutRow:
     return PutRow(*OF, own_id, content)
+
+
+def keyed(content: str, own_id: str = "r") -> PutRow:
+    return PutRow(*OF, own_id, content, "k")
 
 
 def content(stores: Stores) -> object:
@@ -357,3 +361,81 @@ def test_an_answer_that_is_none_is_a_failure(answer: Value) -> None:
     (reply,) = migrator.step(0, answer)
     assert isinstance(reply, Reply)
     assert isinstance(reply.outcome, Failed)
+
+
+# Request keys.
+
+ONWARDS = [(a, b) for at, a in enumerate(WAYS) for b in [*WAYS][at:]]
+
+
+@pytest.mark.parametrize(("before", "after"), ONWARDS)
+def test_a_key_that_was_used_in_one_phase_is_used_in_every_later_one(before: str, after: str) -> None:
+    stores = Stores().to(before)
+    assert stores.ask(keyed("tea")) == Done()
+    stores.ask(put("rum"))
+    stores.to(after).restart()
+    assert stores.ask(keyed("tea")) == Done()
+    assert content(stores) == "rum"
+    assert stores.ask(keyed("milk")) == Refused(KeyReused("k"))
+    assert stores.ask(keyed("tea", "s")) == Refused(KeyReused("k"))
+
+
+@pytest.mark.parametrize("phase", WAYS)
+def test_a_message_is_added_once_under_its_key_and_has_one_id(phase: str) -> None:
+    stores = Stores().to(phase, "messages")
+    first = stores.ask(AddRow(1, "messages", "hello", "k"))
+    stores.ask(AddRow(2, "messages", "hello"))
+    assert stores.ask(AddRow(3, "messages", "hello", "k")) == first == Done("000000000001")
+    both = RowsListed((("000000000001", "hello"), ("000000000002", "hello")))
+    assert listed(stores) == Done(both)
+
+
+def test_a_row_is_deleted_once_under_a_key() -> None:
+    stores = Stores().to("dual_read")
+    stores.ask(put("tea"))
+    assert stores.ask(DropRow(*OF, "r", "k")) == Done()
+    stores.ask(put("rum"))
+    assert stores.ask(DropRow(*OF, "r", "k")) == Done()
+    assert content(stores) == "rum"
+
+
+LATER = Done(None, (Degraded("mirror:later", "unavailable"),))
+
+
+@pytest.mark.parametrize("phase", ["legacy", "dual_write"])
+def test_a_key_that_main_could_not_be_told_of_is_settled_by_what_the_old_store_shows(phase: str) -> None:
+    stores = Stores().to(phase)
+    stores.ask(put("x"))
+    told_late = (None, None, None, None, None, REFUSES)
+    assert stores.ask(keyed("tea"), *told_late) == LATER
+    stores.restart()
+    stores.ask(put("rum"))
+    assert stores.ask(keyed("tea")) == Done()
+    assert content(stores) == "rum"
+
+
+def test_a_key_whose_write_did_not_happen_may_be_used() -> None:
+    stores = Stores().to("dual_write")
+    refused_by_legacy = (None, None, None, REFUSES)
+    assert isinstance(stores.ask(keyed("tea"), *refused_by_legacy), Failed)
+    stores.ask(put("rum"))
+    assert stores.ask(keyed("tea")) == Done()
+    assert content(stores) == "tea"
+
+
+def test_until_a_key_is_settled_its_row_waits_for_main_and_others_do_not() -> None:
+    stores = Stores().to("dual_write")
+    stores.ask(put("x"))
+    assert stores.ask(keyed("tea"), None, None, None, IN_DOUBT, REFUSES) == Unknown()
+    assert stores.ask(put("y"), REFUSES) == Failed(StorageFailed("key_main", "unavailable", 1))
+    assert stores.ask(put("y", "s"), None, REFUSES) == LATER
+
+
+def test_what_is_so_already_is_noted_under_its_key_and_the_old_store_is_not_written() -> None:
+    stores = Stores().to("dual_write")
+    stores.ask(put("tea"))
+    assert stores.ask(keyed("tea"), None, None, IN_DOUBT) == Unknown()
+    assert stores.ask(keyed("tea")) == Done()
+    stores.ask(put("rum"))
+    assert stores.ask(keyed("tea")) == Done()
+    assert content(stores) == "rum"

@@ -4,7 +4,7 @@ Read from docs/spec/kelpie.md, part II, alone: it knows rows and phases, and not
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -34,7 +34,7 @@ from umi_core.messages.migration_requests import (
     PutRow,
     ReadRow,
 )
-from umi_core.rows import Address, MigrationPhase, Moved, Outbox, Row
+from umi_core.rows import Address, MigrationPhase, Moved, MovedKey, Outbox, Row
 from umi_core.values import Scope
 from umi_sim.judge.plain.rows import is_fit
 from umi_sim.record import rules
@@ -46,7 +46,8 @@ from umi_sim.target.machine import Machine
 LEGACY: Final = "legacy"
 KINDS: Final = ("blocks", "messages", "archival")
 LOGS: Final = ("messages",)
-OF_ROWS: Final = (PutRow, DropRow, AddRow, ReadRow, ListRows)
+WRITES: Final = (PutRow, DropRow, AddRow)
+OF_ROWS: Final = (*WRITES, ReadRow, ListRows)
 OF_LEGACY: Final = ("legacy", "dual_write")
 WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
 EQUAL: Final = (("dual_write", "dual_read"), ("rolling_back", "legacy"))
@@ -55,12 +56,16 @@ STARTS: Final = ("find", "raise", "read_outbox")  # without main there is no pha
 
 @attrs.frozen
 class Sight(Data):
-    """What both stores hold of one kind of one agent's rows. A tombstone in main has no content."""
+    """What both stores hold of one kind of one agent's rows. A tombstone in main has no content.
+
+    `begun`: rows of which main does not say yet whether a request with a key has changed them.
+    """
 
     phase: str
     main: Mapping[str, str | None]
     legacy: Mapping[str, str | None]
     outbox: tuple[str, ...]
+    begun: tuple[str, ...]
 
     @property
     def truth(self) -> str:
@@ -76,7 +81,15 @@ def seen(stores: Mapping[str, Store], scope: Scope, kind: str) -> Sight:
     row = main.rows.get(Address(scope, "phase", kind))
     phase = row.body.phase if row is not None and isinstance(row.body, MigrationPhase) else LEGACY
     outbox = tuple(ids_of(main, scope, "outbox", kind))
-    return Sight(phase, contents(main, scope, kind), contents(legacy, scope, kind), outbox)
+    begun = tuple(begun_in(main, scope, kind))
+    return Sight(phase, contents(main, scope, kind), contents(legacy, scope, kind), outbox, begun)
+
+
+def begun_in(storage: SimStorage, scope: Scope, kind: str) -> Iterator[str]:
+    for key in ids_of(storage, scope, "moved_key", kind):
+        body = storage.rows[Address(scope, "moved_key", f"{kind}/{key}")].body
+        if isinstance(body, MovedKey) and not body.is_done:
+            yield body.row_id
 
 
 def ids_of(storage: SimStorage, scope: Scope, table: str, kind: str) -> Iterator[str]:
@@ -95,74 +108,102 @@ def contents(storage: SimStorage, scope: Scope, kind: str) -> dict[str, str | No
 
 
 @attrs.define
+class Work(Owner):
+    """What is known of one request in flight.
+
+    `unheard`: its questions that nobody answered, or not well, with the store and the step of each.
+    `has_written`: it has sent a row. `is_keyed`: main has to hear of a key first, its own or that of an
+    earlier write of this row.
+    """
+
+    request: MigrationRequest
+    unheard: dict[int, tuple[str, str]] = attrs.field(factory=dict)
+    has_written: bool = False
+    is_keyed: bool = False
+
+    def asks(self, effect: Read | Commit, step: str, begun: Collection[str]) -> None:
+        """`begun`: rows of which main may have to hear what came of a key."""
+        self.unheard[effect.request_id] = effect.store, step
+        if isinstance(effect, Commit):
+            self.has_written |= any(write.address.kind == "moved" for write in effect.writes)
+        if isinstance(self.request, WRITES):
+            is_held_up = bool(begun) if isinstance(self.request, AddRow) else self.request.id in begun
+            self.is_keyed |= self.request.request_key is not None or is_held_up
+
+
+@attrs.define
 class TwoStores(Owner):
     """Of all agents of a run.
 
-    `phases`: as they were last seen. `unheard`: the questions of each operation that nobody answered, or not
-    well, with the store and the step of each. `doubted`: ids of rows of which a write to main may still land.
+    `phases`: as they were last seen. `doubted`: ids of rows of which a write to main may still land; `keyed`:
+    those of which a migrator may not know that main has heard of a key.
     """
 
     stores: Mapping[str, Store] = attrs.field(factory=dict)
     phases: dict[tuple[str, str], str] = attrs.field(factory=dict)
-    kinds: dict[str, dict[str, None]] = attrs.field(factory=lambda: defaultdict(dict))
-    asked: dict[str, dict[str, MigrationRequest]] = attrs.field(factory=lambda: defaultdict(dict))
-    unheard: dict[str, dict[int, tuple[str, str]]] = attrs.field(factory=lambda: defaultdict(dict))
+    works: dict[str, dict[str, Work]] = attrs.field(factory=lambda: defaultdict(dict))
     doubted: dict[tuple[str, str], dict[str, None]] = attrs.field(factory=lambda: defaultdict(dict))
+    keyed: dict[tuple[str, str], dict[str, None]] = attrs.field(factory=lambda: defaultdict(dict))
 
     def meet(self, stores: Mapping[str, Store]) -> None:
         self.stores = stores
 
     def issued(self, agent: str, op_id: str, request: MigrationRequest) -> None:
-        self.asked[agent][op_id] = request
+        self.works[agent][op_id] = Work(request)
         if request.kind in KINDS:
-            self.kinds[agent][request.kind] = None
+            self.phases.setdefault((agent, request.kind), LEGACY)
 
     def answered(self, call: Call, answer: Answer) -> None:
-        if call.op_id in self.unheard and is_good(call.effect, answer):
-            self.unheard[call.op_id].pop(answer.request_id, None)
+        work = self.works[call.agent].get(call.op_id)
+        if work is not None and is_good(call.effect, answer):
+            work.unheard.pop(answer.request_id, None)
 
     def crashed(self, agent: str) -> None:
-        for op_id in self.asked.pop(agent, {}):
-            self.unheard.pop(op_id, None)
+        self.works.pop(agent, None)
 
     def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
+        works = self.works[agent]
         for effect in effects:
             if isinstance(effect, Read | Commit):
                 origin = machine.origin_of(effect)
-                self.unheard[str(origin.op_id)][effect.request_id] = effect.store, origin.step
+                work = works[str(origin.op_id)]
+                kind = work.request.kind
+                begun = seen(self.stores, scope, kind).begun
+                work.asks(effect, origin.step, (*begun, *self.keyed[agent, kind]))
             if isinstance(effect, Commit):
-                check_commit(effect, scope, self.asked[agent])
-        for kind in self.kinds[agent]:
-            now = seen(self.stores, scope, kind)
-            check_phase(now, self.phases.get((agent, kind), LEGACY), f"{kind} of {agent}")
-            self.phases[agent, kind] = now.phase
+                check_commit(effect, scope, [it.request.kind for it in works.values()])
+        for (whose, kind), before in self.phases.items():
+            if whose == agent:
+                now = seen(self.stores, scope, kind)
+                check_phase(now, before, f"{kind} of {agent}")
+                self.phases[agent, kind] = now.phase
 
     def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         """Before the oracle hears of it, which sees from outside what is told here more exactly."""
-        if op_id not in self.asked[agent]:
+        work = self.works[agent].pop(op_id, None)
+        if work is None or work.request.kind not in KINDS:
             return
-        request, failed = self.asked[agent].pop(op_id), [*self.unheard.pop(op_id, {}).values()]
-        if request.kind not in KINDS:
-            return
+        request = work.request
         now, doubted = seen(self.stores, scope, request.kind), self.doubted[agent, request.kind]
         if isinstance(outcome, Done):
-            check_done(op_id, request, outcome, now, doubted)
+            check_done(op_id, work, outcome, now, doubted)
         elif isinstance(outcome, Failed | Unknown) and isinstance(request, OF_ROWS):
-            check_failure(op_id, now, failed)
+            check_failure(op_id, work, now)
         is_in_doubt = isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded)
         if is_in_doubt and isinstance(request, PutRow | DropRow):
             doubted[request.id] = None
+        if is_in_doubt and isinstance(request, WRITES) and request.request_key is not None:
+            self.keyed[agent, request.kind][getattr(request, "id", "")] = None
 
 
-def check_done(
-    op_id: str, request: MigrationRequest, done: Done, now: Sight, doubted: Mapping[str, None]
-) -> None:
-    match request, done.value:
-        case PutRow(id=own_id, content=content), _:
+def check_done(op_id: str, work: Work, done: Done, now: Sight, doubted: Mapping[str, None]) -> None:
+    """What came again with its key has written nothing."""
+    match work.request, done.value:
+        case PutRow(id=own_id, content=content), _ if work.has_written:
             check_write(op_id, own_id, content, now)
-        case DropRow(id=own_id), _:
+        case DropRow(id=own_id), _ if work.has_written:
             check_write(op_id, own_id, None, now)
-        case AddRow(content=content), own_id:
+        case AddRow(content=content), own_id if work.has_written:
             check_write(op_id, str(own_id), content, now)
         case ReadRow(id=own_id), content if done.degraded:
             check_fallback(op_id, {own_id: content}, now)
@@ -184,17 +225,16 @@ def is_good(asked: Asked, answer: Answer) -> bool:
 def is_row_of(query: ByFilter, kinds: Sequence[str], row: Row) -> bool:
     body, address = row.body, row.address
     is_near = address.scope == query.scope and address.kind in query.kinds
-    if not is_near or not isinstance(body, Moved | Outbox | MigrationPhase) or not is_fit(body):
+    if not is_near or not isinstance(body, Moved | MovedKey | Outbox | MigrationPhase) or not is_fit(body):
         return False
     return body.row_kind == address.kind and body.own_id() == address.id and body.kind in kinds
 
 
-def check_commit(commit: Commit, scope: Scope, asked: Mapping[str, MigrationRequest]) -> None:
+def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:
     """One kind of one agent alone; and in main only behind the fence, so that no switch is passed by."""
     addresses = [*(it.address for it in commit.writes), *(it.address for it in commit.expects)]
     kinds = sorted({each.id.partition("/")[0] for each in addresses})
     is_own = all(each.scope == scope for each in addresses)
-    due = [*dict.fromkeys(it.kind for it in asked.values())]
     message = "a batch is about another kind of rows than was asked about, or another agent's"
     demand(is_own and len(kinds) == 1 and kinds[0] in due, rules.PHASES_APART, message, due, addresses)
     is_fenced = commit.store != MAIN or any(each.address.kind == "phase" for each in commit.expects)
@@ -234,9 +274,11 @@ def check_fallback(op_id: str, shown: Mapping[str, object], now: Sight) -> None:
     demand(not other, rules.FALLBACK_SEES_SETTLED, message, other, shown)
 
 
-def check_failure(op_id: str, now: Sight, failed: Sequence[tuple[str, str]]) -> None:
-    """That a store fails is told of the one that has the truth, unless the phase was not known yet."""
-    has_reason = not failed or any(store == now.truth or step in STARTS for store, step in failed)
+def check_failure(op_id: str, work: Work, now: Sight) -> None:
+    """That a store fails is told of the one that has the truth, unless the phase was not known yet, or main
+    has to hear of a key first."""
+    due, failed = (now.truth, MAIN) if work.is_keyed else (now.truth,), [*work.unheard.values()]
+    has_reason = not failed or any(store in due or step in STARTS for store, step in failed)
     message = f"{op_id} fails in {now.phase}, where {now.truth} has the truth"
     demand(has_reason, rules.STORE_FAILURE_CONTAINED, message, now.truth, failed)
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 import attrs
 
 from umi_core.api_errors import NotReady
-from umi_core.data import Data, Owner
+from umi_core.data import Owner
+from umi_core.errors import KeyReused
 from umi_core.invariants.broken import demand
 from umi_core.messages.api_results import RowsListed, StoresCompared
 from umi_core.messages.effects import Done, Refused, Unknown
@@ -28,11 +29,11 @@ from umi_core.messages.migration_requests import (
     Reconcile,
     RollBack,
 )
+from umi_sim.judge.oracle.migration_keys import WRITES, MovedKeys, RowWrite
 from umi_sim.judge.oracle.model import Ending, Model
 from umi_sim.judge.plain.requests import wrong
 from umi_sim.record import rules
 
-WRITES: Final = (PutRow, DropRow, AddRow)
 LOG: Final = "messages"
 ENDS: Final = {RollBack: ("legacy", "cleanup", "done"), AdvanceMigration: ("done",)}
 """The phases in which nothing lies further that way."""
@@ -43,10 +44,14 @@ Place = tuple[str, str]  # kind and id
 
 @attrs.define
 class Row(Owner):
-    """What clients know of a row. `may_be`: contents that writes may have left, or may still leave."""
+    """What clients know of a row. `may_be`: contents that writes may have left, or may still leave.
+
+    `repeated`: contents that requests had which came again with their key, and changed nothing.
+    """
 
     content: str | None = None
     may_be: list[str | None] = attrs.field(factory=list)
+    repeated: list[str | None] = attrs.field(factory=list)
 
 
 @attrs.define
@@ -55,18 +60,11 @@ class Log(Owner):
 
     told: dict[str, str] = attrs.field(factory=dict)
     loose: list[str] = attrs.field(factory=list)
+    repeated: list[str] = attrs.field(factory=list)
 
 
-@attrs.frozen
-class Written(Data):
-    place: Place
-    content: str | None
-
-
-def written(request: PutRow | DropRow | AddRow) -> Written:
-    """What is added has no id yet."""
-    content = None if isinstance(request, DropRow) else request.content
-    return Written((request.kind, "" if isinstance(request, AddRow) else request.id), content)
+def content_of(request: RowWrite) -> str | None:
+    return None if isinstance(request, DropRow) else request.content
 
 
 class MigrationModel(Model):
@@ -78,15 +76,17 @@ class MigrationModel(Model):
 
     def __init__(self) -> None:
         self.rows: dict[Place, Row] = {}
-        self.open: dict[str, Written] = {}
+        self.open: dict[str, RowWrite] = {}
         self.log = Log()
+        self.keys = MovedKeys()
 
     def row(self, place: Place) -> Row:
         return self.rows.setdefault(place, Row())
 
     def issued(self, op_id: str, request: Any, now_ms: int) -> None:
         if isinstance(request, WRITES) and wrong(request) is None:
-            self.open[op_id] = written(request)
+            self.open[op_id] = request
+            self.keys.begin(request)
 
     def crashed(self) -> None:
         """A write without an answer may have happened."""
@@ -94,11 +94,14 @@ class MigrationModel(Model):
             self.may_have_happened(each)
         self.open.clear()
 
-    def may_have_happened(self, asked: Written) -> None:
-        if asked.place[0] == LOG:
-            self.log.loose.append(str(asked.content))
-        else:
-            self.row(asked.place).may_be.append(asked.content)
+    def may_have_happened(self, request: RowWrite) -> None:
+        if self.keys.is_used(request):
+            return
+        if not isinstance(request, AddRow):
+            self.row((request.kind, request.id)).may_be.append(content_of(request))
+        elif not self.keys.is_doubted(request):
+            self.log.loose.append(request.content)
+        self.keys.doubt(request)
 
     def replied(self, ending: Ending) -> None:
         request, outcome = ending.request, ending.outcome
@@ -115,21 +118,51 @@ class MigrationModel(Model):
         elif isinstance(outcome, Refused):
             must_lead_on(ending, outcome)
 
-    def judge_write(self, ending: Ending, asked: Written) -> None:
-        outcome = ending.outcome
+    def judge_write(self, ending: Ending, request: RowWrite) -> None:
+        op_id, outcome = ending.op_id, ending.outcome
         if isinstance(outcome, Unknown):
-            self.may_have_happened(asked)
-        elif isinstance(outcome, Done) and asked.place[0] == LOG:
-            self.judge_add(ending.op_id, outcome.value, str(asked.content))
+            self.may_have_happened(request)
+        elif isinstance(outcome, Refused) and isinstance(outcome.error, KeyReused):
+            self.keys.judge_reused(op_id, request)
         elif isinstance(outcome, Done):
-            self.rows[asked.place] = Row(asked.content)
+            is_first = self.keys.judge_done(op_id, request, outcome.value)
+            if isinstance(request, AddRow):
+                self.judge_add(op_id, request, str(outcome.value), is_first=is_first)
+            else:
+                self.take_write(request, is_first=is_first)
 
-    def judge_add(self, op_id: str, own_id: object, content: str) -> None:
-        """Behind everything that was told of."""
-        last, told = max(self.log.told, default=""), str(own_id)
+    def take_write(self, request: PutRow | DropRow, *, is_first: bool) -> None:
+        """Of what was in doubt, and came again, nobody knows which of the two times it was done."""
+        place, content = (request.kind, request.id), content_of(request)
+        if not is_first:
+            self.row(place).repeated.append(content)
+        elif self.keys.is_doubted(request):
+            self.row(place).may_be.append(content)
+        else:
+            self.rows[place] = Row(content)
+
+    def judge_add(self, op_id: str, request: AddRow, told: str, *, is_first: bool) -> None:
+        """Behind everything that was told of, unless it may have been added when it was asked before."""
+        content, last = request.content, max(self.log.told, default="")
+        if not is_first:
+            self.log.repeated.append(content)
+            return
+        if self.keys.is_doubted(request):
+            self.judge_added_once(op_id, content, told)
+            return
         message = f"{op_id} was told an id that is not behind those told before"
         demand(told > last, rules.MESSAGE_LOG_COMPLETE, message, f"above {last}", told)
         self.log.told[told] = content
+
+    def judge_added_once(self, op_id: str, content: str, told: str) -> None:
+        if self.log.told.get(told) == content:
+            return
+        message = f"{op_id} is told that it was added as {told}, and it was added before"
+        is_new = told not in self.log.told and content in self.log.loose
+        demand(is_new, rules.KEY_ONCE_ACROSS_PHASES, message, self.log.told.get(told), content)
+        self.log.loose.remove(content)
+        self.log.told[told] = content
+        self.log.repeated.append(content)
 
     def judge_list(self, ending: Ending, kind: str, listed: dict[str, str]) -> None:
         if kind != LOG:
@@ -151,7 +184,9 @@ class MigrationModel(Model):
         told, loose = self.log.told.get(own_id), self.log.loose
         is_known = content == told or (told is None and content in loose)
         message = f"{ending.op_id}: message {own_id} is not what was added"
-        demand(is_known, rules.READS_NEVER_GO_BACK, message, told if told is not None else loose, content)
+        is_twice = content in self.log.repeated
+        rule = rules.KEY_ONCE_ACROSS_PHASES if is_twice else rules.READS_NEVER_GO_BACK
+        demand(is_known, rule, message, told if told is not None else loose, content)
         if told is None and content is not None:
             loose.remove(str(content))
             self.log.told[own_id] = str(content)
@@ -164,6 +199,7 @@ class MigrationModel(Model):
         known = (row.content, *row.may_be)
         is_back = row.content is None and content not in known
         rule = rules.NO_RESURRECTION if is_back else rules.READS_NEVER_GO_BACK
+        rule = rules.KEY_ONCE_ACROSS_PHASES if content in row.repeated else rule
         demand(content in known, rule, f"{name} shows what is not there any more", known, content)
         settled = None if content is None else str(content)
         if settled != row.content:

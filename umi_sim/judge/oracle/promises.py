@@ -25,6 +25,7 @@ from umi_core.api_errors import (
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
 from umi_core.messages import api_requests as api
+from umi_core.messages import migration_requests as moves
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
     ALL,
@@ -66,6 +67,7 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
         errors.SnapshotDoesNotFit,
     ),
     **dict.fromkeys((cls for cls in ALL if cls.served_by == "migrator"), (NotReady,)),
+    **dict.fromkeys((moves.PutRow, moves.DropRow, moves.AddRow), (errors.KeyReused,)),
     api.BuildSystemPrompt: (),
     **dict.fromkeys((api.ListBlocks, api.ListMessages, api.SearchMessages), ()),
     **dict.fromkeys((api.ListArchival, api.SearchArchival), ()),

@@ -9,6 +9,8 @@ from umi_sim.mutants import planted
 
 SHORT = Budget(writes=1, reads=1, works=1, crashes=1, failures=1)
 TWICE = Budget(writes=2, reads=0, works=2, crashes=0, failures=1)
+KEYED = Budget(writes=1, reads=0, works=0, crashes=0, failures=1, keyed=2)
+SWITCHED = Budget(writes=1, reads=0, works=1, crashes=1, failures=0, keyed=2)
 
 BUGS = {  # of mutants/migration.toml: the rule, the phase that it shows in, how long a life it takes
     "old-store-resurrects": ("no-resurrection", "dual_read", SHORT),
@@ -22,6 +24,9 @@ BUGS = {  # of mutants/migration.toml: the rule, the phase that it shows in, how
     "no-fence": ("switch-when-equal", "rolling_back", SHORT),
     "unknown-taken-as-failed": ("reads-never-go-back", "dual_write", SHORT),
     "naive-migration": ("outbox-complete", "dual_read", SHORT),
+    "key-ends-with-the-phase": ("reads-never-go-back", "dual_read", KEYED),
+    "no-begun": ("reads-never-go-back", "dual_write", KEYED),
+    "begun-taken-as-done": ("reads-never-go-back", "legacy", KEYED),
 }
 
 
@@ -35,6 +40,12 @@ def test_every_short_life_keeps_all_rules(phase: str) -> None:
     came = explore(SHORT, phase)
     assert (came.broken, came.steps) == ("", ())
     assert came.state_count > 100
+
+
+@pytest.mark.parametrize("budget", [KEYED, SWITCHED])
+@pytest.mark.parametrize("phase", PHASES)
+def test_in_every_short_life_a_key_is_used_once(phase: str, budget: Budget) -> None:
+    assert explore(budget, phase).broken == ""
 
 
 @pytest.mark.parametrize("name", BUGS)

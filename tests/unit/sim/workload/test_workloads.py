@@ -208,6 +208,13 @@ def test_a_request_is_repeated_exactly() -> None:
     assert others == [first] * 59
 
 
+def test_what_was_asked_with_a_key_is_asked_again_at_any_later_time() -> None:
+    drawn = requests(retry=(1, 2), weights={"remember": 1, "count": 1})
+    keyed = [at for at, (_, args) in enumerate(drawn) if "request_key" in args]
+    again = [at for at in keyed if any(drawn[at] is drawn[before] for before in keyed if before < at - 1)]
+    assert len(again) > len(keyed) // 2
+
+
 def test_a_repeated_remember_sometimes_has_its_key_again() -> None:
     drawn = list(over_seeds(20, repeat=(1, 2), weights={"remember": 1}))
     again = [one for one, following in pairwise(drawn) if one is following]
