@@ -439,3 +439,40 @@ def test_what_is_so_already_is_noted_under_its_key_and_the_old_store_is_not_writ
     stores.ask(put("rum"))
     assert stores.ask(keyed("tea")) == Done()
     assert content(stores) == "rum"
+
+
+def test_a_key_comes_again_before_anything_else_and_is_told_what_the_old_store_shows() -> None:
+    stores = Stores()
+    stores.ask(put("x"))
+    assert stores.ask(keyed("tea"), None, None, None, None, REFUSES) == LATER
+    assert stores.ask(keyed("tea")) == Done()
+    assert stores.ask(keyed("milk")) == Refused(KeyReused("k"))
+
+
+NOT_BEGUN = [
+    ((None, REFUSES), "key_legacy"),
+    *(((None, None, it), "key_begun") for it in (REFUSES, IN_DOUBT)),
+]
+
+
+@pytest.mark.parametrize(("plan", "step"), NOT_BEGUN)
+def test_a_key_that_is_not_begun_leaves_all_as_it_was(
+    plan: tuple[EffectFailed | None, ...], step: str
+) -> None:
+    stores = Stores().to("dual_write")
+    stores.ask(put("x"))
+    assert stores.ask(keyed("tea"), *plan) == Failed(StorageFailed(step, "unavailable", 1))
+    assert content(stores) == "x"
+    assert stores.ask(keyed("tea")) == Done()
+
+
+def test_what_main_has_heard_of_meanwhile_is_not_told_again() -> None:
+    stores = Stores()
+    stores.ask(put("x"))
+    assert stores.ask(keyed("tea"), None, None, None, None, REFUSES) == LATER
+    unaware = stores.migrator
+    stores.restart()
+    stores.ask(put("x"))
+    stores.migrator = unaware
+    assert stores.ask(put("y")) == Done()
+    assert content(stores) == "y"
