@@ -99,14 +99,10 @@ def parse(op_id: OpId, method: str, path: str, headers: Mapping[str, str], body:
         request = made(op_id, Asked(name, dict(parse_qsl(query, keep_blank_values=True)), fields, key))
     except (KeyError, ValueError) as missing:
         return Malformed(f"missing or no number: {missing.args[0]}")
-    known = {field.name for field in attrs.fields(type(request))} | ALSO_KNOWN
-    return Call(agent, request, tuple(sorted(it for it in fields if it not in known)))
+    return Call(agent, request, tuple(sorted(it for it in fields if it not in BODIES.get(made, ()))))
 
 
 KEY_HEADERS: Final = ("idempotency-key", "x-idempotency-key")
-ALSO_KNOWN: Final = frozenset(
-    ("label", "text", "limit", "messages", "all", "old_content", "new_content", "content")
-)
 
 
 def json_object(body: str) -> Json | None:
@@ -233,6 +229,15 @@ ROUTES: Final[Mapping[tuple[str, str, bool], Made]] = {
     ("POST", "tools/core_memory_replace", True): tool_replace,
 }
 """By method, route, and whether a name follows."""
+BODIES: Final[Mapping[Made, tuple[str, ...]]] = {
+    create: ("label", "value", "kind", "description", "limit", "read_only"),
+    update: ("value", "description", "limit", "read_only", "expected_version"),
+    add_messages: ("messages",),
+    add_archival: ("content", "text", "tags", "metadata"),
+    tool_append: ("label", "content"),
+    tool_replace: ("label", "old_content", "new_content", "all"),
+}
+"""The fields of a body that mean something; the others are ignored, and listed."""
 KNOWN: Final = frozenset(route for _, route, _ in ROUTES)
 
 

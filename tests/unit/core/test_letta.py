@@ -97,6 +97,12 @@ def test_fields_that_mean_nothing_are_listed() -> None:
     assert found.ignored == ("color",)
 
 
+def test_what_a_body_cannot_say_is_listed_though_a_request_has_such_a_field() -> None:
+    found = parse(1, "PATCH", "/v1/agents/a/blocks/x", {}, '{"value": "y", "author": "user", "op_id": 7}')
+    assert isinstance(found, Call)
+    assert found.ignored == ("author", "op_id")
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(("label", "messages", "text")), inner),
