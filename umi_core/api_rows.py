@@ -152,19 +152,33 @@ class Outbox(Body, Data):
 
 @attrs.frozen
 class MovedKey(Body, Data):
-    """What was asked under a request key: that the row `row_id`, which was `before`, becomes `content`.
-
-    None is no row. Until it `is_done` only the store that has the truth shows whether it was.
-    """
+    """What was done under a request key: that the row `row_id` became `content`; None deleted it."""
 
     tag = 128
     row_kind = "moved_key"
     id: Word
     kind: MovedKind
     row_id: Word
+    content: Content | None
+
+    def own_id(self) -> str:
+        return self.id
+
+
+@attrs.frozen
+class MovedBegun(Body, Data):
+    """What may have been done under a request key: only the store that has the truth shows whether it was.
+
+    `before`: what the row was.
+    """
+
+    tag = 129
+    row_kind = "moved_begun"
+    id: Word
+    kind: MovedKind
+    row_id: Word
     before: Content | None
     content: Content | None
-    is_done: Flag
 
     def own_id(self) -> str:
         return self.id

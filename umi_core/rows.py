@@ -16,6 +16,7 @@ from umi_core.api_rows import Log as Log
 from umi_core.api_rows import Message as Message
 from umi_core.api_rows import MigrationPhase as MigrationPhase
 from umi_core.api_rows import Moved as Moved
+from umi_core.api_rows import MovedBegun as MovedBegun
 from umi_core.api_rows import MovedKey as MovedKey
 from umi_core.api_rows import Outbox as Outbox
 from umi_core.api_rows import Sheet as Sheet

@@ -13,7 +13,7 @@ from umi_core.messages.migration_requests import MigrationRequest
 Store = Literal["main", "legacy"]
 Value = str | RowsListed | StoresCompared  # what a reply tells
 Ended = Literal["done", "failed", "unknown", "not_ready", "reused"]
-Key = tuple[str, str]  # a table of main (row, key, outbox, phase) and an id
+Key = tuple[str, str]  # a table of main (row, begun, key, outbox, phase) and an id
 NUMBER: Final = re.compile("[0-9]{12}")
 PHASE: Final[Key] = ("phase", "phase")
 OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
@@ -37,23 +37,22 @@ BACK: Final = {
 
 @attrs.frozen
 class Once(Data):
-    """What was asked under a key: that the row `id`, which was `before`, becomes `content`."""
+    """What was asked under a key: that the row `id` becomes `content`, and what it was before."""
 
     id: str
     before: str | None
     content: str | None
-    is_done: bool
 
     def is_in(self, rows: "Told") -> bool:
         """Whether it is done, as the store that has the truth shows before anybody else writes that row."""
-        return self.is_done or row(rows, ("row", self.id)).value == self.content
+        return row(rows, ("row", self.id)).value == self.content
 
 
 @attrs.frozen
 class Held(Data):
     """A row of main; without a value it is a tombstone. Versions grow, and 0 is absent.
 
-    `once`: of a row of the table `key`.
+    `once`: of a row of the tables `begun` and `key`.
     """
 
     version: int
@@ -71,7 +70,9 @@ NONE: Final = Held(0, None)
 
 @attrs.frozen
 class Ask(Data):
-    """Without writes: read all rows of a store. With writes: one batch to main, or one row to legacy.
+    """Without writes: read all rows of a store, or `only` this one; the table `key` is read in no other way.
+
+    With writes: one batch to main, or one row to legacy.
 
     A write without a value deletes; of the table `row` of main it leaves a tombstone.
     """
@@ -79,6 +80,7 @@ class Ask(Data):
     store: Store
     writes: tuple[Write, ...] = ()
     expects: tuple[tuple[Key, int], ...] = ()
+    only: Key | None = None
 
 
 @attrs.frozen

@@ -18,7 +18,7 @@ import attrs
 from umi_core import limits
 from umi_core.answer_checks import held, in_order, judged_rows
 from umi_core.api_errors import NotReady
-from umi_core.api_rows import MigrationPhase, Moved, MovedKey, Outbox
+from umi_core.api_rows import MigrationPhase, Moved, MovedBegun, MovedKey, Outbox
 from umi_core.codec import encode
 from umi_core.conditions import Condition
 from umi_core.data import Data, Owner
@@ -28,6 +28,7 @@ from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone,
 from umi_core.messages.effects import (
     MAIN,
     ByFilter,
+    ByIds,
     Commit,
     Degraded,
     Done,
@@ -50,7 +51,8 @@ from umi_core.values import Scope
 
 TIMEOUT_MS: Final = 10_000
 LEGACY: Final = "legacy"
-TABLES: Final = {"row": "moved", "key": "moved_key", "outbox": "outbox", "phase": "phase"}
+TABLES: Final = {"row": "moved", "begun": "moved_begun", "outbox": "outbox", "phase": "phase"}  # read whole
+KINDS: Final = {**TABLES, "key": "moved_key"}
 
 
 @attrs.frozen
@@ -147,6 +149,8 @@ class Migrator:
     def effect_of(self, kind: str, ask: Ask) -> Read | Commit:
         self.request_count += 1
         number, timeout_ms = self.request_count, self.timeout_ms
+        if ask.only is not None:
+            return Read(ByIds((self.address(kind, ask.only),)), ask.store, number, timeout_ms)
         if not ask.writes:
             where = (Condition("kind", "eq", kind),)
             query = ByFilter(self.scope, tuple(TABLES.values()), where, limits.PAGE_ROW_COUNT_MAX)
@@ -166,7 +170,7 @@ class Migrator:
         table, own_id = key
         if table == "phase":
             return Address(self.scope, "phase", kind)
-        return Address(self.scope, TABLES[table], f"{kind}/{own_id}")
+        return Address(self.scope, KINDS[table], f"{kind}/{own_id}")
 
     def write(self, kind: str, store: str, key: Key, value: str | Once | None) -> Write:
         address, is_kept = self.address(kind, key), store == MAIN and key[0] == "row"
@@ -174,8 +178,10 @@ class Migrator:
 
 
 def body_of(kind: str, key: Key, address: Address, value: str | Once | None) -> Body:
+    if isinstance(value, Once) and key[0] == "begun":
+        return MovedBegun(address.id, kind, value.id, value.before, value.content)
     if isinstance(value, Once):
-        return MovedKey(address.id, kind, value.id, value.before, value.content, value.is_done)
+        return MovedKey(address.id, kind, value.id, value.content)
     if key[0] == "row":
         return Moved(address.id, kind, value)
     return Outbox(address.id, kind) if key[0] == "outbox" else MigrationPhase(kind, str(value))
@@ -212,8 +218,11 @@ def told(row: Row) -> tuple[Key, Held]:
             return machine.PHASE, Held(row.version, phase)
         case Moved(id=own_id, kind=kind, content=content):
             return ("row", own_id.removeprefix(f"{kind}/")), Held(row.version, content)
-        case MovedKey(id=own_id, kind=kind) as body:
-            once = Once(body.row_id, body.before, body.content, body.is_done)
+        case MovedBegun(id=own_id, kind=kind, row_id=row_id, before=before, content=content):
+            once = Once(row_id, before, content)
+            return ("begun", own_id.removeprefix(f"{kind}/")), Held(row.version, None, once)
+        case MovedKey(id=own_id, kind=kind, row_id=row_id, content=content):
+            once = Once(row_id, None, content)
             return ("key", own_id.removeprefix(f"{kind}/")), Held(row.version, None, once)
         case body:
             assert isinstance(body, Outbox)

@@ -28,22 +28,47 @@ from umi_core.migration.machine import (
     row,
     versions,
 )
-from umi_core.migration.writes import again, done, earlier, is_held_up, key_of, marked, settled, written
+from umi_core.migration.writes import (
+    again,
+    as_done,
+    begun,
+    done,
+    is_held_up,
+    key_of,
+    once_of,
+    settled,
+    written,
+)
 
 NOBODY: Final[frozenset[str]] = frozenset()
 
-# Writes while legacy has the truth: legacy, and in dual_write main after it.
+# What begins a write: its key is looked up.
 
 
 def put(it: Migration) -> Came:
     assert it.job is not None
+    key = key_of(it.job)
+    return put_new(it, it.job) if key is None else ask(it, Ask("main", only=("key", key)), "key_seen")
+
+
+def key_seen(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    once = answer.rows[0][1].once if answer.rows else None
+    return put_new(it, job) if once is None else again(it, job, once)
+
+
+# Writes while legacy has the truth: legacy, and in dual_write main after it.
+
+
+def put_new(it: Migration, job: Job) -> Came:
     if it.phase not in OF_LEGACY:
         return ask(it, Ask("main"), "put_main")
-    if key_of(it.job) is not None or is_held_up(it, it.job):
+    if key_of(job) is not None or is_held_up(it, job):
         return ask(it, Ask("main"), "key_main")
-    if isinstance(it.job.request, AddRow):
+    if isinstance(job.request, AddRow):
         return ask(it, Ask("legacy"), "add_legacy")
-    return ask(it, Ask("legacy", (written(it.job),)), "put_legacy")
+    return ask(it, Ask("legacy", (written(job),)), "put_legacy")
 
 
 def add_legacy(it: Migration, job: Job, answer: Answer) -> Came:
@@ -54,30 +79,30 @@ def add_legacy(it: Migration, job: Job, answer: Answer) -> Came:
 
 
 def key_main(it: Migration, job: Job, answer: Answer) -> Came:
-    if answer.kind != "ok":
-        return end(it, "failed")
-    once = earlier(job, answer.rows)
-    if once is not None and once.is_done:
-        return again(it, job, once)
-    return ask(it, Ask("legacy"), "key_legacy", main=answer.rows)
+    return (
+        ask(it, Ask("legacy"), "key_legacy", main=answer.rows) if answer.kind == "ok" else end(it, "failed")
+    )
 
 
 def key_legacy(it: Migration, job: Job, answer: Answer) -> Came:
     """What was begun is settled, and this write begun, in one commit; what is so already is only noted."""
     if answer.kind != "ok":
         return end(it, "failed")
-    once, read = earlier(job, job.main), attrs.evolve(job, legacy=answer.rows)
-    if once is not None and once.is_in(answer.rows):
-        return again(it, job, once)
-    key, content = written(read)
-    is_so = key_of(job) is not None and row(answer.rows, key).value == content
-    marks = {**settled(job.main, answer.rows), **dict(marked(read, answer.rows, is_done=is_so))}
+    key, earlier, read = key_of(job), begun(job.main), attrs.evolve(job, legacy=answer.rows)
+    if key in earlier and earlier[key].is_in(answer.rows):
+        return again(it, job, earlier[key])
+    marks, once, step = settled(job.main, answer.rows), once_of(read, answer.rows), "key_begun"
+    if key is not None and once.is_in(answer.rows):
+        marks, step = {**marks, ("key", key): once}, "key_noted"
+    elif key is not None:
+        marks = {**marks, ("begun", key): once}
     if not marks:
-        return ask(it, Ask("legacy", ((key, content),)), "put_legacy", legacy=answer.rows)
+        return ask(it, Ask("legacy", (written(read),)), "put_legacy", legacy=answer.rows)
     writes = tuple(marks.items())
-    expects = fenced(it, *versions(job.main, writes))
-    step = "key_noted" if is_so else "key_begun"
-    return ask(it, Ask("main", writes, expects), step, legacy=answer.rows)
+    expects = dict(versions(job.main, writes))
+    if key is not None:
+        expects["key", key] = 0  # what was on its way may have landed since it was seen
+    return ask(it, Ask("main", writes, fenced(it, *expects.items())), step, legacy=answer.rows)
 
 
 def key_noted(it: Migration, job: Job, answer: Answer) -> Came:
@@ -124,7 +149,8 @@ def put_copy(it: Migration, job: Job, answer: Answer) -> Came:
     copy: tuple[Write, ...] = ((key, content),) if it.phase == "dual_write" else ()
     if isinstance(job.request, AddRow) and key[1] > next_id(answer.rows):
         copy = ()
-    writes = (*copy, *marked(job, job.legacy, is_done=True))
+    own = key_of(job)
+    writes = copy if own is None else (*copy, *as_done(own, once_of(job, job.legacy)))
     if not writes:
         return done(it, job)
     return ask(it, Ask("main", writes, fenced(it, *versions(answer.rows, writes))), "put_copied")
@@ -144,12 +170,14 @@ def put_copied(it: Migration, job: Job, answer: Answer) -> Came:
 def put_main(it: Migration, job: Job, answer: Answer) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    once, read = earlier(job, answer.rows), attrs.evolve(job, main=answer.rows)
-    if once is not None and once.is_in(answer.rows):
-        return again(it, job, once)
+    own, earlier, read = key_of(job), begun(answer.rows), attrs.evolve(job, main=answer.rows)
+    if own in earlier and earlier[own].is_in(answer.rows):
+        return again(it, job, earlier[own])
     key, content = written(read)
     outbox = ((("outbox", key[1]), "x"),) if it.phase in WITH_OUTBOX else ()
-    marks = {**settled(answer.rows, answer.rows), **dict(marked(read, answer.rows, is_done=True))}
+    marks = settled(answer.rows, answer.rows)
+    if own is not None:
+        marks = {**marks, ("key", own): once_of(read, answer.rows)}
     writes = ((key, content), *marks.items())
     expects = fenced(it, *versions(answer.rows, writes))
     return ask(it, Ask("main", (*writes, *outbox), expects), "put_done", main=answer.rows)
@@ -221,8 +249,9 @@ def get_copied(it: Migration, job: Job, answer: Answer) -> Came:
 
 FIRST: Final[Firsts] = {PutRow: put, DropRow: put, AddRow: put, ReadRow: get, ListRows: get}
 STEPS: Final[Steps] = {
-    "add_legacy": add_legacy, "key_main": key_main, "key_legacy": key_legacy, "key_noted": key_noted,
-    "key_begun": key_begun, "put_legacy": put_legacy, "put_look": put_look, "put_copy": put_copy,
+    "key_seen": key_seen, "key_main": key_main, "key_legacy": key_legacy, "key_noted": key_noted,
+    "key_begun": key_begun, "add_legacy": add_legacy, "put_legacy": put_legacy, "put_look": put_look,
+    "put_copy": put_copy,
     "put_copied": put_copied, "put_main": put_main, "put_done": put_done,
     "get_legacy": get_legacy, "get_main": get_main, "get_instead": get_instead, "get_missed": get_missed,
     "get_copied": get_copied,

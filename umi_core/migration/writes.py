@@ -5,8 +5,6 @@ key is begun in main before legacy is written, and done after it. Law 3. A row t
 writes until main says what came of it: so the store that has the truth shows it.
 """
 
-import attrs
-
 from umi_core.messages.migration_requests import AddRow, DropRow, PutRow
 from umi_core.migration.machine import Came, Job, Key, Migration, Once, Told, Write, end, next_id, row
 
@@ -30,9 +28,9 @@ def done(it: Migration, job: Job, degraded: str = "") -> Came:
     return end(it, "done", written(job)[0][1] if isinstance(job.request, AddRow) else None, degraded)
 
 
-def key_of(job: Job) -> Key | None:
+def key_of(job: Job) -> str | None:
     assert isinstance(job.request, PutRow | DropRow | AddRow)
-    return None if job.request.request_key is None else ("key", job.request.request_key)
+    return job.request.request_key
 
 
 def is_held_up(it: Migration, job: Job) -> bool:
@@ -40,35 +38,34 @@ def is_held_up(it: Migration, job: Job) -> bool:
     return bool(it.begun) if isinstance(job.request, AddRow) else written(job)[0][1] in it.begun
 
 
-def marked(job: Job, truth: Told, *, is_done: bool) -> tuple[Write, ...]:
-    """What main is told of the key of this write: how the row was, and what it is to be."""
+def once_of(job: Job, truth: Told) -> Once:
     (_, own_id), content = written(job)
-    once = Once(own_id, row(truth, ("row", own_id)).value, content, is_done)
-    key = key_of(job)
-    return () if key is None else ((key, once),)
+    return Once(own_id, row(truth, ("row", own_id)).value, content)
+
+
+def begun(main: Told) -> dict[str, Once]:
+    """By key, what may have been done."""
+    return {key[1]: held.once for key, held in main if key[0] == "begun" and held.once is not None}
+
+
+def begun_ids(main: Told) -> frozenset[str]:
+    return frozenset(once.id for once in begun(main).values())
+
+
+def as_done(key: str, once: Once) -> tuple[Write, ...]:
+    return (("begun", key), None), (("key", key), once)
 
 
 def settled(main: Told, truth: Told) -> dict[Key, str | Once | None]:
     """What came of each key that was begun: it is done, or it was never used."""
-    begun = [(key, held.once) for key, held in main if held.once is not None and not held.once.is_done]
-    return {key: attrs.evolve(once, is_done=True) if once.is_in(truth) else None for key, once in begun}
-
-
-def begun_ids(main: Told) -> frozenset[str]:
-    """The rows of the keys that were begun."""
-    return frozenset(held.once.id for _, held in main if held.once is not None and not held.once.is_done)
-
-
-def earlier(job: Job, main: Told) -> Once | None:
-    """What was asked before under the key of this write."""
-    key = key_of(job)
-    return None if key is None else row(main, key).once
+    found = begun(main).items()
+    return dict(write for key, once in found for write in as_done(key, once)[: 2 if once.is_in(truth) else 1])
 
 
 def again(it: Migration, job: Job, once: Once) -> Came:
     """The reply of the first, unless another request has that key."""
     (_, own_id), content = written(job)
-    is_add, key = isinstance(job.request, AddRow), key_of(job)
+    is_add = isinstance(job.request, AddRow)
     if content != once.content or not (is_add or own_id == once.id):
-        return end(it, "reused", key[1] if key else None)
+        return end(it, "reused", key_of(job))
     return end(it, "done", once.id if is_add else None)

@@ -113,9 +113,10 @@ def done(world: World, ask: Ask) -> World | None:
     return attrs.evolve(world, legacy=value)
 
 
-def rows_of(world: World, store: str) -> Main:
-    if store == "main":
-        return world.main
+def rows_of(world: World, ask: Ask) -> Main:
+    if ask.store == "main":
+        wanted = [ask.only] if ask.only else [key for key, _ in world.main if key[0] != "key"]
+        return tuple(each for each in world.main if each[0] in wanted)
     return () if world.legacy is None else ((ROW, Held(1, world.legacy)),)
 
 
@@ -181,7 +182,7 @@ def answers(world: World, ask: Ask) -> Iterator[Step]:
     where = f"{ask.store} {'writes' if ask.writes else 'reads'}"
     after = done(world, ask) if ask.writes else world
     if not ask.writes:
-        yield where, hears(world, Answer("ok", rows_of(world, ask.store)))
+        yield where, hears(world, Answer("ok", rows_of(world, ask)))
     else:
         yield where, hears(after or world, Answer("ok" if after else "failed"))
     if not world.left.failures:

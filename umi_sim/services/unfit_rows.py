@@ -123,7 +123,8 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "log": put("next_seq", 0, ENDLESS, "1", None),
     "moved": (*put("content", HUGE, HALF, 7), *put("kind", "rows", None)),
-    "moved_key": (*put("before", HUGE, 7), *put("content", HALF, 7), *put("is_done", None)),
+    "moved_key": (*put("content", HALF, 7), *put("kind", "rows", None)),
+    "moved_begun": (*put("before", HUGE, 7), *put("content", HALF, 7), *put("row_id", None)),
     "outbox": put("kind", "rows", None, 7),
     "phase": put("phase", "limbo", None, 7),
 }  # fmt: skip

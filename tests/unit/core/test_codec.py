@@ -40,7 +40,7 @@ TAGS = {
         RewriteCache Resource Category Membership Memorize List Memorized Listed
         Summarise Summarised Retrieve Search Retrieved LevelHit LevelTried
     """,
-    120: "Sheet BlockChange Message Archival Log Moved Outbox MigrationPhase MovedKey",
+    120: "Sheet BlockChange Message Archival Log Moved Outbox MigrationPhase MovedKey MovedBegun",
     130: """
         CreateBlock UpdateBlock AppendToBlock ReplaceInBlock DeleteBlock ListBlocks FindBlock BlockHistory
         AddMessages ListMessages AddArchival GetArchival ListArchival SearchArchival DeleteArchival

@@ -24,6 +24,7 @@ from umi_core.messages.effects import (
     Refused,
     Reply,
     Unknown,
+    Write,
 )
 from umi_core.messages.migration_requests import (
     AddRow,
@@ -40,7 +41,7 @@ from umi_core.messages.migration_requests import (
     RollBack,
 )
 from umi_core.migration import LEGACY, Migrator
-from umi_core.rows import Address, Moved, Row
+from umi_core.rows import Address, Moved, MovedKey, Row
 from umi_core.values import Scope
 from umi_sim.services.storage import SimStorage
 
@@ -399,6 +400,7 @@ def test_a_row_is_deleted_once_under_a_key() -> None:
     assert content(stores) == "rum"
 
 
+TOLD_LATE = (None, None, None, None, None, None, REFUSES)
 LATER = Done(None, (Degraded("mirror:later", "unavailable"),))
 
 
@@ -406,8 +408,7 @@ LATER = Done(None, (Degraded("mirror:later", "unavailable"),))
 def test_a_key_that_main_could_not_be_told_of_is_settled_by_what_the_old_store_shows(phase: str) -> None:
     stores = Stores().to(phase)
     stores.ask(put("x"))
-    told_late = (None, None, None, None, None, REFUSES)
-    assert stores.ask(keyed("tea"), *told_late) == LATER
+    assert stores.ask(keyed("tea"), *TOLD_LATE) == LATER
     stores.restart()
     stores.ask(put("rum"))
     assert stores.ask(keyed("tea")) == Done()
@@ -416,7 +417,7 @@ def test_a_key_that_main_could_not_be_told_of_is_settled_by_what_the_old_store_s
 
 def test_a_key_whose_write_did_not_happen_may_be_used() -> None:
     stores = Stores().to("dual_write")
-    refused_by_legacy = (None, None, None, REFUSES)
+    refused_by_legacy = (None, None, None, None, REFUSES)
     assert isinstance(stores.ask(keyed("tea"), *refused_by_legacy), Failed)
     stores.ask(put("rum"))
     assert stores.ask(keyed("tea")) == Done()
@@ -426,7 +427,7 @@ def test_a_key_whose_write_did_not_happen_may_be_used() -> None:
 def test_until_a_key_is_settled_its_row_waits_for_main_and_others_do_not() -> None:
     stores = Stores().to("dual_write")
     stores.ask(put("x"))
-    assert stores.ask(keyed("tea"), None, None, None, IN_DOUBT, REFUSES) == Unknown()
+    assert stores.ask(keyed("tea"), None, None, None, None, IN_DOUBT, REFUSES) == Unknown()
     assert stores.ask(put("y"), REFUSES) == Failed(StorageFailed("key_main", "unavailable", 1))
     assert stores.ask(put("y", "s"), None, REFUSES) == LATER
 
@@ -434,7 +435,7 @@ def test_until_a_key_is_settled_its_row_waits_for_main_and_others_do_not() -> No
 def test_what_is_so_already_is_noted_under_its_key_and_the_old_store_is_not_written() -> None:
     stores = Stores().to("dual_write")
     stores.ask(put("tea"))
-    assert stores.ask(keyed("tea"), None, None, IN_DOUBT) == Unknown()
+    assert stores.ask(keyed("tea"), None, None, None, IN_DOUBT) == Unknown()
     assert stores.ask(keyed("tea")) == Done()
     stores.ask(put("rum"))
     assert stores.ask(keyed("tea")) == Done()
@@ -444,15 +445,15 @@ def test_what_is_so_already_is_noted_under_its_key_and_the_old_store_is_not_writ
 def test_a_key_comes_again_before_anything_else_and_is_told_what_the_old_store_shows() -> None:
     stores = Stores()
     stores.ask(put("x"))
-    assert stores.ask(keyed("tea"), None, None, None, None, REFUSES) == LATER
+    assert stores.ask(keyed("tea"), *TOLD_LATE) == LATER
     assert stores.ask(keyed("tea")) == Done()
     assert stores.ask(keyed("milk")) == Refused(KeyReused("k"))
 
 
 NOT_BEGUN = [
-    ((None, REFUSES), "key_legacy"),
-    *(((None, None, it), "key_begun") for it in (REFUSES, IN_DOUBT)),
-]
+    ((REFUSES,), "key_seen"), ((None, REFUSES), "key_main"), ((None, None, REFUSES), "key_legacy"),
+    ((None, None, None, REFUSES), "key_begun"), ((None, None, None, IN_DOUBT), "key_begun"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("plan", "step"), NOT_BEGUN)
@@ -469,10 +470,40 @@ def test_a_key_that_is_not_begun_leaves_all_as_it_was(
 def test_what_main_has_heard_of_meanwhile_is_not_told_again() -> None:
     stores = Stores()
     stores.ask(put("x"))
-    assert stores.ask(keyed("tea"), None, None, None, None, REFUSES) == LATER
+    assert stores.ask(keyed("tea"), *TOLD_LATE) == LATER
     unaware = stores.migrator
     stores.restart()
     stores.ask(put("x"))
     stores.migrator = unaware
     assert stores.ask(put("y")) == Done()
     assert content(stores) == "y"
+
+
+def test_what_was_on_its_way_to_main_when_a_key_was_looked_for_is_not_done_again() -> None:
+    stores = Stores()
+    stores.ask(add("x"))
+    hello = AddRow(1, "messages", "hello", "k")
+    assert stores.ask(hello, *TOLD_LATE) == Done("000000000002", LATER.degraded)
+    (seen,) = stores.migrator.step(0, hello)
+    assert isinstance(seen, Read)
+    (effect,) = stores.migrator.step(0, stores.answer(seen))
+    begun, key = (Address(SCOPE, kind, "messages/k") for kind in ("moved_begun", "moved_key"))
+    landed = Write(key, MovedKey("messages/k", "messages", "000000000002", "hello"))
+    stores.answer(Commit((Write(begun, None), landed), (), "late"))
+    while not isinstance(effect, Reply):
+        assert isinstance(effect, Read | Commit)
+        (effect,) = stores.migrator.step(0, stores.answer(effect))
+    assert effect.outcome == Failed(StorageFailed("key_begun", "unavailable", 1))
+    assert stores.ask(hello) == Done("000000000002")
+    assert listed(stores) == Done(RowsListed((("000000000001", "x"), ("000000000002", "hello"))))
+
+
+def test_a_key_that_was_begun_in_the_old_store_is_settled_in_the_new_one() -> None:
+    stores = Stores().to("dual_write")
+    stores.ask(put("x"))
+    assert stores.ask(keyed("tea"), *TOLD_LATE) == LATER
+    stores.to("dual_read")
+    assert stores.ask(keyed("tea")) == Done()
+    stores.ask(put("rum"))
+    assert stores.ask(keyed("tea")) == Done()
+    assert content(stores) == "rum"

@@ -59,7 +59,8 @@ FIELDS: Final = {
     ("archival", 1): "id seq content tags metadata at_ms",
     ("log", 1): "name next_seq",
     ("moved", 1): "id kind content",
-    ("moved_key", 1): "id kind row_id before content is_done",
+    ("moved_key", 1): "id kind row_id content",
+    ("moved_begun", 1): "id kind row_id before content",
     ("outbox", 1): "id kind",
     ("phase", 1): "kind phase",
 }

@@ -17,6 +17,7 @@ from umi_core.messages.effects import (
     MAIN,
     Asked,
     ByFilter,
+    ByIds,
     Commit,
     Done,
     Effect,
@@ -34,7 +35,7 @@ from umi_core.messages.migration_requests import (
     PutRow,
     ReadRow,
 )
-from umi_core.rows import Address, MigrationPhase, Moved, MovedKey, Outbox, Row
+from umi_core.rows import Address, MigrationPhase, Moved, MovedBegun, Row
 from umi_core.values import Scope
 from umi_sim.judge.plain.rows import is_fit
 from umi_sim.record import rules
@@ -86,10 +87,10 @@ def seen(stores: Mapping[str, Store], scope: Scope, kind: str) -> Sight:
 
 
 def begun_in(storage: SimStorage, scope: Scope, kind: str) -> Iterator[str]:
-    for key in ids_of(storage, scope, "moved_key", kind):
-        body = storage.rows[Address(scope, "moved_key", f"{kind}/{key}")].body
-        if isinstance(body, MovedKey) and not body.is_done:
-            yield body.row_id
+    for key in ids_of(storage, scope, "moved_begun", kind):
+        body = storage.rows[Address(scope, "moved_begun", f"{kind}/{key}")].body
+        assert isinstance(body, MovedBegun)
+        yield body.row_id
 
 
 def ids_of(storage: SimStorage, scope: Scope, table: str, kind: str) -> Iterator[str]:
@@ -217,6 +218,8 @@ def is_good(asked: Asked, answer: Answer) -> bool:
     """Whether it says what was asked: a page may be cut, and a row damaged or another one."""
     if not isinstance(asked, Read) or not isinstance(answer, ReadDone):
         return isinstance(answer, Committed)
+    if isinstance(asked.query, ByIds):
+        return all(row.address in asked.query.addresses and is_sound(row) for row in answer.rows)
     assert isinstance(asked.query, ByFilter)
     kinds = [str(condition.value) for condition in asked.query.where]
     return answer.cursor is None and all(is_row_of(asked.query, kinds, row) for row in answer.rows)
@@ -225,9 +228,15 @@ def is_good(asked: Asked, answer: Answer) -> bool:
 def is_row_of(query: ByFilter, kinds: Sequence[str], row: Row) -> bool:
     body, address = row.body, row.address
     is_near = address.scope == query.scope and address.kind in query.kinds
-    if not is_near or not isinstance(body, Moved | MovedKey | Outbox | MigrationPhase) or not is_fit(body):
+    return is_near and is_sound(row) and getattr(body, "kind", "") in kinds
+
+
+def is_sound(row: Row) -> bool:
+    """Whether it can lie where it does."""
+    body, address = row.body, row.address
+    if body is None or not is_fit(body):
         return False
-    return body.row_kind == address.kind and body.own_id() == address.id and body.kind in kinds
+    return body.row_kind == address.kind and body.own_id() == address.id
 
 
 def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:

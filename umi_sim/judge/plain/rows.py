@@ -192,9 +192,9 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     },
     "log": {"name": word("message", "archival"), "next_seq": VERSION},
     "moved": {"id": WORD, "kind": MOVED, "content": or_none(CONTENT)},
-    "moved_key": {
+    "moved_key": {"id": WORD, "kind": MOVED, "row_id": WORD, "content": or_none(CONTENT)},
+    "moved_begun": {
         "id": WORD, "kind": MOVED, "row_id": WORD, "before": or_none(CONTENT), "content": or_none(CONTENT),
-        "is_done": of_type(bool),
     },
     "outbox": {"id": WORD, "kind": MOVED},
     "phase": {
