@@ -58,8 +58,12 @@ def as_done(key: str, once: Once) -> tuple[Write, ...]:
 
 def settled(main: Told, truth: Told) -> dict[Key, str | Once | None]:
     """What came of each key that was begun: it is done, or it was never used."""
-    found = begun(main).items()
-    return dict(write for key, once in found for write in as_done(key, once)[: 2 if once.is_in(truth) else 1])
+    marks: dict[Key, str | Once | None] = {}
+    for key, once in begun(main).items():
+        marks["begun", key] = None
+        if once.is_in(truth):
+            marks["key", key] = once
+    return marks
 
 
 def again(it: Migration, job: Job, once: Once) -> Came:
