@@ -1,4 +1,4 @@
-"""At rest: what lasts, also through lives without room; and when a scan says that nothing is left to do."""
+"""At rest: what lasts, also through lives without room; what is left to do; when a scan says that nothing is."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from umi_core.messages.effects import Done, Reply
 from umi_core.messages.results import Rebalanced
 from umi_core.rows import Address, Row
-from umi_core.values import Scope
+from umi_core.values import CATEGORIES, Scope
 from umi_sim.record import rules
 from umi_sim.record.items import Args
 from umi_sim.services.storage import SimStorage
@@ -19,6 +19,10 @@ WITHOUT_ROOM: Final = f"equal: {rules.ROOM_COMES_BACK.id}"
 LASTING: Final[tuple[tuple[str, Args], ...]] = (
     ("blocks", {}), ("render", {"form": "xml"}), ("render", {"form": "markdown"}), ("core_bytes", {}),
 )  # fmt: skip
+DUE_LATER: Final[tuple[tuple[str, Args], ...]] = tuple(
+    ("evolve_category", {"category": name}) for name in CATEGORIES
+)
+"""What a memory whose scans are done may still have to do, hours later; asked for, it is done at once."""
 
 
 def lasting_rows(storage: SimStorage) -> dict[Address, Row]:

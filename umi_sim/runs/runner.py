@@ -22,7 +22,6 @@ from umi_core.limits import RECALL_LIMIT_MAX
 from umi_core.messages.effects import Outcome, Reply
 from umi_core.rows import Address, Row
 from umi_core.tiers.session import RESERVED
-from umi_core.values import CATEGORIES
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge import equivalences
 from umi_sim.judge.coverage import with_equivalences
@@ -37,7 +36,7 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.verdict import Event, Failure, Verdict
 from umi_sim.runs.blame import crash_of, failure_of
-from umi_sim.runs.rest import LASTING, WITHOUT_ROOM, is_settled, lasting_rows, lived_without_room
+from umi_sim.runs.rest import DUE_LATER, LASTING, WITHOUT_ROOM, is_settled, lasting_rows, lived_without_room
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.target.machine import Target, served_part
 from umi_sim.target.stubs import armed
@@ -169,16 +168,12 @@ class Run(Owner):
             is_next = self.scanned.get(agent.name) == self.scans_of(agent)
             self.demand(is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, told)
             self.scanned[agent.name] = self.scans_of(agent)
-            if agent.machine is not None and agent.machine.deadline_ms() is not None:
-                self.divide(agent)
+            is_due = agent.machine is not None and agent.machine.deadline_ms() is not None
+            for name, args in self.served(DUE_LATER if is_due else ()):
+                self.ask(agent, "drain", name, args)
         self.check_all()
         self.must_rest()
         self.drained = lasting_rows(self.world.services.storage)
-
-    def divide(self, agent: Agent) -> None:
-        """Something is due later, and nothing but categories can be: they are divided now."""
-        for name in CATEGORIES:
-            self.ask(agent, "drain", "evolve_category", {"category": name})
 
     def scans_of(self, agent: Agent) -> tuple[int, int]:
         """Its life, and how many pages it has scanned that nobody asked for: equal if none came between."""
