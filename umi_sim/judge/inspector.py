@@ -26,7 +26,8 @@ from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.judge.invariants.defaults import check_defaults
-from umi_sim.judge.invariants.groups import check_dues, check_grouping
+from umi_sim.judge.invariants.divisions import Divisions
+from umi_sim.judge.invariants.groups import check_dues
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
 from umi_sim.judge.observers import OBSERVERS
@@ -64,6 +65,7 @@ class Inspector:
         self._has_seen_settings = False
         self._rendered: dict[str, object] = {}
         self._observers = [each() for each in OBSERVERS.get(config.target, ())]
+        self._divisions = Divisions(self.oracle.memory)
         for name in JUDGES if config.off else ():
             setattr(self, name, lenient(getattr(self, name), config.off))
 
@@ -75,6 +77,7 @@ class Inspector:
 
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
         self.oracle.issued(agent, op_id, request, reading_ms)
+        self._divisions.issued(op_id, request)
         for observer in self._observers:
             observer.issued(agent, op_id, request)
 
@@ -86,6 +89,7 @@ class Inspector:
             answer = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
             check_reading(call.effect, answer.text, self.oracle.memory)
+        self._divisions.answered(call, answer, self.oracle.scope_of(call.agent))
         self.oracle.answered(call, answer)
         for observer in self._observers:
             observer.answered(call, answer)
@@ -161,7 +165,6 @@ class Inspector:
         for effect in effects:
             if isinstance(effect, Commit):
                 check_needed(effect, storage)
-                check_grouping(memory.in_flight[effect.request_id], effect, memory.state)
         core = memory.state.tiers.core
         if core.blocks is not self._rendered.get(agent):  # both forms follow from the blocks alone
             self._rendered[agent] = core.blocks

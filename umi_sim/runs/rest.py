@@ -1,4 +1,4 @@
-"""At rest: what lasts, also through lives without room; what is left to do; when a scan says that nothing is."""
+"""At rest: what lasts, also through lives without room; what may be left to do, and whether anything is."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,0 +1,58 @@
+"""Goal: a division is judged by what the world has answered, and a damaged row tells nothing."""
+
+import attrs
+import pytest
+
+from tests.worlds import SCOPE
+from umi_core.conditions import Condition
+from umi_core.invariants.broken import Broken
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import ByFilter, ByIds, Read
+from umi_core.rows import Address, Category, Membership, Row
+from umi_sim.judge.invariants.divisions import Plan, reading_of
+
+MEMBER = Membership("mem_1", "ent_1", 1, "cat_1", "model", 0)
+OTHER = Membership("mem_2", "ent_2", 1, "cat_1", "model", 0)
+STRANGER = Membership("mem_3", "ent_3", 1, "cat_2", "model", 0)
+MEMBERS = Read(ByFilter(SCOPE, ("membership",), (Condition("category_id", "eq", "cat_1"),)))
+
+
+def row(kind: str, body: Category | Membership) -> Row:
+    return Row(Address(SCOPE, kind, body.id), 1, body)
+
+
+def planned(*pages: ReadDone, entity_ids: tuple[str, ...] = ("ent_1", "ent_2")) -> Plan:
+    """A plan for which the members came in these pages, and then the contents of these entities."""
+    plan, home = Plan(), row("category", Category("cat_1", "facts", "what is so", 1, 0, 0))
+    plan.read("home", Read(ByIds((home.address,))), ReadDone(0, (home,)))
+    query = MEMBERS.query
+    assert isinstance(query, ByFilter)
+    for before, page in zip((None, *(it.cursor for it in pages)), pages, strict=False):
+        plan.read("members", attrs.evolve(MEMBERS, query=attrs.evolve(query, cursor=before)), page)
+    wanted = tuple(Address(SCOPE, kind, key) for key in entity_ids for kind in ("entity", "vector"))
+    plan.read("contents", Read(ByIds(wanted)), ReadDone(0, ()))
+    return plan
+
+
+def members(plan: Plan) -> list[Membership]:
+    return list(reading_of(plan, SCOPE, is_afresh=False).members)
+
+
+def test_a_damaged_membership_is_no_member() -> None:
+    damaged = attrs.evolve(row("membership", OTHER), body=None)
+    assert members(planned(ReadDone(0, (damaged, row("membership", MEMBER))))) == [MEMBER]
+
+
+def test_members_come_in_pages_and_a_page_with_a_stranger_counts_for_nothing() -> None:
+    first = ReadDone(0, (row("membership", MEMBER),), "next")
+    strange = ReadDone(0, (row("membership", STRANGER),), "next")
+    last = ReadDone(0, (row("membership", OTHER),))
+    assert members(planned(first, strange, last)) == [MEMBER, OTHER]
+
+
+def test_whoever_is_left_out_of_what_is_read_is_missed() -> None:
+    whole = ReadDone(0, (row("membership", MEMBER), row("membership", OTHER)))
+    with pytest.raises(Broken, match="nobody asked for"):
+        members(planned(whole, entity_ids=("ent_1",)))
+    with pytest.raises(Broken, match="nobody read"):
+        members(planned(attrs.evolve(whole, cursor="next")))

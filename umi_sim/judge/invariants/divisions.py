@@ -1,0 +1,332 @@
+"""Divisions: what is about to be committed of groups is what a plain reader makes of what the world answered.
+
+Law 1. Rows and names are those of the answers, put together here: of what the memory makes of them nothing is
+believed. Law 2. Members, centroids, keywords and names are worked out a second time from them. Law 3. Whoever
+is in a group is near its centroid; a group is large enough, and no two of them are near each other: that is
+demanded of the plan itself, whatever the plain reader says.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.data import Owner
+from umi_core.invariants.broken import demand
+from umi_core.limits import PPM
+from umi_core.messages.answers import Answer, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Commit, Read
+from umi_core.messages.requests import EvolveCategory, Request
+from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subcategory, Vector
+from umi_core.values import Scope
+from umi_sim.judge.oracle.failures import is_damaged, is_foreign
+from umi_sim.judge.plain.groups import (
+    Found,
+    Old,
+    Rules,
+    centre_of,
+    groups_of,
+    keywords_of,
+    name_not_taken,
+    name_without_model,
+    read_name,
+    telling_words,
+)
+from umi_sim.judge.plain.ids import subcategory_id
+from umi_sim.judge.plain.scores import vector_ppm
+from umi_sim.judge.plain.text import cut, folded
+from umi_sim.record import rules
+from umi_sim.services.calls import Call
+from umi_sim.services.model.prompts import inputs
+
+LOOKED_AT: Final = 1_000
+SHOWN: Final = 5  # keywords and contents of a question for a name
+SHOWN_BYTES: Final = 200
+FIRST_READS: Final = ("home", "lookup")  # a plan, or a second one after a conflict, begins with one of them
+WHOLE: Final = ("members", "contents")  # damaged rows are among the answers of these, without a body
+DIVIDED: Final = "a digest"  # whatever the memory makes of it
+RULE: Final = rules.CLUSTER_MEMBERS
+
+Key = tuple[str, str]  # kind and id of a row
+Bodies = dict[Key, Body | None]
+Asker = tuple[str, int, str]  # agent, life and operation
+Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
+
+
+@attrs.define
+class Plan(Owner):
+    """What the world has answered since an operation began to plan: rows by step, names by question.
+
+    `asked`: the addresses that were asked for. `ended`: steps that have read to the last page.
+    """
+
+    rows: dict[str, dict[Address, Row]] = attrs.field(factory=dict)
+    names: dict[Question, str] = attrs.field(factory=dict)
+    asked: dict[Address, None] = attrs.field(factory=dict)
+    ended: dict[str, bool] = attrs.field(factory=dict)
+
+    def read(self, step: str, effect: Read, answer: ReadDone) -> None:
+        """A page with a row that counts for no answer is asked for again, and none of it counts."""
+        if not all(is_asked_for(effect, row) for row in answer.rows):
+            return
+        rows = [attrs.evolve(row, body=None) if is_damaged(row) else row for row in answer.rows]
+        if step not in WHOLE and any(row.body is None for row in rows):
+            return
+        query = effect.query
+        if not isinstance(query, ByFilter) or query.cursor is None:
+            self.rows[step] = {}
+        self.rows[step] |= {row.address: row for row in rows}
+        self.asked |= dict.fromkeys(query.addresses if isinstance(query, ByIds) else ())
+        self.ended[step] = answer.cursor is None
+
+    def name(self, prompt: str, answer: Answer) -> None:
+        name = read_name(answer.text) if isinstance(answer, ModelReplied) else None
+        shown = inputs(prompt)
+        self.names[told_of(shown["keywords"]), told_of(shown["contents"])] = name or ""
+
+    def bodies(self, *steps: str) -> list[Body]:
+        return [row.body for step in steps for row in self.rows.get(step, {}).values() if row.body]
+
+
+def told_of(values: object) -> tuple[str, ...]:
+    assert isinstance(values, list)
+    return tuple(values)
+
+
+def is_asked_for(effect: Read, row: Row) -> bool:
+    """As far as address, condition and numbers tell."""
+    conditions = effect.query.where if isinstance(effect.query, ByFilter) else ()
+    is_other = not is_damaged(row) and any(getattr(row.body, it.field) != it.value for it in conditions)
+    is_number = row.version >= 0 and (row.score_ppm is None or 0 <= row.score_ppm <= PPM)
+    return is_number and not is_other and not is_foreign(effect.query, row)
+
+
+@attrs.define
+class Divisions(Owner):
+    """Hears of all operations that put members into groups, and judges what each of them commits."""
+
+    config: Config
+    plans: dict[Asker, Plan] = attrs.field(factory=dict)
+    forced: dict[str, None] = attrs.field(factory=dict)  # op_ids
+
+    def issued(self, op_id: str, request: Request) -> None:
+        if isinstance(request, EvolveCategory) and request.force:
+            self.forced[op_id] = None
+
+    def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
+        if call.workflow not in ("evolve_category", "memorize"):
+            return
+        asker = call.agent, call.life, call.op_id
+        if call.step in FIRST_READS:
+            self.plans[asker] = Plan()
+        plan = self.plans.setdefault(asker, Plan())
+        match call.effect:
+            case Read() as effect if isinstance(answer, ReadDone):
+                plan.read(call.step, effect, answer)
+            case AskModel(task="name_subcategory", prompt=prompt):
+                plan.name(prompt, answer)
+            case Commit() as commit if call.workflow == "memorize":
+                check_assignment(plan, commit, self.config)
+            case Commit() as commit:
+                reading = reading_of(plan, scope, is_afresh=call.op_id in self.forced)
+                check_evolution(reading, commit, self.config)
+
+
+# New members.
+
+
+def check_assignment(plan: Plan, commit: Commit, config: Config) -> None:
+    """A member that is written is in the group that is nearest to its new vector, if that is near enough."""
+    written = [write.body for write in commit.writes]
+    vectors = {it.entity_id: it.components for it in written if isinstance(it, Vector)}
+    said = {it.id: it.content for it in written if isinstance(it, Entity)}
+    listed = {it.id: it.subcategory_ids for it in plan.bodies("lookup") if isinstance(it, Category)}
+    groups = {it.id: it for it in plan.bodies("homes") if isinstance(it, Subcategory)}
+    centroids = {it.entity_id: it.components for it in plan.bodies("homes") if isinstance(it, Vector)}
+    for it in written:
+        if not isinstance(it, Membership):
+            continue
+        homes = listed.get(it.category_id, ())
+        unread = [key for key in homes if key not in {where.id: None for where in plan.asked}]
+        demand(not unread, RULE, f"groups that nobody looked at for {it.entity_id}", (), unread)
+        vector = vectors.get(it.entity_id, ())
+        near = [
+            (-vector_ppm(vector, centroids[key]), key) for key in homes if key in groups and key in centroids
+        ]
+        near = sorted(home for home in near if -home[0] >= config.assign_ppm)[:1]
+        place = (near[0][1], -near[0][0]) if near else (None, None)
+        got = (it.subcategory_id, it.confidence_ppm)
+        demand(place == got, RULE, f"the group that {it.entity_id} is put into", place, got)
+        words = groups[near[0][1]].keywords if near else ()
+        due = tuple(word for word in words if word in telling_words(said[it.entity_id]))
+        demand(
+            due == it.keywords_matched, RULE, f"keywords that {it.entity_id} has", due, it.keywords_matched
+        )
+
+
+# A category that is divided.
+
+
+@attrs.frozen
+class Reading:
+    """What is known of a category; entities, vectors and groups by id. `names`: by what a model was shown."""
+
+    scope: Scope
+    category: Category
+    members: Sequence[Membership]
+    entities: Mapping[str, Entity]
+    vectors: Mapping[str, tuple[int, ...]]
+    groups: Mapping[str, Subcategory]
+    names: Mapping[Question, str]
+    is_afresh: bool
+
+    def seen(self) -> list[str]:
+        return sorted(it.entity_id for it in self.members)[:LOOKED_AT]
+
+
+def reading_of(plan: Plan, scope: Scope, *, is_afresh: bool) -> Reading:
+    """Raises Broken if something that belongs to the category was not asked for, or not to the end."""
+    category = next(it for it in plan.bodies("home") if isinstance(it, Category))
+    contents = plan.bodies("contents")
+    reading = Reading(
+        scope,
+        category,
+        [it for it in plan.bodies("members") if isinstance(it, Membership)],
+        {it.id: it for it in contents if isinstance(it, Entity)},
+        {it.entity_id: it.components for it in contents if isinstance(it, Vector)},
+        {it.id: it for it in contents if isinstance(it, Subcategory)},
+        plan.names,
+        is_afresh,
+    )
+    demand(plan.ended.get("members"), RULE, f"members of {category.name} that nobody read", "all", "some")
+    wanted = [(kind, key) for key in reading.seen() for kind in ("entity", "vector")]
+    wanted += [(kind, key) for key in category.subcategory_ids for kind in ("subcategory", "vector")]
+    unread = [it for it in wanted if Address(scope, *it) not in plan.asked]
+    demand(not unread, RULE, f"rows of {category.name} that nobody asked for", (), unread)
+    return reading
+
+
+def check_evolution(reading: Reading, commit: Commit, config: Config) -> None:
+    """Groups, members and names are what was read and answered."""
+    before, due = rows_before(reading), rows_due(reading, config)
+    after = before | {(it.address.kind, it.address.id): it.body for it in commit.writes}
+    check_bounds(reading, after, config)
+    for key in due:
+        wanted, got = timeless(due[key]), timeless(after.get(key))
+        demand(wanted == got, RULE, f"{key[0]} {key[1]} as {reading.category.name} is divided", wanted, got)
+    strange = [key for key in after if key not in due and key[0] in ("membership", "subcategory", "vector")]
+    demand(not strange, RULE, f"rows of {reading.category.name} that no division gives", (), strange)
+
+
+def rows_before(reading: Reading) -> Bodies:
+    rows: Bodies = {("membership", it.id): it for it in reading.members}
+    rows |= {("subcategory", key): it for key, it in reading.groups.items()}
+    vectors = {key: reading.vectors[key] for key in reading.groups if key in reading.vectors}
+    return rows | {("vector", key): Vector(key, 1, it) for key, it in vectors.items()}
+
+
+def rows_due(reading: Reading, config: Config) -> Bodies:
+    """What every row of the category has to be."""
+    seen = reading.seen()
+    vectors = {key: reading.vectors[key] for key in seen if key in reading.vectors}
+    vectors = {key: it for key, it in vectors.items() if len(it) == config.embedding_dims}
+    known = [old_of(it, reading) for it in reading.groups.values()]
+    found = groups_of(vectors, known, rules_of(config), afresh=reading.is_afresh)
+    rows: Bodies = {(kind, key): None for key in reading.groups for kind in ("subcategory", "vector")}
+    homes: dict[str, tuple[Subcategory, int]] = {}
+    ids: list[str] = []
+    for row, group in named(founded(found, reading), reading, by_model=config.name_by_model):
+        centre = centre_of(group.members, vectors)
+        rows["subcategory", row.id], rows["vector", row.id] = row, Vector(row.id, 1, centre)
+        homes |= {key: (row, vector_ppm(vectors[key], centre)) for key in group.members}
+        ids.append(row.id)
+    for it in reading.members:
+        is_kept = it.entity_id not in seen and rows.get(("subcategory", it.subcategory_id or "")) is not None
+        rows["membership", it.id] = it if is_kept else placed(it, homes.get(it.entity_id), reading)
+    category = attrs.evolve(reading.category, subcategory_ids=tuple(ids), evolved_digest=DIVIDED)
+    return rows | {("category", category.id): category}
+
+
+def rules_of(config: Config) -> Rules:
+    size_min, count_max = config.cluster_size_min, config.subcategory_count_max
+    return Rules(config.cluster_ppm, config.merge_ppm, size_min, count_max)
+
+
+def old_of(group: Subcategory, reading: Reading) -> Old:
+    members = tuple(it.entity_id for it in reading.members if it.subcategory_id == group.id)
+    return Old(group.id, group.created_ms, reading.vectors.get(group.id, ()), members)
+
+
+def founded(found: Sequence[Found], reading: Reading) -> list[tuple[Found, str]]:
+    """Each with the member that it began with; a new one that nobody is left to begin is none."""
+    begun = {it.old.id: reading.groups[it.old.id].founder_id for it in found if it.old}
+    taken, groups = list(begun.values()), list[tuple[Found, str]]()
+    for it in found:
+        free = [key for key in it.members if key not in taken]
+        if it.old or free:
+            founder = begun[it.old.id] if it.old else free[0]
+            taken.append(founder)
+            groups.append((it, founder))
+    return groups
+
+
+def named(
+    found: Sequence[tuple[Found, str]], reading: Reading, *, by_model: bool
+) -> Iterator[tuple[Subcategory, Found]]:
+    """The groups as rows: the name of a new one is what a model said that was shown what it is about."""
+    home = reading.category.id
+    known = [reading.groups[it.old.id].name for it, _ in found if it.old]
+    for it, founder in found:
+        said = [reading.entities[key].content for key in it.members if key in reading.entities]
+        words = keywords_of(said)
+        if it.old:
+            yield attrs.evolve(reading.groups[it.old.id], keywords=words), it
+            continue
+        question = words[:SHOWN], tuple(cut(text, SHOWN_BYTES) for text in said[:SHOWN])
+        given = reading.names.get(question, "") if by_model else ""
+        name = name_not_taken(given or name_without_model(words, founder), known)
+        known.append(name)
+        own, by = subcategory_id(reading.scope, home, founder), "model" if given else "keywords"
+        yield Subcategory(own, home, founder, name, by, words, 0, 0), it
+
+
+def placed(it: Membership, home: tuple[Subcategory, int] | None, reading: Reading) -> Membership:
+    first = (it.id, it.entity_id, it.entity_version, it.category_id, it.assigned_by, it.created_ms)
+    if home is None:
+        return Membership(*first)
+    entity = reading.entities.get(it.entity_id)
+    said = telling_words(entity.content) if entity else []
+    return Membership(*first, home[0].id, home[1], tuple(word for word in home[0].keywords if word in said))
+
+
+def timeless(body: object) -> object:
+    """Without times, which are judged elsewhere, and of a digest only whether there is one."""
+    match body:
+        case Subcategory():
+            return attrs.evolve(body, created_ms=0, updated_ms=0)
+        case Category(evolved_digest=digest):
+            return attrs.evolve(body, evolved_digest=DIVIDED if digest else "", evolved_ms=None, updated_ms=0)
+    return body
+
+
+def check_bounds(reading: Reading, rows: Bodies, config: Config) -> None:
+    """What must hold of groups whoever made them."""
+    groups = {it.id: it for it in rows.values() if isinstance(it, Subcategory)}
+    most = config.subcategory_count_max
+    demand(len(groups) <= most, RULE, f"groups of {reading.category.name}", most, len(groups))
+    names = [folded(it.name) for it in groups.values()]
+    demand(len(names) == len(set(names)), rules.UNIQUE_ROWS, "two groups have one name", "", names)
+    vectors = {it.entity_id: it.components for it in rows.values() if isinstance(it, Vector)}
+    for one, other in combinations(groups, 2):
+        ppm = vector_ppm(vectors[one], vectors[other])
+        demand(ppm < config.merge_ppm, RULE, f"{one} and {other} are one group", config.merge_ppm, ppm)
+    seen, members = reading.seen(), [it for it in rows.values() if isinstance(it, Membership)]
+    for key in groups:
+        own = [it.entity_id for it in members if it.subcategory_id == key and it.entity_id in seen]
+        least = config.cluster_size_min
+        demand(len(own) >= least, RULE, f"members of {key}", least, own)
+        near = {it: vector_ppm(reading.vectors.get(it, ()), vectors[key]) for it in own}
+        far = [it for it, ppm in near.items() if ppm < config.cluster_ppm]
+        demand(not far, RULE, f"members of {key} that are not near it", config.cluster_ppm, far)
