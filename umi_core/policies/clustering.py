@@ -12,13 +12,12 @@ centroid of its group, every group is large enough, and no two groups are near e
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
 
 import attrs
 
 from umi_core.data import Data
-from umi_core.limits import COMPONENT_MAX
-from umi_core.policies.similarity import neighbours, vector_relevance_ppm
+from umi_core.limits import SUBCATEGORY_COUNT_MAX
+from umi_core.policies.similarity import Centroid, Members, nearest_pairs, vector_relevance_ppm
 
 Vector = tuple[int, ...]
 Vectors = Mapping[str, Vector]  # by id
@@ -58,28 +57,52 @@ class Cluster(Data):
     member_ids: tuple[str, ...]
     centroid: Vector
 
-    @property
-    def rank(self) -> tuple[int, bool, tuple[int, str]]:
-        """The larger one comes first, then the older one."""
-        age = self.known.age if self.known else (0, self.member_ids[0])
-        return -len(self.member_ids), self.known is None, age
-
 
 def clusters(members: Vectors, known: Sequence[Known], bounds: Bounds, *, afresh: bool) -> list[Cluster]:
-    """The groups, the largest first; `afresh`: as if none was known, and known ones go on where they fit."""
-    members = {key: members[key] for key in sorted(members)}
-    found = assigned(members, () if afresh else known, bounds.near_ppm)
-    taken = {key: None for it in found for key in it.member_ids}
-    rest = {key: vector for key, vector in members.items() if key not in taken}
-    found += [Cluster(None, ids, ()) for ids in formed(rest, bounds)]
-    before: list[Cluster] = []
-    while found != before:
-        before = found
-        found = merged([centred(it, members) for it in found], members, bounds.merge_ppm)
-        found = [settled(it, members, bounds.near_ppm) for it in found]
-        found = [it for it in found if len(it.member_ids) >= bounds.size_min]
-    found = sorted(found, key=lambda it: it.rank)[: bounds.count_max]
+    """The groups, the largest first; `afresh`: as if none was known, and known ones go on where they fit.
+
+    `members` have vectors of one length. There may be so many rounds as members, so a round compares only
+    groups that have changed, and SUBCATEGORY_COUNT_MAX bounds how many new ones there are.
+    """
+    if not members:
+        return []
+    ids = sorted(members)
+    space = Members.of([members[key] for key in ids])
+    drafts = divided(space, () if afresh else known, bounds)
+    found = [
+        Cluster(it.known, tuple(ids[at] for at in it.places), it.centroid.components)
+        for it in sorted(drafts, key=Draft.rank)[: bounds.count_max]
+    ]
     return inherited(found, known) if afresh else found
+
+
+@attrs.frozen(eq=False)
+class Draft:
+    """A group that is being made. `places`: its members, in the order of their ids. `is_settled`: it is as it
+    was when it was compared with all others, and with its members."""
+
+    known: Known | None
+    places: Sequence[int]
+    centroid: Centroid
+    is_settled: bool = False
+
+    def rank(self) -> tuple[int, bool, tuple[int, str]]:
+        """The larger one comes first, then the older one."""
+        return -len(self.places), self.known is None, self.known.age if self.known else (self.places[0], "")
+
+
+def divided(space: Members, known: Iterable[Known], bounds: Bounds) -> list[Draft]:
+    homes = assigned(space, known, bounds.near_ppm)
+    drafts = [Draft(it, places, space.centroid(places)) for it, places in homes]
+    taken = {place: None for _, places in homes for place in places}
+    free = [place for place in range(space.count) if place not in taken]
+    near = space.neighbours(free, bounds.near_ppm)
+    drafts += [Draft(None, places, space.centroid(places)) for places in formed(near, bounds.size_min)]
+    while not all(it.is_settled for it in drafts):
+        drafts = merged(drafts, space, bounds.merge_ppm)
+        drafts = [it if it.is_settled else settled(it, space, bounds.near_ppm) for it in drafts]
+        drafts = [it for it in drafts if len(it.places) >= bounds.size_min]
+    return drafts
 
 
 # Assign and form.
@@ -94,73 +117,57 @@ def nearest_known(
     return (best[1], best[0]) if best is not None and best[0] >= floor_ppm else None
 
 
-def assigned(members: Vectors, known: Iterable[Known], floor_ppm: int) -> list[Cluster]:
-    """The known groups that somebody is near to."""
-    groups = {it.id: it for it in known}
-    centroids = [(key, it.centroid) for key, it in groups.items()]
-    found: dict[str, list[str]] = {}
-    for key, vector in members.items():
-        if (home := nearest_known(vector, centroids, floor_ppm)) is not None:
-            found.setdefault(home[0], []).append(key)
-    return [Cluster(groups[key], tuple(ids), ()) for key, ids in found.items()]
+def assigned(space: Members, known: Iterable[Known], floor_ppm: int) -> list[tuple[Known, list[int]]]:
+    """The known groups that somebody is near to; ties by id."""
+    groups = sorted((it for it in known if len(it.centroid) == space.dims), key=lambda it: it.id)
+    found: dict[int, list[int]] = {}
+    for place, (ppm, at) in enumerate(space.nearest([it.centroid for it in groups]) if groups else ()):
+        if ppm >= floor_ppm:
+            found.setdefault(at, []).append(place)
+    return [(groups[at], places) for at, places in found.items()]
 
 
-def formed(members: Vectors, bounds: Bounds) -> Iterator[tuple[str, ...]]:
+def formed(near: Mapping[int, Sequence[int]], size_min: int) -> Iterator[Sequence[int]]:
     """Again and again whoever has most neighbours that are still free, with these; ties by id."""
-    ids, free = list(members), dict.fromkeys(members)
-    near = dict(zip(ids, neighbours(list(members.values()), bounds.near_ppm), strict=True))
-    while free:
-        groups = {key: tuple(ids[at] for at in near[key] if ids[at] in free) for key in free}
-        centre = min(groups, key=lambda key: (-len(groups[key]), key))
-        if len(groups[centre]) < bounds.size_min:
+    for _ in range(SUBCATEGORY_COUNT_MAX):
+        group = max((near[place] for place in near), key=len, default=())
+        if len(group) < size_min:
             return
-        yield groups[centre]
-        for key in groups[centre]:
-            del free[key]
+        yield group
+        taken = dict.fromkeys(group)
+        near = {
+            place: [it for it in others if it not in taken]
+            for place, others in near.items()
+            if place not in taken
+        }
 
 
-# Merge, settle, dissolve.
+# Merge and settle.
 
 
-def centroid_of(vectors: Sequence[Vector]) -> Vector:
-    """The sum, made smaller until its components are those of a vector, cut towards zero."""
-    sums = [sum(column) for column in zip(*vectors, strict=True)]
-    peak = max(map(abs, sums))
-    if peak <= COMPONENT_MAX:
-        return tuple(sums)
-    return tuple(abs(it) * COMPONENT_MAX // peak * (1 if it > 0 else -1) for it in sums)
-
-
-def centred(cluster: Cluster, members: Vectors) -> Cluster:
-    return attrs.evolve(cluster, centroid=centroid_of([members[key] for key in cluster.member_ids]))
-
-
-def merged(found: list[Cluster], members: Vectors, floor_ppm: int) -> list[Cluster]:
+def merged(drafts: list[Draft], space: Members, floor_ppm: int) -> list[Draft]:
     """While two are near each other, the nearest two are one, under the better rank; ties by rank."""
-    found = sorted(found, key=lambda it: it.rank)
-    near = {(a, b): vector_relevance_ppm(a.centroid, b.centroid) for a, b in combinations(found, 2)}
-    while near:
-        pair = min(near, key=lambda it: (-near[it], it[0].rank, it[1].rank))
-        if near[pair] < floor_ppm:
+    while changed := [it for it in drafts if not it.is_settled]:
+        near_ppm, pairs = nearest_pairs([it.centroid for it in changed], [it.centroid for it in drafts])
+        if near_ppm < floor_ppm:
             break
-        ids = tuple(sorted((*pair[0].member_ids, *pair[1].member_ids)))
-        union = centred(Cluster(pair[0].known or pair[1].known, ids, ()), members)
-        near = {other: ppm for other, ppm in near.items() if not set(pair) & set(other)}
-        found = [it for it in found if it not in pair]
-        for it in found:
-            first, second = sorted((it, union), key=lambda each: each.rank)
-            near[first, second] = vector_relevance_ppm(it.centroid, union.centroid)
-        found.append(union)
-    return found
+        ranked = [sorted((changed[at], drafts[to]), key=Draft.rank) for at, to in pairs]
+        first, second = min(ranked, key=lambda pair: [it.rank() for it in pair])
+        places = sorted((*first.places, *second.places))
+        union = Draft(first.known or second.known, places, space.centroid(places))
+        drafts = [*(it for it in drafts if it is not first and it is not second), union]
+    return drafts
 
 
-def settled(cluster: Cluster, members: Vectors, floor_ppm: int) -> Cluster:
+def settled(draft: Draft, space: Members, floor_ppm: int) -> Draft:
     """Without the member that is least near, if that is not near enough; ties by id."""
-    scores = [(vector_relevance_ppm(members[key], cluster.centroid), key) for key in cluster.member_ids]
-    worst_ppm, worst = min(scores)
+    scores = space.relevances_ppm(draft.places, draft.centroid)
+    worst_ppm = min(scores)
     if worst_ppm >= floor_ppm:
-        return cluster
-    return attrs.evolve(cluster, member_ids=tuple(key for key in cluster.member_ids if key != worst))
+        return attrs.evolve(draft, is_settled=True)
+    at = scores.index(worst_ppm)
+    places = [*draft.places[:at], *draft.places[at + 1 :]]
+    return Draft(draft.known, places, space.centroid(places))
 
 
 def inherited(found: Sequence[Cluster], known: Sequence[Known]) -> list[Cluster]:

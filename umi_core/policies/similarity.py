@@ -166,21 +166,103 @@ class Peaks:
         return found
 
 
-def neighbours(vectors: Sequence[Sequence[int]], floor_ppm: int) -> list[list[int]]:
-    """Of each vector the places of those that are at least so relevant to it, its own among them.
+# Members and centroids: which of them are near each other.
 
-    The products are exact (`exact_type`); their squares are too long for a machine, so those are whole
-    numbers of Python.
+
+@attrs.frozen(eq=False)
+class Centroid:
+    """The sum of some vectors, made smaller until its components are those of a vector, cut towards zero."""
+
+    line: "NDArray[np.floating[Any]]"  # shape (dims,), of type `exact_type(dims)`
+
+    @property
+    def components(self) -> tuple[int, ...]:
+        return tuple(map(int, self.line.tolist()))
+
+
+@attrs.frozen(eq=False)
+class Members:
+    """Sound vectors of one length, by their places."""
+
+    matrix: "NDArray[np.floating[Any]]"  # shape (members, dims), of type `exact_type(dims)`
+
+    @classmethod
+    def of(cls, vectors: Sequence[Sequence[int]]) -> "Members":
+        import numpy as np
+
+        return cls(np.array(vectors, exact_type(len(vectors[0]))))
+
+    @property
+    def count(self) -> int:
+        return len(self.matrix)
+
+    @property
+    def dims(self) -> int:
+        return int(self.matrix.shape[1])
+
+    def centroid(self, places: Sequence[int]) -> Centroid:
+        import numpy as np
+
+        sums = self.matrix[places].sum(axis=0, dtype=np.float64).astype(np.int64)
+        peak = int(np.abs(sums).max())
+        if peak > COMPONENT_MAX:
+            sums = np.sign(sums) * (np.abs(sums) * COMPONENT_MAX // peak)
+        return Centroid(sums.astype(self.matrix.dtype))
+
+    def neighbours(self, places: Sequence[int], floor_ppm: int) -> dict[int, list[int]]:
+        """Of each of these those of them that are at least so relevant to it, its own place among them."""
+        import numpy as np
+
+        some = self.matrix[places]
+        near = relevance_table(some, some) >= floor_ppm
+        return {
+            place: [places[at] for at in np.flatnonzero(row).tolist()]
+            for place, row in zip(places, near, strict=True)
+        }
+
+    def relevances_ppm(self, places: Sequence[int], centroid: Centroid) -> list[int]:
+        """How relevant each of these is to a centroid."""
+        table: list[list[int]] = relevance_table(centroid.line[None], self.matrix[places]).tolist()
+        return table[0]
+
+    def nearest(self, centroids: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+        """Of each the relevance of the centroid that is nearest, and which it is; the first of equals."""
+        table = relevance_table(self.matrix, Members.of(centroids).matrix)
+        best = table.argmax(axis=1)
+        return [(int(row[at]), int(at)) for row, at in zip(table, best, strict=True)]
+
+
+def nearest_pairs(some: Sequence[Centroid], all_of: Sequence[Centroid]) -> tuple[int, list[tuple[int, int]]]:
+    """The highest relevance of one of some to another of all, and the places of whoever has it, in both."""
+    import numpy as np
+
+    table = relevance_table(*(np.stack([it.line for it in each]) for each in (some, all_of)))
+    for at, one in enumerate(some):
+        table[at] *= [one is not other for other in all_of]
+    best = int(table.max())
+    return best, [(int(at), int(to)) for at, to in np.argwhere(table == best)]
+
+
+def relevance_table(
+    rows: "NDArray[np.floating[Any]]", columns: "NDArray[np.floating[Any]]"
+) -> "NDArray[np.int64]":
+    """How relevant each row of one matrix is to each of the other: `vector_relevance_ppm` of all pairs.
+
+    Products of `exact_type` are exact, and so are products of their squares, which 53 bits hold. The quotient
+    is wrong by less than 10**-9 ppm. Where it is so near a whole number that this could count, whole numbers
+    decide; not for vectors that point the same way, of which the root is exact.
     """
     import numpy as np
 
-    if not vectors:
-        return []
-    matrix = np.array(vectors, exact_type(len(vectors[0])))
-    dots = (matrix @ matrix.T).astype(np.int64).astype(object)
-    squares = dots.diagonal()
-    near = (dots > 0) & (dots * dots * PPM**2 >= np.outer(squares, squares) * floor_ppm**2)
-    return [np.flatnonzero(row).tolist() for row in near]
+    dots = np.maximum((rows @ columns.T).astype(np.float64), 0)
+    lengths = [np.einsum("ij,ij->i", it, it).astype(np.float64) for it in (rows, columns)]
+    squares = np.outer(*lengths)
+    scores = np.divide(PPM * dots, np.sqrt(squares), out=np.zeros_like(dots), where=dots > 0)
+    table: NDArray[np.int64] = np.floor(scores).astype(np.int64)
+    doubtful = (np.abs(scores - np.rint(scores)) * PPM < 1) & (dots > 0) & (dots * dots != squares)
+    for at, to in np.argwhere(doubtful).tolist():
+        table[at, to] = cosine_ppm(int(dots[at, to]), int(lengths[0][at]), int(lengths[1][to]))
+    return table
 
 
 # Vectors as an embedder answers them.

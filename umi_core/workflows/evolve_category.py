@@ -23,7 +23,7 @@ from umi_core.engine.workflow import Learned, Step, Taken, Unusable, Workflow, d
 from umi_core.ids import category_id, subcategory_id
 from umi_core.language.keywords import Unnamed, free_name, keywords, name_of, parse_name
 from umi_core.language.prompts import ask_name
-from umi_core.limits import EVOLVE_MEMBER_COUNT_MAX, NAMED_CONTENT_COUNT_MAX
+from umi_core.limits import EVOLVE_COMPONENT_COUNT_MAX, EVOLVE_MEMBER_COUNT_MAX, NAMED_CONTENT_COUNT_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Expect, Read, Write
 from umi_core.messages.requests import EvolveCategory
@@ -125,12 +125,14 @@ def memberships_of(facts: Facts) -> list[Membership]:
     return sorted((it for it in bodies if isinstance(it, Membership)), key=lambda it: it.entity_id)
 
 
-def looked_at(facts: Facts) -> list[str]:
-    return [it.entity_id for it in memberships_of(facts)[:EVOLVE_MEMBER_COUNT_MAX]]
+def looked_at(facts: Facts, view: View) -> list[str]:
+    """As many as can be divided while everybody else waits."""
+    count = min(EVOLVE_MEMBER_COUNT_MAX, EVOLVE_COMPONENT_COUNT_MAX // view.config.embedding_dims)
+    return [it.entity_id for it in memberships_of(facts)[:count]]
 
 
 def ask_contents(facts: Facts, view: View) -> Read | None:
-    category, ids = category_of(facts), looked_at(facts)
+    category, ids = category_of(facts), looked_at(facts, view)
     if category is None:
         return None
     wanted = [address(view.scope, kind, key) for key in ids for kind in ("entity", "vector")]
@@ -141,7 +143,7 @@ def ask_contents(facts: Facts, view: View) -> Read | None:
 def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     rows = answer.rows if answer is not None else ()
     have = {row.address.id: None for row in rows if row.address.kind == "vector"}
-    ids = looked_at(facts)
+    ids = looked_at(facts, view)
     bare_count, late_count = sum(key not in have for key in ids), len(facts[MEMBERS]) - len(ids)
     told = (("partial", "no_vector", bare_count), ("partial", "too_many", late_count))
     return Learned(CONTENTS(rows), degraded=tuple(it for it in told if it[2]))
@@ -172,7 +174,7 @@ def known_of(facts: Facts) -> list[Known]:
 def members_of(facts: Facts, view: View) -> Vectors:
     """Those that have a vector, of the length that vectors have here."""
     vectors, dims = vectors_of(facts), view.config.embedding_dims
-    ids = [key for key in looked_at(facts) if key in vectors]
+    ids = [key for key in looked_at(facts, view) if key in vectors]
     return {key: vectors[key].components for key in ids if len(vectors[key].components) == dims}
 
 
@@ -265,7 +267,9 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         groups = [it for key in category_ids(category) if (it := groups_of(facts).get(key))]
         return Learned(PLAN(Plan(view.now_ms, value=told("unchanged", groups, before))))
     groups = list(groups_after(category, division, facts, view))
-    after = [put_into(it, place) for it, place in zip(before, places(division, groups, facts), strict=True)]
+    after = [
+        put_into(it, place) for it, place in zip(before, places(division, groups, facts, view), strict=True)
+    ]
     writes = changes(category, groups, after, division, facts, view.scope)
     if any(it.address.kind == "subcategory" and it.body is None for it in writes):
         view.marks.append("evolve_category: a group is gone")
@@ -310,9 +314,9 @@ def groups_after(category: Category, division: Division, facts: Facts, view: Vie
         yield Subcategory(key, category.id, it.founder_id, name, by, words, view.now_ms, view.now_ms)
 
 
-def places(division: Division, groups: Sequence[Subcategory], facts: Facts) -> Iterator[Place]:
+def places(division: Division, groups: Sequence[Subcategory], facts: Facts, view: View) -> Iterator[Place]:
     """Of each membership; one that was not looked at stays in its group while there is that group."""
-    vectors, said, seen = vectors_of(facts), contents_of(facts), dict.fromkeys(looked_at(facts))
+    vectors, said, seen = vectors_of(facts), contents_of(facts), dict.fromkeys(looked_at(facts, view))
     homes = {
         key: (group, it.centroid)
         for it, group in zip(division.parts, groups, strict=True)

@@ -17,8 +17,8 @@ from umi_core.language.keywords import (
     parse_name,
 )
 from umi_core.language.words import STOP_WORDS
-from umi_core.policies.clustering import Bounds, Cluster, Known, centroid_of, clusters, nearest_known
-from umi_core.policies.similarity import neighbours, vector_relevance_ppm
+from umi_core.policies.clustering import Bounds, Cluster, Known, clusters, nearest_known
+from umi_core.policies.similarity import Members, vector_relevance_ppm
 from umi_sim.judge.plain import groups as plain
 
 EXAMPLE = {
@@ -73,11 +73,10 @@ def test_only_the_largest_are_kept() -> None:
 
 def test_nobody_is_divided() -> None:
     assert clusters({}, (), BOUNDS, afresh=False) == []
-    assert neighbours([], 1) == []
 
 
 def test_a_centroid_is_a_vector() -> None:
-    assert centroid_of([(100, -100), (100, -1), (0, 0)]) == (127, -64)
+    assert Members.of([(100, -100), (100, -1), (0, 0)]).centroid([0, 1, 2]).components == (127, -64)
 
 
 def test_the_nearest_of_equals_has_the_smaller_id() -> None:
@@ -85,7 +84,6 @@ def test_the_nearest_of_equals_has_the_smaller_id() -> None:
     assert nearest_known((1, 0), [("b", (0, 2))], 700_000) is None
 
 
-Members = dict[str, tuple[int, ...]]
 VECTORS = st.dictionaries(
     st.sampled_from([f"m{n:02}" for n in range(24)]),
     st.tuples(st.integers(-9, 9), st.integers(-9, 9), st.integers(0, 9)).filter(any),

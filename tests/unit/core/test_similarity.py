@@ -12,12 +12,14 @@ from tests.spec_tables import rows as table
 from umi_core.language.words import words
 from umi_core.limits import COMPONENT_MAX, EMBEDDING_DIMS_MAX
 from umi_core.policies.similarity import (
+    Members,
     Peaks,
     Rows,
     exact_type,
     lacking_vectors,
     measured,
     nearest,
+    relevance_table,
     shared_ppm,
     sound_vectors,
     vector_relevance_ppm,
@@ -49,6 +51,20 @@ def test_vector_relevance_agrees_with_fifty_decimals(query: tuple[int, ...], row
     assert score <= exact + Decimal("1e-30")
     assert exact < score + 1
     assert score == vector_relevance_ppm(row, query)
+
+
+@given(st.lists(VECTORS, min_size=1, max_size=9), st.lists(VECTORS, min_size=1, max_size=9))
+def test_a_table_has_the_relevance_of_each_pair(
+    some: list[tuple[int, ...]], others: list[tuple[int, ...]]
+) -> None:
+    table = relevance_table(Members.of(some).matrix, Members.of(others).matrix)
+    assert table.tolist() == [[vector_relevance_ppm(a, b) for b in others] for a in some]
+
+
+def test_where_a_float_cannot_tell_whole_numbers_decide() -> None:
+    """The cosine is below 0.8 by less than a float can show."""
+    row, column = np.array([(70_000_809.0, 52_499_195.0, 385_011.0)]), np.array([(1.0, 0.0, 0.0)])
+    assert relevance_table(row, column).tolist() == [[799_999]]
 
 
 @given(VECTORS, st.integers(1, 9))

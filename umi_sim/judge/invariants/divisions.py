@@ -42,6 +42,7 @@ from umi_sim.services.calls import Call
 from umi_sim.services.model.prompts import inputs
 
 LOOKED_AT: Final = 1_000
+COMPONENTS: Final = 2**20  # of those who are looked at, all together
 SHOWN: Final = 5  # keywords and contents of a question for a name
 SHOWN_BYTES: Final = 200
 FIRST_READS: Final = ("home", "lookup")  # a plan, or a second one after a conflict, begins with one of them
@@ -130,7 +131,9 @@ class Divisions(Owner):
             case Commit() as commit if call.workflow == "memorize":
                 check_assignment(plan, commit, self.config)
             case Commit() as commit:
-                reading = reading_of(plan, scope, is_afresh=call.op_id in self.forced)
+                reading = reading_of(
+                    plan, scope, self.config.embedding_dims, is_afresh=call.op_id in self.forced
+                )
                 check_evolution(reading, commit, self.config)
 
 
@@ -180,13 +183,14 @@ class Reading:
     vectors: Mapping[str, tuple[int, ...]]
     groups: Mapping[str, Subcategory]
     names: Mapping[Question, str]
+    dims: int
     is_afresh: bool
 
     def seen(self) -> list[str]:
-        return sorted(it.entity_id for it in self.members)[:LOOKED_AT]
+        return sorted(it.entity_id for it in self.members)[: min(LOOKED_AT, COMPONENTS // self.dims)]
 
 
-def reading_of(plan: Plan, scope: Scope, *, is_afresh: bool) -> Reading:
+def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Reading:
     """Raises Broken if something that belongs to the category was not asked for, or not to the end."""
     category = next(it for it in plan.bodies("home") if isinstance(it, Category))
     contents = plan.bodies("contents")
@@ -198,6 +202,7 @@ def reading_of(plan: Plan, scope: Scope, *, is_afresh: bool) -> Reading:
         {it.entity_id: it.components for it in contents if isinstance(it, Vector)},
         {it.id: it for it in contents if isinstance(it, Subcategory)},
         plan.names,
+        dims,
         is_afresh,
     )
     demand(plan.ended.get("members"), RULE, f"members of {category.name} that nobody read", "all", "some")
@@ -231,7 +236,7 @@ def rows_due(reading: Reading, config: Config) -> Bodies:
     """What every row of the category has to be."""
     seen = reading.seen()
     vectors = {key: reading.vectors[key] for key in seen if key in reading.vectors}
-    vectors = {key: it for key, it in vectors.items() if len(it) == config.embedding_dims}
+    vectors = {key: it for key, it in vectors.items() if len(it) == reading.dims}
     known = [old_of(it, reading) for it in reading.groups.values()]
     found = groups_of(vectors, known, rules_of(config), afresh=reading.is_afresh)
     rows: Bodies = {(kind, key): None for key in reading.groups for kind in ("subcategory", "vector")}

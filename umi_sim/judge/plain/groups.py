@@ -26,6 +26,7 @@ from umi_sim.judge.plain.text import (
 LARGEST: Final = 127
 KEYWORDS: Final = 10
 NAME_BYTES: Final = 40
+NEW: Final = 100
 REPLY_BYTES: Final = 50_000
 COMMON: Final = (
     "the a an is are was were be been being have has had do does did will would could should may might "
@@ -157,7 +158,7 @@ def groups_of(
 
 def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[Found]:
     left, found = dict(vectors), list[Found]()
-    while left:
+    while left and len(found) < NEW:
         near = {
             key: tuple(it for it in left if vector_ppm(left[key], left[it]) >= rules.near_ppm) for key in left
         }

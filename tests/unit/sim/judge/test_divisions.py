@@ -35,7 +35,7 @@ def planned(*pages: ReadDone, entity_ids: tuple[str, ...] = ("ent_1", "ent_2")) 
 
 
 def members(plan: Plan) -> list[Membership]:
-    return list(reading_of(plan, SCOPE, is_afresh=False).members)
+    return list(reading_of(plan, SCOPE, 8, is_afresh=False).members)
 
 
 def test_a_damaged_membership_is_no_member() -> None:
