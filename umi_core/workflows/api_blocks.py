@@ -56,6 +56,7 @@ from umi_core.workflows.commits import (
     as_read,
     ask_if_any,
     commit_row,
+    expects_of,
     put,
     scores_of,
 )
@@ -291,11 +292,10 @@ def planned(edit: Edit, now: Standing, facts: Facts, view: View) -> Taken:
     if isinstance(after, Error):
         return Refuse(after)
     core, left_ids = after
-    changes = (*erased(facts[PAST]), *changes_of(edit, now, facts[EDIT].author, view))
+    past = facts[PAST]
+    changes = (*erased(past), *changes_of(edit, now, facts[EDIT].author, view))
     sheet = address(view.scope, "sheet", now.id)
-    versions = {row.address: row.version for row in facts[PAST]}
-    expects = tuple(Expect(it.address, versions.get(it.address, 0)) for it in changes)
-    expects = (*expects, Expect(sheet, now.sheet_version))
+    expects = (*expects_of(changes, past), Expect(sheet, now.sheet_version))
     plan = Plan(
         view.now_ms,
         writes=(*changes, Write(sheet, sheet_of(edit, now, view))),

@@ -6,7 +6,7 @@ Law 3. If an earlier attempt with another plan won, its receipt is the truth, an
 Law 4. Core takes the place of core only under a higher row version.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Final
 
@@ -71,6 +71,12 @@ def address(scope: Scope, kind: str, row_id: str | None = None) -> Address:
 
 def put(scope: Scope, kind: str, row_id: str, body: Body | None) -> Write:
     return Write(Address(scope, kind, row_id), body)
+
+
+def expects_of(writes: Iterable[Write], rows: Iterable[Row]) -> tuple[Expect, ...]:
+    """That each row that is written is as it was read; one that was not among these rows is not there."""
+    versions = {row.address: row.version for row in rows}
+    return tuple(Expect(it.address, versions.get(it.address, 0)) for it in writes)
 
 
 def found(answer: ReadDone) -> Mapping[Address, Row]:

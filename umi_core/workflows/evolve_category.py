@@ -14,18 +14,17 @@ from typing import Final
 import attrs
 
 from umi_core.codec import encode
-from umi_core.conditions import Condition
 from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Texts, Word
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Learned, Step, Taken, Unusable, Workflow, degrade, retry
-from umi_core.ids import category_id, subcategory_id
+from umi_core.ids import subcategory_id
 from umi_core.language.keywords import Unnamed, free_name, keywords, name_of, parse_name
 from umi_core.language.prompts import ask_name
 from umi_core.limits import EVOLVE_COMPONENT_COUNT_MAX, EVOLVE_MEMBER_COUNT_MAX, NAMED_CONTENT_COUNT_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByFilter, ByIds, Expect, Read, Write
+from umi_core.messages.effects import AskModel, ByIds, Expect, Read, Write
 from umi_core.messages.requests import EvolveCategory
 from umi_core.messages.results import Evolved, Group
 from umi_core.policies import clustering
@@ -35,7 +34,27 @@ from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.text import norm
 from umi_core.tiers import dues
 from umi_core.values import Scope
-from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, found, put
+from umi_core.workflows import category_reads
+from umi_core.workflows.category_reads import (
+    HOME,
+    MEMBERS,
+    ask_home,
+    ask_members,
+    category_of,
+    claim_category,
+    take_members,
+)
+from umi_core.workflows.commits import (
+    PLAN,
+    REPLY,
+    SETTLE,
+    Plan,
+    address,
+    ask_if_any,
+    commit_row,
+    expects_of,
+    put,
+)
 from umi_core.workflows.grouping import NOWHERE, Place, group_addresses, matched, put_into
 from umi_core.workflows.shelving import vector_row
 
@@ -43,8 +62,6 @@ SPARED: Final = ("entity", "vector", "subcategory")  # without one that is damag
 RULES: Final = 1  # of these rules; with another number every category is divided anew
 
 REQUEST: Final = Fact("request", EvolveCategory)
-HOME: Final = Fact("home", Row | None)  # the category
-MEMBERS: Final = Fact("members", tuple[Row, ...])  # its memberships
 CONTENTS: Final = Fact("contents", tuple[Row, ...])  # their entities and vectors, and known groups
 
 
@@ -80,43 +97,16 @@ NEWCOMERS: Final = Fact("newcomers", tuple[Newcomer, ...])
 NAMES: Final = Fact("names", tuple[str, ...])  # of these, as a model gave them; empty if none did
 
 
-def own_id(facts: Facts, view: View) -> str:
-    return category_id(view.scope, facts[REQUEST].category)
-
-
-def claim_category(facts: Facts, view: View) -> tuple[str, ...]:
-    return (own_id(facts, view),)
-
-
 # home, members and contents: all that is known of the category.
-
-
-def ask_home(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "category", own_id(facts, view)),)))
 
 
 def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """A category that is not there, or as it was, is not due: somebody else has seen to it."""
-    row = next(iter(found(answer).values()), None)
-    body = row.body if row is not None else None
+    learned = category_reads.take_home(facts, answer, view)
+    body = next((row.body for row in answer.rows), None)
     if not isinstance(body, Category) or dues.due_ms(body, view.config) is None:
         view.tiers.dues = dues.without(view.tiers.dues, facts[REQUEST].category)
-    return Learned(HOME(row))
-
-
-def category_of(facts: Facts) -> Category | None:
-    row = facts[HOME]
-    return row.body if row is not None and isinstance(row.body, Category) else None
-
-
-def ask_members(facts: Facts, view: View) -> Read | None:
-    if facts[HOME] is None:
-        return None
-    return Read(ByFilter(view.scope, ("membership",), (Condition("category_id", "eq", own_id(facts, view)),)))
-
-
-def take_members(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(MEMBERS(answer.rows if answer is not None else ()))
+    return learned
 
 
 def memberships_of(facts: Facts) -> list[Membership]:
@@ -365,9 +355,8 @@ def changes(
 
 def as_read(writes: Sequence[Write], facts: Facts) -> tuple[Expect, ...]:
     """Whatever changes a member writes the category too, so nobody can have come between."""
-    rows = (*(row for row in [facts[HOME]] if row), *facts[MEMBERS], *facts[CONTENTS])
-    versions = {row.address: row.version for row in rows}
-    return tuple(Expect(it.address, versions.get(it.address, 0)) for it in writes)
+    home = facts[HOME]
+    return expects_of(writes, (*([home] if home else ()), *facts[MEMBERS], *facts[CONTENTS]))
 
 
 EVOLVE_CATEGORY: Final = Workflow(

@@ -18,7 +18,7 @@ from umi_core.messages.effects import Expect, Write
 from umi_core.rows import Address, Category, Membership, Row
 from umi_core.text import norm
 from umi_core.values import CATEGORIES, Scope
-from umi_core.workflows.commits import address, put
+from umi_core.workflows.commits import address, expects_of, put
 from umi_core.workflows.grouping import NOWHERE, Place, put_into
 
 DEFAULT: Final = {
@@ -83,8 +83,7 @@ def linked(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -> Ba
     for key, name in touched.items():
         row = rows.get(address(scope, "category", key))
         writes.append(put(scope, "category", key, grown(row, key, name, counts[name], view)))
-    versions = {where: row.version for where, row in rows.items()}
-    return tuple(writes), tuple(Expect(it.address, versions.get(it.address, 0)) for it in writes)
+    return tuple(writes), expects_of(writes, rows.values())
 
 
 def is_news(link: Link, row: Row | None) -> bool:

@@ -52,6 +52,7 @@ from umi_core.workflows.commits import (
     commit_row,
     core_of,
     entity_ids,
+    expects_of,
     found,
     put,
 )
@@ -81,7 +82,7 @@ from umi_core.workflows.reading import (
     wanted_types,
 )
 from umi_core.workflows.relating import version_relation
-from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, rows_of
+from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, rows_of, vectors_of
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
     SHELF_LAW,
@@ -115,8 +116,8 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
     groups: dict[str, list[Told]] = {}
     shapes: list[str] = []
     units, found_in = facts[UNITS], facts[FOUND]
-    for unit, found_in_it in zip(units, found_in, strict=True):
-        for memory in found_in_it.memories:
+    for unit, it in zip(units, found_in, strict=True):
+        for memory in it.memories:
             told, shape = read(memory, unit)
             groups.setdefault(id_of(told.mention, view.scope), []).append(told)
             shapes += shape
@@ -125,8 +126,8 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
 
 def read(memory: Memory, unit: Unit) -> tuple[Told, list[str]]:
     """A memory as a mention: of the name it is about, if that is a name."""
-    choice, is_named = chosen(memory.categories, unit.memory_type), bool(memory.name)
-    is_named = is_named and not is_pronoun(memory.name)
+    choice = chosen(memory.categories, unit.memory_type)
+    is_named = bool(memory.name) and not is_pronoun(memory.name)
     name = memory.name if is_named else auto_name(memory.content)
     mention = Mention(
         TYPE_OF[unit.memory_type], name, memory.content, CONFIDENCE_PPM, is_named, unit.memory_type
@@ -157,12 +158,9 @@ def ids_of(facts: Facts, scope: Scope) -> list[str]:
 def ask_lookup(facts: Facts, view: View) -> Read:
     scope, ids = view.scope, ids_of(facts, view.scope)
     wanted = [address(scope, kind, key) for key in ids for kind in ("entity", "tombstone")]
-    facts_told = facts[TOLD]
-    wanted += [
-        where
-        for key, told in zip(ids, facts_told, strict=True)
-        for where in addresses(key, told.categories, scope)
-    ]
+    all_told = facts[TOLD]
+    for key, told in zip(ids, all_told, strict=True):
+        wanted += addresses(key, told.categories, scope)
     resources = (own_id(facts, scope), *segment_ids(facts[SEGMENTS], facts, scope), *bodies(facts[PARTS]))
     wanted += [address(scope, "resource", key) for key in resources]
     return Read(ByIds(tuple(dict.fromkeys((*wanted, address(scope, "core"))))))
@@ -277,10 +275,9 @@ def stays(entity: Entity) -> RoutingDecision:
 
 def settled(facts: Facts) -> tuple[Drafted, ...]:
     """The drafts with the mark of those that lack a vector."""
-    vectors = facts[VECTORS]
-    todo = iter(vectors)
+    lacking = [key for key, vector in vectors_of(facts).items() if vector is None]
     return tuple(
-        attrs.evolve(draft, entity=attrs.evolve(draft.entity, vector_missing=next(todo) is None))
+        attrs.evolve(draft, entity=attrs.evolve(draft.entity, vector_missing=draft.entity.id in lacking))
         if draft.is_changed
         else draft
         for draft in facts[EVOLVED]
@@ -289,14 +286,13 @@ def settled(facts: Facts) -> tuple[Drafted, ...]:
 
 def links_of(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Link]:
     """Each in the group of its category that is nearest to its new vector, if it has one."""
-    facts_told, homes, vectors = facts[TOLD], facts[HOMES], facts[VECTORS]
-    todo = iter(vectors)
-    for told, draft in zip(facts_told, drafts, strict=True):
-        entity, vector = draft.entity, next(todo) if draft.is_changed else None
+    all_told, homes, vectors = facts[TOLD], facts[HOMES], vectors_of(facts)
+    for told, draft in zip(all_told, drafts, strict=True):
+        entity = draft.entity
         for name in told.categories:
             key = category_id(view.scope, name)
             near = [home for home in homes if home.category_id == key]
-            place = place_of(vector, entity.content, near, view.config.assign_ppm)
+            place = place_of(vectors.get(entity.id), entity.content, near, view.config.assign_ppm)
             if place.subcategory_id is not None:
                 view.marks.append("memorize: a member finds its group")
             yield Link(entity.id, entity.version, name, told.by, place)
@@ -346,8 +342,7 @@ def resources_of(
     gone = [where for where in shelf if where.kind == "resource" and where not in wanted]
     writes = [Write(where, it) for where, it in wanted.items() if is_news(it, shelf.get(where))]
     writes += [Write(where, None) for where in gone]
-    versions = {where: row.version for where, row in shelf.items()}
-    return tuple(writes), tuple(Expect(it.address, versions.get(it.address, 0)) for it in writes)
+    return tuple(writes), expects_of(writes, shelf.values())
 
 
 def is_news(resource: Resource, row: Row | None) -> bool:

@@ -264,9 +264,14 @@ def version_of(draft: Drafted, now_ms: int) -> Version:
     )  # fmt: skip
 
 
+def vectors_of(facts: Facts) -> dict[str, tuple[int, ...] | None]:
+    """Of each entity that changes its new vector, if one came."""
+    vectors = facts[VECTORS]
+    return {draft.entity.id: it for draft, it in zip(changed(facts), vectors, strict=True)}
+
+
 def vector_of(draft: Drafted, facts: Facts) -> Vector | None:
-    at = next(n for n, other in enumerate(changed(facts)) if other.entity.id == draft.entity.id)
-    vector = facts[VECTORS][at]
+    vector = vectors_of(facts)[draft.entity.id]
     return None if vector is None else Vector(draft.entity.id, draft.entity.version, vector)
 
 

@@ -10,59 +10,38 @@ from typing import Final
 
 import attrs
 
-from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
-from umi_core.ids import category_id
 from umi_core.language.prompts import Statement, ask_summary
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Expect, Read
+from umi_core.messages.effects import AskModel, ByIds, Embed, Expect, Read
 from umi_core.messages.requests import Summarise
 from umi_core.messages.results import Summarised
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Category, Entity, Membership, Row
-from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, found, put
+from umi_core.workflows.category_reads import (
+    HOME,
+    MEMBERS,
+    ask_home,
+    ask_members,
+    category_of,
+    claim_category,
+    take_home,
+    take_members,
+)
+from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, put
 from umi_core.workflows.drafting import ref
 from umi_core.workflows.shelving import described, vector_row
 
 REQUEST: Final = Fact("request", Summarise)
-HOME: Final = Fact("home", Row | None)  # the category
-MEMBERS: Final = Fact("members", tuple[Row, ...])
 SHOWN: Final = Fact("contents", tuple[Row, ...])  # the entities that are summarised, the last updated first
 TEXT: Final = Fact("text", str | None)  # the new summary; None if the old one stays
 VECTOR: Final = Fact("summary_vector", tuple[int, ...] | None)
 
 End = tuple[str, int]
-
-
-def own_id(facts: Facts, view: View) -> str:
-    return category_id(view.scope, facts[REQUEST].category)
-
-
-def claim_category(facts: Facts, view: View) -> tuple[str, ...]:
-    return (own_id(facts, view),)
-
-
-def ask_home(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "category", own_id(facts, view)),)))
-
-
-def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(HOME(next(iter(found(answer).values()), None)))
-
-
-def ask_members(facts: Facts, view: View) -> Read | None:
-    if facts[HOME] is None:
-        return None
-    where = (Condition("category_id", "eq", own_id(facts, view)),)
-    return Read(ByFilter(view.scope, ("membership",), where))
-
-
-def take_members(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    return Learned(MEMBERS(answer.rows if answer is not None else ()))
 
 
 def ask_contents(facts: Facts, view: View) -> Read | None:
@@ -88,11 +67,6 @@ def updated_ms(row: Row) -> int:
 def sources_of(facts: Facts) -> dict[End, Entity]:
     bodies = [row.body for row in facts[SHOWN]]
     return {(it.id, it.version): it for it in bodies if isinstance(it, Entity)}
-
-
-def category_of(facts: Facts) -> Category | None:
-    row = facts[HOME]
-    return row.body if row is not None and isinstance(row.body, Category) else None
 
 
 def ask_text(facts: Facts, view: View) -> AskModel | None:
