@@ -33,7 +33,6 @@ from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.text import norm
 from umi_core.tiers import dues
-from umi_core.values import Scope
 from umi_core.workflows import category_reads
 from umi_core.workflows.category_reads import (
     HOME,
@@ -132,8 +131,7 @@ def ask_contents(facts: Facts, view: View) -> Read | None:
 
 def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     rows = answer.rows if answer is not None else ()
-    have = {row.address.id: None for row in rows if row.address.kind == "vector"}
-    ids = looked_at(facts, view)
+    have, ids = vectors_among(rows, view.config.embedding_dims), looked_at(facts, view)
     bare_count, late_count = sum(key not in have for key in ids), len(facts[MEMBERS]) - len(ids)
     told = (("partial", "no_vector", bare_count), ("partial", "too_many", late_count))
     return Learned(CONTENTS(rows), degraded=tuple(it for it in told if it[2]))
@@ -142,9 +140,14 @@ def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 # divide: which members belong together.
 
 
-def vectors_of(facts: Facts) -> dict[str, Vector]:
-    bodies = [row.body for row in facts[CONTENTS]]
-    return {it.entity_id: it for it in bodies if isinstance(it, Vector)}
+def vectors_of(facts: Facts, view: View) -> dict[str, Vector]:
+    return vectors_among(facts[CONTENTS], view.config.embedding_dims)
+
+
+def vectors_among(rows: tuple[Row, ...], dims: int) -> dict[str, Vector]:
+    """By id; one of another length is none."""
+    bodies = [row.body for row in rows]
+    return {it.entity_id: it for it in bodies if isinstance(it, Vector) and len(it.components) == dims}
 
 
 def groups_of(facts: Facts) -> dict[str, Subcategory]:
@@ -152,8 +155,11 @@ def groups_of(facts: Facts) -> dict[str, Subcategory]:
     return {it.id: it for it in bodies if isinstance(it, Subcategory)}
 
 
-def known_of(facts: Facts) -> list[Known]:
-    vectors, homes = vectors_of(facts), {it.entity_id: it.subcategory_id for it in memberships_of(facts)}
+def known_of(facts: Facts, view: View) -> list[Known]:
+    vectors, homes = (
+        vectors_of(facts, view),
+        {it.entity_id: it.subcategory_id for it in memberships_of(facts)},
+    )
     return [
         Known(key, it.created_ms, vectors[key].components if key in vectors else (), ids)
         for key, it in groups_of(facts).items()
@@ -162,15 +168,13 @@ def known_of(facts: Facts) -> list[Known]:
 
 
 def members_of(facts: Facts, view: View) -> Vectors:
-    """Those that have a vector, of the length that vectors have here."""
-    vectors, dims = vectors_of(facts), view.config.embedding_dims
-    ids = [key for key in looked_at(facts, view) if key in vectors]
-    return {key: vectors[key].components for key in ids if len(vectors[key].components) == dims}
+    vectors = vectors_of(facts, view)
+    return {key: vectors[key].components for key in looked_at(facts, view) if key in vectors}
 
 
 def digest_of(facts: Facts, bounds: Bounds, view: View) -> str:
     """Of all that groups are made of, and of the rules that make them."""
-    vectors = vectors_of(facts)
+    vectors = vectors_of(facts, view)
     ends = tuple((key, vectors[key].version) for key in members_of(facts, view))
     left_count = len(facts[MEMBERS])
     told = (RULES, attrs.astuple(bounds), ends, left_count)
@@ -192,7 +196,7 @@ def take_division(facts: Facts, answer: None, view: View) -> Learned:
     if digest == category.evolved_digest and not force:
         view.marks.append("evolve_category: unchanged")
         return Learned(DIVISION(None) | NEWCOMERS(()))
-    clusters = clustering.clusters(members_of(facts, view), known_of(facts), bounds, afresh=force)
+    clusters = clustering.clusters(members_of(facts, view), known_of(facts, view), bounds, afresh=force)
     division = Division(tuple(parts_of(clusters, facts)), digest)
     kinds = dict.fromkeys("goes on" if it.known_id else "begins" for it in division.parts)
     view.marks += [f"evolve_category: a group {kind}" for kind in kinds]
@@ -260,7 +264,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     after = [
         put_into(it, place) for it, place in zip(before, places(division, groups, facts, view), strict=True)
     ]
-    writes = changes(category, groups, after, division, facts, view.scope)
+    writes = changes(category, groups, after, division, facts, view)
     if any(it.address.kind == "subcategory" and it.body is None for it in writes):
         view.marks.append("evolve_category: a group is gone")
     shelf = attrs.evolve(
@@ -306,7 +310,7 @@ def groups_after(category: Category, division: Division, facts: Facts, view: Vie
 
 def places(division: Division, groups: Sequence[Subcategory], facts: Facts, view: View) -> Iterator[Place]:
     """Of each membership; one that was not looked at stays in its group while there is that group."""
-    vectors, said, seen = vectors_of(facts), contents_of(facts), dict.fromkeys(looked_at(facts, view))
+    vectors, said, seen = vectors_of(facts, view), contents_of(facts), dict.fromkeys(looked_at(facts, view))
     homes = {
         key: (group, it.centroid)
         for it, group in zip(division.parts, groups, strict=True)
@@ -330,23 +334,23 @@ def changes(
     members: Sequence[Membership],
     division: Division,
     facts: Facts,
-    scope: Scope,
+    view: View,
 ) -> tuple[Write, ...]:
     """What differs from what was read, but for the category itself."""
-    old_groups, vectors, before = groups_of(facts), vectors_of(facts), memberships_of(facts)
+    old_groups, vectors, before = groups_of(facts), vectors_of(facts, view), memberships_of(facts)
     living = {group.id: part for group, part in zip(groups, division.parts, strict=True)}
     centroids = {key: it.components for key, it in vectors.items()}
     gone = [key for key in category.subcategory_ids if key not in living]
     return (
-        *(put(scope, "subcategory", it.id, it) for it in groups if it != old_groups.get(it.id)),
+        *(put(view.scope, "subcategory", it.id, it) for it in groups if it != old_groups.get(it.id)),
         *(
-            vector_row(key, it.centroid, scope)
+            vector_row(key, it.centroid, view.scope)
             for key, it in living.items()
             if centroids.get(key) != it.centroid
         ),
-        *(put(scope, kind, key, None) for key in gone for kind in ("subcategory", "vector")),
+        *(put(view.scope, kind, key, None) for key in gone for kind in ("subcategory", "vector")),
         *(
-            put(scope, "membership", new.id, new)
+            put(view.scope, "membership", new.id, new)
             for old, new in zip(before, members, strict=True)
             if new != old
         ),

@@ -71,6 +71,13 @@ def test_only_the_largest_are_kept() -> None:
     assert len(clusters(EXAMPLE, (), Bounds(700_000, 850_000, 3, 1), afresh=False)) == 1
 
 
+def test_so_many_new_ones_are_formed_and_no_more() -> None:
+    """A hundred, and those with the smaller ids."""
+    apart = {f"m{at:03}": tuple(int(at == place) for place in range(120)) for at in range(120)}
+    found = clusters(apart, (), Bounds(700_000, 850_000, 1, 200), afresh=False)
+    assert [it.member_ids for it in found] == [(f"m{at:03}",) for at in range(100)]
+
+
 def test_nobody_is_divided() -> None:
     assert clusters({}, (), BOUNDS, afresh=False) == []
 

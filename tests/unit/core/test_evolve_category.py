@@ -190,6 +190,25 @@ def test_of_very_many_members_the_first_are_divided(monkeypatch: pytest.MonkeyPa
     assert world.evolve().unassigned_count == 4
 
 
+def test_of_long_vectors_fewer_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.memorize(*TEAS, "drinks white tea")
+    monkeypatch.setattr(evolve_category, "EVOLVE_COMPONENT_COUNT_MAX", 3 * GROUPED.embedding_dims - 1)
+    assert sizes(world.evolve()) == [("hot_drinks", 2)]
+    assert world.lacks() == [("contents:partial", "too_many", 1)]
+
+
+def test_a_vector_of_another_length_is_none() -> None:
+    world = World()
+    world.memorize(*TEAS, "drinks white tea")
+    key = note_id(SCOPE, "drinks white tea", "profile")
+    rows = world.pair.storage.rows
+    where = Address(SCOPE, "vector", key)
+    rows[where] = attrs.evolve(rows[where], body=Vector(key, 1, (1, 2, 3)))
+    assert sizes(world.evolve()) == [("hot_drinks", 2)]
+    assert world.lacks() == [("contents:partial", "no_vector", 1)]
+
+
 def test_members_without_a_vector_are_told() -> None:
     world = World()
     world.memorize(*TEAS)
