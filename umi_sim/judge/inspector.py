@@ -98,8 +98,10 @@ class Inspector:
         if op_id[0] in PHASES:
             self.heard[op_id] = reply
         self._replies.append(reply)
+        scope = self.oracle.scope_of(agent)
+        self._divisions.replied(op_id, reply.outcome, scope)
         for observer in self._observers:
-            observer.replied(agent, self.oracle.scope_of(agent), op_id, reply.outcome)
+            observer.replied(agent, scope, op_id, reply.outcome)
         self.oracle.replied(agent, op_id, reply, reading_ms)
 
     def crashed(self, agent: str) -> None:

@@ -6,6 +6,7 @@ is in a group is near its centroid; a group is large enough, and no two of them 
 demanded of the plan itself, whatever the plain reader says.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
@@ -17,8 +18,9 @@ from umi_core.data import Owner
 from umi_core.invariants.broken import demand
 from umi_core.limits import PPM
 from umi_core.messages.answers import Answer, ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByFilter, ByIds, Commit, Read
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Commit, Done, Outcome, Read
 from umi_core.messages.requests import EvolveCategory, Request
+from umi_core.messages.results import Evolved, Group
 from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.values import Scope
 from umi_sim.judge.oracle.failures import is_damaged, is_foreign
@@ -52,7 +54,7 @@ RULE: Final = rules.CLUSTER_MEMBERS
 
 Key = tuple[str, str]  # kind and id of a row
 Bodies = dict[Key, Body | None]
-Asker = tuple[str, int, str]  # agent, life and operation
+Telling = tuple[Evolved, tuple[str, ...]]  # what is replied, and what the division had to do without
 Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
 
 
@@ -85,13 +87,13 @@ class Plan(Owner):
     def name(self, prompt: str, answer: Answer) -> None:
         name = read_name(answer.text) if isinstance(answer, ModelReplied) else None
         shown = inputs(prompt)
-        self.names[told_of(shown["keywords"]), told_of(shown["contents"])] = name or ""
+        self.names[texts_of(shown["keywords"]), texts_of(shown["contents"])] = name or ""
 
     def bodies(self, *steps: str) -> list[Body]:
         return [row.body for step in steps for row in self.rows.get(step, {}).values() if row.body]
 
 
-def told_of(values: object) -> tuple[str, ...]:
+def texts_of(values: object) -> tuple[str, ...]:
     assert isinstance(values, list)
     return tuple(values)
 
@@ -109,8 +111,9 @@ class Divisions(Owner):
     """Hears of all operations that put members into groups, and judges what each of them commits."""
 
     config: Config
-    plans: dict[Asker, Plan] = attrs.field(factory=dict)
-    forced: dict[str, None] = attrs.field(factory=dict)  # op_ids
+    plans: dict[str, Plan] = attrs.field(factory=dict)  # by operation
+    forced: dict[str, None] = attrs.field(factory=dict)  # operations
+    told: dict[str, list[Telling]] = attrs.field(factory=dict)  # what each of its commits comes to
 
     def issued(self, op_id: str, request: Request) -> None:
         if isinstance(request, EvolveCategory) and request.force:
@@ -119,10 +122,9 @@ class Divisions(Owner):
     def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
         if call.workflow not in ("evolve_category", "memorize"):
             return
-        asker = call.agent, call.life, call.op_id
         if call.step in FIRST_READS:
-            self.plans[asker] = Plan()
-        plan = self.plans.setdefault(asker, Plan())
+            self.plans[call.op_id] = Plan()
+        plan = self.plans.setdefault(call.op_id, Plan())
         match call.effect:
             case Read() as effect if isinstance(answer, ReadDone):
                 plan.read(call.step, effect, answer)
@@ -134,7 +136,31 @@ class Divisions(Owner):
                 reading = reading_of(
                     plan, scope, self.config.embedding_dims, is_afresh=call.op_id in self.forced
                 )
-                check_evolution(reading, commit, self.config)
+                rows = check_evolution(reading, commit, self.config)
+                telling = told_of(reading, rows, "updated", self.config)
+                self.told.setdefault(call.op_id, []).append(telling)
+
+    def replied(self, op_id: str, outcome: Outcome, scope: Scope) -> None:
+        """A division tells what one of its commits has made, or what it has found and left as it was."""
+        if not (isinstance(outcome, Done) and isinstance(outcome.value, Evolved)):
+            return
+        value, due = outcome.value, self.told.get(op_id, [])
+        if value.change == "unchanged":
+            due = [self.found(self.plans.get(op_id, Plan()), scope)]
+        lacks = dict(due).get(value)
+        demand(lacks is not None, RULE, f"what {op_id} tells of groups", due, value)
+        names = [it.name for it in outcome.degraded]
+        unsaid = [it for it in lacks or () if it not in names]
+        demand(not unsaid, rules.DEGRADATION_NAMED, f"what {op_id} had to do without", unsaid, names)
+
+    def found(self, plan: Plan, scope: Scope) -> Telling:
+        """What is told if nothing was done, which needs a category as it was when it was divided."""
+        if not plan.rows.get("home"):
+            return Evolved("unchanged"), ()
+        reading = reading_of(plan, scope, self.config.embedding_dims, is_afresh=False)
+        name = reading.category.name
+        demand(reading.category.evolved_digest, RULE, f"{name} is not as it was divided, and left as it is")
+        return told_of(reading, rows_before(reading), "unchanged", self.config)
 
 
 # New members.
@@ -213,8 +239,8 @@ def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Readi
     return reading
 
 
-def check_evolution(reading: Reading, commit: Commit, config: Config) -> None:
-    """Groups, members and names are what was read and answered."""
+def check_evolution(reading: Reading, commit: Commit, config: Config) -> Bodies:
+    """Groups, members and names are what was read and answered; the rows as the commit leaves them."""
     before, due = rows_before(reading), rows_due(reading, config)
     after = before | {(it.address.kind, it.address.id): it.body for it in commit.writes}
     check_bounds(reading, after, config)
@@ -223,10 +249,27 @@ def check_evolution(reading: Reading, commit: Commit, config: Config) -> None:
         demand(wanted == got, RULE, f"{key[0]} {key[1]} as {reading.category.name} is divided", wanted, got)
     strange = [key for key in after if key not in due and key[0] in ("membership", "subcategory", "vector")]
     demand(not strange, RULE, f"rows of {reading.category.name} that no division gives", (), strange)
+    return after
+
+
+def told_of(reading: Reading, rows: Bodies, change: str, config: Config) -> Telling:
+    """What is replied of these rows: each group with how many are in it, and how many are in none."""
+    homes = Counter(it.subcategory_id for it in rows.values() if isinstance(it, Membership))
+    category = rows["category", reading.category.id]
+    assert isinstance(category, Category)
+    groups = [rows.get(("subcategory", key)) for key in category.subcategory_ids]
+    told = [Group(it.id, it.name, it.keywords, homes[it.id]) for it in groups if isinstance(it, Subcategory)]
+    new = [it for it in groups if isinstance(it, Subcategory) and it.id not in reading.groups]
+    is_unnamed = config.name_by_model and any(it.named_by == "keywords" for it in new)
+    have = [key for key, it in reading.vectors.items() if len(it) == reading.dims]
+    is_partial = any(it.entity_id not in have for it in reading.members)
+    lacks = ("contents:partial",) * is_partial + ("name:keywords",) * is_unnamed
+    return Evolved(change, tuple(told), homes[None]), lacks
 
 
 def rows_before(reading: Reading) -> Bodies:
     rows: Bodies = {("membership", it.id): it for it in reading.members}
+    rows["category", reading.category.id] = reading.category
     rows |= {("subcategory", key): it for key, it in reading.groups.items()}
     vectors = {key: reading.vectors[key] for key in reading.groups if key in reading.vectors}
     return rows | {("vector", key): Vector(key, 1, it) for key, it in vectors.items()}
