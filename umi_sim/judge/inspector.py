@@ -64,6 +64,7 @@ class Inspector:
         self._count = 0
         self._has_seen_settings = False
         self._rendered: dict[str, object] = {}
+        self._is_spoilt = any(map(config.faults.get, SPOILING))
         self._observers = [each() for each in OBSERVERS.get(config.target, ())]
         self._divisions = Divisions(self.oracle.memory)
         for name in JUDGES if config.off else ():
@@ -174,7 +175,7 @@ class Inspector:
         has_recovered = before is not None and before.phase == "recovering" != memory.state.phase
         if has_recovered and self.oracle.tampered is None:  # else it has read what was there then
             check_recovered(storage, memory.state)
-            check_dues(storage, memory.state, is_sure=not any(map(self.oracle.config.faults.get, SPOILING)))
+            check_dues(storage, memory.state, is_sure=not self._is_spoilt)
         if self._count % CHECK_EVERY == 0 and not is_old:
             self.check(machine, storage)
 
@@ -192,6 +193,8 @@ class Inspector:
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:
             check_store(storage, memory.state, has_lied=bool(self.oracle.surroundings.atlas.losses))
+            if not self._is_spoilt:
+                self._divisions.check(storage.live_rows(memory.state.scope))
 
 
 def turn_of(config: RunConfig) -> int:

@@ -7,7 +7,7 @@ demanded of the plan itself, whatever the plain reader says.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -55,6 +55,7 @@ RULE: Final = rules.CLUSTER_MEMBERS
 Key = tuple[str, str]  # kind and id of a row
 Bodies = dict[Key, Body | None]
 Telling = tuple[Evolved, tuple[str, ...]]  # what is replied, and what the division had to do without
+Made = tuple[dict[str, int], int]  # of what groups are made: versions of vectors, and a number of members
 Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
 
 
@@ -106,6 +107,25 @@ def is_asked_for(effect: Read, row: Row) -> bool:
     return is_number and not is_other and not is_foreign(effect.query, row)
 
 
+@attrs.frozen
+class Reading:
+    """What is known of a category; entities, vectors and groups by id. `names`: by what a model was shown."""
+
+    scope: Scope
+    category: Category
+    members: Sequence[Membership]
+    entities: Mapping[str, Entity]
+    vectors: Mapping[str, tuple[int, ...]]
+    groups: Mapping[str, Subcategory]
+    names: Mapping[Question, str]
+    made: Made
+    dims: int
+    is_afresh: bool
+
+    def seen(self) -> list[str]:
+        return sorted(it.entity_id for it in self.members)[: min(LOOKED_AT, COMPONENTS // self.dims)]
+
+
 @attrs.define
 class Divisions(Owner):
     """Hears of all operations that put members into groups, and judges what each of them commits."""
@@ -114,6 +134,8 @@ class Divisions(Owner):
     plans: dict[str, Plan] = attrs.field(factory=dict)  # by operation
     forced: dict[str, None] = attrs.field(factory=dict)  # operations
     told: dict[str, list[Telling]] = attrs.field(factory=dict)  # what each of its commits comes to
+    made: dict[str, Made] = attrs.field(factory=dict)  # by digest
+    links: dict[str, dict[str, int]] = attrs.field(factory=dict)  # the members and their versions, by digest
 
     def issued(self, op_id: str, request: Request) -> None:
         if isinstance(request, EvolveCategory) and request.force:
@@ -137,6 +159,7 @@ class Divisions(Owner):
                     plan, scope, self.config.embedding_dims, is_afresh=call.op_id in self.forced
                 )
                 rows = check_evolution(reading, commit, self.config)
+                self.check_digest(reading, rows)
                 telling = told_of(reading, rows, "updated", self.config)
                 self.told.setdefault(call.op_id, []).append(telling)
 
@@ -153,13 +176,36 @@ class Divisions(Owner):
         unsaid = [it for it in lacks or () if it not in names]
         demand(not unsaid, rules.DEGRADATION_NAMED, f"what {op_id} had to do without", unsaid, names)
 
+    def check_digest(self, reading: Reading, rows: Bodies) -> None:
+        """One digest stands for the same members, and nothing is divided anew that was divided like this."""
+        category, after = reading.category, rows["category", reading.category.id]
+        assert isinstance(after, Category)
+        is_new = reading.is_afresh or self.made.get(category.evolved_digest) != reading.made
+        demand(is_new, rules.REPEAT_SAME_ROWS, f"{category.name} is divided as it was, once more")
+        before = self.made.setdefault(after.evolved_digest, reading.made)
+        told = f"members of {category.name} with the digest {after.evolved_digest}"
+        demand(before == reading.made, RULE, told, before, reading.made)
+        self.links[after.evolved_digest] = {it.entity_id: it.entity_version for it in reading.members}
+
+    def check(self, rows: Iterable[Row]) -> None:
+        """A category with a digest has the members that it was made of; `rows`: all of a scope, all sound."""
+        bodies = [row.body for row in rows]
+        members = [it for it in bodies if isinstance(it, Membership)]
+        for home in (it for it in bodies if isinstance(it, Category) and it.evolved_digest in self.links):
+            links = {it.entity_id: it.entity_version for it in members if it.category_id == home.id}
+            due = self.links[home.evolved_digest]
+            told = f"members of {home.name}, which nobody has to divide"
+            demand(links == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, links)
+
     def found(self, plan: Plan, scope: Scope) -> Telling:
         """What is told if nothing was done, which needs a category as it was when it was divided."""
         if not plan.rows.get("home"):
             return Evolved("unchanged"), ()
         reading = reading_of(plan, scope, self.config.embedding_dims, is_afresh=False)
         name = reading.category.name
-        demand(reading.category.evolved_digest, RULE, f"{name} is not as it was divided, and left as it is")
+        digest = reading.category.evolved_digest
+        is_same = bool(digest) and self.made.get(digest, reading.made) == reading.made
+        demand(is_same, RULE, f"{name} is not as it was when it was divided, and is left as it is")
         return told_of(reading, rows_before(reading), "unchanged", self.config)
 
 
@@ -198,36 +244,27 @@ def check_assignment(plan: Plan, commit: Commit, config: Config) -> None:
 # A category that is divided.
 
 
-@attrs.frozen
-class Reading:
-    """What is known of a category; entities, vectors and groups by id. `names`: by what a model was shown."""
-
-    scope: Scope
-    category: Category
-    members: Sequence[Membership]
-    entities: Mapping[str, Entity]
-    vectors: Mapping[str, tuple[int, ...]]
-    groups: Mapping[str, Subcategory]
-    names: Mapping[Question, str]
-    dims: int
-    is_afresh: bool
-
-    def seen(self) -> list[str]:
-        return sorted(it.entity_id for it in self.members)[: min(LOOKED_AT, COMPONENTS // self.dims)]
-
-
 def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Reading:
     """Raises Broken if something that belongs to the category was not asked for, or not to the end."""
     category = next(it for it in plan.bodies("home") if isinstance(it, Category))
     contents = plan.bodies("contents")
+    members = [it for it in plan.bodies("members") if isinstance(it, Membership)]
+    vectors = {it.entity_id: it for it in contents if isinstance(it, Vector)}
+    sound = [
+        it
+        for it in vectors.values()
+        if len(it.components) == dims and it.entity_id not in category.subcategory_ids
+    ]
+    made = {it.entity_id: it.version for it in sound}, len(plan.rows["members"])
     reading = Reading(
         scope,
         category,
-        [it for it in plan.bodies("members") if isinstance(it, Membership)],
+        members,
         {it.id: it for it in contents if isinstance(it, Entity)},
-        {it.entity_id: it.components for it in contents if isinstance(it, Vector)},
+        {key: it.components for key, it in vectors.items()},
         {it.id: it for it in contents if isinstance(it, Subcategory)},
         plan.names,
+        made,
         dims,
         is_afresh,
     )
@@ -249,6 +286,9 @@ def check_evolution(reading: Reading, commit: Commit, config: Config) -> Bodies:
         demand(wanted == got, RULE, f"{key[0]} {key[1]} as {reading.category.name} is divided", wanted, got)
     strange = [key for key in after if key not in due and key[0] in ("membership", "subcategory", "vector")]
     demand(not strange, RULE, f"rows of {reading.category.name} that no division gives", (), strange)
+    shelf = after["category", reading.category.id]
+    is_timed = isinstance(shelf, Category) and shelf.evolved_ms == shelf.updated_ms
+    demand(is_timed, RULE, f"when {reading.category.name} was divided", "now", shelf)
     return after
 
 
@@ -280,9 +320,10 @@ def rows_due(reading: Reading, config: Config) -> Bodies:
     seen = reading.seen()
     vectors = {key: reading.vectors[key] for key in seen if key in reading.vectors}
     vectors = {key: it for key, it in vectors.items() if len(it) == reading.dims}
-    known = [old_of(it, reading) for it in reading.groups.values()]
-    found = groups_of(vectors, known, rules_of(config), afresh=reading.is_afresh)
-    rows: Bodies = {(kind, key): None for key in reading.groups for kind in ("subcategory", "vector")}
+    old = [old_of(it, reading) for it in reading.groups.values()]
+    found = groups_of(vectors, old, rules_of(config), afresh=reading.is_afresh)
+    known = dict.fromkeys((*reading.category.subcategory_ids, *reading.groups))  # some may be gone already
+    rows: Bodies = {(kind, key): None for key in known for kind in ("subcategory", "vector")}
     homes: dict[str, tuple[Subcategory, int]] = {}
     ids: list[str] = []
     for row, group in named(founded(found, reading), reading, by_model=config.name_by_model):
