@@ -293,7 +293,7 @@ def planned(edit: Edit, now: Standing, facts: Facts, view: View) -> Taken:
         return Refuse(after)
     core, left_ids = after
     past = facts[PAST]
-    changes = (*erased(past), *changes_of(edit, now, facts[EDIT].author, view))
+    changes = (*erased(facts[PAST]), *changes_of(edit, now, facts[EDIT].author, view))
     sheet = address(view.scope, "sheet", now.id)
     expects = (*expects_of(changes, past), Expect(sheet, now.sheet_version))
     plan = Plan(
