@@ -10,32 +10,44 @@ Law 3. Vectors are turned, all in one way: every product of two stays what it wa
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from hashlib import blake2b
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 import umi_core
+from umi_core.api_domains import SEQ_DIGITS
+from umi_core.ids import LOG_PREFIXES, pack
 from umi_core.language.words import ALONE
 from umi_core.messages.answers import Embedded, ModelReplied
 from umi_core.rows import Vector
+from umi_core.text import is_text
+from umi_core.tiers import session
+from umi_core.values import BLOCK_KINDS, Block, Entry
 from umi_sim.kernel.characters import is_upper, lower
 
 ID: Final = "[a-z]{3}_[0-9a-f]{24}"
+OF_LOG: Final = rf"\b(?:{'|'.join(LOG_PREFIXES.values())})_[0-9]{{{SEQ_DIGITS}}}\b"  # a place, and no text
 WORD: Final = re.compile(rf"[{ALONE}]|[^\W_{ALONE}]+")
 TOKEN: Final = re.compile(
-    rf"(?P<id>\b{ID}(?![0-9a-f]))|(?P<letter>\\u[0-9a-fA-F]{{4}})|\\.|(?P<word>{WORD.pattern})"
+    rf"{OF_LOG}|(?P<id>\b{ID}(?![0-9a-f]))|(?P<letter>\\u[0-9a-fA-F]{{4}})|\\[\"\\/bfnrt]|(?P<word>{WORD.pattern})"
 )
 NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,20}")  # what a counter reads
 SMALL: Final = re.compile("[0-9]{1,3}")
+SMALL_MAX: Final = 999
 SILENT: Final = ("invariants", "errors.py", "api_errors.py", "prompts.py")  # they look for nothing in texts
 LETTERS: Final = {  # by bytes; of each as many as a nibble tells apart
     2: "абвгдежзиклмнопр", 3: "აბგდევზთიკლმნოპჟ", 4: "".join(chr(0x10330 + n) for n in range(16)),
 }  # fmt: skip
+PLACES: Final[Mapping[type, Callable[[Any], Any]]] = {  # by what a stand-in changes, where it decides
+    Block: lambda it: it.order if it.kind in BLOCK_KINDS else (-1, b""),
+    Entry: attrgetter("promoted_ms", "entity_id"),
+}
 HALVES: Final = range(0xD800, 0xE000)  # of a letter that JSON writes as two
 TRIES_MAX: Final = 64  # for a word that no other has: of one letter there are few
 
@@ -76,8 +88,8 @@ class StandIns:
                 return self.text(it)
             case bytes():
                 return self.data(it)
-            case tuple():
-                return tuple(self.value(part) for part in it)
+            case tuple() | list():
+                return it.__class__(in_order([self.value(part) for part in it]))
             case dict():
                 return {self.value(key): self.value(part) for key, part in it.items()}
             case ModelReplied():
@@ -98,11 +110,13 @@ class StandIns:
         return TOKEN.sub(self._token, text)
 
     def reply(self, text: str) -> str:
-        """Of JSON the strings alone: its numbers are none of a text."""
+        """Of JSON the strings, and whole numbers that might tell somebody."""
         try:
-            return json.dumps(self._json(json.loads(text)), ensure_ascii=False)
+            made = self._json(json.loads(text))
         except (ValueError, RecursionError):
             return self.text(text)
+        told = json.dumps(made, ensure_ascii=False)
+        return told if is_text(told) else json.dumps(made)  # half a character is none, unless it is escaped
 
     def data(self, data: bytes) -> bytes:
         if NUMBER.fullmatch(data):
@@ -110,7 +124,17 @@ class StandIns:
         try:
             return self.text(data.decode()).encode()
         except UnicodeDecodeError:
-            return self._stream(data, len(data))
+            return self._snapshot(data)
+
+    def _snapshot(self, data: bytes) -> bytes:
+        """A saved session is opened and sealed again; of any other bytes the length stays."""
+        match session.unpacked(data):
+            case [_, _, bytes(body), bytes()] if data == session.sealed(body):
+                match session.unpacked(body):
+                    case [saved_ms, list(rows), info] if session.bad_rows(rows) is None:
+                        rows = sorted(self.value(rows))
+                        return session.sealed(pack([saved_ms, rows, self.value(info)]))
+        return self._stream(data, len(data))
 
     def _json(self, it: Any) -> Any:
         match it:
@@ -120,6 +144,8 @@ class StandIns:
                 return [self._json(part) for part in it]
             case dict():
                 return {self.text(key): self._json(part) for key, part in it.items()}
+            case int() | float() if SMALL_MAX < abs(it) < float("inf"):
+                return int(self.text(str(int(it))))
         return it
 
     def _token(self, match: re.Match[str]) -> str:
@@ -172,6 +198,12 @@ class StandIns:
     def _stream(self, data: bytes, size: int) -> bytes:
         parts = range(size // 64 + 1)
         return b"".join(blake2b(data, key=self.secret, salt=b"%d" % n).digest() for n in parts)[:size]
+
+
+def in_order(parts: list[Any]) -> list[Any]:
+    """Blocks stand by their labels, and their entries by ids, which are others now."""
+    place = PLACES.get(type(parts[0])) if parts else None
+    return parts if place is None else sorted(parts, key=place)
 
 
 def letter(old: str, chance: int) -> str:

@@ -26,7 +26,8 @@ from umi_sim.record.trace import write_whole
 CHECK_EVERY: Final = 64
 CRASH: Final = "crash"
 
-Label = tuple[str, int]  # an operation, and which of its questions
+Name = tuple[str, int | str]  # of an operation: no workflow and the label of its request, or the nth of one
+Label = tuple[Name, int]  # an operation, and which of its questions
 
 
 class BadRecording(Exception):
@@ -54,8 +55,8 @@ class Questions(Owner):
     """Which question of which operation each number stands for, in this life."""
 
     labels: dict[int, Label] = attrs.field(factory=dict)
-    counts: dict[str, int] = attrs.field(factory=dict)
-    names: dict[int, str] = attrs.field(factory=dict)
+    counts: dict[str | Name, int] = attrs.field(factory=dict)
+    names: dict[int, Name] = attrs.field(factory=dict)
 
     def learn(self, memory: Memory) -> None:
         for request_id, operation in memory.in_flight.items():
@@ -65,11 +66,11 @@ class Questions(Owner):
                 name = self.names[operation.number]
                 self.labels[request_id] = (name, self.count(name))
 
-    def name_of(self, op_id: object, workflow: str) -> str:
+    def name_of(self, op_id: int | str | None, workflow: str) -> Name:
         """Of background work: the workflow, and its how manyth run."""
-        return f"{workflow} {self.count(workflow)}" if op_id is None else f"request {op_id!r}"
+        return (workflow, self.count(workflow)) if op_id is None else ("", op_id)
 
-    def count(self, name: str) -> int:
+    def count(self, name: str | Name) -> int:
         self.counts[name] = self.counts.get(name, 0) + 1
         return self.counts[name]
 

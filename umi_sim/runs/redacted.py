@@ -4,7 +4,8 @@ Ids of rows are made of names, and what a storage answers stands under ids. So a
 translated: a storage of ours is asked instead, at the same moments. What it did not write itself, because it
 was in the file before the recording began or somebody else wrote it, it learns from the recorded answer.
 
-Law 1. Requests, failures, what searches found, and the order of everything are those of the recording.
+Law 1. Requests, failures, what searches found, and the order of everything are those of the recording. Of an
+answer that came late only the time is told.
 Law 2. Nothing in the new recording was in the old one but what stand-ins leave (umi_sim/record/stand_ins.py).
 Law 3. Whether the new one breaks the same rule is looked up, never claimed: `umi-sim redact` says it.
 """
@@ -72,11 +73,9 @@ class Twins(Owner):
 
     def step(self, step: Taken, label: Label | None) -> bool:
         """Whether there is more: a memory that raises has ended."""
-        here = None if label is None else (self.words.text(label[0]), label[1])
+        here = None if label is None else (self.words.value(label[0]), label[1])
         place = fitted(step.value, here, self.new.questions, self.new.memory)
-        if place is None:  # an answer that came late
-            return True
-        value = self.told(step, place)
+        value = Wake() if place is None else self.told(step, place)
         self.taken.append(Taken(step.now_ms, value))
         old = new = None
         with suppress(Exception):  # whatever it is, the memory has raised it

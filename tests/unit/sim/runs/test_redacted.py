@@ -1,0 +1,168 @@
+"""Goal: nothing that somebody wrote is in a recording that may be shown, and it goes as the old one did."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, get_args, get_origin
+
+import attrs
+import pytest
+from hypothesis import given
+
+from tests.worlds import Pair
+from umi_core.codec import encode
+from umi_core.memory import Memory
+from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone, Value
+from umi_core.messages.api_requests import AddArchival, GetArchival
+from umi_core.messages.arguments import arguments_of
+from umi_core.messages.effects import Effect, Reply
+from umi_core.messages.requests import REQUESTS, Remember
+from umi_core.recordings import Head, Taken
+from umi_core.rows import BODIES, Address, Body, Row
+from umi_core.values import Scope
+from umi_sim.record.stand_ins import WORD, StandIns, known_words
+from umi_sim.runs.redacted import redacted
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario import files as scenario
+from umi_sim.testing.random_rows import bodies_of
+
+SECRET: Final = b"secret" * 8
+MARK: Final = "Quetzalcoatlus"  # which no code of the memory says
+
+
+def sample(kind: Any) -> Any:
+    """Any value of a type, with the mark wherever a text may be."""
+    if kind is str:
+        return MARK
+    if kind is bytes:
+        return MARK.encode()
+    if attrs.has(kind):
+        return kind(*(sample(field.type) for field in attrs.fields(kind)))
+    if get_origin(kind) is tuple:
+        return tuple(sample(part) for part in get_args(kind) if part is not ...)
+    parts = get_args(kind)
+    return sample(parts[0]) if parts else kind(1)
+
+
+def marked(it: Any) -> Any:
+    """The same with the mark in every text and in all bytes."""
+    match it:
+        case str():
+            return f"{it} {MARK}"
+        case bytes():
+            return it + MARK.encode()
+        case tuple():
+            return tuple(marked(part) for part in it)
+    fields = attrs.fields(type(it)) if attrs.has(type(it)) else ()
+    return (
+        attrs.evolve(it, **{field.name: marked(getattr(it, field.name)) for field in fields})
+        if fields
+        else it
+    )
+
+
+def is_told(value: object) -> bool:
+    return MARK.casefold().encode() in encode(value).lower()
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_no_field_of_a_request_tells_what_was_said(name: str) -> None:
+    cls = REQUESTS[name]
+    request = cls(MARK, **{it.name: sample(it.type) for it in arguments_of(cls)})
+    assert is_told(request)
+    assert not is_told(StandIns(SECRET).value(request))
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_no_field_of_a_row_tells_what_was_said(kind: str) -> None:
+    @given(bodies_of(kind))
+    def check(body: Body) -> None:
+        row = marked(Row(Address(Scope("user", "agent"), kind, "id"), 1, body))
+        answers = ReadDone(1, (row,), MARK), EffectFailed(1, "conflict", changed=((row.address, 1),))
+        assert all(map(is_told, answers))
+        assert not any(map(is_told, StandIns(SECRET).value(answers)))
+
+    check()
+
+
+@pytest.mark.parametrize("text", [MARK, f'{{"{MARK}": ["{MARK}"]}}', f'[{{"a": "{MARK}', f'"\\ud800 {MARK}"'])
+def test_no_reply_of_a_model_tells_what_was_said(text: str) -> None:
+    told = StandIns(SECRET).value(ModelReplied(1, text))
+    assert not is_told(told)
+    assert len(told.text) == len(text)
+
+
+# Whole lives.
+
+Life = tuple[Head, list[Taken]]
+
+
+@pytest.fixture
+def lives(monkeypatch: pytest.MonkeyPatch) -> dict[Memory, Life]:
+    """All memories that live from now on, with what they take."""
+    found: dict[Memory, Life] = {}
+    unrecorded = Memory.step
+
+    def step(memory: Memory, now_ms: int, value: Value) -> tuple[Effect, ...]:
+        _, steps = found.setdefault(memory, (Head(memory.state.scope, memory.state.config), []))
+        steps.append(Taken(now_ms, value))
+        return unrecorded(memory, now_ms, value)
+
+    monkeypatch.setattr(Memory, "step", step)
+    return found
+
+
+@pytest.mark.parametrize("name", ["smoke", "crash_storm", "takeovers", "handoff"])
+def test_lives_in_other_words_ask_and_reply_the_same(name: str, lives: dict[Memory, Life]) -> None:
+    """With answers that come late or never, rows that others wrote, sessions and blocks under labels."""
+    run_once(scenario.draw(scenario.find(name), 0))
+    for head, steps in sorted(lives.values(), key=lambda life: -len(life[1]))[:2]:
+        new_head, new_steps = redacted(head, steps, SECRET)
+        assert [step.now_ms for step in new_steps] == [step.now_ms for step in steps]
+        assert steps_of(new_head, new_steps) == steps_of(head, steps)
+        assert not names_in(steps) & names_in(new_steps)
+        assert len(names_in(steps)) > 5
+
+
+def test_numbers_of_requests_and_of_records_are_no_texts(lives: dict[Memory, Life]) -> None:
+    pair = Pair()
+    for request in (
+        Remember(12_345, "Ann likes tea"),
+        AddArchival(12_346, "tea"),
+        record := GetArchival(12_347, "arc_000000000001"),
+    ):
+        pair.ask(request)
+    [(head, steps)] = lives.values()
+    new_head, new_steps = redacted(head, steps, SECRET)
+    assert steps_of(new_head, new_steps) == steps_of(head, steps)
+    assert record in [step.value for step in new_steps]
+
+
+def steps_of(head: Head, steps: Sequence[Taken]) -> list[list[str]]:
+    """What each step gave, by the kinds of effects and how requests ended."""
+    memory = Memory(head.scope, head.config)
+    return [list(map(shown, memory.step(step.now_ms, step.value))) for step in steps]
+
+
+def shown(effect: Effect) -> str:
+    if not isinstance(effect, Reply):
+        return type(effect).__name__
+    outcome = effect.outcome
+    parts = outcome, getattr(outcome, "value", None), getattr(outcome, "error", None)
+    return " ".join(type(part).__name__ for part in parts)
+
+
+def names_in(steps: Sequence[Taken]) -> set[str]:
+    """Words of five letters and more that no code of the memory says."""
+    found = {word for text in texts_in([step.value for step in steps]) for word in WORD.findall(text)}
+    return {
+        word for word in found if len(word) > 4 and word.isalpha() and word.casefold() not in known_words()
+    }
+
+
+def texts_in(it: Any) -> Iterator[str]:
+    if isinstance(it, str | bytes):
+        yield it if isinstance(it, str) else it.decode(errors="replace")
+    elif isinstance(it, list | tuple):
+        for part in it:
+            yield from texts_in(part)
+    elif attrs.has(type(it)):
+        yield from texts_in([getattr(it, field.name) for field in attrs.fields(type(it))])
