@@ -64,6 +64,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("memory",),
         ("blocking", "mcp"),
         ("command",),
+        ("__main__",),
     ),
 }
 # judges: read a reply, an id, a score with the memory's own function, and a mistake in it is seen by nobody
@@ -197,6 +198,7 @@ BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a regist
     "umi_sim.explore.migration",  # by tools/explore_migration.py
     "umi_core.language.letta",
     "umi_sim.__main__",
+    "umi_live.__main__",
     "umi_sim.cli.root",
     "umi_sim.cli.",
     "umi_sim.testing.conformance",

@@ -50,7 +50,7 @@ def bad_block_limit(name: str, value: object) -> Error | None:
 
 def bad_messages(name: str, value: object) -> Error | None:
     count_max, bytes_max = limits.MESSAGE_COUNT_MAX, limits.MESSAGE_BYTES_MAX
-    if isinstance(value, tuple) and 1 <= len(value) <= count_max and all(map(is_message, value)):
+    if type(value) is tuple and 1 <= len(value) <= count_max and all(map(is_message, value)):
         return None
     wanted = f"1 to {count_max} messages with role and content, each text of at most {bytes_max} bytes"
     return BadMessages(name, shown(value), wanted)
@@ -58,7 +58,7 @@ def bad_messages(name: str, value: object) -> Error | None:
 
 def is_message(value: object) -> bool:
     """Role and content, then what there is of the call of a tool; in this order, each once."""
-    if not isinstance(value, tuple) or not all(map(is_part, value)):
+    if type(value) is not tuple or not all(map(is_part, value)):
         return False
     names = [name for name, _ in value]
     in_order = names == [name for name in FIELDS if name in names] and names[:2] == ["role", "content"]
@@ -66,20 +66,20 @@ def is_message(value: object) -> bool:
 
 
 def is_part(value: object) -> bool:
-    is_pair = isinstance(value, tuple) and len(value) == 2 and all(map(is_text, value))
-    return is_pair and isinstance(value, tuple) and size(value[1]) <= limits.MESSAGE_BYTES_MAX
+    is_pair = type(value) is tuple and len(value) == 2 and all(map(is_text, value))
+    return is_pair and type(value) is tuple and size(value[1]) <= limits.MESSAGE_BYTES_MAX
 
 
 def bad_details(name: str, value: object) -> Error | None:
     """What a stored message has besides role and content."""
-    good = isinstance(value, tuple) and is_message((("role", "user"), ("content", ""), *value))
+    good = type(value) is tuple and is_message((("role", "user"), ("content", ""), *value))
     return None if good else BadMessages(name, shown(value), "parts of a message")
 
 
 def bad_tags(name: str, value: object) -> Error | None:
     count_max, bytes_max = limits.TAG_COUNT_MAX, limits.TAG_BYTES_MAX
-    good = isinstance(value, tuple) and len(value) <= count_max and all(map(is_tag, value))
-    is_once = good and isinstance(value, tuple) and len(dict.fromkeys(value)) == len(value)
+    good = type(value) is tuple and len(value) <= count_max and all(map(is_tag, value))
+    is_once = good and type(value) is tuple and len(dict.fromkeys(value)) == len(value)
     wanted = f"at most {count_max} different texts of 1 to {bytes_max} bytes"
     return None if is_once else errors.BadOption(name, shown(value), wanted)
 

@@ -23,7 +23,7 @@ from umi_core.values import Block, Entry
 
 
 def bad_blocks(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and all(
+    good = type(value) is tuple and all(
         isinstance(it, Block) and not bad_fields(it, BLOCK) and is_filled(it) for it in value
     )
     return None if good and is_one_tier(value) else errors.BadOption(name, shown(value), "blocks of core")
@@ -47,9 +47,7 @@ def is_ascending(keys: Sequence[tuple[int, Any]]) -> bool:
 
 
 def bad_entries(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and all(
-        isinstance(it, Entry) and not bad_fields(it, ENTRY) for it in value
-    )
+    good = type(value) is tuple and all(isinstance(it, Entry) and not bad_fields(it, ENTRY) for it in value)
     return None if good else errors.BadOption(name, shown(value), "entries of core")
 
 

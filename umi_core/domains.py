@@ -7,7 +7,8 @@ From the domain follow the check when a request arrives, and in umi_sim the valu
 right ones and wrong ones.
 
 Law 1. Pure: a name and a value in, an error value or None out.
-Law 2. A bool is never a number, a number never a bool, and a text has no lone surrogates.
+Law 2. A bool is never a number, a number never a bool, and a text has no lone surrogates. What is
+derived from a type is not of it, so whatever is right has bytes.
 """
 
 from collections.abc import Callable, Sequence
@@ -126,7 +127,7 @@ def bad_time(name: str, value: object) -> Error | None:
 
 def bad_range(name: str, value: object) -> Error | None:
     """A pair of times, either of which may be open."""
-    if not isinstance(value, tuple) or len(value) != 2:
+    if type(value) is not tuple or len(value) != 2:
         return errors.BadTime(name, shown(value), "a pair (start_ms, end_ms)")
     for part, time_ms in zip(("start_ms", "end_ms"), value, strict=True):
         if time_ms is not None and (error := bad_time(part, time_ms)) is not None:
@@ -152,7 +153,7 @@ def bad_scope(scope: Scope) -> Error | None:
 
 
 def bad_members(name: str, value: object) -> Error | None:
-    if not isinstance(value, tuple):
+    if type(value) is not tuple:
         return errors.BadScope(name, shown(value), "a tuple of agents")
     return next((error for member in value if (error := bad_scope_part("member", member))), None)
 
@@ -196,19 +197,23 @@ def some_of(what: str, types: Sequence[str]) -> Callable[[str, object], Error | 
     wanted = f"none, or {what}: {' '.join(types)}"
 
     def bad_types(name: str, value: object) -> Error | None:
-        good = isinstance(value, tuple) and len(value) > 0 and all(kind in types for kind in value)
+        good = (
+            type(value) is tuple
+            and len(value) > 0
+            and all(type(kind) is str and kind in types for kind in value)
+        )
         return None if good else errors.BadType(name, shown(value), wanted)
 
     return bad_types
 
 
 def bad_modality(name: str, value: object) -> Error | None:
-    good = isinstance(value, str) and value in MODALITIES
+    good = type(value) is str and value in MODALITIES
     return None if good else errors.UnsupportedModality(name, shown(value), " ".join(MODALITIES))
 
 
 def bad_form(name: str, value: object) -> Error | None:
-    good = isinstance(value, str) and value in FORMS
+    good = type(value) is str and value in FORMS
     return None if good else errors.BadOption(name, shown(value), " or ".join(FORMS))
 
 
@@ -239,21 +244,22 @@ def bad_query(name: str, value: object) -> Error | None:
 
 def bad_metadata(name: str, value: object) -> Error | None:
     count, size_bytes = limits.METADATA_COUNT_MAX, limits.METADATA_BYTES_MAX
-    if isinstance(value, tuple) and all(map(is_pair, value)) and len(dict(value)) == len(value) <= count:
+    if type(value) is tuple and all(map(is_pair, value)) and len(dict(value)) == len(value) <= count:
         return None
     wanted = f"at most {count} pairs of texts of at most {size_bytes} bytes, keys unique"
     return errors.BadMetadata(name, shown(value), wanted)
 
 
 def is_pair(pair: object) -> bool:
-    if not isinstance(pair, tuple) or len(pair) != 2:
+    if type(pair) is not tuple or len(pair) != 2:
         return False
     return all(is_text(part) and size(part) <= limits.METADATA_BYTES_MAX for part in pair)
 
 
 def bad_turns(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and all(
-        isinstance(turn, Turn) and turn.role in ROLES and is_text(turn.text) for turn in value
+    good = type(value) is tuple and all(
+        type(turn) is Turn and is_text(turn.role) and turn.role in ROLES and is_text(turn.text)
+        for turn in value
     )
     return (
         None if good else errors.BadTurn(name, shown(value), f"turns with role {', '.join(ROLES)} and text")
@@ -287,7 +293,7 @@ def one_of(*words: str | None) -> Callable[[str, object], Error | None]:
     wanted = " ".join(str(word) for word in words)
 
     def bad_word(name: str, value: object) -> Error | None:
-        good = isinstance(value, str | None) and value in words
+        good = (value is None or type(value) is str) and value in words
         return None if good else errors.BadOption(name, shown(value), wanted)
 
     return bad_word
@@ -315,30 +321,30 @@ def bad_digest(name: str, value: object) -> Error | None:
 
 
 def bad_texts(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and all(map(is_text, value))
+    good = type(value) is tuple and all(map(is_text, value))
     return None if good else errors.BadText(name, shown(value), "a tuple of texts")
 
 
 def bad_end(name: str, value: object) -> Error | None:
-    is_pair = isinstance(value, tuple) and len(value) == 2
-    good = isinstance(value, tuple) and is_pair and not bad_row_id(name, value[0]) and is_int(value[1], 0)
+    is_pair = type(value) is tuple and len(value) == 2
+    good = type(value) is tuple and is_pair and not bad_row_id(name, value[0]) and is_int(value[1], 0)
     return None if good else errors.BadId(name, shown(value), "an id and a version")
 
 
 def bad_ends(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and not any(bad_end(name, it) for it in value)
+    good = type(value) is tuple and not any(bad_end(name, it) for it in value)
     return None if good else errors.BadId(name, shown(value), "ids, each with a version")
 
 
 def bad_components(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and all(
+    good = type(value) is tuple and all(
         is_int(it, -limits.COMPONENT_MAX, limits.COMPONENT_MAX) for it in value
     )
     return None if good else errors.BadOption(name, shown(value), "whole numbers from -127 to 127")
 
 
 def bad_maker(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and len(value) == 2 and all(is_int(part, 0) for part in value)
+    good = type(value) is tuple and len(value) == 2 and all(is_int(part, 0) for part in value)
     return None if good else errors.BadOption(name, shown(value), "an epoch and the number of an operation")
 
 

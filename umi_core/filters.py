@@ -54,18 +54,18 @@ def condition_of(name: str, value: Value) -> Given:
 
 def bad_filter(name: str, value: object) -> Error | None:
     """The first condition that cannot be decided."""
-    if not isinstance(value, tuple) or len(value) > CONDITION_COUNT_MAX:
+    if type(value) is not tuple or len(value) > CONDITION_COUNT_MAX:
         return BadFilterValue(name, shown(value), f"at most {CONDITION_COUNT_MAX} conditions")
     return next((error for each in value if (error := bad_condition(name, each)) is not None), None)
 
 
 def bad_condition(name: str, given: object) -> Error | None:
-    if not isinstance(given, tuple) or len(given) != 3:
+    if type(given) is not tuple or len(given) != 3:
         return BadFilterValue(name, shown(given), "(field, operator, value)")
     field, operator, value = given
-    if not isinstance(field, str) or field not in KNOWN:
+    if type(field) is not str or field not in KNOWN:
         return UnknownField(name, shown(field), " ".join(KNOWN))
-    if not isinstance(operator, str) or operator not in OPERATORS:
+    if type(operator) is not str or operator not in OPERATORS:
         return UnknownOperator(name, shown(operator), " ".join(OPERATORS))
     wanted = what_fits(operator, value)
     return None if wanted is None else BadFilterValue(name, shown(value), f"{wanted} for {operator}")
@@ -78,7 +78,7 @@ def what_fits(operator: str, value: object) -> str | None:
     if operator in TEXTS:
         return None if is_short(value) else "a text"
     if operator in LISTS:
-        is_list = isinstance(value, tuple) and len(value) <= VALUE_COUNT_MAX and all(map(is_word, value))
+        is_list = type(value) is tuple and len(value) <= VALUE_COUNT_MAX and all(map(is_word, value))
         return None if is_list else f"a tuple of at most {VALUE_COUNT_MAX} values"
     return None if is_word(value) else "a text, a whole number, true, false or none"
 

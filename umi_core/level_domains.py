@@ -25,8 +25,8 @@ def from_to(low: int, high: int) -> Callable[[str, object], Error | None]:
 
 def bad_levels(name: str, value: object) -> Error | None:
     """Some levels of the archive, each once."""
-    good = isinstance(value, tuple) and all(isinstance(it, str) and it in LEVELS for it in value)
-    if good and isinstance(value, tuple) and len(dict.fromkeys(value)) == len(value):
+    good = type(value) is tuple and all(type(it) is str and it in LEVELS for it in value)
+    if good and type(value) is tuple and len(dict.fromkeys(value)) == len(value):
         return None
     return errors.BadOption(name, shown(value), f"some of {' '.join(LEVELS)}, each once")
 

@@ -4,6 +4,8 @@ Law 1. The memory is stepped in the loop alone, one value at a time; files and n
 Law 2. A request that is cancelled leaves before it began, or goes on to its end: never half of it.
 Law 3. Each question is answered once, by whatever happens; what raises is a failure of the service.
 Law 4. After `close` nothing steps the memory any more.
+Law 5. What the memory is told has bytes, so it can be recorded: a wrong request is refused before it gets
+there, and an answer that is none is a mistake of its service.
 """
 
 import asyncio
@@ -15,11 +17,13 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.codec import encode
+from umi_core.errors import Error
 from umi_core.limits import OP_COUNT_MAX
-from umi_core.memory import Memory
+from umi_core.memory import Memory, misused
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
-from umi_core.messages.effects import AskModel, Embed, Reply
-from umi_core.messages.requests import Request
+from umi_core.messages.effects import AskModel, Embed, Refused, Reply
+from umi_core.messages.requests import Request, bad_request
 from umi_live.errors import Closed
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed
@@ -54,6 +58,8 @@ class Host:
 
     async def ask(self, request: Request) -> Reply:
         """The reply, under the label of the request. Waits while too many are in flight."""
+        if not self.is_closed and (error := wrong(request)) is not None:
+            return Reply(request.op_id, Refused(error))
         await self.room.acquire()
         if self.is_closed:
             self.room.release()
@@ -176,11 +182,15 @@ class Host:
             return EffectFailed(effect.request_id, "unavailable")
 
     async def answer(self, effect: AskModel | Embed) -> Answer:
+        answer: Answer
         if isinstance(effect, AskModel):
             text = await self.model.ask(effect.task, effect.prompt, effect.timeout_ms)
-            return ModelReplied(effect.request_id, text)
-        vectors = await self.embedder.embed(effect.texts, effect.timeout_ms)
-        return Embedded(effect.request_id, vectors)
+            answer = ModelReplied(effect.request_id, text)
+        else:
+            vectors = await self.embedder.embed(effect.texts, effect.timeout_ms)
+            answer = Embedded(effect.request_id, vectors)
+        encode(answer)  # raises for what is no text, or no vector
+        return answer
 
     def set_timer(self) -> None:
         """A timer that rings no later than the memory is due; one that rings sooner stays, and wakes it."""
@@ -196,3 +206,8 @@ class Host:
     def ring(self) -> None:
         self.timer = None
         self.step(Wake())
+
+
+def wrong(request: Request) -> Error | None:
+    """What a memory refuses at sight, whatever it holds."""
+    return next(misused(0, request), None) or bad_request(request)

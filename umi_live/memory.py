@@ -10,6 +10,7 @@ Without a model and an embedder it answers by simple rules (umi_live/local.py), 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
@@ -125,18 +126,22 @@ class LiveMemory:
 
     async def __aenter__(self) -> Self:
         """Raises StoreError, ScopeTaken."""
-        memory, store = new_memory(self.scope, self.config, self.registry), await Store.open(self.path)
+        with refusing():
+            memory = Memory(self.scope, self.config, self.registry)
+        store = await Store.open(self.path)
         try:
             store.claims.take(self.scope)
             try:
+                if self.record is not None:  # before anything changes in the file
+                    self.recorder = Recorder(self.record, self.scope, self.config)
                 embedder = f"{self.embedder.name}:{self.embedder.dims}"
                 await store.call(store.storage.adopt, self.scope, embedder)
-                if self.record is not None:
-                    self.recorder = Recorder(self.record, self.scope, self.config)
                 host = Host(memory, store, self.model, self.embedder, self.recorder)
                 host.begin()
             except BaseException:
-                self.end_recording()
+                if self.recorder is not None:
+                    self.recorder.discard()
+                    self.recorder = None
                 store.claims.give_up(self.scope)
                 raise
         except BaseException:
@@ -153,16 +158,15 @@ class LiveMemory:
         if host is None or store is None:
             return
         self.mending.cancel()
-        try:
-            await host.close()
-            await asyncio.gather(self.mending, return_exceptions=True)
-            await self.model.close()
-            await self.embedder.close()
-        finally:
-            self.end_recording()
+        async with AsyncExitStack() as ending:  # each of these, whatever the others raise
+            ending.push_async_callback(store.leave)
+            ending.callback(store.claims.give_up, self.scope)
+            ending.callback(self.end_recording)
+            ending.push_async_callback(self.embedder.close)
+            ending.push_async_callback(self.model.close)
+            ending.push_async_callback(asyncio.wait, [self.mending])
             self.host = self.store = None
-            store.claims.give_up(self.scope)
-            await store.leave()
+            await host.close()
 
     def end_recording(self) -> None:
         if self.recorder is not None:
@@ -291,10 +295,10 @@ class LiveMemory:
 
     async def rows(self, kinds: tuple[str, ...], where: Where = ()) -> AsyncIterator[Row]:
         """Rows as they are stored, by kind and id; a page at a time."""
-        if self.store is None:
-            raise Closed("the memory is not open")
         cursor: str | None = None
         while True:
+            if self.store is None:
+                raise Closed("the memory is not open")
             query = ByFilter(self.scope, kinds, where, PAGE_ROW_COUNT_MAX, cursor)
             page = await self.store.read(query)
             for row in page.rows:
@@ -358,7 +362,7 @@ def open_memory(
     so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`. `key` opens both. `record`:
     a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
     `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md).
-    Raises LiveError for an address that is none.
+    Raises LiveError for an address that is none, and for dimensions that no memory can have.
     """
     if isinstance(model, str) or isinstance(embedder, str):
         from umi_live import openai  # and an HTTP client with it: not for those who need none
@@ -366,7 +370,8 @@ def open_memory(
         model = openai.ChatModel(model, key) if isinstance(model, str) else model
         embedder = openai.TextEmbedder(embedder, key) if isinstance(embedder, str) else embedder
     chosen = embedder or HashEmbedder()
-    settings = attrs.evolve(config or Config(), embedding_dims=chosen.dims)
+    with refusing():
+        settings = attrs.evolve(config or Config(), embedding_dims=chosen.dims)
     return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry)
 
 
@@ -402,8 +407,10 @@ async def delete_user(path: Path, user: str) -> int:
         await store.leave()
 
 
-def new_memory(scope: Scope, config: Config, registry: Registry) -> Memory:
+@contextmanager
+def refusing() -> Iterator[None]:
+    """What a memory cannot be made with, as one error for a host."""
     try:
-        return Memory(scope, config, registry)
+        yield
     except Rejected as rejected:
         raise Refused(rejected.errors[0], str(rejected)) from None

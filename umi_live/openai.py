@@ -20,6 +20,7 @@ import httpx
 
 from umi_core.limits import COMPONENT_MAX, EMBEDDING_DIMS_MAX, RETRY_AFTER_MS_MAX
 from umi_core.messages.effects import FailureKind
+from umi_core.text import is_text
 from umi_live.errors import LiveError
 from umi_live.services import ServiceFailed
 from umi_live.store import wall_ms
@@ -158,7 +159,7 @@ def text_of(answer: Any) -> str:
         raise failed("declined")
     if reason == "length":
         raise failed("cut_off")
-    if not isinstance(text, str) or not text.strip():
+    if not is_text(text) or not text.strip():
         raise failed("no_form")
     return text
 

@@ -23,10 +23,16 @@ class Recorder:
             self.file = open(path, "x", encoding="utf-8", buffering=1)  # noqa: SIM115  # closed with the memory
         except OSError as error:
             raise LiveError(f"{path}: no recording can be written there: {error.strerror}") from None
-        self._write(Head(scope, config).line())
+        self.has_taken = False
+        try:
+            self._write(Head(scope, config).line())
+        except LiveError:
+            self.discard()
+            raise
 
     def took(self, now_ms: int, value: Value) -> None:
         self._write(Taken(now_ms, value).line())
+        self.has_taken = True
 
     def gave(self, effects: tuple[Effect, ...]) -> None:
         self._write(digest_line(effects))
@@ -34,6 +40,12 @@ class Recorder:
     def close(self) -> None:
         with suppress(OSError):  # of what could not be written: that was told when it happened
             self.file.close()
+
+    def discard(self) -> None:
+        """A memory that took nothing leaves no file, so that the name can be used again."""
+        self.close()
+        if not self.has_taken:
+            os.unlink(self.file.name)
 
     def _write(self, line: str) -> None:
         """A memory whose recording ends goes on no further: what it did then would be nowhere."""

@@ -143,7 +143,7 @@ def test_a_disk_that_is_full_is_one_line(shell: Shell) -> None:
     shell("remember", "--db", "agent.db", "Ann likes tea.")
     size_bytes = Path("agent.db").stat().st_size
     limit = f"trap '' XFSZ; ulimit -f {size_bytes // 1_024 // 8}"
-    program = f"{sys.executable} -c 'from umi_live.command import main; main()'"
+    program = f"{sys.executable} -m umi_live"
     done = subprocess.run(
         ["sh", "-c", f"{limit}; exec {program} remember --db agent.db 'Bob likes coffee.'"],
         capture_output=True,
@@ -157,9 +157,8 @@ def test_a_disk_that_is_full_is_one_line(shell: Shell) -> None:
 def test_a_memory_that_is_open_elsewhere_is_one_line(shell: Shell) -> None:
     with open_blocking("agent.db", user="me", agent="agent") as memory:
         memory.remember("Ann likes tea.")
-        words = "from umi_live.command import main; main()"
         done = subprocess.run(
-            [sys.executable, "-c", words, "recall", "--db", "agent.db", "tea"],
+            [sys.executable, "-m", "umi_live", "recall", "--db", "agent.db", "tea"],
             capture_output=True,
             text=True,
             env=surroundings(),
@@ -176,6 +175,12 @@ def test_a_wrong_request_or_address_is_one_line(shell: Shell, monkeypatch: pytes
     )
     wrong = "http://127.0.0.1:9/v1#m"
     assert f"{wrong}: no connection" in shell.refused("remember", "--db", "agent.db", "--model", wrong, "tea")
+    for dims, told in (
+        ("1", "expected a whole number from 2 to 4096"),
+        ("x", "is no address of an embedder"),
+    ):
+        embedder = f"{wrong}:{dims}"
+        assert told in shell.refused("recall", "--db", "agent.db", "--embedder", embedder, "tea")
     assert "no export of Umi" in shell.refused("import", "--db", "agent.db", __file__)
     Path("bytes").write_bytes(b"\xff\xfe")
     assert "bytes: is no text" in shell.refused("import", "--db", "new.db", "bytes")

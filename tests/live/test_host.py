@@ -1,18 +1,21 @@
 """Goal: a host performs what a memory asks, whatever its services do, and ends when it is told to."""
 
 import asyncio
+import enum
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 from umi_core.config import Config
-from umi_live import Closed, Failed, LiveMemory, delete_user, open_blocking, open_memory
+from umi_core.messages.migration_requests import RollBack
+from umi_core.messages.requests import Memorize, Recall, Remember, Request, Set
+from umi_live import Closed, Failed, LiveMemory, Refused, delete_user, open_blocking, open_memory
 from umi_live.errors import LiveError, ScopeTaken
-from umi_live.local import RuleModel
+from umi_live.local import HashEmbedder, RuleModel
 from umi_live.store import Store
 from umi_live.transfer import export_lines, import_rows, read_export
 
@@ -108,6 +111,92 @@ def test_a_memory_that_was_closed_takes_no_request_and_ends_what_was_begun() -> 
         assert not host.tasks
 
     asyncio.run(live())
+
+
+def test_a_close_that_is_cancelled_still_closes_the_services_and_the_file(tmp_path: Path) -> None:
+    class Closing(Model):
+        is_closed = False
+
+        async def close(self) -> None:
+            self.is_closed = True
+            raise OSError("lost")
+
+    async def live(memory: LiveMemory) -> None:
+        async with memory:
+            begun = asyncio.create_task(memory.remember("Ann likes tea."))
+            await asyncio.sleep(0)
+            asyncio.current_task().cancel()  # type: ignore[union-attr]  # there is one
+        await begun
+
+    model = Closing("hangs")
+    memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper", model=model)
+    with pytest.raises((asyncio.CancelledError, OSError)):
+        asyncio.run(live(memory))
+    assert model.is_closed
+    assert Store.known == {}
+
+
+def test_a_listing_that_outlives_its_memory_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("umi_live.memory.PAGE_ROW_COUNT_MAX", 1)
+
+    async def live() -> None:
+        async with open_with(tmp_path / "agent.db", Model("")) as memory:
+            await memory.remember("Ann likes tea. Bob likes tea.")
+            entities = memory.entities()
+            await anext(entities)
+        with pytest.raises(Closed):
+            await anext(entities)
+
+    asyncio.run(live())
+
+
+class Kind(enum.StrEnum):
+    PROFILE = "profile"
+
+
+WRONG: Final[dict[str, Request]] = {
+    "half a character": Remember(0, "\ud800 tea"),
+    "a number without end": Set(0, "k", b"v", 2**70),
+    "an object": Recall(0, "tea", turns=object()),  # type: ignore[arg-type]  # that is what is wrong
+    "an enumeration": Memorize(0, "Ann has a cat.", memory_types=(Kind.PROFILE,)),
+    "of somebody else": RollBack(0, "blocks"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_wrong_request_is_refused_and_the_memory_goes_on(
+    what: str, is_recorded: bool, tmp_path: Path
+) -> None:
+    record = tmp_path / "life.jsonl" if is_recorded else None
+    with open_blocking(":memory:", user="ann", agent="helper", record=record) as memory:
+        with pytest.raises(Refused):
+            memory.ask(WRONG[what], object)
+        assert memory.remember("Ann likes tea.").value.entities
+
+
+class Sloppy(HashEmbedder):
+    async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> Any:
+        return [[0.5] * self.dims for _ in texts]
+
+
+class Broken(RuleModel):
+    async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
+        return "\ud800"
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_an_answer_that_is_none_is_a_mistake_of_its_service(
+    is_recorded: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = tmp_path / "life.jsonl" if is_recorded else None
+    with open_blocking(
+        ":memory:", user="ann", agent="helper", model=Broken(), embedder=Sloppy(), record=record
+    ) as memory:
+        told = memory.remember("Ann likes tea.")
+    assert {it.name for it in told.degraded} == {"extract:one_note", "embed:no_vectors"}
+    assert "the model has a mistake, and counts as unavailable" in caplog.messages
+    assert "the embedder has a mistake, and counts as unavailable" in caplog.messages
 
 
 def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) -> None:

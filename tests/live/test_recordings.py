@@ -16,8 +16,12 @@ from umi_core.messages.requests import Append, Delete, Forget, Get, Incr, Recall
 from umi_core.messages.results import Remembered
 from umi_core.recordings import Head, Taken
 from umi_core.tiers import working
+from umi_core.values import Scope
 from umi_live import Closed, LiveError, LiveMemory, NotDone, open_blocking, open_memory
+from umi_live.local import HashEmbedder
 from umi_live.recorder import Recorder
+from umi_live.store import Store
+from umi_live.transfer import export_lines
 from umi_sim.cli.recordings import is_recording, replayed, shrunk
 from umi_sim.cli.redact import redact
 from umi_sim.runs import recorded
@@ -142,6 +146,40 @@ def kinds_of(head: Head, steps: Sequence[Taken]) -> list[str]:
             changes = [it.change for it in value.entities] if isinstance(value, Remembered) else []
             found.append(f"{type(effect).__name__} {type(value).__name__} {counts} {changes}")
     return found
+
+
+def test_a_recording_that_cannot_begin_changes_nothing_and_leaves_no_file(tmp_path: Path) -> None:
+    path, taken = tmp_path / "agent.db", tmp_path / "taken.jsonl"
+    taken.write_text("mine")
+    with open_blocking(path, user="ann", agent="helper") as memory:
+        memory.remember("Ann likes tea.")
+    before = rows_of(path)
+    with pytest.raises(LiveError, match="no recording can be written"):
+        open_blocking(path, user="ann", agent="helper", embedder=Coarse(), record=taken).__enter__()
+    assert (rows_of(path), taken.read_text()) == (before, "mine")
+    with pytest.raises(OSError, match="of no use"):
+        open_blocking(
+            path, user="ann", agent="helper", embedder=Nameless(), record=tmp_path / "new"
+        ).__enter__()
+    assert not (tmp_path / "new").exists()
+
+
+class Coarse(HashEmbedder):
+    name = "coarse"
+
+
+class Nameless(HashEmbedder):
+    @property
+    def name(self) -> str:  # type: ignore[override]  # it is asked for while the memory opens
+        raise OSError("of no use")
+
+
+def rows_of(path: Path) -> list[str]:
+    store = Store.opened(path)
+    try:
+        return list(export_lines(store.storage, Scope("ann", "helper")))
+    finally:
+        store.close()
 
 
 def test_a_recording_of_another_release_differs(tmp_path: Path) -> None:

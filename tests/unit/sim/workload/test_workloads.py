@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core import limits
+from umi_core.codec import encode
 from umi_core.language.pronouns import LANGUAGES, read
 from umi_core.language.rewriting import is_deep
 from umi_core.messages.requests import (
@@ -156,6 +157,40 @@ def refusal(drawn: Drawn) -> object:
     """What is wrong with a request of a workflow at first sight."""
     request = built(drawn)
     return bad_request(request) if isinstance(request, WorkflowRequest) else None
+
+
+class DerivedText(str):
+    """As an enumeration of texts is."""
+
+
+class DerivedBytes(bytes): ...
+
+
+class DerivedTuple(tuple[Any, ...]): ...
+
+
+DERIVED: Final[dict[type, type]] = {str: DerivedText, bytes: DerivedBytes, tuple: DerivedTuple}
+
+
+def derived(value: Any) -> Iterator[Any]:
+    """The value with one part of a type that is derived from its own."""
+    if type(value) in DERIVED:
+        yield DERIVED[type(value)](value)
+    for at, part in enumerate(value if type(value) is tuple else ()):
+        yield from ((*value[:at], it, *value[at + 1 :]) for it in derived(part))
+
+
+def test_what_a_memory_takes_is_plain_so_it_has_bytes() -> None:
+    counts = Counter[str]()
+    for name, args in over_seeds(30, adversarial=(1, 4)):
+        request = built((name, args))
+        if bad_request(request) is None:
+            encode(request)
+            for field, value in args.items():
+                for other in derived(value):
+                    assert bad_request(attrs.evolve(request, **{field: other})), (name, field, other)
+                    counts[f"{name}.{field}"] += 1
+    assert len(counts) > 60
 
 
 # The whole.

@@ -1,0 +1,5 @@
+"""`python -m umi_live` is the command umi-live."""
+
+from umi_live.command import main
+
+main()
