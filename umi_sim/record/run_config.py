@@ -15,8 +15,12 @@ from umi_sim.record.items import AgentName
 PAUSE_MS_MAX = 2_000
 DOORKEEPER: Final = "doorkeeper"
 """The interceptor of a run that turns questions away, as replies name it."""
+BEHIND: Final = "doorkeeper behind a commit"
+"""The interceptor that refuses a last step: what was done stands, and the memory cannot say so."""
 ECHO: Final = "echo"
 """What the names of interceptors begin with that give what came anyway in place of it."""
+MODEST: Final = "modest"
+"""The interceptor that asks for less where that changes nothing."""
 SCOPE_PARTS: Final = several([text("(?s).{0,256}", "at most 256 characters")] * 2, "[user, agent]")
 
 

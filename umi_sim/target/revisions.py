@@ -8,11 +8,13 @@ Law 4. Where they change after every second op, or fourth, and so on, intercepto
 some around effects, and some around steps. Two of each only observe; their calls must be nested: `before`
 outer first, `after` inner first. Those between them name the places where they want to be, so that some are
 nowhere else. Inside is one that asks for what no interceptor may do, at every fourth question, or in every
-fourth operation: the reply must name that, and it must have no effect. The innermost gives, in every third
-operation, what came anyway in place of it.
+fourth operation: the reply must name that, and it must have no effect. Another one asks for less where that
+is all the same, and no reply may name it; one stumbles over commits that are over, which changes nothing. The
+innermost gives, in every third operation, what came anyway in place of it.
 Law 5. Where they change after every second op, sixth, tenth and so on, an outermost one comes and goes: it
-turns away what some operations ask, before it is sent, or answers in the place of the model. Each reply names
-it, and is judged as if the world had answered so. When the world heals it has gone.
+turns away what some operations ask, before it is sent or once it is answered, by a refusal or because it
+stumbles itself, or answers in the place of the model. Of others it refuses the last step, behind the commit.
+Each reply names it, and is judged as if the world had answered so. When the world heals it has gone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +23,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.conditions import Condition
 from umi_core.engine.facts import Facts, View
 from umi_core.engine.interceptors import (
     Interceptor,
@@ -39,9 +42,10 @@ from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query, Read
 from umi_core.values import Scope
 from umi_sim.record import rules
-from umi_sim.record.run_config import DOORKEEPER, ECHO
+from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST
 from umi_sim.target.refusals import check_refusals
 
+ONLOOKER: Final = "onlooker"
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
 
 
@@ -65,13 +69,14 @@ class Revisions:
         self._every = every
         self._count = 0
         self._onions = (Onion("effect", meddles), Onion("step", meddles_in_steps))
+        self._doorkeeper = Doorkeeper()
 
     def reached(self, op_id: str | None, registry: Registry) -> Registry:
         """The registry with which this op begins, or the audit of a healed world, where it is None."""
         if not self._every:
             return registry
         if op_id is None:
-            return without_doorkeeper(registry)
+            return self._doorkeeper.gone(registry)
         self.check()
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
         while self._count < due_count:
@@ -83,13 +88,13 @@ class Revisions:
                 for onion in self._onions:
                     registry = onion.around(registry)
             if self._every % 4 == 2:
-                registry = comes_or_goes(registry)
+                registry = self._doorkeeper.comes_or_goes(registry)
         return registry
 
     def check(self) -> None:
         """Raises Broken if they were called in another order; if one kind was, the other was too."""
-        for onion in self._onions:
-            onion.check()
+        for watch in (*self._onions, self._doorkeeper):
+            watch.check()
         counts = {onion.site: onion.call_count for onion in self._onions}
         is_called = max(counts.values()) < CALL_COUNT_MIN or min(counts.values()) > 0
         demand(is_called, rules.HOOK_ORDER, "some interceptors are never called", "all of them", counts)
@@ -149,7 +154,14 @@ class Onion:
         steps = MEDDLED if self.site == "step" else ()
         meddler = Interceptor(f"meddler {self.site}", self.site, self._meddler, priority=4, steps=steps)
         echo = Interceptor(f"{ECHO} {self.site}", self.site, after=echoes, priority=5, effects=REPEATABLE)
-        return registry.with_interceptor(meddler).with_interceptor(echo)
+        stumbler = Interceptor(
+            f"stumbler {self.site}", self.site, after=stumbles, on_error=stumbles, priority=4,
+            on_raise="fail", effects=("commit",),
+        )  # fmt: skip
+        registry = registry.with_interceptor(meddler).with_interceptor(stumbler).with_interceptor(echo)
+        if self.site == "step":  # around which no question can be rewritten
+            return registry
+        return registry.with_interceptor(Interceptor(MODEST, "effect", before=narrows, priority=4))
 
     def check(self) -> None:
         """Raises Broken if they were ever called in another order."""
@@ -196,6 +208,40 @@ def echoes(place: Place, asked: object, came: object) -> Verdict:
     return Substitute(dict(came.known) if isinstance(came, Facts) else came)
 
 
+# One that asks for less, and one that stumbles where nothing can be refused any more.
+
+STUMBLES_EVERY: Final = 5
+
+
+class Stumbled(Exception):
+    """What an interceptor of somebody may raise."""
+
+
+def stumbles(place: Place, asked: object, came: object) -> Verdict:
+    if place.operation % STUMBLES_EVERY == 0:
+        raise Stumbled
+    return Pass()
+
+
+def narrows(place: Place, request: Asked) -> Verdict:
+    """A moment less for the model, and conditions that hold in any case."""
+    if isinstance(request, AskModel):
+        return Rewrite(attrs.evolve(request, timeout_ms=max(1, request.timeout_ms - 1)))
+    if isinstance(request, Read):
+        return Rewrite(attrs.evolve(request, query=narrowed(request.query)))
+    return Pass() if isinstance(request, Commit) else Rewrite(request)
+
+
+def narrowed(query: Query) -> Query:
+    if isinstance(query, ByIds):
+        return query
+    always = query.where[-1:] or ((SOMEBODY,) if getattr(query, "kind", "") == "entity" else ())
+    return attrs.evolve(query, where=(*query.where, *always))
+
+
+SOMEBODY: Final = Condition("id", "ne", "")
+
+
 # One that turns away.
 
 TURNS_AWAY_EVERY: Final = 5
@@ -206,7 +252,56 @@ REFUSED: Final = (
     "route",
 )  # asked of the model, and not indispensable
 CLOSED: Final = ("get_entity", "remember", "forget", "write_block")  # whose reads or commits may fail
+UNHEARD: Final = ("evolve", "expand", "route")  # whose answers nothing else in an operation rests on
+CLOSED_BEHIND: Final = ("write_block",)  # which has committed when it comes to its reply
 NO_USE: Final = ModelReplied(0, "")
+
+
+class Doorkeeper:
+    """It turns away around effects and behind commits, and one outside of it sees that nobody comes in."""
+
+    def __init__(self) -> None:
+        self._turned_away: Place | None = None
+        self._wrong = ""
+
+    def comes_or_goes(self, registry: Registry) -> Registry:
+        if DOORKEEPER in registry.generations[-1].named:
+            return self.gone(registry)
+        before, after = partial(self._turns, turns_away), partial(self._turns, turns_back)
+        seen, missed = partial(self._looks_on, True), partial(self._looks_on, False)
+        behind = partial(self._turns, turns_away_behind)
+        for hook in (
+            Interceptor(DOORKEEPER, before=before, after=after, on_raise="fail"),
+            Interceptor(ONLOOKER, after=seen, on_error=missed, priority=-1),
+            Interceptor(BEHIND, "step", before=behind, steps=("reply",), on_raise="fail"),
+        ):
+            registry = registry.with_interceptor(hook)
+        return registry
+
+    def gone(self, registry: Registry) -> Registry:
+        if DOORKEEPER in registry.generations[-1].named:
+            for name in (DOORKEEPER, ONLOOKER, BEHIND):
+                registry = registry.without_interceptor(name)
+        return registry
+
+    def check(self) -> None:
+        """Raises Broken if somebody whom it turned away came in all the same."""
+        told = "what an interceptor has refused goes on all the same"
+        demand(not self._wrong, rules.HOOK_ORDER, told, "a refusal", self._wrong)
+
+    def _turns(self, turns: Callable[..., Verdict], place: Place, *seen: object) -> Verdict:
+        """It refuses by word, or by a mistake of its own."""
+        verdict = turns(place, *seen)
+        if isinstance(verdict, Refuse):
+            self._turned_away = place
+            if place.operation % 2:
+                raise Stumbled
+        return verdict
+
+    def _looks_on(self, is_in: bool, place: Place, *_: object) -> Pass:
+        if is_in and place == self._turned_away:
+            self._wrong = self._wrong or str(place)
+        return Pass()
 
 
 def turns_away(place: Place, request: Asked) -> Verdict:
@@ -221,15 +316,16 @@ def turns_away(place: Place, request: Asked) -> Verdict:
     return Refuse("closed") if is_due and may_fail else Pass()
 
 
-def comes_or_goes(registry: Registry) -> Registry:
-    if DOORKEEPER in registry.generations[-1].named:
-        return registry.without_interceptor(DOORKEEPER)
-    return registry.with_interceptor(Interceptor(DOORKEEPER, "effect", before=turns_away))
+def turns_back(place: Place, request: Asked, answer: Answer) -> Verdict:
+    """Of other operations what the model has said."""
+    is_due = place.operation % TURNS_AWAY_EVERY == 1 and place.step in UNHEARD
+    return Refuse("not heard") if is_due and isinstance(request, AskModel) else Pass()
 
 
-def without_doorkeeper(registry: Registry) -> Registry:
-    is_there = DOORKEEPER in registry.generations[-1].named
-    return registry.without_interceptor(DOORKEEPER) if is_there else registry
+def turns_away_behind(place: Place, facts: Facts) -> Verdict:
+    """Of others again the last step, when all is done that others see."""
+    is_due = place.operation % TURNS_AWAY_EVERY > 1 and place.workflow in CLOSED_BEHIND
+    return Refuse("over") if is_due else Pass()
 
 
 # One that asks for too much.

@@ -31,7 +31,7 @@ from umi_sim.judge.oracle.sessions import Sessions
 from umi_sim.judge.oracle.tampered import Tampered
 from umi_sim.judge.oracle.working import WorkingModel
 from umi_sim.record import rules
-from umi_sim.record.run_config import DOORKEEPER, ECHO, AgentConfig, RunConfig
+from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
 
 MODELS: Final[tuple[type[Model], ...]] = (
@@ -73,8 +73,16 @@ def turned_away(reply: Reply) -> Iterator[tuple[str, Answer]]:
     """What an interceptor of the world's own answered in its place, by step, as the reply names it."""
     for note in reply.hooks:
         if note.name == DOORKEEPER:
-            is_refused = note.what == "refused"
-            yield note.step, EffectFailed(0, "refused") if is_refused else ModelReplied(0, "")
+            is_answered = note.what == "substituted"  # else it refused, or stumbled, which is the same
+            yield note.step, ModelReplied(0, "") if is_answered else EffectFailed(0, "refused")
+        elif note.name == BEHIND:
+            yield note.step, EffectFailed(0, "unknown")
+
+
+def check_modest(op_id: str, reply: Reply) -> None:
+    """Whoever asks for less asks for what is allowed."""
+    wrong = [note for note in reply.hooks if note.name == MODEST]
+    demand(not wrong, rules.WORKFLOW_CONTRACT, f"{op_id}: an interceptor may not ask for less", (), wrong)
 
 
 def check_echoes(op_id: str, reply: Reply) -> None:
@@ -219,6 +227,7 @@ class Oracle:
         if self.tampered is not None:
             self.tampered.replied(agent, self.scope_of(agent), op_id, outcome)
             return
+        check_modest(op_id, reply)
         if not self.config.faults:
             check_echoes(op_id, reply)
         away = tuple(turned_away(reply)) if reply.hooks else ()
