@@ -4,6 +4,7 @@ Law 1. A state never changes; an operation gives others. What is left open (a fl
        order among requests at once) is several states, and each answer leaves fewer of them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import Any, ClassVar, Final
@@ -16,14 +17,15 @@ from umi_sim.targets.items import Op
 from umi_sim.targets.values import MISSING, is_plain, is_plain_name, same, shown
 
 
-class Answer:
+class Answer(ABC):
     """What may be answered."""
 
+    @abstractmethod
     def takes(self, got: object) -> bool:
-        raise NotImplementedError
+        """Whether this is it."""
 
-    def __str__(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def __str__(self) -> str: ...
 
 
 class Whatever(Answer):
@@ -132,7 +134,7 @@ class Pool(Data):
     made: list[str] = attrs.field(factory=list)  # what was drawn to be remembered
 
 
-class Contract:
+class Contract(ABC):
     """One of the contracts. `ops`: their arguments; `flags`: what each may be, the first is the default.
 
     A flag whose choices begin with None is found out from the answers, and must then stay the same.
@@ -146,17 +148,18 @@ class Contract:
     names: ClassVar[Sequence[str]]  # arguments that are names, which may be odd
     reads: ClassVar[Sequence[str]]  # operations that change nothing
 
+    @abstractmethod
     def initial(self, flags: Flags) -> State:
-        raise NotImplementedError
+        """What a store holds that is new."""
 
     def outcomes(self, state: State, op: Op, now_ms: int) -> Outcomes:
         """What may be answered, each with the state after it."""
         found: Outcomes = getattr(self, f"on_{op.name}")(state, now_ms, **self.bind(op))
         return found
 
+    @abstractmethod
     def bind(self, op: Op) -> dict[str, Any]:
         """The arguments as the models take them: names that belong together are one."""
-        raise NotImplementedError
 
     def is_batch(self, op: Op) -> bool:
         """Whether it may be applied in part where batches are not atomic."""
@@ -172,9 +175,9 @@ class Contract:
 
     # Drawing.
 
+    @abstractmethod
     def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
         """How the arguments of this operation are drawn; `at`: a word that is drawn nowhere else."""
-        raise NotImplementedError
 
     def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
         drawers = self.drawers(chance, pool, name, at)
