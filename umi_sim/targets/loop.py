@@ -15,16 +15,20 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 
 STEPS_MAX = 200_000
 DELAY_MAX = 6  # steps until a task begins
 FINISH_STEPS = 1_000
 TRIES_MAX = 200  # of a statement that waits for a lock
+OUTSIDE = """add_reader add_signal_handler add_writer create_connection create_server subprocess_exec
+subprocess_shell""".split()
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
-class Stuck(Exception):
-    """Nothing goes on, or it goes on for ever."""
+class Stuck(BaseException):
+    """Nothing goes on, or it goes on for ever. Nothing that a store catches."""
 
 
 class OutOfReach(BaseException):
@@ -70,81 +74,39 @@ class Jobs:
         return True
 
 
-BASE: Any = asyncio.AbstractEventLoop
-
-
-class Loop(BASE):  # type: ignore[misc]  # it has what is used of a loop, and no sockets
+class Loop(asyncio.BaseEventLoop):
     """`pick(n)`: one of n, where asyncio leaves it open who is first."""
 
     def __init__(self, clock: Any) -> None:
+        super().__init__()
         self.clock = clock
-        self.ready: deque[asyncio.Handle] = deque()
-        self.timers: list[Any] = []
+        self.ready: deque[asyncio.Handle] = vars(self)["_ready"]
+        self.timers: list[asyncio.TimerHandle] = vars(self)["_scheduled"]
         self.jobs: list[Jobs] = []
         self.executors: dict[Any, Jobs] = {}
         self.pick: Callable[[int], int] = lambda n: 0
         self.turn = 0  # one after the other, so that nobody waits for ever
-        self.is_ended = False
 
     # What asyncio asks of a loop.
-
-    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
-        self.ready.append(handle)
-        return handle
-
-    call_soon_threadsafe = call_soon
-
-    def call_later(self, delay: float, callback: Any, *args: Any, context: Any = None) -> asyncio.TimerHandle:
-        return self.call_at(self.time() + delay, callback, *args, context=context)
-
-    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> asyncio.TimerHandle:
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
-        heapq.heappush(self.timers, timer)
-        return timer
-
-    def _timer_handle_cancelled(self, handle: Any) -> None:
-        """It is passed over when its time has come."""
 
     def time(self) -> float:
         return float(self.clock.seconds())
 
-    def create_future(self) -> Any:
-        return asyncio.Future(loop=self)
-
-    def create_task(self, coro: Any, *, name: Any = None, context: Any = None) -> Any:
-        return asyncio.Task(coro, loop=self, name=name, context=context)
-
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+    def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         if executor not in self.executors:
             self.executors[executor] = Jobs(self, getattr(executor, "_max_workers", 0) == 1)
-        future = self.create_future()
+        future: asyncio.Future[T] = self.create_future()
         self.executors[executor].put_nowait((future, lambda: func(*args)))
         return future
 
-    def get_debug(self) -> bool:
-        return False
+    def _write_to_self(self) -> None:
+        """Nobody sleeps who had to be woken."""
 
     def is_running(self) -> bool:
-        return not self.is_ended
-
-    def is_closed(self) -> bool:
-        return self.is_ended
+        return events._get_running_loop() is self
 
     def call_exception_handler(self, context: Any) -> None:
         """A task that nobody waits for has failed: nobody is told, as in a program that only logs it."""
-
-    async def shutdown_asyncgens(self) -> None:
-        pass
-
-    async def shutdown_default_executor(self, timeout: Any = None) -> None:
-        pass
-
-    def has_not(self, *args: Any, **kwargs: Any) -> Any:
-        raise OutOfReach("needs an event loop with sockets, pipes or signals")
-
-    add_reader = add_writer = create_connection = create_server = has_not
-    subprocess_exec = subprocess_shell = add_signal_handler = has_not
 
     # Running.
 
@@ -188,7 +150,7 @@ class Loop(BASE):  # type: ignore[misc]  # it has what is used of a loop, and no
             task.cancel()
         with suppress(Stuck):
             self.run(list(tasks), FINISH_STEPS)
-        self.is_ended = True
+        self.close()
 
     def step(self) -> None:
         busy = [jobs for jobs in self.jobs if jobs.waiting]
@@ -218,8 +180,20 @@ class Loop(BASE):  # type: ignore[misc]  # it has what is used of a loop, and no
         return [outcome_of(task) for task in tasks]
 
 
+def out_of_reach(*args: Any, **kwargs: Any) -> Any:
+    raise OutOfReach("needs an event loop with sockets, pipes or signals")
+
+
+for outside in OUTSIDE:
+    setattr(Loop, outside, out_of_reach)
+
+
 def outcome_of(task: Any) -> Any:
-    return asyncio.CancelledError() if task.cancelled() else task.exception() or task.result()
+    """A value, or the exception that the store raised; one that is none of its own goes on."""
+    if task.cancelled():
+        return asyncio.CancelledError()
+    error = task.exception()
+    return error if isinstance(error, Exception) else task.result()
 
 
 async def delayed(start: Callable[[], Any], count: int) -> Any:

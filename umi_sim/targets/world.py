@@ -11,7 +11,7 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -93,12 +93,9 @@ class World:
         self.ask("make", self.store)
 
     def ask(self, name: str, store: Any) -> None:
-        try:
-            self.settle(getattr(store, name)())
-        except loop.Stuck:
-            raise
-        except Exception as error:  # whatever the store raises is to be told
-            raise NotOpened(name, error) from error
+        outcome = self.outcome(getattr(store, name))
+        if isinstance(outcome, BaseException):
+            raise NotOpened(name, outcome) from outcome
 
     def restart(self, kind: str) -> None:
         """The next life, after an item that ends one. Raises NotOpened."""
@@ -168,20 +165,21 @@ class World:
     # Calls.
 
     def call(self, name: str, args: Mapping[str, Any]) -> Any:
+        drained = self.outcome(self.store.drain)
+        if isinstance(drained, BaseException):
+            return drained
+        return self.outcome(lambda: self.told(name, args, self.settle(self.begun(name, args))))
+
+    def outcome(self, begin: Callable[[], Any]) -> Any:
+        """What came of it: (its value,), or the exception that it raised."""
         try:
-            self.settle(self.store.drain())
-            return (self.told(name, args, self.settle(self.begun(name, args))),)
-        except loop.Stuck:
-            raise
+            return (self.settle(begin()),)
         except (Exception, SystemExit, asyncio.CancelledError, faults.Killed) as error:
-            return error  # whatever the store raises is an outcome
+            return error  # whatever the store raises is to be told
 
     async def start(self, name: str, args: Mapping[str, Any]) -> Any:
-        try:
-            await value_of(self.store.drain())
-            return (self.told(name, args, await value_of(self.begun(name, args))),)
-        except Exception as error:  # as above; a cancellation goes on to its task
-            return error
+        await value_of(self.store.drain())
+        return (self.told(name, args, await value_of(self.begun(name, args))),)
 
     def settle(self, value: Any) -> Any:
         return self.loop.run_until_complete(value) if inspect.isawaitable(value) else value

@@ -1,8 +1,11 @@
-"""What a cancelled operation has begun comes to its end before the next one is asked."""
+"""What tasks may do: what a cancelled one has begun comes to its end, and none of them reaches outside."""
 
 import asyncio
 
+import pytest
+
 from umi_sim.targets import Kv
+from umi_sim.targets.adapter import BadAdapter
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
 
@@ -33,3 +36,19 @@ def test_an_executor_goes_on_with_what_was_begun() -> None:
     verdict = run(Later, (put, count, count))
     assert verdict.broken is None
     assert [step.told for step in verdict.steps] == ["cancelled", "1", "1"]
+
+
+class Remote(Kv):
+    async def put(self, key: str, value: object) -> None:
+        await asyncio.open_connection("localhost", 1)
+
+
+PUT = Op("put", {"key": "a", "value": "v"})
+
+
+@pytest.mark.parametrize(
+    "item", [Item("op", (PUT,)), Item("at_once", (PUT, PUT), 3), Item("cancel", (PUT,), 9)]
+)
+def test_a_store_that_needs_sockets_is_refused_whatever_happens(item: Item) -> None:
+    with pytest.raises(BadAdapter, match="sockets"):
+        run(Remote, (item,))
