@@ -98,16 +98,15 @@ def connection_class(sites: Sites) -> type:
             sites.reach("statement", sqlite3.OperationalError("disk I/O error"))
         return sql
 
-    def failing(real: type) -> Any:
+    def failing(real: type) -> type:
         def method(name: str) -> Any:
             return lambda self, sql, *args: getattr(real, name)(self, statement(sql), *args)
 
         return type(real.__name__, (real,), {name: method(name) for name in EXECUTING})
 
     cursor_class = failing(sqlite3.Cursor)
-    base: Any = failing(sqlite3.Connection)
 
-    class Connection(base):  # type: ignore[misc]  # made three lines above
+    class Connection(sqlite3.Connection):
         # No cursor of ours in `execute`: the traceback of an error would keep it, and with it a transaction.
         def cursor(self, factory: Any = cursor_class) -> Any:
             return super().cursor(factory)
@@ -128,7 +127,7 @@ def connection_class(sites: Sites) -> type:
                 raise
             return False
 
-    return Connection
+    return failing(Connection)
 
 
 @contextmanager
