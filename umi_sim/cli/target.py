@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from umi_sim.cli.console import refuse, seeds_of, shows
-from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, whole
 
 if TYPE_CHECKING:
@@ -59,9 +58,7 @@ def target(
 
     limit = seconds if seconds is not None or seeds is not None else SECONDS
     with usable():
-        found = hunt(
-            adapter, seeds or range(SEED_COUNT_MAX), limit, lambda count: at(f"run {count}", unit="run")
-        )
+        found = hunt(adapter, seeds or range(SEED_COUNT_MAX), limit)
     saved = ""
     if found.small:
         saved = seed_files.write(adapter, called, found.seed, found.small).as_posix()

@@ -1,6 +1,6 @@
 """The hunt: many runs of one adapter, and the first broken promise, as small as it gets."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from time import monotonic
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
+from umi_sim.kernel.progress import at
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.life import Verdict, run
@@ -48,8 +49,7 @@ def moments_of(adapter: type[Adapter]) -> Moments:
 def hunt(
     adapter: type[Adapter],
     seeds: Iterable[int] = range(SEED_COUNT_MAX),
-    seconds: float | None = None,
-    tell: Callable[[int], None] = lambda count: None,
+    seconds: int | None = None,
 ) -> Hunt:
     """Until the first broken promise, or until the time is over."""
     until_s = None if seconds is None else monotonic() + seconds
@@ -59,7 +59,7 @@ def hunt(
         found.run_count += 1
         found.op_count += sum(len(step.item.ops) for step in verdict.steps)
         found.known = tuple(dict.fromkeys((*found.known, *verdict.known)))
-        tell(found.run_count)
+        at("hunting", found.run_count, seconds=seconds or 0)
         if verdict.broken is not None:
             found.seed, found.first = seed, verdict
             found.small = shrink(partial(run, adapter), verdict)

@@ -2,11 +2,10 @@
 
     add(session, items)        get(session, limit)   pop(session)      count(session)
     clear(session)             delete(session)       sessions()
-    append(session, items, version)                  put_state(session, key, value)       state(session)
+    put_state(session, key, value)                   state(session)
 
 A message is {"role": "user", "content": "..."}. `get` gives the latest `limit` of them, the oldest first;
-`pop` takes the last one away and gives it, or None. `append` adds only to a session of exactly `version`
-messages, and says whether it did. Every operation may have `user`.
+`pop` takes the last one away and gives it, or None. Every operation may have `user`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +27,6 @@ from umi_sim.targets.model import (
     Members,
     Outcomes,
     Pool,
-    Truth,
     any_of,
     take,
 )
@@ -64,7 +62,7 @@ class SessionsState(Data):
 class SessionsContract(Contract):
     name = "sessions"
     ops: ClassVar = {
-        "add": ("user", "session", "items"), "append": ("user", "session", "items", "version"),
+        "add": ("user", "session", "items"),
         "get": ("user", "session", "limit"), "pop": ("user", "session"), "count": ("user", "session"),
         "clear": ("user", "session"), "delete": ("user", "session"), "sessions": ("user",),
         "put_state": ("user", "session", "key", "value"), "state": ("user", "session"),
@@ -101,7 +99,6 @@ class SessionsContract(Contract):
                 message(chance, pool, f"v{at}.{n}") for n in range(chance.pick((0, 1, 1, 1, 2, 3)))
             ],
             "limit": lambda: chance.pick((None, None, 0, 1, 2, 3, 100, -1)),
-            "version": lambda: chance.pick((0, 0, 1, 1, 2, 3)),
             "key": lambda: chance.pick(("k1", "k2")),
             "value": lambda: f"v{at}" if chance.chance(1, 2) else chance.pick(pool.values),
         }
@@ -121,7 +118,7 @@ class SessionsContract(Contract):
 
     def halves(self, state: SessionsState, op: Op, now_ms: int) -> Iterator[SessionsState]:
         args = self.bind(op)
-        if op.name == "add" or (op.name == "append" and args["version"] == len(state.of(args["of"]))):
+        if op.name == "add":
             for count in range(len(args["items"])):
                 yield state.plus(args["of"], args["items"][:count], now_ms)
 
@@ -135,12 +132,6 @@ class SessionsContract(Contract):
 
     def on_add(self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object]) -> Outcomes:
         yield WHATEVER, state.plus(of, items, now_ms)
-
-    def on_append(
-        self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object], version: int
-    ) -> Outcomes:
-        is_current = len(state.of(of)) == version
-        yield Truth(is_current, is_told=True), state.plus(of, items, now_ms) if is_current else state
 
     def on_get(self, state: SessionsState, now_ms: int, of: Key, limit: int | None = None) -> Outcomes:
         yield self.window(state, state.of(of), limit), state

@@ -6,6 +6,8 @@ from typing import Final
 
 import attrs
 
+from umi_sim.kernel import progress
+from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
 from umi_sim.shrink.reduction import fewer, lower
 from umi_sim.targets.checker import Broken
@@ -52,6 +54,7 @@ class Search:
         if self.run_count >= RUNS_MAX or monotonic() >= self.until_s or not items:
             return False
         self.run_count += 1
+        progress.at("shrinking", self.run_count, note=f"{plural(len(self.best.items), 'item')} left")
         verdict = self.run(items)
         if verdict.broken is None or fingerprint_of(verdict.broken) != self.wanted:
             return False

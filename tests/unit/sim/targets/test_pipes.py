@@ -12,7 +12,7 @@ from umi_sim.targets.life import run
 from umi_sim.targets.pipes import adapter_of
 
 STORE = """
-import json, os, sys, time
+import json, os, sys
 path = sys.argv[-1] + "/rows.json"
 rows = json.load(open(path)) if os.path.exists(path) else {}
 for line in sys.stdin:
@@ -80,7 +80,7 @@ def test_what_a_process_does_wrong_is_a_finding(
 
 def test_a_process_that_does_not_read_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     adapter = piped(
-        tmp_path, "asked['op'] == 'get' and (print(json.dumps(said), flush=True), time.sleep(60))"
+        tmp_path, "asked['op'] == 'get' and (print(json.dumps(said), flush=True), os.read(os.pipe()[0], 1))"
     )
     monkeypatch.setattr(pipes, "ANSWER_SECONDS_MAX", 0.2)
     monkeypatch.setattr(pipes, "ENDING_SECONDS", 0.1)
