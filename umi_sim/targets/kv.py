@@ -231,7 +231,7 @@ class KvContract(Contract):
             changed = attrs.evolve(entry, value=new) if state.flags["incr_keeps_ttl"] else Entry(new)
             yield Exactly(new), state.set(key, changed)
 
-    def on_touch(self, state: KvState, now_ms: int, key: Key, ttl: int) -> Outcomes:
+    def on_touch(self, state: KvState, now_ms: int, key: Key, ttl: Ttl = None) -> Outcomes:
         entry = state.alive(key, now_ms)
         if entry is None:
             yield Truth(False), state
@@ -255,7 +255,7 @@ class KvContract(Contract):
         alive, rest = state.of(ns, now_ms, prefix)
         yield Members(list(alive), list(rest)), state
 
-    def on_scan(self, state: KvState, now_ms: int, ns: str, limit: int) -> Outcomes:
+    def on_scan(self, state: KvState, now_ms: int, ns: str, limit: int = 0) -> Outcomes:
         return self.on_keys(state, now_ms, ns)
 
     def on_items(self, state: KvState, now_ms: int, ns: str) -> Outcomes:

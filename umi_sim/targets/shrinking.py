@@ -1,18 +1,20 @@
 """Shrinking: fewer items, then plainer ones, as long as a run breaks the same promise."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
-import attrs
+from attrs import evolve
 
 from umi_sim.kernel import progress
 from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
-from umi_sim.shrink.reduction import fewer, lower
+from umi_sim.shrink.reduction import fewer, lower, shorter
 from umi_sim.targets.checker import Broken
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import NEEDED, Item, Op
 from umi_sim.targets.life import Verdict
+from umi_sim.targets.values import MISSING
 
 RUNS_MAX: Final = 400
 SECONDS_MAX: Final = 60
@@ -34,7 +36,9 @@ def shrink(run: Runs, found: Verdict) -> Verdict:
         before = search.best.items
         fewer(search.best.items, search.keep)
         for at in reversed(range(len(search.best.items))):
-            search.simplify(at)
+            for simplify in (search.simplify_kind, search.simplify_number, search.simplify_ops):
+                if at < len(search.best.items):  # else it breaks earlier by now
+                    simplify(at, search.best.items[at])
         if search.best.items == before:
             break
     return search.best
@@ -58,56 +62,58 @@ class Search:
         verdict = self.run(items)
         if verdict.broken is None or fingerprint_of(verdict.broken) != self.wanted:
             return False
-        self.best = attrs.evolve(verdict, items=verdict.items[: verdict.ended_at + 1])
+        self.best = evolve(verdict, items=verdict.items[: verdict.ended_at + 1])
         return True
 
-    def put(self, at: int, item: Item) -> bool:
-        return self.keep((*self.best.items[:at], item, *self.best.items[at + 1 :]))
+    def put(self, at: int, **changes: Any) -> bool:
+        """Whether it fails alike with this item changed."""
+        items = self.best.items
+        return at < len(items) and self.keep((*items[:at], evolve(items[at], **changes), *items[at + 1 :]))
 
-    def simplify(self, at: int) -> None:
-        """A plainer item in its place, then lower numbers, then plainer arguments."""
-        if at >= len(self.best.items):
-            return
-        any(self.put(at, other) for other in plainer(self.best.items[at]))
-        if at >= len(self.best.items):
-            return  # it breaks earlier now
-        item = self.best.items[at]
+    def simplify_kind(self, at: int, item: Item) -> None:
+        any(self.put(at, **changes) for changes in plainer(item))
+
+    def simplify_number(self, at: int, item: Item) -> None:
+        """Of requests at once, how many they are: the number says their order."""
         if item.kind == "at_once":
-            fewer(item.ops, lambda few: len(few) > 1 and self.put(at, attrs.evolve(item, ops=tuple(few))))
+            fewer(item.ops, lambda few: len(few) > 1 and self.put(at, ops=tuple(few)))
         else:
             least = 1 if item.ops else 0
-            lower(item.number, lambda n: n >= least and self.put(at, attrs.evolve(item, number=n)))
-        for other in plainer_ops(self.best.items[at]):
-            self.put(at, other)
+            lower(item.number, lambda number: number >= least and self.put(at, number=number))
+
+    def simplify_ops(self, at: int, item: Item) -> None:
+        for place, op in enumerate(item.ops):
+            for name, value in op.args.items():
+                if name in NEEDED or not self.put_arg(at, place, name):
+                    shorten(name, value, partial(self.put_arg, at, place, name))
+
+    def put_arg(self, at: int, place: int, name: str, value: object = MISSING) -> bool:
+        """The same with another value of an argument, or without it."""
+        if at >= len(self.best.items):
+            return False
+        ops = list(self.best.items[at].ops)
+        args = {**ops[place].args, name: value}
+        ops[place] = Op(ops[place].name, {each: args[each] for each in args if args[each] is not MISSING})
+        return self.put(at, ops=tuple(ops))
 
 
-def plainer(item: Item) -> Iterator[Item]:
+def shorten(name: str, value: object, works: Callable[[object], bool]) -> None:
+    """Fewer members, or a shorter text."""
+    match value:
+        case list():
+            fewer(value, lambda few: bool(few) and works(list(few)))
+        case dict() if name == "pairs":
+            fewer(list(value.items()), lambda few: bool(few) and works(dict(few)))
+        case str() if len(value) > TEXT_CHARS:
+            shorter(value, "a", works)
+
+
+def plainer(item: Item) -> Iterator[dict[str, Any]]:
     """The operation alone; a crash at any time; requests at once in an order of a low number."""
     if item.kind == "op" or not item.ops:
         return
-    yield from (Item("op", (op,)) for op in item.ops)
+    yield from ({"kind": "op", "ops": (op,), "number": 0, "site": ""} for op in item.ops)
     if item.kind == "crash_in":
-        yield Item("crash")
+        yield {"kind": "crash", "ops": (), "number": 0, "site": ""}
     if item.kind == "at_once":
-        yield from (attrs.evolve(item, number=number) for number in range(min(item.number, ORDERS)))
-
-
-def plainer_ops(item: Item) -> Iterator[Item]:
-    """The same with one argument shorter."""
-    for at, op in enumerate(item.ops):
-        for name, value in op.args.items():
-            for other in shorter_values(name, value):
-                changed = Op(op.name, {**op.args, name: other})
-                yield attrs.evolve(item, ops=(*item.ops[:at], changed, *item.ops[at + 1 :]))
-
-
-def shorter_values(name: str, value: object) -> Iterator[object]:
-    match value:
-        case [_, _, *_]:
-            yield value[:1]
-            yield value[:2]
-        case dict() if name == "pairs" and len(value) > 1:
-            yield dict(list(value.items())[:1])
-            yield dict(list(value.items())[:2])
-        case str() if len(value) > TEXT_CHARS:
-            yield value[:1] * TEXT_CHARS
+        yield from ({"number": number} for number in range(min(item.number, ORDERS)))

@@ -12,6 +12,7 @@ from umi_sim.targets import MISSING, Known, Kv, seed_files
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import hunt, moments_of
+from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
 from umi_sim.targets.shrinking import shrink
 
@@ -109,3 +110,13 @@ def test_what_is_shrunk_fails_alike() -> None:
     small = shrink(partial(run, Forgetful), found.first)
     assert len(small.items) == 3
     assert small.broken is not None
+
+
+def test_arguments_are_shrunk_to_what_is_needed() -> None:
+    said = [{"role": "user", "content": f"v{number}"} for number in range(3)]
+    add = Item("op", (Op("add", {"session": "a", "items": said}),))
+    clear = Item("fail", (Op("clear", {"session": "a"}),), 1, "commit")
+    get = Item("op", (Op("get", {"session": "a", "limit": 100}),))
+    small = shrink(partial(run, ClearSwallows), run(ClearSwallows, (add, get, clear, get)))
+    given = [op.args for item in small.items for op in item.ops]
+    assert given == [{"session": "a", "items": said[:1]}, {"session": "a"}, {"session": "a"}]
