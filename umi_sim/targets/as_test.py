@@ -8,15 +8,13 @@ if TYPE_CHECKING:
 
 
 def class_of_test(adapter: "type[Adapter]", seconds: int) -> type:
-    class Test(unittest.TestCase):
-        def test_keeps_its_contract(self) -> None:
-            told = failure_of(adapter, seconds)
-            if told:
-                self.fail(told)
+    def test_keeps_its_contract(self: unittest.TestCase) -> None:
+        told = failure_of(adapter, seconds)
+        if told:
+            self.fail(told)
 
-    Test.__name__ = Test.__qualname__ = f"Test{adapter.__name__}"
-    Test.__module__ = adapter.__module__
-    return Test
+    body = {"test_keeps_its_contract": test_keeps_its_contract, "__module__": adapter.__module__}
+    return type(f"Test{adapter.__name__}", (unittest.TestCase,), body)
 
 
 def failure_of(adapter: "type[Adapter]", seconds: int) -> str:

@@ -50,37 +50,32 @@ class Process:
                 [*shlex.split(command), folder], bufsize=0,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
-            assert self.process.stdin is not None
-            os.set_blocking(self.process.stdin.fileno(), False)
         except (OSError, ValueError) as error:
             raise ProcessBroken(f"cannot be started: {error}") from None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.input, self.output = self.process.stdin, self.process.stdout
+        os.set_blocking(self.input.fileno(), False)
 
     def ask(self, request: Mapping[str, Any]) -> Any:
         self.count += 1
+        self.until_s = monotonic() + ANSWER_SECONDS_MAX
         self.tell(json.dumps({"id": self.count, **request}).encode() + b"\n")
         return self.answer(self.line())
 
     def tell(self, line: bytes) -> None:
         """A line that is longer than a pipe waits until the process reads it."""
-        assert self.process.stdin is not None
-        until_s = monotonic() + ANSWER_SECONDS_MAX
         while line:
-            _, ready, _ = select.select([], [self.process.stdin], [], max(0, until_s - monotonic()))
-            if not ready:
-                raise ProcessBroken(f"reads nothing for {ANSWER_SECONDS_MAX} s")
+            self.wait("reads", [], [self.input])
             try:
-                line = line[os.write(self.process.stdin.fileno(), line) :]
+                line = line[os.write(self.input.fileno(), line) :]
             except OSError:
                 raise self.ended() from None
 
     def line(self) -> bytes:
-        assert self.process.stdout is not None
-        until_s = monotonic() + ANSWER_SECONDS_MAX
         while b"\n" not in self.buffer:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0, until_s - monotonic()))
-            if not ready:
-                raise ProcessBroken(f"says nothing for {ANSWER_SECONDS_MAX} s")
-            part = os.read(self.process.stdout.fileno(), 65_536)
+            self.wait("says", [self.output], [])
+            part = os.read(self.output.fileno(), 65_536)
             if not part:
                 raise self.ended()
             self.buffer += part
@@ -88,6 +83,10 @@ class Process:
                 raise ProcessBroken(f"says more than {LINE_BYTES_MAX} bytes at once")
         line, _, self.buffer = self.buffer.partition(b"\n")
         return line
+
+    def wait(self, does: str, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+        if not any(select.select(outputs, inputs, [], max(0, self.until_s - monotonic()))):
+            raise ProcessBroken(f"{does} nothing for {ANSWER_SECONDS_MAX} s")
 
     def ended(self) -> ProcessBroken:
         """A pipe is closed: by a process that ends, or by one that goes on without it."""
@@ -113,16 +112,14 @@ class Process:
 
     def end(self) -> None:
         """Its input ends, and it has some time to end itself."""
-        assert self.process.stdin is not None
         with contextlib.suppress(OSError):
-            self.process.stdin.close()
+            self.input.close()
         try:
             self.process.wait(ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        self.output.close()
 
     def kill(self) -> None:
         self.process.kill()

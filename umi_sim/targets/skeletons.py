@@ -1,16 +1,17 @@
 """Adapters to begin with, which run and pass: `umi-sim target --init kv mine.py`."""
 
-from collections.abc import Mapping
 from typing import Final
 
+from umi_sim.targets.adapter import CONTRACTS
+
 HEAD: Final = '''\
-"""An adapter of NAME for umi-sim. Run it: umi-sim target MODULE:Mine --seconds 30
+"""An adapter of a store for umi-sim. Run it: umi-sim target {module}:Mine --seconds 30
 
 Put your store in the place of the dict. An operation that you leave out is not asked for.
 {ops}
 """
 
-from umi_sim.targets import MISSING, {base}
+from umi_sim.targets import {names}
 
 
 class Mine({base}):
@@ -87,16 +88,11 @@ MEMORY: Final = """
     def list(self, user):
         return [(name, row[1]) for name, row in self.rows.items() if row and row[0] == user]
 """
-BODIES: Final[Mapping[str, tuple[str, str]]] = {
-    "kv": ("Kv", KV), "sessions": ("Sessions", SESSIONS), "memory": ("Memory", MEMORY),
-}  # fmt: skip
+BODIES: Final = {"kv": ("MISSING, Kv", KV), "sessions": ("Sessions", SESSIONS), "memory": ("Memory", MEMORY)}
 
 
 def skeleton(kind: str, module: str) -> str:
-    from umi_sim.targets.adapter import CONTRACTS
-
-    base, body = BODIES[kind]
-    ops = CONTRACTS[kind].contract.ops
-    listed = "\n".join(f"    {name}({', '.join(args)})" for name, args in ops.items())
-    head = HEAD.format(base=base, ops=listed).replace("NAME", "a store").replace("MODULE", module)
-    return (head if "MISSING" in body else head.replace("MISSING, ", "")) + body + TAIL
+    names, body = BODIES[kind]
+    base = CONTRACTS[kind]
+    ops = "\n".join(f"    {name}({', '.join(args)})" for name, args in base.contract.ops.items())
+    return HEAD.format(module=module, names=names, base=base.__name__, ops=ops) + body + TAIL
