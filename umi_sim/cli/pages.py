@@ -3,6 +3,7 @@
 import json
 import re
 import webbrowser
+from functools import partial
 from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,11 +13,14 @@ import click
 from umi_sim.cli import recordings
 from umi_sim.cli.arguments import config_named, must_be_writable, readable
 from umi_sim.cli.console import complain, refuse, shows
+from umi_sim.cli.target import is_run_of_store, readable_run
 from umi_sim.kernel.report import Report, row, whole
 from umi_sim.kernel.wording import plural, spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from umi_sim.pages.lives import Life
 
 FOLDER: Final = Path(".umi-sim/pages")
 RUNS_MAX: Final = 10_000
@@ -33,13 +37,17 @@ EVENTS_MARK: Final = b'"traceEvents"'
     "--runs", type=click.IntRange(0, RUNS_MAX), default=50, show_default=True,
     help="How often the rest is drawn afresh after each item, as in `why`; 0: only what is needed.",
 )  # fmt: skip
-@click.option("--perfetto", metavar="OUT.json", help="Write it for the viewer at ui.perfetto.dev, too.")
+@click.option(
+    "--perfetto", "events", metavar="OUT.json", help="Write it for the viewer at ui.perfetto.dev, too."
+)
 @shows()
 @click.pass_context
 def html(
-    context: click.Context, file: str, out: str | None, is_opened: bool, runs: int, perfetto: str | None
+    context: click.Context, file: str, out: str | None, is_opened: bool, runs: int, events: str | None
 ) -> Report:
     """Write a seed file, a recording or a seed as one page to look at: who told whom what, step by step.
+
+    The seed file of a store of yours (umi-sim target) is one too; the store is not run.
 
     The page asks no network for anything. Each step has an address: PAGE.html#step-12.
 
@@ -47,19 +55,20 @@ def html(
     umi-sim html .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --open
     umi-sim html smoke:42 --out smoke.html
     """
-    from umi_sim.pages import shell
+    from umi_sim.pages import perfetto, shell
     from umi_sim.record.trace import write_whole
 
     path = page_path(file, out)
-    if perfetto:
-        must_take_events(perfetto, file, out)
-    data = data_of(context, file, runs)
+    if events:
+        must_take_events(events, file, out)
+    page, life = shown(context, file, runs)
+    data = page()
     text = shell.document("life.js", data)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text.encode())
-    if perfetto:
-        events = json.dumps(events_of(context, file), separators=(",", ":"))
-        write_whole(Path(perfetto), f"{events}\n".encode())
+    if events:
+        told = json.dumps(perfetto.trace_events(life()), separators=(",", ":"))
+        write_whole(Path(events), f"{told}\n".encode())
     address = path.resolve().as_uri()
     if is_opened and not webbrowser.open(address):
         complain("no browser could be opened here: open the address below in one")
@@ -109,29 +118,33 @@ def must_take_events(name: str, *read: str | None) -> None:
                 refuse(f"--perfetto {name}: holds no trace events, and would be written over: name another")
 
 
-def events_of(context: click.Context, file: str) -> "Mapping[str, object]":
-    from umi_sim.pages import perfetto, recording_page, seed_page
-
-    if recordings.is_recording(file):
-        head, steps = recordings.readable(file)
-        return perfetto.trace_events(recording_page.lived(head, steps, (), 1))
-    if Path(file).suffix == ".json" or is_file(file):
-        seed = readable(file)
-        return perfetto.trace_events(seed_page.life_of(seed.config, seed.items))
-    return perfetto.trace_events(seed_page.life_of(config_named(context, file), None))
-
-
-def data_of(context: click.Context, file: str, runs: int) -> "Mapping[str, object]":
-    """What the argument names: a recording, a seed file, or a seed."""
+def shown(
+    context: click.Context, file: str, runs: int
+) -> "tuple[Callable[[], Mapping[str, object]], Callable[[], Life]]":
+    """Page and life of what the argument names: a recording, a run of a store, a seed file, or a seed."""
     if recordings.is_recording(file):
         from umi_sim.pages import recording_page
 
-        return recording_page.data_of(file, *recordings.readable(file))
+        head, steps = recordings.readable(file)
+        page, life = recording_page.data_of, recording_page.lived
+        return partial(page, file, head, steps), partial(life, head, steps, (), 1)
+    if is_run_of_store(file):
+        from umi_sim.targets import page as store_page
+
+        saved = readable_run(file)
+        return partial(store_page.data_of, file, saved), partial(store_page.lived, saved, (), 1)
     from umi_sim.pages import seed_page
 
     if Path(file).suffix == ".json" or is_file(file):
-        return seed_page.data_of(file, readable(file), runs)
-    return seed_page.drawn_data(config_named(context, file), command_of(file))
+        seed = readable(file)
+        return partial(seed_page.data_of, file, seed, runs), partial(
+            seed_page.life_of, seed.config, seed.items
+        )
+    config = config_named(context, file)
+    return (
+        partial(seed_page.drawn_data, config, command_of(file)),
+        partial(seed_page.life_of, config, None),
+    )
 
 
 def command_of(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from shlex import join
@@ -16,8 +16,11 @@ from umi_sim.kernel.report import Report, whole
 if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
     from umi_sim.targets.life import Verdict
+    from umi_sim.targets.seed_files import Saved
 
 SECONDS: Final = 30
+MARK: Final = b'"format":"umi-target"'
+HEAD_BYTES: Final = 4_096
 
 
 @click.command()
@@ -127,16 +130,32 @@ def begin(kind: str, file: str) -> Report:
 
 
 def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None) -> Report:
-    from umi_sim.targets import seed_files, telling
+    from umi_sim.targets import telling
     from umi_sim.targets.life import run
 
-    try:
-        saved = seed_files.read(Path(file), adapter)
-    except seed_files.BadFile as error:
-        refuse(error)
-    verdict = run(adapter, saved.items)
+    saved = readable_run(file)
+    if saved.contract != adapter.contract.name:
+        refuse(f"{file}: contract: expected {adapter.contract.name}, as {adapter.__name__} has it")
+    verdict = run(adapter, [step.item for step in saved.steps])
     export(adapter, verdict, out)
     return telling.of_replay(name, file, adapter, saved, verdict)
+
+
+def is_run_of_store(file: str) -> bool:
+    """By its first lines; anything else is for others to complain about."""
+    with suppress(OSError), Path(file).open("rb") as opened:
+        return MARK in opened.read(HEAD_BYTES)
+    return False
+
+
+def readable_run(file: str) -> "Saved":
+    """A run of a store, or one clear line."""
+    from umi_sim.targets import seed_files
+
+    try:
+        return seed_files.read(Path(file))
+    except seed_files.BadFile as error:
+        refuse(error)
 
 
 def export(adapter: "type[Adapter]", verdict: "Verdict", out: str | None) -> None:

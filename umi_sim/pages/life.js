@@ -235,12 +235,12 @@ function showStep(step) {
     el("p", {}, `${spaced(step[MS])} ms after the start${clock}`),
     el("ul", { class: "words" }, ...words),
     el("h3", {}, "What it changed"),
-    data.looked
+    !data.unseen
       ? telling.length ? changeList(telling) : el("p", {}, "Nothing of memory and storage but what is counted anyway.")
-      : el("p", {}, "States would make this page too large: umi-sim step FILE shows them."),
+      : el("p", {}, data.unseen),
     ...(quiet.length ? [el("details", { class: "quiet" }, el("summary", {}, `and ${quiet.length} more: clocks and counters`), changeList(quiet))] : []),
   );
-  if (data.looked) showState(now, new Set(step[CHANGES].map(([path]) => path)));
+  if (!data.unseen) showState(now, new Set(step[CHANGES].map(([path]) => path)));
 }
 
 /** Scrolls the board, and never the page, so that a step stands in it as a whole. */
@@ -352,7 +352,7 @@ function page() {
   const bar = el("nav", { class: "bar", "aria-label": "Steps" }, el("label", { for: "slider" }, "Step"), back, slider, on, place, el("small", {}, keys));
   const state = el("section", { id: "state", "aria-labelledby": "state-head" },
     el("h3", { id: "state-head" }, "State after this step, by path"), el("label", { for: "filter" }, "Find "), filter, tree);
-  const side = el("aside", { "aria-label": "The step" }, panel, data.looked ? state : null);
+  const side = el("aside", { "aria-label": "The step" }, panel, data.unseen ? null : state);
   document.getElementById("page").append(head(), bar, el("div", { class: "sides" }, el("div", { class: "boards" }, run, near), side), why() ?? "");
   waits(main);
   if (near) waits(near.querySelector(".board"));

@@ -34,7 +34,10 @@ Lived = Callable[[Sequence[str], int], Life]
 
 @attrs.frozen
 class About(Data):
-    """What a page says besides the life. `repeat` is the command; `facts` are labels with texts."""
+    """What a page says besides the life. `repeat` is the command; `facts` are labels with texts.
+
+    `unseen`: why no states are shown, where there are none.
+    """
 
     title: str
     repeat: str
@@ -43,6 +46,7 @@ class About(Data):
     needed: tuple[str, ...] = ()
     rule: str = ""
     why: Mapping[str, object] = attrs.field(factory=dict)
+    unseen: str = "States would make this page too large: umi-sim step FILE shows them."
 
 
 def page_data(about: About, lived: Lived, step_count: int) -> dict[str, object]:
@@ -73,7 +77,7 @@ def as_data(about: About, life: Life) -> dict[str, object]:
         "steps": list(map(step_data, life.steps)), "base": list(map(list, life.base.changes)),
         "paths": [list(path) for path in states.paths] if states else [],
         "texts": list(states.texts) if states else [],
-        "looked": bool(states),
+        "unseen": "" if states else about.unseen,
     }  # fmt: skip
 
 

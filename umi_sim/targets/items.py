@@ -26,23 +26,24 @@ N_MAX: Final = 1_000
 
 
 class Kind(NamedTuple):
-    """What the items of a kind have, and how they are told."""
+    """What the items of a kind have, how they are told, and where something happens beside the operations."""
 
     text: str
     op_counts: Sequence[int] = (0,)
     number_max: int = 0
     sites: Sequence[str] = ("",)
+    place: str = ""
 
 
 KINDS: Final[Mapping[str, Kind]] = {
     "op": Kind("{ops}", (1,)),
     "at_once": Kind("at once: {ops}", range(1, AT_ONCE_MAX + 1), 2**62),
-    "advance": Kind("{number} ms pass", (0,), ADVANCE_MS_MAX),
-    "reopen": Kind("closed and opened again"),
-    "crash": Kind("the process dies"),
-    "crash_in": Kind("the process dies at {site} {number} of {ops}", (1,), N_MAX, SITES),
-    "fail": Kind("{ops}, of which {site} {number} fails", (1,), N_MAX, SITES),
-    "cancel": Kind("{ops}, cancelled after {number} steps", (1,), N_MAX),
+    "advance": Kind("{number} ms pass", (0,), ADVANCE_MS_MAX, place="clock"),
+    "reopen": Kind("closed and opened again", place="store"),
+    "crash": Kind("the process dies", place="store"),
+    "crash_in": Kind("the process dies at {site} {number}: {ops}", (1,), N_MAX, SITES, "files"),
+    "fail": Kind("{ops}, of which {site} {number} fails", (1,), N_MAX, SITES, "files"),
+    "cancel": Kind("{ops}, cancelled after {number} steps", (1,), N_MAX, place="clients"),
 }
 
 
@@ -67,7 +68,14 @@ class Item(Data):
     site: str = ""
 
     def __str__(self) -> str:
-        ops = "; ".join(map(str, self.ops))
+        return self.told("; ".join(map(str, self.ops)))
+
+    @property
+    def event(self) -> str:
+        """What happens beside the operations."""
+        return self.told("").strip(" ,:").removeprefix("of which ")
+
+    def told(self, ops: str) -> str:
         return KINDS[self.kind].text.format(ops=ops, number=self.number, site=self.site)
 
     @property

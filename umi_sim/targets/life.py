@@ -32,10 +32,14 @@ CUT_OFF: Final = {"Killed": "crash-split", "CancelledError": "cancel-split"}  # 
 
 @attrs.frozen
 class Step(Data):
-    """An item and what came of it."""
+    """An item and what came of each of its operations."""
 
     item: Item
-    told: str
+    said: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        return "; ".join(self.said) or "done"
 
 
 @attrs.frozen
@@ -110,7 +114,7 @@ class Life:
     def happen(self, item: Item) -> Broken | None:
         said = self.world.happen(*item.call)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
-        self.steps.append(Step(item, "; ".join(map(str, gots)) or "done"))
+        self.steps.append(Step(item, tuple(map(str, gots))))
         broken = self.judge(item, gots)
         if broken is not None and (address := address_of(self.adapter, broken)) and self.checker.accept():
             self.known.append(address)
@@ -153,7 +157,7 @@ class Life:
 
     def stopped(self, items: Sequence[Item], broken: Broken) -> Verdict:
         """In the middle of an item, or in the restart after it."""
-        self.steps[self.at :] = [Step(item, broken.message) for item in items[self.at : self.at + 1]]
+        self.steps[self.at :] = [Step(item, (broken.message,)) for item in items[self.at : self.at + 1]]
         return self.verdict(items, broken)
 
     def verdict(self, items: Sequence[Item], broken: Broken | None = None) -> Verdict:

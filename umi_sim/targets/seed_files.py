@@ -5,20 +5,22 @@ Law 1. Input is hostile: bounded, typed, every name known. The store is named on
 Law 2. A file is whole or not there. A checksum that is wrong says: edited by hand, its hash proves nothing.
 """
 
+from itertools import starmap, zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from umi_core.data import Data
-from umi_sim.formats.schema import Json, Wrong, as_list, as_object, at, text, whole
+from umi_sim.formats.schema import TEXT, Json, Schema, Wrong, as_object, at, listed, one_of, table, whole
 from umi_sim.formats.strict_json import bytes_of, parsed
 from umi_sim.record.provenance import made_by
 from umi_sim.record.trace import write_whole
 from umi_sim.seedfile.text import checksum, layout
-from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.items import Item, item_to_json, read_item
-from umi_sim.targets.life import Verdict
+from umi_sim.targets.adapter import CONTRACTS, Adapter
+from umi_sim.targets.checker import RULES
+from umi_sim.targets.items import AT_ONCE_MAX, item_to_json, read_item
+from umi_sim.targets.life import Step, Verdict
 from umi_sim.targets.shrinking import fingerprint_of
 
 FORMAT: Final = "umi-target"
@@ -33,10 +35,17 @@ class BadFile(ValueError):
 
 @attrs.frozen
 class Saved(Data):
-    """A run from a file. `fingerprint`: empty where it passed; `trace`: where it was edited by hand too."""
+    """A run from a file, with what the store said then. `trace` is empty where it was edited by hand.
 
-    items: tuple[Item, ...]
+    `rule`, `message`, `fingerprint`: empty where it passed.
+    """
+
+    contract: str
+    target: str
+    steps: tuple[Step, ...]
     trace: str
+    rule: str
+    message: str
     fingerprint: str
 
 
@@ -51,7 +60,8 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) 
     document = {
         "format": FORMAT, "version": VERSION, "min_reader": VERSION, "made_by": made_by(),
         "contract": adapter.contract.name, "target": name, "seed": str(seed),
-        "items": [item_to_json(item) for item in verdict.items], "failure": failure, "trace": verdict.trace,
+        "items": [item_to_json(item) for item in verdict.items],
+        "said": [list[Json](step.said) for step in verdict.steps], "failure": failure, "trace": verdict.trace,
     }  # fmt: skip
     return {**document, "checksum": checksum(document)}
 
@@ -65,35 +75,39 @@ def write(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) -> Pat
     return path
 
 
-def read(path: Path, adapter: type[Adapter]) -> Saved:
+def read(path: Path) -> Saved:
     """Raises BadFile naming the file and the place in it."""
     try:
-        return saved_of(at("the file", as_object, parsed(bytes_of(path))), adapter)
+        return saved_of(at("the file", as_object, parsed(bytes_of(path))))
     except OSError as error:
         raise BadFile(f"{path}: cannot be read: {error.strerror}") from None
     except Wrong as error:
         raise BadFile(f"{path}: {error}") from None
 
 
-def saved_of(document: dict[str, Json], adapter: type[Adapter]) -> Saved:
-    contract = adapter.contract
+def saved_of(document: dict[str, Json]) -> Saved:
     if document.get("format") != FORMAT:
         raise Wrong(("format", f'expected "{FORMAT}", so this is no run of a store'))
     if at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1)) > VERSION:
         raise Wrong(("min_reader", f"written for a newer umi_sim, this one reads version {VERSION}"))
-    if document.get("contract") != contract.name:
-        raise Wrong(("contract", f"expected {contract.name}, as {adapter.__name__} has it"))
-    given = at("items", as_list, document.get("items"))
-    if len(given) > ITEM_COUNT_MAX:
-        raise Wrong(("items", f"more than {ITEM_COUNT_MAX}"))
-    items = [
-        at(f"items[{place}]", lambda each: read_item(each, contract.ops), each)
-        for place, each in enumerate(given)
-    ]
-    failure: Any = at("failure", as_object, document.get("failure", {}))
+    contract = at("contract", one_of(CONTRACTS, "contract").read, document.get("contract"))
+    item = Schema(lambda value: read_item(value, CONTRACTS[contract].contract.ops), dict)
+    items = at("items", listed(item, ITEM_COUNT_MAX).read, document.get("items"))
+    said = at("said", listed(listed(TEXT, AT_ONCE_MAX), ITEM_COUNT_MAX).read, document.get("said", []))
+    failure = at("failure", FAILURE.read, document.get("failure", {}))
     is_whole = document.get("checksum") == checksum(document)
     return Saved(
-        tuple(items),
-        at("trace", text().read, document.get("trace", "")) if is_whole else "",
-        at("failure.fingerprint", text().read, failure.get("fingerprint", "")),
+        contract,
+        at("target", TEXT.read, document.get("target", "")),
+        tuple(starmap(Step, zip_longest(items, said[: len(items)], fillvalue=()))),
+        at("trace", TEXT.read, document.get("trace", "")) if is_whole else "",
+        *(failure.get(name, "") for name in ("rule", "message", "fingerprint")),
     )
+
+
+FAILURE: Final = table(
+    {
+        "rule": one_of(RULES, "rule"), "item": whole(0, ITEM_COUNT_MAX),
+        **dict.fromkeys(("op", "message", "fingerprint"), TEXT),
+    }
+)  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from umi_sim.kernel.report import Report, Row, row, under, whole
+from umi_sim.kernel.report import BLANK, Report, Row, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter, is_async
 from umi_sim.targets.checker import RULES
@@ -19,25 +19,33 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     value = partial(as_json, found, name, saved)
     if found.small is None or found.first is None:
         return Report(f"PASS {name}: {counted}, every promise kept", [*reached(found), *known(found)], value)
-    head, rows = rows_of(name, found.small)
     before, after = len(found.first.items), len(found.small.items)
-    rows += [whole("repeat", f"umi-sim target {name} --replay {saved}"), *known(found)]
-    rows.append(row("shrunk", f"{plural(before, 'item')} to {after}; found after {counted}"))
-    return Report(head, rows, value, 1)
+    rows = [
+        whole("repeat", f"umi-sim target {name} --replay {saved}"),
+        whole("look", f"umi-sim html {saved} --open"),
+        row("shrunk", f"{plural(before, 'item')} to {after}; found after {counted}"),
+        BLANK,
+    ]
+    rows += [*cause(found.small), *known(found)]
+    return Report(head(name, found.small), rows, value, 1)
 
 
-def rows_of(name: str, verdict: Verdict) -> tuple[str, list[Row]]:
-    """The head and the rows that tell a broken promise, in the order in which it came about."""
+def head(name: str, verdict: Verdict) -> str:
+    assert verdict.broken is not None
+    return f"FAIL {name} {verdict.broken.rule}: {verdict.broken.op}"
+
+
+def cause(verdict: Verdict) -> Iterator[Row]:
+    """What was promised, what came instead, and how it came about."""
     found = verdict.broken
     assert found is not None
-    rows = [row("promised", RULES[found.rule]), row("got", f"{found.op}: {found.got}")]
+    yield row("promised", RULES[found.rule])
+    yield row("got", f"{found.op}: {found.got}")
     if found.allowed:
-        rows.append(row("expected", found.allowed))
+        yield row("expected", found.allowed)
     if found.frame:
-        rows.append(row("raised in", found.frame))
-    steps = [row("", f"{step.item}  ->  {step.told}", hang=2) for step in verdict.steps]
-    rows += under("items", steps)
-    return f"FAIL {name} {found.rule}: {found.op}", rows
+        yield row("raised in", found.frame)
+    yield from under("items", (row("", f"{it.item}  ->  {it.told}", hang=2) for it in verdict.steps))
 
 
 def reached(found: Hunt) -> Iterator[Row]:
@@ -79,10 +87,13 @@ def of_replay(name: str, file: str, adapter: type[Adapter], saved: Saved, verdic
         is_new = bool(saved.fingerprint)
         what = "passes, where a failure was recorded" if is_new else "passes, as recorded"
         return Report(f"PASS {name}: {file} {what}", (), value, int(is_new))
-    head, rows = rows_of(name, verdict)
     told, code = "as recorded, answer by answer", 0
+    if not saved.trace:
+        told = "the same failure; the file was edited, so the answers in it prove nothing"
     if fingerprint_of(verdict.broken) != saved.fingerprint:
         told, code = "another failure than the one that was recorded", 1
-    elif saved.trace not in ("", verdict.trace):
+    elif saved.trace and saved.trace != verdict.trace:
         told, code = "the same failure by other answers: the store draws chance of its own", 4
-    return Report(head, [row("replay", told), *rows], value, code)
+    changed = [pair for pair in zip(saved.steps, verdict.steps, strict=False) if code and pair[0] != pair[1]]
+    rows = [row("differs", f"{new.item}  ->  {new.told}, recorded: {old.told}") for old, new in changed[:1]]
+    return Report(head(name, verdict), [row("replay", told), *rows, BLANK, *cause(verdict)], value, code)
