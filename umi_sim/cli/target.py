@@ -122,10 +122,14 @@ def begin(kind: str, file: str) -> Report:
 
     contract_of(kind)
     path = Path(file)
-    if path.suffix != ".py" or not path.parent.is_dir() or path.exists():
-        refuse(f"--init {kind} {file}: name a new .py file in a folder that is there")
-    write_whole(path, skeleton(kind, path.stem).encode())
-    run = f"umi-sim target {path.stem}:Mine --seconds 30"
+    if path.suffix != ".py" or not path.stem.isidentifier() or not path.parent.is_dir():
+        refuse(f"--init {kind} {file}: name a new .py file in a folder that is there, such as mine.py")
+    if path.exists():
+        refuse(f"--init {kind} {file}: is there already, and stays as it is: name a new .py file")
+    is_below = not path.is_absolute() and ".." not in path.parts
+    module = ".".join(path.with_suffix("").parts) if is_below else path.stem
+    write_whole(path, skeleton(kind, module).encode())
+    run = f"umi-sim target {module}:Mine --seconds 30"
     return Report(f"WROTE {file}", [whole("run", run)], lambda: {"file": file, "run": run})
 
 

@@ -72,6 +72,8 @@ def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
         (("json:JSONDecoder",), "is no class that inherits from Kv"),
         (("--init", "tree", "mine.py"), "expected one of kv, sessions, memory"),
         (("--init", "kv", "folder/mine.py"), "name a new .py file"),
+        (("--init", "kv", "my-store.py"), "name a new .py file"),
+        (("--init", "kv"), "name a new .py file"),
         (("tests.sessions_store:Store", "--replay", "none.json"), "none.json: cannot be read"),
         (("--contract", "kv", "--command", "no-such-program"), "cannot be started"),
     ],
@@ -81,6 +83,15 @@ def test_bad_input_is_one_line(here: Path, args: tuple[str, ...], told: str) -> 
     assert done.exit_code == 2
     assert told in done.output
     assert done.output.count("\n") == 1
+
+
+def test_a_first_adapter_replaces_nothing(here: Path) -> None:
+    assert umi("--init", "kv", "mine.py").exit_code == 0
+    before = (here / "mine.py").read_bytes()
+    done = umi("--init", "sessions", "mine.py")
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
+    assert "mine.py: is there already" in done.output
+    assert (here / "mine.py").read_bytes() == before
 
 
 @pytest.mark.parametrize(
