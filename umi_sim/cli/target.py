@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from shlex import join
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -83,6 +84,9 @@ def by_name(name: str) -> "type[Adapter]":
         found = getattr(import_module(module.removesuffix(".py").replace("/", ".")), attribute, None)
     except ModuleNotFoundError as error:
         refuse(f"{name}: no module {error.name}")
+    except Exception as error:  # whatever their module raises is theirs
+        where = f"line {extract_tb(error.__traceback__)[-1].lineno}: {type(error).__name__}: "
+        refuse(f"{name}: cannot be imported: {'' if isinstance(error, SyntaxError) else where}{error}")
     if not (isinstance(found, type) and issubclass(found, Adapter)):
         refuse(f"{name}: is no class that inherits from Kv, Sessions or Memory of umi_sim.targets")
     with usable():

@@ -95,6 +95,20 @@ def test_a_first_adapter_replaces_nothing(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import no_such_module", "no module no_such_module"),
+        ("\n1 / 0", "line 2: ZeroDivisionError: division by zero"),
+        ("class Mine(", "'(' was never closed (mine.py, line 1)"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_one_line(here: Path, text: str, told: str) -> None:
+    (here / "mine.py").write_text(text)
+    done = umi("mine:Mine")
+    assert (done.exit_code, told in done.output, done.output.count("\n")) == (2, True, 1)
+
+
+@pytest.mark.parametrize(
     ("change", "told"),
     [
         ({"format": "umi-seed"}, 'expected "umi-target"'),
