@@ -25,7 +25,12 @@ Runs = Callable[[Sequence[Item]], Verdict]
 
 
 def fingerprint_of(broken: Broken) -> str:
-    return fingerprint.digest("target", broken.rule, broken.error, broken.frame)
+    return fingerprint.digest("target", broken.rule, f"{broken.op} {broken.error}", broken.frame)
+
+
+def is_alike(one: Broken, other: Broken) -> bool:
+    """Whether it may be the same bug, seen by another operation."""
+    return (one.rule, one.error, one.frame) == (other.rule, other.error, other.frame)
 
 
 def shrink(run: Runs, found: Verdict) -> Verdict:
@@ -51,7 +56,7 @@ class Search:
         assert found.broken is not None
         self.run, self.best, self.run_count = run, found, 0
         self.until_s = monotonic() + SECONDS_MAX
-        self.wanted = fingerprint_of(found.broken)
+        self.wanted = found.broken
 
     def keep(self, items: Sequence[Item]) -> bool:
         """Whether these fail alike; then they are the best."""
@@ -60,7 +65,7 @@ class Search:
         self.run_count += 1
         progress.at("shrinking", self.run_count, note=f"{plural(len(self.best.items), 'item')} left")
         verdict = self.run(items)
-        if verdict.broken is None or fingerprint_of(verdict.broken) != self.wanted:
+        if verdict.broken is None or not is_alike(verdict.broken, self.wanted):
             return False
         self.best = evolve(verdict, items=verdict.items[: verdict.ended_at + 1])
         return True
