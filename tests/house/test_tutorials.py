@@ -1,7 +1,9 @@
 """Goal: what the tutorials show runs as they show it."""
 
 import re
+import sys
 from pathlib import Path
+from textwrap import indent
 from typing import Any, Final
 
 import pytest
@@ -29,6 +31,46 @@ def test_the_host_keeps_and_degrades() -> None:
 def test_each_world_is_one(tmp_path: Path) -> None:
     worlds = examples("write-a-world.md", "toml")
     assert [scenario.parse(world, "comeback.toml", None).id for world in worlds] == ["comeback"] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+def test_a_store_of_your_own_is_tested_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = "test-your-own-memory.md"
+    store, adapter, *mended = examples(page, "python")
+    first, *others = examples(page, "console")
+    assert same_words(first)
+    Path("mine.py").write_text(adapter)
+    for finding, method in zip((others[0], others[2]), mended, strict=True):
+        write_module("store.py", store, monkeypatch)
+        assert same_words(finding)
+        store = with_method(store, method)
+    write_module("store.py", store, monkeypatch)
+    assert same_words(others[1])
+    assert same_words(others[3])
+
+
+def same_words(example: str) -> bool:
+    """Whether the command says what is shown, wherever the lines end."""
+    command, shown = example.split("\n", 1)
+    said = umi(*command.removeprefix("$ umi-sim ").split()).stdout
+    return said.split() == shown.split()
+
+
+def write_module(file: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that the next command imports anew, as do those that import it."""
+    Path(file).write_text(text)
+    for name in ("mine", "store"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+
+def with_method(text: str, method: str) -> str:
+    """The text of a class with this method in the place of the one of its name."""
+    name, new = method.partition("(")[0], indent(method, "    ")
+    return re.sub(rf"    {name}\(.*?(?=\n    async def |\Z)", lambda _: new, text, flags=re.DOTALL)
 
 
 @pytest.mark.slow
