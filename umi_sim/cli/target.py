@@ -26,7 +26,6 @@ HEAD_BYTES: Final = 4_096
 
 @click.command()
 @click.argument("name", default="", metavar="[MODULE:CLASS]")
-@click.argument("file", default="", metavar="[FILE]")
 @click.option("--seconds", type=click.IntRange(1, 86_400), metavar="N", help=f"How long. Default: {SECONDS}.")
 @click.option("--seed", "--seeds", "seeds", type=seeds_of, metavar="A..B", help="These runs, or this one.")
 @click.option("--replay", metavar="FILE", help="Run a saved failure again.")
@@ -38,7 +37,7 @@ HEAD_BYTES: Final = 4_096
 @click.option("--contract", metavar="KIND", help="Its contract: kv, sessions or memory.")
 @shows()
 def target(
-    name: str, file: str, seconds: int | None, seeds: range | None, replay: str | None, out: str | None,
+    name: str, seconds: int | None, seeds: range | None, replay: str | None, out: str | None,
     init: str | None, command: str | None, contract: str | None,
 ) -> Report:  # fmt: skip
     """Test a store of yours: put it under seeded runs full of faults, and judge each of its answers.
@@ -52,7 +51,7 @@ def target(
     umi-sim target --contract kv --command "node store.mjs"
     """
     if init is not None:
-        return begin(init, file or name)
+        return begin(init, name)
     adapter = by_command(command, contract) if command else by_name(name)
     called = join(["--contract", str(contract), "--command", command]) if command else name
     if replay is not None:

@@ -130,7 +130,12 @@ AS_THEY_ARE: Final = ("expect", "made_by", "repro", "minimised", "original", "hi
 
 def check_format(document: dict[str, Json]) -> None:
     if document.get("format") == "umi-target":
-        raise Wrong(("format", "is of a store of yours: umi-sim target MODULE:CLASS --replay FILE"))
+        raise Wrong(
+            (
+                "format",
+                "is of a store of yours: umi-sim html FILE, or umi-sim target MODULE:CLASS --replay FILE",
+            )
+        )
     if document.get("format") != FORMAT:
         raise Wrong(("format", f'expected "{FORMAT}", so this is no seed file'))
     needed = at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1))
