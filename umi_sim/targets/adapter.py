@@ -82,9 +82,6 @@ class Adapter:
     def close(self) -> Any:
         """Close it, as a program that ends."""
 
-    def drain(self) -> Any:
-        """Wait until all that it was told can be found. Called before each operation."""
-
     def killed(self) -> None:
         """The process has died. What lives outside of it, such as another process, ends here."""
 

@@ -9,12 +9,11 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.adapter import Adapter, flags_of, is_async, ops_of
 from umi_sim.targets.items import Item, Op
-from umi_sim.targets.model import Contract, Flags, Pool
+from umi_sim.targets.model import Contract, Pool
 from umi_sim.targets.values import ODD_JSON, ODD_NAMES, ODD_TEXTS
 
 ITEM_COUNT_MAX: Final = 60
 ADVANCES_MS: Final = (1, 999, 1_000, 1_000, 1_001, 2_000, 4_000, 5_000, 60_000)
-DRAWS_MAX: Final = 20
 Moments = Mapping[str, Sequence[tuple[str, int]]]  # by operation: a site, and which time it is reached
 PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
 WEIGHTS: Final[Mapping[str, int]] = {
@@ -27,19 +26,20 @@ class Plan(Data):
     """What may happen in the runs of an adapter. `moments`: when each operation may fail."""
 
     adapter: type[Adapter]
-    contract: Contract
-    flags: Flags
     ops: Mapping[str, Sequence[str]]
     pool: Pool
     kinds: Mapping[str, int]
     moments: Moments
 
+    @property
+    def contract(self) -> Contract:
+        return self.adapter.contract
+
 
 def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Item, ...]:
     chance = Stream(seed, "target", adapter.contract.name)
-    ops, flags = draw_ops(adapter, chance), flags_of(adapter)
-    pool, kinds = draw_pool(adapter, chance), draw_kinds(adapter, chance, bool(moments))
-    plan = Plan(adapter, adapter.contract, flags, ops, pool, kinds, moments)
+    ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance)
+    plan = Plan(adapter, ops, pool, draw_kinds(adapter, chance, bool(moments)), moments)
     count, items = chance.log_between(4, ITEM_COUNT_MAX), list[Item]()
     while len(items) < count:
         items.append(draw_item(plan, chance, str(len(items))))
@@ -116,32 +116,33 @@ def draw_together(plan: Plan, chance: Stream, at: str) -> tuple[Op, ...]:
 
 
 def draw_lone(plan: Plan, chance: Stream, at: str) -> Op:
-    """No batch, if others may come in between: then there is nothing to be said of it."""
+    """No batch of several, if others may come in between: then there is nothing to be said of it."""
+    op = draw_op(plan, chance, at)
     choices = plan.contract.flags.get("batch_atomic", (True,))
-    is_atomic = plan.flags.get("batch_atomic", choices[0])
-    for _ in range(DRAWS_MAX):
-        op = draw_op(plan, chance, at)
-        if is_atomic or not plan.contract.is_batch(op):
-            return op
-    return Op(op.name, {name: each[:1] if isinstance(each, list) else each for name, each in op.args.items()})
+    if flags_of(plan.adapter).get("batch_atomic", choices[0]) or not plan.contract.is_batch(op):
+        return op
+    return Op(op.name, {name: at_most_one(each) for name, each in op.args.items()})
+
+
+def at_most_one(value: object) -> object:
+    match value:
+        case list():
+            return value[:1]
+        case dict():
+            return dict(list(value.items())[:1])
+    return value
 
 
 def draw_op(plan: Plan, chance: Stream, at: str) -> Op:
-    """An operation about which the contract says something; if none comes up, the first that writes."""
     weights = [WEIGHTS.get(name, 2) for name in plan.ops]
-    for _ in range(DRAWS_MAX):
-        op = draw_named(plan, chance, at, chance.weighted(tuple(plan.ops), weights))
-        if plan.contract.may_be_drawn(op, plan.flags):
-            return op
-    return draw_named(plan, chance, at, next(iter(plan.ops)))
+    return draw_named(plan, chance, at, chance.weighted(tuple(plan.ops), weights))
 
 
 def draw_write(plan: Plan, chance: Stream, at: str) -> Op:
     """An operation that may fail, each as often; mostly one that writes, for there it is seen."""
     names = [name for name in plan.ops if name in plan.moments] or list(plan.ops)
     writes = [name for name in names if name not in plan.contract.reads]
-    op = draw_named(plan, chance, at, chance.pick(writes if writes and chance.chance(3, 4) else names))
-    return op if plan.contract.may_be_drawn(op, plan.flags) else draw_op(plan, chance, at)
+    return draw_named(plan, chance, at, chance.pick(writes if writes and chance.chance(3, 4) else names))
 
 
 def draw_look(plan: Plan, chance: Stream, op: Op, at: str) -> list[Item]:
@@ -150,8 +151,7 @@ def draw_look(plan: Plan, chance: Stream, op: Op, at: str) -> list[Item]:
     if not names:
         return []
     look = draw_named(plan, chance, at, chance.pick(names))
-    args = {name: op.args.get(name, each) for name, each in look.args.items()}
-    return [Item("op", (Op(look.name, args),))] if plan.contract.may_be_drawn(look, plan.flags) else []
+    return [Item("op", (Op(look.name, {name: op.args.get(name, each) for name, each in look.args.items()}),))]
 
 
 def draw_named(plan: Plan, chance: Stream, at: str, name: str) -> Op:

@@ -40,7 +40,7 @@ class Adapter:
     def make(self):
         pass
 
-    close = drain = killed = make
+    close = killed = make
 
     def now(self):
         return self.clock.seconds()

@@ -6,7 +6,7 @@
 `add` gives the id, or has `id` as an argument if the user makes ids. `search` and `list` give pairs
 [id, text].
 Operations with `user` may have `agent` and `run` too; one that is None in a search stands for all.
-A store that needs time to find what it was told has `drain()`, which is called before each reading.
+A store that needs time to find what it was told waits for that in its own `search` and `list`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -184,10 +184,6 @@ class Contract(ABC):
         drawn = {each: drawers[each]() for each in args}
         return {each: value for each, value in drawn.items() if value is not None or each == "value"}
 
-    def may_be_drawn(self, op: Op, flags: Flags) -> bool:
-        """Whether the contract says what it does, with the flags that are set."""
-        return True
-
     def is_odd(self, op: Op) -> bool:
         """Whether a store may refuse it."""
         return not all(self.is_usual(name, value) for name, value in op.args.items())

@@ -35,7 +35,6 @@ from umi_sim.targets.values import shown
 Key = tuple[str, str]
 Message = tuple[int, object]  # when it came, and itself
 ROLES: Final = ("user", "assistant")
-UNDEFINED: Final = "undefined"
 
 
 @attrs.frozen
@@ -69,7 +68,6 @@ class SessionsContract(Contract):
     }  # fmt: skip
     flags: ClassVar = {
         "limit_zero": (None, "nothing", "all"),
-        "limit_negative": (UNDEFINED, "nothing", "all"),
         "limit_takes": ("latest", "first"),
         "order": ("insertion", "time"),
         "batch_atomic": (True, False),
@@ -98,14 +96,10 @@ class SessionsContract(Contract):
             "items": lambda: [
                 message(chance, pool, f"v{at}.{n}") for n in range(chance.pick((0, 1, 1, 1, 2, 3)))
             ],
-            "limit": lambda: chance.pick((None, None, 0, 1, 2, 3, 100, -1)),
+            "limit": lambda: chance.pick((None, None, 0, 1, 2, 3, 100)),
             "key": lambda: chance.pick(("k1", "k2")),
             "value": lambda: f"v{at}" if chance.chance(1, 2) else chance.pick(pool.values),
         }
-
-    def may_be_drawn(self, op: Op, flags: Flags) -> bool:
-        limit = op.args.get("limit", 1)
-        return not isinstance(limit, int) or limit >= 0 or flags.get("limit_negative", UNDEFINED) != UNDEFINED
 
     def is_usual(self, name: str, value: object) -> bool:
         if name == "limit":
@@ -137,9 +131,8 @@ class SessionsContract(Contract):
         yield self.window(state, state.of(of), limit), state
 
     def window(self, state: SessionsState, messages: tuple[Message, ...], limit: int | None) -> Answer:
-        if limit is not None and limit <= 0:
-            reading = state.flags["limit_zero" if limit == 0 else "limit_negative"]
-            messages, limit = ((), None) if reading == "nothing" else (messages, None)
+        if limit == 0:
+            messages, limit = () if state.flags["limit_zero"] == "nothing" else messages, None
         if state.flags["order"] == "time":
             return ByTime(messages, limit)
         values = [each for _, each in messages]

@@ -165,9 +165,6 @@ class World:
     # Calls.
 
     def call(self, name: str, args: Mapping[str, Any]) -> Any:
-        drained = self.outcome(self.store.drain)
-        if isinstance(drained, BaseException):
-            return drained
         return self.outcome(lambda: self.told(name, args, self.settle(self.begun(name, args))))
 
     def outcome(self, begin: Callable[[], Any]) -> Any:
@@ -178,7 +175,6 @@ class World:
             return error  # whatever the store raises is to be told
 
     async def start(self, name: str, args: Mapping[str, Any]) -> Any:
-        await value_of(self.store.drain())
         return (self.told(name, args, await value_of(self.begun(name, args))),)
 
     def settle(self, value: Any) -> Any:

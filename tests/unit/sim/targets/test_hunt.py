@@ -64,7 +64,7 @@ def test_the_exported_script_shows_it_without_us(tmp_path: Path) -> None:
         [sys.executable, "-I", script], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert done.returncode == 1, done.stderr
-    assert "of which commit 1 fails" in done.stdout
+    assert "1 fails" in done.stdout
     mended = script.read_text().replace("with suppress(sqlite3.Error):", "if True:")
     script.write_text(mended)
     done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
