@@ -141,6 +141,14 @@ class KvContract(Contract):
             "prefix": lambda: chance.pick(pool.names)[:1] if chance.chance(1, 2) else None,
         }  # fmt: skip
 
+    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
+        """Some numbers are put where others count, for a store may not make them by itself."""
+        drawn = super().draw(chance, pool, name, args, at)
+        numbers = [value for value in pool.values if type(value) is int and is_plain(value)]
+        if name == "put" and numbers and chance.chance(1, 8):
+            drawn |= {"key": chance.pick(COUNTERS), "value": chance.pick(numbers)}
+        return drawn
+
     def is_usual(self, name: str, value: object) -> bool:
         if name == "pairs" and isinstance(value, dict):
             return self.is_usual("keys", list(value)) and all(map(is_plain, value.values()))

@@ -1,0 +1,204 @@
+"""Goal: a store with all operations of a contract is left alone, and each one that does nothing is seen."""
+
+from collections.abc import Iterator, Mapping
+from functools import wraps
+from typing import Any
+
+import pytest
+
+from umi_sim.targets import MISSING, Kv, Memory, Sessions
+from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.hunt import hunt
+
+Values = Mapping[str, Any]
+SILENT = ("sweep",)  # that it does nothing is seen by nobody
+
+
+class Dict(Kv):
+    """A dict with deadlines."""
+
+    batch_atomic = True
+    keeps_none = True
+
+    def make(self) -> None:
+        self.rows: dict[tuple[str, str], tuple[Any, float | None]] = {}
+
+    def alive(self, ns: str) -> dict[str, Any]:
+        own = [(key, *row) for (space, key), row in self.rows.items() if space == ns]
+        return {key: value for key, value, until in own if until is None or self.now() < until}
+
+    def put(self, ns: str, key: str, value: Any, ttl: float | None = None) -> None:
+        self.rows[ns, key] = value, None if ttl is None else self.now() + ttl
+
+    def get(self, ns: str, key: str) -> Any:
+        return self.alive(ns).get(key, MISSING)
+
+    def has(self, ns: str, key: str) -> bool:
+        return key in self.alive(ns)
+
+    def delete(self, ns: str, key: str) -> bool:
+        existed = key in self.alive(ns)
+        self.rows.pop((ns, key), None)
+        return existed
+
+    def pop(self, ns: str, key: str) -> Any:
+        found = self.get(ns, key)
+        self.rows.pop((ns, key), None)
+        return found
+
+    def put_many(self, ns: str, pairs: Values, ttl: float | None = None) -> None:
+        for key, value in pairs.items():
+            self.put(ns, key, value, ttl)
+
+    def get_many(self, ns: str, keys: list[str]) -> Values:
+        return {key: value for key, value in self.alive(ns).items() if key in keys}
+
+    def delete_many(self, ns: str, keys: list[str]) -> int:
+        return sum(self.delete(ns, key) for key in dict.fromkeys(keys))
+
+    def add(self, ns: str, key: str, value: Any, ttl: float | None = None) -> bool:
+        is_new = not self.has(ns, key)
+        if is_new:
+            self.put(ns, key, value, ttl)
+        return is_new
+
+    def incr(self, ns: str, key: str, by: int = 1) -> int:
+        value, until = self.rows[ns, key] if self.has(ns, key) else (0, None)
+        if type(value) is not int:
+            raise TypeError
+        self.rows[ns, key] = value + by, until
+        return value + by
+
+    def touch(self, ns: str, key: str, ttl: float) -> bool:
+        if self.has(ns, key):
+            self.put(ns, key, self.get(ns, key), ttl)
+            return True
+        return False
+
+    def ttl(self, ns: str, key: str) -> float | None:
+        until = self.rows[ns, key][1] if self.has(ns, key) else None
+        return None if until is None else until - self.now()
+
+    def clear(self, ns: str) -> None:
+        self.rows = {at: row for at, row in self.rows.items() if at[0] != ns}
+
+    def sweep(self) -> None:
+        self.rows = {at: row for at, row in self.rows.items() if at[1] in self.alive(at[0])}
+
+    def keys(self, ns: str, prefix: str = "") -> list[str]:
+        return [key for key in self.alive(ns) if key.startswith(prefix)]
+
+    def items(self, ns: str) -> list[tuple[str, Any]]:
+        return list(self.alive(ns).items())
+
+    def count(self, ns: str) -> int:
+        return len(self.alive(ns))
+
+    def scan(self, ns: str, limit: int, cursor: str | None = None) -> tuple[list[str], str | None]:
+        left = sorted(key for key in self.alive(ns) if cursor is None or key > cursor)
+        return left[:limit], left[limit - 1] if len(left) > limit else None
+
+
+class Lists(Sessions):
+    """A list for each session, and a dict beside it."""
+
+    def make(self) -> None:
+        self.rows: dict[tuple[str, str], list[Any]] = {}
+        self.states: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def add(self, user: str, session: str, items: list[Any]) -> None:
+        self.rows.setdefault((user, session), []).extend(items)
+
+    def get(self, user: str, session: str, limit: int | None = None) -> list[Any]:
+        items = self.rows.get((user, session), [])
+        return items[max(0, len(items) - (len(items) if limit is None else limit)) :]
+
+    def pop(self, user: str, session: str) -> Any:
+        items = self.rows.get((user, session))
+        return items.pop() if items else None
+
+    def count(self, user: str, session: str) -> int:
+        return len(self.get(user, session))
+
+    def clear(self, user: str, session: str) -> None:
+        self.rows.pop((user, session), None)
+
+    def delete(self, user: str, session: str) -> None:
+        self.clear(user, session)
+        self.states.pop((user, session), None)
+
+    def sessions(self, user: str) -> list[str]:
+        return [session for (owner, session), items in self.rows.items() if owner == user and items]
+
+    def put_state(self, user: str, session: str, key: str, value: Any) -> None:
+        self.states.setdefault((user, session), {})[key] = value
+
+    def state(self, user: str, session: str) -> Values:
+        return self.states.get((user, session), {})
+
+
+class Notes(Memory):
+    """All versions of each text, by an id that the user makes."""
+
+    def make(self) -> None:
+        self.rows: dict[str, tuple[str, list[str]]] = {}
+
+    def add(self, id: str, text: str, user: str) -> str:
+        self.rows[id] = user, [text]
+        return id
+
+    def get(self, id: str) -> str | None:
+        return self.rows[id][1][-1] if id in self.rows else None
+
+    def update(self, id: str, text: str) -> bool:
+        if id in self.rows:
+            self.rows[id][1].append(text)
+        return id in self.rows
+
+    def delete(self, id: str) -> bool:
+        return self.rows.pop(id, None) is not None
+
+    def search(self, query: str, user: str, limit: int = 10) -> list[tuple[str, str]]:
+        return [pair for pair in self.list(user) if pair[1] == query][:limit]
+
+    def list(self, user: str) -> list[tuple[str, str]]:
+        return [(name, texts[-1]) for name, (owner, texts) in self.rows.items() if owner == user]
+
+    def count(self, user: str) -> int:
+        return len(self.list(user))
+
+    def delete_all(self, user: str) -> None:
+        self.rows = {name: row for name, row in self.rows.items() if row[0] != user}
+
+    def history(self, id: str) -> Any:
+        return self.rows[id][1] if id in self.rows else None
+
+
+STORES: tuple[type[Adapter], ...] = (Dict, Lists, Notes)
+
+
+def operations() -> Iterator[tuple[type[Adapter], str]]:
+    for store in STORES:
+        yield from ((store, name) for name in store.contract.ops if name not in SILENT)
+
+
+def without(store: type[Adapter], name: str) -> type[Adapter]:
+    """The store with an operation that takes its arguments, and does nothing."""
+
+    @wraps(getattr(store, name))
+    def nothing(self: Adapter, **args: object) -> None:
+        pass
+
+    return type(store.__name__, (store,), {name: nothing})
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_store_with_all_operations_is_left_alone(store: type[Adapter]) -> None:
+    assert all(hasattr(store, name) for name in store.contract.ops)
+    found = hunt(store, range(150))
+    assert (found.small and found.small.broken) is None
+
+
+@pytest.mark.parametrize(("store", "name"), [*operations()])
+def test_an_operation_that_does_nothing_is_seen(store: type[Adapter], name: str) -> None:
+    assert hunt(without(store, name), range(400)).first is not None
