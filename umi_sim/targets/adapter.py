@@ -33,6 +33,7 @@ from umi_sim.targets.sessions import SessionsContract
 from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import parameters
 
+FOLDER: Final = ".umi-sim/targets"
 __all__ = ["CONTRACTS", "MISSING", "Adapter", "BadAdapter", "Known", "Kv", "Memory", "Sessions"]
 
 
@@ -90,11 +91,14 @@ class Adapter:
         return self.clock.seconds()
 
     @classmethod
-    def pytest(cls, seconds: int = 20) -> type:
-        """A test class: `TestMine = Mine.pytest(seconds=20)`."""
+    def pytest(cls, seconds: int = 20, folder: str = FOLDER) -> type:
+        """A test class, `TestMine = Mine.pytest(seconds=20)`: what was found before first, then a hunt.
+
+        `folder`: where findings are kept, each as a seed file.
+        """
         from umi_sim.targets.as_test import class_of_test
 
-        return class_of_test(cls, seconds)
+        return class_of_test(cls, seconds, folder)
 
 
 class Kv(Adapter):

@@ -1,31 +1,40 @@
 """A hunt as a test: `TestMine = Mine.pytest(seconds=20)`, for pytest and unittest."""
 
 import unittest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
 
 
-def class_of_test(adapter: "type[Adapter]", seconds: int) -> type:
+def class_of_test(adapter: "type[Adapter]", seconds: int, folder: str) -> type:
     def test_keeps_its_contract(self: unittest.TestCase) -> None:
-        told = failure_of(adapter, seconds)
-        if told:
+        __tracebackhide__ = True  # the failure tells it all
+        if told := failure_of(adapter, seconds, Path(folder)):
             self.fail(told)
 
     body = {"test_keeps_its_contract": test_keeps_its_contract, "__module__": adapter.__module__}
     return type(f"Test{adapter.__name__}", (unittest.TestCase,), body)
 
 
-def failure_of(adapter: "type[Adapter]", seconds: int) -> str:
-    """What there is to tell of a broken promise; empty if there is none."""
+def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
+    """What there is to tell of a promise that is broken still, or anew; empty if there is none."""
     from umi_sim.kernel.report import laid_out
     from umi_sim.targets import seed_files, telling
     from umi_sim.targets.hunt import hunt
+    from umi_sim.targets.life import run
 
+    name = f"{adapter.__module__}:{adapter.__name__}"
+    for path in sorted(folder.glob("*.json")):
+        saved = seed_files.read(path)
+        if saved.target.rpartition(":")[2] == adapter.__name__:
+            verdict = run(adapter, [step.item for step in saved.steps])
+            if verdict.broken is not None:
+                report = telling.of_replay(name, path.as_posix(), adapter, saved, verdict)
+                return "\n".join(["", *laid_out(report)])
     found = hunt(adapter, seconds=seconds)
     if found.small is None:
         return ""
-    name = f"{adapter.__module__}:{adapter.__name__}"
-    path = seed_files.write(adapter, name, found.seed, found.small)
+    path = seed_files.write(adapter, name, found.seed, found.small, folder)
     return "\n".join(["", *laid_out(telling.of_hunt(name, found, path.as_posix()))])

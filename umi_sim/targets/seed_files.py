@@ -17,7 +17,7 @@ from umi_sim.formats.strict_json import bytes_of, parsed
 from umi_sim.record.provenance import made_by
 from umi_sim.record.trace import write_whole
 from umi_sim.seedfile.text import checksum, layout
-from umi_sim.targets.adapter import CONTRACTS, Adapter
+from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import AT_ONCE_MAX, item_to_json, read_item
 from umi_sim.targets.life import Step, Verdict
@@ -25,7 +25,6 @@ from umi_sim.targets.shrinking import fingerprint_of
 
 FORMAT: Final = "umi-target"
 VERSION: Final = 1
-FOLDER: Final = Path(".umi-sim/targets")
 ITEM_COUNT_MAX: Final = 1_000
 
 
@@ -66,10 +65,12 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) 
     return {**document, "checksum": checksum(document)}
 
 
-def write(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) -> Path:
+def write(
+    adapter: type[Adapter], name: str, seed: int, verdict: Verdict, folder: Path = Path(FOLDER)
+) -> Path:
     """The file of a broken promise: one for each fingerprint."""
     assert verdict.broken is not None
-    path = FOLDER / f"{verdict.broken.rule}-{fingerprint_of(verdict.broken)}.json"
+    path = folder / f"{verdict.broken.rule}-{fingerprint_of(verdict.broken)}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, layout(document_of(adapter, name, seed, verdict)).encode())
     return path

@@ -21,13 +21,17 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
         return Report(f"PASS {name}: {counted}, every promise kept", [*reached(found), *known(found)], value)
     before, after = len(found.first.items), len(found.small.items)
     rows = [
-        whole("repeat", f"umi-sim target {name} --replay {saved}"),
+        whole("repeat", repeat(name, saved)),
         whole("look", f"umi-sim html {saved} --open"),
         row("shrunk", f"{plural(before, 'item')} to {after}; found after {counted}"),
         BLANK,
     ]
     rows += [*cause(found.small), *known(found)]
     return Report(head(name, found.small), rows, value, 1)
+
+
+def repeat(name: str, file: str) -> str:
+    return f"umi-sim target {name} --replay {file}"
 
 
 def head(name: str, verdict: Verdict) -> str:
@@ -96,4 +100,5 @@ def of_replay(name: str, file: str, adapter: type[Adapter], saved: Saved, verdic
         told, code = "the same failure by other answers: the store draws chance of its own", 4
     changed = [pair for pair in zip(saved.steps, verdict.steps, strict=False) if code and pair[0] != pair[1]]
     rows = [row("differs", f"{new.item}  ->  {new.told}, recorded: {old.told}") for old, new in changed[:1]]
-    return Report(head(name, verdict), [row("replay", told), *rows, BLANK, *cause(verdict)], value, code)
+    rows = [whole("repeat", repeat(name, file)), row("replay", told), *rows, BLANK, *cause(verdict)]
+    return Report(head(name, verdict), rows, value, code)
