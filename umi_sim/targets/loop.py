@@ -160,7 +160,8 @@ class Loop(asyncio.BaseEventLoop):
         elif self.ready:
             handle = self.ready.popleft()
             if not handle.cancelled():
-                handle._run()
+                with suppress(SystemExit):  # its task has kept it
+                    handle._run()
         elif self.timers:
             timer = heapq.heappop(self.timers)
             if not timer.cancelled():
@@ -193,7 +194,7 @@ def outcome_of(task: Any) -> Any:
     if task.cancelled():
         return asyncio.CancelledError()
     error = task.exception()
-    return error if isinstance(error, Exception) else task.result()
+    return error if isinstance(error, Exception | SystemExit) else task.result()
 
 
 async def delayed(start: Callable[[], Any], count: int) -> Any:

@@ -1,6 +1,7 @@
 """What tasks may do: what a cancelled one has begun comes to its end, and none of them reaches outside."""
 
 import asyncio
+import sys
 
 import pytest
 
@@ -38,17 +39,28 @@ def test_an_executor_goes_on_with_what_was_begun() -> None:
     assert [step.told for step in verdict.steps] == ["cancelled", "1", "1"]
 
 
+class Leaves(Kv):
+    async def put(self, key: str, value: object) -> None:
+        sys.exit(7)
+
+
 class Remote(Kv):
     async def put(self, key: str, value: object) -> None:
         await asyncio.open_connection("localhost", 1)
 
 
 PUT = Op("put", {"key": "a", "value": "v"})
+ITEMS = (Item("op", (PUT,)), Item("at_once", (PUT, PUT), 3), Item("cancel", (PUT,), 9))
 
 
-@pytest.mark.parametrize(
-    "item", [Item("op", (PUT,)), Item("at_once", (PUT, PUT), 3), Item("cancel", (PUT,), 9)]
-)
+@pytest.mark.parametrize("item", ITEMS)
+def test_a_store_that_ends_the_process_is_a_finding(item: Item) -> None:
+    broken = run(Leaves, (item,)).broken
+    assert broken is not None
+    assert (broken.rule, broken.got) == ("raises", "raised SystemExit: '7'")
+
+
+@pytest.mark.parametrize("item", ITEMS)
 def test_a_store_that_needs_sockets_is_refused_whatever_happens(item: Item) -> None:
     with pytest.raises(BadAdapter, match="sockets"):
         run(Remote, (item,))
