@@ -31,7 +31,6 @@ RULES: Final[Mapping[str, str]] = {
     "reopen-lost": "what was done is there after a restart",
     "scope": "scopes are apart",
     "order": "the order is the one that was promised",
-    "value": "a value comes back as it was",
     "pages": "pages are complete, and nothing is in them twice",
     "hang": "every operation ends",
     "process": "the process of the store lives and speaks its protocol",

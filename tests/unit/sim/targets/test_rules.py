@@ -1,0 +1,122 @@
+"""Goal: each promise has a store that breaks it, and is named when it does."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.sessions_store import AddsOneByOne, ClearSwallows, PopReadsThenDeletes
+from tests.unit.sim.targets.test_contracts import Dict, Lists, Notes
+from tools.tables import DOCS
+from umi_sim.targets import Kv, Sessions
+from umi_sim.targets.adapter import CONTRACTS, Adapter
+from umi_sim.targets.checker import RULES
+from umi_sim.targets.items import Item, Op
+from umi_sim.targets.life import run
+
+
+class RefusesAndKeeps(Dict):
+    def put(self, ns: str, key: str, value: Any, ttl: float | None = None) -> None:
+        super().put(ns, key, value, ttl)
+        if not key:
+            raise ValueError
+
+
+class CountsOneMore(Dict):
+    def count(self, ns: str) -> int:
+        return super().count(ns) + 1
+
+
+class Fails(Dict):
+    def get(self, ns: str, key: str) -> Any:
+        raise RuntimeError
+
+
+class InMemory(Dict):
+    durable = True
+
+
+class LosesTheLastPage(Dict):
+    def scan(self, ns: str, limit: int, cursor: str | None = None) -> tuple[list[str], str | None]:
+        page, cursor = super().scan(ns, limit, cursor)
+        return (page, cursor) if cursor else ([], None)
+
+
+class Backwards(Lists):
+    def get(self, user: str, session: str, limit: int | None = None) -> list[Any]:
+        return super().get(user, session, limit)[::-1]
+
+
+class Prefixes(Notes):
+    def list(self, user: str) -> list[tuple[str, str]]:
+        return [(name, texts[-1]) for name, (owner, texts) in self.rows.items() if owner.startswith(user)]
+
+
+class WaitsInBetween(Sessions):
+    def make(self) -> None:
+        self.rows: list[Any] = []
+
+    async def add(self, session: str, items: list[Any]) -> None:
+        for item in items:
+            self.rows.append(item)
+            await asyncio.sleep(0)
+
+    async def get(self, session: str) -> list[Any]:
+        return self.rows
+
+
+class Waits(Kv):
+    async def count(self) -> int:
+        return int(await asyncio.get_running_loop().create_future())
+
+
+def op(name: str, **args: object) -> Item:
+    return Item("op", (Op(name, args),))
+
+
+def around(kind: str, item: Item, number: int = 1, site: str = "") -> Item:
+    return Item(kind, item.ops, number, site)
+
+
+TWO = [{"role": "user", "content": content} for content in ("v1", "v2")]
+PUT, GET = op("put", ns="", key="a", value="v"), op("get", ns="", key="a")
+ADD, READ, POP = op("add", session="a", items=TWO), op("get", session="a"), op("pop", session="a")
+CASES: dict[str, tuple[type[Adapter], Sequence[Item]]] = {
+    "answer": (CountsOneMore, (PUT, op("count", ns=""))),
+    "raises": (Fails, (PUT, GET)),
+    "error-applied": (RefusesAndKeeps, (op("put", ns="", key="", value="v"), op("get", ns="", key=""))),
+    "done-lost": (ClearSwallows, (ADD, around("fail", op("clear", session="a"), 1, "commit"), READ)),
+    "batch-split": (AddsOneByOne, (around("fail", ADD, 2, "commit"), READ)),
+    "crash-split": (AddsOneByOne, (around("crash_in", ADD, 2, "commit"), READ)),
+    "cancel-split": (WaitsInBetween, (around("cancel", ADD, 1), READ)),
+    "at-once": (PopReadsThenDeletes, (ADD, Item("at_once", POP.ops * 2))),
+    "reopen-lost": (InMemory, (PUT, Item("reopen"), GET)),
+    "scope": (Prefixes, (op("add", id="m1", text="tea", user="ab"), op("list", user="a"))),
+    "order": (Backwards, (op("add", user="", session="a", items=TWO), op("get", user="", session="a"))),
+    "pages": (LosesTheLastPage, (PUT, op("scan", ns="", limit=1))),
+    "hang": (Waits, (op("count"),)),
+}  # fmt: skip
+
+
+def test_each_promise_has_a_case() -> None:
+    assert {*CASES, "process"} == {*RULES}  # test_pipes.py has the other one
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_broken_promise_is_named(rule: str) -> None:
+    store, items = CASES[rule]
+    broken = run(store, items).broken
+    assert broken is not None
+    assert broken.rule == rule
+
+
+def test_the_page_of_targets_has_all_promises_operations_and_flags() -> None:
+    told = (DOCS / "targets.md").read_text()
+    contracts = [adapter.contract for adapter in CONTRACTS.values()]
+    names = [*RULES, *(name for each in contracts for name in (*each.flags, *each.settings))]
+    assert [name for name in names if f"`{name}`" not in told] == []
+    for each in contracts:
+        (listed,) = re.findall(rf"^\*\*`{each.name.title()}`\*\*: `([a-z_ ]+)`", told, re.MULTILINE)
+        assert sorted(listed.split()) == sorted(each.ops)
