@@ -41,14 +41,14 @@ class Failure(Exception):
 
 
 class Process:
-    """The process as it runs now. Raises ProcessBroken."""
+    """The process as it runs now; `errors`: where its standard error goes. Raises ProcessBroken."""
 
-    def __init__(self, command: str, folder: str) -> None:
+    def __init__(self, command: str, folder: str, errors: int | None = subprocess.DEVNULL) -> None:
         self.buffer, self.count = b"", 0
         try:
             self.process = subprocess.Popen(
                 [*shlex.split(command), folder], bufsize=0,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             raise ProcessBroken(f"cannot be started: {error}") from None
@@ -174,9 +174,10 @@ def asking(command: str, name: str, args: Any, known: Sequence[str]) -> Any:
 
 
 def hello(command: str, contract: str) -> dict[str, Any]:
+    """What it says first. If it does not start, whoever waits sees why."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            process = Process(command, folder)
+            process = Process(command, folder, errors=None)
             try:
                 said = process.ask({"op": "hello", "contract": contract, "version": 1})
             finally:

@@ -90,6 +90,7 @@ def test_a_process_that_does_not_read_is_a_finding(tmp_path: Path, monkeypatch: 
     assert (broken.rule, broken.op, broken.got) == ("process", "put", "'reads nothing for 0.2 s'")
 
 
-def test_a_process_that_says_no_hello_is_no_adapter() -> None:
-    with pytest.raises(BadAdapter, match="has ended with status 0"):
-        adapter_of(f"{sys.executable} -S -c pass", Kv)
+def test_a_process_that_says_no_hello_is_no_adapter(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(BadAdapter, match="has ended with status 1"):
+        adapter_of(f"{sys.executable} -S -c 'import no_such_module'", Kv)
+    assert "No module named 'no_such_module'" in capfd.readouterr().err
