@@ -1,10 +1,12 @@
 """The world of one run: a store, its folder, its clock and its event loop, and what happens to them.
 
 Law 1. This file and its four neighbours need the standard library alone: an exported script carries copies.
-Law 2. What happens follows from what is asked for alone: time, chance and the order of tasks are ours.
+Law 2. What happens follows from what is asked for alone: time, chance and the order of tasks are ours, and
+       nothing that refers to itself, such as an error with its traceback, is thrown away during a run.
 """
 
 import asyncio
+import gc
 import inspect
 import os
 import random
@@ -42,6 +44,7 @@ def world_of(adapter: Any) -> Iterator["World"]:
             clocks.install(world.clock),
             faults.install(world.sites, world.clock.seconds),
             same_chance(),
+            no_collection(),
             loop.install(world.loop),
         ):
             try:
@@ -64,6 +67,18 @@ def same_chance() -> Iterator[None]:
         for module, name in places:
             setattr(module, name, real)
         random.setstate(state)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Until the block ends, no collector closes what somebody lost: when it comes follows from no seed."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class World:

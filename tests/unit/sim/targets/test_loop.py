@@ -1,6 +1,7 @@
 """What tasks may do: what a cancelled one has begun comes to its end, and none of them reaches outside."""
 
 import asyncio
+import gc
 import sys
 
 import pytest
@@ -64,3 +65,33 @@ def test_a_store_that_ends_the_process_is_a_finding(item: Item) -> None:
 def test_a_store_that_needs_sockets_is_refused_whatever_happens(item: Item) -> None:
     with pytest.raises(BadAdapter, match="sockets"):
         run(Remote, (item,))
+
+
+class Loses(Kv):
+    """What it puts refers to itself, and to nobody else."""
+
+    def make(self) -> None:
+        self.ended: list[str] = []
+
+    def put(self, key: str, value: object) -> None:
+        lost: list[object] = [Lost(self.ended)]
+        lost.append(lost)
+
+    def count(self) -> int:
+        held: list[list[int]] = [[] for _ in range(100_000)]  # any collector would come now
+        assert held
+        return len(self.ended)
+
+
+class Lost:
+    def __init__(self, ended: list[str]) -> None:
+        self.ended = ended
+
+    def __del__(self) -> None:
+        self.ended.append("lost")
+
+
+def test_no_collector_comes_during_a_run() -> None:
+    verdict = run(Loses, (Item("op", (PUT,)), Item("op", (Op("count", {}),))))
+    assert verdict.steps[1].told == "0"
+    assert gc.isenabled()
