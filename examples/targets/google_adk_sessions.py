@@ -12,7 +12,7 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai.types import Content, Part
 
-from umi_sim.targets import Sessions
+from umi_sim.targets import Known, Sessions
 
 
 class InMemory(Sessions):
@@ -70,12 +70,19 @@ class Database(InMemory):
     durable = True
     order = "time"  # see docs/findings.md
     fails = ("statement", "commit")
+    known = (Known("docs/findings.md: a cancelled request", rule="raises", says="database is locked"),)
 
     async def make(self):
         self.service = DatabaseSessionService(f"sqlite+aiosqlite:///{self.folder}/s.db")
 
     async def close(self):
         await self.service.close()
+
+
+class DatabaseCancelled(Database):
+    """Shows what is told in docs/findings.md."""
+
+    known = ()
 
 
 class DatabaseInOrder(Database):
