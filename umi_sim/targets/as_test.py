@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 def class_of_test(adapter: "type[Adapter]", seconds: int, folder: str) -> type:
     def test_keeps_its_contract(self: unittest.TestCase) -> None:
-        __tracebackhide__ = True  # the failure tells it all
         if told := failure_of(adapter, seconds, Path(folder)):
             self.fail(told)
 
