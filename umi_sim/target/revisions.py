@@ -35,9 +35,11 @@ from umi_core.engine.interceptors import (
     Substitute,
     Verdict,
 )
+from umi_core.engine.prompt_blocks import prompt_blocks
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow
 from umi_core.invariants.broken import demand
+from umi_core.language.prompts import FIXED
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query, Read
 from umi_core.values import Scope
@@ -161,7 +163,9 @@ class Onion:
         registry = registry.with_interceptor(meddler).with_interceptor(stumbler).with_interceptor(echo)
         if self.site == "step":  # around which no question can be rewritten
             return registry
-        return registry.with_interceptor(Interceptor(MODEST, "effect", before=narrows, priority=4))
+        for hook in (Interceptor(MODEST, "effect", before=narrows, priority=4), *SAYING_THE_SAME):
+            registry = registry.with_interceptor(hook)
+        return registry
 
     def check(self) -> None:
         """Raises Broken if they were ever called in another order."""
@@ -206,6 +210,13 @@ def echoes(place: Place, asked: object, came: object) -> Verdict:
     if place.operation % ECHOES_EVERY:
         return Pass()
     return Substitute(dict(came.known) if isinstance(came, Facts) else came)
+
+
+SAYING_THE_SAME: Final = [
+    prompt_blocks(task, {"objective": FIXED[task][0]}, f"{MODEST} about {task}")
+    for task in ("extract", "route")
+]
+"""They put the block of a prompt in place that is there."""
 
 
 # One that asks for less, and one that stumbles where nothing can be refused any more.

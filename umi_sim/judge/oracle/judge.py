@@ -81,7 +81,7 @@ def turned_away(reply: Reply) -> Iterator[tuple[str, Answer]]:
 
 def check_modest(op_id: str, reply: Reply) -> None:
     """Whoever asks for less asks for what is allowed."""
-    wrong = [note for note in reply.hooks if note.name == MODEST]
+    wrong = [note for note in reply.hooks if note.name.startswith(MODEST)]
     demand(not wrong, rules.WORKFLOW_CONTRACT, f"{op_id}: an interceptor may not ask for less", (), wrong)
 
 

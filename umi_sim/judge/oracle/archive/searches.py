@@ -43,6 +43,10 @@ Asking = Recall | Descent
 Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 Relevances = tuple[int, ...]  # of one id, for each variant
 KEPT: Final = ("resolved", "unchanged")
+SURE_PPM: Final = {  # by what became of the references; where they are resolved, as sure as the model says
+    "clear": 1_000_000, "unchanged": 0, "rejected": 0,
+    "disabled": 500_000, "no_context": 500_000, "failed": 500_000,
+}  # fmt: skip
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
 Missable = tuple[tuple[int, ...] | None, ...]
 
@@ -93,6 +97,9 @@ class Searches(Part):
     # What the query was taken for.
 
     def judge_resolution(self, op: Operation, request: Asking, got: Resolution) -> None:
+        sure_ppm = SURE_PPM.get(got.outcome, got.confidence_ppm)
+        told = "how sure it is of what was meant"
+        self.demand(got.certainty_ppm == sure_ppm, rules.REFERENCE_AGREES, told, sure_ppm, got.certainty_ppm)
         turns, answers = self.shown(request), op.answers_of("resolve")
         is_wanted = request.resolve and self.context.config.resolve_queries
         unasked = without_model(request.query, request.turns, is_wanted, request.force)
