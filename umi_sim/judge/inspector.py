@@ -26,7 +26,6 @@ from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.judge.invariants.defaults import check_defaults
-from umi_sim.judge.invariants.divisions import Divisions
 from umi_sim.judge.invariants.groups import check_dues
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
@@ -65,8 +64,7 @@ class Inspector:
         self._has_seen_settings = False
         self._rendered: dict[str, object] = {}
         self._is_spoilt = any(map(config.faults.get, SPOILING))
-        self._observers = [each() for each in OBSERVERS.get(config.target, ())]
-        self._divisions = Divisions(self.oracle.memory)
+        self._observers = [observer_of(config) for observer_of in OBSERVERS.get(config.target, ())]
         for name in JUDGES if config.off else ():
             setattr(self, name, lenient(getattr(self, name), config.off))
 
@@ -78,7 +76,6 @@ class Inspector:
 
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
         self.oracle.issued(agent, op_id, request, reading_ms)
-        self._divisions.issued(op_id, request)
         for observer in self._observers:
             observer.issued(agent, op_id, request)
 
@@ -90,17 +87,15 @@ class Inspector:
             answer = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
             check_reading(call.effect, answer.text, self.oracle.memory)
-        self._divisions.answered(call, answer, self.oracle.scope_of(call.agent))
-        self.oracle.answered(call, answer)
         for observer in self._observers:
-            observer.answered(call, answer)
+            observer.answered(call, answer, self.oracle.scope_of(call.agent))
+        self.oracle.answered(call, answer)
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         if op_id[0] in PHASES:
             self.heard[op_id] = reply
         self._replies.append(reply)
         scope = self.oracle.scope_of(agent)
-        self._divisions.replied(op_id, reply.outcome, scope)
         for observer in self._observers:
             observer.replied(agent, scope, op_id, reply.outcome)
         self.oracle.replied(agent, op_id, reply, reading_ms)
@@ -193,8 +188,8 @@ class Inspector:
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:
             check_store(storage, memory.state, has_lied=bool(self.oracle.surroundings.atlas.losses))
-            if not self._is_spoilt:
-                self._divisions.check(storage.live_rows(memory.state.scope))
+            for observer in () if self._is_spoilt else self._observers:
+                observer.looked(storage.live_rows(memory.state.scope))
 
 
 def turn_of(config: RunConfig) -> int:

@@ -1,31 +1,16 @@
-"""Observers: what sees the lives of one target from inside, as far as rules are about it alone.
+"""Observers: who sees the lives of which target from inside; the inspector hands all of them each event."""
 
-The inspector hands every event to those of the target of its run. A run of a target without one, such as a
-plain memory, pays nothing for them.
-"""
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
-
-from umi_core.messages.answers import Answer
-from umi_core.messages.effects import Effect, Outcome
-from umi_core.values import Scope
+from umi_core.config import Config
+from umi_sim.judge.invariants.divisions import Divisions
 from umi_sim.judge.invariants.two_stores import TwoStores
-from umi_sim.services.calls import Call
-from umi_sim.services.stores import Store
-from umi_sim.target.machine import Machine
+from umi_sim.judge.observer import Observer
+from umi_sim.record.run_config import RunConfig
 
-
-class Observer(Protocol):
-    """Raises Broken if a promise is broken. It hears of a reply before the oracle does."""
-
-    def meet(self, stores: Mapping[str, Store]) -> None: ...
-    def issued(self, agent: str, op_id: str, request: Any) -> None: ...
-    def answered(self, call: Call, answer: Answer) -> None: ...
-    def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None: ...
-    def crashed(self, agent: str) -> None: ...
-    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None: ...
-
-
-OBSERVERS: Final[Mapping[str, tuple[type[Observer], ...]]] = {"migrator": (TwoStores,)}
+OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
+    "umi_core": (lambda config: Divisions(Config.of(config.memory)),),
+    "migrator": (lambda config: TwoStores(),),
+}
 """By name of the target (umi_sim/target/table.py)."""

@@ -23,6 +23,7 @@ from umi_core.messages.requests import EvolveCategory, Request
 from umi_core.messages.results import Evolved, Group
 from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.values import Scope
+from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.failures import is_damaged, is_foreign
 from umi_sim.judge.plain.groups import (
     Found,
@@ -127,7 +128,7 @@ class Reading:
 
 
 @attrs.define
-class Divisions(Owner):
+class Divisions(Observer):
     """Hears of all operations that put members into groups, and judges what each of them commits."""
 
     config: Config
@@ -137,7 +138,7 @@ class Divisions(Owner):
     made: dict[str, Made] = attrs.field(factory=dict)  # by digest
     links: dict[str, dict[str, int]] = attrs.field(factory=dict)  # the members and their versions, by digest
 
-    def issued(self, op_id: str, request: Request) -> None:
+    def issued(self, agent: str, op_id: str, request: Request) -> None:
         if isinstance(request, EvolveCategory) and request.force:
             self.forced[op_id] = None
 
@@ -163,7 +164,7 @@ class Divisions(Owner):
                 telling = told_of(reading, rows, "updated", self.config)
                 self.told.setdefault(call.op_id, []).append(telling)
 
-    def replied(self, op_id: str, outcome: Outcome, scope: Scope) -> None:
+    def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         """A division tells what one of its commits has made, or what it has found and left as it was."""
         if not (isinstance(outcome, Done) and isinstance(outcome.value, Evolved)):
             return
@@ -187,8 +188,8 @@ class Divisions(Owner):
         demand(before == reading.made, RULE, told, before, reading.made)
         self.links[after.evolved_digest] = {it.entity_id: it.entity_version for it in reading.members}
 
-    def check(self, rows: Iterable[Row]) -> None:
-        """A category with a digest has the members that it was made of; `rows`: all of a scope, all sound."""
+    def looked(self, rows: Iterable[Row]) -> None:
+        """A category with a digest has the members that it was made of."""
         bodies = [row.body for row in rows]
         members = [it for it in bodies if isinstance(it, Membership)]
         for home in (it for it in bodies if isinstance(it, Category) and it.evolved_digest in self.links):

@@ -35,8 +35,10 @@ from umi_core.messages.migration_requests import (
     PutRow,
     ReadRow,
 )
+from umi_core.messages.requests import Request
 from umi_core.rows import Address, MigrationPhase, Moved, MovedBegun, Row
 from umi_core.values import Scope
+from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.rows import is_fit
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
@@ -133,7 +135,7 @@ class Work(Owner):
 
 
 @attrs.define
-class TwoStores(Owner):
+class TwoStores(Observer):
     """Of all agents of a run.
 
     `phases`: as they were last seen. `doubted`: ids of rows of which a write to main may still land; `keyed`:
@@ -149,12 +151,13 @@ class TwoStores(Owner):
     def meet(self, stores: Mapping[str, Store]) -> None:
         self.stores = stores
 
-    def issued(self, agent: str, op_id: str, request: MigrationRequest) -> None:
+    def issued(self, agent: str, op_id: str, request: Request) -> None:
+        assert isinstance(request, MigrationRequest)
         self.works[agent][op_id] = Work(request)
         if request.kind in KINDS:
             self.phases.setdefault((agent, request.kind), LEGACY)
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
         work = self.works[call.agent].get(call.op_id)
         if work is not None and is_good(call.effect, answer):
             work.unheard.pop(answer.request_id, None)
