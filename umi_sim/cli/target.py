@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from umi_sim.cli.console import refuse, seeds_of, shows
-from umi_sim.kernel.report import Report, whole
+from umi_sim.kernel.report import Report, Row, row, whole
 
 if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
@@ -62,11 +62,10 @@ def target(
     limit = seconds if seconds is not None or seeds is not None else SECONDS
     with usable():
         found = hunt(adapter, seeds or range(SEED_COUNT_MAX), limit)
-    saved = ""
-    if found.small:
-        saved = seed_files.write(adapter, called, found.seed, found.small).as_posix()
-        export(adapter, found.small, out)
-    return telling.of_hunt(called, found, saved)
+    if found.small is None:
+        return telling.of_hunt(called, found, "")
+    saved = seed_files.write(adapter, called, found.seed, found.small).as_posix()
+    return telling.of_hunt(called, found, saved).also(*export(adapter, found.small, out))
 
 
 def by_name(name: str) -> "type[Adapter]":
@@ -144,8 +143,7 @@ def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None)
     if saved.contract != adapter.contract.name:
         refuse(f"{file}: contract: expected {adapter.contract.name}, as {adapter.__name__} has it")
     verdict = run(adapter, [step.item for step in saved.steps])
-    export(adapter, verdict, out)
-    return telling.of_replay(name, file, adapter, saved, verdict)
+    return telling.of_replay(name, file, adapter, saved, verdict).also(*export(adapter, verdict, out))
 
 
 def is_run_of_store(file: str) -> bool:
@@ -165,9 +163,10 @@ def readable_run(file: str) -> "Saved":
         refuse(error)
 
 
-def export(adapter: "type[Adapter]", verdict: "Verdict", out: str | None) -> None:
+def export(adapter: "type[Adapter]", verdict: "Verdict", out: str | None) -> list[Row]:
+    """What was written, if anything was to be."""
     if out is None:
-        return
+        return []
     from umi_sim.record.trace import write_whole
     from umi_sim.targets.exporting import MARK, CannotExport, script_of
 
@@ -180,6 +179,8 @@ def export(adapter: "type[Adapter]", verdict: "Verdict", out: str | None) -> Non
     except CannotExport as error:
         refuse(f"--export {out}: {error}")
     write_whole(path, text.encode(errors="backslashreplace"))
+    told = f"{out} was written; it needs what the adapter imports, and no umi_sim"
+    return [row("script", told), whole("run", join(["python", out]))]
 
 
 COMMANDS: Final[tuple[Any, ...]] = (target,)

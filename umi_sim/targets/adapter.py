@@ -17,13 +17,13 @@ An operation that the class does not have is not asked for, nor is an argument t
 
 import inspect
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 import attrs
 
 from umi_core.data import Data
-from umi_sim.kernel.wording import near
 from umi_sim.targets.clocks import Clock
 from umi_sim.targets.items import SITES
 from umi_sim.targets.kv import KvContract
@@ -33,6 +33,7 @@ from umi_sim.targets.sessions import SessionsContract
 from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import parameters
 
+ALIKE: Final = 0.8  # a name with one letter wrong
 FOLDER: Final = ".umi-sim/targets"
 __all__ = ["CONTRACTS", "MISSING", "Adapter", "BadAdapter", "Known", "Kv", "Memory", "Sessions"]
 
@@ -128,6 +129,7 @@ def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
         raise BadAdapter(
             f"{adapter.__name__}: has no operation of {contract.name}: {', '.join(contract.ops)}"
         )
+    check_names(adapter, contract)
     for name, choices in contract.flags.items():
         given = getattr(adapter, name, choices[0])
         if given not in choices:
@@ -136,12 +138,32 @@ def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
+def check_judged(adapter: type[Adapter]) -> None:
+    """Raises BadAdapter if whatever it does could be right."""
+    contract, found = adapter.contract, ops_of(adapter)
+    if not any(name in (*contract.reads, "pop") for name in found):
+        told = f"has {' and '.join(found)}, and nothing is read back that could be judged"
+        raise BadAdapter(f"{adapter.__name__}: {told}: add one of {', '.join(contract.reads)}")
+
+
+def check_names(adapter: type[Adapter], contract: Contract) -> None:
+    """A method of nearly the name of an operation that it lacks is a slip. Raises BadAdapter."""
+    lacking = [name for name in contract.ops if not hasattr(adapter, name)]
+    own = [name for cls in adapter.__mro__ if cls.__module__ != __name__ for name in vars(cls)]
+    for name in own:
+        if name not in contract.ops and (meant := get_close_matches(name, lacking, 1, ALIKE)):
+            raise BadAdapter(
+                f"{adapter.__name__}.{name}: is no operation of {contract.name}, did you mean {meant[0]}? "
+                "A method of your own may begin with _"
+            )
+
+
 def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[str, ...]:
     names = parameters(getattr(adapter, name))
     taken = tuple("ttl" if each == "ttl_ms" else each for each in names if each != "cursor")
     for each in taken:
         if each not in known:
-            told = f"known are {', '.join(known) or 'none'}{near(each, known)}"
+            told = f"expected one of {', '.join(known) or 'none'}"
             raise BadAdapter(f"{adapter.__name__}.{name}: unknown argument {each!r}, {told}")
     return tuple(each for each in known if each in taken)
 

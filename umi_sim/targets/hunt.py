@@ -9,7 +9,7 @@ import attrs
 
 from umi_core.data import Owner
 from umi_sim.kernel.progress import at
-from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.adapter import Adapter, check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.life import Verdict, run
 from umi_sim.targets.shrinking import shrink
@@ -51,7 +51,8 @@ def hunt(
     seeds: Iterable[int] = range(SEED_COUNT_MAX),
     seconds: int | None = None,
 ) -> Hunt:
-    """Until the first broken promise, or until the time is over."""
+    """Until the first broken promise, or until the time is over. Raises BadAdapter if nothing could be judged."""
+    check_judged(adapter)
     until_s = None if seconds is None else monotonic() + seconds
     found = Hunt(adapter, moments_of(adapter))
     for seed in seeds:

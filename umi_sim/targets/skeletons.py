@@ -7,7 +7,8 @@ from umi_sim.targets.adapter import CONTRACTS
 HEAD: Final = '''\
 """An adapter of a store for umi-sim. Run it: umi-sim target {module}:Mine --seconds 30
 
-Put your store in the place of the dict. An operation that you leave out is not asked for.
+Put your store in the place of the dict. An operation that you leave out is not asked for; nor is an argument,
+which is found by its name, so their order is yours. What is not there is None, where no other value is named.
 {ops}
 """
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from umi_sim.kernel.report import BLANK, Report, Row, row, under, whole
 from umi_sim.kernel.wording import plural
-from umi_sim.targets.adapter import Adapter, is_async
+from umi_sim.targets.adapter import Adapter, is_async, ops_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.life import Verdict
@@ -22,12 +22,18 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     before, after = len(found.first.items), len(found.small.items)
     rows = [
         whole("repeat", repeat(name, saved)),
-        whole("look", f"umi-sim html {saved} --open"),
         row("shrunk", f"{plural(before, 'item')} to {after}; found after {counted}"),
         BLANK,
     ]
-    rows += [*cause(found.small), *known(found)]
+    rows += [*cause(found.small), *known(found), BLANK, *under("next", what_next(name, saved))]
     return Report(head(name, found.small), rows, value, 1)
+
+
+def what_next(name: str, file: str) -> Iterator[Row]:
+    """What a person may want to type now."""
+    yield whole("", f"umi-sim html {file} --open")
+    yield Row("", (f"{repeat(name, file)} --export show.py", "# as a script"))
+    yield Row("", (repeat(name, file), "# passes once it is mended"))
 
 
 def repeat(name: str, file: str) -> str:
@@ -53,15 +59,20 @@ def cause(verdict: Verdict) -> Iterator[Row]:
 
 
 def reached(found: Hunt) -> Iterator[Row]:
-    """What could happen in the runs, and what could not."""
-    adapter = found.adapter
+    """What was asked for, what could happen in the runs, and what could not."""
+    adapter, asked = found.adapter, ops_of(found.adapter)
+    yield row("asked", ", ".join(asked))
+    if lacking := [name for name in adapter.contract.ops if name not in asked]:
+        yield row("", f"not asked, since {adapter.__name__} has none of them: {', '.join(lacking)}")
     kinds = ["restarts and crashes"] if adapter.durable else []
     kinds += ["requests at once", "cancellations"] if is_async(adapter) else []
     sites = {site for moments in found.moments.values() for site, _ in moments}
     kinds += [f"failures of {site}" for site in sorted(sites)]
     yield row("met", ", ".join(kinds) or "operations and time alone")
     if not is_async(adapter):
-        yield row("", "it is not asynchronous: requests at once are out of reach, as are threads of its own")
+        yield row("", "no two requests at once: only methods that begin with `async def` can be asked so")
+    if not adapter.durable:
+        yield row("", "no restart, no crash: durable = True asks for them, if all of it is in self.folder")
 
 
 def known(found: Hunt) -> Iterator[Row]:

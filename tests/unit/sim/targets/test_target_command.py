@@ -62,6 +62,9 @@ def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
     other = CliRunner().invoke(cli, ["replay", told["saved"]])
     assert (other.exit_code, "umi-sim target MODULE:CLASS --replay FILE" in other.output) == (2, True)
     assert "[('delete', {'key'" in (here / "show.py").read_text()
+    told = umi("broken_store:Mine", "--replay", told["saved"], "--export", "show.py").output
+    assert "  script   show.py was written; it needs what the adapter imports, and no umi_sim\n" in told
+    assert told.endswith("  run      python show.py\n")
 
 
 @pytest.mark.parametrize(
@@ -142,6 +145,8 @@ def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], told: str
     [
         (Kv, {"put": lambda self, name, value: None}, "unknown argument 'name'"),
         (Kv, {}, "has no operation of kv"),
+        (Kv, {"put": lambda self, key: None}, "has put, and nothing is read back that could be judged"),
+        (Kv, {"put": lambda self, key: None, "gett": None}, "gett: is no operation of kv, did you mean get?"),
         (Sessions, {"pop": lambda self, session: None, "limit_zero": "some"}, "limit_zero: is 'some'"),
     ],
 )
