@@ -146,17 +146,20 @@ def formed(near: Mapping[int, Sequence[int]], size_min: int) -> Iterator[Sequenc
 
 
 def merged(drafts: list[Draft], space: Members, floor_ppm: int) -> list[Draft]:
-    """While two are near each other, the nearest two are one, under the better rank; ties by rank."""
-    while changed := [it for it in drafts if not it.is_settled]:
+    """While two are near each other, the nearest two are one, under the better rank; ties by rank.
+
+    Those that are settled are compared with the others alone; at least one is not.
+    """
+    while True:
+        changed = [it for it in drafts if not it.is_settled]
         near_ppm, pairs = nearest_pairs([it.centroid for it in changed], [it.centroid for it in drafts])
         if near_ppm < floor_ppm:
-            break
+            return drafts
         ranked = [sorted((changed[at], drafts[to]), key=Draft.rank) for at, to in pairs]
         first, second = min(ranked, key=lambda pair: [it.rank() for it in pair])
         places = sorted((*first.places, *second.places))
         union = Draft(first.known or second.known, places, space.centroid(places))
         drafts = [*(it for it in drafts if it is not first and it is not second), union]
-    return drafts
 
 
 def settled(draft: Draft, space: Members, floor_ppm: int) -> Draft:

@@ -51,7 +51,7 @@ def hunt(
     seeds: Iterable[int] = range(SEED_COUNT_MAX),
     seconds: int | None = None,
 ) -> Hunt:
-    """Until the first broken promise, or until the time is over. Raises BadAdapter if nothing could be judged."""
+    """Until the first broken promise, or until time is over. Raises BadAdapter if nothing could be judged."""
     check_judged(adapter)
     until_s = None if seconds is None else monotonic() + seconds
     found = Hunt(adapter, moments_of(adapter))

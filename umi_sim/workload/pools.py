@@ -62,7 +62,8 @@ WORDS: Final = (  # small ones, of which most decide whether a word beside them 
     "can would might may make take takes feels like seems depends looks matter going easy turn whose nobody "
     "anything someone one ones all place thing book noise true likely weird hard nice good great safe fun "
     "rain snowed ages weeks days so too since week weekend year time home back hi hey said knows serves "
-    "let's there's that's it'd es der die das wo wohnt woche mal él la otra noche fin semana 其 他 月 星期 吉"
+    "It He Her That Here let's there's that's it'd es der die das wo wohnt woche mal él la otra noche fin "
+    "semana 其 他 月 星期 吉"
 ).split()
 
 CAST: Final[Mapping[str, Sequence[str]]] = {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RESTORE: Final = "E-RESTORE"
 FILTER: Final = "E-FILTER"
 
-OF_LIVES: Final = (RESTORE, "E-REPLAY", "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE", "E-FORGE")
+OF_LIVES: Final = ("E-REPLAY", RESTORE, "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE", "E-FORGE")
 """Over lives that have ended."""
 
 NAMES: Final = (*OF_LIVES, FILTER)

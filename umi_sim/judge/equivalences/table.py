@@ -10,8 +10,8 @@ from umi_sim.judge.equivalences.lives import Life
 from umi_sim.record.rules import rule_named
 
 COMPARISONS: Final[dict[str, Callable[[Life], int]]] = {
-    RESTORE: replays.restored,
     "E-REPLAY": replays.replayed,
+    RESTORE: replays.restored,
     "E-JUMP": moments.jumped,
     "E-EXPIRE": moments.expired,
     "E-COMMUTE": moments.exchanged,
@@ -24,11 +24,11 @@ assert tuple(COMPARISONS) == OF_LIVES
 
 
 def check(life: Life, names: tuple[str, ...], compared: Counter[str]) -> None:
-    """By each of these. Raises Broken by the first equivalence that does not hold."""
-    for name in names:
-        if name in COMPARISONS:
+    """By each of these. Raises Broken by the first equivalence of the table that does not hold."""
+    for name, comparison in COMPARISONS.items():
+        if name in names:
             try:
-                compared[f"equal: {name}"] += COMPARISONS[name](life)
+                compared[f"equal: {name}"] += comparison(life)
             except Broken as broken:
                 told = f"{life.agent}, life {life.number}: {broken.message}"
                 raise Broken(rule_named(broken.rule), told, broken.expected, broken.got) from None

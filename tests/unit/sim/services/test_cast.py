@@ -13,7 +13,7 @@ TYPES = {
     "day": "event", "zh": "location", "ja": "location", "ko": "location", "ar": "location", "hi": "location",
     "th": "location",
 }  # fmt: skip
-NO_NAMES = {"thing", "work", "term"}
+NO_NAMES = {"thing", "work", "term", "word"}
 
 
 def test_every_kind_of_the_cast_has_a_type_or_is_no_name() -> None:
