@@ -62,7 +62,7 @@ def may_rewrite(before: Asked, after: object) -> bool:
 
 
 def is_narrower(before: Query, after: Query) -> bool:
-    """The same query with a lower limit or further conditions."""
+    """The same query with a lower limit or further conditions; of all rows the steps want all that fit."""
     if type(before) is not type(after) or isinstance(before, ByIds):
         return before == after
     assert isinstance(before, ByFilter | CountRows | ByVector | ByWords)
@@ -73,8 +73,8 @@ def is_narrower(before: Query, after: Query) -> bool:
         return attrs.evolve(after, where=before.where) == before
     assert not isinstance(before, CountRows)
     same = attrs.evolve(after, where=before.where, limit=before.limit)  # type: ignore[arg-type]
-    lowered = before.limit is not None and after.limit is not None and 1 <= after.limit <= before.limit
-    return lowered and same == before
+    is_lowered = before.limit is not None and after.limit is not None and 1 <= after.limit <= before.limit
+    return same == before and (is_lowered or after.limit is before.limit is None)
 
 
 def adds_conditions(before: Where, after: Where) -> bool:

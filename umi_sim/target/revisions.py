@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.conditions import Condition
+from umi_core.conditions import CONDITION_COUNT_MAX, Condition
 from umi_core.engine.facts import Facts, View
 from umi_core.engine.interceptors import (
     Interceptor,
@@ -247,7 +247,8 @@ def narrowed(query: Query) -> Query:
     if isinstance(query, ByIds):
         return query
     always = query.where[-1:] or ((SOMEBODY,) if getattr(query, "kind", "") == "entity" else ())
-    return attrs.evolve(query, where=(*query.where, *always))
+    has_room = len(query.where) < CONDITION_COUNT_MAX
+    return attrs.evolve(query, where=(*query.where, *always)) if has_room else query
 
 
 SOMEBODY: Final = Condition("id", "ne", "")

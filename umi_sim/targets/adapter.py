@@ -33,7 +33,7 @@ from umi_sim.targets.sessions import SessionsContract
 from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import parameters
 
-ALIKE: Final = 0.8  # a name with one letter wrong
+ALIKE: Final = 4 / 5  # a name with one letter wrong
 FOLDER: Final = ".umi-sim/targets"
 __all__ = ["CONTRACTS", "MISSING", "Adapter", "BadAdapter", "Known", "Kv", "Memory", "Sessions"]
 

@@ -34,6 +34,7 @@ COMMIT = Commit((), (), "k", request_id=7)
 EMBED = Embed(("x", "y"), request_id=7, timeout_ms=100)
 BY_IDS = ByIds((Address(SCOPE, "entity", "e"),))
 FILTER = ByFilter(SCOPE, ("entity",), conditions(types=("person",)), 1_000)
+ALL = attrs.evolve(FILTER, limit=None)
 COUNT = CountRows(SCOPE, ("entity",))
 WORDS = ByWords(SCOPE, "tea", (), 20, 1)
 VECTOR = ByVector(SCOPE, (1, 2), (), 20, 1)
@@ -59,6 +60,7 @@ MAY_REWRITE: dict[str, tuple[Asked, Any]] = {
     "limit down": narrower(WORDS, limit=1),
     "a further condition": narrower(VECTOR, where=conditions(start_ms=5)),
     "both": narrower(FILTER, limit=10, where=conditions(types=("person",), end_ms=9)),
+    "a condition of all rows": narrower(ALL, where=conditions(types=("person",), end_ms=9)),
     "a condition of a count": narrower(COUNT, where=conditions(types=("task",))),
     "the same ids": (read(BY_IDS), read(BY_IDS)),
 }
@@ -80,6 +82,7 @@ MAY_NOT: dict[str, tuple[Asked, Any]] = {
     "limit up": narrower(WORDS, limit=21),
     "limit zero": narrower(WORDS, limit=0),
     "no limit": narrower(FILTER, limit=None),
+    "a limit of all rows": narrower(ALL, limit=5),
     "fewer conditions": narrower(FILTER, where=()),
     "another condition": narrower(FILTER, where=conditions(types=("task",))),
     "other kinds": narrower(FILTER, kinds=("vector",)),
