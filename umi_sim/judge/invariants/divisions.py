@@ -102,10 +102,11 @@ def texts_of(values: object) -> tuple[str, ...]:
 
 def is_asked_for(effect: Read, row: Row) -> bool:
     """As far as address, condition and numbers tell."""
+    if is_foreign(effect.query, row):
+        return False
     conditions = effect.query.where if isinstance(effect.query, ByFilter) else ()
     is_other = not is_damaged(row) and any(getattr(row.body, it.field) != it.value for it in conditions)
-    is_number = row.version >= 0 and (row.score_ppm is None or 0 <= row.score_ppm <= PPM)
-    return is_number and not is_other and not is_foreign(effect.query, row)
+    return not is_other and row.version >= 0 and (row.score_ppm is None or 0 <= row.score_ppm <= PPM)
 
 
 @attrs.frozen

@@ -46,8 +46,9 @@ def test_a_damaged_membership_is_no_member() -> None:
 def test_members_come_in_pages_and_a_page_with_a_stranger_counts_for_nothing() -> None:
     first = ReadDone(0, (row("membership", MEMBER),), "next")
     strange = ReadDone(0, (row("membership", STRANGER),), "next")
+    other_kind = ReadDone(0, (row("category", Category("cat_2", "skills", "", 1, 0, 0)),), "next")
     last = ReadDone(0, (row("membership", OTHER),))
-    assert members(planned(first, strange, last)) == [MEMBER, OTHER]
+    assert members(planned(first, strange, other_kind, last)) == [MEMBER, OTHER]
 
 
 def test_whoever_is_left_out_of_what_is_read_is_missed() -> None:
