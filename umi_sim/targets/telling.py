@@ -61,8 +61,8 @@ def cause(verdict: Verdict) -> Iterator[Row]:
 def reached(found: Hunt) -> Iterator[Row]:
     """What was asked for, what could happen in the runs, and what could not."""
     adapter, asked = found.adapter, ops_of(found.adapter)
-    yield row("asked", ", ".join(asked))
-    if lacking := [name for name in adapter.contract.ops if name not in asked]:
+    yield row("asked", ", ".join(f"`{name}`" for name in asked))
+    if lacking := [f"`{name}`" for name in adapter.contract.ops if name not in asked]:
         yield row("", f"not asked, since {adapter.__name__} has none of them: {', '.join(lacking)}")
     kinds = ["restarts and crashes"] if adapter.durable else []
     kinds += ["requests at once", "cancellations"] if is_async(adapter) else []
@@ -70,7 +70,7 @@ def reached(found: Hunt) -> Iterator[Row]:
     kinds += [f"failures of {site}" for site in sorted(sites)]
     yield row("met", ", ".join(kinds) or "operations and time alone")
     if not is_async(adapter):
-        yield row("", "no two requests at once: only methods that begin with `async def` can be asked so")
+        yield row("", "no two requests at once: an operation that begins with `async def` can be asked so")
     if not adapter.durable:
         yield row("", "no restart, no crash: durable = True asks for them, if all of it is in self.folder")
 

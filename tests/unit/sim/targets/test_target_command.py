@@ -62,9 +62,11 @@ def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
     other = CliRunner().invoke(cli, ["replay", told["saved"]])
     assert (other.exit_code, "umi-sim target MODULE:CLASS --replay FILE" in other.output) == (2, True)
     assert "[('delete', {'key'" in (here / "show.py").read_text()
-    told = umi("broken_store:Mine", "--replay", told["saved"], "--export", "show.py").output
-    assert "  script   show.py was written; it needs what the adapter imports, and no umi_sim\n" in told
-    assert told.endswith("  run      python show.py\n")
+    words = " ".join(
+        umi("broken_store:Mine", "--replay", told["saved"], "--export", "show.py").output.split()
+    )
+    assert "script show.py was written; it needs what the adapter imports, and no umi_sim" in words
+    assert words.endswith("run python show.py")
 
 
 @pytest.mark.parametrize(
