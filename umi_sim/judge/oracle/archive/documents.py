@@ -63,11 +63,19 @@ class Hearing(Owner):
 
 @attrs.define
 class Resource(Owner):
-    """What a resource may hold: modality and text. `types`: for which it surely was read, as it is now."""
+    """What a resource may hold: modality and text. `types`: for which it surely was read, as it is now.
+
+    `past`: what it may have held until then.
+    """
 
     texts: Register = attrs.field(factory=lambda: Register([(None, 0)]))
+    past: list[tuple[object, int]] = attrs.field(factory=list)
     types: tuple[str, ...] = ()
     turn: int = 0
+
+    def since(self, began: int) -> list[object]:
+        """What somebody may show who has looked at any time since then."""
+        return [*self.texts.values(), *(value for value, until in self.past if until > began)]
 
 
 @attrs.define
@@ -146,6 +154,7 @@ class Documents(Part):
         elif value is None or (value.change == "unchanged" and not op.is_replanned):
             del it.texts.open[label]
         else:
+            it.past += [(known, self.context.tick) for known, _ in it.texts.settled]
             it.texts.acknowledge(label, self.context.tick)
             wanted = request.memory_types or TYPES
             it.types = tuple(kind for kind in wanted if kind not in value.pending)

@@ -57,7 +57,7 @@ class Lists(Part):
             case Entity():
                 self.judge_entity(op, row)
             case Resource():
-                self.judge_resource(row)
+                self.judge_resource(op, row)
             case Category():
                 low, high = self.count(row.name, states)
                 is_known = row.name in CATEGORIES and low <= row.member_count <= high
@@ -83,10 +83,10 @@ class Lists(Part):
         self.tracks.must(track, kept, rule, "is listed, and cannot be so", known[:3], row)
         self.tracks.settle(track, op, kept)
 
-    def judge_resource(self, row: Resource) -> None:
+    def judge_resource(self, op: Operation, row: Resource) -> None:
         """The text as it was given; of a segment, a part of one."""
         it = self.documents.resources.get(row.parent_id or row.id)
-        values = it.texts.values() if it is not None else []
+        values = it.since(op.began) if it is not None else []
         is_given = bool(values) if row.parent_id is not None else (row.modality, row.text) in values
         message, given = f"{row.id} shows what nobody gave", [str(value)[:80] for value in values]
         self.demand(is_given, rules.ACKNOWLEDGED_IS_DURABLE, message, given, row.text)

@@ -125,17 +125,17 @@ class Retrievals(Part):
             message = f"the category {hit.name} shows what no model gave"
             self.demand(is_true, rules.READ_SCOPE, message, list(may_be), hit.text)
         else:
-            texts, told = list(self.texts_of(hit)), f"{hit.id} shows what nobody gave"
+            texts, told = list(self.texts_of(op, hit)), f"{hit.id} shows what nobody gave"
             self.demand(hit.text in texts, rules.READ_SCOPE, told, texts, hit.text)
 
-    def texts_of(self, hit: LevelHit) -> Iterator[str]:
+    def texts_of(self, op: Operation, hit: LevelHit) -> Iterator[str]:
         """What a resource may hold: its text, or a part of some text."""
         it = self.documents.resources.get(hit.id)
-        for value in it.texts.values() if it is not None else ():
+        for value in it.since(op.began) if it is not None else ():
             if isinstance(value, tuple):
                 yield str(value[1])
         for other in self.documents.resources.values() if it is None else ():
-            values = [value for value in other.texts.values() if isinstance(value, tuple)]
+            values = [value for value in other.since(op.began) if isinstance(value, tuple)]
             for modality, text in values:
                 if hit.text in "\n".join(lines_of(text, modality)):
                     yield hit.text
