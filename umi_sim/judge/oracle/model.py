@@ -10,7 +10,7 @@ Law 2. A model knows what users and services see, and nothing of the faults behi
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Final, TypeVar, cast
 
 import attrs
 
@@ -30,8 +30,16 @@ Value = TypeVar("Value")
 RequestTypes = tuple[type[Request], ...]
 
 
+NOBODY_TOLD: Final = -1
+"""The time of a world of which nobody has told; a world begins at 0."""
+
+
+def untold() -> int:
+    return NOBODY_TOLD
+
+
 def never(*_: object) -> int:
-    """What a world that nobody described says: its time is 0, nothing is durable, searches do not lag."""
+    """What a world that nobody described says: nothing is durable, searches do not lag."""
     return 0
 
 
@@ -51,7 +59,7 @@ class Surroundings(Owner):
     `atlas`: what the world has destroyed.
     """
 
-    world_ms: Callable[[], int] = never
+    world_ms: Callable[[], int] = untold
     durable_count: Callable[[], int] = never
     lag_since: Callable[[int], int] = never
     durable_keys: Callable[[], frozenset[str]] = no_keys

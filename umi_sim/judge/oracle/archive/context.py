@@ -9,7 +9,7 @@ from umi_core.data import Owner
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import RECEIPT_MS_MAX
 from umi_core.values import Scope
-from umi_sim.judge.oracle.model import Surroundings
+from umi_sim.judge.oracle.model import NOBODY_TOLD, Surroundings
 from umi_sim.record.rules import Rule
 
 
@@ -33,7 +33,7 @@ class Context(Owner):
     surroundings: Surroundings
     seen_ms: int = 0
     latest_ms: int = 0
-    world_ms: int = 0
+    world_ms: int = NOBODY_TOLD
     tick: int = 0
     is_elsewhere: Callable[[str], bool] = nowhere
 
@@ -45,7 +45,7 @@ class Context(Owner):
     @property
     def now_ms(self) -> int:
         """The world's time; the memory's, if nobody told the world's."""
-        return self.world_ms or self.seen_ms
+        return self.seen_ms if self.world_ms == NOBODY_TOLD else self.world_ms
 
     def keeps_receipt(self, asked_ms: int) -> bool:
         """Whether storage still has the receipt of what was asked then."""

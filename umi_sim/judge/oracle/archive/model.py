@@ -55,7 +55,7 @@ from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.summaries import Summaries
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.archive.writes import Writes
-from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.oracle.model import NOBODY_TOLD, Ending, Model, Surroundings
 from umi_sim.judge.plain.attribution import with_speaker
 from umi_sim.judge.plain.extraction import read_extraction
 from umi_sim.judge.plain.requests import is_same, wrong
@@ -179,7 +179,7 @@ class ArchiveModel(Model):
             self.end(op)
             self.doubt(op)
             self.documents.ended(op, None, is_unsure=True)
-            if isinstance(op.request, Remember) and not self.context.world_ms:
+            if isinstance(op.request, Remember) and self.context.world_ms == NOBODY_TOLD:
                 self.context.latest_ms = limits.I64_MAX  # nobody told when its steps were
         self.tracks.flying.clear()
         self.groups.forget()
@@ -211,7 +211,7 @@ class ArchiveModel(Model):
 
     def doubt(self, op: Operation) -> None:
         """It may have happened; perhaps as one note, if the answer of its model came too late."""
-        if op.extraction is not None and (self.evidence.is_late(op) or not self.context.world_ms):
+        if op.extraction is not None and (self.evidence.is_late(op) or self.context.world_ms == NOBODY_TOLD):
             twin = attrs.evolve(op, mentions={}, extraction=None, did={})
             self.tracks.by_key.setdefault(op.key, [op]).append(twin)
             self.writes.offer(twin)
