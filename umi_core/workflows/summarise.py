@@ -119,8 +119,10 @@ def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     row, category, text = facts[HOME], category_of(facts), facts[TEXT]
-    if row is None or category is None or text is None:
-        return Learned(PLAN(Plan(view.now_ms, value=told(category))))
+    if row is None or category is None:
+        return Learned(PLAN(Plan(view.now_ms, value=told(None))))
+    if text is None:  # of what is shown, even where the row does not know of it: a remember marks no category
+        return Learned(PLAN(Plan(view.now_ms, value=told(attrs.evolve(category, summary_dirty=True)))))
     after = attrs.evolve(
         category, summary=text, summary_sources=tuple(sorted(sources_of(facts))), summary_dirty=False
     )

@@ -1,5 +1,6 @@
 """Goal: a summary is made of the members of its category, says of which, and forgets with them (H5)."""
 
+import attrs
 import pytest
 
 from tests.unit.core.test_memorize import TEA, memorized, xml
@@ -97,6 +98,20 @@ def test_without_an_answer_the_old_summary_stays_and_stays_dirty() -> None:
     world.says = "<summary> </summary>"
     assert world.summarise().is_dirty
     assert world.stored().summary == "so it is"
+
+
+def test_an_old_summary_is_called_dirty_where_its_row_says_clean() -> None:
+    """As it does behind a remember, which makes a new version of a member and marks no category."""
+    world = World()
+    world.memorize("Likes tea")
+    world.summarise()
+    world.memorize("Likes coffee")
+    where, row = next(
+        (where, row) for where, row in world.pair.storage.rows.items() if where.kind == "category"
+    )
+    clean = attrs.evolve(world.stored(), summary_dirty=False)
+    world.pair.storage.rows[where] = attrs.evolve(row, body=clean)
+    assert world.summarise(AskModel).is_dirty
 
 
 def test_a_category_without_a_row_has_no_summary() -> None:

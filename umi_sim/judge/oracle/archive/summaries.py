@@ -71,6 +71,8 @@ class Summaries(Part):
             told = "another summary than the answer says"
             self.demand(value.summary == asked.text, rules.REFERENCE_AGREES, told, asked.text, value.summary)
             self.judge_sources(asked, value)
+        told, is_old = "an old summary is called clean", "ask:old_summary" in names
+        self.demand(value.is_dirty or not is_old, rules.DERIVED_FOLLOWS_SOURCE, told, "dirty", value)
         self.made.setdefault(value.summary, {})[value.sources] = None
         if value.summary and not value.is_dirty:
             self.judge_members(op, op.request.category, value)
