@@ -66,7 +66,8 @@ class Config(Data):
         return cls(**options)  # type: ignore[arg-type]  # check_option tells numbers from flags
 
     def __attrs_post_init__(self) -> None:
-        errors = [error for name in out_of_range(self) if (error := check_option(name, getattr(self, name)))]
+        options = zip(OPTIONS, values_of(self), strict=True)
+        errors = [error for name, value in options if (error := check_option(name, value))]
         if not errors and self.promote_confidence_min_ppm < self.route_confidence_min_ppm:
             name, allowed = "promote_confidence_min_ppm", "at least route_confidence_min_ppm"
             errors = [bad(name, self.promote_confidence_min_ppm, allowed)]
@@ -81,18 +82,8 @@ OPTIONS: Final[dict[str, tuple[int, int] | None]] = {  # None: a flag
 }
 
 
-RANGES: Final = [(name, *((int, *ends) if ends else (bool, False, True))) for name, ends in OPTIONS.items()]
+RANGES: Final = {name: (int, *ends) if ends else (bool, False, True) for name, ends in OPTIONS.items()}
 values_of: Final = attrgetter(*OPTIONS)
-
-
-def out_of_range(config: Config) -> list[str]:
-    """The names of options that `check_option` refuses; a configuration is made with each memory restored."""
-    ranged = zip(RANGES, values_of(config), strict=True)
-    return [
-        name
-        for (name, kind, low, high), value in ranged
-        if type(value) is not kind or not low <= value <= high
-    ]
 
 
 def bad(name: str, value: object, allowed: str) -> BadConfig:
@@ -101,9 +92,7 @@ def bad(name: str, value: object, allowed: str) -> BadConfig:
 
 def check_option(name: str, value: object) -> Error | None:
     """None if `value` is allowed for the option; a bool is never a number, nor a number a bool."""
-    allowed = OPTIONS[name]
-    if allowed is None:
-        return None if isinstance(value, bool) else bad(name, value, "true or false")
-    low, high = allowed
-    good = type(value) is int and low <= value <= high
-    return None if good else bad(name, value, f"a whole number from {low} to {high}")
+    kind, low, high = RANGES[name]
+    if type(value) is kind and low <= value <= high:
+        return None
+    return bad(name, value, "true or false" if kind is bool else f"a whole number from {low} to {high}")
