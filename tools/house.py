@@ -72,6 +72,7 @@ DISK: Final = "umi_sim/disk/"  # the only room that runs code of umi_live
 JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
 SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, answered, stored and wrong
     "umi_core.api_errors",
+    "umi_core.api_rows",
     "umi_core.characters",
     "umi_core.config",
     "umi_core.data",

@@ -10,16 +10,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.api_rows import Archival as Archival
-from umi_core.api_rows import BlockChange as BlockChange
-from umi_core.api_rows import Log as Log
-from umi_core.api_rows import Message as Message
-from umi_core.api_rows import MigrationPhase as MigrationPhase
-from umi_core.api_rows import Moved as Moved
-from umi_core.api_rows import MovedBegun as MovedBegun
-from umi_core.api_rows import MovedKey as MovedKey
-from umi_core.api_rows import Outbox as Outbox
-from umi_core.api_rows import Sheet as Sheet
+from umi_core import api_rows
 from umi_core.block_domains import Blocks
 from umi_core.body import Body as Body
 from umi_core.data import Data
@@ -435,7 +426,9 @@ def with_defaults(cls: type[Body]) -> type[Body]:
 
 
 SEARCHED: Final = ("entity", "category", "resource")  # kinds of rows that searches are about
-BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls in declared(globals(), Body)}
+BODIES: Final[dict[str, type[Body]]] = {
+    cls.row_kind: with_defaults(cls) for cls in declared(globals() | vars(api_rows), Body)
+}
 FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
     cls: frozenset((*(field.name for field in attrs.fields(cls)), *cls.derived)) for cls in BODIES.values()
 }

@@ -2,9 +2,9 @@
 
 import attrs
 
+from umi_core.api_rows import Archival, BlockChange, Message
 from umi_core.data import Data
 from umi_core.ids import log_id
-from umi_core.rows import Archival, BlockChange, Message
 from umi_core.values import Pairs
 
 

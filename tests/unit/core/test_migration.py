@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from umi_core.api_errors import NotReady
+from umi_core.api_rows import Moved, MovedKey
 from umi_core.errors import BadOption, KeyReused, StorageFailed, TooBusy
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
@@ -41,7 +42,7 @@ from umi_core.messages.migration_requests import (
     RollBack,
 )
 from umi_core.migration import LEGACY, Migrator
-from umi_core.rows import Address, Moved, MovedKey, Row
+from umi_core.rows import Address, Row
 from umi_core.values import Scope
 from umi_sim.services.storage import SimStorage
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 from xml.etree import ElementTree
 
+from umi_core.api_rows import Archival, BlockChange, Log, Message, Sheet
 from umi_core.errors import Error, SnapshotDoesNotFit
 from umi_core.invariants import limits
 from umi_core.invariants.broken import Broken, demand
@@ -17,22 +18,17 @@ from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import (
     AccessRecord,
     Address,
-    Archival,
-    BlockChange,
     Category,
     Core,
     Entity,
     Epoch,
     Head,
-    Log,
     Membership,
-    Message,
     Receipt,
     Relation,
     Resource,
     Row,
     SessionRow,
-    Sheet,
     Subcategory,
     Vector,
     Version,

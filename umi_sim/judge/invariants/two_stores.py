@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.api_rows import MigrationPhase, Moved, MovedBegun
 from umi_core.data import Data, Owner
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, Committed, ReadDone
@@ -36,7 +37,7 @@ from umi_core.messages.migration_requests import (
     ReadRow,
 )
 from umi_core.messages.requests import Request
-from umi_core.rows import Address, MigrationPhase, Moved, MovedBegun, Row
+from umi_core.rows import Address, Row
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.rows import is_fit
