@@ -43,12 +43,10 @@ def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
     found = []
     known = dict(workflow.knows)
     for step in workflow.steps:
-        if not step.needs.keys() <= known.keys():
-            missing = tuple(sorted(step.needs.keys() - known.keys()))
-            found.append(BadWorkflow("MissingFact", step.id, missing))
-        if not step.learns.keys().isdisjoint(known):
-            twice = tuple(sorted(step.learns.keys() & known.keys()))
-            found.append(BadWorkflow("FactTwice", step.id, twice))
+        if missing := step.needs.keys() - known.keys():
+            found.append(BadWorkflow("MissingFact", step.id, tuple(sorted(missing))))
+        if twice := step.learns.keys() & known.keys():
+            found.append(BadWorkflow("FactTwice", step.id, tuple(sorted(twice))))
         if others := [*of_other_types(step, known), *without_units(step)]:
             found.append(BadWorkflow("FactType", step.id, tuple(sorted(others))))
         known |= step.learns

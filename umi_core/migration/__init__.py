@@ -15,7 +15,7 @@ Legacy has no atomic batches and no versions: of a write that may have happened 
 looks. What this machine asks is of one agent and one kind of row.
 
 machine.py   its state, what it asks and hears
-writes.py     what a write is about, and its request key
+writes.py    what a write is about, and its request key
 rows.py, works.py, switches.py, steps.py   what it does, step by step
 migrator.py  it serves requests, and asks two stores
 """

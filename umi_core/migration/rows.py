@@ -31,8 +31,8 @@ from umi_core.migration.machine import (
 from umi_core.migration.writes import (
     again,
     as_done,
-    begun,
     done,
+    done_before,
     is_held_up,
     key_of,
     once_of,
@@ -88,9 +88,9 @@ def key_legacy(it: Migration, job: Job, answer: Answer) -> Came:
     """What was begun is settled, and this write begun, in one commit; what is so already is only noted."""
     if answer.kind != "ok":
         return end(it, "failed")
-    key, earlier, read = key_of(job), begun(job.main), attrs.evolve(job, legacy=answer.rows)
-    if key in earlier and earlier[key].is_in(answer.rows):
-        return again(it, job, earlier[key])
+    if (earlier := done_before(job, job.main, answer.rows)) is not None:
+        return again(it, job, earlier)
+    key, read = key_of(job), attrs.evolve(job, legacy=answer.rows)
     marks, once, step = settled(job.main, answer.rows), once_of(read, answer.rows), "key_begun"
     if key is not None and once.is_in(answer.rows):
         marks, step = {**marks, ("key", key): once}, "key_noted"
@@ -170,9 +170,9 @@ def put_copied(it: Migration, job: Job, answer: Answer) -> Came:
 def put_main(it: Migration, job: Job, answer: Answer) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    own, earlier, read = key_of(job), begun(answer.rows), attrs.evolve(job, main=answer.rows)
-    if own in earlier and earlier[own].is_in(answer.rows):
-        return again(it, job, earlier[own])
+    if (earlier := done_before(job, answer.rows, answer.rows)) is not None:
+        return again(it, job, earlier)
+    own, read = key_of(job), attrs.evolve(job, main=answer.rows)
     key, content = written(read)
     outbox = ((("outbox", key[1]), "x"),) if it.phase in WITH_OUTBOX else ()
     marks = settled(answer.rows, answer.rows)

@@ -52,6 +52,12 @@ def begun_ids(main: Told) -> frozenset[str]:
     return frozenset(once.id for once in begun(main).values())
 
 
+def done_before(job: Job, main: Told, truth: Told) -> Once | None:
+    """What was begun under its key, if the store that has the truth shows that it is done."""
+    once = begun(main).get(key_of(job) or "")
+    return once if once is not None and once.is_in(truth) else None
+
+
 def as_done(key: str, once: Once) -> tuple[Write, ...]:
     return (("begun", key), None), (("key", key), once)
 

@@ -156,10 +156,8 @@ def groups_of(facts: Facts) -> dict[str, Subcategory]:
 
 
 def known_of(facts: Facts, view: View) -> list[Known]:
-    vectors, homes = (
-        vectors_of(facts, view),
-        {it.entity_id: it.subcategory_id for it in memberships_of(facts)},
-    )
+    vectors = vectors_of(facts, view)
+    homes = {it.entity_id: it.subcategory_id for it in memberships_of(facts)}
     return [
         Known(key, it.created_ms, vectors[key].components if key in vectors else (), ids)
         for key, it in groups_of(facts).items()
