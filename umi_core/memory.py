@@ -287,8 +287,13 @@ class Memory:
         if not is_int(life, state.life, LIFE_MAX):
             raise Rejected(BadOption("life", shown(life), f"a whole number from {state.life} to {LIFE_MAX}"))
         state.begin_life(life)
-        memory = cls(state.scope, state.config, registry)
-        memory.state = state
+        return cls.standing_at(state, registry)
+
+    @classmethod
+    def standing_at(cls, state: State, registry: Registry) -> Self:
+        """The memory whose state this is from now on; nothing of it is checked."""
+        memory = cls.__new__(cls)
+        memory.state, memory.registry, memory.marks = state, registry, ()
         return memory
 
     @property

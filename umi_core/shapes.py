@@ -7,7 +7,7 @@ Law 1. Whatever bytes decode to, the answer is a sentence, "" if nothing is wron
 Law 2. A plain `int` has 64 bits, so that it has bytes; what must not be negative names a domain.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
@@ -96,10 +96,16 @@ def within(domain: Domain) -> Wrong:
 def one_of(shapes: tuple[Wrong, ...], classes: tuple[type | None, ...]) -> Wrong:
     """Any of the shapes; what is said is said of the one whose class the value has."""
 
+    known = tuple(zip(classes, shapes, strict=True))
+
     def wrong(value: object) -> str:
-        near = [at for at, cls in enumerate(classes) if cls is None or isinstance(value, cls)]
-        said = [shapes[at](value) for at in near or range(len(shapes))]
-        return "" if "" in said else said[0]
+        near = [shape for cls, shape in known if cls is None or isinstance(value, cls)] or shapes
+        said = ""
+        for shape in near:
+            if not (each := shape(value)):
+                return ""
+            said = said or each
+        return said
 
     return wrong
 
@@ -112,14 +118,22 @@ def tuple_of(args: tuple[Any, ...]) -> Wrong:
     def wrong(value: object) -> str:
         if not isinstance(value, tuple) or len(value) != len(shapes):
             return not_a(value, f"a tuple of {len(shapes)}")
-        return first(enumerate(shape(each) for shape, each in zip(shapes, value, strict=True)))
+        for at, (shape, each) in enumerate(zip(shapes, value, strict=True)):
+            if said := shape(each):
+                return f"[{at}]{said}"
+        return ""
 
     return wrong
 
 
 def each_of(shape: Wrong) -> Wrong:
     def wrong(value: object) -> str:
-        return first(enumerate(map(shape, value))) if isinstance(value, tuple) else not_a(value, "a tuple")
+        if not isinstance(value, tuple):
+            return not_a(value, "a tuple")
+        for at, each in enumerate(value):
+            if said := shape(each):
+                return f"[{at}]{said}"
+        return ""
 
     return wrong
 
@@ -128,7 +142,10 @@ def dict_of(key_shape: Wrong, value_shape: Wrong) -> Wrong:
     def wrong(value: object) -> str:
         if not isinstance(value, dict):
             return not_a(value, "a table")
-        return first((key, key_shape(key) or value_shape(each)) for key, each in value.items())
+        for key, each in value.items():
+            if said := key_shape(key) or value_shape(each):
+                return f"[{shown(key)}]{said}"
+        return ""
 
     return wrong
 
@@ -147,14 +164,12 @@ def object_of(base: type) -> Wrong:
 
 @cache
 def fields_of(cls: Any) -> Wrong:
-    if hasattr(cls, "__attrs_post_init__"):  # with anything wrong in it, it could not be made
-        return lambda value: ""
     hints = get_type_hints(cls, include_extras=True)
-    shapes = {it.name: shape_of(hints[it.name]) for it in attrs.fields(cls) if it.init and it.eq}
+    shapes = [(it.name, shape_of(hints[it.name])) for it in attrs.fields(cls) if it.init and it.eq]
     unsound = getattr(cls, "unsound", None)
 
     def wrong(value: object) -> str:
-        for name, shape in shapes.items():
+        for name, shape in shapes:
             if said := shape(getattr(value, name)):
                 return f".{name}{said}"
         return f": {said}" if unsound and (said := unsound(value)) else ""
@@ -168,10 +183,5 @@ def anything(value: object) -> str:
     if cls in SCALARS:
         return SCALARS[cls](value)
     if isinstance(value, tuple):
-        return first(enumerate(map(anything, value)))
+        return each_of(anything)(value)
     return dict_of(anything, anything)(value) if isinstance(value, dict) else fields_of(cls)(value)
-
-
-def first(told: Iterable[tuple[object, str]]) -> str:
-    """The first thing that is wrong with a part, under the name of that part."""
-    return next((f"[{shown(name)}]{said}" for name, said in told if said), "")

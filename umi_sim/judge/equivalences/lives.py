@@ -80,9 +80,7 @@ def copied(memory: Memory) -> Memory:
 
 def twin(memory: Memory) -> Memory:
     """A memory that stands where this one stands, and goes its own way."""
-    other = Memory(memory.state.scope, memory.state.config, memory.registry)
-    other.state = forked(memory.state)
-    return other
+    return Memory.standing_at(forked(memory.state), memory.registry)
 
 
 def told(value: object) -> str:
