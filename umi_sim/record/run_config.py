@@ -20,7 +20,9 @@ BEHIND: Final = "doorkeeper behind a commit"
 ECHO: Final = "echo"
 """What the names of interceptors begin with that give what came anyway in place of it."""
 MODEST: Final = "modest"
-"""The interceptor that asks for less where that changes nothing."""
+"""What the names of those begin with that ask for less, or as they were asked, where that changes nothing."""
+OF_ANY_ROW: Final = ("id", "ne", "")
+"""The condition that one of them puts behind a search without any; else it puts the last one again."""
 SCOPE_PARTS: Final = several([text("(?s).{0,256}", "at most 256 characters")] * 2, "[user, agent]")
 
 

@@ -44,7 +44,7 @@ from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query, Read
 from umi_core.values import Scope
 from umi_sim.record import rules
-from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST
+from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, OF_ANY_ROW
 from umi_sim.target.refusals import check_refusals
 
 ONLOOKER: Final = "onlooker"
@@ -246,12 +246,9 @@ def narrows(place: Place, request: Asked) -> Verdict:
 def narrowed(query: Query) -> Query:
     if isinstance(query, ByIds):
         return query
-    always = query.where[-1:] or ((SOMEBODY,) if getattr(query, "kind", "") == "entity" else ())
+    always = query.where[-1:] or ((Condition(*OF_ANY_ROW),) if getattr(query, "kind", "") == "entity" else ())
     has_room = len(query.where) < CONDITION_COUNT_MAX
     return attrs.evolve(query, where=(*query.where, *always)) if has_room else query
-
-
-SOMEBODY: Final = Condition("id", "ne", "")
 
 
 # One that turns away.

@@ -167,11 +167,13 @@ class Divisions(Observer):
 
     def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         """A division tells what one of its commits has made, or what it has found and left as it was."""
+        plan, due = self.plans.pop(op_id, None), self.told.pop(op_id, [])
+        self.forced.pop(op_id, None)
         if not (isinstance(outcome, Done) and isinstance(outcome.value, Evolved)):
             return
-        value, due = outcome.value, self.told.get(op_id, [])
+        value = outcome.value
         if value.change == "unchanged":
-            due = [self.found(self.plans.get(op_id, Plan()), scope)]
+            due = [self.found(plan or Plan(), scope)]
         lacks = dict(due).get(value)
         demand(lacks is not None, RULE, f"what {op_id} tells of groups", due, value)
         names = [it.name for it in outcome.degraded]

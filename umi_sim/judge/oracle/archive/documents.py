@@ -154,7 +154,9 @@ class Documents(Part):
         elif value is None or (value.change == "unchanged" and not op.is_replanned):
             del it.texts.open[label]
         else:
-            it.past += [(known, self.context.tick) for known, _ in it.texts.settled]
+            oldest = min((each.began for each in self.tracks.flying.values()), default=op.began)
+            before = [(known, self.context.tick) for known, _ in it.texts.settled]
+            it.past = [each for each in (*it.past, *before) if each[1] > oldest]
             it.texts.acknowledge(label, self.context.tick)
             wanted = request.memory_types or TYPES
             it.types = tuple(kind for kind in wanted if kind not in value.pending)

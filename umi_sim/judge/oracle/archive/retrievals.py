@@ -6,7 +6,6 @@ demanded which holds of any.
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 import attrs
 
@@ -29,8 +28,7 @@ from umi_sim.judge.plain.filters import OF_SCOPE, may_hold
 from umi_sim.judge.plain.ids import category_id
 from umi_sim.judge.plain.parts import lines_of
 from umi_sim.record import rules
-
-SOMEBODY: Final = ("id", "ne", "")
+from umi_sim.record.run_config import OF_ANY_ROW
 
 
 @attrs.define
@@ -54,7 +52,7 @@ class Retrievals(Part):
             assert isinstance(request, Descent)
             due = [it for it in request.where if it[0] not in OF_SCOPE]
             got = [(it.field, it.operator, it.value) for it in asked.where]
-            more = (), tuple(due[-1:]), (SOMEBODY,)  # which an interceptor of the world may have put behind
+            more = (), tuple(due[-1:]), (OF_ANY_ROW,)  # which an interceptor of the world may have put behind
             holds = any(got == [*due, *each] for each in more)
             self.demand(holds, rules.FILTER_NARROWS, f"the conditions of {step}", due, got)
 
