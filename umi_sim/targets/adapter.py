@@ -33,7 +33,6 @@ from umi_sim.targets.sessions import SessionsContract
 from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import parameters
 
-ALIKE: Final = 4 / 5  # a name with one letter wrong
 FOLDER: Final = ".umi-sim/targets"
 __all__ = ["CONTRACTS", "MISSING", "Adapter", "BadAdapter", "Known", "Kv", "Memory", "Sessions"]
 
@@ -129,7 +128,6 @@ def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
         raise BadAdapter(
             f"{adapter.__name__}: has no operation of {contract.name}: {', '.join(contract.ops)}"
         )
-    check_names(adapter, contract)
     for name, choices in contract.flags.items():
         given = getattr(adapter, name, choices[0])
         if given not in choices:
@@ -143,19 +141,19 @@ def check_judged(adapter: type[Adapter]) -> None:
     contract, found = adapter.contract, ops_of(adapter)
     if not any(name in (*contract.reads, "pop") for name in found):
         told = f"has {' and '.join(found)}, and nothing is read back that could be judged"
-        raise BadAdapter(f"{adapter.__name__}: {told}: add one of {', '.join(contract.reads)}")
+        wanted = [f"is {name} meant as {op}?" for name, op in slips_of(adapter)]
+        wanted = wanted or [f"add one of {', '.join(contract.reads)}"]
+        raise BadAdapter(f"{adapter.__name__}: {told}: {' '.join(wanted)}")
 
 
-def check_names(adapter: type[Adapter], contract: Contract) -> None:
-    """A method of nearly the name of an operation that it lacks is a slip. Raises BadAdapter."""
-    lacking = [name for name in contract.ops if not hasattr(adapter, name)]
+def slips_of(adapter: type[Adapter]) -> list[tuple[str, str]]:
+    """Its methods that are no operation, each with the one of nearly that name which it lacks."""
+    ops = adapter.contract.ops
+    lacking = [name for name in ops if not hasattr(adapter, name)]
     own = [name for cls in adapter.__mro__ if cls.__module__ != __name__ for name in vars(cls)]
-    for name in own:
-        if name not in contract.ops and (meant := get_close_matches(name, lacking, 1, ALIKE)):
-            raise BadAdapter(
-                f"{adapter.__name__}.{name}: is no operation of {contract.name}, did you mean {meant[0]}? "
-                "A method of your own may begin with _"
-            )
+    others = [name for name in own if name not in ops and not hasattr(Adapter, name)]
+    meant = [(name, get_close_matches(name, lacking, 1)) for name in others]
+    return [(name, close[0]) for name, close in meant if close]
 
 
 def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[str, ...]:

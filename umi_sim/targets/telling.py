@@ -6,7 +6,7 @@ from typing import Any
 
 from umi_sim.kernel.report import BLANK, Report, Row, row, under, whole
 from umi_sim.kernel.wording import plural
-from umi_sim.targets.adapter import Adapter, is_async, ops_of
+from umi_sim.targets.adapter import Adapter, is_async, ops_of, slips_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.life import Verdict
@@ -64,6 +64,8 @@ def reached(found: Hunt) -> Iterator[Row]:
     yield row("asked", ", ".join(f"`{name}`" for name in asked))
     if lacking := [f"`{name}`" for name in adapter.contract.ops if name not in asked]:
         yield row("", f"not asked, since {adapter.__name__} has none of them: {', '.join(lacking)}")
+    for name, op in slips_of(adapter):
+        yield row("", f"`{name}` is never called: is it meant as `{op}`?")
     kinds = ["restarts and crashes"] if adapter.durable else []
     kinds += ["requests at once", "cancellations"] if is_async(adapter) else []
     sites = {site for moments in found.moments.values() for site, _ in moments}

@@ -148,7 +148,7 @@ def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], told: str
         (Kv, {"put": lambda self, name, value: None}, "unknown argument 'name'"),
         (Kv, {}, "has no operation of kv"),
         (Kv, {"put": lambda self, key: None}, "has put, and nothing is read back that could be judged"),
-        (Kv, {"put": lambda self, key: None, "gett": None}, "gett: is no operation of kv, did you mean get?"),
+        (Kv, {"put": lambda self, key: None, "gett": None}, "is gett meant as get?"),
         (Sessions, {"pop": lambda self, session: None, "limit_zero": "some"}, "limit_zero: is 'some'"),
     ],
 )
