@@ -61,7 +61,7 @@ def counted(stage: Stage) -> str:
 
 def standing() -> str:
     """Where the command is, behind `interrupted`: what it was doing, and how much of that is done."""
-    return ": ".join(["", ", ".join(filter(None, (NOW.doing, counted(NOW))))]) if NOW.doing else ""
+    return f": {', '.join(filter(None, (NOW.doing, counted(NOW))))}" if NOW.doing else ""
 
 
 def rate(new: int, elapsed_ms: int) -> str:

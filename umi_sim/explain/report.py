@@ -17,7 +17,7 @@ from umi_sim.explain import happened
 from umi_sim.explain.calls import HANG, ITEM_CHARS, call, in_words, item_call, world_call
 from umi_sim.kernel.prng import Ratio
 from umi_sim.kernel.report import BLANK, Line, Report, Row, listed, row, under, whole
-from umi_sim.kernel.wording import LINE_CHARS_MAX, counted, cut, duration, plural
+from umi_sim.kernel.wording import counted, cut, duration, plural
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.rules import rule_named
@@ -38,7 +38,6 @@ NEVER_COUNT_MAX: Final = 8
 SCRIPT_COUNT_MAX: Final = 10
 FRAME_COUNT_MAX: Final = 4
 ALIKE_CHARS_MAX: Final = 60
-TEXT_CHARS_MAX: Final = 2 * LINE_CHARS_MAX - 20
 CRASH: Final = "no request and no answer makes the memory raise an exception"
 
 
@@ -271,8 +270,8 @@ def instead(failure: Failure) -> Iterator[Row]:
         due, came = due.removeprefix(subject), came.removeprefix(subject)
     alike = max(0, shared(due, came) - ALIKE_CHARS_MAX)  # what they share is not what differs
     told = (f"...{text[alike:]}" if alike else text for text in (due, came))
-    due, came = ("nothing" if text == "None" else cut(text, TEXT_CHARS_MAX) for text in told)
-    message = cut(failure.message, TEXT_CHARS_MAX)
+    due, came = ("nothing" if text == "None" else cut(text, happened.TEXT_CHARS_MAX) for text in told)
+    message = cut(failure.message, happened.TEXT_CHARS_MAX)
     if due and (not failure.got or came in message or came == "nothing"):
         yield row("instead", f"{message}, where {due} was due")
         return

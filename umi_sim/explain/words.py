@@ -91,15 +91,8 @@ def spellings(name: str) -> Iterator[str]:
     before, _, after = re.sub(r"\([0-9]+\)$", "", name).rpartition(":")  # pct(5), route:partial
     first = re.sub("[0-9]+$", "1", name)  # o12 is an item as o1 is
     for each in (name, after.strip(), before.strip(), before.partition(".")[2], first):
-        variants = (
-            each,
-            each.lower(),
-            each.upper(),
-            each.replace("_", " "),
-            each.removesuffix("s"),
-            f"{each}s",
-        )
-        yield from variants
+        yield from (each, each.lower(), each.upper(), each.replace("_", " "))
+        yield from (each.removesuffix("s"), f"{each}s")
 
 
 def names() -> Iterator[str]:

@@ -15,7 +15,7 @@ from click.testing import Result
 
 from tests.spec_tables import rows, whole
 from tests.unit.sim.commands import OWN, refused, umi
-from umi_sim.cli.root import PLACES, cli
+from umi_sim.cli.root import HEADINGS, PLACES, cli
 from umi_sim.cli.source import hunt_report, summary
 from umi_sim.kernel.report import laid_out
 from umi_sim.mutants.source_edits import sampled
@@ -37,6 +37,11 @@ def test_exit_codes_are_those_of_the_table() -> None:
     means = {whole(row["code"]): row["means"] for row in rows("simulator", "exit_codes")}
     assert {kind for kind, code in EXIT_CODES.items() if kind not in means[code]} == set()
     assert set(means) == {0, USAGE, HARNESS, INTERRUPTED, *EXIT_CODES.values()}
+
+
+def test_the_help_lists_every_command_once() -> None:
+    listed = [name for names in HEADINGS.values() for name in names]
+    assert sorted(listed) == cli.list_commands(click.Context(cli))
 
 
 def broken_run() -> tuple[Result, Path]:
