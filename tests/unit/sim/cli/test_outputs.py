@@ -1,6 +1,7 @@
 """Goal: no output is wider than its terminal, and every word of it is plain or has a page."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Final
 from unittest.mock import patch
@@ -79,6 +80,7 @@ def test_every_word_is_plain_or_has_a_page(folder: Path, monkeypatch: pytest.Mon
     """Say it in plain words, give it an entry in glossary.toml, or, if every reader knows it, add it to
     tests/plain_words.txt."""
     monkeypatch.chdir(folder)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # a store of another test
     Path("bad.toml").write_text("[scenario]\nid = 3\n")
     told(WIDE, "run", "canary", "--seed", "1", "--trace", "run.trace")
     odd: dict[str, str] = {}
