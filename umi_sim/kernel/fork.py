@@ -125,7 +125,7 @@ def copy_method(value: MethodType, memo: Memo) -> MethodType:
 
 
 def copy_partial(value: "partial[Any]", memo: Memo) -> "partial[Any]":
-    return partial(copy(value.func, memo), *copy_tuple(value.args, memo))
+    return partial(copy(value.func, memo), *copy_tuple(value.args, memo), **copy_dict(value.keywords, memo))
 
 
 def copied_by(copier: Copier, *classes: type) -> None:
