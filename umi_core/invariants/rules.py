@@ -316,6 +316,9 @@ DELETE_REACHES_ALL: Final = Rule("delete-reaches-all", "KEL-10", "deleted text i
 AGENTS_APART: Final = Rule("agents-apart", "KEL-12", "agents do not touch each other", ORACLE, CHEAP)
 KEY_ONCE: Final = Rule("key-once", "KEL-13", "a key works once", ORACLE, CHEAP)
 WRITE_GUARDS: Final = Rule("write-guards", "KEL-14", "read-only and limits on every path", ORACLE, CHEAP)
+WIRE_SAYS_THE_SAME: Final = Rule(
+    "wire-says-the-same", "KEL-17", "HTTP changes no request and no reply", INSIDE, CHEAP
+)
 RESTART_KEEPS_DUES: Final = Rule(
     "restart-keeps-dues", "I-RESTART", "a restart keeps replies and dues", INSIDE, CHEAP
 )

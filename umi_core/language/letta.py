@@ -24,7 +24,7 @@ from umi_core.messages.request import Request
 
 ROOT: Final = ("v1", "agents")
 PAGE_MAX: Final = 100
-DIGITS_MAX: Final = 18
+DIGITS_MAX: Final = 19  # of the largest number that a memory knows
 LEVELS_MAX: Final = 8  # of a body; messages have three
 Json = dict[str, Any]
 Made = Callable[[OpId, "Asked"], Request]

@@ -29,6 +29,7 @@ from umi_sim.judge.invariants.defaults import check_defaults
 from umi_sim.judge.invariants.groups import check_dues
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
+from umi_sim.judge.invariants.vocabulary import check_vocabulary
 from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.kernel.prng import stream_key
@@ -184,6 +185,7 @@ class Inspector:
             turn = turn_of(self.oracle.config)
             check_settings(turn)
             check_defaults(turn)
+            check_vocabulary()
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:

@@ -6,11 +6,12 @@ from typing import Final
 from umi_core.config import Config
 from umi_sim.judge.invariants.divisions import Divisions
 from umi_sim.judge.invariants.two_stores import TwoStores
+from umi_sim.judge.invariants.wire import Wire
 from umi_sim.judge.observer import Observer
 from umi_sim.record.run_config import RunConfig
 
 OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
-    "umi_core": (lambda config: Divisions(Config.of(config.memory)),),
+    "umi_core": (lambda config: Divisions(Config.of(config.memory)), lambda config: Wire()),
     "migrator": (lambda config: TwoStores(),),
 }
 """By name of the target (umi_sim/target/table.py)."""

@@ -3,17 +3,47 @@
 Law 1. What a memory does follows from its inputs alone (E-REPLAY), and from its bytes alone (E-RESTORE).
 """
 
-from umi_core.invariants.broken import Broken
+from contextlib import suppress
+from typing import Final
+
+from umi_core.errors import Rejected
+from umi_core.invariants.broken import Broken, demand
+from umi_core.messages.answers import Value
+from umi_core.recordings import Head, Taken, digest_line, digest_of, read_recording
 from umi_sim.judge.equivalences.lives import Life, copied, follow, told
 from umi_sim.record import rules
 
+NO_BYTES: Final = (KeyError, UnicodeEncodeError, OverflowError)  # what a value without bytes raises
+
+
+def recorded(life: Life) -> list[Value]:
+    """The inputs of a life as its recording tells them; one that has no bytes cannot be recorded."""
+    values, numbers = [step.value for step in life.steps], list[int]()
+    head = Head(life.scope, life.config)
+    lines, digests = [head.line()], list[str]()
+    for number, step in enumerate(life.steps):
+        with suppress(*NO_BYTES):
+            lines += [Taken(step.now_ms, step.value).line(), digest_line(step.effects)]
+            digests.append(digest_of(step.effects))
+            numbers.append(number)
+    try:
+        told, taken = read_recording("\n".join(lines))
+    except Rejected as refused:
+        raise Broken(rules.REPLAY_INPUTS, f"its recording cannot be read: {refused}") from refused
+    got = told, [it.digest for it in taken], [it.now_ms for it in taken]
+    due = head, digests, [life.steps[number].now_ms for number in numbers]
+    demand(got == due, rules.REPLAY_INPUTS, "its recording tells another life", due, got)
+    for number, it in zip(numbers, taken, strict=True):
+        values[number] = it.value
+    return values
+
 
 def replayed(life: Life) -> int:
-    """E-REPLAY: the inputs of a life into a fresh memory."""
-    memory = life.born()
-    for number, step in enumerate(life.steps):
+    """E-REPLAY: the inputs of a life, as its recording tells them, into a fresh memory."""
+    memory, values = life.born(), recorded(life)
+    for number, (step, value) in enumerate(zip(life.steps, values, strict=True)):
         follow(memory, step)
-        effects = memory.step(step.now_ms, step.value)
+        effects = memory.step(step.now_ms, value)
         if effects != step.effects:
             what = f"the inputs again: step {number}, {step.name}, has other effects"
             raise Broken(rules.REPLAY_INPUTS, what, told(step.effects), told(effects))

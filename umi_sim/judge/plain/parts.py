@@ -8,6 +8,7 @@ from umi_sim.judge.plain.replies import DECODER, Number, has_list, payload_of, v
 from umi_sim.judge.plain.text import byte_count, cut, made_whole
 
 WINDOW_LINES: Final = 40
+CAPTION_BYTES: Final = 200
 LINE_ENDS: Final = "\r\n"
 
 # Lines.
@@ -22,6 +23,13 @@ def lines_of(text: str, modality: str) -> list[str]:
         text = text.replace("\r\n", "\n")
         return re.split("[\r\n\f]", text)
     return text.split("\n")
+
+
+def caption(text: str) -> str:
+    """What a text is found by: its first line that says something, up to a full stop."""
+    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    end = line.find(".")
+    return cut(line[:end] if end > 0 else line, CAPTION_BYTES)
 
 
 def spoken(text: str) -> list[str] | None:

@@ -11,10 +11,11 @@ from umi_core.errors import BadWorkflow, Error, Rejected, StateDamaged
 from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.requests import Incr, Remember, Request, Search
-from umi_core.values import Scope
+from umi_core.values import LINK_KINDS, Scope
 from umi_core.workflows import BUILT_IN
-from umi_sim.judge.invariants import defaults, settings
+from umi_sim.judge.invariants import defaults, settings, vocabulary
 from umi_sim.judge.invariants.beginnings import check_beginning
+from umi_sim.judge.invariants.vocabulary import check_vocabulary
 from umi_sim.target.refusals import check_refusals
 
 
@@ -53,6 +54,13 @@ def test_a_setting_that_is_taken_otherwise_is_seen(monkeypatch: Any, ends: tuple
     monkeypatch.setitem(settings.RANGES, "core_bytes_max", ends)
     with pytest.raises(Broken, match="core_bytes_max"):
         check_all()
+
+
+def test_a_word_that_is_stored_and_is_renamed_is_seen(monkeypatch: Any) -> None:
+    check_vocabulary()
+    monkeypatch.setitem(vocabulary.WORDS, "relations", (LINK_KINDS[1:], "works_at knows"))
+    with pytest.raises(Broken, match="the words for relations"):
+        check_vocabulary()
 
 
 def test_a_registry_refuses_what_is_wrong_and_takes_what_is_right() -> None:

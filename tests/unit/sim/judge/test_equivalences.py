@@ -17,11 +17,12 @@ from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Done, Effect, Reply
 from umi_core.messages.requests import Get, Incr, Recall, Remember, Set
 from umi_core.messages.results import Hit, Recalled, Resolution
+from umi_core.recordings import Head
 from umi_core.values import Turn
 from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
 from umi_sim.judge import equivalences
-from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen, forged
+from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen, forged, replays
 from umi_sim.judge.equivalences.lives import Life, Recorder, Step
 from umi_sim.judge.equivalences.questions import filtered
 from umi_sim.judge.equivalences.table import COMPARISONS, check
@@ -31,6 +32,13 @@ from umi_sim.scenario.files import draw, find
 from umi_sim.seedfile import files as seed_file
 
 HE = Recall("r", "Where does he live?", turns=(Turn("user", "Bob moved."),))
+
+
+class Nobody(Head):
+    """Whose recording begins with no scope."""
+
+    def line(self) -> str:
+        return "{}"
 
 
 class Told(Pair):
@@ -118,6 +126,22 @@ def test_a_life_that_was_told_otherwise_is_no_replay() -> None:
 
 def stepped(memory: Memory, now_ms: int, value: Value) -> Step:
     return Step(now_ms, value, memory.registry, memory.step(now_ms, value), memory.deadline_ms())
+
+
+def test_a_recording_that_loses_something_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replays, "digest_line", lambda effects: '""')
+    with pytest.raises(Broken, match="its recording tells another life"):
+        replays.replayed(a_life())
+    monkeypatch.setattr(replays, "Head", Nobody)
+    with pytest.raises(Broken, match="its recording cannot be read"):
+        replays.replayed(a_life())
+
+
+def test_an_input_without_bytes_is_lived_all_the_same() -> None:
+    pair = Told()
+    pair.ask(Set("s", "k", b"1"))
+    pair.ask(Get("g", "\udc80"))
+    assert replays.replayed(pair.life()) >= 2
 
 
 def test_requests_that_compete_for_room_are_not_exchanged() -> None:

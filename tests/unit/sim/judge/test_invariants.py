@@ -82,7 +82,8 @@ FROZEN: Final = """
     get-what-was-put KEL-1 | id-names-one-row KEL-2 | labels-unique KEL-3 | appends-survive KEL-4 |
     history-replays KEL-5 | message-log-complete KEL-7 | pager-complete KEL-8 | facts-name-records KEL-9 |
     delete-reaches-all KEL-10 | delete-only-its-own KEL-11 | agents-apart KEL-12 | key-once KEL-13 |
-    write-guards KEL-14 | closed-is-closed KEL-16 | reads-never-go-back MIG-1 | one-truth MIG-2 |
+    write-guards KEL-14 | closed-is-closed KEL-16 | wire-says-the-same KEL-17 |
+    reads-never-go-back MIG-1 | one-truth MIG-2 |
     no-resurrection MIG-3 | outbox-complete MIG-4 | switch-when-equal MIG-5 | fallback-sees-settled MIG-6 |
     store-failure-contained MIG-7 | key-once-across-phases MIG-8 | no-gaps MIG-9 | report-honest MIG-10 |
     migration-complete MIG-11 | phases-apart MIG-12 | one-reply LIVE-1 | progress LIVE-2 |

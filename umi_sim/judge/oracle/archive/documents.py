@@ -13,7 +13,7 @@ import attrs
 
 from umi_core.data import Owner
 from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.effects import Asked, AskModel
+from umi_core.messages.effects import Asked, AskModel, Embed
 from umi_core.messages.requests import Memorize
 from umi_core.messages.results import Memorized
 from umi_core.values import CATEGORIES, MEMORY_TYPES
@@ -27,7 +27,7 @@ from umi_sim.judge.oracle.core_model import Register
 from umi_sim.judge.plain.extraction import UNSAID_PPM, Mention, name_of_note
 from umi_sim.judge.plain.ids import resource_id
 from umi_sim.judge.plain.memories import Told, read_memories
-from umi_sim.judge.plain.parts import WINDOW_LINES, is_divided, lines_of, parts_of, read_starts
+from umi_sim.judge.plain.parts import WINDOW_LINES, caption, is_divided, lines_of, parts_of, read_starts
 from umi_sim.judge.plain.prompts import asked_about
 from umi_sim.judge.plain.text import PRONOUNS, cut, folded, said_once, words
 from umi_sim.record import rules
@@ -112,11 +112,22 @@ class Documents(Part):
         if step == "extract" and isinstance(effect, AskModel):
             asked = asked_about(effect.prompt)
             heard.units.setdefault((str(asked["memory_type"]), str(asked["text"])), []).append(answer)
+        if step == "embed_shelf" and isinstance(effect, Embed):
+            self.judge_embedded(op, heard, effect)
         heard.is_vague = heard.is_vague or self.evidence.is_late(op)
         if heard.is_vague:
             self.let_go(op)
         elif step == "lookup" and not op.mentions:
             self.tracks.offer(op, self.mentions(op))
+
+    def judge_embedded(self, op: Operation, heard: Hearing, effect: Embed) -> None:
+        """The levels of the archive are found by first sentences, and by what a category is about."""
+        assert isinstance(op.request, Memorize)
+        lines = lines_of(op.request.text, op.request.modality)
+        due = {caption(text): None for text in (*(text for _, text in heard.units), *lines)}
+        due |= {f"{name}: {about}": None for name, about in CATEGORIES.items()}
+        others = [text for text in effect.texts if text not in due]
+        self.demand(not others, rules.VECTORS_AS_ANSWERED, "a level is found by another text", "", others)
 
     def let_go(self, op: Operation) -> None:
         """Whatever any answer told may be stored, or not, in any combination."""

@@ -12,7 +12,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.invariants.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.effects import Asked, AskModel
+from umi_core.messages.effects import Asked, AskModel, Embed
 from umi_core.messages.requests import Summarise
 from umi_core.messages.results import Summarised
 from umi_sim.judge.oracle.archive.context import Part
@@ -49,6 +49,11 @@ class Summaries(Part):
     made: dict[str, dict[Sources, None]] = attrs.field(factory=dict)
 
     def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
+        if step == "embed_summary" and isinstance(effect, Embed) and isinstance(op.request, Summarise):
+            made = list(self.told.get(op.request.category, {}))
+            is_made = len(effect.texts) == 1 and effect.texts[0] in made
+            told = f"{op.request.category} is found by another text than its summary"
+            self.demand(is_made, rules.VECTORS_AS_ANSWERED, told, made, effect.texts)
         if step != "ask" or not isinstance(effect, AskModel):
             return
         asked = asked_about(effect.prompt)

@@ -1,0 +1,111 @@
+"""Goal: what is said over HTTP is judged by words of its own, and every way of saying it is tried."""
+
+import json
+from typing import Final
+
+import pytest
+
+from umi_core.api_errors import NotFound
+from umi_core.errors import StorageFailed, TooBusy
+from umi_core.invariants.broken import Broken
+from umi_core.language import letta
+from umi_core.messages import api_requests as api
+from umi_core.messages.api_results import Appended, BlockWritten
+from umi_core.messages.effects import Done, Failed, Refused, Unknown
+from umi_core.messages.request import Request
+from umi_core.messages.requests import ALL, Get
+from umi_sim.judge.invariants.wire import Wire, check_request, check_response
+from umi_sim.judge.plain.wire import body_of, said, status_of
+
+PLAIN: Final = 1  # spelled so that nothing is odd, and nothing is cut
+
+
+@pytest.mark.parametrize(
+    ("request_", "line", "body"),
+    [
+        (api.ListBlocks(1), "GET blocks", None),
+        (api.FindBlock(1, "a/b ?"), "GET blocks/a%2Fb%20%3F", None),
+        (api.UpdateBlock(1, "x", description="", limit_bytes=9), "PATCH blocks/x",
+         {"description": "", "limit": 9}),
+        (api.AppendToBlock(1, "x", "tea", "model"), "POST tools/core_memory_append",
+         {"label": "x", "content": "tea"}),
+        (api.ListMessages(1, 7, None, 3), "GET messages?before=7&limit=3", None),
+        (api.SearchArchival(1, "green tea", 2), "GET archival?q=green+tea&limit=2", None),
+        (api.AddMessages(1, ((("role", "user"), ("content", "x")),)), "POST messages",
+         {"messages": [{"content": "x", "role": "user"}]}),
+    ],
+)  # fmt: skip
+def test_a_request_is_said_as_the_page_tells(request_: Request, line: str, body: object) -> None:
+    found = said(request_, "a1", PLAIN)
+    assert found is not None
+    assert f"{found.method} {found.path}" == line.replace(" ", " /v1/agents/a1/")
+    assert found.body == (json.dumps(body) if body else "")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        api.AppendToBlock(1, "x", "tea"), api.UpdateBlock(1, "x", "tea", author="model"),
+        api.ListArchival(1, tags=("t",)), api.FindBlock(1, ""), api.FindBlock(1, "\n"), Get(1, "k"),
+    ],
+)  # fmt: skip
+def test_what_no_route_says_is_not_said(request_: Request) -> None:
+    assert said(request_, "a1", PLAIN) is None
+
+
+SAYABLE: Final = (
+    api.ListBlocks(1), api.CreateBlock(1, "x", "tea", limit_bytes=9, request_key="k"), api.FindBlock(1, "x"),
+    api.UpdateBlock(1, "x", "tea", read_only=True), api.DeleteBlock(1, "x", request_key="k"),
+    api.BlockHistory(1, "blk_1", 3, 100), api.AppendToBlock(1, "x", "tea", "model", "k"),
+    api.ReplaceInBlock(1, "x", "a", "b", True, "model"), api.ListMessages(1, 2**63 - 1, 1, 100),
+    api.AddMessages(1, ((("role", "user"), ("content", "x"), ("tool_name", "t")),), "k"),
+    api.SearchMessages(1, "tea", 1, 2, 3, 4), api.AddArchival(1, "x", ("t",), (("a", "b"),), "k"),
+    api.GetArchival(1, "arc_1"), api.ListArchival(1, 5, "arc_000000000001"),
+    api.SearchArchival(1, "tea"), api.DeleteArchival(1, "arc_1", "k"),
+    api.BuildSystemPrompt(1, "Hi", "tagged"),
+)  # fmt: skip
+
+
+def test_every_request_of_the_api_can_be_said() -> None:
+    known = {cls for cls in ALL if issubclass(cls, api.ApiRequest | api.BuildSystemPrompt)}
+    assert {type(it) for it in SAYABLE} == known
+
+
+@pytest.mark.parametrize("request_", SAYABLE)
+def test_in_every_spelling_it_is_the_request_that_was_meant(request_: Request) -> None:
+    for number in range(210):  # all ways of all choices
+        check_request(f"o{number}", request_)
+
+
+def test_a_reader_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(letta, "number", lambda asked, name: None)
+    with pytest.raises(Broken, match="over HTTP"):
+        check_request("o1", api.BlockHistory(1, "blk_1", 3))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        (Done(Appended("message", 1, 2, 0)), 200), (Refused(NotFound("block", "x")), 404),
+        (Refused(TooBusy(64, 64)), 409), (Failed(StorageFailed("commit", "timeout", 3)), 503),
+        (Unknown(), 504), (Done(BlockWritten("blk_1", "x", 1, "set", 0, repeated=True)), 200),
+    ],
+)  # fmt: skip
+def test_a_response_tells_the_reply(outcome: Done | Refused | Failed | Unknown, status: int) -> None:
+    assert status_of(outcome) == status
+    check_response("o1", outcome)
+
+
+def test_ids_of_rows_stand_beside_their_numbers() -> None:
+    body = body_of(Done(Appended("archival", 7, 2, 0)))
+    assert isinstance(body, dict)
+    assert body["ids"] == ["arc_000000000007", "arc_000000000008"]
+
+
+def test_replies_are_judged_for_whoever_asked_and_lives() -> None:
+    wire = Wire()
+    wire.issued("a", "o1", api.ListBlocks("o1"))
+    wire.issued("b", "o2", api.ListBlocks("o2"))
+    wire.issued("b", "o3", Get("o3", "k"))
+    wire.crashed("a")
+    assert wire.asked == {"o2": "b"}

@@ -1,0 +1,55 @@
+"""Vocabulary: the words that stand in stored rows, in requests and in replies are those of docs/spec.
+
+Law 1. A word of these is never renamed: rows that were stored years ago hold it, and so do callers' programs.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from umi_core import api_domains, domains, filters, level_domains, values
+from umi_core.invariants.broken import demand
+from umi_sim.record import rules
+
+WORDS: Final[Mapping[str, tuple[Iterable[str], str]]] = {
+    "blocks": (values.BLOCK_KINDS, "system persona human facts goals scratch"),
+    "types of entities": (
+        values.ENTITY_TYPES,
+        "self person organization project topic location event task preference note",
+    ),
+    "what a new fact does": (values.EVOLUTION_KINDS, "update extend derive contradict"),
+    "relations": (values.LINK_KINDS, "works_at knows manages relates_to prefers part_of located_in"),
+    "types of memories": (values.MEMORY_TYPES, "profile event knowledge behavior skill"),
+    "modalities": (values.MODALITIES, "text message document conversation"),
+    "categories": (values.CATEGORIES, "facts preferences skills rules context"),
+    "levels": (values.LEVELS, "categories entities resources"),
+    "rows of levels": (values.LEVELS.values(), "category entity resource"),
+    "roles": (domains.ROLES, "user assistant system tool"),
+    "forms of a rendering": (domains.FORMS, "xml markdown"),
+    "kinds of rows that are listed": (domains.LISTED, "entity resource category membership subcategory"),
+    "who says that it is enough": (level_domains.JUDGES, "score model score_then_model never"),
+    "who ranks": (level_domains.RANKERS, "vector model"),
+    "comparisons of numbers": (filters.NUMBERS, "lt lte gt gte"),
+    "comparisons with lists": (filters.LISTS, "in not_in"),
+    "comparisons of texts": (filters.TEXTS, "contains has_key"),
+    "authors": (api_domains.AUTHORS, "user model"),
+    "forms of a prompt": (api_domains.PROMPT_FORMS, "xml markdown tagged"),
+    "changes of a block": (
+        api_domains.CHANGES,
+        "created set appended replaced described imported deleted unchanged",
+    ),
+    "logs": (api_domains.LOGS, "message archival"),
+    "roles of messages": (api_domains.ROLES, "user assistant system tool"),
+    "parts of a call": (api_domains.DETAILS, "tool_call_id tool_name arguments tool_return status"),
+    "what is moved": (api_domains.MOVED_KINDS, "blocks archival messages"),
+    "phases": (
+        api_domains.PHASES,
+        "legacy dual_write dual_read umi_primary cleanup done rolling_back",
+    ),
+}
+
+
+def check_vocabulary() -> None:
+    """Raises Broken at the first word that is another."""
+    for what, (got, wanted) in WORDS.items():
+        told = " ".join(got)
+        demand(told == wanted, rules.REFERENCE_AGREES, f"the words for {what}", wanted, told)
