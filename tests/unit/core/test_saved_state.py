@@ -215,6 +215,10 @@ def test_a_value_of_another_form_is_no_tuple_of_that_length_and_no_table() -> No
     assert "a table" in shape_of(dict[str, int])(3)
 
 
+def test_what_is_wrong_in_a_tuple_is_told_by_its_place() -> None:
+    assert shape_of(tuple[int, str])((1, 2)).startswith("[1]")
+
+
 # What is wrong is said.
 
 
