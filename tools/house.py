@@ -272,7 +272,7 @@ def read_files(root: Path) -> dict[str, str]:
     files: dict[str, str] = {}
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name == ".ci" or not SKIPPED_FOLDER.match(name))
-        for path in (Path(folder, name) for name in sorted(names)):
+        for path in (Path(folder, name) for name in sorted(names) if name != ".git"):  # a linked work tree
             if path.is_file() and path.stat().st_size <= TEXT_BYTES_MAX:
                 with contextlib.suppress(UnicodeDecodeError):  # then it is not a text
                     files[path.relative_to(root).as_posix()] = path.read_text("utf-8")
