@@ -53,6 +53,13 @@ def config_of(
     return config if {"workload", "workload.operations"} & overrides.keys() else talking.whole(config)
 
 
+def command_of(name: str, seed: int, overrides: Mapping[str, str], conversation: str | None = None) -> str:
+    """The command that makes this run again."""
+    options = [part for key, value in overrides.items() for part in ("--set", f"{key}={value}")]
+    spoken = ["--transcript", conversation] if conversation else []
+    return shlex.join(["umi-sim", "run", name, "--seed", str(seed), *options, *spoken])
+
+
 def config_named(context: click.Context, text: str) -> "RunConfig":
     """The configuration of a seed, written as SCENARIO:SEED or as for `run`."""
     words = words_of(text)

@@ -121,27 +121,30 @@ def side_of(context: click.Context, text: str) -> Side:
 
 
 @click.command()
-@click.argument("file")
+@click.argument("run", metavar="FILE")
 @click.option(
     "--runs", type=click.IntRange(0, RUNS_MAX), default=200, show_default=True,
     help="How often the rest is drawn afresh after each item; 0: only what is needed.",
 )  # fmt: skip
 @click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")
 @shows()
-def why(file: str, runs: int, own: str) -> Report:
-    """Explain a failing seed file: what it needs, where it was decided, and the nearest run that passes.
+@click.pass_context
+def why(context: click.Context, run: str, runs: int, own: str) -> Report:
+    """Explain a failing run: what it needs, where it was decided, and the nearest run that passes.
 
-    Shrink a long one first. Ctrl-C ends it with what is known by then.
+    FILE is a seed file, or a seed as in `diff`, which is run and shrunk first. Shrink a long file first.
+    Ctrl-C ends it with what is known by then.
 
     \b
     umi-sim why .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
-    umi-sim why --runs 50 FILE
+    umi-sim why --runs 50 canary:0
     """
     from umi_sim.explain import why as asking
     from umi_sim.explain import why_page
     from umi_sim.explain.report import replay_of
     from umi_sim.scenario import files as scenario
 
+    file = run if Path(run).suffix == ".json" or is_file(run) else failing(context, run)
     seed = readable(file)
     try:
         if own:
@@ -154,6 +157,17 @@ def why(file: str, runs: int, own: str) -> Report:
     return attrs.evolve(
         why_page.page(found, replay_of(file)), exit_code=INTERRUPTED if found.is_interrupted else 0
     )
+
+
+def failing(context: click.Context, text: str) -> str:
+    """The seed file of the failure that a seed meets, as small as it can be."""
+    from umi_sim.cli.shrink import smallest
+    from umi_sim.runs import runner
+
+    verdict = runner.run(config_named(context, text))
+    if verdict.failure is None:
+        refuse(f"{text}: passes, and there is nothing to explain")
+    return smallest(verdict).as_posix()
 
 
 # Steps.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from umi_sim.cli.arguments import readable
+from umi_sim.cli.arguments import command_of, readable
 from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, shows
 from umi_sim.cli.source import source_hunts
 from umi_sim.kernel.progress import at
@@ -146,6 +146,9 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
         found = hunting.hunt(mutant)
         code = 0 if found.is_found else HARNESS
         more = (row("", f"this is the canary{ELSEWHERE}"),) if ELSEWHERE else ()
+        if only and found.is_found and not ELSEWHERE:
+            overrides = {**mutant.overrides, "scenario.mutant": mutant.name}
+            more = (row("look", command_of(mutant.scenario, found.seeds - 1, overrides)),)
         yield Report(hunting.hunt_line(found), more, partial(attrs.asdict, found), code)
 
 

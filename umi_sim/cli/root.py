@@ -6,7 +6,7 @@ Law 3. Nothing heavy is imported before a command needs it: a small seed file re
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +14,7 @@ import click
 
 from umi_sim import __version__
 from umi_sim.cli.arguments import (
+    command_of,
     config_of,
     is_seed_file,
     must_take_trace,
@@ -126,15 +127,6 @@ def run(
     from umi_sim.cli.shrink import met  # hardly a run needs it
 
     return met(verdict, command, is_whole=no_shrink)
-
-
-def command_of(name: str, seed: int, overrides: Mapping[str, str], conversation: str | None) -> str:
-    """The command that makes this run again."""
-    from shlex import join
-
-    options = [part for key, value in overrides.items() for part in ("--set", f"{key}={value}")]
-    spoken = ["--transcript", conversation] if conversation else []
-    return join(["umi-sim", "run", name, "--seed", str(seed), *options, *spoken])
 
 
 def write_trace(path: Path, config: "RunConfig") -> None:

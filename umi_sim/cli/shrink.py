@@ -81,6 +81,22 @@ def met(verdict: "Verdict", command: str, *, is_whole: bool) -> Report:
     return attrs.evolve(told, value=lambda: {**report.as_json(verdict), **(told.value or dict)()})
 
 
+def smallest(verdict: "Verdict") -> Path:
+    """The seed file of a failure; shrunk, unless it is one of a smaller run that fails alike."""
+    from umi_sim.shrink import NothingToShrink, shrink_whole
+
+    assert verdict.failure is not None
+    path = kept_path(verdict)
+    if path is None:
+        refuse("the failure can be explained only from its seed file")
+    if not is_of_another_run(verdict, path, is_whole=False):
+        try:
+            small(path, shrink_whole(readable(str(path))), "", verdict.failure)
+        except NothingToShrink as error:
+            complain(f"{path}: {error}")
+    return path
+
+
 def small(path: Path, done: "Shrunk", command: str, before: "Failure") -> Report:
     """Write what was shrunk, and tell it."""
     from umi_sim.explain import report

@@ -404,6 +404,14 @@ def test_a_mutant_is_hunted_until_it_is_seen() -> None:
     assert row["seeds"] >= 1
 
 
+def test_of_one_mutant_the_failing_run_is_told() -> None:
+    told = umi("mutants", "get-alive-at-expiry").stdout
+    _, look = told.splitlines()
+    command = look.removeprefix("  look     umi-sim ").split()
+    assert command[:4] == ["run", "working", "--seed", "0"]
+    assert umi(*command, "--no-shrink").exit_code == 1
+
+
 def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -> None:
     missed = Hunt("get-alive-at-expiry", "", ("ttl-boundary",), 200, 7)
     monkeypatch.setattr(hunt, "hunt", lambda mutant: missed)
@@ -578,6 +586,15 @@ def test_a_scenario_of_ones_own_is_named_to_draw_from_it_again() -> None:
     assert "and all that follows is drawn afresh, as in bad\n" in told
     other = refused("why", "--scenario", "own.toml", path)
     assert "--scenario own.toml: is the scenario own, the run is one of bad" in other
+
+
+def test_why_takes_a_seed_and_shrinks_its_failure_first() -> None:
+    told = umi("why", "--runs", "0", "canary:0").stdout
+    (path,) = Path(".umi-sim/ephemeral").glob("ttl-boundary-*.json")
+    assert f"  repeat   umi-sim replay {path.as_posix()}\n" in told
+    assert "o8 get key" in told
+    assert "o7" not in told
+    assert "smoke:1: passes, and there is nothing to explain" in refused("why", "smoke:1")
 
 
 def test_what_cannot_be_shrunk_is_refused() -> None:
