@@ -56,7 +56,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "umi_live": (
         ("errors", "services"),
-        ("claims", "conditions", "local", "recorder", "schema", "search"),
+        ("claims", "conditions", "local", "payloads", "recorder", "schema", "search"),
         ("sqlite",),
         ("deletion", "doctor", "store", "transfer"),
         ("openai",),

@@ -202,11 +202,14 @@ class Resource(Body, Data):
     """A text that was memorized, as it was given; or one segment of it, which names its parent.
 
     `first_line` and `last_line` count the lines that its modality makes of the text. `extracted_types`: the
-    memory types for which all of it was read; `pending`: those that were asked for besides.
+    memory types for which all of it was read; `pending`: those that were asked for besides. Of an image, an
+    audio or a video the text says where it is, and `description` what a model says that it holds, which is
+    what is read and found; empty while none has said it, and of a text.
     """
 
     tag = 97
     row_kind = "resource"
+    added = (1,)
     id: EntityId
     modality: Modality
     text: Content
@@ -222,12 +225,18 @@ class Resource(Body, Data):
     extracted_types: Texts = ()
     pending: Texts = ()
     happened_ms: EventTime | None = None
+    description: Content = ""
 
     def own_id(self) -> str:
         return self.id
 
+    @property
+    def shown(self) -> str:
+        """What it says to a reader."""
+        return self.description or self.text
+
     def told(self) -> tuple[str, str]:
-        return "", f"{self.caption}\n{self.text}"
+        return "", f"{self.caption}\n{self.shown}"
 
 
 @attrs.frozen

@@ -16,7 +16,12 @@ ENTITY_TYPES: Final = (
 )  # fmt: skip
 EVOLUTION_KINDS: Final = ("update", "extend", "derive", "contradict")
 MEMORY_TYPES: Final = ("profile", "event", "knowledge", "behavior", "skill")
-MODALITIES: Final = ("text", "message", "document", "conversation")
+DESCRIBED_BY: Final = {  # of what is no text: the task of the model that says what it holds
+    "image": "describe_image",
+    "audio": "transcribe_audio",
+    "video": "describe_video",
+}
+MODALITIES: Final = ("text", "message", "document", "conversation", *DESCRIBED_BY)
 CATEGORIES: Final = {  # the topics of the archive, in order, and what belongs there
     "facts": "What is true of people, organizations, projects and places.",
     "preferences": "What somebody likes, dislikes or usually does.",

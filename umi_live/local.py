@@ -19,6 +19,8 @@ from umi_core.language.coverage import sentences
 from umi_core.language.words import content, words
 from umi_core.limits import COMPONENT_MAX
 from umi_core.policies.routing import BLOCK_OF_TYPE
+from umi_core.values import DESCRIBED_BY
+from umi_live.services import ServiceFailed
 
 DIMS: Final = 256
 NOTE_NAME_CHARS: Final = 60
@@ -62,11 +64,13 @@ class Told:
 
 
 class RuleModel:
-    """Answers every task in the form that it asks for."""
+    """Answers every task in the form that it asks for, but for those about what is no text."""
 
     name = "rules"
 
     async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
+        if task in DESCRIBED_BY.values():
+            raise ServiceFailed("refused", 0, "rules read texts, and no image, audio or video")
         answer = ANSWERS.get(task)
         return "[]" if answer is None else answer(inputs_of(prompt))
 

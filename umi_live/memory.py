@@ -243,7 +243,10 @@ class LiveMemory:
         memory_types: Sequence[str] | None = None,
         happened_ms: int | None = None,
     ) -> Result[Memorized]:
-        """Keep a whole document or conversation, and the facts in it, by category. Told again, it is once."""
+        """Keep a whole document or conversation, and the facts in it, by category. Told again, it is once.
+
+        Of a `modality` image, audio or video `text` is its address or a `data:` URI; the model describes it.
+        """
         wanted = None if memory_types is None else tuple(memory_types)
         return await self.ask(Memorize(0, text, modality, uri, wanted, happened_ms), Memorized)
 

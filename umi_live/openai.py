@@ -22,6 +22,7 @@ from umi_core.limits import COMPONENT_MAX, EMBEDDING_DIMS_MAX, RETRY_AFTER_MS_MA
 from umi_core.messages.effects import FailureKind
 from umi_core.text import is_text
 from umi_live.errors import LiveError
+from umi_live.payloads import message
 from umi_live.services import ServiceFailed
 from umi_live.store import wall_ms
 
@@ -143,7 +144,8 @@ class ChatModel(Endpoint):
     """Answers prompts by `chat/completions`."""
 
     async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
-        body = {"model": self.name, "temperature": 0, "messages": [{"role": "user", "content": prompt}]}
+        said = {"role": "user", "content": message(task, prompt)}
+        body = {"model": self.name, "temperature": 0, "messages": [said]}
         return text_of(await self.post("chat/completions", body, timeout_ms))
 
 

@@ -101,5 +101,7 @@ async def truth(path: str, body: Any) -> bytes:
     if path.endswith("/embeddings"):
         return vectors(*([it / 200 for it in hashed(text)] for text in body["input"]))
     prompt = body["messages"][0]["content"]
+    if isinstance(prompt, list):
+        return chat(content=f"<content>{json.dumps(prompt[1])}</content>")
     task = next(task for task, blocks in FIXED.items() if prompt.startswith(blocks[0]))
     return chat(content=await RuleModel().ask(task, prompt, 0))

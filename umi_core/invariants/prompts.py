@@ -18,7 +18,7 @@ from umi_core.messages.requests import Descent, EvolveCategory, Memorize, Recall
 from umi_core.messages.results import Resolution
 from umi_core.state import Operation
 from umi_core.text import cut
-from umi_core.values import CATEGORIES
+from umi_core.values import CATEGORIES, DESCRIBED_BY
 
 RULE: Final = rules.PROMPT_INPUTS
 INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -29,6 +29,7 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "expand": ("query",),
     "memories": ("memory_type", "categories", "text"),
     "segment": ("text",),
+    **dict.fromkeys(DESCRIBED_BY.values(), ("payload",)),
     "decide_need": ("turns", "query"),
     "decide_enough": ("query", "found"),
     "rank": ("query", "count", "candidates"),
@@ -71,6 +72,8 @@ def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
             return {"turns": turns, "query": request.query}
         case "memories", Memorize(), _:
             return {"categories": [{"name": name, "about": about} for name, about in CATEGORIES.items()]}
+        case task, Memorize() as request, _ if task == DESCRIBED_BY.get(request.modality):
+            return {"payload": request.text}
         case "name_subcategory", EvolveCategory() as request, _:
             return {"category": request.category}
         case "expand", Recall(), Resolution(query=query):

@@ -318,7 +318,8 @@ class Rebalance(WorkflowRequest):
 
 @attrs.frozen
 class Memorize(WorkflowRequest):
-    """`memory_types`: what to look for; as a memory does by itself if it is left out."""
+    """`memory_types`: what to look for; as a memory does by itself if it is left out. `text`: of an image, an
+    audio or a video what the model is shown of it: an address, or a `data:` URI."""
 
     tag = 100
     workflow = "memorize"

@@ -224,7 +224,7 @@ def name_and_text(row: Row) -> tuple[str, str]:
     if isinstance(body, Category):
         return body.name, body.summary or body.description
     assert isinstance(body, Resource)  # a search gives rows of its kind, and whole ones
-    return body.uri or "", body.text
+    return body.uri or "", body.shown
 
 
 # enough.

@@ -39,7 +39,7 @@ from umi_core.policies.routing import BLOCK_OF_TYPE, table_decision
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Address, Entity, Resource, Row
 from umi_core.text import cut, unique
-from umi_core.values import MEMORY_TYPES, RoutingDecision, Scope
+from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, RoutingDecision, Scope
 from umi_core.workflows.commits import (
     CORE,
     PLAN,
@@ -61,12 +61,15 @@ from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF, place_of
 from umi_core.workflows.linking import Link, addresses, chosen, linked
 from umi_core.workflows.placing import place
 from umi_core.workflows.reading import (
+    CAPTION,
+    CONTENT,
     EXTRACT,
     FOUND,
     INGEST,
     KNOWN,
     LIST_UNITS,
     PARTS,
+    PREPROCESS,
     READ_PARTS,
     REQUEST,
     RESOURCE,
@@ -77,6 +80,7 @@ from umi_core.workflows.reading import (
     bodies,
     extracted_before,
     is_same_text,
+    lacks_description,
     own_id,
     segment_ids,
     wanted_types,
@@ -106,6 +110,7 @@ class Told(Data):
     by: LinkMaker
 
 
+DESCRIBE: Final = "describe"  # what is pending of a payload that no model has described
 TOLD: Final = Fact("told", tuple[Told, ...])
 
 
@@ -180,10 +185,14 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
 def captions(facts: Facts, scope: Scope) -> Iterator[tuple[str, str]]:
     """Of the whole text, and of its segments if there are several."""
     segments = facts[SEGMENTS]
-    yield own_id(facts, scope), caption(segments[0].text)
+    yield own_id(facts, scope), caption_of_whole(facts)
     if len(segments) > 1:
         ids = segment_ids(segments, facts, scope)
         yield from ((key, caption(it.text)) for key, it in zip(ids, segments, strict=True))
+
+
+def caption_of_whole(facts: Facts) -> str:
+    return facts[CAPTION] or caption(facts[SEGMENTS][0].text)
 
 
 @attrs.frozen
@@ -312,6 +321,8 @@ def missing(facts: Facts) -> frozenset[Unit]:
 
 def types_read(facts: Facts, scope: Scope) -> list[tuple[str, ...]]:
     """Of each segment the memory types for which it has been read by now."""
+    if lacks_description(facts):
+        return [()]
     lost, before, segments = missing(facts), bodies(facts[PARTS]), facts[SEGMENTS]
     return [
         tuple(
@@ -325,13 +336,14 @@ def types_read(facts: Facts, scope: Scope) -> list[tuple[str, ...]]:
 
 
 def pending_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[str, ...]:
-    """The types that were asked for, now or before, and that some segment lacks."""
+    """The types that were asked for, now or before, and that some segment lacks; `describe` before them."""
     row = shelf.get(own_address(facts, view))
     body = row.body if row is not None else None
     is_same = isinstance(body, Resource) and is_same_text(body, facts[REQUEST])
     asked = {*wanted_types(facts[REQUEST]), *(body.pending if isinstance(body, Resource) and is_same else ())}
     done = types_read(facts, view.scope)
-    return tuple(kind for kind in MEMORY_TYPES if kind in asked and any(kind not in types for types in done))
+    lacking = [kind for kind in MEMORY_TYPES if kind in asked and any(kind not in types for types in done)]
+    return (DESCRIBE, *lacking) if lacks_description(facts) else tuple(lacking)
 
 
 def resources_of(
@@ -355,17 +367,18 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
     request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, view.scope)
     parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
     whole = Resource(
-        parent, request.modality, request.text, text_hash(request.text), caption(segments[0].text), 0,
+        parent, request.modality, request.text, text_hash(request.text), caption_of_whole(facts), 0,
         max(segment.last_line for segment in segments), since(parent, shelf, view), view.now_ms, request.uri,
         extracted_types=tuple(kind for kind in MEMORY_TYPES if all(kind in types for types in done)),
         pending=pending_of(facts, shelf, view), happened_ms=request.happened_ms,
+        description=facts[CONTENT] if request.modality in DESCRIBED_BY else "",
     )  # fmt: skip
     yield whole
     for at, (key, it) in enumerate(zip(ids, segments, strict=True) if len(ids) > 1 else ()):
         yield attrs.evolve(
             whole, id=key, text=it.text, text_hash=text_hash(it.text), caption=caption(it.text),
             first_line=it.first_line, last_line=it.last_line, created_ms=since(key, shelf, view), uri=None,
-            parent_id=parent, position=at, extracted_types=done[at], pending=(),
+            parent_id=parent, position=at, extracted_types=done[at], pending=(), description="",
         )  # fmt: skip
 
 
@@ -400,12 +413,13 @@ MEMORIZE: Final = Workflow(
     steps=(
         INGEST,
         READ_PARTS,
+        PREPROCESS,
         SEGMENT,
         LIST_UNITS,
         EXTRACT,
         Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), otherwise=nothing(TOLD), take=take_told),
-        Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, TOLD), produces=(EVOLVED, SHELF, UNSHELVED, CORE),
-             otherwise=nothing(EVOLVED, SHELF, UNSHELVED, CORE),
+        Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD),
+             produces=(EVOLVED, SHELF, UNSHELVED, CORE), otherwise=nothing(EVOLVED, SHELF, UNSHELVED, CORE),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         Step("embed", requires=(EVOLVED,), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
@@ -413,8 +427,8 @@ MEMORIZE: Final = Workflow(
         EMBED_SHELF,
         READ_HOMES,
         Step("plan",
-             requires=(REQUEST, RESOURCE, PARTS, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED, SHELF, CORE, VECTORS,
-                       UNSHELVED, SHELF_VECTORS, HOMES),
+             requires=(REQUEST, RESOURCE, PARTS, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED,
+                       SHELF, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,

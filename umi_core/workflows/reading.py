@@ -1,5 +1,6 @@
 """Reading a text to be memorized: the resource that it is, its segments, and what a model finds in each.
 
+    content     what is read: the text in its lines, or what a model says of an image, an audio or a video
     unit        one segment, read for one memory type; asked about by itself, and missing by itself
 
 Law 1. The segments together are the text: no line is lost, and none is read twice for one memory type.
@@ -20,8 +21,9 @@ from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, degrade, nothing, retry
 from umi_core.ids import resource_id, segment_id, text_hash
 from umi_core.language.conversations import NORMALISERS
+from umi_core.language.descriptions import Undescribed, parse_description
 from umi_core.language.memories import Memory, Unread, parse_memories
-from umi_core.language.prompts import ask_memories, ask_segment
+from umi_core.language.prompts import ask_description, ask_memories, ask_segment
 from umi_core.language.segments import Segment, Span, Useless, parse_segments, segments_of, windows
 from umi_core.limits import SEGMENTED_BYTES_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
@@ -30,7 +32,7 @@ from umi_core.messages.requests import Memorize
 from umi_core.messages.results import Memorized
 from umi_core.rows import Resource, Row
 from umi_core.text import size
-from umi_core.values import MEMORY_TYPES, Scope
+from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import address, found
 
 TYPES_DEFAULT: Final = ("profile", "event")
@@ -55,6 +57,8 @@ REQUEST: Final = Fact("request", Memorize)
 KNOWN: Final = Fact("known", Memorized | None)  # the reply, if there is nothing to do
 RESOURCE: Final = Fact("resource", Row | None)  # as it was when the operation began
 PARTS: Final = Fact("parts", tuple[Row, ...])  # its segments then
+CONTENT: Final = Fact("content", str)  # empty if there is nothing to read
+CAPTION: Final = Fact("caption", str)  # as a model gave it; empty of a text, which has its first sentence
 SPANS: Final = Fact("spans", tuple[Span, ...])
 SEGMENTS: Final = Fact("segments", tuple[Segment, ...])
 UNITS: Final = Fact("units", tuple[Unit, ...])
@@ -122,11 +126,57 @@ READ_PARTS: Final = Step(
 )  # fmt: skip
 
 
+# preprocess: what there is to read. An image, an audio or a video is described once.
+
+
+def described(facts: Facts) -> Resource | None:
+    """The resource, if a model has said before what this payload holds."""
+    row = facts[RESOURCE]
+    body = row.body if row is not None else None
+    if not isinstance(body, Resource) or not is_same_text(body, facts[REQUEST]):
+        return None
+    return body if body.description else None
+
+
+def ask_payload(facts: Facts, view: View) -> AskModel | None:
+    request = facts[REQUEST]
+    task = DESCRIBED_BY.get(request.modality)
+    return AskModel(task, ask_description(task, request.text)) if task and described(facts) is None else None
+
+
+def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+    request, known = facts[REQUEST], described(facts)
+    if answer is not None:
+        found = parse_description(answer.text)
+        if isinstance(found, Undescribed):
+            return Unusable(found.reason)
+        return Learned(CONTENT(found.text) | CAPTION(found.caption))
+    if known is not None:
+        return Learned(CONTENT(known.description) | CAPTION(known.caption))
+    return Learned(CONTENT(NORMALISERS[request.modality](request.text)) | CAPTION(""))
+
+
+def undescribed(facts: Facts, reason: str = "") -> Mapping[str, object]:
+    return CONTENT("") | CAPTION("")
+
+
+PREPROCESS: Final = Step(
+    "preprocess", requires=(REQUEST, RESOURCE), produces=(CONTENT, CAPTION), config=(("profile", "default"),),
+    otherwise=nothing(CONTENT, CAPTION),
+    **asks(AskModel, ask_payload, take_payload, retry(2, then=Degrade("none", undescribed))),
+)  # fmt: skip
+
+
+def lacks_description(facts: Facts) -> bool:
+    """Nobody knows yet what the payload holds, so that none of it has been read."""
+    return facts[REQUEST].modality in DESCRIBED_BY and not facts[CONTENT]
+
+
 # segment: which lines belong together.
 
 
-def lines_of(request: Memorize) -> list[str]:
-    return NORMALISERS[request.modality](request.text).split("\n")
+def lines_of(facts: Facts) -> list[str]:
+    return facts[CONTENT].split("\n")
 
 
 def known_segments(facts: Facts) -> tuple[Segment, ...]:
@@ -143,7 +193,7 @@ def bodies(rows: tuple[Row, ...]) -> dict[str, Resource]:
 
 
 def ask_segments(facts: Facts, view: View) -> AskModel | None:
-    request, lines = facts[REQUEST], lines_of(facts[REQUEST])
+    request, lines = facts[REQUEST], lines_of(facts)
     is_long = request.modality == "conversation" and len(lines) >= view.config.segment_line_count_min
     text = "\n".join(lines)
     if not is_long or size(text) > SEGMENTED_BYTES_MAX or known_segments(facts):
@@ -154,22 +204,22 @@ def ask_segments(facts: Facts, view: View) -> AskModel | None:
 def take_segments(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if answer is None:
         return Learned(SPANS(whole(facts)))
-    partition = parse_segments(answer.text, len(lines_of(facts[REQUEST])))
+    partition = parse_segments(answer.text, len(lines_of(facts)))
     if isinstance(partition, Useless):
         return Unusable(partition.reason)
     return Learned(SPANS(partition.spans), shapes=partition.mended)
 
 
 def whole(facts: Facts) -> tuple[Span, ...]:
-    return ((0, len(lines_of(facts[REQUEST])) - 1),)
+    return ((0, len(lines_of(facts)) - 1),)
 
 
 def by_windows(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return SPANS(windows(len(lines_of(facts[REQUEST])), WINDOW_LINE_COUNT))
+    return SPANS(windows(len(lines_of(facts)), WINDOW_LINE_COUNT))
 
 
 SEGMENT: Final = Step(
-    "segment", requires=(REQUEST, RESOURCE, PARTS), produces=(SPANS,), otherwise=nothing(SPANS),
+    "segment", requires=(REQUEST, RESOURCE, PARTS, CONTENT), produces=(SPANS,), otherwise=nothing(SPANS),
     config=(("profile", "default"),),
     **asks(AskModel, ask_segments, take_segments, retry(2, then=Degrade("windows", by_windows))),
 )  # fmt: skip
@@ -181,7 +231,7 @@ SEGMENT: Final = Step(
 def take_units(facts: Facts, answer: None, view: View) -> Learned:
     """What was not read before, segment by segment."""
     spans = facts[SPANS]
-    segments = known_segments(facts) or segments_of(lines_of(facts[REQUEST]), spans)
+    segments = known_segments(facts) or segments_of(lines_of(facts), spans)
     ids, known = segment_ids(segments, facts, view.scope), bodies(facts[PARTS])
     units = [
         Unit(kind, segment.text)
@@ -211,7 +261,7 @@ def extracted_before(key: str, known: Mapping[str, Resource], facts: Facts) -> t
 
 
 LIST_UNITS: Final = Step(
-    "units", requires=(REQUEST, RESOURCE, PARTS, SPANS), produces=(SEGMENTS, UNITS),
+    "units", requires=(REQUEST, RESOURCE, PARTS, CONTENT, SPANS), produces=(SEGMENTS, UNITS),
     otherwise=nothing(SEGMENTS, UNITS), take=take_units,
 )  # fmt: skip
 

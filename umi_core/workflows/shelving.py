@@ -14,7 +14,7 @@ from umi_core.ids import category_id
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed, Write
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.rows import Address, Resource, Row, Vector
+from umi_core.rows import Address, Body, Resource, Row, Vector
 from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows.commits import address, put
 
@@ -72,7 +72,12 @@ def shelved(facts: Facts, resources: Iterable[Write], scope: Scope) -> Iterator[
     texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
     for (row_id, _), components in zip(texts, vectors, strict=True):
         yield vector_row(row_id, components, scope)
-    yield from (vector_row(it.address.id, None, scope) for it in resources if it.body is None)
+    yield from (vector_row(it.address.id, None, scope) for it in resources if not is_found(it.body))
+
+
+def is_found(body: Body | None) -> bool:
+    """Whether there is something to find a text by."""
+    return isinstance(body, Resource) and bool(body.caption.strip())
 
 
 def vector_row(row_id: str, components: Components | None, scope: Scope) -> Write:

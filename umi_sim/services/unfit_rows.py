@@ -53,6 +53,7 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *put("modality", "smell", None), *put("text", HUGE, 7), *put("text_hash", None),
         *put("caption", HALF), *put("first_line", -1), *put("last_line", ENDLESS), *put("created_ms", "0"),
         *put("uri", ""), *put("parent_id", LONG), *put("extracted_types", (7,)), *put("pending", "x"),
+        *put("description", HALF, None),
     ),
     "category": (
         *put("name", LONG, None), *put("description", 7), *put("member_count", -1, ENDLESS, "1"),

@@ -82,7 +82,7 @@ def said(body: Body | None) -> tuple[str, str]:
         case Category():
             return body.name, f"{body.description} {body.summary}"
         case Resource():
-            return "", f"{body.caption} {body.text}"
+            return "", f"{body.caption} {body.description or body.text}"
     raise AssertionError(body)
 
 

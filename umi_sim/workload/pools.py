@@ -342,7 +342,7 @@ HOSTILE_RANGES: Final[Pool] = {
     "type": ((True, None), ("0", None), (1,), (1, 2, 3), (), "ab", 7),
 }
 HOSTILE_MODALITIES: Final[Pool] = {
-    "unknown": ("image", "audio", "Text", "text ", ""), "type": (7, None, True, ("text",))
+    "unknown": ("picture", "images", "Text", "text ", ""), "type": (7, None, True, ("text",))
 }  # fmt: skip
 MEMORY_TYPES: Final = (
     ("profile",),

@@ -8,13 +8,14 @@ import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
+from urllib.parse import quote
 
 from umi_core.config import Config
 from umi_core.ids import entity_id
 from umi_core.language.pronouns import read
 from umi_core.limits import PPM, WORKING_VALUE_BYTES_MAX
 from umi_core.text import is_text
-from umi_core.values import MODALITIES, Turn
+from umi_core.values import Turn
 from umi_sim.kernel.prng import Ratio, Stream
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import pools
@@ -26,6 +27,8 @@ ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 TOLD_COUNT_MAX: Final = 16
 ASKED_COUNT_MAX: Final = 4
 DOCUMENT_COUNT_MAX: Final = 4
+TEXT_KINDS: Final = ("text", "message", "document", "conversation")
+MEDIA_KINDS: Final = ("image", "image", "audio", "video")
 LINE_COUNTS: Final = (1, 1, 2, 3, 5, 8, 50)
 LENGTHS: Final = (1, 1, 1, 20)
 TURN_COUNT_MAX: Final = 12  # two more than a memory looks at
@@ -64,7 +67,7 @@ class User:
         self.known = known
         self.start_ms = config.start_ms
         self.adversarial = config.adversarial
-        self.edges, self.short_blocks = config.edges, config.short_blocks
+        self.edges, self.short_blocks, self.media = config.edges, config.short_blocks, config.media
         self.keys = (*pools.KEYS, *(f"k{n}" for n in range(config.key_count)))[: config.key_count]
         self.other_ids = ids_of_cast(config)
         self.told: deque[str] = deque(maxlen=TOLD_COUNT_MAX)
@@ -117,19 +120,28 @@ class User:
         return text
 
     def document(self, stream: Stream) -> object:
-        """A text, a conversation or a longer document; in one of four cases one that was given before."""
+        """A text, a conversation or a longer document, or what stands for an image, an audio or a video; in
+        one of four cases one that was given before."""
         if stream.chance(1, 4) and self.documents:
             self.document_kind, text = stream.pick(self.documents)
             return text
-        self.document_kind = stream.pick(pools.DOCUMENT_KINDS)
+        is_text = not self.media[0] or not stream.chance(*self.media)
+        self.document_kind = stream.pick(pools.DOCUMENT_KINDS if is_text else MEDIA_KINDS)
         lines = [filled_in(stream, pools.TEMPLATES) for _ in range(stream.pick(LINE_COUNTS))]
-        text = DOCUMENT_FORMS[self.document_kind](stream, lines)
+        text = DOCUMENT_FORMS[self.document_kind](stream, lines) if is_text else self.payload(stream, lines)
         self.documents.append((self.document_kind, text))
         return text
 
+    def payload(self, stream: Stream, lines: Sequence[str]) -> str:
+        """Of an image, an audio or a video: mostly a stand-in that says itself what it holds."""
+        if stream.chance(1, 8):
+            return f"https://example.org/{self.document_kind}/{stream.below(8)}"
+        return f"data:{self.document_kind}/x-said,{quote(stream.pick((' ', chr(10))).join(lines))}"
+
     def modality(self, stream: Stream) -> object:
         """Mostly what the text is."""
-        return stream.pick(MODALITIES) if stream.chance(1, 8) else self.document_kind
+        is_text = self.document_kind in TEXT_KINDS
+        return stream.pick(TEXT_KINDS) if is_text and stream.chance(1, 8) else self.document_kind
 
     def query(self, stream: Stream) -> object:
         """An earlier one, words of something told, or a question; half of these refer to what was said."""

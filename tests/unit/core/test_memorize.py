@@ -11,9 +11,10 @@ from umi_core.errors import BadType, EmptyText, UnsupportedModality
 from umi_core.ids import category_id, entity_id, membership_id, note_id, resource_id, segment_id
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused, Unknown
-from umi_core.messages.requests import Forget, GetEntity, List, Memorize
-from umi_core.messages.results import Listed, Memorized, Stored
+from umi_core.messages.requests import Forget, GetEntity, List, Memorize, Search
+from umi_core.messages.results import Listed, Memorized, Retrieved, Stored
 from umi_core.rows import Category, Entity, Membership, Relation, Resource
+from umi_core.values import DESCRIBED_BY
 
 TEA = note_id(SCOPE, "Likes tea", "profile")
 ANN = entity_id(SCOPE, "person", "Ann")
@@ -271,3 +272,93 @@ def test_lists_go_from_page_to_page() -> None:
         cursor = outcome.value.cursor
     assert (cursor, seen) == (None, sorted(row.address.id for row in pair.rows("entity")))
     assert isinstance(pair.ask(GetEntity(9, seen[0])), Done)
+
+
+# Images, audios and videos: H3.3.
+
+CAT = "https://example.org/cat.png"
+SEEN = "<content>Ann likes tea.\nBob naps.</content><caption>Two at home</caption>"
+
+
+def seeing(*replies: str, finds: str = NOTHING) -> Pair:
+    """A model that describes what it is shown, with these replies one after the other; "" is of no use."""
+    said = iter(replies)
+    describe = dict.fromkeys(DESCRIBED_BY.values(), lambda _: next(said))
+    return Pair(model=saying(memories=told(profile=finds), **describe), config=QUIET).run()
+
+
+def resource(pair: Pair, key: str) -> Resource:
+    row = pair.row("resource", key)
+    assert row is not None
+    assert isinstance(row.body, Resource)
+    return row.body
+
+
+@pytest.mark.parametrize(("modality", "task"), DESCRIBED_BY.items())
+def test_what_a_payload_holds_is_asked_and_read_as_its_text(modality: str, task: str) -> None:
+    pair = seeing(SEEN, finds=xml("Likes tea", name="Ann"))
+    pair.step(Memorize(1, CAT, modality, uri="chat/1"))
+    asked = pair.until(AskModel)
+    assert (asked.task, input_of(asked.prompt, "payload")) == (task, CAT)
+    pair.answer()
+    asked = pair.until(AskModel)
+    assert (asked.task, input_of(asked.prompt, "text")) == ("memories", "Ann likes tea.\nBob naps.")
+    outcome = pair.run().replies[1].outcome
+    assert outcome == Done(Memorized(CHAT, "created", 1, (Stored(ANN, 1, "created"),)))
+    body = resource(pair, CHAT)
+    assert (body.text, body.description, body.caption, body.last_line) == (
+        CAT,
+        "Ann likes tea.\nBob naps.",
+        "Two at home",
+        1,
+    )
+    assert (body.extracted_types, body.pending) == (("profile", "event"), ())
+    assert pair.row("vector", CHAT) is not None
+
+
+def test_what_nobody_can_describe_is_kept_and_asked_for_again() -> None:
+    pair = seeing("", SEEN)
+    outcome = pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
+    assert isinstance(outcome, Done)
+    assert outcome.value == Memorized(CHAT, "created", 1, (), ("describe", "profile", "event"))
+    assert [(it.name, it.reason) for it in outcome.degraded] == [("preprocess:none", "empty")]
+    body = resource(pair, CHAT)
+    assert (body.text, body.description, body.caption, body.extracted_types) == (CAT, "", "", ())
+    assert pair.row("vector", CHAT) is None
+    value = memorized(pair, Memorize(2, CAT, "image", uri="chat/1"))
+    assert (value.change, value.pending, resource(pair, CHAT).caption) == ("updated", (), "Two at home")
+
+
+def test_a_payload_is_described_once() -> None:
+    pair = seeing(SEEN)
+    memorized(pair, Memorize(1, CAT, "image", uri="chat/1"))
+    value = memorized(pair, Memorize(2, CAT, "image", uri="chat/1", memory_types=("skill",)))
+    assert (value.change, value.pending) == ("updated", ())
+    assert resource(pair, CHAT).description == "Ann likes tea.\nBob naps."
+    assert memorized(pair, Memorize(3, CAT, "image", uri="chat/1")).change == "unchanged"
+
+
+def test_what_takes_the_place_of_a_text_and_is_not_described_is_found_by_nothing_of_it() -> None:
+    pair = seeing("")
+    memorized(pair, Memorize(1, "Ann naps", uri="chat/1"))
+    assert pair.row("vector", CHAT) is not None
+    memorized(pair, Memorize(2, CAT, "audio", uri="chat/1"))
+    assert pair.row("vector", CHAT) is None
+
+
+def test_a_long_description_is_read_in_parts() -> None:
+    lines = "\n".join(f"Line {n} " + "x" * 80 for n in range(200))
+    pair = seeing(f"<content>{lines}</content>")
+    assert memorized(pair, Memorize(1, CAT, "video", uri="chat/1")).segment_count == 3
+    parts = [it.body for it in pair.rows("resource") if isinstance(it.body, Resource) and it.body.parent_id]
+    assert "\n".join(it.text for it in sorted(parts, key=lambda it: it.position)) == lines
+    assert [it.description for it in parts] == ["", "", ""]
+
+
+def test_a_search_shows_what_a_payload_holds() -> None:
+    pair = seeing(SEEN)
+    memorized(pair, Memorize(1, CAT, "image", uri="chat/1"))
+    outcome = pair.ask(Search(2, "who naps", levels=("resources",), min_score_ppm=1))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Retrieved)
+    assert [it.text for it in outcome.value.hits] == ["Ann likes tea.\nBob naps."]

@@ -33,6 +33,8 @@ FIELDS: Final = {
                       memory_type sources reinforced_count last_reinforced_ms""",
     ("resource", 1): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
                         parent_id position extracted_types pending happened_ms""",
+    ("resource", 2): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
+                        parent_id position extracted_types pending happened_ms description""",
     ("category", 1): "id name description member_count created_ms updated_ms",
     ("category", 2): """id name description member_count created_ms updated_ms summary summary_sources
                         summary_dirty""",

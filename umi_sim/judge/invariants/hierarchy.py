@@ -12,6 +12,7 @@ from umi_core.rows import Category, Entity, Resource
 from umi_core.values import CATEGORIES
 from umi_sim.judge.invariants.groups import check_groups
 from umi_sim.judge.invariants.relations import Rows
+from umi_sim.judge.plain.descriptions import DESCRIBE, MEDIA
 from umi_sim.judge.plain.ids import category_id, membership_id, resource_id, segment_id, text_hash
 from umi_sim.judge.plain.parts import lines_of
 from umi_sim.record import rules
@@ -72,6 +73,7 @@ def check_resources(rows: Rows) -> None:
     for key, it in rows.resources.items():
         due = text_hash(it.text)
         demand(it.text_hash == due, rules.DERIVED_FOLLOWS_SOURCE, f"the hash of {key}", due, it.text_hash)
+        check_description(it)
         if it.parent_id is None:
             own = resource_id(rows.scope, it.uri, it.text)
             demand(key == own, rules.UNIQUE_ROWS, "a resource under another id than its own", own, key)
@@ -81,6 +83,19 @@ def check_resources(rows: Rows) -> None:
             parts.setdefault(it.parent_id, []).append(it)
     for key, segments in parts.items():
         check_segments(rows.resources[key], sorted(segments, key=lambda it: it.position), rows)
+
+
+def check_description(it: Resource) -> None:
+    """Only of what is no text; while there is none, nothing has been read, and that is said."""
+    is_media, is_due = it.modality in MEDIA and it.parent_id is None, it.pending[:1] == (DESCRIBE,)
+    told = f"the description of {it.id}"
+    demand(is_media or not it.description, rules.DERIVED_FOLLOWS_SOURCE, told, "", it.description)
+    is_told = is_due == (is_media and not it.description)
+    demand(is_told, rules.DERIVED_FOLLOWS_SOURCE, f"{told} and what is pending", it.description, it.pending)
+    is_unread = not (is_due and it.extracted_types)
+    demand(
+        is_unread, rules.DERIVED_FOLLOWS_SOURCE, f"{told}, read before it was made", (), it.extracted_types
+    )
 
 
 def check_segments(whole: Resource, segments: list[Resource], rows: Rows) -> None:
@@ -93,7 +108,7 @@ def check_segments(whole: Resource, segments: list[Resource], rows: Rows) -> Non
         is_next = it.first_line in (last, last + 1) and it.first_line <= it.last_line
         demand(is_next, rules.TEXT_COVERED, f"where {it.id} begins", last + 1, it.first_line)
         text, last = text + ("\n" if it.first_line > last else "") + it.text, it.last_line
-    lines = lines_of(whole.text, whole.modality)
+    lines = whole.description.split("\n") if whole.description else lines_of(whole.text, whole.modality)
     demand(text == "\n".join(lines), rules.TEXT_COVERED, told, lines, text)
     demand(last == len(lines) - 1, rules.TEXT_COVERED, f"the end of the {told}", len(lines) - 1, last)
     before: Counter[str] = Counter()

@@ -16,6 +16,7 @@ from umi_core.data import Data
 from umi_core.invariants.broken import Broken, demand
 from umi_core.language import (
     decisions,
+    descriptions,
     evolution,
     extraction,
     keywords,
@@ -31,6 +32,7 @@ from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
 from umi_core.values import Turn
 from umi_sim.judge.plain.decisions import read_decision, read_ranks
+from umi_sim.judge.plain.descriptions import DESCRIBING, Described, read_description
 from umi_sim.judge.plain.extraction import Extracted, Link, Mention, read_extraction
 from umi_sim.judge.plain.groups import read_name
 from umi_sim.judge.plain.memories import Told, read_memories
@@ -76,6 +78,7 @@ BY_MEMORY: Final[Mapping[str, Reader]] = {
     "summarise_category": lambda reply, asked, config: summaries.parse_summary(reply),
     "name_subcategory": lambda reply, asked, config: keywords.parse_name(reply),
     **dict.fromkeys(DECIDING, lambda reply, asked, config: decisions.parse_decision(reply)),
+    **dict.fromkeys(DESCRIBING, lambda reply, asked, config: descriptions.parse_description(reply)),
     "rank": lambda reply, asked, config: ranks.parse_ranks(reply, len(asked.candidates), asked.count),
 }
 PLAINLY: Final[Mapping[str, Reader]] = {
@@ -95,11 +98,14 @@ PLAINLY: Final[Mapping[str, Reader]] = {
     "summarise_category": lambda reply, asked, config: read_summary(reply),
     "name_subcategory": lambda reply, asked, config: read_name(reply),
     **dict.fromkeys(DECIDING, lambda reply, asked, config: read_decision(reply)),
+    **dict.fromkeys(DESCRIBING, lambda reply, asked, config: read_description(reply)),
     "rank": lambda reply, asked, config: read_ranks(reply, asked.candidates, asked.count),
 }
 
 
-OF_ARCHIVE: Final = ("memories", "segment", "summarise_category", "name_subcategory", "rank", *DECIDING)
+OF_ARCHIVE: Final = (
+    "memories", "segment", "summarise_category", "name_subcategory", "rank", *DECIDING, *DESCRIBING,
+)  # fmt: skip
 
 
 def check_reading(effect: AskModel, reply: str, config: Config) -> None:
@@ -147,6 +153,10 @@ def as_plain(read: object) -> object:
             return texts
         case memories.Unread() | segments.Useless() | summaries.Unwritten() | keywords.Unnamed():
             return None
+        case descriptions.Undescribed():
+            return None
+        case descriptions.Description(text, caption):
+            return Described(text, caption)
         case memories.Memories(found):
             return tuple(Told(it.name, it.content, it.categories) for it in found)
         case segments.Partition(spans):

@@ -19,7 +19,7 @@ WORDS: Final[Mapping[str, tuple[Iterable[str], str]]] = {
     "what a new fact does": (values.EVOLUTION_KINDS, "update extend derive contradict"),
     "relations": (values.LINK_KINDS, "works_at knows manages relates_to prefers part_of located_in"),
     "types of memories": (values.MEMORY_TYPES, "profile event knowledge behavior skill"),
-    "modalities": (values.MODALITIES, "text message document conversation"),
+    "modalities": (values.MODALITIES, "text message document conversation image audio video"),
     "categories": (values.CATEGORIES, "facts preferences skills rules context"),
     "levels": (values.LEVELS, "categories entities resources"),
     "rows of levels": (values.LEVELS.values(), "category entity resource"),

@@ -63,7 +63,7 @@ def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Se
     elif isinstance(body, Category):
         fields |= {"name": body.name, "text": body.summary if body.summary != "" else body.description}
     elif isinstance(body, Resource):
-        fields |= {"name": body.uri or "", "text": body.text, "whole": body.parent_id}
+        fields |= {"name": body.uri or "", "text": body.description or body.text, "whole": body.parent_id}
     return Seen(level, row.address.id, score_ppm=score_ppm, vector_ppm=vector_ppm, **fields)
 
 

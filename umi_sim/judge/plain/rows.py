@@ -131,6 +131,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "first_line": COUNT, "last_line": COUNT, "created_ms": TIME, "updated_ms": TIME,
         "uri": or_none(is_id), "parent_id": or_none(is_id), "position": COUNT,
         "extracted_types": each(is_text), "pending": each(is_text), "happened_ms": or_none(TIME),
+        "description": CONTENT,
     },
     "category": {
         "id": is_id, "name": NAME, "description": WORD, "member_count": COUNT, "created_ms": TIME,

@@ -9,6 +9,7 @@ Law 4. The tables are frozen: a changed cue changes recorded runs.
   cast, cues, languages    frozen tables: names and nouns that are known, what phrases tell, small words
   names, nouns, mentions, references    what a text names, and what a query refers to
   extraction, routing, evolution, expansion, rewriting, memories, segmentation, summaries    one file per task
+  descriptions    what an image, an audio or a video holds
   naming    what to call a group of facts
   decisions    whether anything is needed, whether it is enough, and which of it helps most
 
@@ -57,6 +58,8 @@ def answer_of(task: str) -> Callable[[Inputs], str] | None:
             from umi_sim.services.model.decisions import decide_enough as answer
         case "rank":
             from umi_sim.services.model.decisions import rank as answer
+        case "describe_image" | "transcribe_audio" | "describe_video":
+            from umi_sim.services.model.descriptions import describe as answer
         case "segment":
             from umi_sim.services.model.segmentation import segment as answer
         case _:

@@ -203,6 +203,7 @@ OPTION_BODIES = {
     "alike": "[workload]\nalike = true",
     "edges": '[workload]\nedges = "1/99"',
     "short_blocks": '[workload]\nshort_blocks = "1/99"',
+    "media": '[workload]\nmedia = "1/99"',
     "retry": '[workload]\nretry = "1/99"',
 }
 

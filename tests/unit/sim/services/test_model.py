@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from umi_core.config import Config
 from umi_core.language.extraction import Extraction, parse_extraction
-from umi_core.language.prompts import ask_extract, ask_route, prompt
+from umi_core.language.prompts import ask_description, ask_extract, ask_route, prompt
 from umi_core.language.routing import Routes, parse_routes
 from umi_core.limits import EXTRACT_ENTITY_COUNT_MAX
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Entity
-from umi_core.values import ENTITY_TYPES
+from umi_core.values import DESCRIBED_BY, ENTITY_TYPES
 from umi_sim.services.model import cast, cues, languages, names, nouns, references, routing, truth
 from umi_sim.services.model.cues import CUES
 from umi_sim.services.model.prompts import inputs
@@ -167,6 +167,25 @@ def test_any_prompt_of_any_task_has_an_answer_in_json(task: str, text: str) -> N
 
 def test_a_task_without_a_truth_of_its_own_is_answered_with_nothing() -> None:
     assert truth("caption", ask_extract("Alice works at Acme.")) == "[]"
+
+
+# Payloads.
+
+
+@pytest.mark.parametrize("task", DESCRIBED_BY.values())
+def test_a_stand_in_says_itself_what_it_holds(task: str) -> None:
+    said = truth(task, ask_description(task, "data:image/x-said,Ann%20%3Cwaves%3E.%0ABob%20naps."))
+    assert said == "<content>Ann (waves>.\nBob naps.</content><caption>Ann (waves>.</caption>"
+
+
+@given(
+    st.sampled_from(tuple(DESCRIBED_BY.values())), st.sampled_from(("", "data:,", "data:audio/x-said,")), TEXT
+)
+def test_of_any_payload_something_is_told_that_is_read_whole(task: str, before: str, text: str) -> None:
+    reply = truth(task, ask_description(task, before + text))
+    read = parse_description(reply)
+    assert isinstance(read, Description)
+    assert reply.startswith(f"<content>{read.text}</content><caption>")
 
 
 # Inputs.

@@ -29,6 +29,7 @@ SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
         "route": "route:table",
     },
     Memorize: {
+        "preprocess": "preprocess:none",
         "segment": "segment:windows", "embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors",
     },
     Summarise: {"ask": "ask:old_summary", "embed_summary": "embed_summary:no_vectors"},

@@ -2,6 +2,7 @@
 
 Law 1. What was asked about is the text, all of it, in the parts that an answer gives; and nothing twice.
 Law 2. A unit counts by the last answer to its question; if that is of no use it is missing, and said to be.
+So does what an image, an audio or a video holds: what a model said of it is its text, and asked for once.
 Law 3. A text that was read for all that is asked is not read again. Law 4. Of an operation that took so long
 that an answer may have come too late, nobody knows which facts it stored: nothing is demanded of their ids.
 """
@@ -24,6 +25,7 @@ from umi_sim.judge.oracle.archive.possible import Claim, Operation, Track, id_of
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.core_model import Register
+from umi_sim.judge.plain.descriptions import DESCRIBE, MEDIA, Described, read_description
 from umi_sim.judge.plain.extraction import UNSAID_PPM, Mention, name_of_note
 from umi_sim.judge.plain.ids import resource_id
 from umi_sim.judge.plain.memories import Told, read_memories
@@ -51,13 +53,15 @@ Unit = tuple[str, str]  # a memory type, and the text that is read for it
 class Hearing(Owner):
     """What one memorize was answered. `is_vague`: too late to tell which answers it could use.
 
-    `is_known`: its text had been read already when it began; `turn`: how many memorizes of this resource had
+    `is_known`: its text had been read already when it began; `is_described`: a model had said already what it
+    holds; `turn`: how many memorizes of this resource had
     begun by then.
     """
 
     units: dict[Unit, list[Answer]] = attrs.field(factory=dict)
     is_vague: bool = False
     is_known: bool = False
+    is_described: bool = False
     turn: int = 0
 
 
@@ -65,17 +69,21 @@ class Hearing(Owner):
 class Resource(Owner):
     """What a resource may hold: modality and text. `types`: for which it surely was read, as it is now.
 
-    `past`: what it may have held until then.
+    `past`: what it may have held until then. `said`: what models have said that each of them holds.
     """
 
     texts: Register = attrs.field(factory=lambda: Register([(None, 0)]))
     past: list[tuple[object, int]] = attrs.field(factory=list)
     types: tuple[str, ...] = ()
     turn: int = 0
+    said: dict[object, dict[Described, None]] = attrs.field(factory=dict)
 
     def since(self, began: int) -> list[object]:
         """What somebody may show who has looked at any time since then."""
         return [*self.texts.values(), *(value for value, until in self.past if until > began)]
+
+    def said_of(self, value: object) -> list[str]:
+        return [it.text for it in self.said.get(value, ())]
 
 
 @attrs.define
@@ -104,7 +112,8 @@ class Documents(Part):
         is_sure = not it.texts.open and [known for known, _ in it.texts.settled] == [value]
         is_known = is_sure and all(kind in it.types for kind in request.memory_types or TYPES)
         it.turn += 1
-        self.heard[op] = Hearing(is_known=is_known, turn=it.turn)
+        is_described = is_sure and DESCRIBE in it.types
+        self.heard[op] = Hearing(is_known=is_known, is_described=is_described, turn=it.turn)
         it.texts.open[str(op.began)] = (value, op.began)
 
     def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
@@ -112,6 +121,8 @@ class Documents(Part):
         if step == "extract" and isinstance(effect, AskModel):
             asked = asked_about(effect.prompt)
             heard.units.setdefault((str(asked["memory_type"]), str(asked["text"])), []).append(answer)
+        if step == "preprocess" and (found := described(answer)) is not None:
+            self.said(op).setdefault(found)
         if step == "embed_shelf" and isinstance(effect, Embed):
             self.judge_embedded(op, heard, effect)
         heard.is_vague = heard.is_vague or self.evidence.is_late(op)
@@ -120,11 +131,30 @@ class Documents(Part):
         elif step == "lookup" and not op.mentions:
             self.tracks.offer(op, self.mentions(op))
 
+    def said(self, op: Operation) -> dict[Described, None]:
+        """What models have said of its payload."""
+        request = op.request
+        assert isinstance(request, Memorize)
+        it = self.resources.setdefault(self.key_of(request), Resource())
+        return it.said.setdefault((request.modality, request.text), {})
+
+    def parts_said(self, op: Operation) -> list[str]:
+        """What may be read of it."""
+        return [part for it in self.said(op) for part in parts_of(it.text.split("\n"), [0])]
+
+    def judge_parts(self, op: Operation, heard: Hearing) -> None:
+        """Nothing else is read of a payload than what a model said that it holds."""
+        parts = self.parts_said(op)
+        others = [text for _, text in heard.units if text not in parts]
+        self.demand(not others, rules.TEXT_COVERED, "read as what a payload holds", parts, others)
+
     def judge_embedded(self, op: Operation, heard: Hearing, effect: Embed) -> None:
         """The levels of the archive are found by first sentences, and by what a category is about."""
         assert isinstance(op.request, Memorize)
-        lines = lines_of(op.request.text, op.request.modality)
+        lines = lines_of(op.request.text, op.request.modality) if op.request.modality not in MEDIA else []
         due = {caption(text): None for text in (*(text for _, text in heard.units), *lines)}
+        due |= {it.caption: None for it in self.said(op)}
+        due |= {caption(part): None for part in self.parts_said(op)}
         due |= {f"{name}: {about}": None for name, about in CATEGORIES.items()}
         others = [text for text in effect.texts if text not in due]
         self.demand(not others, rules.VECTORS_AS_ANSWERED, "a level is found by another text", "", others)
@@ -169,7 +199,7 @@ class Documents(Part):
             before = [(known, self.context.tick) for known, _ in it.texts.settled]
             it.past = [each for each in (*it.past, *before) if each[1] > oldest]
             it.texts.acknowledge(label, self.context.tick)
-            wanted = request.memory_types or TYPES
+            wanted = (DESCRIBE, *(request.memory_types or TYPES))
             it.types = tuple(kind for kind in wanted if kind not in value.pending)
 
     def judge_memorize(self, op: Operation, value: Memorized, names: list[str]) -> None:
@@ -187,9 +217,14 @@ class Documents(Part):
         is_exact = self.evidence.is_exact(op)
         if is_exact:
             self.demand((MISSING in names) >= bool(lost), rules.DEGRADATION_NAMED, MISSING, lost, names)
+        if request.modality in MEDIA:
+            self.judge_parts(op, heard)
         if value.change == "created" and not op.is_turned_away:
-            self.judge_units(op, request, list(heard.units))
-            due = tuple(kind for kind in MEMORY_TYPES if kind in lost)
+            if request.modality not in MEDIA or op.answers_of("preprocess"):
+                self.judge_units(op, request, list(heard.units))
+            is_unsaid = request.modality in MEDIA and self.description(op) is None
+            lacking = lost if not is_unsaid else request.memory_types or TYPES
+            due = (DESCRIBE,) * is_unsaid + tuple(kind for kind in MEMORY_TYPES if kind in lacking)
             self.demand(value.pending == due, rules.REFERENCE_AGREES, "what is pending", due, value.pending)
         self.degradations.judge_causes(op, names, sum(it.change != "unchanged" for it in value.entities))
         claims: dict[str, Claim] = {it.id: (it.version, it.change) for it in value.entities}
@@ -206,6 +241,9 @@ class Documents(Part):
             is_idle = value.change == "unchanged" and not heard.units
             told = "a text that had been read was read again"
             self.demand(is_idle, rules.REPEAT_SAME_ROWS, told, "unchanged", (value, list(heard.units)))
+        if heard.is_described and it.turn == heard.turn:
+            asked, told = op.answers_of("preprocess"), "what a payload holds was asked for again"
+            self.demand(not asked, rules.REPEAT_SAME_ROWS, told, (), asked)
         if value.change == "unchanged":
             there = it.texts.values(
                 but="" if op.is_replanned else str(op.began)
@@ -215,11 +253,22 @@ class Documents(Part):
 
     def judge_units(self, op: Operation, request: Memorize, asked: list[Unit]) -> None:
         """A new text is read in parts that are all of it, each part for each memory type."""
-        lines = lines_of(request.text, request.modality)
+        lines = self.lines(op, request)
         wanted = [kind for kind in MEMORY_TYPES if kind in (request.memory_types or TYPES)]
         texts = parts_of(lines, self.starts(op, request, lines))
         due = [(kind, text) for text in dict.fromkeys(texts) if text.strip() for kind in wanted]
         self.demand(asked == due, rules.TEXT_COVERED, "other parts are read than the text has", due, asked)
+
+    def description(self, op: Operation) -> Described | None:
+        """What the last answer says that its payload holds."""
+        answers = op.answers_of("preprocess")
+        return described(answers[-1]) if answers else None
+
+    def lines(self, op: Operation, request: Memorize) -> list[str]:
+        if request.modality not in MEDIA:
+            return lines_of(request.text, request.modality)
+        said = self.description(op)
+        return said.text.split("\n") if said else [""]
 
     def starts(self, op: Operation, request: Memorize, lines: list[str]) -> list[int]:
         """Where parts begin: at the first line alone, unless a model was asked."""
@@ -229,6 +278,10 @@ class Documents(Part):
         last = answers[-1] if answers else None
         read = read_starts(last.text, len(lines)) if isinstance(last, ModelReplied) else None
         return list(range(0, len(lines), WINDOW_LINES)) if read is None else read
+
+
+def described(answer: Answer) -> Described | None:
+    return read_description(answer.text) if isinstance(answer, ModelReplied) else None
 
 
 def is_lost(answer: Answer) -> bool:

@@ -13,6 +13,7 @@ from umi_core.messages.answers import Answer, Embedded, ModelReplied
 from umi_core.messages.requests import Descent, EvolveCategory, Memorize, Recall, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState
+from umi_sim.judge.plain.descriptions import read_description
 from umi_sim.judge.plain.extraction import read_extraction
 from umi_sim.judge.plain.groups import read_name
 from umi_sim.judge.plain.parts import lines_of, read_starts
@@ -63,6 +64,8 @@ class Evidence(Part):
             return read_summary(text) is not None
         if isinstance(request, EvolveCategory):
             return read_name(text) is not None
+        if step == "preprocess":
+            return read_description(text) is not None
         if isinstance(request, Memorize):
             lines = lines_of(request.text, request.modality)
             return read_starts(text, len(lines)) is not None

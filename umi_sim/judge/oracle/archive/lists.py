@@ -84,12 +84,16 @@ class Lists(Part):
         self.tracks.settle(track, op, kept)
 
     def judge_resource(self, op: Operation, row: Resource) -> None:
-        """The text as it was given; of a segment, a part of one."""
+        """The text as it was given, with what a model said that it holds; of a segment, a part of one."""
         it = self.documents.resources.get(row.parent_id or row.id)
         values = it.since(op.began) if it is not None else []
         is_given = bool(values) if row.parent_id is not None else (row.modality, row.text) in values
         message, given = f"{row.id} shows what nobody gave", [str(value)[:80] for value in values]
         self.demand(is_given, rules.ACKNOWLEDGED_IS_DURABLE, message, given, row.text)
+        said = it.said_of((row.modality, row.text)) if it is not None else []
+        is_said = row.description in ("", *said)
+        message = f"{row.id} is described as no model did"
+        self.demand(is_said, rules.REFERENCE_AGREES, message, said, row.description)
 
     def count(self, name: str, states: States) -> tuple[int, int]:
         """How many members a category may have."""

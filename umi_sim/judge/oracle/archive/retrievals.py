@@ -127,15 +127,17 @@ class Retrievals(Part):
             self.demand(hit.text in texts, rules.READ_SCOPE, told, texts, hit.text)
 
     def texts_of(self, op: Operation, hit: LevelHit) -> Iterator[str]:
-        """What a resource may hold: its text, or a part of some text."""
+        """What a resource may hold: its text, what a model said of it, or a part of some text."""
         it = self.documents.resources.get(hit.id)
-        for value in it.since(op.began) if it is not None else ():
-            if isinstance(value, tuple):
-                yield str(value[1])
-        for other in self.documents.resources.values() if it is None else ():
+        if it is not None:
+            for value in it.since(op.began):
+                yield from (str(value[1]), *it.said_of(value)) if isinstance(value, tuple) else ()
+            return
+        for other in self.documents.resources.values():
             values = [value for value in other.since(op.began) if isinstance(value, tuple)]
             for modality, text in values:
-                if hit.text in "\n".join(lines_of(text, modality)):
+                wholes = ["\n".join(lines_of(text, modality)), *other.said_of((modality, text))]
+                if any(hit.text in whole for whole in wholes):
                     yield hit.text
 
     def judge_entity(self, op: Operation, hit: LevelHit) -> None:

@@ -1,0 +1,52 @@
+"""Descriptions: what a model says that an image, an audio or a video holds, with a caption.
+
+    <content>what is to be seen or heard</content><caption>in one sentence</caption>
+
+Law 1. Total: any string gives a text with a caption, or an `Undescribed`. Law 2. Nothing is added, and tags
+that are not closed are text.
+"""
+
+import re
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.language.conversations import first_sentence
+from umi_core.language.replies import whole
+from umi_core.limits import CAPTION_BYTES_MAX, REPLY_BYTES_MAX
+from umi_core.text import cut, size
+
+CONTENT: Final = re.compile("<content>(.*?)</content>", re.DOTALL | re.IGNORECASE)
+CAPTION: Final = re.compile("<caption>(.*?)</caption>", re.DOTALL | re.IGNORECASE)
+
+
+@attrs.frozen
+class Description(Data):
+    text: str
+    caption: str
+
+
+@attrs.frozen
+class Undescribed(Data):
+    """A reply that says nothing of what it was asked about."""
+
+    reason: Literal["empty", "too_long"]
+
+
+def parse_description(reply: str) -> Description | Undescribed:
+    """The text between the first pair of content tags, else all; the caption, or its first sentence."""
+    told = whole(reply)
+    if size(told) > REPLY_BYTES_MAX:
+        return Undescribed("too_long")
+    tagged, titled = CONTENT.search(told), CAPTION.search(told)
+    text = (tagged[1] if tagged else told).strip()
+    if not text:
+        return Undescribed("empty")
+    line = first_line(titled[1]) if titled else ""
+    return Description(text, line or first_sentence(text, CAPTION_BYTES_MAX))
+
+
+def first_line(text: str) -> str:
+    """That says something."""
+    return cut(next((line.strip() for line in text.split("\n") if line.strip()), ""), CAPTION_BYTES_MAX)

@@ -1,0 +1,62 @@
+"""Payloads: what an endpoint is sent of an image, an audio or a video, in the parts that chats have for them.
+
+Law 1. The payload goes in the part of its kind, and not again as text.
+Law 2. What no part can carry is not sent.
+Law 3. Nothing is read from files or fetched: an address is fetched by the endpoint, if it does that.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from umi_core.values import DESCRIBED_BY
+from umi_live.services import ServiceFailed
+
+Part = dict[str, object]
+LINE: Final = "INPUT payload = "
+ADDRESS: Final = re.compile("https?://.+", re.IGNORECASE | re.DOTALL)
+EMBEDDED: Final = re.compile("data:([a-z]+)/([a-z0-9.+-]+)(;[^,;]+)*;base64,(.+)", re.IGNORECASE | re.DOTALL)
+SOUNDS: Final = {"wav": "wav", "x-wav": "wav", "wave": "wav", "mpeg": "mp3", "mp3": "mp3"}
+UNSENDABLE: Final = "a payload that no part of a chat can carry"
+
+
+def message(task: str, prompt: str) -> str | list[Part]:
+    """The content of a message: the prompt, and what it is about. Raises ServiceFailed."""
+    part_of = PARTS.get(task)
+    if part_of is None:
+        return prompt
+    lines = prompt.split("\n")
+    payload = json.loads(next(line for line in lines if line.startswith(LINE)).removeprefix(LINE))
+    text = "\n".join(line for line in lines if not line.startswith(LINE)).strip()
+    if (part := part_of(payload)) is None:
+        raise ServiceFailed("refused", 0, UNSENDABLE)
+    return [{"type": "text", "text": text}, part]
+
+
+def image(payload: str) -> Part | None:
+    return {"type": "image_url", "image_url": {"url": payload}} if is_of("image", payload) else None
+
+
+def audio(payload: str) -> Part | None:
+    """Endpoints take the bytes of a sound, not its address."""
+    found = EMBEDDED.fullmatch(payload)
+    form = SOUNDS.get(found[2].lower()) if found and found[1].lower() == "audio" else None
+    return (
+        {"type": "input_audio", "input_audio": {"data": found[4], "format": form}} if found and form else None
+    )
+
+
+def video(payload: str) -> Part | None:
+    """As vLLM and others take it; OpenAI itself takes none."""
+    return {"type": "video_url", "video_url": {"url": payload}} if is_of("video", payload) else None
+
+
+def is_of(kind: str, payload: str) -> bool:
+    """An address, or bytes of this kind."""
+    found = EMBEDDED.fullmatch(payload)
+    return bool(ADDRESS.fullmatch(payload)) or bool(found and found[1].lower() == kind)
+
+
+FORMS: Final[Mapping[str, Callable[[str], Part | None]]] = {"image": image, "audio": audio, "video": video}
+PARTS: Final = {DESCRIBED_BY[modality]: form for modality, form in FORMS.items()}
