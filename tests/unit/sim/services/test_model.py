@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.config import Config
+from umi_core.language.descriptions import Description, parse_description
 from umi_core.language.extraction import Extraction, parse_extraction
 from umi_core.language.prompts import ask_description, ask_extract, ask_route, prompt
 from umi_core.language.routing import Routes, parse_routes
