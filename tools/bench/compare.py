@@ -47,6 +47,7 @@ class Section:
 SECTIONS: Final = {
     "operations": Section("operations.py", quick=("--turns", "1", "--operations", "200")),
     "shares": Section("shares.py", quick=("--seconds", "5")),
+    "checks": Section("checks.py", quick=("--seconds", "5")),
     "bugs": Section("shrinking.py", quick=("--turns", "1", "--lives-max", "100", *QUICK_BUGS)),
     "steps": Section("long_run.py", quick=("--steps", "100000")),
     "sweep": Section("sweep.py", ("--turns", "2"), ("--turns", "1", "--seeds", "20")),

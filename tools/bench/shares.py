@@ -9,6 +9,7 @@ innermost part that is at work. A profiler that counts calls would make small ca
 import argparse
 import signal
 from collections import Counter
+from collections.abc import Callable
 from itertools import cycle
 from time import process_time
 from types import FrameType
@@ -58,6 +59,12 @@ def table(names: list[str], seconds: int) -> Table:
 
 def shares_of(name: str, seconds: int) -> dict[str, int]:
     """Of each part, in per cent."""
+    counts = sampled(name, seconds, part_of)
+    return {part: round(100 * counts[part] / max(1, counts.total())) for part in (*PARTS, REST)}
+
+
+def sampled(name: str, seconds: int, part_of: Callable[[FrameType | None], str]) -> Counter[str]:
+    """How often each part was at work when the timer looked, over some CPU seconds of runs of a scenario."""
     counts: Counter[str] = Counter()
     configs = [attrs.evolve(draw(find(name), seed), equivalences=()) for seed in SEEDS]
     run_once(configs[0])  # imports, and tables that are made once
@@ -69,7 +76,7 @@ def shares_of(name: str, seconds: int) -> dict[str, int]:
         if process_time() > end:
             break
     signal.setitimer(signal.ITIMER_PROF, 0)
-    return {part: round(100 * counts[part] / max(1, counts.total())) for part in (*PARTS, REST)}
+    return counts
 
 
 def part_of(frame: FrameType | None) -> str:
