@@ -1,4 +1,4 @@
-"""Filters: which rows of the archive a search is about, as its caller says it.
+"""Filters: which rows of the archive a search or a list is about, as its caller says it.
 
     (("type", "in", ("person", "note")), ("user", "eq", "ann"))     all conditions must hold
     filter_of({"type__in": ("person", "note"), "user": "ann"})      the same
@@ -22,12 +22,14 @@ from umi_core.values import Scope
 VALUE_COUNT_MAX: Final = 100
 SCOPE_FIELDS: Final = ("user", "agent")
 ANY_ROW: Final = ("id", "created_ms", "updated_ms")
-FIELDS_OF: Final[Mapping[str, tuple[str, ...]]] = {  # H9.3, by level
-    "categories": (*ANY_ROW, "name", "member_count"),
-    "entities": (
+FIELDS_OF: Final[Mapping[str, tuple[str, ...]]] = {  # H9.3, by kind of row
+    "category": (*ANY_ROW, "name", "member_count"),
+    "entity": (
         *ANY_ROW, "type", "memory_type", "name", "event_time_ms", "reinforced_count", "sources", "metadata",
     ),
-    "resources": (*ANY_ROW, "uri", "modality", "parent_id", "happened_ms"),
+    "resource": (*ANY_ROW, "uri", "modality", "parent_id", "happened_ms"),
+    "membership": ("id", "created_ms", "entity_id", "category_id", "subcategory_id", "assigned_by"),
+    "subcategory": (*ANY_ROW, "category_id", "name"),
 }  # fmt: skip
 KNOWN: Final = tuple(
     dict.fromkeys((*SCOPE_FIELDS, *(name for names in FIELDS_OF.values() for name in names)))
@@ -92,6 +94,7 @@ def is_short(value: object) -> bool:
 
 
 Filter = Annotated[tuple[Given, ...], Domain("filter", bad_filter)]
+RowFilter = Annotated[tuple[Given, ...], Domain("row_filter", bad_filter)]  # of one kind of row
 
 
 # What it comes to.
@@ -102,12 +105,12 @@ def conditions_of(given: tuple[Given, ...]) -> Where:
     return tuple(Condition(*each) for each in given if each[0] not in SCOPE_FIELDS)
 
 
-def reaches(given: tuple[Given, ...], level: str, scope: Scope) -> bool:
-    """Whether any row of this level may be meant: it has each field, and the scope is not another one."""
+def reaches(given: tuple[Given, ...], kind: str, scope: Scope) -> bool:
+    """Whether any row of this kind may be meant: it has each field, and the scope is not another one."""
     for field, operator, value in given:
         if field in SCOPE_FIELDS:
             if not OPERATORS[operator](getattr(scope, field), value):
                 return False
-        elif field not in FIELDS_OF[level]:
+        elif field not in FIELDS_OF[kind]:
             return False
     return True

@@ -99,6 +99,7 @@ class BlockingMemory:
     count = waiting(LiveMemory.count)
     entities = listing(LiveMemory.entities)
     history = waiting(LiveMemory.history)
+    list = waiting(LiveMemory.list)
     blocks = waiting(LiveMemory.blocks)
     render = waiting(LiveMemory.render)
     set_block = waiting(LiveMemory.set_block)

@@ -20,6 +20,7 @@ from umi_core.conditions import Condition, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.errors import Rejected
+from umi_core.filters import Given
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
@@ -30,6 +31,7 @@ from umi_core.messages.requests import (
     EvolveCategory,
     Forget,
     GetEntity,
+    List,
     Memorize,
     Rebalance,
     Recall,
@@ -48,6 +50,7 @@ from umi_core.messages.results import (
     Evolved,
     Forgotten,
     Hit,
+    Listed,
     Memorized,
     Rebalanced,
     Recalled,
@@ -225,11 +228,12 @@ class LiveMemory:
         deep: bool | None = None,
         resolve: bool = True,
         min_score_ppm: int | None = None,
+        where: tuple[Given, ...] = (),
     ) -> Hits:
         """What is known about a question. `turns` are (role, text), oldest first: they tell who `he` is."""
         said = tuple(Turn(role, text) for role, text in turns)
         wanted = None if types is None else tuple(types)
-        request = Recall(0, query, limit, deep, time_range, wanted, said, resolve, min_score_ppm)
+        request = Recall(0, query, limit, deep, time_range, wanted, said, resolve, min_score_ppm, where=where)
         result = await self.ask(request, Recalled)
         found = result.value
         return Hits(found.hits, found.resolution, found.variants, result.degraded)
@@ -309,6 +313,17 @@ class LiveMemory:
             cursor = page.cursor
             if cursor is None:
                 return
+
+    async def list(
+        self,
+        kind: str,
+        *,
+        where: tuple[Given, ...] = (),
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Result[Listed]:
+        """A page of the entities, resources, categories, memberships or subcategories, by id."""
+        return await self.ask(List(0, kind, limit, cursor, where), Listed)
 
     # Core: what the model always sees.
 

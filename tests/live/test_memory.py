@@ -13,9 +13,10 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 import umi_live
 from tools import kill_live
 from umi_core.errors import EmptyText
+from umi_core.filters import filter_of
 from umi_core.messages.requests import List, Recall
 from umi_core.messages.results import Listed
-from umi_core.rows import Resource
+from umi_core.rows import Entity, Resource
 from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_blocking, open_memory, store
 from umi_live.sqlite import SqliteStorage
 
@@ -39,6 +40,19 @@ def test_what_was_told_is_found_after_the_memory_was_closed(tmp_path: Path) -> N
     hits = inside(tmp_path / "agent.db", lambda memory: memory.recall("What does Ann like?"))
     assert [(hit.name, hit.content) for hit in hits] == [("Ann", "Ann likes green tea.")]
     assert hits.degraded == ()
+
+
+def test_conditions_narrow_what_is_found_and_listed(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        await memory.remember("Ann likes green tea. Bob likes coffee.")
+        where = filter_of({"name__ne": "Ann"})
+        assert [hit.name for hit in await memory.recall("Who likes tea?", where=where, min_score_ppm=1)] == [
+            "Bob"
+        ]
+        page = (await memory.list("entity", where=where)).value
+        assert [row.name for row in page.rows if isinstance(row, Entity)] == ["Bob"]
+
+    inside(tmp_path / "agent.db", use)
 
 
 def test_a_new_employer_takes_the_place_of_the_old_one_and_history_keeps_both(tmp_path: Path) -> None:

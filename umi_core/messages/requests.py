@@ -58,7 +58,7 @@ from umi_core.domains import (
     checks_of,
 )
 from umi_core.errors import BlockTooLarge, Error
-from umi_core.filters import Filter
+from umi_core.filters import Filter, RowFilter
 from umi_core.level_domains import (
     HitCount,
     Least,
@@ -270,7 +270,10 @@ class Remember(WorkflowRequest):
 
 @attrs.frozen
 class Recall(WorkflowRequest):
-    """`force`: a model is asked what the query refers to, though no word of it says that it does."""
+    """`force`: a model is asked what the query refers to, though no word of it says that it does.
+
+    `where`: conditions that each hit holds, besides `types` and `time_range`.
+    """
 
     tag = 64
     workflow = "recall"
@@ -284,6 +287,7 @@ class Recall(WorkflowRequest):
     resolve: Flag = True
     min_score_ppm: Score | None = None
     force: Wish = False
+    where: RowFilter = ()
 
 
 @attrs.frozen
@@ -333,7 +337,10 @@ class Memorize(WorkflowRequest):
 
 @attrs.frozen
 class List(WorkflowRequest):
-    """The rows of a kind by ascending id, behind the cursor that the page before gave."""
+    """The rows of a kind by ascending id, behind the cursor that the page before gave.
+
+    `where`: conditions that each of them holds; a kind whose rows lack a field of them has none.
+    """
 
     tag = 101
     workflow = "list"
@@ -341,6 +348,7 @@ class List(WorkflowRequest):
     kind: ListedKind
     limit: Limit | None = None
     cursor: Cursor | None = None
+    where: RowFilter = ()
 
 
 @attrs.frozen

@@ -70,12 +70,13 @@ def asked_levels(request: Descent, scope: Scope) -> tuple[str, ...]:
     """In their own order, without those that the filter leaves no row of; none if no hit is wanted."""
     is_wanted = request.limit_per_level > 0 and request.total_limit > 0
     names = tuple(name for name in NAMES if name in request.levels) if is_wanted else ()
-    return tuple(name for name in names if reaches(request.where, name, scope))
+    return tuple(name for name in names if reaches(request.where, LEVELS[name], scope))
 
 
 def skipped_levels(request: Descent, scope: Scope) -> tuple[str, ...]:
     """Those of which the filter leaves no row."""
-    return tuple(name for name in NAMES if name in request.levels and not reaches(request.where, name, scope))
+    asked = (name for name in NAMES if name in request.levels)
+    return tuple(name for name in asked if not reaches(request.where, LEVELS[name], scope))
 
 
 def tried_levels(request: Descent, scope: Scope) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from umi_core.domains import LISTED
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, retry
+from umi_core.filters import conditions_of, reaches
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, Done, Read
 from umi_core.messages.requests import List
@@ -15,13 +16,17 @@ from umi_core.messages.results import Listed, ListedRow
 WANTED: Final = Fact("request", List)
 
 
-def ask_page(facts: Facts, view: View) -> Read:
+def ask_page(facts: Facts, view: View) -> Read | None:
     request = facts[WANTED]
+    if not reaches(request.where, request.kind, view.scope):
+        return None
     limit = view.config.recall_limit_default if request.limit is None else request.limit
-    return Read(ByFilter(view.scope, (request.kind,), (), limit, request.cursor))
+    return Read(ByFilter(view.scope, (request.kind,), conditions_of(request.where), limit, request.cursor))
 
 
-def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
+def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    if answer is None:
+        return Learned(OUTCOME(Done(Listed((), None))))
     shown = (row.body for row in answer.rows)
     rows = tuple(it for it in shown if isinstance(it, ListedRow))
     damaged = tuple(row.address.id for row in answer.rows if row.body is None)

@@ -24,6 +24,7 @@ from umi_core.engine.workflow import (
     degrade,
     retry,
 )
+from umi_core.filters import conditions_of, reaches
 from umi_core.language import replies
 from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.pronouns import read
@@ -128,7 +129,13 @@ def where_of(facts: Facts) -> Where:
     request = facts[REQUEST]
     start_ms, end_ms = request.time_range or (None, None)
     asked = ("type", "in", request.types), ("time_ms", "gte", start_ms), ("time_ms", "lte", end_ms)
-    return tuple(Condition(*each) for each in asked if each[2] is not None)
+    given = (Condition(*each) for each in asked if each[2] is not None)
+    return (*given, *conditions_of(request.where))
+
+
+def is_about_some(facts: Facts, view: View) -> bool:
+    """Whether the filter leaves any entity; if not, nothing is looked for."""
+    return reaches(facts[REQUEST].where, "entity", view.scope)
 
 
 def score_min(facts: Facts, view: View) -> int:
@@ -136,11 +143,13 @@ def score_min(facts: Facts, view: View) -> int:
     return max(1, view.config.recall_min_score_ppm if given is None else given)
 
 
-def ask_vectors(facts: Facts, view: View) -> Embed:
-    return Embed(facts[VARIANTS])
+def ask_vectors(facts: Facts, view: View) -> Embed | None:
+    return Embed(facts[VARIANTS]) if is_about_some(facts, view) else None
 
 
-def take_vectors(facts: Facts, answer: Embedded, view: View) -> Taken:
+def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(no_vectors(facts))
     vectors = sound_vectors(answer.vectors, len(facts[VARIANTS]), view.config.embedding_dims)
     if vectors is None:
         return Unusable("wrong number of vectors")
@@ -164,7 +173,9 @@ def ask_by_vector(facts: Facts, view: View) -> Read | None:
     return Read(query)
 
 
-def ask_by_words(facts: Facts, view: View) -> Read:
+def ask_by_words(facts: Facts, view: View) -> Read | None:
+    if not is_about_some(facts, view):
+        return None
     text, limit = facts.unit(VARIANTS), 2 * limit_of(facts, view)
     return Read(ByWords(view.scope, text, where_of(facts), limit, score_min(facts, view)))
 
@@ -173,8 +184,8 @@ def take_vector_list(facts: Facts, answer: ReadDone | None, view: View) -> Learn
     return Learned(VECTOR_LISTS.unit(answer.rows if answer is not None else ()))
 
 
-def take_word_list(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(WORD_LISTS.unit(answer.rows))
+def take_word_list(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(WORD_LISTS.unit(answer.rows if answer is not None else ()))
 
 
 # rank: one list of all.
@@ -213,7 +224,7 @@ RECALL = Workflow(
              **asks(AskModel, ask_resolution, take_resolution, retry(2, then=Degrade("original", original)))),
         Step("expand", requires=(REQUEST, RESOLUTION), produces=(VARIANTS,), config=(("profile", "default"),),
              **asks(AskModel, ask_variants, take_variants, retry(2, then=Degrade("single", single)))),
-        Step("embed", requires=(VARIANTS,), produces=(VECTORS,), config=(("profile", "default"),),
+        Step("embed", requires=(REQUEST, VARIANTS), produces=(VECTORS,), config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("words_only", no_vectors)))),
         Step("by_vector", each=VECTORS, requires=(REQUEST,), produces=(VECTOR_LISTS,),
              **asks(Read, ask_by_vector, take_vector_list,

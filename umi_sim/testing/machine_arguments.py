@@ -17,7 +17,7 @@ from umi_core.level_domains import JUDGES, RANKERS
 from umi_core.messages.arguments import arguments_of
 from umi_core.messages.requests import OF_MEMORY
 from umi_sim.record.run_config import RunConfig
-from umi_sim.workload import pools
+from umi_sim.workload import filter_values, pools
 
 ADVANCE_MS: Final = (0, 1, 9, 10, 11, 1_000, 60_000, 3_600_000)
 LANDING_MS: Final = (0, -1, 1)
@@ -87,7 +87,8 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "sufficiency": st.sampled_from(JUDGES),
     "ranker": st.sampled_from(RANKERS),
     "levels": st.sampled_from(pools.LEVELS),
-    "filter": st.lists(st.sampled_from(pools.FILTERS), max_size=2).map(tuple),
+    "filter": st.lists(st.sampled_from(filter_values.FILTERS), max_size=2).map(tuple),
+    "row_filter": st.lists(st.sampled_from(filter_values.ROW_FILTERS), max_size=2).map(tuple),
     "listed_kind": st.sampled_from(LISTED),
     "request_key": st.sampled_from(("r1", "r2")),
     "speaker": st.sampled_from(("Alice", "Ann")),

@@ -19,7 +19,7 @@ from umi_core.messages.arguments import Argument, arguments_of
 from umi_core.messages.requests import ALL, REQUESTS
 from umi_core.values import BLOCK_KINDS, CATEGORIES, LEVELS
 from umi_sim.kernel.prng import Ratio, Stream
-from umi_sim.workload import api_values, pools
+from umi_sim.workload import api_values, filter_values, pools
 from umi_sim.workload.pools import Pool
 from umi_sim.workload.users import User
 
@@ -95,7 +95,8 @@ HABITS: Final[dict[str, Habit]] = {
     "types": Habit(pools.TYPES, pools.HOSTILE_TYPES, SOMETIMES),
     "turns": Habit(User.turns, pools.HOSTILE_TURNS),
     "sufficiency": Habit(JUDGES, pools.HOSTILE_WORDS, OFTEN),
-    "filter": Habit(User.filter, pools.HOSTILE_FILTERS, SOMETIMES, is_late=True),
+    "filter": Habit(User.filter, filter_values.HOSTILE_FILTERS, SOMETIMES, is_late=True),
+    "row_filter": Habit(User.row_filter, filter_values.HOSTILE_FILTERS, SELDOM, is_late=True),
     "ranker": Habit(RANKERS, pools.HOSTILE_WORDS, OFTEN),
     "levels": Habit(pools.LEVELS, pools.HOSTILE_LEVELS, SOMETIMES),
     "level_count": Habit((1, 2, 3), pools.numbers(1, len(LEVELS)), SOMETIMES),

@@ -370,25 +370,6 @@ HOSTILE_LEVELS: Final[Pool] = {
     "unknown": (("category",), ("Entities",), ("reflections",), ("entities", "entities"), ("",)),
     "type": (None, "entities", 7, True, (7,), (None,)),
 }
-FILTERS: Final = (
-    ("type", "in", ("person", "topic", "preference")), ("memory_type", "eq", "profile"),
-    ("memory_type", "ne", None), ("memory_type", "eq", None), ("event_time_ms", "eq", None),
-    ("name", "not_in", ("Alice", None)), ("reinforced_count", "lte", 1), ("metadata", "has_key", "topic"),
-    ("member_count", "gt", 1), ("name", "in", ("facts", "preferences", "Bob")),
-    ("uri", "eq", None), ("uri", "in", ("chat/1", "notes/7")), ("modality", "ne", "conversation"),
-    ("parent_id", "eq", None), ("id", "ne", ""), ("sources", "contains", "x"),
-)  # fmt: skip
-HOSTILE_FILTERS: Final[Pool] = {
-    "field": ((("colour", "eq", "red"),), (("", "eq", 1),), (("scope", "eq", "u1"),), ((7, "eq", 7),)),
-    "operator": ((("type", "like", "p"),), (("id", "gtt", 1),), (("name", None, "x"),)),
-    "value": (
-        (("type", "in", "person"),), (("created_ms", "gt", "7"),), (("created_ms", "lte", True),),
-        (("sources", "contains", None),), (("type", "eq", ("person",)),), (("type", "in", ((),)),),
-        (("id", "in", ("x",) * 101),),
-    ),
-    "type": (None, "type", 7, (7,), (("type", "eq"),), ((),)),
-    "count": ((("id", "ne", ""),) * 21,),
-}  # fmt: skip
 HOSTILE_WORDS: Final[Pool] = {"unknown": ("", "Score", "model ", "scores", "always"), "type": NO_TEXTS}
 DOCUMENT_KINDS: Final = ("text",) * 4 + ("conversation",) * 3 + ("document",)
 ROLES: Final = ("user", "assistant", "system", "tool")

@@ -18,7 +18,7 @@ from umi_core.text import is_text
 from umi_core.values import Turn
 from umi_sim.kernel.prng import Ratio, Stream
 from umi_sim.record.run_config import RunConfig
-from umi_sim.workload import pools
+from umi_sim.workload import filter_values, pools
 from umi_sim.workload.pools import altered, filled_in, prose, some_words
 
 Question = tuple[str, tuple[Turn, ...]]  # a query, and the turns it was asked after
@@ -189,11 +189,17 @@ class User:
 
     def filter(self, stream: Stream) -> object:
         """One or two conditions that some rows hold; now and then one that only another scope holds."""
+        return self.conditions(stream, filter_values.FILTERS)
+
+    def row_filter(self, stream: Stream) -> object:
+        return self.conditions(stream, filter_values.ROW_FILTERS)
+
+    def conditions(self, stream: Stream, pool: tuple[object, ...]) -> object:
         user, agent, start_ms = self.scope.user, self.scope.agent, self.instant(stream)
         if stream.chance(1, 16):
             return (("user", "ne", user),)
         own = ("user", "eq", user), ("agent", "in", (agent, "nobody"))
-        known = (*pools.FILTERS, *own, ("created_ms", "gte", start_ms), ("updated_ms", "lt", start_ms))
+        known = (*pool, *own, ("created_ms", "gte", start_ms), ("updated_ms", "lt", start_ms))
         return tuple(stream.pick(known) for _ in range(stream.between(1, 2)))
 
     def importance(self, stream: Stream) -> object:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -257,6 +258,27 @@ def test_what_cannot_be_memorized_is_refused(request_: Memorize, error: object) 
     outcome = likes_tea().ask(request_)
     assert isinstance(outcome, Refused)
     assert outcome.error == error or type(outcome.error) is error
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "count"),
+    [
+        ("entity", (), 2), ("entity", (("name", "eq", "fact 0"),), 1), ("entity", (("user", "eq", "u2"),), 0),
+        ("entity", (("uri", "eq", None),), 0), ("resource", (("uri", "eq", None),), 1),
+        ("membership", (("assigned_by", "eq", "model"),), 2), ("membership", (("updated_ms", "gt", 0),), 0),
+        ("membership", (("category_id", "eq", category_id(SCOPE, "facts")),), 0),
+        ("category", (("member_count", "gte", 2), ("agent", "eq", SCOPE.agent)), 1),
+        ("subcategory", (("category_id", "ne", ""),), 0),
+    ],
+)  # fmt: skip
+def test_a_list_shows_the_rows_that_its_filter_leaves(kind: str, where: Any, count: int) -> None:
+    """H2.28, H9.13: without such rows nothing is asked."""
+    pair = pair_of(told(profile="".join(xml(f"fact {n}", "preferences") for n in range(2))))
+    memorized(pair, Memorize(1, "two facts", memory_types=("profile",)))
+    outcome = pair.ask(List(2, kind, where=where))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Listed)
+    assert (len(outcome.value.rows), outcome.value.cursor) == (count, None)
 
 
 def test_lists_go_from_page_to_page() -> None:

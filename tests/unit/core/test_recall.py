@@ -49,6 +49,28 @@ def test_a_hit_shows_the_current_row_and_how_well_it_answers() -> None:
     assert hit == Hit(ALICE, 1, "person", "Alice", "works at Acme", 600_000, 600_000, 500)
 
 
+@pytest.mark.parametrize(
+    ("where", "names"),
+    [
+        ((), ["Alice", "Bob"]), ((("name", "ne", "Alice"), ("type", "in", ("person", "note"))), ["Bob"]),
+        ((("event_time_ms", "eq", None),), ["Bob"]), ((("event_time_ms", "lte", 500),), ["Alice"]),
+        ((("user", "eq", SCOPE.user),), ["Alice", "Bob"]), ((("metadata", "has_key", "x"),), []),
+    ],
+)  # fmt: skip
+def test_conditions_narrow_what_is_found(where: Any, names: list[str]) -> None:
+    found = told().ask(Recall(3, "Alice and Bob", min_score_ppm=1, where=where))
+    assert sorted(hit.name for hit in hits(found)) == names
+
+
+@pytest.mark.parametrize("where", [(("user", "ne", SCOPE.user),), (("uri", "eq", None),)])
+def test_a_filter_that_leaves_nobody_asks_for_nobody(where: Any) -> None:
+    """M12.1: neither embedder nor storage is asked."""
+    pair = told()
+    pair.step(Recall(3, "Alice and Bob", where=where))
+    assert pair.pending == []
+    assert hits(pair.replies[3].outcome) == []
+
+
 def test_each_list_is_asked_for_twice_the_limit_with_the_whole_filter() -> None:
     pair = told()
     pair.step(Recall(3, "Alice", limit=4, time_range=(1, 9), types=("person",), min_score_ppm=0))

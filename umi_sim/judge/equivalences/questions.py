@@ -104,6 +104,9 @@ def filters(whole: tuple[Hit, ...]) -> Iterator[tuple[Args, tuple[Hit, ...]]]:
     """Filters whose result is known from the whole one."""
     for kind in sorted({hit.type: None for hit in whole}):
         yield {"types": (kind,)}, tuple(hit for hit in whole if hit.type == kind)
+        yield {"where": (("type", "ne", kind),)}, tuple(hit for hit in whole if hit.type != kind)
+    for hit in whole[:1]:
+        yield {"where": (("id", "eq", hit.id), ("name", "in", (hit.name,)))}, (hit,)
     times = sorted({hit.time_ms: None for hit in whole})
     for at_ms in {times[0]: None, times[-1]: None} if times else ():
         yield {"time_range": (at_ms, None)}, tuple(hit for hit in whole if at_ms <= hit.time_ms)

@@ -1,6 +1,6 @@
-"""Filters: what is wrong with one, and of which levels it leaves rows, as H9 says."""
+"""Filters: what is wrong with one, of which levels and kinds it leaves rows, and which rows, as H9 says."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from umi_core.errors import Error
@@ -10,10 +10,11 @@ from umi_sim.judge.plain.text import byte_count, is_text, shown
 
 Given = tuple[tuple[str, str, Any], ...]
 
-LEVELS_OF: Final[Mapping[str, str]] = {
-    "id": "cer", "created_ms": "cer", "updated_ms": "cer", "name": "ce", "member_count": "c", "type": "e",
-    "memory_type": "e", "event_time_ms": "e", "reinforced_count": "e", "sources": "e", "metadata": "e",
-    "uri": "r", "modality": "r", "parent_id": "r", "happened_ms": "r",
+KINDS_OF: Final[Mapping[str, str]] = {  # category, entity, resource, membership, subcategory
+    "id": "cerms", "created_ms": "cerms", "updated_ms": "cers", "name": "ces", "member_count": "c",
+    "type": "e", "memory_type": "e", "event_time_ms": "e", "reinforced_count": "e", "sources": "e",
+    "metadata": "e", "uri": "r", "modality": "r", "parent_id": "r", "happened_ms": "r",
+    "entity_id": "m", "category_id": "ms", "subcategory_id": "m", "assigned_by": "m",
 }  # fmt: skip
 OF_SCOPE: Final = ("user", "agent")
 TEXT_BYTES_MAX: Final = 10_000
@@ -38,15 +39,32 @@ HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "gt": lambda found, value: both_numbers(found, value) and found > value,
     "gte": lambda found, value: both_numbers(found, value) and found >= value,
     "contains": lambda found, value: isinstance(found, tuple) and value in found,
-    "has_key": lambda found, value: isinstance(found, tuple) and value in [pair[0] for pair in found],
+    "has_key": lambda found, value: (
+        isinstance(found, tuple) and value in [it[0] for it in found if type(it) is tuple]
+    ),
 }
 
 
 def may_hold(given: Given, level: str, scope: Scope) -> bool:
-    """Whether rows of this level have these fields, and whether the scope is the one that is asked for."""
+    """Whether rows of this level or kind have these fields, and the scope is the one that is asked for."""
     own = {"user": scope.user, "agent": scope.agent}
-    has_fields = all(level[0] in LEVELS_OF[name] for name, _, _ in given if name not in own)
+    has_fields = all(level[0] in KINDS_OF[name] for name, _, _ in given if name not in own)
     return has_fields and all(HOLDS[how](own[name], value) for name, how, value in given if name in own)
+
+
+def meets(given: Given, known: Mapping[str, Any]) -> bool | None:
+    """Whether a row with these fields holds all of it; None if another field of it may decide that."""
+    told = [
+        HOLDS[how](known[name], value) if name in known else None
+        for name, how, value in given
+        if name not in OF_SCOPE
+    ]
+    return False if False in told else None if None in told else True
+
+
+def fields_of(row: Any, unsure: Collection[str] = ()) -> dict[str, Any]:
+    """The fields of a row that a filter may be about, but for those that nobody has told yet."""
+    return {name: getattr(row, name) for name in KINDS_OF if hasattr(row, name) and name not in unsure}
 
 
 def wrong_filter(name: str, given: object) -> Error | None:
@@ -57,7 +75,7 @@ def wrong_filter(name: str, given: object) -> Error | None:
         if type(each) is not tuple or len(each) != 3:
             return BadFilterValue(name, shown(each), "")
         field, how, value = each
-        if type(field) is not str or field not in (*LEVELS_OF, *OF_SCOPE):
+        if type(field) is not str or field not in (*KINDS_OF, *OF_SCOPE):
             return UnknownField(name, shown(field), "")
         if type(how) is not str or how not in HOLDS:
             return UnknownOperator(name, shown(how), "")

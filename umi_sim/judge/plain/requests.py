@@ -222,7 +222,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "hit_count": number(option(errors.BadOption), 0, limits.RECALL_LIMIT_MAX),
     "least": number(option(errors.BadOption), 1, limits.RECALL_LIMIT_MAX),
     "sufficiency": one_word("score", "model", "score_then_model", "never"),
-    "filter": wrong_filter,
+    **dict.fromkeys(("filter", "row_filter"), wrong_filter),
     "ranker": one_word("vector", "model"),
     "cursor": cursor,
     **dict.fromkeys(("flag", "deep", "wish"), flag),

@@ -33,6 +33,7 @@ from umi_sim.services.model.extraction import extract
 from umi_sim.workload import arguments, choice, pools
 from umi_sim.workload.arguments import drawn as habits_of
 from umi_sim.workload.choice import slots
+from umi_sim.workload.filter_values import HOSTILE_FILTERS
 from umi_sim.workload.pools import Pool
 from umi_sim.workload.users import User
 from umi_sim.workload.workloads import Drawn, Workload
@@ -72,7 +73,7 @@ STRUCK: Final[dict[tuple[str, str], Pool]] = {
     ("remove_block", "label"): pools.HOSTILE_LABELS,
     ("set_importance", "importance_ppm"): pools.HOSTILE_PPM,
     ("render", "form"): pools.HOSTILE_FORMS,
-    ("search", "where"): pools.HOSTILE_FILTERS,
+    ("search", "where"): HOSTILE_FILTERS,
     ("get_entity", "entity_id"): pools.HOSTILE_IDS,
     ("load_session", "session_id"): pools.HOSTILE_IDS,
     ("create_session", "members"): pools.HOSTILE_MEMBERS,

@@ -1,6 +1,6 @@
 """Lists: a page shows what some possible state holds, in order, and leaves out nothing that is certain."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -18,6 +18,7 @@ from umi_sim.judge.oracle.archive.showing import fits, shown
 from umi_sim.judge.oracle.archive.summaries import Summaries
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.core_model import Register
+from umi_sim.judge.plain.filters import fields_of, may_hold, meets
 from umi_sim.judge.plain.ids import category_id, membership_id
 from umi_sim.record import rules
 
@@ -26,6 +27,7 @@ SHAPES: Final = {
     "entity": Entity, "resource": Resource, "category": Category, "membership": Membership,
     "subcategory": Subcategory,
 }  # fmt: skip
+Known = dict[str, Any]  # fields of a row that are certain
 States = Mapping[str, tuple[PossibleState, ...]]  # by id; none of an id that was given up
 
 
@@ -44,6 +46,10 @@ class Lists(Part):
         of_kind = all(isinstance(row, SHAPES[request.kind]) for row in rows)
         is_page = of_kind and ids == sorted(set(ids)) and len(ids) <= limit
         self.demand(is_page, rules.HITS_ORDERED, f"a page of {request.kind}", limit, ids)
+        is_any = may_hold(request.where, request.kind, self.context.scope)
+        others = [row for row in rows if not (is_any and meets(request.where, fields_of(row)))]
+        told = f"rows of {request.kind} that the filter leaves out"
+        self.demand(not others, rules.FILTER_NARROWS, told, request.where, others)
         states = {it.id: self.tracks.states_since(it, op) for it in list(self.tracks.tracks.values())}
         for row in rows:
             self.judge_row(op, row, states)
@@ -108,29 +114,47 @@ class Lists(Part):
         if value.cursor is not None and last is None:
             return
         kind, _, begin = (request.cursor or "").partition("/")  # any text is a place in the order
-        surely = [it for it in self.certain(op, request.kind, states) if (request.kind, it) > (kind, begin)]
+        surely = [it for it in self.certain(op, request, states) if (request.kind, it) > (kind, begin)]
         lost = [it for it in surely if it not in ids and (last is None or it <= last)]
         message = f"rows of {request.kind} are not listed"
         self.demand(not lost, rules.ACKNOWLEDGED_IS_DURABLE, message, lost, ids)
 
-    def certain(self, op: Operation, kind: str, states: States) -> list[str]:
-        """Rows that were there when this list was asked for, and are."""
-        scope = self.context.scope
+    def certain(self, op: Operation, request: List, states: States) -> list[str]:
+        """Rows that were there when this list was asked for, and are, and that its filter leaves."""
+        if not may_hold(request.where, request.kind, self.context.scope):
+            return []
+        rows = self.certain_rows(op, request.kind, states)
+        return [key for key, knowns in rows if all(meets(request.where, known) for known in knowns)]
+
+    def certain_rows(self, op: Operation, kind: str, states: States) -> Iterator[tuple[str, list[Known]]]:
+        """What groups there are follows from vectors, which are judged where they are known."""
         if kind == "entity":
-            return [key for key, it in states.items() if it and all(state.entity for state in it)]
-        if kind == "resource":
-            return [key for key, it in self.documents.resources.items() if is_kept(it.texts, op.began)]
-        names = [name for name in CATEGORIES if self.count(name, states)[0]]
-        if kind == "subcategory":
-            return []  # what groups there are follows from vectors, which are judged where they are known
-        if kind == "category":
-            return [category_id(scope, name) for name in names]
-        return [
-            membership_id(scope, key, category_id(scope, name))
-            for key, it in states.items()
-            for name in names
-            if it and all(name in state.links for state in it)
-        ]
+            yield from self.certain_entities(states)
+        elif kind == "resource":
+            for key, it in self.documents.resources.items():
+                if is_kept(it.texts, op.began):
+                    yield key, [{"id": key, "parent_id": None}]
+        elif kind == "category":
+            for name in CATEGORIES:
+                low, high = self.count(name, states)
+                home = {"id": category_id(self.context.scope, name), "name": name}
+                if low:
+                    yield home["id"], [home | ({"member_count": low} if low == high else {})]
+        elif kind == "membership":
+            yield from self.certain_members(states)
+
+    def certain_entities(self, states: States) -> Iterator[tuple[str, list[Known]]]:
+        for key, each in states.items():
+            if each and all(state.entity for state in each):
+                yield key, [fields_of(state.entity, state.unsure) for state in each]
+
+    def certain_members(self, states: States) -> Iterator[tuple[str, list[Known]]]:
+        for key, each in states.items():
+            for name in CATEGORIES:
+                home = category_id(self.context.scope, name)
+                if each and all(name in state.links for state in each):
+                    row_id = membership_id(self.context.scope, key, home)
+                    yield row_id, [{"id": row_id, "entity_id": key, "category_id": home}]
 
 
 def is_kept(texts: Register, began: int) -> bool:

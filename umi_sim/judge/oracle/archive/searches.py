@@ -20,11 +20,12 @@ from umi_core.values import Turn
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations
 from umi_sim.judge.oracle.archive.evidence import Evidence
-from umi_sim.judge.oracle.archive.possible import Operation, Track, rule_of
+from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, Track, rule_of
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.showing import is_shown, relevance_of, shown, wants
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.failures import is_damaged
+from umi_sim.judge.plain.filters import fields_of, may_hold, meets
 from umi_sim.judge.plain.references import references
 from umi_sim.judge.plain.rewrites import (
     is_deep,
@@ -91,7 +92,10 @@ class Searches(Part):
         )
         for hit in hits:
             self.judge_hit(op, request, hit, is_fused=len(value.variants) > 1)
-        self.degradations.judge_causes(op, names, len(value.variants))
+        is_any = may_hold(request.where, "entities", self.context.scope)
+        is_asked = is_any or not (op.answers_of("by_words") or op.answers_of("by_vector"))
+        self.demand(is_asked, rules.FILTER_NARROWS, "searched, and the filter leaves nobody", request.where)
+        self.degradations.judge_causes(op, names, len(value.variants) if is_any else 0)
         self.judge_due(op, request, value, names, limit)
 
     # What the query was taken for.
@@ -209,9 +213,14 @@ class Searches(Part):
         )
         is_wanted = wants(request, hit.type, hit.time_ms) and hit.relevance_ppm >= self.floor_of(request)
         self.demand(is_wanted, rules.FILTER_BEFORE_CUT, f"{hit.id} is not what was asked for", request, hit)
+        meant = self.is_meant(request, {"id": hit.id, "type": hit.type, "name": hit.name}) is not False
+        self.demand(meant, rules.FILTER_NARROWS, f"{hit.id} is not of the filter", request.where, hit)
         track = self.tracks.track(hit.id)
         states = self.tracks.states_since(track, op)
         kept = tuple(state for state in states if is_shown(state, hit, self.context.latest_ms))
+        meant = not kept or any(self.meets(request, state) is not False for state in kept)
+        self.tracks.must(track, meant, rules.FILTER_NARROWS, "is not of the filter", request.where, hit)
+        kept = tuple(state for state in kept if self.meets(request, state) is not False)
         rule = rule_of(track, states, [shown(state, None) for state in states], hit.version)
         rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
         told = "is a hit that cannot be"
@@ -225,6 +234,13 @@ class Searches(Part):
     def floor_of(self, request: Recall) -> int:
         floor_ppm = self.context.config.recall_min_score_ppm
         return max(1, floor_ppm if request.min_score_ppm is None else request.min_score_ppm)
+
+    def is_meant(self, request: Recall, known: Mapping[str, object]) -> bool | None:
+        """Whether its filter leaves an entity with these fields; None if nobody knows."""
+        return may_hold(request.where, "entities", self.context.scope) and meets(request.where, known)
+
+    def meets(self, request: Recall, state: PossibleState) -> bool | None:
+        return state.entity is not None and self.is_meant(request, fields_of(state.entity, state.unsure))
 
     def judge_due(
         self, op: Operation, request: Recall, value: Recalled, names: list[str], limit: int
@@ -271,12 +287,19 @@ class Searches(Part):
         found: dict[str, Relevances | None] = {}
         for track in list(self.tracks.tracks.values()):
             told = {
-                tuple(relevance_of(state, request, text, vector, floor_ppm) for text, vector in pairs): None
+                tuple(self.relevance(state, request, text, vector, floor_ppm) for text, vector in pairs): None
                 for state in self.tracks.states_since(track, op)
             }
             only = next(iter(told)) if len(told) == 1 and self.is_indexed(track, op) else (None,)
             found[track.id] = None if None in only else tuple(it or 0 for it in only)
         return found
+
+    def relevance(
+        self, state: PossibleState, request: Recall, text: str, vector: tuple[int, ...] | None, floor_ppm: int
+    ) -> int | None:
+        """0 of what the filter leaves out, None where it may."""
+        ppm, meant = relevance_of(state, request, text, vector, floor_ppm), self.meets(request, state)
+        return ppm if meant or ppm == 0 else 0 if meant is False else None
 
     def is_indexed(self, track: Track, op: Operation) -> bool:
         """Whether every search of this recall knows what this id was when it was asked."""
