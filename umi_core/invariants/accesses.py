@@ -16,6 +16,7 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
+from umi_core.messages.requests import Recall
 from umi_core.messages.results import Memorized, Recalled, Remembered, Retrieved
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Entity, Row
@@ -93,8 +94,13 @@ def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in SPEAK_BY_READING
     is_commit = isinstance(value, Committed) and workflow in SPEAK_BY_COMMIT
-    holds = is_read or is_commit
+    holds = is_read or is_commit or needs_no_read(heard.request if heard else value)
     demand(holds, rules.SESSION_KEYS_TRUE, "the session changed, and nothing was learnt", was, now)
+
+
+def needs_no_read(request: object) -> bool:
+    """A recall whose filter leaves nobody ends without one."""
+    return isinstance(request, Recall) and request.where != ()
 
 
 def check_counted(was: AccessTable, now: AccessTable, heard: Heard | None, replies: Iterable[Reply]) -> None:
