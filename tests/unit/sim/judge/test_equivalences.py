@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.sim.commands import lines_of
 from tests.worlds import QUIET, SCOPE, Pair, saying
+from umi_core.conditions import OPERATORS
 from umi_core.config import Config
 from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
@@ -253,6 +254,7 @@ def answering(whole: tuple[Hit, ...], forgets: str = "") -> Any:
             hit for hit in whole
             if hit.type in args.get("types", (hit.type,))
             and (start_ms is None or start_ms <= hit.time_ms) and (end_ms is None or hit.time_ms <= end_ms)
+            and all(OPERATORS[how](getattr(hit, field), value) for field, how, value in args.get("where", ()))
         ]  # fmt: skip
         found = () if forgets in args else tuple(hits)
         return Done(Recalled(found, Resolution("clear", args["query"]), (args["query"],)))
@@ -262,8 +264,8 @@ def answering(whole: tuple[Hit, ...], forgets: str = "") -> Any:
 
 def test_a_filtered_result_is_the_whole_one_filtered() -> None:
     whole = (a_hit("Alice", "person", 5), a_hit("Acme", "organization", 7))
-    assert filtered(answering(whole), ("tea",), 100) == 6
-    for forgotten in ("types", "time_range"):
+    assert filtered(answering(whole), ("tea",), 100) == 9
+    for forgotten in ("types", "time_range", "where"):
         with broken("filter-equals-whole"):
             filtered(answering(whole, forgotten), ("tea",), 100)
     assert filtered(answering(whole), ("tea",), 2) == 0  # it may have been cut
