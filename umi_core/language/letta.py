@@ -87,7 +87,9 @@ def parse(op_id: OpId, method: str, path: str, headers: Mapping[str, str], body:
     agent, route, name = parts[2], parts[3], "/".join(parts[4:])
     if (route, parts[4:5]) == ("core-memory", ("blocks",)):
         route, name = "blocks", "/".join(parts[5:])
-    shape = (method.upper(), f"{route}/{name}" if route == "tools" else route, bool(name))
+    if route == "tools":
+        route = f"{route}/{name}"
+    shape = (method.upper(), route, bool(name))
     made = ROUTES.get(shape)
     if made is None:
         return Malformed("no such method here", 405 if route in KNOWN else 404)
@@ -109,7 +111,7 @@ def json_object(body: str) -> Json | None:
     if not body.strip():
         return {}
     try:
-        value = json.loads(body, parse_constant=nothing)
+        value = json.loads(body, parse_constant=no_json)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and is_flat(value, LEVELS_MAX) else None
@@ -121,8 +123,9 @@ def is_flat(value: Any, levels: int) -> bool:
     return levels > 0 and all(is_flat(part, levels - 1) for part in parts)
 
 
-def nothing(word: str) -> None:
-    """Infinity and its like are no JSON."""
+def no_json(word: str) -> None:
+    """Infinity and its like. Raises ValueError."""
+    raise ValueError(word)
 
 
 def number(asked: Asked, name: str) -> int | None:

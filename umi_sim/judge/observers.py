@@ -11,7 +11,7 @@ from umi_sim.judge.observer import Observer
 from umi_sim.record.run_config import RunConfig
 
 OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
-    "umi_core": (lambda config: Divisions(Config.of(config.memory)), lambda config: Wire()),
+    "umi_core": (lambda config: Divisions(Config.of(config.memory)), lambda config: Wire(config.seed)),
     "migrator": (lambda config: TwoStores(),),
 }
 """By name of the target (umi_sim/target/table.py)."""

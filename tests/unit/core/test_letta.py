@@ -59,6 +59,9 @@ def test_a_route_is_a_request(line: str, body: object, request_: Request) -> Non
     [
         ("GET /v1/agents/a1", "", 404), ("GET /v2/agents/a1/blocks", "", 404),
         ("PUT /v1/agents/a1/blocks", "", 405), ("GET /v1/agents/a1/nothing", "", 404),
+        ("PUT /v1/agents/a1/tools/core_memory_append", "", 405),
+        ("POST /v1/agents/a1/tools/nothing", "", 404),
+        ("POST /v1/agents/a1/blocks", '{"label": NaN}', 400),
         ("POST /v1/agents/a1/blocks", "{}", 400), ("POST /v1/agents/a1/blocks", "[1]", 400),
         ("POST /v1/agents/a1/blocks", "{", 400), ("GET /v1/agents/a1/messages?limit=x", "", 400),
     ],

@@ -1,18 +1,17 @@
 """The wire: what is said over HTTP is the request that was meant, and a response tells its reply.
 
 Law 1. Each request of the API that a run draws is said over HTTP, too, in one of the ways in which it can be
-said; the memory's reader must give the same request. Law 2. Each reply is told in a response of the status of
-its reason, which holds all that the reply holds.
+said; the memory's reader must give the same request, or the status of what is wrong if it is spoiled.
+Law 2. Each reply is told in a response of the status of its reason, which holds all that the reply holds.
 """
 
 import json
 from typing import Final
-from zlib import crc32
 
 import attrs
 
 from umi_core.invariants.broken import demand
-from umi_core.language.letta import Call, Malformed, parse, respond
+from umi_core.language.letta import Call, Malformed, Response, malformed, parse, respond
 from umi_core.messages.api_requests import ApiRequest, BuildSystemPrompt
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
@@ -20,6 +19,7 @@ from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.requests import wrong
 from umi_sim.judge.plain.wire import body_of, said, status_of
+from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
 AGENT: Final = "a/1 %"  # whose name a path must spell
@@ -27,14 +27,15 @@ AGENT: Final = "a/1 %"  # whose name a path must spell
 
 @attrs.define
 class Wire(Observer):
-    """`asked`: who asked for each request of the API in flight, by op_id."""
+    """`asked`: who asked, for each request of the API in flight, by op_id."""
 
+    seed: int
     asked: dict[str, str] = attrs.field(factory=dict)
 
     def issued(self, agent: str, op_id: str, request: Request) -> None:
         if isinstance(request, ApiRequest | BuildSystemPrompt):
             self.asked[op_id] = agent
-            check_request(op_id, request)
+            check_request(op_id, request, Stream(self.seed, "wire", op_id))
 
     def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         if op_id in self.asked:
@@ -45,25 +46,30 @@ class Wire(Observer):
         self.asked = {op_id: asker for op_id, asker in self.asked.items() if asker != agent}
 
 
-def check_request(op_id: str, request: Request) -> None:
-    line = None if wrong(request) else said(request, AGENT, crc32(op_id.encode()))
+def check_request(op_id: str, request: Request, draw: Stream) -> None:
+    line = None if wrong(request) else said(request, AGENT, draw)
     if line is None:
         return
     got = parse(request.op_id, line.method, line.path, line.headers, line.body)
     what = f"{op_id} over HTTP, {line.method} {line.path} {line.body}"
-    if line.meant is None:
-        demand(isinstance(got, Malformed), rules.WIRE_SAYS_THE_SAME, what, "Malformed", got)
+    if isinstance(got, Malformed) and isinstance(line.meant, int):
+        wanted = line.meant, HEADERS, {"error": "Malformed", "detail": str(got.reason)}
+        demand(told(malformed(got)) == wanted, rules.WIRE_SAYS_THE_SAME, what, wanted, told(malformed(got)))
     else:
-        wanted = Call(AGENT, line.meant, line.ignored)
-        demand(got == wanted, rules.WIRE_SAYS_THE_SAME, what, wanted, got)
+        meant = line.meant if isinstance(line.meant, int) else Call(AGENT, line.meant, line.ignored)
+        demand(got == meant, rules.WIRE_SAYS_THE_SAME, what, meant, got)
 
 
 def check_response(op_id: str, outcome: Outcome) -> None:
-    response = respond(outcome)
     is_again = isinstance(outcome, Done) and getattr(outcome.value, "repeated", False)
-    wanted = status_of(outcome), is_again, body_of(outcome)
-    got = response.status, REPLAYED in response.headers, json.loads(response.body)
+    wanted = status_of(outcome), HEADERS | REPLAYED if is_again else HEADERS, body_of(outcome)
+    got = told(respond(outcome))
     demand(got == wanted, rules.WIRE_SAYS_THE_SAME, f"the response to {op_id}", wanted, got)
 
 
-REPLAYED: Final = ("x-idempotency-replayed", "true")
+def told(response: Response) -> tuple[int, dict[str, str], object]:
+    return response.status, dict(response.headers), json.loads(response.body)
+
+
+HEADERS: Final = {"content-type": "application/json"}
+REPLAYED: Final = {"x-idempotency-replayed": "true"}

@@ -3,12 +3,13 @@
     UpdateBlock("human", value="likes tea")     PATCH /v1/agents/a1/blocks/human {"value": "likes tea"}
 
 Law 1. Written down from docs/spec/kelpie.md, §4 and §9; nothing of the memory's own reader is used.
-Law 2. What can be said in several ways is said in each of them, by `spelling`, which is any number.
+Law 2. What can be said in several ways is said in each of them. Now and then it is spoiled, for a status due.
 """
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 
 import attrs
@@ -22,25 +23,32 @@ from umi_core.values import Pairs
 
 PAGE_MAX: Final = 100
 NUMBER_MAX: Final = 2**63 - 1
-ODD: Final = ("colour", 1)  # a field that no body has
-Json = Mapping[str, Any]
+DEEP: Final[object] = [[[[[[1]]]]]]  # with the body around it, as many levels as a body may have
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+class Draw(Protocol):
+    """Chance: whoever judges a run brings it."""
+
+    def pick(self, items: Sequence[T]) -> T: ...
 
 
 @attrs.frozen
 class Said(Data):
-    """A request in the words of HTTP. `meant`: what the memory is to be asked, if it can be meant at all."""
+    """A request in the words of HTTP. `meant`: what the memory is to be asked, or the status due."""
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: str
-    meant: Request | None
+    meant: Request | int
     ignored: tuple[str, ...] = ()
 
 
 @attrs.frozen
 class Line(Data):
-    """`path`: what comes behind the agent. None in `body` or `query` is left out."""
+    """`path`: what comes behind the agent. None in `query` is left out."""
 
     method: str
     path: tuple[str, ...]
@@ -48,27 +56,38 @@ class Line(Data):
     body: Json = attrs.field(factory=dict)
 
 
-def said(request: Request, agent: str, spelling: int) -> Said | None:
+def said(request: Request, agent: str, draw: Draw) -> Said | None:
     """A sound request as a client sends it; None if no route says it, as a block that a model makes."""
-    line = line_of(request, spelling)
+    line = line_of(request, draw)
     if line is None or not all(map(is_sayable, (*line.path, *line.query.values()))):
         return None
     query = {name: value for name, value in line.query.items() if value is not None}
     if query.get("limit") == PAGE_MAX:
-        query["limit"] += spelling % 3  # a page above the most is cut
-    body = {name: value for name, value in line.body.items() if value is not None}
-    is_odd, is_cut = bool(body) and spelling % 5 == 0, bool(body) and spelling % 7 == 0
-    text = json.dumps(body | dict([ODD]) if is_odd else body) if body else ""
-    where = "/".join(quote(part, safe="") for part in ("v1", "agents", agent, *line.path))
-    key = getattr(request, "request_key", None)
-    return Said(
-        line.method if spelling % 2 else line.method.lower(),
+        query["limit"] += draw.pick((0, 1, 99))
+    ignored = draw.pick(((), (), (), ("colour",)))
+    body = line.body | dict.fromkeys(ignored, DEEP)
+    path = ("v1", "agents", quote(agent, safe=""), *(spelled(part, draw) for part in line.path))
+    where = "/".join(path) + draw.pick(("", "", "/"))
+    key, method = getattr(request, "request_key", None), line.method
+    whole = Said(
+        draw.pick((method, method.lower())),
         f"/{where}?{urlencode(query)}" if query else f"/{where}",
-        {} if key is None else {("Idempotency-Key", "x-idempotency-key")[spelling % 2]: key},
-        text[: len(text) // 2] if is_cut else text,
-        None if is_cut else request,
-        (ODD[0],) if is_odd else (),
+        {} if key is None else {draw.pick(KEY_HEADERS): key},
+        json.dumps(body) if body else draw.pick(("", " ", "{}")),
+        request,
+        ignored,
     )
+    spoil, status = draw.pick(((None, 0),) * 2 * len(WRONG) + WRONG)
+    spoiled = None if spoil is None else spoil(whole)
+    return whole if spoiled in (None, whole) else attrs.evolve(spoiled, meant=status)
+
+
+KEY_HEADERS: Final = ("Idempotency-Key", "x-idempotency-key", "X-IDEMPOTENCY-KEY")
+
+
+def spelled(part: str, draw: Draw) -> str:
+    """A slash in a name may stand as it is, but at its end."""
+    return quote(part, safe="" if part.endswith("/") else draw.pick(("", "/")))
 
 
 def is_sayable(value: object) -> bool:
@@ -79,63 +98,119 @@ def is_sayable(value: object) -> bool:
     return value is None or is_number
 
 
-def line_of(request: Request, spelling: int) -> Line | None:
+# What cannot be meant.
+
+
+def body_with(field: str) -> Callable[[Said], Said]:
+    """A field more, where there are others."""
+    return lambda it: attrs.evolve(it, body=it.body[:-1] + f", {field}}}") if len(it.body) > 2 else it
+
+
+def path_with(old: str, new: str) -> Callable[[Said], Said]:
+    return lambda it: attrs.evolve(it, path=it.path.replace(old, new, 1))
+
+
+def blank_limit(it: Said) -> Said:
+    return attrs.evolve(it, path=re.sub("limit=[0-9]+", "limit=", it.path))
+
+
+def without_its_first(it: Said) -> Said:
+    """What is made is made of something: its first field is needed."""
+    if it.method.upper() != "POST":
+        return it
+    return attrs.evolve(it, body=json.dumps(dict(list(json.loads(it.body).items())[1:])))
+
+
+WRONG: Final[tuple[tuple[Callable[[Said], Said] | None, int], ...]] = (
+    (lambda it: attrs.evolve(it, body=it.body[: len(it.body) // 2]) if len(it.body) > 2 else it, 400),
+    (lambda it: attrs.evolve(it, body=f"[{it.body}]"), 400),
+    (body_with('"colour": NaN'), 400),
+    (body_with(f'"colour": [{DEEP}]'), 400),
+    (without_its_first, 400),
+    (blank_limit, 400),
+    (path_with("limit=", "limit=x"), 400),
+    (path_with("limit=", "limit=" + quote("\N{DEVANAGARI DIGIT ONE}")), 400),
+    (path_with("limit=", "limit=" + "1" * 19), 400),
+    (path_with("after=msg_", "after=msg_-"), 400),
+    (lambda it: attrs.evolve(it, method="PUT"), 405),
+    (path_with("/v1/", "/v2/"), 404),
+    (path_with("/agents/", "/agents/nothing/"), 404),
+)
+"""How a request is spoiled, unless it has no such part, and the status of that."""
+
+
+def line_of(request: Request, draw: Draw) -> Line | None:
     match request:
         case api.ListBlocks():
-            return Line("GET", blocks(spelling))
+            return Line("GET", blocks(draw))
         case api.CreateBlock(author="user"):
-            return Line(
-                "POST", blocks(spelling), body=fields(request, "label value kind description read_only")
-            )
+            given = fields(request, "label value kind description limit_bytes read_only")
+            given = shorter(given, draw, value="", description="", read_only=False)
+            return Line("POST", blocks(draw), body=given)
         case api.FindBlock(block=name):
-            return Line("GET", (*blocks(spelling), name))
+            return Line("GET", (*blocks(draw), name))
         case api.UpdateBlock(block=name, author="user"):
-            given = fields(request, "value description read_only expected_version")
-            return Line("PATCH", (*blocks(spelling), name), body=given)
+            given = shorter(fields(request, "value limit_bytes read_only expected_version"), draw)
+            return Line("PATCH", (*blocks(draw), name), body=given | description_of(request, draw))
         case api.DeleteBlock(block=name, author="user", expected_version=None):
-            return Line("DELETE", (*blocks(spelling), name))
+            return Line("DELETE", (*blocks(draw), name))
         case api.BlockHistory(block_id=name):
             return Line("GET", ("history", name), fields(request, "after limit"))
         case api.AppendToBlock(block=name, text=text, author="model"):
             return Line("POST", ("tools", "core_memory_append"), body={"label": name, "content": text})
         case api.ReplaceInBlock(block=name, old=old, new=new, every=every, author="model"):
             given = {"label": name, "old_content": old, "new_content": new, "all": every}
-            return Line("POST", ("tools", "core_memory_replace"), body=given)
+            return Line("POST", ("tools", "core_memory_replace"), body=shorter(given, draw, all=False))
         case api.AddMessages(messages=messages):
-            told_messages = [message_of(parts, spelling) for parts in messages]
+            told_messages = [message_of(parts, draw) for parts in messages]
             return Line("POST", ("messages",), body={"messages": told_messages})
         case api.ListMessages():
             given = fields(request, "before after limit")
-            return Line("GET", ("messages",), given if spelling % 2 else with_ids(given))
+            return Line("GET", ("messages",), draw.pick((given, with_ids(given))))
         case api.SearchMessages(query=query):
             return Line(
                 "GET", ("messages",), {"q": query, **fields(request, "from_ms until_ms before limit")}
             )
         case api.AddArchival(content=content, tags=tags, metadata=metadata):
-            name = ("content", "text")[spelling % 2]
-            return Line("POST", ("archival",), body={name: content, "tags": tags, "metadata": dict(metadata)})
+            name = draw.pick(("content", "text"))
+            given = {name: content, "tags": tags, "metadata": dict(metadata)}
+            return Line("POST", ("archival",), body=shorter(given, draw, tags=(), metadata={}))
         case api.GetArchival(record_id=name):
             return Line("GET", ("archival", name))
         case api.ListArchival(limit=limit, cursor=cursor, tags=()):
-            return Line("GET", ("archival",), {"limit": limit, ("cursor", "after")[spelling % 2]: cursor})
+            name = draw.pick(("cursor", "after"))
+            return Line("GET", ("archival",), {"limit": limit, name: cursor})
         case api.SearchArchival(query=query, limit=limit, tags=()):
             return Line("GET", ("archival",), {"q": query, "limit": limit})
         case api.DeleteArchival(record_id=name):
             return Line("DELETE", ("archival", name))
         case api.BuildSystemPrompt(system=system, form=form):
-            return Line("GET", ("prompt",), {"system": system or None, "format": form})
+            given = {"system": system or None, "format": form}
+            return Line("GET", ("prompt",), shorter(given, draw, format="xml"))
     return None
 
 
-def blocks(spelling: int) -> tuple[str, ...]:
-    return ("blocks",) if spelling % 3 else ("core-memory", "blocks")
+def blocks(draw: Draw) -> tuple[str, ...]:
+    return draw.pick((("blocks",), ("core-memory", "blocks")))
 
 
-def fields(request: Request, names: str) -> dict[str, Any]:
-    """The fields of this name, and the limit of a block, which the wire calls by another."""
-    given = {name: getattr(request, name) for name in names.split()}
-    limit_bytes = getattr(request, "limit_bytes", None)
-    return given if limit_bytes is None else {**given, "limit": limit_bytes}
+def fields(request: Request, names: str) -> Json:
+    """The fields of these names; the wire has its own for the limit of a block."""
+    return limited({name: getattr(request, name) for name in names.split()})
+
+
+def shorter(given: Json, draw: Draw, **defaults: object) -> Json:
+    """Or without what need not be said, which otherwise is said as null if there is none."""
+    told = {name: value for name, value in given.items() if value not in (None, defaults.get(name))}
+    return draw.pick((given, told))
+
+
+def description_of(request: api.UpdateBlock, draw: Draw) -> Json:
+    """Null takes it away, as an empty one does."""
+    given = request.description
+    if given is None:
+        return {}
+    return {"description": draw.pick((given, given or None))}
 
 
 def with_ids(given: Json) -> Json:
@@ -146,9 +221,9 @@ def with_ids(given: Json) -> Json:
     }
 
 
-def message_of(parts: Pairs, spelling: int) -> dict[str, str]:
+def message_of(parts: Pairs, draw: Draw) -> dict[str, str]:
     """In any order: the memory has one of its own."""
-    return dict(reversed(parts) if spelling % 2 else parts)
+    return dict(draw.pick((parts, parts[::-1])))
 
 
 # Replies.
@@ -198,6 +273,6 @@ def told(value: Any) -> object:
     return body
 
 
-def limited(block: dict[str, Any]) -> dict[str, Any]:
+def limited(block: Json) -> Json:
     """The wire calls the limit of a block so."""
     return {"limit" if name == "limit_bytes" else name: part for name, part in block.items()}
