@@ -213,7 +213,8 @@ def sweep(
     except (executors.NoExecutor, journal.BadLedger) as error:
         refuse(error)
     job_count, files = jobs or default_jobs(), failure_files.Shelf()
-    with refusing(journal.BadLedger), worker_process.hired(), book.held() if book else nullcontext():
+    held = book.held() if book else nullcontext()
+    with refusing((journal.BadLedger, executors.NoExecutor)), worker_process.hired(), held:
         remove_outputs(reports)
         at("sweep: the canary")
         if blind := conductor.blindness(make):
@@ -254,7 +255,7 @@ def progress_of(plan: "Plan", minutes: int | None) -> "Progress":
 
 
 @contextmanager
-def refusing(error: type[Exception]) -> Iterator[None]:
+def refusing(error: type[Exception] | tuple[type[Exception], ...]) -> Iterator[None]:
     """What is raised as this error is told in a line, and ends the command."""
     try:
         yield

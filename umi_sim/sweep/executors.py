@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 GROUP: Final = "umi_sim.executors"
 LOCAL: Final = "local"
+DASK: Final = "dask"
 
 
 class Workers(Protocol):
@@ -32,9 +33,13 @@ def executor_named(name: str) -> Make:
     """What makes an executor, given a number of jobs. Raises NoExecutor."""
     if name == LOCAL:
         return ThreadPoolExecutor  # each thread has a child process; see worker_process.py
+    if name == DASK:
+        from umi_sim.sweep.dask_cluster import DaskWorkers
+
+        return DaskWorkers
     known = {point.name: point for point in entry_points(group=GROUP)}
     if name not in known:
-        raise NoExecutor(f"{name}: no such executor; known: {', '.join((LOCAL, *sorted(known)))}")
+        raise NoExecutor(f"{name}: no such executor; known: {', '.join((LOCAL, DASK, *sorted(known)))}")
     make: Make = known[name].load()
     return make
 

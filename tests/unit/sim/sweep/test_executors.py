@@ -1,6 +1,7 @@
 """Goal: a sweep runs on any executor, whatever the arguments of its shutdown, and tells the same."""
 
 import shutil
+import sys
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any, Final
@@ -8,7 +9,7 @@ from typing import Any, Final
 import pytest
 from click.testing import Result
 
-from tests.unit.sim.commands import umi
+from tests.unit.sim.commands import refused, umi
 from umi_sim.sweep import executors
 
 SWEEP: Final = ("sweep", "own.toml", "bad.toml", "--seeds", "0..7", "--jobs", "2")
@@ -90,5 +91,10 @@ def test_a_sweep_on_any_executor_tells_the_same_and_leaves_none_open(
 def test_an_executor_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     named_mine(monkeypatch, Hosting)
     assert executors.executor_named("mine") is Hosting
-    with pytest.raises(executors.NoExecutor, match="known: local, mine"):
+    with pytest.raises(executors.NoExecutor, match="known: local, dask, mine"):
         executors.executor_named("other")
+
+
+def test_without_its_package_dask_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask", None)
+    assert "pip install 'umi-sim[dask]'" in refused("sweep", "own.toml", "--executor", "dask")

@@ -1,0 +1,62 @@
+"""`--executor dask`: workers of a dask cluster, each in a process of its own, here or on other machines.
+
+Where dask is told of a scheduler (DASK_SCHEDULER_ADDRESS, or its own configuration), that one is used; else a
+cluster of as many worker processes as there are jobs is started on this machine, and ends with the sweep.
+
+Law 1. What a worker that is killed had begun is run by another one; dask hands it out again by itself.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future
+from typing import Any, Final
+
+from umi_core.data import Owner
+from umi_sim.sweep.executors import NoExecutor
+
+FAILED_WORKERS_MAX: Final = 10  # so many may die with a task before it counts as the one that kills them
+LOST: Final = "its scheduler is gone"
+
+
+class DaskWorkers(Owner):
+    """An executor over a client of dask, which it closes."""
+
+    def __init__(self, jobs: int) -> None:
+        try:
+            import dask
+            from distributed import Client
+        except ImportError:
+            raise NoExecutor("dask: distributed is not installed: pip install 'umi-sim[dask]'") from None
+        address = dask.config.get("scheduler-address", None)
+        self.cluster = None if address else local_cluster(jobs)
+        try:
+            self.client = Client(address or self.cluster)
+        except (OSError, ValueError) as error:
+            raise NoExecutor(f"dask: no cluster at {address}: {error}") from None
+        self.executor = self.client.get_executor(pure=False)  # else a task that was lost is never run again
+
+    def submit(self, work: Callable[[Any], Any], given: Any, /) -> "Future[Any]":
+        if self.client.status != "running":
+            raise BrokenExecutor(LOST)
+        future: Future[Any] = self.executor.submit(work, given)
+        return future
+
+    def shutdown(self) -> None:
+        """Wait for what has begun; of a cluster of somebody else only the client is closed."""
+        if self.client.status == "running":
+            self.executor.shutdown()
+        self.client.close()
+        if self.cluster is not None:
+            self.cluster.close()
+
+
+def local_cluster(jobs: int) -> Any:
+    import logging
+
+    import dask
+    from distributed import LocalCluster
+
+    dask.config.set({"distributed.scheduler.allowed-failures": FAILED_WORKERS_MAX})
+    return LocalCluster(
+        n_workers=jobs, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0,
+        silence_logs=logging.CRITICAL,
+    )  # fmt: skip
