@@ -48,6 +48,11 @@ def bad_block_limit(name: str, value: object) -> Error | None:
     return None if good else errors.BadOption(name, shown(value), "a whole number from 1")
 
 
+def bad_skip(name: str, value: object) -> Error | None:
+    most = limits.SEARCH_DEPTH_MAX
+    return None if is_int(value, 0, most) else errors.BadOption(name, shown(value), f"0 to {most}")
+
+
 def bad_messages(name: str, value: object) -> Error | None:
     count_max, bytes_max = limits.MESSAGE_COUNT_MAX, limits.MESSAGE_BYTES_MAX
     if type(value) is tuple and 1 <= len(value) <= count_max and all(map(is_message, value)):
@@ -108,6 +113,7 @@ BlockKey = Annotated[str, Domain("block_key", text_of(limits.SCOPE_PART_BYTES_MA
 RecordCursor = Annotated[str, Domain("record_cursor", bad_record_cursor)]
 RecordId = Annotated[str, Domain("record_id", text_of(limits.SCOPE_PART_BYTES_MAX))]
 Seq = Annotated[int, Domain("seq", bad_block_limit)]
+Skip = Annotated[int, Domain("skip", bad_skip)]
 SystemText = Annotated[str, Domain("system_text", text_of(limits.SYSTEM_BYTES_MAX))]
 PromptForm = Annotated[str, Domain("prompt_form", one_of(*PROMPT_FORMS))]
 ChangeKind = Annotated[str, Domain("change_kind", one_of(*CHANGES))]

@@ -10,6 +10,7 @@ Law 1. A call is one request, and gives back what its reply tells; nothing is ke
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
+from umi_core.api_rows import Archival
 from umi_core.messages import api_requests as api
 from umi_core.messages.api_results import (
     ApiBlock,
@@ -111,9 +112,11 @@ class Delegate:
         from_ms: int | None = None,
         until_ms: int | None = None,
         before: int | None = None,
+        skip: int = 0,
     ) -> MessagesFound:
         """Newest first."""
-        return self.ask(api.SearchMessages(OP, query, from_ms, until_ms, before, limit), MessagesFound)
+        request = api.SearchMessages(OP, query, from_ms, until_ms, before, limit, skip)
+        return self.ask(request, MessagesFound)
 
     # Archival records.
 
@@ -131,8 +134,14 @@ class Delegate:
     def list_archival(self, limit: int | None = None, cursor: str | None = None) -> RecordsShown:
         return self.ask(api.ListArchival(OP, limit, cursor), RecordsShown)
 
-    def search_archival(self, query: str, limit: int | None = None, tags: Sequence[str] = ()) -> RecordsShown:
-        return self.ask(api.SearchArchival(OP, query, limit, tuple(tags)), RecordsShown)
+    def get_archival(self, record_id: str) -> Archival:
+        return self.ask(api.GetArchival(OP, record_id), RecordsShown).records[0]
+
+    def search_archival(
+        self, query: str, limit: int | None = None, tags: Sequence[str] = (), *, skip: int = 0
+    ) -> RecordsShown:
+        """Best first."""
+        return self.ask(api.SearchArchival(OP, query, limit, tuple(tags), skip), RecordsShown)
 
     def delete_archival(self, record_id: str, *, key: str | None = None) -> RecordDeleted:
         return self.ask(api.DeleteArchival(OP, record_id, key), RecordDeleted)

@@ -100,6 +100,7 @@ MESSAGE_COUNT_MAX: Final = 100
 TAG_COUNT_MAX: Final = 100
 TAG_BYTES_MAX: Final = 256
 PAGE_ROWS_DEFAULT: Final = 50
+SEARCH_DEPTH_MAX: Final = 1_000
 SYSTEM_BYTES_MAX: Final = 100_000
 
 # Access, promotion, search.

@@ -17,6 +17,7 @@ import attrs
 from umi_core import api_errors, errors
 from umi_core.api_domains import FIELDS
 from umi_core.data import Data
+from umi_core.language import times
 from umi_core.messages import api_requests as api
 from umi_core.messages import api_results as results
 from umi_core.messages.effects import Done, Failed, OpId, Outcome, Refused, Unknown
@@ -100,7 +101,7 @@ def parse(op_id: OpId, method: str, path: str, headers: Mapping[str, str], body:
     try:
         request = made(op_id, Asked(name, dict(parse_qsl(query, keep_blank_values=True)), fields, key))
     except (KeyError, ValueError) as missing:
-        return Malformed(f"missing or no number: {missing.args[0]}")
+        return Malformed(f"missing, or not of its form: {missing.args[0]}")
     return Call(agent, request, tuple(sorted(it for it in fields if it not in BODIES.get(made, ()))))
 
 
@@ -138,6 +139,14 @@ def number(asked: Asked, name: str) -> int | None:
     return int(text)
 
 
+def instant(text: str | None, name: str, *, is_end: bool = False) -> int | None:
+    """A time of RFC 3339, or a date. Raises ValueError."""
+    at_ms = times.instant(text, is_end=is_end) if isinstance(text, str) else None
+    if at_ms is None and text is not None:
+        raise ValueError(name)
+    return at_ms
+
+
 def page(asked: Asked) -> int | None:
     """A page above the most is cut."""
     limit = number(asked, "limit")
@@ -173,15 +182,18 @@ def add_archival(op_id: OpId, it: Asked) -> Request:
 def find_archival(op_id: OpId, it: Asked) -> Request:
     """A list without a question, a search with one."""
     if question := it.query.get("q"):
-        return api.SearchArchival(op_id, question, page(it))
+        return api.SearchArchival(op_id, question, page(it), skip=number(it, "skip") or 0)
     return api.ListArchival(op_id, page(it), it.query.get("cursor", it.query.get("after")))
 
 
 def find_messages(op_id: OpId, it: Asked) -> Request:
     """A list without a question, a search with one."""
-    question, from_ms, until_ms = it.query.get("q"), number(it, "from_ms"), number(it, "until_ms")
+    from_ms = instant(it.query.get("from"), "from")
+    until_ms = instant(it.query.get("until"), "until", is_end=True)
+    question = it.query.get("q") or None
     if question or from_ms is not None or until_ms is not None:
-        return api.SearchMessages(op_id, question or None, from_ms, until_ms, seq(it, "before"), page(it))
+        below, skip = seq(it, "before"), number(it, "skip") or 0
+        return api.SearchMessages(op_id, question, from_ms, until_ms, below, page(it), skip)
     return api.ListMessages(op_id, seq(it, "before"), seq(it, "after"), page(it))
 
 
@@ -210,6 +222,35 @@ def tool_replace(op_id: OpId, it: Asked) -> Request:
     return api.ReplaceInBlock(op_id, it.body["label"], old, new, every, "model", it.key)
 
 
+def tool_insert(op_id: OpId, it: Asked) -> Request:
+    return api.AddArchival(op_id, it.body["content"], request_key=it.key)
+
+
+def tool_search_archival(op_id: OpId, it: Asked) -> Request:
+    return api.SearchArchival(op_id, it.body["query"], PAGE_OF_TOOLS, skip=passed_over(it))
+
+
+def tool_search_messages(op_id: OpId, it: Asked) -> Request:
+    return api.SearchMessages(op_id, it.body["query"], limit=PAGE_OF_TOOLS, skip=passed_over(it))
+
+
+def tool_search_dates(op_id: OpId, it: Asked) -> Request:
+    """A range of days, the last one with all its hours."""
+    from_ms = instant(it.body["start_date"], "start_date")
+    until_ms = instant(it.body["end_date"], "end_date", is_end=True)
+    return api.SearchMessages(op_id, None, from_ms, until_ms, limit=PAGE_OF_TOOLS, skip=passed_over(it))
+
+
+def passed_over(asked: Asked) -> Any:
+    """What stands on the pages before: pages of a tool are counted from 0. Raises ValueError."""
+    page_number = asked.body.get("page", 0)
+    if type(page_number) is not int:
+        raise ValueError("page")
+    return PAGE_OF_TOOLS * page_number
+
+
+PAGE_OF_TOOLS: Final = 10
+
 ROUTES: Final[Mapping[tuple[str, str, bool], Made]] = {
     ("GET", "blocks", False): lambda op_id, it: api.ListBlocks(op_id),
     ("POST", "blocks", False): create,
@@ -230,6 +271,10 @@ ROUTES: Final[Mapping[tuple[str, str, bool], Made]] = {
     ),
     ("POST", "tools/core_memory_append", True): tool_append,
     ("POST", "tools/core_memory_replace", True): tool_replace,
+    ("POST", "tools/archival_memory_insert", True): tool_insert,
+    ("POST", "tools/archival_memory_search", True): tool_search_archival,
+    ("POST", "tools/conversation_search", True): tool_search_messages,
+    ("POST", "tools/conversation_search_date", True): tool_search_dates,
 }
 """By method, route, and whether a name follows."""
 BODIES: Final[Mapping[Made, tuple[str, ...]]] = {
@@ -239,6 +284,10 @@ BODIES: Final[Mapping[Made, tuple[str, ...]]] = {
     add_archival: ("content", "text", "tags", "metadata"),
     tool_append: ("label", "content"),
     tool_replace: ("label", "old_content", "new_content", "all"),
+    tool_insert: ("content",),
+    tool_search_archival: ("query", "page"),
+    tool_search_messages: ("query", "page"),
+    tool_search_dates: ("start_date", "end_date", "page"),
 }
 """The fields of a body that mean something; the others are ignored, and listed."""
 KNOWN: Final = frozenset(route for _, route, _ in ROUTES)
@@ -288,8 +337,6 @@ def as_json(value: object) -> object:
     match value:
         case results.BlocksShown(blocks):
             return [as_json(block) for block in blocks]
-        case results.ApiBlock():
-            return {"limit" if name == "limit_bytes" else name: part for name, part in fields(value).items()}
         case results.MessagesShown():
             return {**fields(value), "messages": [row_json(it) for it in value.messages]}
         case results.MessagesFound():
@@ -300,7 +347,7 @@ def as_json(value: object) -> object:
             return {**fields(value), "changes": [fields(it) for it in value.changes]}
         case results.Appended():
             return {**fields(value), "ids": value.ids}
-        case results.BlockWritten() | results.RecordDeleted() | results.Prompt():
+        case results.ApiBlock() | results.BlockWritten() | results.RecordDeleted() | results.Prompt():
             return fields(value)
     raise TypeError(f"no reply of the API: {type(value).__name__}")
 
@@ -314,4 +361,13 @@ def row_json(row: Any) -> Json:
 
 
 def fields(value: Any) -> Json:
-    return {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
+    """Under the names of the wire; a time as RFC 3339 has it."""
+    parts = ((field.name, getattr(value, field.name)) for field in attrs.fields(type(value)))
+    return {
+        WIRE_NAMES.get(name, name): times.told(part) if name.endswith("_ms") else part for name, part in parts
+    }
+
+
+WIRE_NAMES: Final = {
+    "limit_bytes": "limit", "at_ms": "at", "created_ms": "created_at", "updated_ms": "updated_at",
+}  # fmt: skip

@@ -19,6 +19,7 @@ from umi_core.api_domains import (
     RecordCursor,
     RecordId,
     Seq,
+    Skip,
     Switch,
     SystemText,
     Tags,
@@ -172,7 +173,7 @@ class ListMessages(ApiRequest):
 @attrs.frozen
 class SearchMessages(ApiRequest):
     """All messages with every word of the query that are not older than `from_ms` and older than `until_ms`,
-    newest first; those below the number `before`."""
+    newest first; those below the number `before`. `skip`: so many of them are passed over first."""
 
     tag = 146
     workflow = "search_messages"
@@ -182,6 +183,7 @@ class SearchMessages(ApiRequest):
     until_ms: EventTime | None = None
     before: Seq | None = None
     limit: Limit | None = None
+    skip: Skip = 0
 
     def contradiction(self) -> Error | None:
         """A search for nothing is a list."""
@@ -226,7 +228,8 @@ class ListArchival(ApiRequest):
 
 @attrs.frozen
 class SearchArchival(ApiRequest):
-    """The records that have words of the query, best first; equal ones by age, oldest first."""
+    """The records that have words of the query, best first; equal ones by age, oldest first. `skip`: so many
+    of them are passed over first."""
 
     tag = 143
     workflow = "search_archival"
@@ -234,6 +237,7 @@ class SearchArchival(ApiRequest):
     query: Query
     limit: Limit | None = None
     tags: Tags = ()
+    skip: Skip = 0
 
 
 @attrs.frozen

@@ -192,8 +192,9 @@ def take_search_messages(facts: Facts, answer: ReadDone, view: View) -> Learned:
     wanted, limit = set(words(request.query or "")), request.limit or PAGE_ROWS_DEFAULT
     messages = [row.body for row in answer.rows if isinstance(row.body, Message)]
     found = [it for it in messages if wanted.issubset(words(it.content))]
-    page = sorted(found, key=lambda it: -it.seq)[:limit]
-    return Learned(OUTCOME(Done(MessagesFound(tuple(page), page[-1].seq if len(found) > limit else None))))
+    end = request.skip + limit
+    page = sorted(found, key=lambda it: -it.seq)[request.skip : end]
+    return Learned(OUTCOME(Done(MessagesFound(tuple(page), page[-1].seq if len(found) > end else None))))
 
 
 SEARCH_MESSAGES: Final = Workflow(
@@ -250,7 +251,7 @@ def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
     request = facts[SEARCH]
     scored = [(words_relevance_ppm(request.query, "", it.content), it) for it in records(answer)]
     hits = sorted((hit for hit in scored if hit[0] > 0), key=lambda hit: (-hit[0], hit[1].id))
-    hits = hits[: request.limit or PAGE_ROWS_DEFAULT]
+    hits = hits[request.skip : request.skip + (request.limit or PAGE_ROWS_DEFAULT)]
     best = RecordsShown(tuple(it for _, it in hits), scores_ppm=tuple(score for score, _ in hits))
     return Learned(OUTCOME(Done(best)))
 

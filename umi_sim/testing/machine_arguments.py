@@ -94,6 +94,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "speaker": st.sampled_from(("Alice", "Ann")),
     "query": Mostly(st.sampled_from(QUERIES), pools.NASTY),
     "limit": st.sampled_from((1, 3)),
+    "skip": st.sampled_from((0, 1)),
     "version": st.sampled_from((1, 2)),
     **dict.fromkeys(("api_label", "block_name"), st.sampled_from(("notes", "human"))),
     "block_key": st.just("blk_0"),

@@ -91,7 +91,7 @@ ALWAYS, OFTEN, SOMETIMES, SELDOM = (1, 1), (1, 2), (1, 4), (1, 8)
 
 MOVED: Final = ("blocks", "blocks", "blocks", "blocks", "messages", "messages", "archival")
 
-HABITS: Final[Mapping[str, tuple[Any, Any, tuple[int, int]]]] = {
+HABITS: Final[Mapping[str, tuple[Any, ...]]] = {
     "api_label": (LABELS, HOSTILE_LABELS, ALWAYS),
     "block_name": (block_name, HOSTILE_NAMES, ALWAYS),
     "block_key": (block_key, HOSTILE_NAMES, ALWAYS),
@@ -104,6 +104,7 @@ HABITS: Final[Mapping[str, tuple[Any, Any, tuple[int, int]]]] = {
     "record_id": (record_id, HOSTILE_NAMES, ALWAYS),
     "record_cursor": (record_id, HOSTILE_CURSORS, OFTEN),
     "seq": (SEQS, pools.numbers(1, limits.I64_MAX), SOMETIMES),
+    "skip": ((1, 1, 2, 10, 20), pools.numbers(0, limits.SEARCH_DEPTH_MAX), OFTEN, True),
     "system_text": (("", "You are Umi."), {"size": pools.sizes(limits.SYSTEM_BYTES_MAX)}, OFTEN),
     "prompt_form": (("xml", "markdown", "tagged"), HOSTILE_WORDS, OFTEN),
     "switch": ((True, True, False), pools.HOSTILE_FLAGS, SOMETIMES),
@@ -115,4 +116,5 @@ HABITS: Final[Mapping[str, tuple[Any, Any, tuple[int, int]]]] = {
     "phase": (PHASES, HOSTILE_WORDS, SELDOM),
     "kind_of_block": (BLOCK_KINDS, pools.HOSTILE_KINDS, SOMETIMES),
 }  # fmt: skip
-"""Of each domain: what users give, what hostile ones give, and how often they give what may be left out."""
+"""Of each domain: what users give, what hostile ones give, how often they give what may be left out, and
+whether it joined requests that were there before."""

@@ -322,6 +322,8 @@ def test_records_are_found_by_words_and_tags_and_gone_when_deleted() -> None:
     assert (shown.records[0].content, shown.records[0].metadata) == ("likes tea", (("from", "chat"),))
     assert ids(told(pair, api.SearchArchival("s", "likes tea"))) == [first, second, third]
     assert ids(told(pair, api.SearchArchival("s2", "tea", 1))) == [first]
+    assert ids(told(pair, api.SearchArchival("s3", "likes tea", 1, skip=1))) == [second]
+    assert ids(told(pair, api.SearchArchival("s4", "likes tea", skip=3))) == []
     assert ids(told(pair, api.ListArchival("l", tags=("x",)))) == [first, third]
     page = told(pair, api.ListArchival("l2", 2))
     assert isinstance(page, results.RecordsShown)
@@ -357,6 +359,13 @@ def test_messages_are_found_by_all_words_and_by_time_newest_first() -> None:
     assert found(pair, api.SearchMessages(2, "tea", limit=2)) == ([3, 2], 2)
     assert found(pair, api.SearchMessages(3, "tea", before=2)) == ([1], None)
     assert found(pair, api.SearchMessages(4, from_ms=1, until_ms=3)) == ([3, 2], None)
+    assert found(pair, api.SearchMessages(6, "tea", limit=1, skip=1)) == ([2], 2)
+    assert found(pair, api.SearchMessages(7, "tea", limit=1, skip=2)) == ([1], None)
+    assert found(pair, api.SearchMessages(8, "tea", skip=1_000)) == ([], None)
+    for skip in (-1, 1_001, True):
+        error = refusal(pair, api.SearchMessages(9, "tea", skip=skip))
+        assert error == BadOption("skip", str(skip), "0 to 1000")
+        del pair.replies[9]
     assert refusal(pair, api.SearchMessages(5)) == BadOption("query", "None", "a query, from_ms or until_ms")
 
 

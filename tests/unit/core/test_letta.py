@@ -10,9 +10,11 @@ from tests.worlds import Pair
 from umi_core.api_errors import LabelTaken, NotFound, ReadOnly
 from umi_core.errors import BadOption, Error, StorageFailed
 from umi_core.language.letta import Call, Malformed, as_json, malformed, parse, respond
+from umi_core.limits import DAY_MS
 from umi_core.messages import api_requests as api
 from umi_core.messages.effects import Failed, Refused, Unknown
 from umi_core.messages.request import Request
+from umi_core.messages.requests import SetBlock
 
 KEY = {"Idempotency-Key": "k"}
 
@@ -29,14 +31,16 @@ KEY = {"Idempotency-Key": "k"}
         ("DELETE blocks/a", "", api.DeleteBlock(1, "a", request_key="k")),
         ("GET history/blk_1?after=3&limit=999", "", api.BlockHistory(1, "blk_1", 3, 100)),
         ("GET messages?before=msg_000000000007&limit=2", "", api.ListMessages(1, 7, None, 2)),
-        ("GET messages?q=tea&from_ms=5&limit=2", "", api.SearchMessages(1, "tea", 5, limit=2)),
-        ("GET messages?until_ms=9&before=7", "", api.SearchMessages(1, None, None, 9, 7)),
+        ("GET messages?q=tea&from=1970-01-01T00:00:00.005Z&limit=2", "",
+         api.SearchMessages(1, "tea", 5, limit=2)),
+        ("GET messages?until=1970-01-01&before=7&skip=3", "",
+         api.SearchMessages(1, None, None, DAY_MS, 7, None, 3)),
         ("POST messages", {"messages": [{"content": "x", "role": "user"}]},
          api.AddMessages(1, ((("role", "user"), ("content", "x")),), "k")),
         ("POST archival", {"text": "x", "tags": ["t"], "metadata": {"a": "b"}},
          api.AddArchival(1, "x", ("t",), (("a", "b"),), "k")),
         ("POST archival", {"content": "x"}, api.AddArchival(1, "x", request_key="k")),
-        ("GET archival?q=tea&limit=3", "", api.SearchArchival(1, "tea", 3)),
+        ("GET archival?q=tea&limit=3&skip=2", "", api.SearchArchival(1, "tea", 3, skip=2)),
         ("GET archival?after=arc_1", "", api.ListArchival(1, None, "arc_1")),
         ("GET archival/arc_1", "", api.GetArchival(1, "arc_1")),
         ("DELETE archival/arc_1", "", api.DeleteArchival(1, "arc_1", "k")),
@@ -46,6 +50,13 @@ KEY = {"Idempotency-Key": "k"}
         ("POST tools/core_memory_replace",
          {"label": "a", "old_content": "x", "new_content": "y", "all": True},
          api.ReplaceInBlock(1, "a", "x", "y", True, "model", "k")),  # as the wire says it
+        ("POST tools/archival_memory_insert", {"content": "x"}, api.AddArchival(1, "x", request_key="k")),
+        ("POST tools/archival_memory_search", {"query": "x", "page": 2},
+         api.SearchArchival(1, "x", 10, skip=20)),
+        ("POST tools/conversation_search", {"query": "x"}, api.SearchMessages(1, "x", limit=10)),
+        ("POST tools/conversation_search_date",
+         {"start_date": "1970-01-02", "end_date": "1970-01-02T12:00:00Z", "page": 1},
+         api.SearchMessages(1, None, DAY_MS, DAY_MS * 3 // 2, limit=10, skip=10)),
     ],
 )  # fmt: skip
 def test_a_route_is_a_request(line: str, body: object, request_: Request) -> None:
@@ -64,6 +75,9 @@ def test_a_route_is_a_request(line: str, body: object, request_: Request) -> Non
         ("POST /v1/agents/a1/blocks", '{"label": NaN}', 400),
         ("POST /v1/agents/a1/blocks", "{}", 400), ("POST /v1/agents/a1/blocks", "[1]", 400),
         ("POST /v1/agents/a1/blocks", "{", 400), ("GET /v1/agents/a1/messages?limit=x", "", 400),
+        ("GET /v1/agents/a1/messages?from=yesterday", "", 400),
+        ("POST /v1/agents/a1/tools/conversation_search", '{"query": "x", "page": "1"}', 400),
+        ("POST /v1/agents/a1/tools/conversation_search_date", '{"start_date": 7, "end_date": ""}', 400),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_says_so(line: str, body: str, status: int) -> None:
@@ -71,6 +85,13 @@ def test_what_cannot_be_meant_says_so(line: str, body: str, status: int) -> None
     found = parse(1, method, path, {}, body)
     assert isinstance(found, Malformed)
     assert (found.status, malformed(found).status) == (status, status)
+
+
+def test_a_page_before_the_first_one_the_memory_refuses() -> None:
+    body = '{"query": "x", "page": -1}'
+    found = parse(1, "POST", "/v1/agents/a1/tools/archival_memory_search", {}, body)
+    assert isinstance(found, Call)
+    assert respond(Pair().run().ask(found.request)).status == 400
 
 
 @pytest.mark.parametrize(
@@ -91,7 +112,7 @@ def test_a_body_is_not_followed_into_the_depth(deep: str) -> None:
 def test_a_place_that_is_no_number_is_not_taken_for_none() -> None:
     for place in ("msg_", "", "msg_x"):
         found = parse(1, "GET", f"/v1/agents/a1/messages?before={place}", {}, "")
-        assert found == Malformed("missing or no number: before")
+        assert found == Malformed("missing, or not of its form: before")
 
 
 def test_fields_that_mean_nothing_are_listed() -> None:
@@ -111,7 +132,10 @@ JSON = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(("label", "messages", "text")), inner),
     max_leaves=6,
 )
-PATHS = st.sampled_from(("blocks", "blocks/x", "messages", "archival", "tools/core_memory_append", "?"))
+TOOLS = ("tools/conversation_search_date", "tools/archival_memory_search")
+PATHS = st.sampled_from(
+    (*TOOLS, "blocks", "blocks/x", "messages", "archival", "tools/core_memory_append", "?")
+)
 
 
 @given(st.sampled_from(("GET", "POST", "PATCH")), PATHS, JSON.map(json.dumps) | st.text(max_size=9))
@@ -159,6 +183,19 @@ def test_replies_come_as_json_with_their_pairs_as_objects() -> None:
     changes = json.loads(respond(pair.ask(api.BlockHistory(9, block["id"]))).body)["changes"]
     assert [it["text"] for it in changes] == ["tea"]
     assert json.loads(respond(pair.ask(api.BuildSystemPrompt(10))).body)["version"] == 1
+
+
+def test_times_are_told_as_dates_and_a_block_that_nobody_dated_has_none() -> None:
+    pair = Pair(now_ms=1_500).run()
+    pair.ask(api.CreateBlock(1, "notes", "tea"))
+    pair.ask(SetBlock(2, "persona", "Umi"))
+    added = json.loads(respond(pair.ask(api.AddArchival(3, "tea"))).body)
+    assert added["at"] == "1970-01-01T00:00:01.500Z"
+    persona, notes = json.loads(respond(pair.ask(api.ListBlocks(4))).body)
+    assert (notes["created_at"], notes["updated_at"]) == (added["at"], added["at"])
+    assert (persona["created_at"], persona["updated_at"]) == (None, None)
+    change = json.loads(respond(pair.ask(api.BlockHistory(5, notes["id"]))).body)["changes"][0]
+    assert change["at"] == added["at"]
 
 
 def test_a_reply_of_another_kind_is_a_mistake_of_the_host() -> None:

@@ -85,6 +85,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "piece": of_bytes(limits.TEXT_BYTES_MAX),
     "description": of_bytes(4_096),
     **dict.fromkeys(("block_limit", "seq"), NUMBER),
+    "skip": option(lambda value: type(value) is int and 0 <= value <= 1_000),
     "messages": messages,
     "tags": option(are_tags),
     "record_cursor": cursor,

@@ -20,6 +20,7 @@ from umi_core.messages.api_results import Appended, BlocksShown
 from umi_core.messages.effects import Done, Failed, Outcome, Refused
 from umi_core.messages.request import Request
 from umi_core.values import Pairs
+from umi_sim.judge.plain.dates import DAY_MS, LAST_MS, clock_of, date_of, time_told
 
 PAGE_MAX: Final = 100
 NUMBER_MAX: Final = 2**63 - 1
@@ -57,7 +58,11 @@ class Line(Data):
 
 
 def said(request: Request, agent: str, draw: Draw) -> Said | None:
-    """A sound request as a client sends it; None if no route says it, as a block that a model makes."""
+    """A sound request as a client sends it; None if no route says it, as a block that a model makes.
+
+    Now and then the times of a search are taken for those of whole days.
+    """
+    request = draw.pick((request, in_days(request)))
     line = line_of(request, draw)
     if line is None or not all(map(is_sayable, (*line.path, *line.query.values()))):
         return None
@@ -132,6 +137,9 @@ WRONG: Final[tuple[tuple[Callable[[Said], Said] | None, int], ...]] = (
     (path_with("limit=", "limit=" + quote("\N{DEVANAGARI DIGIT ONE}")), 400),
     (path_with("limit=", "limit=" + "1" * 19), 400),
     (path_with("after=msg_", "after=msg_-"), 400),
+    (path_with("from=", "from=x"), 400),
+    (path_with("until=", "until=1"), 400),
+    (path_with("skip=", "skip=-"), 400),
     (lambda it: attrs.evolve(it, method="PUT"), 405),
     (path_with("/v1/", "/v2/"), 404),
     (path_with("/agents/", "/agents/nothing/"), 404),
@@ -167,10 +175,10 @@ def line_of(request: Request, draw: Draw) -> Line | None:
         case api.ListMessages():
             given = fields(request, "before after limit")
             return Line("GET", ("messages",), draw.pick((given, with_ids(given))))
-        case api.SearchMessages(query=query):
-            return Line(
-                "GET", ("messages",), {"q": query, **fields(request, "from_ms until_ms before limit")}
-            )
+        case api.SearchMessages() | api.SearchArchival(tags=()):
+            return searching(request, draw)
+        case api.AddArchival(content=content, tags=(), metadata=()) if draw.pick((True, False)):
+            return Line("POST", ("tools", "archival_memory_insert"), body={"content": content})
         case api.AddArchival(content=content, tags=tags, metadata=metadata):
             name = draw.pick(("content", "text"))
             given = {name: content, "tags": tags, "metadata": dict(metadata)}
@@ -180,8 +188,6 @@ def line_of(request: Request, draw: Draw) -> Line | None:
         case api.ListArchival(limit=limit, cursor=cursor, tags=()):
             name = draw.pick(("cursor", "after"))
             return Line("GET", ("archival",), {"limit": limit, name: cursor})
-        case api.SearchArchival(query=query, limit=limit, tags=()):
-            return Line("GET", ("archival",), {"q": query, "limit": limit})
         case api.DeleteArchival(record_id=name):
             return Line("DELETE", ("archival", name))
         case api.BuildSystemPrompt(system=system, form=form):
@@ -190,13 +196,76 @@ def line_of(request: Request, draw: Draw) -> Line | None:
     return None
 
 
+def searching(request: api.SearchMessages | api.SearchArchival, draw: Draw) -> Line | None:
+    """Of what has a time only if RFC 3339 has it."""
+    if isinstance(request, api.SearchArchival):
+        return draw.pick((search_of(request, {}), tool_of(request, draw) or search_of(request, {})))
+    span = {"from": request.from_ms, "until": request.until_ms}
+    if any(ms is not None and ms > LAST_MS for ms in span.values()):
+        return None
+    dates = {name: None if ms is None else time_said(ms, name, draw) for name, ms in span.items()}
+    return draw.pick((search_of(request, dates), tool_of(request, draw, dates) or search_of(request, dates)))
+
+
+def search_of(request: api.SearchMessages | api.SearchArchival, dates: Json) -> Line:
+    """As a person searches."""
+    given = {"q": request.query, "limit": request.limit, "skip": request.skip or None, **dates}
+    if isinstance(request, api.SearchArchival):
+        return Line("GET", ("archival",), given)
+    return Line("GET", ("messages",), given | {"before": request.before})
+
+
+def tool_of(
+    request: api.SearchMessages | api.SearchArchival, draw: Draw, dates: Json | None = None
+) -> Line | None:
+    """As a model searches, which has ten rows a page."""
+    number, rest = divmod(request.skip, 10)
+    if request.limit != 10 or rest:
+        return None
+    page = shorter({"page": number}, draw, page=0)
+    match request:
+        case api.SearchArchival(query=query):
+            return Line("POST", ("tools", "archival_memory_search"), body={"query": query, **page})
+        case api.SearchMessages(query=str() as query, from_ms=None, until_ms=None, before=None):
+            return Line("POST", ("tools", "conversation_search"), body={"query": query, **page})
+        case api.SearchMessages(query=None, from_ms=int(), until_ms=int(), before=None):
+            assert dates is not None
+            span = {"start_date": dates["from"], "end_date": dates["until"]}
+            return Line("POST", ("tools", "conversation_search_date"), body={**span, **page})
+    return None
+
+
+def in_days(request: Request) -> Request:
+    if not isinstance(request, api.SearchMessages):
+        return request
+    return attrs.evolve(request, from_ms=day_of(request.from_ms), until_ms=day_of(request.until_ms))
+
+
+def day_of(ms: int | None) -> int | None:
+    return None if ms is None else ms - ms % DAY_MS
+
+
+def time_said(ms: int, name: str, draw: Draw) -> str:
+    """A time in one of its forms; a whole day also as its date, which as an end is the day before."""
+    day, rest = divmod(ms, DAY_MS)
+    is_date = rest == 0 and (name == "from" or day > 0)
+    ahead = draw.pick((0, 0, 90, -330)) if DAY_MS < ms < LAST_MS - DAY_MS else 0  # minutes
+    zone = draw.pick("Zz") if ahead == 0 else offset_said(ahead)
+    whole = clock_of(ms + ahead * 60_000) + zone
+    return draw.pick((date_of(day - (name == "until")), whole)) if is_date else whole
+
+
+def offset_said(minutes: int) -> str:
+    return f"{'+' if minutes > 0 else '-'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+
+
 def blocks(draw: Draw) -> tuple[str, ...]:
     return draw.pick((("blocks",), ("core-memory", "blocks")))
 
 
 def fields(request: Request, names: str) -> Json:
     """The fields of these names; the wire has its own for the limit of a block."""
-    return limited({name: getattr(request, name) for name in names.split()})
+    return named({name: getattr(request, name) for name in names.split()})
 
 
 def shorter(given: Json, draw: Draw, **defaults: object) -> Json:
@@ -261,8 +330,11 @@ def body_of(outcome: Outcome) -> object:
 
 def told(value: Any) -> object:
     if isinstance(value, BlocksShown):
-        return [limited(attrs.asdict(block)) for block in value.blocks]
-    body = limited(attrs.asdict(value))
+        return [dated(attrs.asdict(block)) for block in value.blocks]
+    body = dated(attrs.asdict(value))
+    for name in ("messages", "records", "changes"):
+        if name in body:
+            body[name] = [dated(row) for row in body[name]]
     for message in body.get("messages", ()):
         message |= dict(message.pop("details"))
     for record in body.get("records", ()):
@@ -273,6 +345,14 @@ def told(value: Any) -> object:
     return body
 
 
-def limited(block: Json) -> Json:
-    """The wire calls the limit of a block so."""
-    return {"limit" if name == "limit_bytes" else name: part for name, part in block.items()}
+NAMES: Final = {"limit_bytes": "limit", "at_ms": "at", "created_ms": "created_at", "updated_ms": "updated_at"}
+
+
+def named(row: Json) -> Json:
+    """What the wire calls otherwise."""
+    return {NAMES.get(name, name): part for name, part in row.items()}
+
+
+def dated(row: Json) -> Json:
+    """With its times as dates."""
+    return named({name: time_told(part) if name.endswith("_ms") else part for name, part in row.items()})

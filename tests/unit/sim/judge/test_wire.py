@@ -16,6 +16,8 @@ from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.requests import ALL, Get
 from umi_sim.judge.invariants.wire import Wire, check_request, check_response
+from umi_sim.judge.oracle.api.logs import Log, Told
+from umi_sim.judge.plain.dates import DAY_MS, LAST_MS, time_told
 from umi_sim.judge.plain.wire import body_of, said, status_of
 from umi_sim.kernel.prng import Stream
 
@@ -36,6 +38,13 @@ def ways() -> Iterator[Stream]:
          {"label": "x", "content": "tea"}),
         (api.ListMessages(1, 7, None, 3), "GET messages?before=7&limit=3", None),
         (api.SearchArchival(1, "green tea", 2), "GET archival?q=green+tea&limit=2", None),
+        (api.SearchMessages(1, "x", 0, DAY_MS, skip=3),
+         "GET messages?q=x&skip=3&from=1970-01-01&until=1970-01-01", None),
+        (api.SearchMessages(1, None, DAY_MS, 2 * DAY_MS, limit=10), "POST tools/conversation_search_date",
+         {"start_date": "1970-01-02", "end_date": "1970-01-02", "page": 0}),
+        (api.SearchMessages(1, "x", limit=10, skip=20), "POST tools/conversation_search",
+         {"query": "x", "page": 2}),
+        (api.SearchArchival(1, "x", 10), "POST tools/archival_memory_search", {"query": "x", "page": 0}),
         (api.AddMessages(1, ((("role", "user"), ("content", "x")),)), "POST messages",
          {"messages": [{"content": "x", "role": "user"}]}),
     ],
@@ -58,6 +67,8 @@ def test_each_way_of_being_wrong_is_tried() -> None:
     "request_",
     [
         api.AppendToBlock(1, "x", "tea"), api.UpdateBlock(1, "x", "tea", author="model"),
+        api.SearchMessages(1, "x", until_ms=LAST_MS + DAY_MS),
+        api.SearchMessages(1, None, 1, LAST_MS + DAY_MS, limit=10),
         api.ListArchival(1, tags=("t",)), api.FindBlock(1, ""), api.FindBlock(1, "\n"), Get(1, "k"),
     ],
 )  # fmt: skip
@@ -75,6 +86,9 @@ SAYABLE: Final = (
     api.AddMessages(1, ((("role", "user"), ("content", "x"), ("tool_name", "t")),), "k"),
     api.SearchMessages(1, "tea", 1, 2, 3, 4),
     api.SearchMessages(1, None, 1), api.SearchMessages(1, None, None, 2), api.SearchArchival(1, "tea", 100),
+    api.SearchMessages(1, "x", 951_782_400_000, limit=10, skip=20),
+    api.SearchMessages(1, None, 951_782_400_001, 7_777_777_777_777, limit=10), api.SearchArchival(1, "x", 10),
+    api.SearchArchival(1, "x", 10, skip=30), api.SearchArchival(1, "x", skip=3), api.AddArchival(1, "x"),
     api.AddArchival(1, "x", ("t",), (("a", "b"),), "k"),
     api.GetArchival(1, "arc_1"), api.ListArchival(1, 5, "arc_000000000001"),
     api.SearchArchival(1, "tea"), api.DeleteArchival(1, "arc_1", "k"),
@@ -96,7 +110,7 @@ def test_in_every_spelling_it_is_the_request_that_was_meant(request_: Request) -
 def test_a_reader_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(letta, "number", lambda asked, name: None)
     with pytest.raises(Broken, match="over HTTP"):
-        check_request("o1", api.BlockHistory(1, "blk_1", 3), Stream(1, "wire"))
+        test_in_every_spelling_it_is_the_request_that_was_meant(api.BlockHistory(1, "blk_1", 3))
 
 
 @pytest.mark.parametrize(
@@ -125,3 +139,19 @@ def test_replies_are_judged_for_whoever_asked_and_lives() -> None:
     wire.issued("b", "o3", Get("o3", "k"))
     wire.crashed("a")
     assert wire.asked == {"o2": "b"}
+
+
+def test_times_are_told_with_their_milliseconds() -> None:
+    assert time_told(951_782_400_007) == "2000-02-29T00:00:00.007Z"
+    assert (time_told(0), time_told(LAST_MS + 1)) == (None, "9999-12-31T23:59:59.999Z")
+
+
+def test_a_page_lacks_what_was_passed_over_and_nothing_else() -> None:
+    log = Log("archival", "arc")
+    for skip, got in ((0, [1, 2]), (1, [2, 3]), (2, []), (3, [])):
+        log.judge_skip("o1", skip, [1, 2] if skip < 3 else [1, 2, 3], [1, 2, 3], got)
+    for skip, got in ((0, [2]), (1, [3]), (1, [1, 2]), (1, []), (0, [1, 3])):
+        with pytest.raises(Broken, match="pager-complete"):
+            log.judge_skip("o1", skip, [1, 2], [1, 2, 3], got)
+    log.open["o2"] = [Told("x", ())]
+    log.judge_skip("o1", 1, [1, 2], [1, 2, 3], [1, 2])  # what nobody was told of may stand before

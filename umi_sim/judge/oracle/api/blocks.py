@@ -37,6 +37,12 @@ def name_of(slot: Slot) -> str:
     return slot[1] or slot[0]
 
 
+def slot_shown(block: ApiBlock) -> Slot:
+    """A label that another block had before is shown behind the kind (K2.12)."""
+    label = block.label.removeprefix(f"{block.kind}/")
+    return block.kind, "" if label == block.kind else label
+
+
 def place(slot: Slot) -> tuple[int, bytes]:
     return BLOCK_KINDS.index(slot[0]), slot[1].encode()
 
@@ -130,7 +136,10 @@ class Blocks(Owner):
             self.chains[slot].is_foreign = True
 
     def of_id(self, key: str) -> Chain | None:
-        return next((it for slot, it in self.chains.items() if block_id(self.scope, *slot) == key), None)
+        """Also of one that nobody has asked for here, and somebody has written otherwise."""
+        slots = {**self.chains, **self.foreign}
+        slot = next((slot for slot in slots if block_id(self.scope, *slot) == key), None)
+        return None if slot is None else self.chain(slot)
 
     def meant(self, name: str) -> list[Chain]:
         """The blocks that this id or label may mean."""
@@ -267,7 +276,7 @@ class Blocks(Owner):
     # Reads.
 
     def judge_block(self, op_id: str, block: ApiBlock) -> None:
-        chain, slot = self.of_id(block.id), (block.kind, "" if block.label == block.kind else block.label)
+        chain, slot = self.of_id(block.id), slot_shown(block)
         demand(
             chain is not None and (chain.is_foreign or chain.slot == slot),
             rules.ID_NAMES_ONE_ROW, f"{block.id} is the id of another block", slot, chain and chain.slot,
@@ -289,7 +298,7 @@ class Blocks(Owner):
             self.judge_block(op_id, block)
         labels = [folded(tidy(block.label)) for block in blocks]
         demand(len(set(labels)) == len(labels), rules.LABELS_UNIQUE, "two blocks have one label", "", labels)
-        places = [place((it.kind, "" if it.label == it.kind else it.label)) for it in blocks]
+        places = [place(slot_shown(block)) for block in blocks]
         demand(
             places == sorted(places),
             rules.GET_WHAT_WAS_PUT,

@@ -27,6 +27,7 @@ from umi_sim.judge.plain.scores import shared_ppm
 from umi_sim.judge.plain.text import words
 from umi_sim.record import rules
 
+Place = Any  # how a row stands among others: minus its number, or by how well it fits
 PAGE: Final = 50
 FOREVER: Final = 2**62
 
@@ -270,9 +271,23 @@ class Log(Owner):
         tick, last = self.begun[op_id].tick, value.next or 0
         sure = [seq for seq in sorted(self.rows) if seq >= last and self.is_sure(seq, tick)]
         rows = [(seq, self.rows[seq]) for seq in sure]
-        due = [seq for seq, it in rows if is_sought(request, seq, it.told.content, it.at_ms)]
-        lost = [seq for seq in due if seq not in seqs]
-        demand(not lost, rules.PAGER_COMPLETE, f"{op_id} lacks messages", due, seqs)
+        due: list[Place] = [-seq for seq, it in rows if is_sought(request, seq, it.told.content, it.at_ms)]
+        timeless = attrs.evolve(request, from_ms=None, until_ms=None)
+        known = [(seq, it, request if it.at_ms is not None else timeless) for seq, it in self.rows.items()]
+        may_be = [-seq for seq, it, asked in known if is_sought(asked, seq, it.told.content, it.at_ms)]
+        self.judge_skip(op_id, request.skip, due, may_be, [-seq for seq in seqs])
+
+    def judge_skip(
+        self, op_id: str, skip: int, due: list[Place], may_be: list[Place], got: list[Place]
+    ) -> None:
+        """Behind as many as are passed over a page has all that is due; the lesser place stands before."""
+        passed = [place for place in due if not got or place < got[0]]
+        lost = [place for place in due if got and place > got[0] and place not in got]
+        is_whole = not lost and len(passed) <= skip
+        demand(is_whole, rules.PAGER_COMPLETE, f"{op_id} lacks rows that were asked for", (skip, due), got)
+        before = sum(place < got[0] for place in may_be) if got else skip
+        most = before + sum(map(len, self.open.values()))
+        demand(most >= skip, rules.PAGER_COMPLETE, f"{op_id} shows what it was to pass over", skip, got)
 
     def page(self, request: ListMessages, total: int) -> range:
         limit = request.limit or PAGE
@@ -322,8 +337,10 @@ class Log(Owner):
         )
         due = [(-self.score(request.query, seq), seq) for seq in self.due(op_id, request.tags)]
         worst = hits[-1] if len(hits) == (request.limit or PAGE) else (0, 0)
-        lost = [hit for hit in due if hit < worst and hit not in hits]
-        demand(not lost, rules.PAGER_COMPLETE, f"{op_id} lacks records that match", lost, hits)
+        due = [hit for hit in due if hit < worst]
+        tick = self.begun[op_id].tick
+        may_be = [(-self.score(request.query, seq), seq) for seq, it in self.rows.items() if it.gone >= tick]
+        self.judge_skip(op_id, request.skip, due, may_be, hits)
         is_cut = len(hits) <= (request.limit or PAGE) and all(score < 0 for score, _ in hits)
         demand(is_cut, rules.PAGER_COMPLETE, f"{op_id} shows too many", "", hits)
 

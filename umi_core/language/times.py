@@ -1,0 +1,91 @@
+"""Times of the wire: whole milliseconds as RFC 3339 in UTC, and back.
+
+    2026-11-25T16:26:18.250Z     1795623978250
+
+Law 1. Pure and total: any text is a time or None. Law 2. What `told` says, `instant` reads as the same time.
+"""
+
+import re
+from typing import Final
+
+from umi_core.limits import DAY_MS
+
+YEAR_MAX: Final = 9999
+DAYS_OF_400_YEARS: Final = 146_097
+EPOCH_DAY: Final = 719_468  # from the first of March of the year 0 to that of the clock
+LAST_MS: Final = 253_402_300_799_999  # of the year 9999; RFC 3339 has no later one
+FORM: Final = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+ -]\d\d:\d\d))?", re.ASCII
+)
+DAYS_OF_MONTH: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def told(at_ms: int) -> str | None:
+    """None of 0, which is the date of a block that nobody dated; of what is behind the last year its end."""
+    if at_ms == 0:
+        return None
+    days, rest_ms = divmod(min(at_ms, LAST_MS), DAY_MS)
+    year, month, day = date_of(days)
+    seconds, ms = divmod(rest_ms, 1_000)
+    minutes, second = divmod(seconds, 60)
+    clock = f"{minutes // 60:02}:{minutes % 60:02}:{second:02}.{ms:03}"
+    return f"{year:04}-{month:02}-{day:02}T{clock}Z"
+
+
+def instant(text: str, *, is_end: bool) -> int | None:
+    """A date alone is the beginning of its day; as an end, which is left out, of the day after."""
+    found = FORM.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day = map(int, found.groups()[:3])
+    if not (1 <= month <= 12 and 1 <= day <= days_of(year, month)):
+        return None
+    start_ms = days_to(year, month, day) * DAY_MS
+    if found[4] is None:
+        return start_ms + (DAY_MS if is_end else 0)
+    hour, minute, second = map(int, found.groups()[3:6])
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    ms = int((found[7] or "0").ljust(3, "0")[:3])
+    offset_ms = offset(found[8])
+    clock_ms = ((hour * 60 + minute) * 60 + second) * 1_000 + ms
+    return None if offset_ms is None else start_ms + clock_ms - offset_ms
+
+
+def offset(text: str) -> int | None:
+    """How far ahead of UTC. A plus that came through a query is a blank."""
+    if text in ("Z", "z"):
+        return 0
+    hours, minutes = int(text[1:3]), int(text[4:])
+    span_ms = (hours * 60 + minutes) * 60_000
+    is_span = hours <= 23 and minutes <= 59
+    return None if not is_span else -span_ms if text[0] == "-" else span_ms
+
+
+def days_of(year: int, month: int) -> int:
+    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 29 if month == 2 and is_leap else DAYS_OF_MONTH[month - 1]
+
+
+# Years are counted from March here, so that a leap day is the last of its year.
+
+
+def days_to(year: int, month: int, day: int) -> int:
+    """Days from the beginning of 1970."""
+    year -= month <= 2
+    return year * 365 + year // 4 - year // 100 + year // 400 + days_before(month) + day - 1 - EPOCH_DAY
+
+
+def days_before(month: int) -> int:
+    """In a year that begins with March."""
+    return (153 * ((month + 9) % 12) + 2) // 5
+
+
+def date_of(days: int) -> tuple[int, int, int]:
+    """The year, month and day so many days after the beginning of 1970."""
+    centuries, rest = divmod(days + EPOCH_DAY, DAYS_OF_400_YEARS)
+    year = (rest - rest // 1_460 + rest // 36_524 - rest // 146_096) // 365
+    day = rest - (365 * year + year // 4 - year // 100)
+    at = (5 * day + 2) // 153
+    month = (at + 2) % 12 + 1
+    return 400 * centuries + year + (month <= 2), month, day - days_before(month) + 1
