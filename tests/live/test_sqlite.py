@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 import attrs
+from hypothesis import settings
 
 from umi_core.conditions import Condition
 from umi_core.limits import RECEIPT_MS_MAX
@@ -20,7 +21,7 @@ from umi_core.rows import Address, Entity, Receipt
 from umi_core.values import Scope
 from umi_live.deletion import delete_user
 from umi_live.sqlite import SqliteStorage
-from umi_sim.testing.conformance import run_storage_conformance
+from umi_sim.testing.conformance import HOW, run_storage_conformance
 
 
 class TwoEnds:
@@ -52,7 +53,9 @@ class TwoEnds:
 
 @pytest.mark.slow
 def test_it_keeps_the_contract_in_memory() -> None:
-    run_storage_conformance(lambda: TwoEnds(":memory:"))
+    run_storage_conformance(
+        lambda: TwoEnds(":memory:"), settings(HOW, max_examples=30)
+    )  # a file: all of them
 
 
 @pytest.mark.slow

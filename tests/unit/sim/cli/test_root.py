@@ -18,6 +18,7 @@ from tests.unit.sim.commands import OWN, refused, umi
 from umi_sim.cli.root import HEADINGS, PLACES, cli
 from umi_sim.cli.source import hunt_report, summary
 from umi_sim.kernel.report import laid_out
+from umi_sim.mutants import source_edits
 from umi_sim.mutants.source_edits import sampled
 from umi_sim.record import trace
 from umi_sim.record.verdict import CODES, EXIT_CODES, HARNESS, INTERRUPTED, SEVEREST_FIRST, USAGE, severest
@@ -423,6 +424,7 @@ def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.slow
 @pytest.mark.uncounted
 def test_edits_of_the_source_tell_what_saw_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_edits, "files", lambda: ["umi_core/text.py", "umi_core/ids.py"])
     (edit,) = sampled(5, 1)
     drawn = umi("mutants", "--source", "--sample", "1", "--seed", "5", "--runs", "1", "--json")
     found, told = json.loads(drawn.stdout)
