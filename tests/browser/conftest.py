@@ -24,7 +24,7 @@ def program() -> str | None:
     return str(Path(found).resolve()) if found else None
 
 
-@pytest.fixture(scope="package")  # its event loop runs while it is there, and other tests start their own
+@pytest.fixture(scope="module")  # its event loop runs while it is there, and other tests start their own
 def browser() -> "Iterator[Browser]":
     api = pytest.importorskip("playwright.sync_api", reason=f"no playwright: {HOW}")
     with api.sync_playwright() as playwright:
