@@ -34,7 +34,17 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("limits", "text"),
         ("errors", "api_errors", "filter_errors", "declared"),
         ("config", "values"),
-        ("body", "domains", "api_domains", "block_domains", "level_domains", "ids", "api_rows", "rows"),
+        (
+            "body",
+            "domains",
+            "api_domains",
+            "block_domains",
+            "level_domains",
+            "ids",
+            "api_rows",
+            "reflection_rows",
+            "rows",
+        ),
         ("conditions",),
         ("filters",),
         ("messages",),
@@ -82,6 +92,7 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_core.invariants.broken",  # how a judge says so
     "umi_core.invariants.limits",  # the numbers, as judges know them
     "umi_core.messages",
+    "umi_core.reflection_rows",
     "umi_core.rows",
     "umi_core.values",
     "umi_sim.judge.oracle",

@@ -13,13 +13,25 @@ from typing import Any, Final, TypeAlias, TypeVar
 import attrs
 import msgpack
 
-from umi_core import api_errors, api_rows, conditions, config, errors, filter_errors, rows, state, values
+from umi_core import (
+    api_errors,
+    api_rows,
+    conditions,
+    config,
+    errors,
+    filter_errors,
+    reflection_rows,
+    rows,
+    state,
+    values,
+)
 from umi_core.declared import Incomplete, tagged
 from umi_core.messages import (
     answers,
     api_requests,
     api_results,
     effects,
+    ending_requests,
     migration_requests,
     requests,
     results,
@@ -39,7 +51,7 @@ MODULES: Final = (
     values, rows, conditions, requests, effects, answers, results, errors, config,
     core, working, session, archive, rewrites, state, api_rows, api_errors, api_requests, api_results,
     filter_errors,
-    migration_requests,
+    migration_requests, reflection_rows, ending_requests,
 )  # fmt: skip
 """Where classes with a tag are declared. Those that only one workflow knows are added by `register`."""
 

@@ -39,7 +39,9 @@ from umi_core.values import (
 
 ROLES: Final = ("user", "assistant", "system", "tool")
 FORMS: Final = ("xml", "markdown")
-LISTED: Final = ("entity", "resource", "category", "membership", "subcategory")  # kinds of rows
+LISTED: Final = (  # kinds of rows
+    "entity", "resource", "category", "membership", "subcategory", "reflection",
+)  # fmt: skip
 
 
 @attrs.frozen
@@ -391,6 +393,8 @@ Importance = Annotated[int, Domain("importance", bad_importance)]
 Form = Annotated[str, Domain("form", bad_form)]
 EntityId = Annotated[str, Domain("entity_id", bad_row_id)]
 SessionId = Annotated[str, Domain("session_id", bad_row_id)]
+EndedSession = Annotated[str, Domain("ended_session", bad_row_id)]
+ToldIn = Annotated[str, Domain("told_in", bad_row_id)]  # the session in which a text was told
 Source = Annotated[str, Domain("source", bad_row_id)]
 Members = Annotated[tuple[str, ...], Domain("members", bad_members)]
 Text = Annotated[str, Domain("text", bad_text)]

@@ -27,9 +27,10 @@ FIELDS_OF: Final[Mapping[str, tuple[str, ...]]] = {  # H9.3, by kind of row
     "entity": (
         *ANY_ROW, "type", "memory_type", "name", "event_time_ms", "reinforced_count", "sources", "metadata",
     ),
-    "resource": (*ANY_ROW, "uri", "modality", "parent_id", "happened_ms"),
+    "resource": (*ANY_ROW, "uri", "modality", "parent_id", "happened_ms", "session_id"),
     "membership": ("id", "created_ms", "entity_id", "category_id", "subcategory_id", "assigned_by"),
     "subcategory": (*ANY_ROW, "category_id", "name"),
+    "reflection": (*ANY_ROW, "session_id", "started_ms", "ended_ms"),
 }  # fmt: skip
 KNOWN: Final = tuple(
     dict.fromkeys((*SCOPE_FIELDS, *(name for names in FIELDS_OF.values() for name in names)))

@@ -67,6 +67,10 @@ def subcategory_id(scope: Scope, category_id: str, founder_id: str) -> str:
     return derived_id("sub", "subcategory", scope, category_id, founder_id)
 
 
+def reflection_id(scope: Scope, session_id: str) -> str:
+    return derived_id("rfl", "reflection", scope, session_id)
+
+
 def relation_id(scope: Scope, source: tuple[str, int], target: tuple[str, int], kind: str) -> str:
     return derived_id("rel", "relation", scope, *source, *target, kind)
 

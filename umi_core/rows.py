@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from umi_core import api_rows
+from umi_core import api_rows, reflection_rows
 from umi_core.block_domains import Blocks
 from umi_core.body import Body as Body
 from umi_core.data import Data
@@ -204,12 +204,13 @@ class Resource(Body, Data):
     `first_line` and `last_line` count the lines that its modality makes of the text. `extracted_types`: the
     memory types for which all of it was read; `pending`: those that were asked for besides. Of an image, an
     audio or a video the text says where it is, and `description` what a model says that it holds, which is
-    what is read and found; empty while none has said it, and of a text.
+    what is read and found; empty while none has said it, and of a text. `session_id`: the session that it
+    was told in, if that was said.
     """
 
     tag = 97
     row_kind = "resource"
-    added = (1,)
+    added = (1, 1)
     id: EntityId
     modality: Modality
     text: Content
@@ -226,6 +227,7 @@ class Resource(Body, Data):
     pending: Texts = ()
     happened_ms: EventTime | None = None
     description: Content = ""
+    session_id: SessionId | None = None
 
     def own_id(self) -> str:
         return self.id
@@ -434,10 +436,9 @@ def with_defaults(cls: type[Body]) -> type[Body]:
     return cls
 
 
-SEARCHED: Final = ("entity", "category", "resource")  # kinds of rows that searches are about
-BODIES: Final[dict[str, type[Body]]] = {
-    cls.row_kind: with_defaults(cls) for cls in declared(globals() | vars(api_rows), Body)
-}
+SEARCHED: Final = ("entity", "category", "resource", "reflection")  # kinds of rows that searches are about
+ALL: Final = declared(globals() | vars(api_rows) | vars(reflection_rows), Body)
+BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls in ALL}
 FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
     cls: frozenset((*(field.name for field in attrs.fields(cls)), *cls.derived)) for cls in BODIES.values()
 }

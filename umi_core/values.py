@@ -32,6 +32,7 @@ CATEGORIES: Final = {  # the topics of the archive, in order, and what belongs t
 LEVELS: Final = {  # of the archive, from the summary to the source, and the kind of row that each shows
     "categories": "category",
     "entities": "entity",
+    "reflections": "reflection",
     "resources": "resource",
 }
 LINK_KINDS: Final = ("works_at", "knows", "manages", "relates_to", "prefers", "part_of", "located_in")

@@ -91,6 +91,7 @@ class BlockingMemory:
     recall = waiting(LiveMemory.recall)
     memorize = waiting(LiveMemory.memorize)
     summarise = waiting(LiveMemory.summarise)
+    end_session = waiting(LiveMemory.end_session)
     evolve_category = waiting(LiveMemory.evolve_category)
     retrieve = waiting(LiveMemory.retrieve)
     search = waiting(LiveMemory.search)

@@ -200,10 +200,16 @@ def segment(given: Json) -> str:
 
 def summarise_category(given: Json) -> str:
     """The facts as they are, each once, as many as there is room for."""
-    lines = [
-        *given.get("summary", "").split("\n"),
-        *(it["content"].replace("\n", " ") for it in given["facts"]),
-    ]
+    facts = [it["content"].replace("\n", " ") for it in given["facts"]]
+    return summary([*given.get("summary", "").split("\n"), *facts])
+
+
+def reflect(given: Json) -> str:
+    """The first sentence of each text."""
+    return summary([it for text in given["texts"] for it in list(sentences(text))[:1]])
+
+
+def summary(lines: list[str]) -> str:
     room, kept = SUMMARY_BYTES, list[str]()
     for line in dict.fromkeys(line for line in lines if line):
         room -= len(line.encode()) + 1
@@ -223,6 +229,6 @@ def rank(given: Json) -> str:
 
 
 TASKS: Final = (
-    extract, evolve, route, rewrite, memories, segment, summarise_category, name_subcategory, rank,
+    extract, evolve, route, rewrite, memories, segment, summarise_category, reflect, name_subcategory, rank,
 )  # fmt: skip
 ANSWERS: Final = {task.__name__: task for task in TASKS}

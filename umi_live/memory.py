@@ -25,6 +25,7 @@ from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
 from umi_core.messages.effects import ByFilter, CountRows, Degraded
+from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.requests import (
     Blocks,
     Count,
@@ -54,6 +55,7 @@ from umi_core.messages.results import (
     Memorized,
     Rebalanced,
     Recalled,
+    Reflected,
     Remembered,
     Resolution,
     Retrieved,
@@ -246,13 +248,15 @@ class LiveMemory:
         uri: str | None = None,
         memory_types: Sequence[str] | None = None,
         happened_ms: int | None = None,
+        session_id: str | None = None,
     ) -> Result[Memorized]:
         """Keep a whole document or conversation, and the facts in it, by category. Told again, it is once.
 
         Of a `modality` image, audio or video `text` is its address or a `data:` URI; the model describes it.
         """
         wanted = None if memory_types is None else tuple(memory_types)
-        return await self.ask(Memorize(0, text, modality, uri, wanted, happened_ms), Memorized)
+        request = Memorize(0, text, modality, uri, wanted, happened_ms, session_id)
+        return await self.ask(request, Memorized)
 
     async def retrieve(
         self, /, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
@@ -271,6 +275,10 @@ class LiveMemory:
     async def summarise(self, category: str) -> Result[Summarised]:
         """What is known in a category, as a text: it is made anew if facts have come or gone."""
         return await self.ask(Summarise(0, category), Summarised)
+
+    async def end_session(self, session_id: str) -> Result[Reflected]:
+        """What was memorized in a session, as a text: its reflection. It is made anew if more was told."""
+        return await self.ask(EndSession(0, session_id), Reflected)
 
     async def evolve_category(self, category: str, *, force: bool = False) -> Result[Evolved]:
         """The facts of a category in groups that are about one thing each; `force`: all groups anew."""

@@ -14,6 +14,7 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.messages.effects import AskModel
+from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.requests import Descent, EvolveCategory, Memorize, Recall, Remember, Summarise
 from umi_core.messages.results import Resolution
 from umi_core.state import Operation
@@ -34,9 +35,10 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "decide_enough": ("query", "found"),
     "rank": ("query", "count", "candidates"),
     "summarise_category": ("category", "about", "facts"),
+    "reflect": ("texts",),
     "name_subcategory": ("category", "keywords", "contents"),
 }
-ASKING: Final = (Remember, Recall, Memorize, Summarise, EvolveCategory, Descent)
+ASKING: Final = (Remember, Recall, Memorize, Summarise, EvolveCategory, EndSession, Descent)
 as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 

@@ -302,6 +302,9 @@ ARCHIVE_PARSER_TOTAL: Final = Rule(
 DERIVED_FOLLOWS_SOURCE: Final = Rule(
     "derived-follows-source", "I-DERIVED", "derived fields follow their source", INSIDE, FULL
 )
+REFLECTION_OF_SESSION: Final = Rule(
+    "reflection-of-session", "I-REFLECT", "what a session leaves is of it, and of all of it", ORACLE, CHEAP
+)
 TEXT_COVERED: Final = Rule(
     "text-covered", "I-TEXT-COVERAGE", "segments are the text, and all of it is read", ORACLE, CHEAP
 )

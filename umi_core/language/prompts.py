@@ -129,6 +129,16 @@ Rules:
 {DATA_RULE}""",
         "Reply with <summary>, the text, and </summary>, and nothing else.",
     ),
+    "reflect": (
+        "Write what the input texts, all that was told in one session, come to: a short text that an "
+        "assistant reads later in place of them.",
+        f"""Rules:
+- What was asked, decided, learnt and left open, in the order in which it came; names as they are spelt.
+- Say each thing once, in the words of the texts; invent nothing.
+- At most {SUMMARY_BYTES_MAX} bytes.
+{DATA_RULE}""",
+        "Reply with <summary>, the text, and </summary>, and nothing else.",
+    ),
     "name_subcategory": (
         "Give the input contents, facts of the input category that belong together, one name.",
         f"""Rules:
@@ -279,6 +289,11 @@ def ask_summary(category: str, about: str, old: str | None, facts: tuple[Stateme
     summary: tuple[tuple[str, Input], ...] = () if old is None else (("summary", old),)
     told: tuple[tuple[str, Input], ...] = (("category", category), ("about", about))
     return prompt("summarise_category", (*told, *summary, ("facts", shown(facts))))
+
+
+def ask_reflection(texts: tuple[str, ...]) -> str:
+    """`texts`: the first that was told stands first."""
+    return prompt("reflect", (("texts", texts),))
 
 
 def ask_name(category: str, keywords: tuple[str, ...], contents: tuple[str, ...]) -> str:

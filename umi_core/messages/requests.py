@@ -47,6 +47,7 @@ from umi_core.domains import (
     StoredKey,
     Text,
     TimeRange,
+    ToldIn,
     Ttl,
     Turns,
     Types,
@@ -69,7 +70,7 @@ from umi_core.level_domains import (
     Sufficiency,
 )
 from umi_core.limits import BLOCK_BYTES_MAX
-from umi_core.messages import api_requests, migration_requests
+from umi_core.messages import api_requests, ending_requests, migration_requests
 from umi_core.messages.request import CoreRead as CoreRead
 from umi_core.messages.request import Request as Request
 from umi_core.messages.request import WorkflowRequest as WorkflowRequest
@@ -323,7 +324,7 @@ class Rebalance(WorkflowRequest):
 @attrs.frozen
 class Memorize(WorkflowRequest):
     """`memory_types`: what to look for; as a memory does by itself if it is left out. `text`: of an image, an
-    audio or a video what the model is shown of it: an address, or a `data:` URI."""
+    audio or a video what the model is shown of it. `session_id`: the session that it was told in."""
 
     tag = 100
     workflow = "memorize"
@@ -333,6 +334,7 @@ class Memorize(WorkflowRequest):
     uri: Uri | None = None
     memory_types: MemoryTypes | None = None
     happened_ms: EventTime | None = None
+    session_id: ToldIn | None = None
 
 
 @attrs.frozen
@@ -427,7 +429,8 @@ def request_name(request_type: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", request_type.__name__).lower()
 
 
-ALL: Final = declared(globals() | vars(api_requests) | vars(migration_requests), Request)
+ELSEWHERE: Final = vars(api_requests) | vars(ending_requests) | vars(migration_requests)
+ALL: Final = declared(globals() | ELSEWHERE, Request)
 REQUESTS: Final[dict[str, type[Request]]] = {request_name(cls): cls for cls in ALL}
 COMMON: Final = {name: cls for name, cls in REQUESTS.items() if cls.is_common}
 OF_MEMORY: Final = {name: cls for name, cls in REQUESTS.items() if cls.served_by == "memory"}

@@ -7,6 +7,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.limits import PPM
 from umi_core.messages.api_results import Keyed
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Entity, Membership, Relation, Resource, Subcategory
 from umi_core.values import Block, RoutingDecision
 
@@ -222,7 +223,23 @@ class Evolved(Data):
     unassigned_count: int = 0
 
 
-ListedRow = Entity | Resource | Category | Membership | Subcategory
+@attrs.frozen
+class Reflected(Data):
+    """The reflection of a session as it is now; without an id there is none, since nothing was told in it.
+
+    `change` is created, updated, unchanged or removed. `sources`: the resources, with the versions of their
+    rows, that it was made of. `is_degraded`: their beginning stands for what a model would have said.
+    """
+
+    tag = 182
+    reflection_id: str | None
+    change: str
+    text: str = ""
+    sources: tuple[tuple[str, int], ...] = ()
+    is_degraded: bool = False
+
+
+ListedRow = Entity | Resource | Category | Membership | Subcategory | Reflection
 
 
 @attrs.frozen
@@ -290,6 +307,6 @@ class Rebalanced(Data):
 __all__ = [
     "Block", "BlockRemoved", "BlockSet", "Evolved", "Forgotten", "Group", "Hit", "LevelHit",
     "LevelTried", "Listed", "Memorized",
-    "Rebalanced", "Recalled", "Remembered", "Resolution", "Retrieved", "SessionCreated", "SessionLoaded",
-    "SessionSaved", "Stored", "Summarised",
+    "Rebalanced", "Recalled", "Reflected", "Remembered", "Resolution", "Retrieved", "SessionCreated",
+    "SessionLoaded", "SessionSaved", "Stored", "Summarised",
 ]  # fmt: skip

@@ -36,6 +36,7 @@ from umi_core.workflows.reads import COUNT, GET_ENTITY
 from umi_core.workflows.rebalance import REBALANCE
 from umi_core.workflows.recall import RECALL
 from umi_core.workflows.recover import RECOVER
+from umi_core.workflows.reflect import REFLECT
 from umi_core.workflows.remember import REMEMBER
 from umi_core.workflows.retrieve import RETRIEVE
 from umi_core.workflows.sessions import CREATE_SESSION, LOAD_SESSION, SAVE_SESSION
@@ -45,7 +46,7 @@ __all__ = ["BUILT_IN", "WORKFLOWS"]
 
 WORKFLOWS: Final[tuple[Workflow, ...]] = (
     REMEMBER, RECALL, FORGET, GET_ENTITY, COUNT, WRITE_BLOCK, CREATE_SESSION, SAVE_SESSION, LOAD_SESSION,
-    MEMORIZE, SUMMARISE, EVOLVE_CATEGORY, LIST, RETRIEVE, REBALANCE, RECOVER,
+    MEMORIZE, SUMMARISE, EVOLVE_CATEGORY, REFLECT, LIST, RETRIEVE, REBALANCE, RECOVER,
     EDIT_BLOCK, READ_BLOCKS, BLOCK_HISTORY,
     APPEND_ROWS, LIST_MESSAGES, GET_ARCHIVAL, LIST_ARCHIVAL, SEARCH_ARCHIVAL, DELETE_ARCHIVAL,
     SEARCH_MESSAGES,

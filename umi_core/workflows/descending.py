@@ -27,6 +27,7 @@ from umi_core.messages.requests import Descent
 from umi_core.messages.results import Resolution
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.policies.sufficiency import LIST_FACTOR, Found, is_enough, union
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Entity, Resource, Row
 from umi_core.text import cut
 from umi_core.values import LEVELS, Scope, Turn
@@ -224,6 +225,8 @@ def name_and_text(row: Row) -> tuple[str, str]:
         return body.name, body.content
     if isinstance(body, Category):
         return body.name, body.summary or body.description
+    if isinstance(body, Reflection):
+        return body.session_id, body.text
     assert isinstance(body, Resource)  # a search gives rows of its kind, and whole ones
     return body.uri or "", body.shown
 

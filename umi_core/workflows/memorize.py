@@ -83,6 +83,7 @@ from umi_core.workflows.reading import (
     lacks_description,
     own_id,
     segment_ids,
+    session_of,
     wanted_types,
 )
 from umi_core.workflows.relating import version_relation
@@ -372,6 +373,7 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
         extracted_types=tuple(kind for kind in MEMORY_TYPES if all(kind in types for types in done)),
         pending=pending_of(facts, shelf, view), happened_ms=request.happened_ms,
         description=facts[CONTENT] if request.modality in DESCRIBED_BY else "",
+        session_id=session_of(facts),
     )  # fmt: skip
     yield whole
     for at, (key, it) in enumerate(zip(ids, segments, strict=True) if len(ids) > 1 else ()):

@@ -99,8 +99,17 @@ def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def is_read(resource: Resource, request: Memorize) -> bool:
-    """Whether nothing is left to do: the same text, read for all that is asked for."""
-    return is_same_text(resource, request) and set(wanted_types(request)) <= set(resource.extracted_types)
+    """Whether nothing is left to do: the same text of the same session, read for all that is asked for."""
+    is_whole = set(wanted_types(request)) <= set(resource.extracted_types)
+    is_at_home = request.session_id in (None, resource.session_id)
+    return is_same_text(resource, request) and is_whole and is_at_home
+
+
+def session_of(facts: Facts) -> str | None:
+    """The session that it was told in: as is said now, or as was said before."""
+    row = facts[RESOURCE]
+    before = row.body.session_id if row is not None and isinstance(row.body, Resource) else None
+    return facts[REQUEST].session_id or before
 
 
 def ask_parts(facts: Facts, view: View) -> Read | None:

@@ -45,6 +45,7 @@ FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
     "receipt": lambda body: attrs.evolve(body, plan_digest=body.plan_digest[::-1]),
     "session": lambda body: attrs.evolve(body, members=(), saved_ms=0),
     "resource": lambda body: attrs.evolve(body, text=LIE, extracted_types=(), first_line=7),
+    "reflection": lambda body: attrs.evolve(body, text=LIE, sources=(), session_id=body.id),
     "category": lambda body: attrs.evolve(body, member_count=I64_MAX, summary=LIE),
     "membership": lambda body: attrs.evolve(body, entity_version=body.entity_version + 3),
     "subcategory": lambda body: attrs.evolve(body, name=LIE, founder_id=body.category_id, keywords=()),

@@ -55,6 +55,10 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *put("uri", ""), *put("parent_id", LONG), *put("extracted_types", (7,)), *put("pending", "x"),
         *put("description", HALF, None),
     ),
+    "reflection": (
+        *put("session_id", "", None), *put("text", HUGE, HALF), *put("sources", (("", 1),), ("x",)),
+        *put("started_ms", -1, None), *put("ended_ms", ENDLESS), *put("degraded", 1), *put("pending", "x"),
+    ),
     "category": (
         *put("name", LONG, None), *put("description", 7), *put("member_count", -1, ENDLESS, "1"),
         *put("updated_ms", -1), *put("summary", HALF, None), *put("summary_sources", (("", 1),), ("x",)),

@@ -39,7 +39,7 @@ PARSED: Final[Mapping[str, tuple[str, ...]]] = {
     "recall.expand reply": (*UNREAD, *rewriting.SHAPES),
     "retrieve.route reply": DECIDED,
     "retrieve.resolve reply": rewriting.VERDICTS,
-    **dict.fromkeys(("retrieve.enough_categories reply", "retrieve.enough_entities reply"), DECIDED),
+    **{f"retrieve.enough_{level} reply": DECIDED for level in tuple(LEVELS)[:-1]},
     **{f"retrieve.rank_{level} reply": (*UNREAD, *ranks.SHAPES) for level in LEVELS},
     "retrieve.build reply": get_args(StopReason),
 }

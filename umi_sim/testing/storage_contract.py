@@ -26,6 +26,7 @@ from umi_core.messages.effects import (
     Query,
     Write,
 )
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import BODIES, Address, Body, Category, Entity, Resource, Row, Vector
 from umi_core.rows import SEARCHED as SEARCHED_KINDS
 from umi_core.values import Scope
@@ -73,6 +74,11 @@ def bodies(kind: str, row_id: str) -> tuple[Body, ...]:
             return (
                 Category(row_id, "tea", "what is drunk", 0, 1, 1),
                 Category(row_id, "Anna", "", 1, 1, 2, "Anna likes green tea"),
+            )
+        case "reflection":
+            return tuple(
+                Reflection(row_id, "ses_1", text, (("res_1", 1),), 1, 2, 2, 2)
+                for text in ("Anna likes green tea", "black tea")
             )
         case "resource":
             return tuple(

@@ -72,6 +72,8 @@ HABITS: Final[dict[str, Habit]] = {
     "form": Habit(("xml", "markdown"), pools.HOSTILE_FORMS),
     "entity_id": Habit(User.entity, pools.HOSTILE_IDS),
     "session_id": Habit(User.session, pools.HOSTILE_IDS),
+    "told_in": Habit(User.talk, pools.HOSTILE_IDS, OFTEN, is_late=True),
+    "ended_session": Habit(User.talk, pools.HOSTILE_IDS),
     "members": Habit(User.members, pools.HOSTILE_MEMBERS, OFTEN),
     "text": Habit(User.text, User.bad_text),
     "document": Habit(User.document, User.bad_text),

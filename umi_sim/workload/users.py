@@ -223,6 +223,10 @@ class User:
     def session(self, stream: Stream) -> object:
         return stream.pick(self.known.session_ids(self.agent) or pools.HOSTILE_IDS["absent"])
 
+    def talk(self, stream: Stream) -> object:
+        """One of few sessions, in which many texts are told."""
+        return stream.pick(self.known.session_ids(self.agent)[:2] or pools.HOSTILE_IDS["absent"])
+
     def members(self, stream: Stream) -> object:
         return tuple(stream.subset(self.known.other_agents(self.agent), 1, 2))
 

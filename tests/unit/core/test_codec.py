@@ -51,6 +51,7 @@ TAGS = {
         Prompt StoresCompared
     """,
     160: "Subcategory EvolveCategory Group Evolved",
+    181: "Reflection Reflected EndSession",
     170: """
         PutRow DropRow ReadRow AdvanceMigration RollBack Reconcile Mirror Purge CompareStores AddRow ListRows
     """,

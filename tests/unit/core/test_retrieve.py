@@ -16,7 +16,7 @@ from umi_core.messages.effects import Asked, AskModel, ByWords, Done, Embed, Fai
 from umi_core.messages.requests import Descent, Memorize, Request, Retrieve, Search, Summarise
 from umi_core.messages.results import LevelTried, Retrieved
 from umi_core.rows import Tombstone, Vector
-from umi_core.values import Turn
+from umi_core.values import LEVELS, Turn
 from umi_sim.services.embedder import embed
 
 YES, NO = "<decision>RETRIEVE</decision>", "<decision>NO_RETRIEVE</decision>"
@@ -117,7 +117,7 @@ def test_where_nothing_is_asked_nothing_is_done(options: Any) -> None:
         ({"min_results": 1, "min_avg_ppm": 1}, "enough", 1),
         ({"min_results": 2, "min_avg_ppm": 1}, "enough", 2),
         ({"total_limit": 1, "min_avg_ppm": 1_000_000, "enough": "never"}, "limit", 1),
-        ({"levels_max": 2, "enough": "never"}, "levels_max", 2), ({"enough": "never"}, "exhausted", 3),
+        ({"levels_max": 2, "enough": "never"}, "levels_max", 2), ({"enough": "never"}, "exhausted", 4),
         ({"levels": ("entities",), "min_results": 1, "min_avg_ppm": 1}, "exhausted", 1),
     ],
 )  # fmt: skip
@@ -140,7 +140,7 @@ def test_other_words_that_pass_the_gate_are_searched_from_there_on() -> None:
     value = world.retrieve(ASK)
     texts = [it.texts for it in world.asked if isinstance(it, Embed)]
     assert texts == [("tea and cake",), ("tea and cake preferences",)]
-    assert [it.query for it in value.tried] == ["tea and cake", *["tea and cake preferences"] * 2]
+    assert [it.query for it in value.tried] == ["tea and cake", *["tea and cake preferences"] * 3]
     assert value.query == "tea and cake preferences"
 
 
@@ -179,7 +179,8 @@ def test_an_order_that_cannot_be_read_is_that_of_the_scores() -> None:
 def test_without_a_model_everything_is_looked_up() -> None:
     world = World()
     assert world.retrieve(ASK, AskModel).stop_reason == "exhausted"
-    assert world.degraded == ["route:retrieve", "enough_categories:go_on", "enough_entities:go_on"]
+    levels = ("categories", "entities", "reflections")
+    assert world.degraded == ["route:retrieve", *(f"enough_{level}:go_on" for level in levels)]
 
 
 def test_without_an_embedder_words_alone_find_and_never_suffice() -> None:
@@ -316,15 +317,15 @@ def ids_of(world: World, *where: Any, **options: Any) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("where", "asked", "count"),
     [
-        ((), ["categories", "entities", "resources"], 3),
-        ((("created_ms", "gte", 0), ("id", "ne", "x")), ["categories", "entities", "resources"], 3),
+        ((), [*LEVELS], 3),
+        ((("created_ms", "gte", 0), ("id", "ne", "x")), [*LEVELS], 3),
         ((("type", "in", ("person",)),), ["entities"], 1),
         ((("type", "in", ("note", None)),), ["entities"], 0),
         ((("event_time_ms", "eq", None),), ["entities"], 1),
         ((("name", "eq", "preferences"),), ["categories", "entities"], 1),
         ((("uri", "eq", "chat/1"),), ["resources"], 1), ((("uri", "eq", None),), ["resources"], 0),
         ((("uri", "eq", "chat/1"), ("type", "eq", "person")), [], 0),
-        ((("user", "eq", "u1"), ("agent", "in", ("a1",))), ["categories", "entities", "resources"], 3),
+        ((("user", "eq", "u1"), ("agent", "in", ("a1",))), [*LEVELS], 3),
         ((("user", "eq", "u2"),), [], 0), ((("agent", "ne", "a1"),), [], 0),
     ],
 )  # fmt: skip
@@ -338,7 +339,7 @@ def test_levels_that_a_filter_leaves_no_row_of_are_told() -> None:
     world = World()
     value = world.retrieve(Search(9, "tea", where=(("user", "eq", "u2"),)))
     assert (value.asked, value.stop_reason) == ((), "nothing_asked")
-    assert value.skipped == ("categories", "entities", "resources")
+    assert value.skipped == tuple(LEVELS)
     assert world.asked == []
 
 

@@ -35,6 +35,12 @@ FIELDS: Final = {
                         parent_id position extracted_types pending happened_ms""",
     ("resource", 2): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
                         parent_id position extracted_types pending happened_ms description""",
+    ("resource", 3): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
+                        parent_id position extracted_types pending happened_ms description session_id""",
+    (
+        "reflection",
+        1,
+    ): "id session_id text sources started_ms ended_ms created_ms updated_ms degraded pending",
     ("category", 1): "id name description member_count created_ms updated_ms",
     ("category", 2): """id name description member_count created_ms updated_ms summary summary_sources
                         summary_dirty""",

@@ -17,10 +17,10 @@ from umi_sim.record import rules
 
 TURNS: Final = 8
 NOTHING: Final = (None, (), "", False)
-LEVELS: Final = ("categories", "entities", "resources")
+LEVELS: Final = ("categories", "entities", "reflections", "resources")
 AUTHOR: Final = {"author": "user"}
 DESCENT: Final = {
-    "resolve": True, "rank": "vector", "levels": LEVELS, "levels_max": 3, "total_limit": 20,
+    "resolve": True, "rank": "vector", "levels": LEVELS, "levels_max": 4, "total_limit": 20,
     "min_score_ppm": 600_000, "min_results": 3, "min_avg_ppm": 800_000,
 }  # fmt: skip
 NAMED: Final[Mapping[str, Mapping[str, object]]] = {

@@ -13,18 +13,26 @@ from umi_core.values import CATEGORIES
 from umi_sim.judge.invariants.groups import check_groups
 from umi_sim.judge.invariants.relations import Rows
 from umi_sim.judge.plain.descriptions import DESCRIBE, MEDIA
-from umi_sim.judge.plain.ids import category_id, membership_id, resource_id, segment_id, text_hash
+from umi_sim.judge.plain.ids import (
+    category_id,
+    membership_id,
+    reflection_id,
+    resource_id,
+    segment_id,
+    text_hash,
+)
 from umi_sim.judge.plain.parts import lines_of
 from umi_sim.record import rules
 
 
 def check_hierarchy(rows: Rows) -> None:
     """Nothing of it is checked while there is nothing of it."""
-    if rows.resources or rows.memberships or rows.categories:
+    if rows.resources or rows.memberships or rows.categories or rows.reflections:
         check_memberships(rows)
         check_groups(rows)
         check_categories(rows)
         check_resources(rows)
+        check_reflections(rows)
         for entity in rows.entities.values():
             check_sources(entity, rows)
 
@@ -116,6 +124,23 @@ def check_segments(whole: Resource, segments: list[Resource], rows: Rows) -> Non
         own = segment_id(rows.scope, whole.id, it.text, before[it.text])
         demand(it.id == own, rules.UNIQUE_ROWS, "a segment under another id than its own", own, it.id)
         before[it.text] += 1
+
+
+def check_reflections(rows: Rows) -> None:
+    """Each is of one session, and made of whole texts that are there; one that says nothing is to be made."""
+    for key, it in rows.reflections.items():
+        own, told = reflection_id(rows.scope, it.session_id), f"the reflection of {it.session_id}"
+        demand(key == own, rules.UNIQUE_ROWS, "a reflection under another id than its own", own, key)
+        named = [source for source, _ in it.sources]
+        wholes = [source for source, text in rows.resources.items() if text.parent_id is None]
+        gone = [source for source in named if source not in wholes]
+        demand(not gone, rules.EDGE_SCOPE, f"{told} is made of what is not there", (), gone)
+        is_once = len(dict.fromkeys(named)) == len(named) <= limits.SOURCE_COUNT_MAX
+        demand(is_once, rules.DERIVED_FOLLOWS_SOURCE, f"sources of {told}", "each once", named)
+        is_made = bool(named) == bool(it.text) == (not it.pending)
+        demand(is_made, rules.DERIVED_FOLLOWS_SOURCE, f"{told} and its sources", it.text, it)
+        is_found = it.text != "" or key not in rows.vectors
+        demand(is_found, rules.DERIVED_FOLLOWS_SOURCE, f"{told} is empty, and has a vector", "", key)
 
 
 def check_sources(entity: Entity, rows: Rows) -> None:

@@ -59,6 +59,7 @@ class Question(Data):
     count: int = 0
 
 
+SUMMING: Final = ("summarise_category", "reflect")
 DECIDING: Final = ("decide_need", "decide_enough")
 Reader = Callable[[str, Question, Config], object]
 BY_MEMORY: Final[Mapping[str, Reader]] = {
@@ -75,7 +76,7 @@ BY_MEMORY: Final[Mapping[str, Reader]] = {
     ),
     "memories": lambda reply, asked, config: memories.parse_memories(reply),
     "segment": lambda reply, asked, config: segments.parse_segments(reply, line_count(asked)),
-    "summarise_category": lambda reply, asked, config: summaries.parse_summary(reply),
+    **dict.fromkeys(SUMMING, lambda reply, asked, config: summaries.parse_summary(reply)),
     "name_subcategory": lambda reply, asked, config: keywords.parse_name(reply),
     **dict.fromkeys(DECIDING, lambda reply, asked, config: decisions.parse_decision(reply)),
     **dict.fromkeys(DESCRIBING, lambda reply, asked, config: descriptions.parse_description(reply)),
@@ -95,7 +96,7 @@ PLAINLY: Final[Mapping[str, Reader]] = {
     ),
     "memories": lambda reply, asked, config: read_memories(reply),
     "segment": lambda reply, asked, config: read_starts(reply, line_count(asked)),
-    "summarise_category": lambda reply, asked, config: read_summary(reply),
+    **dict.fromkeys(SUMMING, lambda reply, asked, config: read_summary(reply)),
     "name_subcategory": lambda reply, asked, config: read_name(reply),
     **dict.fromkeys(DECIDING, lambda reply, asked, config: read_decision(reply)),
     **dict.fromkeys(DESCRIBING, lambda reply, asked, config: read_description(reply)),
@@ -104,7 +105,7 @@ PLAINLY: Final[Mapping[str, Reader]] = {
 
 
 OF_ARCHIVE: Final = (
-    "memories", "segment", "summarise_category", "name_subcategory", "rank", *DECIDING, *DESCRIBING,
+    "memories", "segment", "name_subcategory", "rank", *SUMMING, *DECIDING, *DESCRIBING,
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import attrs
 from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import (
     AccessRecord,
     Address,
@@ -54,6 +55,7 @@ class Rows(Owner):
     categories: dict[str, Category] = attrs.field(factory=dict)
     memberships: dict[str, Membership] = attrs.field(factory=dict)
     groups: dict[str, Subcategory] = attrs.field(factory=dict)
+    reflections: dict[str, Reflection] = attrs.field(factory=dict)
     core: Row | None = None
 
     def put(self, row: Row) -> None:
@@ -82,6 +84,8 @@ class Rows(Owner):
                 self.memberships[row_id] = body
             case Subcategory():
                 self.groups[row_id] = body
+            case Reflection():
+                self.reflections[row_id] = body
             case Core():
                 self.core = row
 

@@ -15,6 +15,7 @@ from umi_core.invariants import limits
 from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.effects import Commit
 from umi_core.policies.routing import SELF_BLOCK
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import (
     AccessRecord,
     Address,
@@ -79,7 +80,7 @@ def key_of(row: Row) -> str:
     match row.body:
         case Entity(id=own_id) | Relation(id=own_id) | SessionRow(id=own_id) | Category(id=own_id):
             return own_id
-        case Resource(id=own_id) | Membership(id=own_id) | Subcategory(id=own_id):
+        case Resource(id=own_id) | Membership(id=own_id) | Subcategory(id=own_id) | Reflection(id=own_id):
             return own_id
         case Sheet(id=own_id) | Message(id=own_id) | Archival(id=own_id) | Log(name=own_id):
             return own_id
@@ -110,7 +111,7 @@ def check_gone(rows: Rows, storage: SimStorage, state: State) -> None:
             is_told = address.id in rows.tombstones
             demand(is_told, rules.ARCHIVE_UNTOUCHED, f"{address.id} has gone, and nobody forgot it")
     check_owned(rows, "version", rules.VERSION_CHAIN, rows.versions)
-    others = {**rows.categories, **rows.resources, **rows.groups}
+    others = {**rows.categories, **rows.resources, **rows.groups, **rows.reflections}
     of_entities = [key for key in rows.vectors if key not in others]
     check_owned(rows, "vector", rules.INDEX_FOLLOWS_ROW, of_entities)
     if not state.operations and not state.tiers.access.is_due:

@@ -6,7 +6,8 @@ loads in flight and the working tier that they pack or replace.
 
 from umi_core import errors
 from umi_core.invariants.broken import demand
-from umi_core.messages.effects import Refused, Unknown
+from umi_core.messages.effects import Done, Refused, Unknown
+from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.requests import CreateSession, LoadSession, SaveSession
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import Scope
@@ -22,6 +23,7 @@ class SessionModel(Model):
     """What sessions of one memory must answer. `saves` and `loads` are in flight, by op_id."""
 
     judges = (CreateSession, SaveSession, LoadSession)
+    watches = (EndSession,)
 
     def __init__(
         self,
@@ -39,7 +41,7 @@ class SessionModel(Model):
     def issued(self, op_id: str, request: object, now_ms: int) -> None:
         if isinstance(request, SaveSession):
             self.saves[op_id] = self.sessions.begin_save(request, self.working.twins, now_ms)
-        elif isinstance(request, LoadSession):
+        elif isinstance(request, LoadSession | EndSession):
             scope = self.scope
             self.loads[op_id] = self.sessions.begin_load(scope.user, scope.agent, request.session_id)
 
@@ -58,6 +60,8 @@ class SessionModel(Model):
                 self.judge_save(ending)
             case LoadSession():
                 self.judge_load(ending)
+            case EndSession():
+                self.judge_end(ending)
 
     def judge_create(self, ending: Ending) -> None:
         done = ending.value(SessionCreated)
@@ -113,3 +117,11 @@ class SessionModel(Model):
             has_damage = "storage_bit_flip" in self.run.faults
             message = f"load refused with {name} where no byte was ever damaged"
             demand(has_damage, rules.SNAPSHOT_GUARDED, message)
+
+    def judge_end(self, ending: Ending) -> None:
+        """Who may load a session may end it, and nobody else."""
+        load, outcome = self.loads.pop(ending.op_id), ending.outcome
+        if isinstance(outcome, Refused) and isinstance(outcome.error, errors.SessionNotFound):
+            self.sessions.judge_missing(ending.request, load)
+        elif isinstance(outcome, Done):
+            self.sessions.judge_member(self.scope, ending.request.session_id, "ended")

@@ -14,6 +14,7 @@ import attrs
 from umi_core.data import Data, Owner
 from umi_core.errors import SessionConflict
 from umi_core.invariants.broken import demand
+from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.requests import LoadSession, SaveSession
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import Scope
@@ -211,23 +212,26 @@ class Sessions(Owner):
         self, scope: Scope, request: LoadSession, load: OpenLoad, done: SessionLoaded
     ) -> list[Saved]:
         """What the loaded version may hold."""
-        session = self.sessions.get(request.session_id)
-        is_known = session is not None and session.user == scope.user
-        demand(
-            is_known, rules.SESSION_OR_ERROR, f"loaded {request.session_id!r}, which was never created here"
-        )
-        assert session is not None
-        may_members = [name for save in self.open for name in save.hand_to]
-        is_member = scope.agent in (*session.members, *session.may_members, *may_members)
-        message = f"{scope.agent} is no member of {request.session_id} and loaded it"
-        demand(is_member, rules.SESSION_MEMBERS_ONLY, message)
+        session = self.judge_member(scope, request.session_id, "loaded")
         message = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
         demand(done.version >= load.must, rules.ACKNOWLEDGED_IS_DURABLE, message)
         found = session.versions.get(done.version) or self.possible(request.session_id, done.version)
         demand(found, rules.SESSION_VERSIONS, f"loaded version {done.version}, which nobody saved")
         return found
 
-    def judge_missing(self, request: LoadSession, load: OpenLoad) -> None:
+    def judge_member(self, scope: Scope, session_id: str, did: str) -> Session:
+        """Whoever loads or ends a session is one of its members."""
+        session = self.sessions.get(session_id)
+        is_known = session is not None and session.user == scope.user
+        demand(is_known, rules.SESSION_OR_ERROR, f"{did} {session_id!r}, which was never created here")
+        assert session is not None
+        may_members = [name for save in self.open for name in save.hand_to]
+        is_member = scope.agent in (*session.members, *session.may_members, *may_members)
+        message = f"{scope.agent} is no member of {session_id} and {did} it"
+        demand(is_member, rules.SESSION_MEMBERS_ONLY, message)
+        return session
+
+    def judge_missing(self, request: LoadSession | EndSession, load: OpenLoad) -> None:
         is_due = load.must and load.is_member
         message = f"session {request.session_id} was acknowledged and is not found"
         demand(not is_due, rules.ACKNOWLEDGED_IS_DURABLE, message)

@@ -7,12 +7,15 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Entity, Resource, Row
 from umi_sim.judge.plain.blocks import every, unmarked
 from umi_sim.judge.plain.text import byte_count, cut
 
-KINDS: Final = {"categories": "category", "entities": "entity", "resources": "resource"}
-ALL: Final = ("categories", "entities", "resources")
+KINDS: Final = {
+    "categories": "category", "entities": "entity", "reflections": "reflection", "resources": "resource",
+}  # fmt: skip
+ALL: Final = tuple(KINDS)
 SECTION: Final = r"<(\w+)>\n((?:<hit [^<>]*>[^<>]*</hit>\n)+)</\1>\n"
 SHOWN: Final = r'<hit id="([^"<>]*)" score="(\d+)"(?: name="([^"<>]+)")?>([^<>]*)</hit>\n'
 Shown = tuple[str, str, int, str, str]  # level, id, score, name and text of a hit in a context
@@ -62,6 +65,8 @@ def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Se
         fields = {"name": body.name, "text": body.content, "version": body.version}
     elif isinstance(body, Category):
         fields |= {"name": body.name, "text": body.summary if body.summary != "" else body.description}
+    elif isinstance(body, Reflection):
+        fields |= {"name": body.session_id, "text": body.text}
     elif isinstance(body, Resource):
         fields |= {"name": body.uri or "", "text": body.description or body.text, "whole": body.parent_id}
     return Seen(level, row.address.id, score_ppm=score_ppm, vector_ppm=vector_ppm, **fields)

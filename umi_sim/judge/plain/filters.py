@@ -10,11 +10,12 @@ from umi_sim.judge.plain.text import byte_count, is_text, shown
 
 Given = tuple[tuple[str, str, Any], ...]
 
-KINDS_OF: Final[Mapping[str, str]] = {  # category, entity, resource, membership, subcategory
-    "id": "cerms", "created_ms": "cerms", "updated_ms": "cers", "name": "ces", "member_count": "c",
+KINDS_OF: Final[Mapping[str, str]] = {  # category, entity, resource, membership, subcategory, n: reflection
+    "id": "cermsn", "created_ms": "cermsn", "updated_ms": "cersn", "name": "ces", "member_count": "c",
     "type": "e", "memory_type": "e", "event_time_ms": "e", "reinforced_count": "e", "sources": "e",
     "metadata": "e", "uri": "r", "modality": "r", "parent_id": "r", "happened_ms": "r",
     "entity_id": "m", "category_id": "ms", "subcategory_id": "m", "assigned_by": "m",
+    "session_id": "rn", "started_ms": "n", "ended_ms": "n",
 }  # fmt: skip
 OF_SCOPE: Final = ("user", "agent")
 TEXT_BYTES_MAX: Final = 10_000
@@ -48,7 +49,8 @@ HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 def may_hold(given: Given, level: str, scope: Scope) -> bool:
     """Whether rows of this level or kind have these fields, and the scope is the one that is asked for."""
     own = {"user": scope.user, "agent": scope.agent}
-    has_fields = all(level[0] in KINDS_OF[name] for name, _, _ in given if name not in own)
+    letter = "n" if level.startswith("reflection") else level[0]
+    has_fields = all(letter in KINDS_OF[name] for name, _, _ in given if name not in own)
     return has_fields and all(HOLDS[how](own[name], value) for name, how, value in given if name in own)
 
 

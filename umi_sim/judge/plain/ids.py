@@ -11,7 +11,7 @@ from umi_sim.judge.plain.text import folded
 
 PREFIXES: Final = {
     "entity": "ent_", "relation": "rel_", "session": "ses_", "resource": "res_", "category": "cat_",
-    "membership": "mem_", "subcategory": "sub_", "block": "blk_",
+    "membership": "mem_", "reflection": "rfl_", "subcategory": "sub_", "block": "blk_",
 }  # fmt: skip
 KEPT: Final = 4_096  # whoever judges rows asks about the same ones again and again
 End = tuple[str, int]  # of a relation: an id and a version
@@ -68,6 +68,10 @@ def membership_id(scope: Scope, entity_id: str, category_id: str) -> str:
 
 def subcategory_id(scope: Scope, category_id: str, founder_id: str) -> str:
     return derived(scope, "subcategory", category_id, founder_id)
+
+
+def reflection_id(scope: Scope, session_id: str) -> str:
+    return derived(scope, "reflection", session_id)
 
 
 @lru_cache(maxsize=KEPT)

@@ -30,6 +30,7 @@ from umi_sim.judge.plain.text import (
 Wrong = Callable[[str, Any], Error | None]
 I64: Final = (-(2**63), 2**63 - 1)
 RESERVED: Final = "__"
+ALL_LEVELS: Final = ("categories", "entities", "reflections", "resources")
 ROLES: Final = ("user", "assistant", "system", "tool")
 
 
@@ -165,7 +166,7 @@ def modality(name: str, value: object) -> Error | None:
 
 
 def listed_kind(name: str, value: object) -> Error | None:
-    good = value in ("entity", "resource", "category", "membership", "subcategory")
+    good = value in ("entity", "resource", "category", "membership", "subcategory", "reflection")
     return None if good else errors.BadOption(name, shown(value), "")
 
 
@@ -175,7 +176,7 @@ def one_word(*known: str) -> Wrong:
 
 def levels(name: str, value: object) -> Error | None:
     given = value if isinstance(value, tuple) else (None,)
-    good = all(it in ("categories", "entities", "resources") and given.count(it) == 1 for it in given)
+    good = all(it in ALL_LEVELS and given.count(it) == 1 for it in given)
     return None if good else errors.BadOption(name, shown(value), "")
 
 
@@ -199,6 +200,7 @@ def op_id(value: object) -> Error | None:
 
 
 PARTS: Final = limits.SCOPE_PART_BYTES_MAX
+IDS: Final = ("entity_id", "session_id", "ended_session", "told_in", "source", "uri")
 WRONG: Final[Mapping[str, Wrong]] = {
     "key": key,
     "stored_key": stored_key,
@@ -210,7 +212,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "block_text": block_text,
     "importance": number(lambda name, value: errors.BadImportance(value), 0, 1_000_000),
     "form": form,
-    **dict.fromkeys(("entity_id", "session_id", "source", "uri"), short_text(errors.BadId, PARTS, len)),
+    **dict.fromkeys(IDS, short_text(errors.BadId, PARTS, len)),
     "members": members,
     **dict.fromkeys(("text", "document"), body(limits.TEXT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)),
     "modality": modality,
@@ -218,7 +220,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "listed_kind": listed_kind,
     "category_name": category_name,
     "levels": levels,
-    "level_count": number(option(errors.BadOption), 1, 3),
+    "level_count": number(option(errors.BadOption), 1, 4),
     "hit_count": number(option(errors.BadOption), 0, limits.RECALL_LIMIT_MAX),
     "least": number(option(errors.BadOption), 1, limits.RECALL_LIMIT_MAX),
     "sufficiency": one_word("score", "model", "score_then_model", "never"),

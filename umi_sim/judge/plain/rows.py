@@ -132,6 +132,12 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "uri": or_none(is_id), "parent_id": or_none(is_id), "position": COUNT,
         "extracted_types": each(is_text), "pending": each(is_text), "happened_ms": or_none(TIME),
         "description": CONTENT,
+        "session_id": or_none(is_id),
+    },
+    "reflection": {
+        "id": is_id, "session_id": is_id, "text": CONTENT, "sources": each(END), "started_ms": TIME,
+        "ended_ms": TIME, "created_ms": TIME, "updated_ms": TIME, "degraded": of_type(bool),
+        "pending": of_type(bool),
     },
     "category": {
         "id": is_id, "name": NAME, "description": WORD, "member_count": COUNT, "created_ms": TIME,

@@ -50,6 +50,8 @@ def answer_of(task: str) -> Callable[[Inputs], str] | None:
             from umi_sim.services.model.memories import memories as answer
         case "summarise_category":
             from umi_sim.services.model.summaries import summarise_category as answer
+        case "reflect":
+            from umi_sim.services.model.summaries import reflect as answer
         case "name_subcategory":
             from umi_sim.services.model.naming import name_subcategory as answer
         case "decide_need":

@@ -1,4 +1,4 @@
-"""Task summarise_category: what is known already, and the first sentence of each fact, each once."""
+"""Tasks summarise_category and reflect: what is known already, and the first sentence of each text, once."""
 
 from typing import Final
 
@@ -13,5 +13,15 @@ def summarise_category(given: Inputs) -> str:
     rows = [it.get("content") for it in (facts if isinstance(facts, list) else ()) if isinstance(it, dict)]
     told = [sentences(whole(row))[:1] for row in rows if isinstance(row, str)]
     lines = [*(whole(old).split("\n") if isinstance(old, str) else ()), *(line for it in told for line in it)]
+    return summary(lines)
+
+
+def reflect(given: Inputs) -> str:
+    texts = given.get("texts")
+    rows = [row for row in (texts if isinstance(texts, list) else ()) if isinstance(row, str)]
+    return summary([line for row in rows for line in sentences(whole(row))[:1]])
+
+
+def summary(lines: list[str]) -> str:
     kept = fitting(dict.fromkeys(line for line in lines if line), SUMMARY_BYTES_MAX)
     return "<summary>" + ("\n".join(kept) or "Nothing is known.") + "</summary>"

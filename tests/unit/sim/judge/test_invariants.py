@@ -77,6 +77,7 @@ FROZEN: Final = """
     repeat-same-rows I-IDEMPOTENT | archive-old-or-new I-ATOMIC | pending-until-done I-CURSOR |
     archive-parser-total I-TOTAL-PARSER | stop-means-stop I-STOP | hits-within-limits I-TOPK |
     enough-rule I-MONO | vectors-whole I-FINITE | derived-follows-source I-DERIVED | unique-rows I-UNIQUE |
+    reflection-of-session I-REFLECT |
     values-not-shared I-NO-ALIAS | text-covered I-TEXT-COVERAGE | every-setting-counts I-CONFIG-LIVE |
     hook-order I-HOOK-ORDER | cluster-members I-CLUSTER | filter-equals-whole I-FILTER |
     get-what-was-put KEL-1 | id-names-one-row KEL-2 | labels-unique KEL-3 | appends-survive KEL-4 |

@@ -12,6 +12,7 @@ import attrs
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Degraded
+from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.requests import Memorize, Recall, Remember, Summarise
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.context import Part
@@ -33,11 +34,12 @@ SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
         "segment": "segment:windows", "embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors",
     },
     Summarise: {"ask": "ask:old_summary", "embed_summary": "embed_summary:no_vectors"},
+    EndSession: {"ask": "ask:beginning", "embed_reflection": "embed_reflection:no_vectors"},
     Recall: {"resolve": "resolve:original", "expand": "expand:single", "embed": "embed:words_only"},
 }  # fmt: skip
 OF_LEVELS: Final = tuple(
     name
-    for level in ("categories", "entities", "resources")
+    for level in ("categories", "entities", "reflections", "resources")
     for name in (
         f"embed_{level}:words_only", f"{level}_by_vector:words_only", f"{level}_by_words:failed",
         f"rank_{level}:by_score", f"enough_{level}:go_on",
@@ -47,7 +49,7 @@ NAMES: Final = (
     *OF_LEVELS, "route:retrieve",
     *(name for names in SUBSTITUTES.values() for name in names.values()),
     "extract:partial", "extract:uncovered", "evolve:partial", "route:partial", "candidates:none",
-    "extract:unit_missing", "name:keywords", "contents:partial", "by_vector:words_only",
+    "extract:unit_missing", "name:keywords", "contents:partial", "told:partial", "by_vector:words_only",
     "settle:core_unread", *STORAGE_MADE,
 )  # fmt: skip
 

@@ -67,20 +67,49 @@ class Hearing(Owner):
 
 @attrs.define
 class Resource(Owner):
-    """What a resource may hold: modality and text. `types`: for which it surely was read, as it is now.
+    """What a resource may hold: modality and text; and the session that it was told in. `types`: for which it
+    surely was read, as it is now.
 
     `past`: what it may have held until then. `said`: what models have said that each of them holds.
     """
 
     texts: Register = attrs.field(factory=lambda: Register([(None, 0)]))
-    past: list[tuple[object, int]] = attrs.field(factory=list)
+    homes: Register = attrs.field(factory=lambda: Register([(None, 0)]))
+    past: list[tuple[Register, object, int]] = attrs.field(factory=list)
     types: tuple[str, ...] = ()
     turn: int = 0
     said: dict[object, dict[Described, None]] = attrs.field(factory=dict)
 
     def since(self, began: int) -> list[object]:
         """What somebody may show who has looked at any time since then."""
-        return [*self.texts.values(), *(value for value, until in self.past if until > began)]
+        return self.shown(self.texts, began)
+
+    def homes_since(self, began: int) -> list[object]:
+        return self.shown(self.homes, began)
+
+    def shown(self, register: Register, began: int) -> list[object]:
+        past = (value for of, value, until in self.past if of is register and until > began)
+        return [*register.values(), *past]
+
+    def opened(self, label: str) -> list[Register]:
+        return [it for it in (self.texts, self.homes) if label in it.open]
+
+    def doubt(self, label: str, tick: int) -> None:
+        """It may have been stored, and may be yet."""
+        for register in self.opened(label):
+            register.open[f"~{label}"] = (register.open.pop(label)[0], tick)
+        self.types = ()
+
+    def drop(self, label: str) -> None:
+        for register in self.opened(label):
+            del register.open[label]
+
+    def store(self, label: str, tick: int, oldest: int) -> None:
+        """It is stored; what was there before, somebody may have read who began at `oldest`."""
+        for register in self.opened(label):
+            before = [(register, known, tick) for known, _ in register.settled]
+            self.past = [each for each in (*self.past, *before) if each[2] > oldest]
+            register.acknowledge(label, tick)
 
     def said_of(self, value: object) -> list[str]:
         return [it.text for it in self.said.get(value, ())]
@@ -111,10 +140,14 @@ class Documents(Part):
         value = (request.modality, request.text)
         is_sure = not it.texts.open and [known for known, _ in it.texts.settled] == [value]
         is_known = is_sure and all(kind in it.types for kind in request.memory_types or TYPES)
+        home = request.session_id
+        is_known &= home is None or (not it.homes.open and [at for at, _ in it.homes.settled] == [home])
         it.turn += 1
         is_described = is_sure and DESCRIBE in it.types
         self.heard[op] = Hearing(is_known=is_known, is_described=is_described, turn=it.turn)
         it.texts.open[str(op.began)] = (value, op.began)
+        if home is not None:
+            it.homes.open[str(op.began)] = (home, op.began)
 
     def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
         heard = self.heard[op]
@@ -190,15 +223,12 @@ class Documents(Part):
         del self.heard[op]
         it, label = self.resources[self.key_of(request)], str(op.began)
         if is_unsure:
-            it.texts.open[f"~{label}"] = (it.texts.open.pop(label)[0], self.context.tick)
-            it.types = ()
+            it.doubt(label, self.context.tick)
         elif value is None or (value.change == "unchanged" and not op.is_replanned):
-            del it.texts.open[label]
+            it.drop(label)
         else:
             oldest = min((each.began for each in self.tracks.flying.values()), default=op.began)
-            before = [(known, self.context.tick) for known, _ in it.texts.settled]
-            it.past = [each for each in (*it.past, *before) if each[1] > oldest]
-            it.texts.acknowledge(label, self.context.tick)
+            it.store(label, self.context.tick, oldest)
             wanted = (DESCRIBE, *(request.memory_types or TYPES))
             it.types = tuple(kind for kind in wanted if kind not in value.pending)
 
@@ -250,6 +280,10 @@ class Documents(Part):
             )  # an earlier plan of its own
             is_there, message = (request.modality, request.text) in there, "called unchanged, and not stored"
             self.demand(is_there, rules.TEXT_NEVER_LOST, message, [str(each)[:80] for each in there])
+            homes = it.homes.values(but="" if op.is_replanned else str(op.began))
+            told = "called unchanged, and told in another session"
+            is_at_home = request.session_id is None or request.session_id in homes
+            self.demand(is_at_home, rules.DERIVED_FOLLOWS_SOURCE, told, request.session_id, homes)
 
     def judge_units(self, op: Operation, request: Memorize, asked: list[Unit]) -> None:
         """A new text is read in parts that are all of it, each part for each memory type."""

@@ -10,6 +10,7 @@ import attrs
 
 from umi_core.invariants.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.messages.answers import Answer, Embedded, ModelReplied
+from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.requests import Descent, EvolveCategory, Memorize, Recall, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState
@@ -24,7 +25,7 @@ from umi_sim.judge.plain.summaries import read_summary
 from umi_sim.judge.plain.verdicts import read_verdicts
 
 EXTEND: Final = "extend"
-OF_SHELF: Final = ("embed_shelf", "embed_summary")
+OF_SHELF: Final = ("embed_shelf", "embed_summary", "embed_reflection")
 
 Vectors = tuple[tuple[int, ...], ...]
 
@@ -60,7 +61,7 @@ class Evidence(Part):
         if not isinstance(answer, ModelReplied):
             return False
         text, request = answer.text, op.request
-        if isinstance(request, Summarise):
+        if isinstance(request, Summarise | EndSession):
             return read_summary(text) is not None
         if isinstance(request, EvolveCategory):
             return read_name(text) is not None

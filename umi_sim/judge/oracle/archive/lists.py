@@ -8,11 +8,13 @@ import attrs
 from umi_core.invariants import limits
 from umi_core.messages.requests import List
 from umi_core.messages.results import Listed
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Entity, Membership, Resource, Subcategory
 from umi_core.values import CATEGORIES
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.documents import Documents
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, rule_of
+from umi_sim.judge.oracle.archive.reflections import Reflections
 from umi_sim.judge.oracle.archive.searches import damaged_ids
 from umi_sim.judge.oracle.archive.showing import fits, shown
 from umi_sim.judge.oracle.archive.summaries import Summaries
@@ -22,10 +24,10 @@ from umi_sim.judge.plain.filters import fields_of, may_hold, meets
 from umi_sim.judge.plain.ids import category_id, membership_id
 from umi_sim.record import rules
 
-LISTED: Final = ("entity", "resource", "category", "membership", "subcategory")
+LISTED: Final = ("entity", "resource", "category", "membership", "subcategory", "reflection")
 SHAPES: Final = {
     "entity": Entity, "resource": Resource, "category": Category, "membership": Membership,
-    "subcategory": Subcategory,
+    "subcategory": Subcategory, "reflection": Reflection,
 }  # fmt: skip
 Known = dict[str, Any]  # fields of a row that are certain
 States = Mapping[str, tuple[PossibleState, ...]]  # by id; none of an id that was given up
@@ -38,6 +40,7 @@ class Lists(Part):
     tracks: Tracks
     documents: Documents
     summaries: Summaries
+    reflections: Reflections
 
     def judge_list(self, op: Operation, value: Listed) -> None:
         request, rows = op.request, value.rows
@@ -73,6 +76,8 @@ class Lists(Part):
                 is_told = row.summary == "" or row.summary in may_be
                 told = f"the category {row.name} has a summary that no model gave"
                 self.demand(is_told, rules.REFERENCE_AGREES, told, list(may_be), row.summary)
+            case Reflection():
+                self.reflections.judge_row(row.id, row.session_id, row.text)
             case Membership():
                 of_entity = states.get(row.entity_id, (PossibleState(),))
                 names = [name for state in of_entity for name in state.links]
@@ -142,6 +147,8 @@ class Lists(Part):
                     yield home["id"], [home | ({"member_count": low} if low == high else {})]
         elif kind == "membership":
             yield from self.certain_members(states)
+        elif kind == "reflection":
+            yield from self.reflections.certain(op)
 
     def certain_entities(self, states: States) -> Iterator[tuple[str, list[Known]]]:
         for key, each in states.items():

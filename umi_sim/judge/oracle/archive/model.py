@@ -15,6 +15,7 @@ from umi_core.config import Config
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
+from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.requests import (
     Count,
     Descent,
@@ -35,6 +36,7 @@ from umi_core.messages.results import (
     Listed,
     Memorized,
     Recalled,
+    Reflected,
     Remembered,
     Retrieved,
     Summarised,
@@ -49,6 +51,7 @@ from umi_sim.judge.oracle.archive.groups import Groups
 from umi_sim.judge.oracle.archive.lists import LISTED, Lists
 from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, Track
 from umi_sim.judge.oracle.archive.reads import Reads
+from umi_sim.judge.oracle.archive.reflections import Reflections
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.retrievals import Retrievals
 from umi_sim.judge.oracle.archive.searches import Searches
@@ -62,12 +65,14 @@ from umi_sim.judge.plain.requests import is_same, wrong
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
+WRITING: Final = (Remember, Forget, Memorize, Summarise, EvolveCategory, EndSession)
 AUDIT_VERSION_COUNT_MAX: Final = 2
 AUDIT_SEARCH_COUNT_MAX: Final = 8  # of more names, every second, third, ...
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
     GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
     Summarise: (Summarised,), EvolveCategory: (Evolved,), Retrieve: (Retrieved,), Search: (Retrieved,),
+    EndSession: (Reflected,),
 }  # fmt: skip
 
 
@@ -79,7 +84,7 @@ class ArchiveModel(Model):
 
     judges = (
         Remember, Recall, Forget, GetEntity, Count, Memorize, List, Summarise, EvolveCategory, Retrieve,
-        Search,
+        Search, EndSession,
     )  # fmt: skip
 
     def __init__(
@@ -96,8 +101,11 @@ class ArchiveModel(Model):
         self.documents = Documents(context, evidence, degradations, tracks, self.writes)
         self.summaries = Summaries(context, evidence, degradations, tracks)
         self.groups = Groups(context, evidence, tracks)
-        self.lists = Lists(context, tracks, self.documents, self.summaries)
-        self.retrievals = Retrievals(context, evidence, tracks, self.searches, self.documents, self.summaries)
+        self.reflections = reflections = Reflections(context, evidence, degradations, self.documents)
+        self.lists = Lists(context, tracks, self.documents, self.summaries, reflections)
+        self.retrievals = Retrievals(
+            context, evidence, tracks, self.searches, self.documents, self.summaries, reflections
+        )
         self.restless: dict[Track, None] = {}
 
     # What happens.
@@ -124,6 +132,8 @@ class ArchiveModel(Model):
             self.documents.answered(op, call.step, call.effect, answer)
         elif isinstance(request, Summarise):
             self.summaries.answered(op, call.step, call.effect, answer)
+        elif isinstance(request, EndSession):
+            self.reflections.answered(op, call.step, call.effect, answer)
         elif isinstance(request, EvolveCategory):
             self.groups.answered(op, call.step, answer)
         elif isinstance(request, Descent):
@@ -163,11 +173,12 @@ class ArchiveModel(Model):
         elif isinstance(outcome, Done):
             self.judge_done(op, outcome)
         else:
-            is_write = isinstance(op.request, Remember | Forget | Memorize | Summarise | EvolveCategory)
+            is_write = isinstance(op.request, WRITING)
             self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, "a read ended as Unknown")
             self.doubt(op)
         told = outcome.value if isinstance(outcome, Done) and isinstance(outcome.value, Memorized) else None
         self.summaries.ended(op)
+        self.reflections.ended(op, outcome.value if isinstance(outcome, Done) else None)
         self.groups.ended(op)
         self.retrievals.ended(op)
         self.documents.ended(op, told, is_unsure=isinstance(outcome, Unknown))
@@ -179,6 +190,7 @@ class ArchiveModel(Model):
             self.end(op)
             self.doubt(op)
             self.documents.ended(op, None, is_unsure=True)
+            self.reflections.ended(op, None)
             if isinstance(op.request, Remember) and self.context.world_ms == NOBODY_TOLD:
                 self.context.latest_ms = limits.I64_MAX  # nobody told when its steps were
         self.tracks.flying.clear()
@@ -199,6 +211,7 @@ class ArchiveModel(Model):
         self.groups.forget()
         self.summaries.told.clear()
         self.summaries.made.clear()
+        self.reflections.wiped()
         self.relations.wiped()
 
     def end(self, op: Operation) -> None:
@@ -230,7 +243,8 @@ class ArchiveModel(Model):
             is_fair = any(not it.is_like(op) for it in self.may_hold_key(op))
             demand(is_fair, rules.ONCE_ONLY, "the same request under one key was taken for another one")
         elif isinstance(outcome, Refused) and not isinstance(error, errors.TooBusy):
-            is_fair = is_same(op.error, error)
+            is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
+            is_fair = is_same(op.error, error) or (op.error is None and is_unknown)  # which sessions judge
             demand(is_fair, rules.REFERENCE_AGREES, "refused without a reason", op.error, error)
         op.is_refuted = True
         self.tracks.withdraw(op)
@@ -275,6 +289,8 @@ class ArchiveModel(Model):
                 self.summaries.judge_summarise(op, value, names)
             case EvolveCategory():
                 self.groups.judge_evolve(op, value, names)
+            case EndSession():
+                self.reflections.judge_end(op, value, names)
             case Descent():
                 self.retrievals.judge_retrieve(op, value, names)
             case List():

@@ -16,6 +16,7 @@ from umi_core import errors
 from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed
+from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.requests import (
     Count,
     Descent,
@@ -41,7 +42,17 @@ CHANGES: Final = ("created", "updated", "forgot")
 UNKNOWN_VECTOR: Final = ()  # the row has one, and nobody has told which
 
 ArchiveRequest = (
-    Remember | Recall | Forget | GetEntity | Count | Memorize | List | Summarise | EvolveCategory | Descent
+    Remember
+    | Recall
+    | Forget
+    | GetEntity
+    | Count
+    | Memorize
+    | List
+    | Summarise
+    | EvolveCategory
+    | EndSession
+    | Descent
 )
 Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
 

@@ -19,6 +19,7 @@ from umi_sim.judge.oracle.archive.documents import Documents
 from umi_sim.judge.oracle.archive.evidence import Evidence
 from umi_sim.judge.oracle.archive.paths import Path, asked_levels
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, rule_of
+from umi_sim.judge.oracle.archive.reflections import Reflections
 from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.showing import shown
 from umi_sim.judge.oracle.archive.summaries import Summaries
@@ -40,6 +41,7 @@ class Retrievals(Part):
     searches: Searches
     documents: Documents
     summaries: Summaries
+    reflections: Reflections
     questions: dict[Operation, dict[str, Asked]] = attrs.field(factory=dict)
 
     def answered(self, op: Operation, step: str, effect: Asked) -> None:
@@ -122,6 +124,8 @@ class Retrievals(Part):
             self.demand(is_own, rules.READ_SCOPE, "a category of nobody", hit.name, hit.id)
             message = f"the category {hit.name} shows what no model gave"
             self.demand(is_true, rules.READ_SCOPE, message, list(may_be), hit.text)
+        elif hit.level == "reflections":
+            self.reflections.judge_row(hit.id, hit.name, hit.text)
         else:
             texts, told = list(self.texts_of(op, hit)), f"{hit.id} shows what nobody gave"
             self.demand(hit.text in texts, rules.READ_SCOPE, told, texts, hit.text)

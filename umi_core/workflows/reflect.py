@@ -1,0 +1,252 @@
+"""reflect: what was told in a session that has ended, as one text that names what it was made of.
+
+Law 1. `sources` are the resources, with the versions of their rows, that the model was shown: no more, no
+less. Law 2. Of one session there is one reflection, however often it is ended; while nothing else was told in
+it, nothing is asked of a model and nothing is written. Law 3. If the model fails, the beginning of what was
+told stands there, and says so; ending the session again asks once more.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.conditions import Condition
+from umi_core.data import Data
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import (
+    Degrade,
+    Learned,
+    Refuse,
+    Step,
+    Taken,
+    Unusable,
+    Workflow,
+    degrade,
+    nothing,
+    retry,
+)
+from umi_core.errors import SessionNotFound
+from umi_core.ids import reflection_id
+from umi_core.language.conversations import NORMALISERS
+from umi_core.language.prompts import ask_reflection
+from umi_core.language.summaries import Unwritten, parse_summary
+from umi_core.limits import BEGINNING_BYTES_MAX, SOURCE_COUNT_MAX, TEXT_BYTES_MAX
+from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Expect, Read
+from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.results import Reflected
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
+from umi_core.reflection_rows import Reflection
+from umi_core.rows import Address, Resource, Row, SessionRow
+from umi_core.text import cut, size
+from umi_core.values import Scope
+from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, found, put
+from umi_core.workflows.sessions import session_address
+from umi_core.workflows.shelving import vector_row
+
+REQUEST: Final = Fact("request", EndSession)
+HOME: Final = Fact("home", Row | None)  # the reflection, as it was read
+TOLD: Final = Fact("told", tuple[Row, ...])  # the resources that are shown, the first that was told first
+TEXT: Final = Fact("text", str | None)  # the new text; None if the old one stays, or nothing was told
+BEGINS: Final = Fact("begins", bool)  # the text is only the beginning of what was told
+VECTOR: Final = Fact("reflection_vector", tuple[int, ...] | None)
+
+
+@attrs.frozen
+class Shown(Data):
+    """A resource as a model reads it."""
+
+    end: tuple[str, int]
+    at_ms: int
+    text: str
+
+
+# session: who may end it, and what is known of it already.
+
+
+def own_id(facts: Facts, view: View) -> str:
+    return reflection_id(view.scope, facts[REQUEST].session_id)
+
+
+def claim_reflection(facts: Facts, view: View) -> tuple[str, ...]:
+    return (own_id(facts, view),)
+
+
+def addresses(facts: Facts, scope: Scope) -> tuple[Address, Address]:
+    """Of the session, and of its reflection."""
+    session = facts[REQUEST].session_id
+    return session_address(scope, session), address(scope, "reflection", reflection_id(scope, session))
+
+
+def ask_session(facts: Facts, view: View) -> Read:
+    return Read(ByIds(addresses(facts, view.scope)))
+
+
+def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
+    rows, (session, reflection) = found(answer), addresses(facts, view.scope)
+    body = rows[session].body if session in rows else None
+    if not isinstance(body, SessionRow) or view.scope.agent not in body.members:
+        return Refuse(SessionNotFound(facts[REQUEST].session_id))
+    return Learned(HOME(rows.get(reflection)))
+
+
+# told: the texts of the session, as many of the last ones as a model can be shown.
+
+
+def ask_told(facts: Facts, view: View) -> Read:
+    where = (Condition("session_id", "eq", facts[REQUEST].session_id), Condition("parent_id", "eq", None))
+    return Read(ByFilter(view.scope, ("resource",), where))
+
+
+def take_told(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    shown = sorted((it for it in shown_of(answer.rows) if it.text), key=lambda it: (it.at_ms, it.end))
+    ends = [it.end for it in last_fitting(shown)]
+    rows = {row.address.id: row for row in answer.rows}
+    left_out = len(shown) - len(ends)
+    partial = (("partial", "too_many", left_out),) if left_out else ()
+    return Learned(TOLD(tuple(rows[key] for key, _ in ends)), degraded=partial)
+
+
+def shown_of(rows: Iterable[Row]) -> list[Shown]:
+    found = ((row, row.body) for row in rows)
+    return [as_shown(row, body) for row, body in found if isinstance(body, Resource)]
+
+
+def as_shown(row: Row, body: Resource) -> Shown:
+    at_ms = body.created_ms if body.happened_ms is None else body.happened_ms
+    is_text = body.modality in NORMALISERS
+    told = NORMALISERS[body.modality](body.text) if is_text else body.description
+    text = cut(told.strip(), TEXT_BYTES_MAX)
+    return Shown((row.address.id, row.version), at_ms, text)
+
+
+def last_fitting(shown: list[Shown]) -> list[Shown]:
+    """Those at the end that fit into one question."""
+    room_bytes, count = TEXT_BYTES_MAX, 0
+    for it in reversed(shown[-SOURCE_COUNT_MAX:]):
+        room_bytes -= size(it.text)
+        if room_bytes < 0:
+            break
+        count += 1
+    return shown[len(shown) - count :]
+
+
+def shown_in(facts: Facts) -> list[Shown]:
+    rows = facts[TOLD]
+    return shown_of(rows)
+
+
+# ask: unless the reflection is made of these very texts.
+
+
+def reflection_of(facts: Facts) -> Reflection | None:
+    row = facts[HOME]
+    return row.body if row is not None and isinstance(row.body, Reflection) else None
+
+
+def ask_text(facts: Facts, view: View) -> AskModel | None:
+    old, shown = reflection_of(facts), shown_in(facts)
+    is_made = old is not None and not old.degraded and old.sources == tuple(it.end for it in shown)
+    if is_made or not shown:
+        return None
+    return AskModel("reflect", ask_reflection(tuple(it.text for it in shown)))
+
+
+def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(TEXT(None) | BEGINS(False))
+    text = parse_summary(answer.text)
+    if isinstance(text, Unwritten):
+        return Unusable(text.reason)
+    return Learned(TEXT(text) | BEGINS(False))
+
+
+def beginning(facts: Facts, reason: str = "") -> Mapping[str, object]:
+    """The first of what was told."""
+    told = "\n".join(it.text for it in shown_in(facts))
+    return TEXT(cut(told, BEGINNING_BYTES_MAX).rstrip()) | BEGINS(True)
+
+
+# embed_reflection.
+
+
+def ask_vector(facts: Facts, view: View) -> Embed | None:
+    old, text = reflection_of(facts), facts[TEXT]
+    return None if text is None or (old is not None and old.text == text) else Embed((text,))
+
+
+def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(VECTOR(None))
+    vectors = sound_vectors(answer.vectors, 1, view.config.embedding_dims)
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
+    return Learned(VECTOR(vectors[0]), degraded=lacking)
+
+
+# plan: what it was made of must still be as it was shown when it is stored.
+
+
+def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    row, old, text = facts[HOME], reflection_of(facts), facts[TEXT]
+    if text is not None and not is_as_before(facts, text):
+        return Learned(PLAN(plan_of(facts, text, view)))
+    if row is None or facts[TOLD]:
+        return Learned(PLAN(Plan(view.now_ms, value=as_told(old, "unchanged"))))
+    writes = (
+        put(view.scope, "reflection", row.address.id, None),
+        vector_row(row.address.id, None, view.scope),
+    )
+    expects = (Expect(row.address, row.version),)
+    return Learned(PLAN(Plan(view.now_ms, writes, expects, value=Reflected(None, "removed"))))
+
+
+def is_as_before(facts: Facts, text: str) -> bool:
+    """Whether the model has failed once more, over the same texts."""
+    old, sources = reflection_of(facts), tuple(it.end for it in shown_in(facts))
+    return facts[BEGINS] and old is not None and (old.text, old.sources) == (text, sources)
+
+
+def plan_of(facts: Facts, text: str, view: View) -> Plan:
+    row, old, shown, key = facts[HOME], reflection_of(facts), shown_in(facts), own_id(facts, view)
+    started_ms = min((it.at_ms for it in shown), default=view.now_ms)
+    after = Reflection(
+        key, facts[REQUEST].session_id, text, tuple(it.end for it in shown), started_ms, view.now_ms,
+        view.now_ms if old is None else old.created_ms, view.now_ms, facts[BEGINS],
+    )  # fmt: skip
+    writes = [put(view.scope, "reflection", key, after)]
+    if old is None or old.text != text:
+        writes.append(vector_row(key, facts[VECTOR], view.scope))
+    here = Expect(address(view.scope, "reflection", key), row.version if row is not None else 0)
+    expects = (here, *(Expect(it.address, it.version) for it in facts[TOLD]))
+    value = as_told(after, "created" if old is None else "updated")
+    return Plan(view.now_ms, tuple(writes), expects, value=value)
+
+
+def as_told(reflection: Reflection | None, change: str) -> Reflected:
+    if reflection is None:
+        return Reflected(None, change)
+    return Reflected(reflection.id, change, reflection.text, reflection.sources, reflection.degraded)
+
+
+REFLECT: Final = Workflow(
+    "reflect",
+    given=(REQUEST,),
+    steps=(
+        Step("session", requires=(REQUEST,), produces=(HOME,), claims=claim_reflection,
+             **asks(Read, ask_session, take_session, retry(3))),
+        Step("told", requires=(REQUEST, HOME), produces=(TOLD,), otherwise=nothing(TOLD),
+             **asks(Read, ask_told, take_told, retry(3))),
+        Step("ask", requires=(HOME, TOLD), produces=(TEXT, BEGINS), config=(("profile", "default"),),
+             **asks(AskModel, ask_text, take_text, retry(2, then=Degrade("beginning", beginning)))),
+        Step("embed_reflection", requires=(HOME, TEXT), produces=(VECTOR,), config=(("profile", "default"),),
+             **asks(Embed, ask_vector, take_vector, retry(2, then=degrade("no_vectors", VECTOR(None))))),
+        Step("plan", requires=(REQUEST, HOME, TOLD, TEXT, BEGINS, VECTOR), produces=(PLAN,), take=take_plan),
+        commit_row(replan="session", ask=ask_if_any),
+        SETTLE,
+        REPLY,
+    ),
+)  # fmt: skip
