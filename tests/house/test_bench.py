@@ -5,7 +5,8 @@ import json
 import attrs
 import pytest
 
-from tools.bench import bugs, compare
+from tests.sessions_store import PLANTED, Store
+from tools.bench import bugs, compare, stores
 from tools.bench.others import TOOLS, Watch, watched
 from tools.bench.plain import RULES
 from tools.bench.shrinking import BUGS, PLAIN_BUGS
@@ -113,3 +114,11 @@ def test_the_small_task_shows_each_bug_that_it_is_compared_on(bug: str) -> None:
 def test_the_small_task_makes_each_request() -> None:
     made = {make.__name__ for make, _ in RULES.values()}
     assert len(made) == len(RULES)
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+@pytest.mark.parametrize("kind", [Store, *PLANTED])
+def test_a_loop_finds_what_is_planted_in_a_store_and_nothing_else(kind: type[Store]) -> None:
+    found = stores.theirs(LOOP, kind, 3)
+    assert (found is None) == (kind is Store)

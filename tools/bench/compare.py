@@ -49,6 +49,7 @@ SECTIONS: Final = {
     "shares": Section("shares.py", quick=("--seconds", "5")),
     "checks": Section("checks.py", quick=("--seconds", "5")),
     "bugs": Section("shrinking.py", quick=("--turns", "1", "--lives-max", "100", *QUICK_BUGS)),
+    "stores": Section("stores.py", quick=("--turns", "1", "--lives-max", "100")),
     "steps": Section("long_run.py", quick=("--steps", "100000")),
     "sweep": Section("sweep.py", ("--turns", "2"), ("--turns", "1", "--seeds", "20")),
     "replay": Section("replay.py", quick=("--turns", "3")),

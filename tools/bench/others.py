@@ -1,4 +1,4 @@
-"""Tools that can live the lives of plain.py: each draws from `RULES`, runs many lives, and shrinks its way.
+"""Tools that can live the lives of plain.py: each draws from `rules`, runs many lives, and shrinks its way.
 
 A tool is a function of a `Watch`, which counts lives and requests and notes the CPU second of each failure.
 hegeltest and detangle are optional (the extra `bench`); `tools()` names those that are here.
@@ -11,7 +11,7 @@ hegeltest and detangle are optional (the extra `bench`); `tools()` names those t
 simloom, simloop and seedloop are not compared: no package of that name can be installed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from random import Random
 from time import process_time
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import attrs
 
-from tools.bench.plain import RULES, STEPS, WAITS, Life, born
+from tools.bench.plain import RULES, STEPS, WAITS, born
 from umi_core.engine.registry import Registry
 from umi_core.workflows import BUILT_IN
 
@@ -32,17 +32,18 @@ class Watch:
 
     registry: Registry = BUILT_IN  # the tables of a memory, perhaps with a bug in them
     names: tuple[str, ...] = tuple(RULES)
+    rules: Mapping[str, tuple[Any, Mapping[str, Sequence[Any]]]] = attrs.field(default=RULES, repr=False)
     lives_max: int = 2_000
     life_count: int = 0
     op_count: int = 0
     failures: list[tuple[float, int]] = attrs.field(factory=list)
     start: float = attrs.field(factory=process_time)
 
-    def begin(self) -> Life:
+    def begin(self) -> Any:
         self.life_count += 1
         return born(self.registry)
 
-    def do(self, life: Life, name: str, wait_ms: int, args: Mapping[str, object]) -> None:
+    def do(self, life: Any, name: str, wait_ms: int, args: Mapping[str, object]) -> None:
         self.op_count += 1
         try:
             life.do(name, wait_ms, args)
@@ -60,7 +61,7 @@ def by_loop(watch: Watch) -> None:
         life = watch.begin()
         for _ in range(STEPS):
             name = chance.choice(watch.names)
-            args = {field: chance.choice(values) for field, values in RULES[name][1].items()}
+            args = {field: chance.choice(values) for field, values in watch.rules[name][1].items()}
             watch.do(life, name, chance.choice(WAITS), args)
 
 
@@ -74,7 +75,7 @@ def by_hypothesis(watch: Watch) -> None:
             watch.do(self.life, name, wait_ms, args)
 
         request.__name__ = name
-        fields: dict[str, Any] = {it: st.sampled_from(values) for it, values in RULES[name][1].items()}
+        fields: dict[str, Any] = {it: st.sampled_from(values) for it, values in watch.rules[name][1].items()}
         made: Any = rule(**fields, wait_ms=st.sampled_from(WAITS))
         return made(request)
 
@@ -97,7 +98,10 @@ def by_hegel(watch: Watch) -> None:
     from hegel import generators as gs
 
     waits = gs.sampled_from(WAITS)
-    fields = {name: {it: gs.sampled_from(values) for it, values in RULES[name][1].items()} for name in RULES}
+    fields = {
+        name: {it: gs.sampled_from(values) for it, values in given.items()}
+        for name, (_, given) in watch.rules.items()
+    }
 
     def test(tc: Any) -> None:
         life, machine = watch.begin(), hegel.Machine(tc)
@@ -124,7 +128,7 @@ def by_detangle(watch: Watch) -> None:
         life = watch.begin()
         for _ in range(STEPS):
             name = detangle.choice(watch.names)
-            args = {field: detangle.choice(values) for field, values in RULES[name][1].items()}
+            args = {field: detangle.choice(values) for field, values in watch.rules[name][1].items()}
             watch.do(life, name, detangle.choice(WAITS), args)
 
     detangle.explore(test, runs=watch.lives_max, seed=SEED, database=False)
