@@ -249,7 +249,7 @@ def stop_reason(facts: Facts, name: str, scope: Scope) -> str | None:
     if name == tried[-1]:
         return "levels_max"
     by_model = request.enough in ("model", "score_then_model")
-    return None if by_model and found else ""
+    return None if by_model and found_at(facts, OF[name]) else ""
 
 
 def ask_verdict(facts: Facts, view: View) -> AskModel | None:

@@ -179,8 +179,13 @@ def test_an_order_that_cannot_be_read_is_that_of_the_scores() -> None:
 def test_without_a_model_everything_is_looked_up() -> None:
     world = World()
     assert world.retrieve(ASK, AskModel).stop_reason == "exhausted"
-    levels = ("categories", "entities", "reflections")
-    assert world.degraded == ["route:retrieve", *(f"enough_{level}:go_on" for level in levels)]
+    assert world.degraded == ["route:retrieve", "enough_categories:go_on", "enough_entities:go_on"]
+
+
+def test_a_level_that_gives_nothing_is_not_judged() -> None:
+    world = World(YES, YES, YES)
+    world.retrieve(ASK)
+    assert len(world.found) == 2  # of the reflections, which there are none of, nobody is asked
 
 
 def test_without_an_embedder_words_alone_find_and_never_suffice() -> None:

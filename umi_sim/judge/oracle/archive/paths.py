@@ -115,9 +115,10 @@ class Path(Owner):
             is_tried = level in asked[: request.levels_max]
             if is_tried:
                 self.search(level, query)
-                self.found += self.put_in_order(level, query)
+                given = self.put_in_order(level, query)
+                self.found += given
             if is_tried and level != asked[-1]:
-                stop, after = self.decide(level, query)
+                stop, after = self.decide(level, query, bool(given))
                 if stop:
                     self.stop = stop
                     break
@@ -208,8 +209,8 @@ class Path(Owner):
             return found[: request.limit_per_level]
         return [it for key in order for it in found if it.id == key]
 
-    def decide(self, level: str, query: str) -> tuple[str, str]:
-        """Why the search ends behind this level, or the words that it goes on with."""
+    def decide(self, level: str, query: str, is_news: bool) -> tuple[str, str]:
+        """Why the search ends behind this level, or the words that it goes on with. `is_news`: it gave any."""
         request, asked = self.request, self.asked()
         wanted = min(request.min_results, request.total_limit)
         if request.enough.startswith("score") and is_enough(self.found, wanted, request.min_avg_ppm):
@@ -218,7 +219,7 @@ class Path(Owner):
             return "limit", query
         if asked[: request.levels_max][-1] == level:
             return "levels_max", query
-        if not request.enough.endswith("model") or not self.found:
+        if not request.enough.endswith("model") or not is_news:
             return "", query
         step = f"enough_{level}"
         answer = self.last(step, "go_on")
