@@ -210,7 +210,7 @@ class Path(Owner):
         return [it for key in order for it in found if it.id == key]
 
     def decide(self, level: str, query: str, is_news: bool) -> tuple[str, str]:
-        """Why the search ends behind this level, or the words that it goes on with. `is_news`: it gave any."""
+        """Why the search ends behind this level, or the words to go on with. `is_news`: it gave any."""
         request, asked = self.request, self.asked()
         wanted = min(request.min_results, request.total_limit)
         if request.enough.startswith("score") and is_enough(self.found, wanted, request.min_avg_ppm):
