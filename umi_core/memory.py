@@ -53,8 +53,10 @@ from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import REQUEST, REQUEST_KEY
 from umi_core.workflows.recover import FITS
+from umi_core.workflows.upkeep import ROW_ID
 
 REQUEST_TYPES: frozenset[type] = frozenset(OF_MEMORY.values())
+UPKEEPING = ("upkeep", "memorize", "summarise")  # that nobody asked for
 VALUE_TYPES: frozenset[type] = REQUEST_TYPES | {Wake, *get_args(Answer)}
 
 
@@ -90,7 +92,7 @@ class Memory:
         state = self.state
         if now_ms > state.seen_ms:
             state.seen_ms = min(now_ms, NOW_MS_MAX)
-        is_due = state.tiers.access.is_due or state.tiers.dues
+        is_due = state.tiers.access.is_due or state.tiers.dues or state.tiers.upkeep
         is_idle = not state.operations and not is_due and state.phase != "new"
         if is_idle and is_working(value):  # the same as below, only sooner
             self.marks = ()
@@ -105,6 +107,7 @@ class Memory:
         lifecycle.handle_due(engine)
         self.rebalance_if_due(engine)
         self.evolve_if_due(engine)
+        self.keep_up_if_due(engine)
         if value.__class__ in REQUEST_TYPES:
             self.request(engine, value)  # type: ignore[arg-type]
         elif value.__class__ is not Wake:
@@ -127,13 +130,16 @@ class Memory:
         state = self.state
         if state.phase == "new":
             return 0
-        if not state.operations and not state.tiers.access.is_due and not state.tiers.dues:
+        is_due = state.tiers.access.is_due or state.tiers.dues or state.tiers.upkeep
+        if not state.operations and not is_due:
             return None
         dues = [op.due_ms for op in state.operations.values() if op.due_ms is not None]
         if self.wants_rebalance():
             dues.append(state.tiers.access.ran_ms + state.config.rebalance_interval_ms)
         if self.wants_evolution():
             dues += state.tiers.dues.values()
+        if self.wants_upkeep():
+            dues += state.tiers.upkeep.values()
         return min(dues, default=None)
 
     # Requests.
@@ -234,6 +240,24 @@ class Memory:
             state.tiers.dues = {**dues, name: again_ms}
             engine.marks.append("evolve_category: due")
             lifecycle.begin(engine, "evolve_category", None, REQUEST(EvolveCategory("", name)))
+
+    def wants_upkeep(self) -> bool:
+        """One row at a time, from the look at it to the end of what is done about it."""
+        state = self.state
+        if state.phase != "ready" or not state.tiers.upkeep:
+            return False
+        return not any(op.op_id is None and op.workflow in UPKEEPING for op in state.operations.values())
+
+    def keep_up_if_due(self, engine: Engine) -> None:
+        if not self.wants_upkeep():
+            return
+        state, upkeep = self.state, self.state.tiers.upkeep
+        row_id = min(upkeep, key=lambda row_id: (upkeep[row_id], row_id))
+        if state.seen_ms >= upkeep[row_id]:
+            again_ms = state.seen_ms + state.config.upkeep_interval_ms  # whatever comes now
+            state.tiers.upkeep = {**upkeep, row_id: again_ms}
+            engine.marks.append("upkeep: due")
+            lifecycle.begin(engine, "upkeep", None, ROW_ID(row_id))
 
     # Workflows and interceptors. Operations in flight keep what they began with.
 

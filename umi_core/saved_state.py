@@ -94,7 +94,14 @@ def cores(state: State) -> Iterator[CoreTier]:
 
 # The life that it is in.
 
-OWN: Final = ("recover", "rebalance", "evolve_category")  # what a memory does without being asked
+OWN: Final = (
+    "recover",
+    "rebalance",
+    "evolve_category",
+    "upkeep",
+    "memorize",
+    "summarise",
+)  # what a memory does without being asked
 
 
 def wrong_phase(state: State) -> Iterator[str]:

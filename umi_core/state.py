@@ -32,7 +32,8 @@ Phase = Literal["new", "recovering", "ready", "unfit", "deposed"]
 class Tiers:
     """All that an operation can learn into. Rows get a shallow copy and put new values into it.
 
-    `dues`: by the name of a category, when its members are to be divided anew.
+    `dues`: by the name of a category, when its members are to be divided anew. `upkeep`: by the id of a row,
+    when what it lacks is to be done.
     """
 
     tag = 90
@@ -43,11 +44,13 @@ class Tiers:
     decisions: tuple[RoutingDecision, ...] = ()
     rewrites: RewriteCache = attrs.field(factory=RewriteCache)
     dues: Mapping[str, Moment] = {}
+    upkeep: Mapping[str, Moment] = {}
 
     def copy(self) -> "Tiers":
         return Tiers(
-            self.core, self.working, self.session, self.access, self.decisions, self.rewrites, self.dues
-        )
+            self.core, self.working, self.session, self.access, self.decisions, self.rewrites, self.dues,
+            self.upkeep,
+        )  # fmt: skip
 
 
 @attrs.define

@@ -11,6 +11,7 @@ from umi_core.engine.workflow import Step
 from umi_core.errors import Deposed
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Commit, Done, OpId, Outcome, Reply
+from umi_core.messages.request import WorkflowRequest
 from umi_core.state import Operation
 
 
@@ -127,5 +128,12 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
     state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
     if operation.op_id is None:
         engine.ended = operation
+        follow(engine, outcome)
     else:
         engine.effects.append(Reply(operation.op_id, outcome, operation.calls, operation.notes))
+
+
+def follow(engine: Engine, outcome: Outcome) -> None:
+    """What ends with a request, and was asked for by nobody, is followed by it."""
+    if isinstance(outcome, Done) and isinstance(outcome.value, WorkflowRequest):
+        begin(engine, outcome.value.workflow, None, {"request": outcome.value})

@@ -29,6 +29,7 @@ class Stand(NamedTuple):
     told_of: tuple[int, int]  # what it went without so far, and what interceptors did
     calls: tuple[ModelCall, ...]
     yields: tuple[int, int]  # plans that gave way, and what had landed when its plan began
+    is_asked: bool = True
 
 
 def stand_of(operation: Operation) -> Stand:
@@ -38,7 +39,18 @@ def stand_of(operation: Operation) -> Stand:
     request = facts.get("request")
     yields = at.yield_count, at.landed_before
     return Stand(
-        pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, request, facts, told_of, at.calls, yields
+        pinned,
+        place,
+        at.attempt,
+        at.waiting,
+        at.due_ms,
+        at.asked,
+        request,
+        facts,
+        told_of,
+        at.calls,
+        yields,
+        at.op_id is not None,
     )
 
 

@@ -148,7 +148,7 @@ def may_have_been_dropped(before: Before, state: State, replies: Iterable[Reply]
 def is_for_nobody(before: Before, state: State) -> bool:
     """Whether something ran that nobody asked for, and that replies of interceptors to nobody."""
     running = any(operation.op_id is None for operation in state.operations.values())
-    was_running = any(stand.request is None for stand in before.stands.values())
+    was_running = any(not stand.is_asked for stand in before.stands.values())
     now, was = state.counters.items(), before.counters
     has_ended = any(was.get(name) != count for name, count in now if name.startswith(OF_NOBODY))
     return running or was_running or has_ended

@@ -1,16 +1,20 @@
-"""Dues: when the members of which category are to be divided anew, because they are others than they were.
+"""Dues: when the members of which category are to be divided anew, because they are others than they were,
+and when what an operation had to leave undone is to be done: a summary of others, a text that was not read.
 
-Law 1. What is due follows from the row of the category alone, so a restart neither forgets nor repeats it.
+Law 1. What is due follows from the row alone, so a restart neither forgets nor repeats it.
 Law 2. Nothing is due of a category whose members are as they were, or that has too few of them.
+Law 3. Nothing is due of a row that says that nothing is left to do.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from umi_core.config import Config
 from umi_core.domains import Moment
-from umi_core.rows import Category
+from umi_core.rows import Category, Resource
 
-Dues = Mapping[str, Moment]  # by the name of the category
+KEPT_UP: Final = ("resource", "category")  # kinds of rows of which something may be left to do
+Dues = Mapping[str, Moment]  # by the name of the category; of what is left to do by the id of the row
 
 
 def due_ms(category: Category, config: Config) -> int | None:
@@ -28,6 +32,27 @@ def learnt(dues: Dues, bodies: Iterable[object], config: Config) -> Dues:
         return dues
     news = {name: at_ms for name, at_ms in told.items() if at_ms is not None}
     return dict(sorted(({key: at_ms for key, at_ms in dues.items() if key not in told} | news).items()))
+
+
+def upkeep_ms(body: object, config: Config) -> int | None:
+    """When what this row lacks is to be done; None if it lacks nothing."""
+    match body:
+        case Resource(pending=pending, parent_id=None) if pending:
+            last_ms = body.updated_ms
+        case Category(summary_dirty=True, member_count=count) if count:
+            last_ms = body.updated_ms
+        case _:
+            return None
+    return last_ms + config.upkeep_interval_ms if config.upkeep_interval_ms else None
+
+
+def noticed(upkeep: Dues, rows: Iterable[tuple[str, object]], config: Config) -> Dues:
+    """What is left to do when these rows, by their ids, are stored; a body of None is gone."""
+    told = {row_id: upkeep_ms(body, config) for row_id, body in rows}
+    news = {row_id: at_ms for row_id, at_ms in told.items() if at_ms is not None}
+    if not news and told.keys().isdisjoint(upkeep):
+        return upkeep
+    return dict(sorted(({key: at_ms for key, at_ms in upkeep.items() if key not in told} | news).items()))
 
 
 def without(dues: Dues, name: str) -> Dues:

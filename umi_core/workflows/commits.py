@@ -238,6 +238,8 @@ def learn_plan(plan: Plan, versions: Versions, view: View) -> None:
     access = access.without(pruned).saved(plan.writes, versions)  # who was named again meanwhile stays
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
     tiers.dues = dues.learnt(tiers.dues, (write.body for write in plan.writes), view.config)
+    kept_up = ((it.address.id, it.body) for it in plan.writes if it.address.kind in dues.KEPT_UP)
+    tiers.upkeep = dues.noticed(tiers.upkeep, kept_up, view.config)
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:

@@ -14,12 +14,13 @@ from typing import Final
 
 import attrs
 
+from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import EPOCH, OUTCOME, Learned, Step, Workflow, forever
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Expect, Read, Write
-from umi_core.rows import AccessRecord, Epoch
+from umi_core.rows import AccessRecord, Epoch, Row
 from umi_core.tiers import dues
 from umi_core.tiers.archive import AccessTable, surplus
 from umi_core.tiers.core import fit
@@ -86,7 +87,24 @@ def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
     table = AccessTable(records, is_due=True, ran_ms=view.now_ms).scan_at(*facts[HEAD])
     view.tiers.access = table.without(surplus(records, entity_ids(view.tiers.core)))
     view.tiers.dues = dues.learnt({}, (row.body for row in answer.rows), view.config)
+    view.tiers.upkeep = noticed({}, answer.rows, view)
     return Learned(LOADED(len(records)))
+
+
+def noticed(upkeep: dues.Dues, rows: tuple[Row, ...], view: View) -> dues.Dues:
+    return dues.noticed(upkeep, ((row.address.id, row.body) for row in rows), view.config)
+
+
+def ask_pending(facts: Facts, view: View) -> Read | None:
+    """Texts of which something is left to read."""
+    where = (Condition("pending", "ne", ()), Condition("parent_id", "eq", None))
+    return Read(ByFilter(view.scope, ("resource",), where)) if view.config.upkeep_interval_ms else None
+
+
+def take_pending(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    if answer is not None:
+        view.tiers.upkeep = noticed(view.tiers.upkeep, answer.rows, view)
+    return Learned()
 
 
 def take_fit(facts: Facts, answer: None, view: View) -> Learned:
@@ -127,6 +145,8 @@ RECOVER = Workflow(
         Step("load", produces=(CORE,), **asks(Read, ask_core, take_core, forever())),
         Step("access", requires=(HEAD,), produces=(LOADED,), spares=("category",),
              **asks(Read, ask_access, take_access, forever())),
+        Step("pending", requires=(LOADED,), spares=("resource",),
+             **asks(Read, ask_pending, take_pending, forever())),
         Step("fit", requires=(CORE, LOADED), produces=(PLAN, FITS), take=take_fit),
         Step("commit", requires=(PLAN, EPOCH), produces=(STORED, LOST),
              **asks(Commit, ask_fit, take_fitted, forever(replan="load"))),

@@ -29,6 +29,7 @@ from umi_sim.judge.invariants.defaults import check_defaults
 from umi_sim.judge.invariants.groups import check_dues
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
+from umi_sim.judge.invariants.upkeep import check_upkeep
 from umi_sim.judge.invariants.vocabulary import check_vocabulary
 from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle
@@ -172,6 +173,7 @@ class Inspector:
         if has_recovered and self.oracle.tampered is None:  # else it has read what was there then
             check_recovered(storage, memory.state)
             check_dues(storage, memory.state, is_sure=not self._is_spoilt)
+            check_upkeep(storage, memory.state, is_sure=not self._is_spoilt)
         if self._count % CHECK_EVERY == 0 and not is_old:
             self.check(machine, storage)
 

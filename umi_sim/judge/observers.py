@@ -6,12 +6,17 @@ from typing import Final
 from umi_core.config import Config
 from umi_sim.judge.invariants.divisions import Divisions
 from umi_sim.judge.invariants.two_stores import TwoStores
+from umi_sim.judge.invariants.upkeep import Tended
 from umi_sim.judge.invariants.wire import Wire
 from umi_sim.judge.observer import Observer
 from umi_sim.record.run_config import RunConfig
 
 OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
-    "umi_core": (lambda config: Divisions(Config.of(config.memory)), lambda config: Wire(config.seed)),
+    "umi_core": (
+        lambda config: Divisions(Config.of(config.memory)),
+        lambda config: Wire(config.seed),
+        lambda config: Tended(Config.of(config.memory), config.revise_every > 0),
+    ),
     "migrator": (lambda config: TwoStores(),),
 }
 """By name of the target (umi_sim/target/table.py)."""

@@ -22,6 +22,9 @@ from umi_core.invariants.rules import (
 ONE_REPLY: Final = Rule("one-reply", "LIVE-1", "one reply to each operation", ORACLE, CHEAP, stops=True)
 SECOND_DRAIN_EMPTY: Final = Rule("second-drain-empty", "LIVE-3", "a second drain does nothing", ORACLE, FULL)
 RESTART_INVISIBLE: Final = Rule("restart-invisible", "LIVE-4", "restarts are not noticed", EQUIVALENCE, NONE)
+PENDING_UNTIL_DONE: Final = Rule(
+    "pending-until-done", "I-CURSOR", "what was left to do is done by itself", ORACLE, FULL
+)
 ROOM_COMES_BACK: Final = Rule(
     "room-comes-back", "LIVE-5", "without room a life says so, and loses nothing", EQUIVALENCE, NONE
 )

@@ -1,18 +1,22 @@
 """At rest: what lasts, also through lives without room; what may be left to do, and whether anything is."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from umi_core.messages.effects import Done, Reply
 from umi_core.messages.results import Rebalanced
 from umi_core.rows import Address, Row
 from umi_core.values import CATEGORIES, Scope
+from umi_sim.judge.invariants.upkeep import lacking
 from umi_sim.record import rules
 from umi_sim.record.items import Args
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.umi import memory_of
+from umi_sim.world.agent import Agent
 from umi_sim.world.world import World
 
+Demand = Callable[..., None]
+UPKEEP_ROUND_COUNT_MAX: Final = 200
 WITHOUT_ROOM: Final = f"equal: {rules.ROOM_COMES_BACK.id}"
 """The mark of a run in which a life had no room for what was stored."""
 
@@ -44,6 +48,42 @@ def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
             return True
         is_idle = is_idle or not page.cursor
     return False
+
+
+def keep_up(world: World, step_max: int, demand: Demand) -> None:
+    """Time passes until nobody knows of anything that is left to do."""
+    for _ in range(UPKEEP_ROUND_COUNT_MAX):
+        waiting = [agent for agent in world.lives if agent.wake_ms is not None]
+        if not waiting or not any(map(upkeep_of, world.lives)):
+            break
+        first = min(waiting, key=lambda agent: (agent.wake_ms, agent.name))
+        world.set_time(max(first.wake_ms or 0, world.now_ms))
+        world.deliver_wake(first)
+        world.run_until_quiet(step_max)
+    left = {agent.name: keys for agent in world.lives if (keys := upkeep_of(agent))}
+    is_fair = not left or world.services.atlas.losses
+    demand(is_fair, rules.PENDING_UNTIL_DONE, "something is still to be done that was pending", {}, left)
+
+
+def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:
+    """After a restart, which tells a memory of all that is pending, nothing is."""
+    keep_up(world, step_max, demand)
+    for agent in world.agents.values():
+        left = left_undone(world, agent)
+        demand(not left, rules.PENDING_UNTIL_DONE, f"{agent.name}: rows that lack something", (), left)
+
+
+def upkeep_of(agent: Agent) -> tuple[str, ...]:
+    machine = memory_of(agent.machine)
+    return () if machine is None else tuple(machine.state.tiers.upkeep)
+
+
+def left_undone(world: World, agent: Agent) -> list[str]:
+    """Stored rows that lack something, if it does such things by itself, and storage has not lied."""
+    machine, storage = memory_of(agent.machine), world.services.storage
+    if machine is None or not machine.state.config.upkeep_interval_ms or world.services.atlas.losses:
+        return []
+    return [it.id for it in lacking(storage, agent.config.scope)]
 
 
 def lived_without_room(world: World) -> int:

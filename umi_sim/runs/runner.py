@@ -35,8 +35,8 @@ from umi_sim.record.rules import Rule
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.verdict import Event, Failure, Verdict
+from umi_sim.runs import rest
 from umi_sim.runs.blame import crash_of, failure_of
-from umi_sim.runs.rest import DUE_LATER, LASTING, WITHOUT_ROOM, is_settled, lasting_rows, lived_without_room
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.target.machine import Target, served_part
 from umi_sim.target.stubs import armed
@@ -47,7 +47,7 @@ from umi_sim.world.world import OutOfSteps, World
 
 SCAN_PAGE_COUNT_MAX: Final = 200
 STORY_SHOWN: Final = 24
-LOOKS: Final = ("count", *dict(LASTING))  # reads that leave nothing to do
+LOOKS: Final = ("count", *dict(rest.LASTING))  # reads that leave nothing to do
 
 
 @attrs.define
@@ -118,11 +118,15 @@ class Run(Owner):
         self.world.step_max = min(self.world.step_max, self.healed_at_step + self.healed_step_max)
         self.world.heal()
         self.enter("liveness")
+        if self.config.memory.get("upkeep_interval_ms"):
+            self.world.run_until_quiet(self.step_max)
+            self.restart_all()  # what commits of unknown outcome have left to do is known from a start on
         self.drain()
         self.audit()
         self.must_change_nothing()
         self.must_not_be_noticed(self.restart_all)
-        self.inspector.compared[WITHOUT_ROOM] += lived_without_room(self.world)
+        rest.must_be_kept_up(self.world, self.step_max, self.demand)
+        self.inspector.compared[rest.WITHOUT_ROOM] += rest.lived_without_room(self.world)
         self.compare()
         self.enter("end")
 
@@ -161,19 +165,20 @@ class Run(Owner):
     def drain(self) -> None:
         """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
         self.world.run_until_quiet(self.step_max)
+        rest.keep_up(self.world, self.step_max, self.demand)
         scanned = self.world.agents.values() if "rebalance" in self.world.target.requests else ()
         for agent in scanned:
             pages = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_PAGE_COUNT_MAX))
             told = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
             is_next = self.scanned.get(agent.name) == self.scans_of(agent)
-            self.demand(is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, told)
+            self.demand(rest.is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, told)
             self.scanned[agent.name] = self.scans_of(agent)
             is_due = agent.machine is not None and agent.machine.deadline_ms() is not None
-            for name, args in self.served(DUE_LATER if is_due else ()):
+            for name, args in self.served(rest.DUE_LATER if is_due else ()):
                 self.ask(agent, "drain", name, args)
         self.check_all()
         self.must_rest()
-        self.drained = lasting_rows(self.world.services.storage)
+        self.drained = rest.lasting_rows(self.world.services.storage)
 
     def scans_of(self, agent: Agent) -> tuple[int, int]:
         """Its life, and how many pages it has scanned that nobody asked for: equal if none came between."""
@@ -195,7 +200,7 @@ class Run(Owner):
     def audit(self) -> None:
         """Read everything back; the oracle judges each reply."""
         for agent in self.world.agents.values():
-            for name, args in self.served(LASTING + self.inspector.oracle.audit(agent.name)):
+            for name, args in self.served(rest.LASTING + self.inspector.oracle.audit(agent.name)):
                 self.ask(agent, "audit", name, args)
                 self.audit_rows += 1
                 self.has_searched |= name not in LOOKS
@@ -216,7 +221,7 @@ class Run(Owner):
         return {
             f"{agent.name} {name} {dict(args)}": self.ask(agent, "audit", name, args).outcome
             for agent in self.world.agents.values()
-            for name, args in self.served(LASTING)
+            for name, args in self.served(rest.LASTING)
         }
 
     def audit_sessions(self, agent: Agent) -> None:
@@ -233,16 +238,15 @@ class Run(Owner):
         storage = self.world.services.storage
         if self.has_moved():
             self.drain()
-        before = lasting_rows(storage)
+        before = rest.lasting_rows(storage)
         if any(where.kind == "entity" for where in before):  # of them alone there is something to scan
             self.drain()
-        self.demand(
-            lasting_rows(storage) == before, rules.SECOND_DRAIN_EMPTY, "a second drain changed stored rows"
-        )
+        is_same = rest.lasting_rows(storage) == before
+        self.demand(is_same, rules.SECOND_DRAIN_EMPTY, "a second drain changed stored rows")
 
     def has_moved(self) -> bool:
         """Whether the audit may have left something to do: a search counts as an access of what it finds."""
-        return self.has_searched or lasting_rows(self.world.services.storage) != self.drained
+        return self.has_searched or rest.lasting_rows(self.world.services.storage) != self.drained
 
     def restart_all(self) -> None:
         """Two restarts in a row."""
@@ -254,12 +258,12 @@ class Run(Owner):
 
     def must_not_be_noticed(self, done: Callable[[], None]) -> None:
         """It leaves every row as it is, and each core reads as before."""
-        rows, before = lasting_rows(self.world.services.storage), self.read_lasting()
+        rows, before = rest.lasting_rows(self.world.services.storage), self.read_lasting()
         done()
         for key, after in self.read_lasting().items():
             told = f"{key} reads otherwise after a restart"
             self.demand(before[key] == after, rules.RESTART_INVISIBLE, told, before[key], after)
-        is_same = lasting_rows(self.world.services.storage) == rows
+        is_same = rest.lasting_rows(self.world.services.storage) == rows
         self.demand(is_same, rules.RESTART_INVISIBLE, "a restart changed stored rows")
 
     def demand(

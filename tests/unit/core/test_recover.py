@@ -243,5 +243,5 @@ def test_what_waited_is_answered_in_order_when_recovery_ends() -> None:
 def test_recovery_asks_without_end_at_every_row() -> None:
     rows = [step for step in RECOVER.steps if step.on_failure is not None]
     assert {row.id: row.on_failure.attempts for row in rows if row.on_failure} == {
-        "head": 0, "claim": 0, "load": 0, "access": 0, "commit": 0, "settle": 0,
+        "head": 0, "claim": 0, "load": 0, "access": 0, "pending": 0, "commit": 0, "settle": 0,
     }  # fmt: skip

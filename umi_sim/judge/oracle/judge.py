@@ -19,6 +19,7 @@ from umi_core.messages.requests import ALL, Request
 from umi_core.values import Scope
 from umi_sim.judge.oracle.api import ApiModel
 from umi_sim.judge.oracle.archive.model import ArchiveModel
+from umi_sim.judge.oracle.archive.upkeep import TENDED
 from umi_sim.judge.oracle.commit_keys import CommitKeys
 from umi_sim.judge.oracle.core_model import CoreModel
 from umi_sim.judge.oracle.failures import Failures, Sentences
@@ -217,6 +218,8 @@ class Oracle:
             return
         model = self.agents[call.agent]
         request = model.requests.get(call.op_id)
+        if request is None and call.workflow in TENDED:
+            model.archive.tended(call, answer, model.seen_ms)
         for at in ANSWERED[type(request)] if request is not None else ():
             model.models[at].answered(call, request, answer, model.seen_ms)
 

@@ -57,6 +57,7 @@ from umi_sim.judge.oracle.archive.retrievals import Retrievals
 from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.summaries import Summaries
 from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.oracle.archive.upkeep import Upkeep
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import NOBODY_TOLD, Ending, Model, Surroundings
 from umi_sim.judge.plain.attribution import with_speaker
@@ -106,6 +107,7 @@ class ArchiveModel(Model):
         self.retrievals = Retrievals(
             context, evidence, tracks, self.searches, self.documents, self.summaries, reflections
         )
+        self.upkeep = Upkeep(context)
         self.restless: dict[Track, None] = {}
 
     # What happens.
@@ -154,6 +156,36 @@ class ArchiveModel(Model):
             self.relations.hear_links(op)
             self.writes.offer(op)
 
+    def tended(self, call: Call, answer: Answer, now_ms: int) -> None:
+        """An answer to what nobody asked for; a later one of these begins when this one has ended."""
+        self.context.see(now_ms)
+        if call.workflow == "summarise":
+            self.summaries.overheard(call.step, call.effect, answer)
+        if call.op_id not in self.upkeep.going:
+            self.tended_before()
+        if call.workflow == "upkeep":
+            self.upkeep.looked(answer)
+        if call.workflow != "memorize":
+            return
+        request = self.upkeep.going.get(call.op_id)
+        if request is None:
+            if (request := self.upkeep.begun(call)) is None:
+                return
+            self.issued(call.op_id, request, now_ms)
+        if call.op_id in self.tracks.flying:
+            self.answered(call, request, answer, now_ms)
+
+    def tended_before(self) -> None:
+        """What was being done has ended, in whatever way."""
+        for op_id in self.upkeep.going:
+            if (op := self.tracks.flying.pop(op_id, None)) is not None:
+                self.context.tick += 1
+                self.end(op)
+                self.doubt(op)
+                self.groups.ended(op)
+                self.documents.ended(op, None, is_unsure=True)
+        self.upkeep.going.clear()
+
     def turned_away(self, op_id: str, step: str, came: Answer) -> None:
         op = self.tracks.flying[op_id]
         op.is_turned_away = True
@@ -194,6 +226,7 @@ class ArchiveModel(Model):
             if isinstance(op.request, Remember) and self.context.world_ms == NOBODY_TOLD:
                 self.context.latest_ms = limits.I64_MAX  # nobody told when its steps were
         self.tracks.flying.clear()
+        self.upkeep.going.clear()
         self.groups.forget()
         self.searches.rewrites.clear()
         self.context.seen_ms = 0  # the next life has a clock of its own

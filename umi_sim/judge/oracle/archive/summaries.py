@@ -63,6 +63,14 @@ class Summaries(Part):
         if text is not None and isinstance(op.request, Summarise):
             self.told.setdefault(op.request.category, {})[text] = None
 
+    def overheard(self, step: str, effect: Asked, answer: Answer) -> None:
+        """An answer that nobody asked for makes a summary as well; of what it is made nobody tells."""
+        text = read_summary(answer.text) if isinstance(answer, ModelReplied) else None
+        if step == "ask" and isinstance(effect, AskModel) and text is not None:
+            category = str(asked_about(effect.prompt)["category"])
+            self.told.setdefault(category, {})[text] = None
+            self.made.setdefault(text, {}).update({(): None, (("", 0),): None})
+
     def ended(self, op: Operation) -> None:
         self.asked.pop(op, None)
 

@@ -1,0 +1,142 @@
+"""Goal: what an operation had to leave undone is done by itself, once, and not before it is due (H3.31)."""
+
+import attrs
+
+from tests.unit.core.test_memorize import CAT, CHAT, SEEN, TEA, count_of, memorized, told, xml
+from tests.worlds import QUIET, SCOPE, Pair, saying
+from umi_core.config import Config
+from umi_core.ids import category_id
+from umi_core.messages.effects import AskModel, Done, Read
+from umi_core.messages.requests import Memorize, Summarise
+from umi_core.rows import Category, Resource
+from umi_core.tiers.dues import noticed, upkeep_ms
+
+HOUR_MS = 3_600_000
+KEPT = attrs.evolve(QUIET, upkeep_interval_ms=HOUR_MS, auto_evolution=False)
+FACTS = category_id(SCOPE, "facts")
+LIKES = told(profile=xml("Likes tea", "facts"))
+PENDING = ("describe", "profile", "event")
+
+
+def world(*described: str, config: Config = KEPT) -> Pair:
+    said = iter(described)
+    model = saying(
+        memories=LIKES, summarise_category="<summary>Tea.</summary>", describe_image=lambda _: next(said)
+    )
+    return Pair(model=model, config=config).run()
+
+
+def resource(pair: Pair) -> Resource:
+    row = pair.row("resource", CHAT)
+    assert row is not None
+    assert isinstance(row.body, Resource)
+    return row.body
+
+
+def summary(pair: Pair) -> tuple[str, bool]:
+    row = pair.row("category", FACTS)
+    assert row is not None
+    assert isinstance(row.body, Category)
+    return row.body.summary, row.body.summary_dirty
+
+
+def left(pair: Pair) -> dict[str, int]:
+    return dict(pair.memory.state.tiers.upkeep)
+
+
+def done(pair: Pair) -> list[str]:
+    """What was done in the background, by the counters."""
+    counters = pair.memory.state.counters
+    return sorted(f"{name} {count}" for name, count in counters.items() if name[:6] in ("upkeep", "summar"))
+
+
+def due(pair: Pair) -> Pair:
+    """It is woken when it wants to be, and does what it wants to do."""
+    pair.wake()
+    return pair.run()
+
+
+def test_a_summary_is_made_when_it_is_due_and_then_nothing_is_left() -> None:
+    pair = world()
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
+    assert pair.memory.deadline_ms() == pair.now_ms + HOUR_MS
+    pair.wake(pair.now_ms + HOUR_MS - 1)
+    assert pair.pending == []
+    due(pair)
+    assert (summary(pair), done(pair)) == (("Tea.", False), ["summarise done 1", "upkeep done 1"])
+    assert pair.memory.deadline_ms() is None
+
+
+def test_what_could_not_be_described_is_described_later_for_what_was_asked() -> None:
+    pair = world("", SEEN)
+    pair.ask(Memorize(1, CAT, "image", uri="chat/1", memory_types=("profile",), happened_ms=7))
+    assert resource(pair).pending == ("describe", "profile")
+    body = resource(due(pair))
+    assert (body.pending, body.extracted_types, body.caption) == ((), ("profile",), "Two at home")
+    assert (body.happened_ms, count_of(pair, "facts")) == (7, 1)
+    assert pair.row("entity", TEA) is not None
+
+
+def test_what_fails_again_is_due_an_interval_later() -> None:
+    pair = world("", "", SEEN)
+    pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
+    assert resource(due(pair)).pending == PENDING
+    assert pair.memory.deadline_ms() == pair.now_ms + HOUR_MS
+    assert resource(due(pair)).pending == ()
+
+
+def test_what_was_done_meanwhile_is_not_done_again() -> None:
+    pair = world()
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
+    pair.wake()
+    pair.hold(Read)
+    assert isinstance(pair.ask(Summarise(2, "facts")), Done)
+    pair.release()
+    assert done(pair) == ["summarise done 1", "upkeep done 1"]
+    assert pair.memory.deadline_ms() is None
+
+
+def test_one_row_at_a_time_the_longest_due_first() -> None:
+    pair = world("", "")
+    pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
+    pair.now_ms += 1
+    memorized(pair, Memorize(2, "I like tea", uri="chat/2"))
+    assert left(pair).keys() == {CHAT, FACTS}
+    pair.wake(pair.now_ms + 2 * HOUR_MS)
+    assert pair.until(AskModel).task == "describe_image"
+    pair.wake(pair.now_ms + 1)
+    assert len(pair.memory.state.operations) == 1
+
+
+def test_a_restart_knows_what_is_left_from_the_rows() -> None:
+    pair = world("", SEEN)
+    pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
+    memorized(pair, Memorize(2, "I like tea", uri="chat/2"))
+    again = Pair(storage=pair.storage, config=KEPT, model=pair.model)
+    again.now_ms = pair.now_ms
+    assert left(again.run()) == left(pair)
+    assert left(pair).keys() == {CHAT, FACTS}
+
+
+def test_a_look_that_fails_changes_nothing_and_comes_again() -> None:
+    pair = world()
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
+    pair.wake()
+    pair.run(Read)
+    assert (done(pair), summary(pair)) == (["upkeep failed 1"], ("", True))
+    assert summary(due(pair)) == ("Tea.", False)
+
+
+def test_without_an_interval_nothing_is_due() -> None:
+    pair = world(config=attrs.evolve(KEPT, upkeep_interval_ms=0))
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
+    assert pair.memory.deadline_ms() is None
+    assert upkeep_ms(None, KEPT) is None
+
+
+def test_a_row_that_goes_takes_what_was_left_with_it() -> None:
+    lacking = Resource(CHAT, "text", "x", "", "x", 0, 0, 5, 5, pending=("profile",))
+    known = noticed({}, [(CHAT, lacking)], KEPT)
+    assert known == {CHAT: 5 + HOUR_MS}
+    assert noticed(known, [(FACTS, None)], KEPT) is known
+    assert noticed(known, [(CHAT, None)], KEPT) == {}

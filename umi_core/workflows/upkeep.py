@@ -1,0 +1,57 @@
+"""upkeep: what is to be done of a row that lacks something; whoever begins this does it next, as if asked.
+
+    a text with something pending    memorize, for what is pending
+    a category with other members than its summary names    summarise
+
+Law 1. The row decides, as it is stored now: what has been done meanwhile is not done again.
+"""
+
+from typing import Final
+
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, retry
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import ByIds, Done, Read
+from umi_core.messages.requests import Memorize, Summarise
+from umi_core.rows import Category, Resource
+from umi_core.tiers import dues
+from umi_core.values import MEMORY_TYPES
+from umi_core.workflows.commits import address, found
+
+Work = Memorize | Summarise
+ROW_ID: Final = Fact("row_id", str)
+
+
+def ask_row(facts: Facts, view: View) -> Read:
+    """Under an id there is a row of one of these kinds at most."""
+    return Read(ByIds(tuple(address(view.scope, kind, facts[ROW_ID]) for kind in dues.KEPT_UP)))
+
+
+def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    row = next(iter(found(answer).values()), None)
+    work = (
+        work_of(row.body) if row is not None and dues.upkeep_ms(row.body, view.config) is not None else None
+    )
+    if work is None:
+        view.tiers.upkeep = dues.without(view.tiers.upkeep, facts[ROW_ID])
+    return Learned(OUTCOME(Done(work)))
+
+
+def work_of(body: object) -> Work | None:
+    match body:
+        case Resource():
+            kinds = tuple(kind for kind in MEMORY_TYPES if kind in body.pending)
+            return Memorize("", body.text, body.modality, body.uri, kinds, body.happened_ms)
+        case Category():
+            return Summarise("", body.name)
+    return None
+
+
+UPKEEP: Final = Workflow(
+    "upkeep",
+    given=(ROW_ID,),
+    steps=(
+        Step("row", requires=(ROW_ID,), produces=(OUTCOME,), **asks(Read, ask_row, take_row, retry(3))),
+    ),
+)  # fmt: skip
