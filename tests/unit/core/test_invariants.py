@@ -331,11 +331,11 @@ def under_another_number(state: State) -> None:
     second.number = first.number
 
 
-def four_of_its_own(state: State) -> None:
+def five_of_its_own(state: State) -> None:
     asleep = both(state)[1]
-    for number in (101, 102, 103, 104):
+    for number in (101, 102, 103, 104, 105):
         state.operations[number] = attrs.evolve(asleep, number=number, op_id=None)
-    state.operation_count = 104
+    state.operation_count = 105
 
 
 OPERATION_BREAKS: list[tuple[str, Callable[[State], object]]] = [
@@ -350,7 +350,7 @@ OPERATION_BREAKS: list[tuple[str, Callable[[State], object]]] = [
     ("workflow-contract", change_first(due_ms=None)),
     ("progress", change_first(due_ms=5)),
     ("backoff", change_first(due_ms=30_006)),
-    ("tables-bounded", four_of_its_own),
+    ("tables-bounded", five_of_its_own),
     ("workflow-contract", lambda state: both(state)[0].facts.update(secret=1)),
     ("workflow-contract", lambda state: both(state)[0].facts.pop("request")),
     ("workflow-contract", change_first(learned=({},))),
