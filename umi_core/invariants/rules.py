@@ -239,6 +239,7 @@ NO_DEFAULTS_OVER_DATA: Final = Rule(
 REPAIRED_AFTER_HEAL: Final = Rule(
     "repaired-after-heal", "STO-7", "what was degraded is repaired", ORACLE, FULL
 )
+ROWS_AS_BYTES: Final = Rule("rows-as-bytes", "STO-9", "a row outlives its bytes", INSIDE, FULL)
 OLD_LIFE_FENCED: Final = Rule(
     "old-life-fenced", "STO-8", "a life that was replaced writes nothing, and learns it", ORACLE, CHEAP
 )

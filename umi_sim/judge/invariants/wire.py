@@ -3,6 +3,7 @@
 Law 1. Each request of the API that a run draws is said over HTTP, too, in one of the ways in which it can be
 said; the memory's reader must give the same request, or the status of what is wrong if it is spoiled.
 Law 2. Each reply is told in a response of the status of its reason, which holds all that the reply holds.
+Law 3. The object with the methods of an agent server asks the same, and returns what the reply holds.
 """
 
 import json
@@ -10,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.delegate import OP, Delegate, NotDone
 from umi_core.invariants.broken import demand
 from umi_core.language.letta import Call, Malformed, Response, malformed, parse, respond
 from umi_core.messages.api_requests import ApiRequest, BuildSystemPrompt
@@ -17,6 +19,7 @@ from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
+from umi_sim.judge.plain.delegate import called, returned
 from umi_sim.judge.plain.requests import wrong
 from umi_sim.judge.plain.wire import body_of, said, status_of
 from umi_sim.kernel.prng import Stream
@@ -27,23 +30,24 @@ AGENT: Final = "a/1 %"  # whose name a path must spell
 
 @attrs.define
 class Wire(Observer):
-    """`asked`: who asked, for each request of the API in flight, by op_id."""
+    """`asked`: who asked what, for each request of the API in flight, by op_id."""
 
     seed: int
-    asked: dict[str, str] = attrs.field(factory=dict)
+    asked: dict[str, tuple[str, Request]] = attrs.field(factory=dict)
 
     def issued(self, agent: str, op_id: str, request: Request) -> None:
         if isinstance(request, ApiRequest | BuildSystemPrompt):
-            self.asked[op_id] = agent
+            self.asked[op_id] = agent, request
             check_request(op_id, request, Stream(self.seed, "wire", op_id))
 
     def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         if op_id in self.asked:
-            del self.asked[op_id]
+            _, request = self.asked.pop(op_id)
             check_response(op_id, outcome)
+            check_delegate(op_id, request, outcome)
 
     def crashed(self, agent: str) -> None:
-        self.asked = {op_id: asker for op_id, asker in self.asked.items() if asker != agent}
+        self.asked = {op_id: asked for op_id, asked in self.asked.items() if asked[0] != agent}
 
 
 def check_request(op_id: str, request: Request, draw: Stream) -> None:
@@ -65,6 +69,27 @@ def check_response(op_id: str, outcome: Outcome) -> None:
     wanted = status_of(outcome), HEADERS | REPLAYED if is_again else HEADERS, body_of(outcome)
     got = told(respond(outcome))
     demand(got == wanted, rules.WIRE_SAYS_THE_SAME, f"the response to {op_id}", wanted, got)
+
+
+def check_delegate(op_id: str, request: Request, outcome: Outcome) -> None:
+    """It is driven by whatever gives this outcome."""
+    call = None if wrong(request) else called(request)
+    if call is None:
+        return
+    asked: list[Request] = []
+
+    def drive(given: Request) -> Outcome:
+        asked.append(given)
+        return outcome
+
+    wanted = returned(request, outcome)
+    try:
+        got = getattr(Delegate(drive), call.method)(*call.places, **call.names)
+    except NotDone as ended:
+        got = ended.outcome, str(ended)
+    demand(got == wanted, rules.WIRE_SAYS_THE_SAME, f"{op_id} by {call.method}", wanted, got)
+    same = [attrs.evolve(request, op_id=OP)]
+    demand(asked == same, rules.WIRE_SAYS_THE_SAME, f"{op_id} by {call.method}", same, asked)
 
 
 def told(response: Response) -> tuple[int, dict[str, str], object]:

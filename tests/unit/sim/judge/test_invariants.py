@@ -66,7 +66,7 @@ FROZEN: Final = """
     filter-before-cut RET-2 | fusion-rule RET-3 | error-is-not-empty RET-4 | deep-by-trigger RET-5 |
     acknowledged-is-durable STO-1 | all-or-nothing STO-2 | deleted-stays-deleted STO-3 |
     index-follows-row STO-4 | no-lost-update STO-5 | no-defaults-over-data STO-6 |
-    repaired-after-heal STO-7 | old-life-fenced STO-8 |
+    repaired-after-heal STO-7 | old-life-fenced STO-8 | rows-as-bytes STO-9 |
     once-only IDEM-1 | keys-differ IDEM-2 | late-is-inert DET-4 |
     scope-apart ISO-1 | filter-narrows ISO-2 | equal-names-apart ISO-3 | session-members-only ISO-4 |
     degradation-named WF-1 | workflow-contract WF-2 | revision-pinned WF-3 |

@@ -7,17 +7,19 @@ from typing import Final
 import pytest
 
 from umi_core.api_errors import NotFound
+from umi_core.delegate import Delegate
 from umi_core.errors import StorageFailed, TooBusy
 from umi_core.invariants.broken import Broken
 from umi_core.language import letta
 from umi_core.messages import api_requests as api
-from umi_core.messages.api_results import Appended, BlockWritten
+from umi_core.messages.api_results import Appended, BlocksShown, BlockWritten, Prompt
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.requests import ALL, Get
-from umi_sim.judge.invariants.wire import Wire, check_request, check_response
+from umi_sim.judge.invariants.wire import Wire, check_delegate, check_request, check_response
 from umi_sim.judge.oracle.api.logs import Log, Told
 from umi_sim.judge.plain.dates import DAY_MS, LAST_MS, time_told
+from umi_sim.judge.plain.delegate import Called, called
 from umi_sim.judge.plain.wire import body_of, said, status_of
 from umi_sim.kernel.prng import Stream
 
@@ -138,7 +140,45 @@ def test_replies_are_judged_for_whoever_asked_and_lives() -> None:
     wire.issued("b", "o2", api.ListBlocks("o2"))
     wire.issued("b", "o3", Get("o3", "k"))
     wire.crashed("a")
-    assert wire.asked == {"o2": "b"}
+    assert wire.asked == {"o2": ("b", api.ListBlocks("o2"))}
+
+
+CALLABLE: Final = (
+    api.CreateBlock(1, "x", "tea", request_key="k"), api.UpdateBlock(1, "x", "tea", "d", 9, None, 3),
+    api.UpdateBlock(1, "x", request_key="k"), api.AppendToBlock(1, "x", "tea", request_key="k"),
+    api.ReplaceInBlock(1, "x", "a", "b", request_key="k"), api.SearchArchival(1, "tea", 2, ("t",), 3),
+    api.AddMessages(1, ((("role", "user"), ("content", "x")),), "k"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("request_", SAYABLE + CALLABLE)
+def test_the_object_asks_the_same_and_raises_what_is_not_done(request_: Request) -> None:
+    check_delegate("o1", request_, Refused(NotFound("block", "x")))
+    check_delegate("o1", request_, Unknown())
+
+
+def test_all_that_a_method_says_is_asked_of_it() -> None:
+    assert all(called(it) for it in CALLABLE)
+
+
+def test_the_object_returns_what_the_reply_holds() -> None:
+    check_delegate("o1", api.ListBlocks(1), Done(BlocksShown(())))
+    check_delegate("o1", api.BuildSystemPrompt(1), Done(Prompt("Hi", 1, 0)))
+
+
+def test_what_no_method_says_is_not_asked_of_it() -> None:
+    unsaid = (api.AppendToBlock(1, "x", "tea", "model"), api.BlockHistory(1, "blk_1"), Get(1, "k"))
+    assert [called(it) for it in unsaid] == [None, None, None]
+    assert called(api.ListMessages(1, None, 7, 5)) == Called("list_messages", (5,), {"after": 7})
+    assert called(api.CreateBlock(1, "x", "", request_key="k")) == Called(
+        "create_block", ("x", ""), {"key": "k"}
+    )
+
+
+def test_an_object_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Delegate, "list_blocks", lambda self: ())
+    with pytest.raises(Broken, match="by list_blocks"):
+        check_delegate("o1", api.ListBlocks(1), Refused(NotFound("block", "x")))
 
 
 def test_times_are_told_with_their_milliseconds() -> None:

@@ -1,0 +1,80 @@
+"""Rows as bytes: what a storage that keeps bytes writes is read as it was, and what is no row is refused.
+
+Law 1. The first rows of each kind are looked at in each run, and some of those that come later.
+Law 2. A row of an older version has the defaults of what came later; one of a newer version is refused.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+import msgpack
+
+from umi_core.errors import BadVersion, Error, Rejected, StateDamaged
+from umi_core.invariants.broken import demand
+from umi_core.row_bytes import decode_row, encode_row
+from umi_core.rows import Address, Body, Row
+from umi_sim.judge.observer import Observer
+from umi_sim.record import rules
+
+OF_A_KIND_MAX: Final = 6
+OF_A_LOOK_MAX: Final = 2
+
+
+@attrs.define
+class RowBytes(Observer):
+    """`seen`: the versions of the rows that were looked at; `counts`: how many, by kind."""
+
+    seen: dict[Address, int] = attrs.field(factory=dict)
+    counts: Counter[str] = attrs.field(factory=Counter)
+
+    def looked(self, rows: Iterable[Row]) -> None:
+        now: Counter[str] = Counter()
+        for row in rows:
+            kind = row.address.kind
+            is_over = now[kind] == OF_A_LOOK_MAX or self.counts[kind] == OF_A_KIND_MAX
+            if is_over or row.body is None or self.seen.get(row.address) == row.version:
+                continue
+            self.seen[row.address] = row.version
+            now[kind] += 1
+            self.counts[kind] += 1
+            check_row_bytes(row.body)
+
+
+def check_row_bytes(body: Body) -> None:
+    data = encode_row(body)
+    read = read_row(data)
+    demand(read == body, rules.ROWS_AS_BYTES, f"a row of the kind {body.row_kind} as bytes", body, read)
+    kind, version, tree = msgpack.unpackb(data)
+    demand(kind == body.row_kind, rules.ROWS_AS_BYTES, "the kind of a row", body.row_kind, kind)
+    check_refused(msgpack.packb([kind, version + 1, tree]), BadVersion)
+    unread = ([kind, 0, tree], [kind, str(version), tree], ["", version, tree], [kind, version, tree[:-1]])
+    for spoiled in (*map(msgpack.packb, unread), data[:-1], data + b"\0", b""):
+        check_refused(spoiled, StateDamaged)
+    if version > 1 and body.added[-1]:
+        check_older(body, version - 1, msgpack.unpackb(tree))
+
+
+def check_refused(data: bytes, error: type[Error]) -> None:
+    read = read_row(data)
+    demand(type(read) is error, rules.ROWS_AS_BYTES, f"bytes that are no row, {data!r}", error.__name__, read)
+
+
+def check_older(body: Body, version: int, tree: list[Any]) -> None:
+    """As the release before wrote it, or one that says so and did not."""
+    count = body.added[version - 1]
+    told = [getattr(body, field.name) for field in attrs.fields(type(body))[:-count]]
+    read, wanted = (
+        read_row(msgpack.packb([body.row_kind, version, msgpack.packb(tree[:-count])])),
+        type(body)(*told),
+    )
+    demand(read == wanted, rules.ROWS_AS_BYTES, f"{body.row_kind} of version {version}", wanted, read)
+    check_refused(msgpack.packb([body.row_kind, version, msgpack.packb(tree)]), StateDamaged)
+
+
+def read_row(data: bytes) -> Body | Error:
+    try:
+        return decode_row(data)
+    except Rejected as refused:
+        return refused.errors[0]
