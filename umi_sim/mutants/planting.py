@@ -12,7 +12,7 @@ place through the registry instead.
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from inspect import unwrap
 from types import CodeType, FunctionType, ModuleType
@@ -24,19 +24,19 @@ from umi_core.engine.registry import Registry
 from umi_core.engine.validation import validated
 from umi_core.engine.workflow import Step, Workflow
 from umi_sim.mutants.edits import CannotPlant, Change
+from umi_sim.target.stubs import renamed
 
 ABSENT: Final = object()
 CACHED: Final = type(lru_cache(len))  # what `cache` and `lru_cache` make of a function
-LIVING: Final = (  # what a run lives in
-    "umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workload", "umi_sim.target",
-)  # fmt: skip
+LIVING: Final = ("umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workload")  # what a run lives in
 
 
 @contextmanager
 def in_place(changes: tuple[Change, ...], registry: Registry) -> Iterator[Registry]:
     """The registry with what is changed of its tables, while everything else is in place."""
     with ExitStack() as stack:
-        stack.callback(empty_caches)
+        kept = caches()  # of the modules as they are; a cache that a bug brings is empty, and goes with it
+        stack.callback(lambda: empty(caches()))  # of those that the run has loaded, too
         for change in changes:
             module = import_module(change.module)
             for name, code in change.values.items():
@@ -44,16 +44,25 @@ def in_place(changes: tuple[Change, ...], registry: Registry) -> Iterator[Regist
                 registry = with_table(registry, before, after)
             for name, code in change.bodies.items():
                 stack.enter_context(exchanged(function_of(module, name), code))
-        empty_caches()
+        empty(kept)
         yield registry
 
 
-def empty_caches() -> None:
-    """All that functions keep of their earlier results."""
-    for name in [it for it in sys.modules if it.startswith(LIVING)]:
-        for value in vars(sys.modules[name]).values():
-            if isinstance(value, CACHED):
-                value.cache_clear()
+def caches() -> list[Any]:
+    """All functions, of what a run lives in, that keep their earlier results."""
+    living = [module for name, module in sys.modules.items() if name.startswith(LIVING)]
+    return [function for module in living for function in caches_of(module)]
+
+
+@cache
+def caches_of(module: ModuleType) -> tuple[Any, ...]:
+    """They stay the same: while a bug is planted, nobody looks for them."""
+    return tuple(value for value in vars(module).values() if isinstance(value, CACHED))
+
+
+def empty(kept: list[Any]) -> None:
+    for function in kept:
+        function.cache_clear()
 
 
 # Functions.
@@ -96,11 +105,13 @@ def bound(module: ModuleType, name: str, code: CodeType) -> Iterator[tuple[objec
         raise CannotPlant(f"{module.__name__}: {name} cannot change: {others[0]} has imported it")
     try:
         exec(code, names)
+        renamed.cache_clear()  # the value may be one that stands for something outside
         yield before, names[name]
     finally:
         names.pop(name, None)
         if before is not ABSENT:
             names[name] = before
+        renamed.cache_clear()
 
 
 def importers(module: ModuleType, name: str, value: object) -> list[str]:
