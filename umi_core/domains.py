@@ -339,8 +339,10 @@ def bad_ends(name: str, value: object) -> Error | None:
 
 
 def bad_components(name: str, value: object) -> Error | None:
-    good = type(value) is tuple and all(
-        is_int(it, -limits.COMPONENT_MAX, limits.COMPONENT_MAX) for it in value
+    good = (
+        type(value) is tuple
+        and {*map(type, value)} <= {int}  # so no bool
+        and max(map(abs, value), default=0) <= limits.COMPONENT_MAX
     )
     return None if good else errors.BadOption(name, shown(value), "whole numbers from -127 to 127")
 

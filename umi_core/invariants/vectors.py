@@ -111,9 +111,9 @@ def fault_of(vector: object, dims: int) -> str:
     """Why a vector is missing; nothing if it is sound."""
     if not isinstance(vector, tuple | list) or len(vector) != dims:
         return "wrong_length"
-    if any(type(it) is not int for it in vector):
+    if {*map(type, vector)} != {int}:
         return "not_whole"
-    if any(abs(it) > COMPONENT_MAX for it in vector):
+    if max(map(abs, vector)) > COMPONENT_MAX:
         return "out_of_range"
     return "" if any(vector) else "zero"
 

@@ -285,8 +285,8 @@ def vector_fault(vector: object, dims: int) -> str | None:
     """Why one vector counts as missing: wrong_length, not_whole, out_of_range, zero; None if it is sound."""
     if not isinstance(vector, tuple | list) or len(vector) != dims:
         return "wrong_length"
-    if not all(type(component) is int for component in vector):  # a bool is no number
+    if {*map(type, vector)} != {int}:  # a bool is no number
         return "not_whole"
-    if not all(-COMPONENT_MAX <= component <= COMPONENT_MAX for component in vector):
+    if not -COMPONENT_MAX <= min(vector) <= max(vector) <= COMPONENT_MAX:
         return "out_of_range"
     return None if any(vector) else "zero"

@@ -85,7 +85,8 @@ class AccessTable(Data):
         versions: Versions = (),
     ) -> "AccessTable":
         """A durable commit named these entities and made those go; `versions` of the rows that it wrote."""
-        stored, newest = dict(of_access(versions)), dict(self.versions)
+        stored = dict(of_access(versions))
+        newest = self.newest(stored)
         late = [key for key, version in stored.items() if version < newest.get(key, 0)]
         back = {entity.id: None for entity in entities}
         left = {key: None for key in self.forgotten if key not in back} | dict.fromkeys(gone)
@@ -113,8 +114,9 @@ class AccessTable(Data):
 
         To delete what is absent makes no newer version.
         """
-        newest = dict(self.versions)
-        newer = {key: version for key, version in of_access(versions) if version >= newest.get(key, 0)}
+        stored = of_access(versions)
+        newest = self.newest(dict(stored))
+        newer = {key: version for key, version in stored if version >= newest.get(key, 0)}
         if not newer:
             return self
         told = {write.address.id: write.body for write in writes if write.address.kind == "access"}
@@ -122,8 +124,15 @@ class AccessTable(Data):
         unsaved = {**self.unsaved, **dict.fromkeys(newer)}
         for key in same:
             del unsaved[key]
-        known = {key: version for key, version in newest.items() if key not in newer} | newer
-        return attrs.evolve(self, unsaved=unsaved, versions=tuple(known.items())[-ACCESS_RECORD_COUNT_MAX:])
+        others = self.versions
+        if not newest.keys().isdisjoint(newer):
+            others = tuple([pair for pair in others if pair[0] not in newer])
+        known = (*others, *newer.items())[-ACCESS_RECORD_COUNT_MAX:]
+        return attrs.evolve(self, unsaved=unsaved, versions=known)
+
+    def newest(self, ids: Mapping[str, int]) -> dict[str, int]:
+        """The versions that are known of these: a table of all ten thousand would cost more than a commit."""
+        return {key: version for key, version in self.versions if key in ids} if ids else {}
 
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
         """Their records are deleted once more with the next commit.
