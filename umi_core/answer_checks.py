@@ -274,12 +274,7 @@ def object_check(cls: type) -> Check:
             is_exact = type(value) is cls and [*map(type, values(value))] == classes
         except AttributeError:  # another object where one has these fields
             return False
-        if not is_exact:
-            return False
-        for part, one in parts:  # a plain loop: this is asked of each row of each answer
-            if not one(part(value)):
-                return False
-        return True
+        return is_exact and all(one(part(value)) for part, one in parts)
 
     return check
 

@@ -6,7 +6,6 @@ Law 2. First every value by its own declaration, then the parts against each oth
 Law 3. Nothing is mended: a state that is unsound anywhere is refused as a whole, with the first reason.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final, TypeGuard
@@ -73,7 +72,7 @@ def broken_rules(state: State, registry: Registry) -> Iterator[str]:
     Not the limits of core: what storage says that core holds may be more than fits.
     """
     try:
-        with counted_apart(Counter()):
+        with counted_apart({}):
             check_cheap(state)
             check_working(state.tiers.working, state.seen_ms)
             for core in cores(state):

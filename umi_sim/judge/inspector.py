@@ -57,7 +57,7 @@ class Inspector:
         self.heard: dict[str, Reply] = {}
         self.woken = self.oracle.read_clock
         self.compared: Counter[str] = Counter()
-        self.coverage: Counter[str] = Counter()
+        self.coverage: dict[str, int] = {}
         self._lives = recorder(config.equivalences)
         self._reading_ms = 0
         self._before: Before | None = None

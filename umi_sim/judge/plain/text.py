@@ -31,7 +31,7 @@ PRONOUNS: Final = tuple(
 
 
 def is_text(value: object) -> bool:
-    return type(value) is str and not has_any(value, SURROGATES)
+    return type(value) is str and (value.isascii() or not has_any(value, SURROGATES))
 
 
 def has_any(text: str, codes: frozenset[int]) -> bool:
