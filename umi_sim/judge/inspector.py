@@ -31,6 +31,7 @@ from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
 from umi_sim.judge.invariants.upkeep import check_upkeep
 from umi_sim.judge.invariants.vocabulary import check_vocabulary
+from umi_sim.judge.observer import Observer
 from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.kernel.prng import stream_key
@@ -67,6 +68,9 @@ class Inspector:
         self._rendered: dict[str, object] = {}
         self._is_spoilt = any(map(config.faults.get, SPOILING))
         self._observers = [observer_of(config) for observer_of in OBSERVERS.get(config.target, ())]
+        self._of_issued, self._of_answered, self._of_replied, self._of_stepped = (
+            concerned(self._observers, event) for event in ("issued", "answered", "replied", "stepped")
+        )
         for name in JUDGES if config.off else ():
             setattr(self, name, lenient(getattr(self, name), config.off))
 
@@ -78,7 +82,7 @@ class Inspector:
 
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
         self.oracle.issued(agent, op_id, request, reading_ms)
-        for observer in self._observers:
+        for observer in self._of_issued:
             observer.issued(agent, op_id, request)
 
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
@@ -89,7 +93,7 @@ class Inspector:
             answer = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
             check_reading(call.effect, answer.text, self.oracle.memory)
-        for observer in self._observers:
+        for observer in self._of_answered:
             observer.answered(call, answer, self.oracle.scope_of(call.agent))
         self.oracle.answered(call, answer)
 
@@ -97,9 +101,8 @@ class Inspector:
         if op_id[0] in PHASES:
             self.heard[op_id] = reply
         self._replies.append(reply)
-        scope = self.oracle.scope_of(agent)
-        for observer in self._observers:
-            observer.replied(agent, scope, op_id, reply.outcome)
+        for observer in self._of_replied:
+            observer.replied(agent, self.oracle.scope_of(agent), op_id, reply.outcome)
         self.oracle.replied(agent, op_id, reply, reading_ms)
 
     def crashed(self, agent: str) -> None:
@@ -149,7 +152,7 @@ class Inspector:
         self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
         memory = memory_of(machine)
-        for observer in self._observers:
+        for observer in self._of_stepped:
             observer.stepped(agent, self.oracle.scope_of(agent), machine, effects)
         if memory is None:
             return
@@ -194,6 +197,11 @@ class Inspector:
             check_store(storage, memory.state, has_lied=bool(self.oracle.surroundings.atlas.losses))
             for observer in () if self._is_spoilt else self._observers:
                 observer.looked(storage.live_rows(memory.state.scope))
+
+
+def concerned(observers: Sequence[Observer], event: str) -> list[Observer]:
+    """Those that have something to do with it: a step passes by the others without a call."""
+    return [it for it in observers if getattr(type(it), event) is not getattr(Observer, event)]
 
 
 def turn_of(config: RunConfig) -> int:
