@@ -14,8 +14,8 @@ import umi_live
 from tools import kill_live
 from umi_core.errors import EmptyText
 from umi_core.filters import filter_of
-from umi_core.messages.requests import List, Recall
-from umi_core.messages.results import Listed
+from umi_core.messages.requests import CreateSession, List, Recall
+from umi_core.messages.results import Listed, SessionCreated
 from umi_core.rows import Entity, Resource
 from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_blocking, open_memory, store
 from umi_live.sqlite import SqliteStorage
@@ -91,6 +91,24 @@ def test_a_document_becomes_facts_by_category_and_a_summary(tmp_path: Path) -> N
         assert {it.text for it in resources.value.rows if isinstance(it, Resource)} > {text}
 
     inside(tmp_path / "agent.db", use)
+
+
+def test_the_end_of_a_session_leaves_a_reflection_for_the_next_process(tmp_path: Path) -> None:
+    async def talk(memory: LiveMemory) -> None:
+        session = (await memory.ask(CreateSession(0), SessionCreated)).value.session_id
+        told = await memory.memorize("Ann likes tea. It rains.", session_id=session)
+        ended = await memory.end_session(session)
+        assert (ended.value.change, ended.value.text, ended.degraded) == ("created", "Ann likes tea.", ())
+        assert [key for key, _ in ended.value.sources] == [told.value.resource_id]
+        assert (await memory.end_session(session)).value.change == "unchanged"
+
+    async def find(memory: LiveMemory) -> None:
+        found = (await memory.search("likes tea", levels=("reflections",), min_score_ppm=1)).value
+        assert [hit.text for hit in found.hits] == ["Ann likes tea."]
+        assert found.hits[0].vector_ppm is not None
+
+    inside(tmp_path / "agent.db", talk)
+    inside(tmp_path / "agent.db", find)
 
 
 def test_blocks_of_core_are_there_for_the_next_process(tmp_path: Path) -> None:
