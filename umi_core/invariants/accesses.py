@@ -88,13 +88,16 @@ def prune_fault(
     return None if expected == got else Broken(rules.ACCESS_TRUTH, what, expected, got)
 
 
-def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard: Heard | None) -> None:
+def check_session_source(
+    was: SessionInfo, now: SessionInfo, value: Value, heard: Heard | None, ended: Iterable[object] = ()
+) -> None:
+    """`ended`: what the operations were asked that this step ended, those too that waited for a recovery."""
     if now is was or now == was:
         return
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in SPEAK_BY_READING
     is_commit = isinstance(value, Committed) and workflow in SPEAK_BY_COMMIT
-    holds = is_read or is_commit or needs_no_read(heard.request if heard else value)
+    holds = is_read or is_commit or needs_no_read(value) or any(map(needs_no_read, ended))
     demand(holds, rules.SESSION_KEYS_TRUE, "the session changed, and nothing was learnt", was, now)
 
 

@@ -204,6 +204,8 @@ def test_a_recall_of_nobody_speaks_without_a_read(where: Any, holds: bool) -> No
     with nullcontext() if holds else pytest.raises(Broken, match="session-keys-true"):
         asked = Recall(1, "tea", where=where)
         check_session_source(SessionInfo(), SessionInfo(interaction_count=1), asked, None)
+    with nullcontext() if holds else pytest.raises(Broken, match="session-keys-true"):
+        check_session_source(SessionInfo(), SessionInfo(interaction_count=1), Wake(), None, [asked])
 
 
 def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> None:
