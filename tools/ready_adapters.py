@@ -96,9 +96,8 @@ def asked(name: str, *more: str, out: Path) -> tuple[dict[str, Any], str]:
         found: dict[str, Any] = json.loads(done.stdout)
         return found, ""
     except ValueError:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("umi-sim: ")]
-        ended = f"ended with status {done.returncode}"
-        return {}, (lines or [ended])[-1].removeprefix("umi-sim: ").removeprefix(f"{name}: ")
+        last = [f"ended with status {done.returncode}", *filter(None, done.stderr.splitlines())][-1]
+        return {}, last.removeprefix("umi-sim: ").removeprefix(f"{name}: ")
 
 
 def shown_again(script: Path) -> str:

@@ -1,4 +1,4 @@
-"""langgraph checkpoint savers: umi-sim target langgraph_checkpoints:InMemory   (and :Sqlite)
+"""langgraph checkpoint savers: umi-sim target langgraph_checkpoints:InMemory   (and :Sqlite and others)
 
 Run with langgraph-checkpoint 4.3.2, langgraph-checkpoint-sqlite 3.1.2. A session is a thread, and each
 message a checkpoint after the one before it.
@@ -41,6 +41,7 @@ class InMemory(Sessions):
 
 class Sqlite(InMemory):
     durable = True
+    fails = ()  # what a failure does is told of below; restarts and crashes between operations there are
 
     def make(self):
         self.db = sqlite3.connect(self.folder / "checkpoints.db", check_same_thread=False)
@@ -48,3 +49,13 @@ class Sqlite(InMemory):
 
     def close(self):
         self.db.close()
+
+
+class FailingStatement(Sqlite):
+    """Shows what is told in docs/findings.md, and so does the next one."""
+
+    fails = ("statement",)
+
+
+class FailingCommit(Sqlite):
+    fails = ("commit",)

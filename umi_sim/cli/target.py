@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from shlex import join
@@ -28,6 +29,7 @@ HEAD_BYTES: Final = 4_096
 @click.argument("name", default="", metavar="[MODULE:CLASS]")
 @click.option("--seconds", type=click.IntRange(1, 86_400), metavar="N", help=f"How long. Default: {SECONDS}.")
 @click.option("--seed", "--seeds", "seeds", type=seeds_of, metavar="A..B", help="These runs, or this one.")
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, metavar="N", help="So many processes hunt.")
 @click.option("--replay", metavar="FILE", help="Run a saved failure again.")
 @click.option("--export", "out", metavar="OUT", help="Write the failure as a script without umi_sim.")
 @click.option("--init", metavar="KIND", help="Write an adapter to begin with: kv, sessions or memory.")
@@ -37,7 +39,7 @@ HEAD_BYTES: Final = 4_096
 @click.option("--contract", metavar="KIND", help="Its contract: kv, sessions or memory.")
 @shows()
 def target(
-    name: str, seconds: int | None, seeds: range | None, replay: str | None, out: str | None,
+    name: str, seconds: int | None, seeds: range | None, jobs: int, replay: str | None, out: str | None,
     init: str | None, command: str | None, contract: str | None,
 ) -> Report:  # fmt: skip
     """Test a store of yours: put it under seeded runs full of faults, and judge each of its answers.
@@ -52,7 +54,8 @@ def target(
     """
     if init is not None:
         return begin(init, name)
-    adapter = by_command(command, contract) if command else by_name(name)
+    make = partial(by_command, command, contract) if command else partial(by_name, name)
+    adapter = make()
     called = join(["--contract", str(contract), "--command", command]) if command else name
     if replay is not None:
         return replay_file(adapter, called, replay, out)
@@ -61,7 +64,7 @@ def target(
 
     limit = seconds if seconds is not None or seeds is not None else SECONDS
     with usable():
-        found = hunt(adapter, seeds or range(SEED_COUNT_MAX), limit)
+        found = hunt(adapter, seeds or range(SEED_COUNT_MAX), limit, jobs, make)
     if found.small is None:
         return telling.of_hunt(called, found, "")
     saved = seed_files.write(adapter, called, found.seed, found.small).as_posix()

@@ -1,6 +1,7 @@
 """The command target: a skeleton passes, a finding is written and replays, bad input is one line."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -51,6 +52,25 @@ def test_a_skeleton_runs_and_passes(here: Path, kind: str) -> None:
     done = umi("mine:Mine", "--seeds", "0..30")
     assert done.exit_code == 0, done.output
     assert done.output.startswith("PASS mine:Mine: 31 runs")
+
+
+@pytest.mark.slow
+def test_two_processes_tell_what_one_tells(here: Path) -> None:
+    (here / "broken_store.py").write_text(BROKEN)
+    found = ("broken_store:Mine", "--seeds", "0..50")
+    assert umi(*found, "--jobs", "2").stdout == umi(*found).stdout
+    umi("--init", "kv", "mine.py")
+    passes = ("mine:Mine", "--seeds", "0..24")
+    assert umi(*passes, "--jobs", "2").stdout == umi(*passes).stdout
+
+
+@pytest.mark.slow
+def test_a_store_that_takes_its_process_along_is_told_in_a_line(here: Path) -> None:
+    there = BROKEN.replace("return self.rows.get(key)", "os.getpid() == ME or os._exit(3)")
+    (here / "broken_store.py").write_text(f"import os\nME = {os.getpid()}\n{there}")
+    done = umi("broken_store:Mine", "--seeds", "0..50", "--jobs", "2")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "umi-sim: a process died with the store that it ran" in done.stderr
 
 
 def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
