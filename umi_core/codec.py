@@ -32,6 +32,7 @@ from umi_core.messages import (
     api_results,
     effects,
     ending_requests,
+    entity_requests,
     migration_requests,
     requests,
     results,
@@ -50,6 +51,7 @@ DICT: Final = 1
 MODULES: Final = (
     values, rows, conditions, requests, effects, answers, results, errors, config,
     core, working, session, archive, rewrites, state, api_rows, api_errors, api_requests, api_results,
+    entity_requests,
     filter_errors,
     migration_requests, reflection_rows, ending_requests,
 )  # fmt: skip

@@ -240,6 +240,11 @@ def bad_text(name: str, value: object) -> Error | None:
     return bad_body(name, value, errors.EmptyText(), limits.TEXT_BYTES_MAX, errors.TextTooLong)
 
 
+def bad_fact(name: str, value: object) -> Error | None:
+    limit_bytes = limits.EXTRACT_CONTENT_BYTES_MAX
+    return bad_body(name, value, errors.EmptyText(), limit_bytes, errors.TextTooLong)
+
+
 def bad_query(name: str, value: object) -> Error | None:
     return bad_body(name, value, errors.EmptyQuery(), limits.QUERY_BYTES_MAX, errors.QueryTooLong)
 
@@ -400,6 +405,7 @@ ToldIn = Annotated[str, Domain("told_in", bad_row_id)]  # the session in which a
 Source = Annotated[str, Domain("source", bad_row_id)]
 Members = Annotated[tuple[str, ...], Domain("members", bad_members)]
 Text = Annotated[str, Domain("text", bad_text)]
+FactText = Annotated[str, Domain("fact", bad_fact)]
 Query = Annotated[str, Domain("query", bad_query)]
 Flag = Annotated[bool, Domain("flag", bad_flag)]
 Deep = Annotated[bool, Domain("deep", bad_flag)]
@@ -430,7 +436,7 @@ Content = Annotated[str, Domain("content", text_of(limits.ENTITY_CONTENT_BYTES_M
 EntityBlock = Annotated[str, Domain("entity_block", one_of(*BLOCK_KINDS[1:]))]
 MemoryType = Annotated[str, Domain("memory_type", one_of(*MEMORY_TYPES))]
 NameMaker = Annotated[str, Domain("name_maker", one_of("model", "keywords"))]
-LinkMaker = Annotated[str, Domain("link_maker", one_of("model", "default"))]
+LinkMaker = Annotated[str, Domain("link_maker", one_of("model", "default", "user"))]
 Change = Annotated[str, Domain("change", one_of(*EVOLUTION_KINDS))]
 RelationKind = Annotated[str, Domain("relation_kind", one_of(*EVOLUTION_KINDS, *LINK_KINDS))]
 Reason = Annotated[str, Domain("reason", text_of(limits.RELATION_REASON_BYTES_MAX))]

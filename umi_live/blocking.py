@@ -90,6 +90,7 @@ class BlockingMemory:
     remember = waiting(LiveMemory.remember)
     recall = waiting(LiveMemory.recall)
     memorize = waiting(LiveMemory.memorize)
+    create_entity = waiting(LiveMemory.create_entity)
     summarise = waiting(LiveMemory.summarise)
     end_session = waiting(LiveMemory.end_session)
     evolve_category = waiting(LiveMemory.evolve_category)

@@ -26,6 +26,7 @@ from umi_core.memory import Memory
 from umi_core.messages import effects
 from umi_core.messages.effects import ByFilter, CountRows, Degraded
 from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import (
     Blocks,
     Count,
@@ -59,6 +60,7 @@ from umi_core.messages.results import (
     Remembered,
     Resolution,
     Retrieved,
+    Stored,
     Summarised,
 )
 from umi_core.rows import Entity, Row, Version
@@ -257,6 +259,13 @@ class LiveMemory:
         wanted = None if memory_types is None else tuple(memory_types)
         request = Memorize(0, text, modality, uri, wanted, happened_ms, session_id)
         return await self.ask(request, Memorized)
+
+    async def create_entity(
+        self, content: str, memory_type: str, *, categories: Sequence[str] | None = None
+    ) -> Result[Stored]:
+        """Keep a fact as it is said, in these categories or in that of its memory type. No model is asked."""
+        wanted = None if categories is None else tuple(categories)
+        return await self.ask(CreateEntity(0, content, memory_type, wanted), Stored)
 
     async def retrieve(
         self, /, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any

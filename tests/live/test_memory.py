@@ -16,7 +16,7 @@ from umi_core.errors import EmptyText
 from umi_core.filters import filter_of
 from umi_core.messages.requests import CreateSession, List, Recall
 from umi_core.messages.results import Listed, SessionCreated
-from umi_core.rows import Entity, Resource
+from umi_core.rows import Entity, Membership, Resource
 from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_blocking, open_memory, store
 from umi_live.sqlite import SqliteStorage
 
@@ -49,6 +49,10 @@ def test_conditions_narrow_what_is_found_and_listed(tmp_path: Path) -> None:
         assert [hit.name for hit in await memory.recall("Who likes tea?", where=where, min_score_ppm=1)] == [
             "Bob"
         ]
+        nuts = (await memory.create_entity("is allergic to nuts", "profile", categories=["rules"])).value
+        only = (await memory.list("membership", where=filter_of({"entity_id": nuts.id}))).value
+        assert [row.assigned_by for row in only.rows if isinstance(row, Membership)] == ["user"]
+        assert (await memory.forget(nuts.id)).value.existed
         page = (await memory.list("entity", where=where)).value
         assert [row.name for row in page.rows if isinstance(row, Entity)] == ["Bob"]
 

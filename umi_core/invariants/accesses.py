@@ -17,7 +17,7 @@ from umi_core.invariants.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX,
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
 from umi_core.messages.requests import Recall
-from umi_core.messages.results import Memorized, Recalled, Remembered, Retrieved
+from umi_core.messages.results import Memorized, Recalled, Remembered, Retrieved, Stored
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Entity, Row
 from umi_core.state import Operation
@@ -26,6 +26,7 @@ from umi_core.tiers.session import SessionInfo
 
 LEARN_AT_ANY_STEP: Final = "retrieve"  # its last question may be one that nobody answers
 LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
+COUNTED: Final = ("recall", "remember", "memorize", "create_entity", "retrieve")
 SPEAK_BY_READING: Final = ("recall", "load_session")
 SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session")
 
@@ -108,7 +109,7 @@ def needs_no_read(request: object) -> bool:
 
 def check_counted(was: AccessTable, now: AccessTable, heard: Heard | None, replies: Iterable[Reply]) -> None:
     """`replies` are those of the step that was given what the operation had waited for."""
-    if heard is None or heard.pinned[0] not in ("recall", "remember", "memorize", "retrieve"):
+    if heard is None or heard.pinned[0] not in COUNTED:
         return
     op_id = getattr(heard.request, "op_id", None)
     outcome = next((reply.outcome for reply in replies if reply.op_id == op_id), None)
@@ -133,6 +134,8 @@ def accessed(heard: Heard, outcome: Outcome) -> Mapping[str, int]:
         return Counter(hit.id for hit in value.hits if hit.level == "entities")
     if isinstance(value, Remembered | Memorized) and isinstance(heard.asked, Commit):
         return {} if getattr(value, "repeated", False) else Counter(stored.id for stored in value.entities)
+    if isinstance(value, Stored) and isinstance(heard.asked, Commit):
+        return {value.id: 1}
     return {}
 
 

@@ -70,7 +70,7 @@ from umi_core.level_domains import (
     Sufficiency,
 )
 from umi_core.limits import BLOCK_BYTES_MAX
-from umi_core.messages import api_requests, ending_requests, migration_requests
+from umi_core.messages import api_requests, ending_requests, entity_requests, migration_requests
 from umi_core.messages.request import CoreRead as CoreRead
 from umi_core.messages.request import Request as Request
 from umi_core.messages.request import WorkflowRequest as WorkflowRequest
@@ -429,7 +429,9 @@ def request_name(request_type: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", request_type.__name__).lower()
 
 
-ELSEWHERE: Final = vars(api_requests) | vars(ending_requests) | vars(migration_requests)
+ELSEWHERE: Final = (
+    vars(api_requests) | vars(entity_requests) | vars(ending_requests) | vars(migration_requests)
+)
 ALL: Final = declared(globals() | ELSEWHERE, Request)
 REQUESTS: Final[dict[str, type[Request]]] = {request_name(cls): cls for cls in ALL}
 COMMON: Final = {name: cls for name, cls in REQUESTS.items() if cls.is_common}

@@ -25,12 +25,13 @@ from umi_core.workflows.api_logs import (
 )
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
+from umi_core.workflows.create_entity import CREATE_ENTITY
 from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.evolve_category import EVOLVE_CATEGORY, Division, Newcomer, Part
 from umi_core.workflows.forget import FORGET
 from umi_core.workflows.grouping import Home
 from umi_core.workflows.listing import LIST
-from umi_core.workflows.memorize import MEMORIZE, Told
+from umi_core.workflows.memorize import MEMORIZE
 from umi_core.workflows.reading import Found, Unit
 from umi_core.workflows.reads import COUNT, GET_ENTITY
 from umi_core.workflows.rebalance import REBALANCE
@@ -41,13 +42,14 @@ from umi_core.workflows.remember import REMEMBER
 from umi_core.workflows.retrieve import RETRIEVE
 from umi_core.workflows.sessions import CREATE_SESSION, LOAD_SESSION, SAVE_SESSION
 from umi_core.workflows.summarise import SUMMARISE
+from umi_core.workflows.telling import Told
 from umi_core.workflows.upkeep import UPKEEP
 
 __all__ = ["BUILT_IN", "WORKFLOWS"]
 
 WORKFLOWS: Final[tuple[Workflow, ...]] = (
     REMEMBER, RECALL, FORGET, GET_ENTITY, COUNT, WRITE_BLOCK, CREATE_SESSION, SAVE_SESSION, LOAD_SESSION,
-    MEMORIZE, SUMMARISE, EVOLVE_CATEGORY, REFLECT, LIST, RETRIEVE, REBALANCE, RECOVER, UPKEEP,
+    MEMORIZE, CREATE_ENTITY, SUMMARISE, EVOLVE_CATEGORY, REFLECT, LIST, RETRIEVE, REBALANCE, RECOVER, UPKEEP,
     EDIT_BLOCK, READ_BLOCKS, BLOCK_HISTORY,
     APPEND_ROWS, LIST_MESSAGES, GET_ARCHIVAL, LIST_ARCHIVAL, SEARCH_ARCHIVAL, DELETE_ARCHIVAL,
     SEARCH_MESSAGES,

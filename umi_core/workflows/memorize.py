@@ -10,9 +10,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.data import Data
-from umi_core.domains import CategoryNames, LinkMaker
-from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     OUTCOME,
@@ -20,26 +18,22 @@ from umi_core.engine.workflow import (
     Law,
     Learned,
     Step,
-    Taken,
-    Unusable,
     Workflow,
     nothing,
     retry,
 )
-from umi_core.ids import category_id, text_hash
+from umi_core.ids import text_hash
 from umi_core.language.conversations import first_sentence
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention, is_pronoun
 from umi_core.language.memories import Memory
 from umi_core.language.words import auto_name
 from umi_core.limits import CAPTION_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX, I64_MAX, SOURCE_COUNT_MAX
-from umi_core.messages.answers import Embedded, ReadDone
+from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Done, Embed, Expect, Read, Write
 from umi_core.messages.results import Memorized, Stored
-from umi_core.policies.routing import BLOCK_OF_TYPE, table_decision
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Address, Entity, Resource, Row
 from umi_core.text import cut, unique
-from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, RoutingDecision, Scope
+from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import (
     CORE,
     PLAN,
@@ -54,11 +48,10 @@ from umi_core.workflows.commits import (
     entity_ids,
     expects_of,
     found,
-    put,
 )
-from umi_core.workflows.drafting import EVOLVED, Drafted, drafted, embedded_text, id_of
-from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF, place_of
-from umi_core.workflows.linking import Link, addresses, chosen, linked
+from umi_core.workflows.drafting import EVOLVED, Drafted, drafted, id_of
+from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
+from umi_core.workflows.linking import addresses, chosen, linked
 from umi_core.workflows.placing import place
 from umi_core.workflows.reading import (
     CAPTION,
@@ -86,8 +79,7 @@ from umi_core.workflows.reading import (
     session_of,
     wanted_types,
 )
-from umi_core.workflows.relating import version_relation
-from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, rows_of, vectors_of
+from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
     SHELF_LAW,
@@ -96,23 +88,22 @@ from umi_core.workflows.shelving import (
     shelved,
     unshelved,
 )
-
-TYPE_OF: Final = {
-    "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
-}  # fmt: skip
-
-
-@attrs.frozen
-class Told(Data):
-    """One fact of the text, and the categories in which it belongs."""
-
-    mention: Mention
-    categories: CategoryNames
-    by: LinkMaker
-
+from umi_core.workflows.telling import (
+    TOLD,
+    TYPE_OF,
+    Given,
+    Told,
+    ask_vectors,
+    classed,
+    entity_rows,
+    links_of,
+    settled,
+    stays,
+    take_vectors,
+    with_entity,
+)
 
 DESCRIBE: Final = "describe"  # what is pending of a payload that no model has described
-TOLD: Final = Fact("told", tuple[Told, ...])
 
 
 # gather: what the units found, each entity once.
@@ -196,16 +187,6 @@ def caption_of_whole(facts: Facts) -> str:
     return facts[CAPTION] or caption(facts[SEGMENTS][0].text)
 
 
-@attrs.frozen
-class Given(Data):
-    """What a memorize says of all its entities."""
-
-    event_time_ms: int | None
-    importance_ppm: int | None = None
-    metadata: tuple[tuple[str, str], ...] = ()
-    source: str | None = None
-
-
 def draft_of(told: Told, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
     """The entity as the text leaves it; a fact of no other resource than before is not reinforced."""
     draft = drafted(told.mention, Given(facts[REQUEST].happened_ms), rows, view)
@@ -213,36 +194,12 @@ def draft_of(told: Told, rows: Mapping[Address, Row], facts: Facts, view: View) 
     if source not in entity.sources and len(entity.sources) < SOURCE_COUNT_MAX:
         entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, source))))
         entity = entity if draft.old is None else reinforced(entity, view.now_ms)
-    entity = attrs.evolve(entity, memory_type=entity.memory_type or told.mention.memory_type)
-    block = entity.block if draft.old is not None else BLOCK_OF_TYPE[entity.type]
-    return with_entity(draft, attrs.evolve(entity, block=block))
+    return classed(with_entity(draft, entity), told.mention.memory_type)
 
 
 def reinforced(entity: Entity, now_ms: int) -> Entity:
     count = min(entity.reinforced_count + 1, I64_MAX)
     return attrs.evolve(entity, reinforced_count=count, last_reinforced_ms=now_ms)
-
-
-def with_entity(draft: Drafted, entity: Entity) -> Drafted:
-    return attrs.evolve(draft, entity=entity, is_row_changed=draft.is_row_changed or entity != draft.entity)
-
-
-# embed.
-
-
-def ask_vectors(facts: Facts, view: View) -> Embed | None:
-    texts = tuple(embedded_text(draft.entity.name, draft.entity.content) for draft in changed(facts))
-    return Embed(texts) if texts else None
-
-
-def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    if answer is None:
-        return Learned(no_vectors(facts))
-    vectors = sound_vectors(answer.vectors, len(changed(facts)), view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
-    return Learned(VECTORS(vectors), degraded=lacking)
 
 
 # plan: all rows of it.
@@ -254,9 +211,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
     placed = place(entities, tuple(map(stays, entities)), core, access, view)
     is_moved = placed.core.blocks != core.blocks
-    relations = (version_relation(draft, view) for draft in drafts if draft.is_next)
-    rows = [write for draft in drafts for write in rows_of(draft, facts, view)]
-    rows += [put(view.scope, "relation", relation.id, relation) for relation in relations]
+    rows = entity_rows(drafts, facts, view)
     shelf = {row.address: row for row in facts[SHELF]}
     links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
     resources, resource_expects = resources_of(facts, shelf, view)
@@ -276,36 +231,6 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         accessed=entities,
     )  # fmt: skip
     return Learned(PLAN(plan))
-
-
-def stays(entity: Entity) -> RoutingDecision:
-    """It is shown anew where it is in core, and enters nowhere: that is for scans."""
-    return attrs.evolve(table_decision(entity), block=entity.block, promote=False)
-
-
-def settled(facts: Facts) -> tuple[Drafted, ...]:
-    """The drafts with the mark of those that lack a vector."""
-    lacking = [key for key, vector in vectors_of(facts).items() if vector is None]
-    return tuple(
-        attrs.evolve(draft, entity=attrs.evolve(draft.entity, vector_missing=draft.entity.id in lacking))
-        if draft.is_changed
-        else draft
-        for draft in facts[EVOLVED]
-    )
-
-
-def links_of(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Link]:
-    """Each in the group of its category that is nearest to its new vector, if it has one."""
-    all_told, homes, vectors = facts[TOLD], facts[HOMES], vectors_of(facts)
-    for told, draft in zip(all_told, drafts, strict=True):
-        entity = draft.entity
-        for name in told.categories:
-            key = category_id(view.scope, name)
-            near = [home for home in homes if home.category_id == key]
-            place = place_of(vectors.get(entity.id), entity.content, near, view.config.assign_ppm)
-            if place.subcategory_id is not None:
-                view.marks.append("memorize: a member finds its group")
-            yield Link(entity.id, entity.version, name, told.by, place)
 
 
 # The resource and its segments.

@@ -196,7 +196,8 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     entities = [it.row.body for it in ranked if isinstance(it.row.body, Entity)]
     tiers = view.tiers
     tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
-    tiers.session = recalled(tiers.session, facts[REQUEST].query)
+    if is_about_some(facts, view):
+        tiers.session = recalled(tiers.session, facts[REQUEST].query)
     hits = tuple(hit_of(it) for it in ranked)
     return Learned(OUTCOME(Done(Recalled(hits, facts[RESOLUTION], facts[VARIANTS]))))
 

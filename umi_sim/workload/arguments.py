@@ -18,6 +18,7 @@ from umi_core.limits import PPM, RECALL_LIMIT_MAX
 from umi_core.messages.arguments import Argument, arguments_of
 from umi_core.messages.requests import ALL, REQUESTS
 from umi_core.values import BLOCK_KINDS, CATEGORIES, LEVELS
+from umi_core.values import MEMORY_TYPES as ALL_MEMORY_TYPES
 from umi_sim.kernel.prng import Ratio, Stream
 from umi_sim.workload import api_values, filter_values, pools
 from umi_sim.workload.pools import Pool
@@ -77,6 +78,9 @@ HABITS: Final[dict[str, Habit]] = {
     "members": Habit(User.members, pools.HOSTILE_MEMBERS, OFTEN),
     "text": Habit(User.text, User.bad_text),
     "document": Habit(User.document, User.bad_text),
+    "fact": Habit(User.fact, pools.HOSTILE_TEXTS),
+    "memory_type": Habit(ALL_MEMORY_TYPES, pools.HOSTILE_KINDS),
+    "category_names": Habit(pools.CATEGORY_LISTS, pools.HOSTILE_MEMORY_TYPES, OFTEN),
     "modality": Habit(User.modality, pools.HOSTILE_MODALITIES, OFTEN),
     "uri": Habit(pools.URIS, pools.HOSTILE_IDS, OFTEN),
     "memory_types": Habit(pools.MEMORY_TYPES, pools.HOSTILE_MEMORY_TYPES, SOMETIMES),

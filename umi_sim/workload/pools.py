@@ -351,6 +351,7 @@ MEMORY_TYPES: Final = (
     ("knowledge", "skill"),
     ALL_MEMORY_TYPES,
 )
+CATEGORY_LISTS: Final = (("facts",), ("preferences",), ("facts", "skills"), ("rules", "rules", "context"))
 HOSTILE_MEMORY_TYPES: Final[Pool] = {
     "unknown": (("Profile",), ("person",), ("profile", "mood"), ("",)),
     "shape": ((), "profile", ("event", "event")),

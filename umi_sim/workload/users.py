@@ -107,6 +107,12 @@ class User:
         count = stream.pick((1, 1, 1, 2, 3))
         return self.tell(" ".join(filled_in(stream, pools.TEMPLATES) for _ in range(count)))
 
+    def fact(self, stream: Stream) -> object:
+        """A sentence about the cast, or a text that was told before."""
+        if stream.chance(1, 4) and self.told:
+            return stream.pick(self.told)
+        return filled_in(stream, pools.TEMPLATES)
+
     def bad_text(self, stream: Stream) -> object:
         """One of the pools, or one that was told before, as it was or nearly."""
         if stream.chance(1, 8) and self.told:

@@ -55,6 +55,7 @@ TAGS = {
     170: """
         PutRow DropRow ReadRow AdvanceMigration RollBack Reconcile Mirror Purge CompareStores AddRow ListRows
     """,
+    200: "CreateEntity",
     500: """
         BadOption BadText BadScope BadConfig BadTime BadMetadata BadKey BadId BadVersion BadType
         BadTurn BadScore BadDelta BadLimit BadTimeRange BadImportance EmptyText EmptyQuery TooLong

@@ -64,11 +64,12 @@ def test_conditions_narrow_what_is_found(where: Any, names: list[str]) -> None:
 
 @pytest.mark.parametrize("where", [(("user", "ne", SCOPE.user),), (("uri", "eq", None),)])
 def test_a_filter_that_leaves_nobody_asks_for_nobody(where: Any) -> None:
-    """M12.1: neither embedder nor storage is asked."""
+    """M12.1, M5.22: neither embedder nor storage is asked, and that was no question."""
     pair = told()
     pair.step(Recall(3, "Alice and Bob", where=where))
     assert pair.pending == []
     assert hits(pair.replies[3].outcome) == []
+    assert pair.ask(Get(4, "__last_query")) == Done(None)
 
 
 def test_each_list_is_asked_for_twice_the_limit_with_the_whole_filter() -> None:

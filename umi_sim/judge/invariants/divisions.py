@@ -48,6 +48,7 @@ LOOKED_AT: Final = 1_000
 COMPONENTS: Final = 2**20  # of those who are looked at, all together
 SHOWN: Final = 5  # keywords and contents of a question for a name
 SHOWN_BYTES: Final = 200
+LINKING: Final = ("memorize", "create_entity")  # they put members into groups that there are
 FIRST_READS: Final = ("home", "lookup")  # a plan, or a second one after a conflict, begins with one of them
 WHOLE: Final = ("members", "contents")  # damaged rows are among the answers of these, without a body
 DIVIDED: Final = "a digest"  # whatever the memory makes of it
@@ -144,7 +145,7 @@ class Divisions(Observer):
             self.forced[op_id] = None
 
     def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
-        if call.workflow not in ("evolve_category", "memorize"):
+        if call.workflow not in ("evolve_category", *LINKING):
             return
         if call.step in FIRST_READS:
             self.plans[call.op_id] = Plan()
@@ -154,7 +155,7 @@ class Divisions(Observer):
                 plan.read(call.step, effect, answer)
             case AskModel(task="name_subcategory", prompt=prompt):
                 plan.name(prompt, answer)
-            case Commit() as commit if call.workflow == "memorize":
+            case Commit() as commit if call.workflow in LINKING:
                 check_assignment(plan, commit, self.config)
             case Commit() as commit:
                 reading = reading_of(

@@ -148,7 +148,7 @@ class Oracle:
 
     def model_agent(self, agent: AgentConfig) -> AgentModel:
         scope, run, surroundings, sessions = agent.scope, self.config, self.surroundings, self.sessions
-        working = WorkingModel(self.memory, sessions)
+        working = WorkingModel(scope, self.memory, sessions)
         return AgentModel(
             agent,
             Promises(scope, run, surroundings, sessions),
@@ -270,7 +270,8 @@ class Oracle:
             self.crashed(agent)
             return
         model, near = self.agents[agent], self.surroundings
-        failures, working = Failures(self.memory), WorkingModel(self.memory, self.sessions)
+        failures = Failures(self.memory)
+        working = WorkingModel(model.config.scope, self.memory, self.sessions)
         failures.heard = dict(model.failures.heard)
         working.twins = [twin.copy() for twin in model.working.twins]
         working.counted = dict(model.working.counted)

@@ -16,9 +16,11 @@ from umi_core.messages.answers import Answer, Committed
 from umi_core.messages.effects import Commit, Done, Outcome, Refused
 from umi_core.messages.results import Remembered
 from umi_core.rows import Receipt
+from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending, Model
 from umi_sim.judge.oracle.sessions import Saved, Sessions
 from umi_sim.judge.oracle.twin import ANY_TEXT, DONE, Answered, Twin
+from umi_sim.judge.plain.filters import may_hold
 from umi_sim.judge.plain.requests import is_same, wrong
 from umi_sim.judge.plain.text import cut
 from umi_sim.record import rules
@@ -38,8 +40,8 @@ class WorkingModel(Model):
     judges = tuple(sorted(requests.WORKING, key=lambda cls: cls.tag))
     watches = (requests.Remember, requests.Recall, requests.Retrieve, requests.Search)
 
-    def __init__(self, config: Config, sessions: Sessions) -> None:
-        self.config, self.sessions = config, sessions
+    def __init__(self, scope: Scope, config: Config, sessions: Sessions) -> None:
+        self.scope, self.config, self.sessions = scope, config, sessions
         self.twins = [Twin(config)]
         self.counted: dict[str, None] = {}
 
@@ -59,10 +61,18 @@ class WorkingModel(Model):
         value = outcome.value if isinstance(outcome, Done) else None
         if isinstance(request, requests.Remember) and isinstance(value, Remembered) and not value.repeated:
             self.count_remember(ending.op_id, request)  # it may have had nothing to commit
-        elif isinstance(request, requests.Recall | requests.Descent) and is_question(value):
+        elif isinstance(request, requests.Recall | requests.Descent) and self.is_question(request, value):
             for twin in self.twins:
                 twin.last_query = cut(request.query, SHOWN_BYTES_MAX)
         self.counted.pop(ending.op_id, None)
+
+    def is_question(self, request: requests.Recall | requests.Descent, value: object) -> bool:
+        """Whether something was looked for: what is of no levels, of no hits, or of nobody's asks nothing."""
+        if value is None:
+            return False
+        if isinstance(request, requests.Recall):
+            return may_hold(request.where, "entities", self.scope)
+        return getattr(value, "stop_reason", "") != "nothing_asked"
 
     def count_remember(self, op_id: str, request: requests.Remember) -> None:
         """Once for each: the reserved keys follow the order of commits, which is not the one of replies."""
@@ -226,8 +236,3 @@ def broken_rule(
     ):
         return rules.TTL_CONTRACT
     return rules.REFERENCE_AGREES
-
-
-def is_question(value: object) -> bool:
-    """Whether something was looked for: a retrieve of no levels, of no hits, or of nobody's asks nothing."""
-    return value is not None and getattr(value, "stop_reason", "") != "nothing_asked"

@@ -160,6 +160,13 @@ def memory_types(name: str, value: object) -> Error | None:
     return None if good else errors.BadType(name, shown(value), "")
 
 
+def category_names(name: str, value: object) -> Error | None:
+    good = (
+        isinstance(value, tuple) and len(value) > 0 and all(category_name(name, it) is None for it in value)
+    )
+    return None if good else errors.BadType(name, shown(value), "")
+
+
 def modality(name: str, value: object) -> Error | None:
     good = type(value) is str and value in MODALITIES
     return None if good else errors.UnsupportedModality(name, shown(value), "")
@@ -215,6 +222,9 @@ WRONG: Final[Mapping[str, Wrong]] = {
     **dict.fromkeys(IDS, short_text(errors.BadId, PARTS, len)),
     "members": members,
     **dict.fromkeys(("text", "document"), body(limits.TEXT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)),
+    "fact": body(limits.EXTRACT_CONTENT_BYTES_MAX, errors.EmptyText, errors.TextTooLong),
+    "memory_type": one_word(*MEMORY_TYPES),
+    "category_names": category_names,
     "modality": modality,
     "memory_types": memory_types,
     "listed_kind": listed_kind,

@@ -147,7 +147,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     },
     "membership": {
         "id": is_id, "entity_id": is_id, "entity_version": VERSION, "category_id": is_id,
-        "assigned_by": word("model", "default"), "created_ms": TIME, "subcategory_id": or_none(is_id),
+        "assigned_by": word("model", "default", "user"), "created_ms": TIME,
+        "subcategory_id": or_none(is_id),
         "confidence_ppm": or_none(SHARE), "keywords_matched": each(is_text),
     },
     "subcategory": {

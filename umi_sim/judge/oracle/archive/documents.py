@@ -27,6 +27,7 @@ from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.core_model import Register
 from umi_sim.judge.plain.descriptions import DESCRIBE, MEDIA, Described, read_description
 from umi_sim.judge.plain.extraction import UNSAID_PPM, Mention, name_of_note
+from umi_sim.judge.plain.facts import ENTITY_TYPE, HOME
 from umi_sim.judge.plain.ids import resource_id
 from umi_sim.judge.plain.memories import Told, read_memories
 from umi_sim.judge.plain.parts import WINDOW_LINES, caption, is_divided, lines_of, parts_of, read_starts
@@ -38,13 +39,6 @@ MISSING: Final = "extract:unit_missing"
 CONTENT_BYTES: Final = 1_000
 LINKS_MAX: Final = 3
 TYPES: Final = ("profile", "event")
-HOME: Final = {
-    "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
-    "skill": "skills",
-}  # fmt: skip
-ENTITY_TYPE: Final = {
-    "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
-}  # fmt: skip
 
 Unit = tuple[str, str]  # a memory type, and the text that is read for it
 

@@ -16,6 +16,7 @@ from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import (
     Count,
     Descent,
@@ -39,6 +40,7 @@ from umi_core.messages.results import (
     Reflected,
     Remembered,
     Retrieved,
+    Stored,
     Summarised,
 )
 from umi_core.rows import Entity, Version
@@ -66,12 +68,14 @@ from umi_sim.judge.plain.requests import is_same, wrong
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
-WRITING: Final = (Remember, Forget, Memorize, Summarise, EvolveCategory, EndSession)
+TELLING: Final = (Remember, Memorize, CreateEntity)
+WRITING: Final = (*TELLING, Forget, Summarise, EvolveCategory, EndSession)
 AUDIT_VERSION_COUNT_MAX: Final = 2
 AUDIT_SEARCH_COUNT_MAX: Final = 8  # of more names, every second, third, ...
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
     GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
+    CreateEntity: (Stored,),
     Summarise: (Summarised,), EvolveCategory: (Evolved,), Retrieve: (Retrieved,), Search: (Retrieved,),
     EndSession: (Reflected,),
 }  # fmt: skip
@@ -84,8 +88,8 @@ class ArchiveModel(Model):
     """
 
     judges = (
-        Remember, Recall, Forget, GetEntity, Count, Memorize, List, Summarise, EvolveCategory, Retrieve,
-        Search, EndSession,
+        Remember, Recall, Forget, GetEntity, Count, Memorize, CreateEntity, List, Summarise, EvolveCategory,
+        Retrieve, Search, EndSession,
     )  # fmt: skip
 
     def __init__(
@@ -138,6 +142,9 @@ class ArchiveModel(Model):
             self.reflections.answered(op, call.step, call.effect, answer)
         elif isinstance(request, EvolveCategory):
             self.groups.answered(op, call.step, answer)
+        elif isinstance(request, CreateEntity) and call.step == "embed_shelf":
+            assert isinstance(call.effect, Embed)
+            self.writes.hear_shelf(call.effect)
         elif isinstance(request, Descent):
             self.retrievals.answered(op, call.step, call.effect)
         if call.step == "embed":
@@ -250,7 +257,7 @@ class ArchiveModel(Model):
     def end(self, op: Operation) -> None:
         """It has ended, in whatever way."""
         op.ended = self.context.tick
-        is_telling = isinstance(op.request, Remember | Memorize)
+        is_telling = isinstance(op.request, TELLING)
         self.tracks.known |= dict.fromkeys(op.mentions) if is_telling else {}
         for track in [] if self.context.keeps_receipt(op.asked_ms) else self.tracks.tracks_of(op):
             self.tracks.release(track)  # its own key may have been forgotten between two attempts
@@ -269,7 +276,7 @@ class ArchiveModel(Model):
         """Nothing changed, and for a good reason."""
         error, demand = outcome.error, self.context.demand
         if isinstance(error, errors.ModelFailed | errors.EmbedFailed):
-            is_telling = isinstance(op.request, Remember | Memorize)
+            is_telling = isinstance(op.request, TELLING)
             rule = rules.TEXT_NEVER_LOST if is_telling else rules.DEGRADATION_NAMED
             demand(False, rule, f"a failing model or embedder made it fail: {error}")
         elif isinstance(error, errors.KeyReused) and op.error is None:
@@ -316,6 +323,8 @@ class ArchiveModel(Model):
                 self.reads.judge_entity(op, value)
             case Count():
                 self.reads.judge_count(op, value)
+            case CreateEntity():
+                self.writes.judge_create(op, value, names)
             case Memorize():
                 self.documents.judge_memorize(op, value, names)
             case Summarise():
@@ -338,7 +347,9 @@ class ArchiveModel(Model):
     def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
         """The requests whose replies settle everything."""
         reads: list[tuple[str, Mapping[str, object]]] = [("count", {})]
-        kinds = LISTED if self.documents.resources else ()
+        known = [self.tracks.states_of(self.tracks.track(key)) for key in self.tracks.known]
+        has_members = any(state.links for each in known for state in each)
+        kinds = LISTED if self.documents.resources or has_members else ()
         reads += [("list", {"kind": kind, "limit": limits.RECALL_LIMIT_MAX}) for kind in kinds]
         names: dict[str, None] = {}
         for key in self.tracks.known:

@@ -17,6 +17,7 @@ from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed
 from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import (
     Count,
     Descent,
@@ -48,6 +49,7 @@ ArchiveRequest = (
     | GetEntity
     | Count
     | Memorize
+    | CreateEntity
     | List
     | Summarise
     | EvolveCategory
@@ -173,6 +175,10 @@ def after(
             later = attrs.evolve(later, unsure=(*later.unsure, "block"))
     elif isinstance(request, Memorize) and mention is not None:
         later, change = after_memorize(state, key, mention, op, kind)
+    elif isinstance(request, CreateEntity) and mention is not None:
+        same = Remember(0, request.content)
+        later, change = after_remember(state, key, mention, same, op.began_ms, kind)
+        later = shelved(later, state, mention)
     else:
         later, change = PossibleState(state.version), "forgot" if state.entity else "absent"
     deeds = sorted((*state.deeds, (op, (later.version, change))), key=lambda deed: deed[0].began)
@@ -213,11 +219,18 @@ def after_memorize(
     if source not in entity.sources and len(entity.sources) < limits.SOURCE_COUNT_MAX:
         sources, count = tuple(sorted((*entity.sources, source))), entity.reinforced_count + bool(old)
         entity = attrs.evolve(entity, sources=sources, reinforced_count=count)
+    return shelved(attrs.evolve(later, entity=entity), state, mention), change
+
+
+def shelved(later: PossibleState, before: PossibleState, mention: Mention) -> PossibleState:
+    """As a member of its categories; a known one stays what it is, in its block."""
+    old, entity = before.entity, later.entity
+    assert entity is not None
     block = old.block if old else entity.block
     entity = attrs.evolve(entity, memory_type=entity.memory_type or mention.memory_type, block=block)
-    links = tuple(sorted(dict.fromkeys((*state.links, *mention.categories))))
-    kept = ("block",) if old and "block" in state.unsure else ()  # it stays where a model has routed it
-    return attrs.evolve(later, entity=entity, links=links, unsure=(*later.unsure, *kept)), change
+    links = tuple(sorted(dict.fromkeys((*later.links, *mention.categories))))
+    kept = ("block",) if old and "block" in before.unsure else ()  # it stays where a model has routed it
+    return attrs.evolve(later, entity=entity, links=links, unsure=(*later.unsure, *kept))
 
 
 def first_entity(key: str, mention: Mention, at_ms: int) -> Entity:

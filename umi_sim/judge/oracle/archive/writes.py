@@ -10,10 +10,12 @@ from typing import Any
 import attrs
 
 from umi_core.messages.answers import ModelReplied
+from umi_core.messages.effects import Embed
+from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import Forgotten, Remembered, Stored
 from umi_core.rows import Entity
-from umi_core.values import BLOCK_KINDS, RoutingDecision
+from umi_core.values import BLOCK_KINDS, CATEGORIES, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations
 from umi_sim.judge.oracle.archive.evidence import Evidence
@@ -30,6 +32,7 @@ from umi_sim.judge.oracle.archive.possible import (
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.extraction import Mention, whole_note
+from umi_sim.judge.plain.facts import given_fact
 from umi_sim.judge.plain.routes import by_table, read_routes
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
@@ -56,9 +59,34 @@ class Writes(Part):
         found = op.extraction.mentions if op.extraction else (whole_note(request.text),)
         return {id_of(mention, self.context.scope): mention for mention in found}
 
+    def created(self, op: Operation) -> Mapping[str, Mention | None]:
+        """What a create_entity would do, which its request alone tells."""
+        request = op.request
+        assert isinstance(request, CreateEntity)
+        if op.error is not None:
+            return {}
+        mention = given_fact(request.content, request.memory_type, request.categories)
+        return {id_of(mention, self.context.scope): mention}
+
+    def hear_shelf(self, effect: Embed) -> None:
+        """Categories are found by what they are about."""
+        due = [f"{name}: {about}" for name, about in CATEGORIES.items()]
+        others = [text for text in effect.texts if text not in due]
+        self.demand(not others, rules.VECTORS_AS_ANSWERED, "a category is found by another text", "", others)
+
+    def judge_create(self, op: Operation, value: Stored, names: list[str]) -> None:
+        """One fact, under the id that its content gives."""
+        changed = [value] if value.change in CHANGES else []
+        self.degradations.judge_causes(op, names, len(changed))
+        given, got = list(op.mentions), [value.id]
+        self.demand(given == got, rules.REFERENCE_AGREES, "another id than the content gives", given, got)
+        self.tracks.hold(op, {value.id: (value.version, value.change)} if given == got else {})
+        self.fill(op, changed, (), "embed:no_vectors" not in names)
+
     def offer(self, op: Operation) -> None:
         """From now on this operation may do what its answers tell."""
-        self.tracks.offer(op, self.intended(op))
+        is_create = isinstance(op.request, CreateEntity)
+        self.tracks.offer(op, self.created(op) if is_create else self.intended(op))
 
     def judge_remember(self, op: Operation, value: Remembered, names: list[str]) -> None:
         assert isinstance(op.request, Remember)

@@ -1,0 +1,155 @@
+"""Goal: a fact is stored once, as its caller says it, in the categories that he names (H2.24)."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.unit.core.test_memorize import memorized, told, xml
+from tests.worlds import QUIET, SCOPE, Pair, saying
+from umi_core.config import Config
+from umi_core.domains import CategoryNames
+from umi_core.errors import BadOption, BadType, EmptyText, Error, TextTooLong
+from umi_core.ids import category_id, membership_id, note_id
+from umi_core.language.words import auto_name
+from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Refused
+from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.requests import EvolveCategory, Forget, Memorize
+from umi_core.messages.results import Stored
+from umi_core.rows import Category, Entity, Membership
+
+TEA = note_id(SCOPE, "Likes tea", "profile")
+
+
+def world(config: Config = QUIET) -> Pair:
+    memories = told(profile=xml("Likes tea", "preferences"))
+    return Pair(model=saying(memories=memories, segment="none"), config=config).run()
+
+
+def created(pair: Pair, request: CreateEntity, *absent: type[AskModel | Embed]) -> Stored:
+    outcome = pair.ask(request, *absent)
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Stored)
+    return outcome.value
+
+
+def entity(pair: Pair, key: str = TEA) -> Entity:
+    row = pair.row("entity", key)
+    assert row is not None
+    assert isinstance(row.body, Entity)
+    return row.body
+
+
+def homes(pair: Pair) -> list[tuple[str, str]]:
+    """The categories, with who put the fact there, by name."""
+    bodies = [row.body for row in pair.rows("membership")]
+    members = {it.category_id: it.assigned_by for it in bodies if isinstance(it, Membership)}
+    shelves = [row.body for row in pair.rows("category")]
+    names = [it.name for it in shelves if isinstance(it, Category) and it.member_count == 1]
+    return sorted((name, members[category_id(SCOPE, name)]) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("categories", "expected"),
+    [
+        (None, [("facts", "default")]),
+        (("skills", "rules", "skills"), [("rules", "user"), ("skills", "user")]),
+        (("facts", "preferences", "skills", "rules"),
+         [("facts", "user"), ("preferences", "user"), ("rules", "user"), ("skills", "user")]),
+    ],
+)  # fmt: skip
+def test_a_fact_is_in_the_categories_that_are_named(
+    categories: CategoryNames | None, expected: list[tuple[str, str]]
+) -> None:
+    pair = world()
+    value = created(pair, CreateEntity(1, "Likes tea", "profile", categories), AskModel)
+    assert value == Stored(TEA, 1, "created")
+    assert homes(pair) == expected
+    it = entity(pair)
+    assert (it.type, it.name, it.content, it.memory_type) == ("person", "Likes tea", "Likes tea", "profile")
+    assert (it.sources, it.reinforced_count, it.vector_missing) == ((), 1, False)
+    assert pair.row("vector", TEA) is not None
+
+
+def test_told_again_it_is_the_same_and_comes_into_the_categories_that_are_new() -> None:
+    pair = world()
+    created(pair, CreateEntity(1, "Likes tea", "profile"))
+    assert created(pair, CreateEntity(2, "likes  TEA", "profile", ("rules",))) == Stored(TEA, 1, "unchanged")
+    assert homes(pair) == [("facts", "default"), ("rules", "user")]
+    assert entity(pair).content == "Likes tea"
+
+
+def test_a_text_that_tells_it_finds_the_same_fact() -> None:
+    pair = world()
+    created(pair, CreateEntity(1, "Likes tea", "profile"))
+    memorized(pair, Memorize(2, "She likes tea.", memory_types=("profile",)))
+    assert len(list(pair.rows("entity"))) == 1
+    assert homes(pair) == [("facts", "default"), ("preferences", "model")]
+    assert entity(pair).reinforced_count == 2
+
+
+def test_a_fact_that_was_forgotten_goes_on_with_its_versions() -> None:
+    pair = world()
+    created(pair, CreateEntity(1, "Likes tea", "profile"))
+    pair.ask(Forget(2, TEA))
+    assert created(pair, CreateEntity(3, "Likes tea", "profile")) == Stored(TEA, 2, "created")
+
+
+def test_other_lines_under_one_id_are_its_next_version() -> None:
+    """The id is made of the words, whichever line they stand in; its membership moves with it."""
+    pair = world()
+    created(pair, CreateEntity(1, "Likes tea", "profile"))
+    assert created(pair, CreateEntity(2, "Likes\ntea", "profile")) == Stored(TEA, 2, "updated")
+    row = pair.row("membership", membership_id(SCOPE, TEA, category_id(SCOPE, "facts")))
+    assert row is not None
+    assert isinstance(row.body, Membership)
+    assert row.body.entity_version == 2
+    assert [row.body.kind for row in pair.rows("relation")] == ["extend"]  # type: ignore[union-attr]
+
+
+def test_without_an_embedder_it_is_stored_without_a_vector_and_says_so() -> None:
+    pair = world()
+    outcome = pair.ask(CreateEntity(1, "Likes tea", "profile"), Embed)
+    assert isinstance(outcome, Done)
+    assert [it.name for it in outcome.degraded] == ["embed:no_vectors", "embed_shelf:no_vectors"]
+    assert entity(pair).vector_missing
+
+
+def test_nothing_is_stored_if_storage_is_away() -> None:
+    pair = world()
+    assert isinstance(pair.ask(CreateEntity(1, "Likes tea", "profile"), Commit), Failed)
+    assert list(pair.rows("entity")) == []
+
+
+def test_a_new_fact_finds_the_group_that_is_about_it() -> None:
+    config = attrs.evolve(QUIET, cluster_ppm=300_000, assign_ppm=300_000, cluster_size_min=2)
+    pair = world(config)
+    for number, content in enumerate(("drinks green tea", "drinks black tea")):
+        created(pair, CreateEntity(number, content, "profile"))
+    pair.ask(EvolveCategory(7, "facts"))
+    created(pair, CreateEntity(8, "drinks white tea", "profile"))
+    bodies = [row.body for row in pair.rows("membership")]
+    assert len({it.subcategory_id for it in bodies if isinstance(it, Membership)}) == 1
+    assert all(isinstance(it, Membership) and it.subcategory_id for it in bodies)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "categories", "error"),
+    [
+        (" \n", "profile", None, EmptyText), ("x" * 1_001, "profile", None, TextTooLong),
+        ("tea", "mood", None, BadOption), ("tea", None, None, BadOption), ("tea", "profile", (), BadType),
+        ("tea", "profile", ("moods",), BadType), ("tea", "profile", "facts", BadType),
+    ],
+)  # fmt: skip
+def test_what_is_no_fact_is_refused(content: Any, kind: Any, categories: Any, error: type[Error]) -> None:
+    pair = world()
+    outcome = pair.ask(CreateEntity(1, content, kind, categories))
+    assert isinstance(outcome, Refused)
+    assert type(outcome.error) is error
+    assert list(pair.rows("entity")) == []
+
+
+def test_a_long_fact_has_a_short_name() -> None:
+    pair, content = world(), "likes green tea and black tea and white tea, all of them with sugar"
+    value = created(pair, CreateEntity(1, content, "profile"))
+    assert entity(pair, value.id).name == auto_name(content)

@@ -1,0 +1,142 @@
+"""create_entity: a fact, as its caller says it, is put into categories in one commit; no model is asked.
+
+Law 1. It has no name of its own, so its id follows from what it says: told again, it changes nothing, and
+memorize finds the same one. Law 2. All of it is stored, or nothing is.
+"""
+
+from typing import Final
+
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, nothing, retry
+from umi_core.language.extraction import CONFIDENCE_PPM, Mention
+from umi_core.language.words import auto_name
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import ByIds, Embed, Read
+from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.results import Stored
+from umi_core.values import Scope
+from umi_core.workflows.commits import (
+    CORE,
+    PLAN,
+    REPLY,
+    SETTLE,
+    Plan,
+    address,
+    adopt,
+    commit_row,
+    core_of,
+    entity_ids,
+    found,
+)
+from umi_core.workflows.drafting import EVOLVED, drafted, id_of
+from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
+from umi_core.workflows.linking import DEFAULT, addresses, linked
+from umi_core.workflows.placing import place
+from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors
+from umi_core.workflows.shelving import (
+    EMBED_SHELF,
+    SHELF_LAW,
+    SHELF_VECTORS,
+    UNSHELVED,
+    shelved,
+    unshelved,
+)
+from umi_core.workflows.telling import (
+    TOLD,
+    TYPE_OF,
+    Given,
+    Told,
+    ask_vectors,
+    classed,
+    entity_rows,
+    links_of,
+    settled,
+    stays,
+    take_vectors,
+)
+
+REQUEST: Final = Fact("request", CreateEntity)
+
+
+def told_of(request: CreateEntity) -> Told:
+    """The fact, in the categories that were named; in that of its memory type if nobody says."""
+    kind, content = request.memory_type, request.content
+    mention = Mention(TYPE_OF[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind)
+    if request.categories is None:
+        return Told(mention, (DEFAULT[kind],), "default")
+    return Told(mention, tuple(dict.fromkeys(request.categories)), "user")
+
+
+def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
+    return (id_of(told_of(facts[REQUEST]).mention, view.scope),)
+
+
+def ask_lookup(facts: Facts, view: View) -> Read:
+    told, scope = told_of(facts[REQUEST]), view.scope
+    key = id_of(told.mention, scope)
+    own = (address(scope, "entity", key), address(scope, "tombstone", key), address(scope, "core"))
+    return Read(ByIds((*own, *addresses(key, told.categories, scope))))
+
+
+def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    rows, told = found(answer), told_of(facts[REQUEST])
+    core = core_of(rows, view.scope)
+    adopt(view, core)
+    draft = classed(drafted(told.mention, Given(None), rows, view), told.mention.memory_type)
+    shelf = tuple(row for row in answer.rows if row.address.kind in ("category", "membership"))
+    lacking = unshelved((), told.categories, rows, view.scope)
+    return Learned(TOLD((told,)) | EVOLVED((draft,)) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
+
+
+def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    core, drafts = facts[CORE], settled(facts)
+    entities = tuple(draft.entity for draft in drafts)
+    access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
+    placed = place(entities, tuple(map(stays, entities)), core, access, view)
+    is_moved = placed.core.blocks != core.blocks
+    shelf = {row.address: row for row in facts[SHELF]}
+    links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
+    (draft,) = drafts
+    plan = Plan(
+        view.now_ms,
+        writes=(
+            *entity_rows(drafts, facts, view), *links, *shelved(facts, (), view.scope),
+            *access.writes(view.scope)
+        ),
+        expects=(*expected(drafts, None if is_moved else core, view.scope), *link_expects),
+        core=placed.core if is_moved else None,
+        value=Stored(draft.entity.id, draft.entity.version, draft.change),
+        accessed=entities,
+    )  # fmt: skip
+    return Learned(PLAN(plan))
+
+
+def is_of_request(facts: Facts, scope: Scope) -> bool:
+    own = [id_of(told.mention, scope) for told in facts[TOLD]]
+    return own == [draft.entity.id for draft in facts[EVOLVED]]
+
+
+CREATE_ENTITY: Final = Workflow(
+    "create_entity",
+    given=(REQUEST,),
+    steps=(
+        Step("lookup", requires=(REQUEST,), produces=(TOLD, EVOLVED, SHELF, UNSHELVED, CORE),
+             claims=claim_entity, **asks(Read, ask_lookup, take_lookup, retry(3))),
+        Step("embed", requires=(EVOLVED,), produces=(VECTORS,), config=(("profile", "default"),),
+             **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
+        EMBED_SHELF,
+        READ_HOMES,
+        Step("plan", requires=(TOLD, EVOLVED, SHELF, UNSHELVED, CORE, VECTORS, SHELF_VECTORS, HOMES),
+             produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+        commit_row(replan="lookup"),
+        SETTLE,
+        REPLY,
+    ),
+    laws=(
+        Law("a draft of what is told", (TOLD, EVOLVED), is_of_request),
+        Law("a vector or none for each change", (EVOLVED, VECTORS),
+            lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
+        SHELF_LAW,
+    ),
+)  # fmt: skip

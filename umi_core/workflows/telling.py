@@ -1,0 +1,121 @@
+"""Telling: facts, with the categories in which they belong, as what a batch writes of them.
+
+Law 1. Whoever tells a fact, it is the same row: of what was known nothing changes but what is told anew.
+Law 2. A member is written with the group of its category that is nearest to its new vector, or with none.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.domains import CategoryNames, LinkMaker
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.workflow import Learned, Taken, Unusable
+from umi_core.ids import category_id
+from umi_core.language.extraction import Mention
+from umi_core.messages.answers import Embedded
+from umi_core.messages.effects import Embed, Write
+from umi_core.policies.routing import BLOCK_OF_TYPE, table_decision
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
+from umi_core.rows import Entity
+from umi_core.values import RoutingDecision
+from umi_core.workflows.commits import put
+from umi_core.workflows.drafting import EVOLVED, Drafted, embedded_text
+from umi_core.workflows.grouping import HOMES, place_of
+from umi_core.workflows.linking import Link
+from umi_core.workflows.relating import version_relation
+from umi_core.workflows.remember import VECTORS, changed, no_vectors, rows_of, vectors_of
+
+TYPE_OF: Final = {
+    "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
+}  # fmt: skip
+
+
+@attrs.frozen
+class Told(Data):
+    """One fact, and the categories in which it belongs."""
+
+    mention: Mention
+    categories: CategoryNames
+    by: LinkMaker
+
+
+TOLD: Final = Fact("told", tuple[Told, ...])
+
+
+@attrs.frozen
+class Given(Data):
+    """What is said of all entities that are told together."""
+
+    event_time_ms: int | None
+    importance_ppm: int | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
+    source: str | None = None
+
+
+def classed(draft: Drafted, memory_type: str | None) -> Drafted:
+    """As what it is memorized, and in which block; a known one stays what it is, where it is."""
+    entity = draft.entity
+    block = entity.block if draft.old is not None else BLOCK_OF_TYPE[entity.type]
+    entity = attrs.evolve(entity, memory_type=entity.memory_type or memory_type, block=block)
+    return with_entity(draft, entity)
+
+
+def with_entity(draft: Drafted, entity: Entity) -> Drafted:
+    return attrs.evolve(draft, entity=entity, is_row_changed=draft.is_row_changed or entity != draft.entity)
+
+
+# How they are embedded, and written.
+
+
+def ask_vectors(facts: Facts, view: View) -> Embed | None:
+    texts = tuple(embedded_text(draft.entity.name, draft.entity.content) for draft in changed(facts))
+    return Embed(texts) if texts else None
+
+
+def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(no_vectors(facts))
+    vectors = sound_vectors(answer.vectors, len(changed(facts)), view.config.embedding_dims)
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
+    return Learned(VECTORS(vectors), degraded=lacking)
+
+
+def entity_rows(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> list[Write]:
+    relations = (version_relation(draft, view) for draft in drafts if draft.is_next)
+    rows = [write for draft in drafts for write in rows_of(draft, facts, view)]
+    return rows + [put(view.scope, "relation", it.id, it) for it in relations]
+
+
+def stays(entity: Entity) -> RoutingDecision:
+    """It is shown anew where it is in core, and enters nowhere: that is for scans."""
+    return attrs.evolve(table_decision(entity), block=entity.block, promote=False)
+
+
+def settled(facts: Facts) -> tuple[Drafted, ...]:
+    """The drafts with the mark of those that lack a vector."""
+    lacking = [key for key, vector in vectors_of(facts).items() if vector is None]
+    return tuple(
+        attrs.evolve(draft, entity=attrs.evolve(draft.entity, vector_missing=draft.entity.id in lacking))
+        if draft.is_changed
+        else draft
+        for draft in facts[EVOLVED]
+    )
+
+
+def links_of(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Link]:
+    """Each in the group of its category that is nearest to its new vector, if it has one."""
+    all_told, homes, vectors = facts[TOLD], facts[HOMES], vectors_of(facts)
+    for told, draft in zip(all_told, drafts, strict=True):
+        entity = draft.entity
+        for name in told.categories:
+            key = category_id(view.scope, name)
+            near = [home for home in homes if home.category_id == key]
+            place = place_of(vectors.get(entity.id), entity.content, near, view.config.assign_ppm)
+            if place.subcategory_id is not None:
+                view.marks.append("memorize: a member finds its group")
+            yield Link(entity.id, entity.version, name, told.by, place)
