@@ -332,12 +332,7 @@ class LiveMemory:
                 return
 
     async def list(
-        self,
-        kind: str,
-        *,
-        where: tuple[Given, ...] = (),
-        limit: int | None = None,
-        cursor: str | None = None,
+        self, kind: str, *, where: tuple[Given, ...] = (), limit: int | None = None, cursor: str | None = None
     ) -> Result[Listed]:
         """A page of the entities, resources, categories, memberships or subcategories, by id."""
         return await self.ask(List(0, kind, limit, cursor, where), Listed)

@@ -271,10 +271,7 @@ class Remember(WorkflowRequest):
 
 @attrs.frozen
 class Recall(WorkflowRequest):
-    """`force`: a model is asked what the query refers to, though no word of it says that it does.
-
-    `where`: conditions that each hit holds, besides `types` and `time_range`.
-    """
+    """`force`: a model is asked what the query refers to, whatever it says. `where`: what each hit holds."""
 
     tag = 64
     workflow = "recall"
