@@ -25,6 +25,8 @@ from umi_core.messages.api_results import (
 )
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.request import Request
+from umi_core.messages.requests import RecentEntities
+from umi_core.messages.results import Listed, ListedRow
 
 Drive = Callable[[Request], Outcome]
 Reply = TypeVar("Reply")
@@ -145,6 +147,15 @@ class Delegate:
 
     def delete_archival(self, record_id: str, *, key: str | None = None) -> RecordDeleted:
         return self.ask(api.DeleteArchival(OP, record_id, key), RecordDeleted)
+
+    # What was said of people and things, by remember and memorize.
+
+    def recent_entities(
+        self, types: Sequence[str] | None = None, limit: int | None = None, *, skip: int = 0
+    ) -> tuple[ListedRow, ...]:
+        """Those that changed last, newest first."""
+        kinds = None if types is None else tuple(types)
+        return self.ask(RecentEntities(OP, kinds, limit, skip), Listed).rows
 
     # The prompt.
 

@@ -102,6 +102,7 @@ class BlockingMemory:
     entities = listing(LiveMemory.entities)
     history = waiting(LiveMemory.history)
     list = waiting(LiveMemory.list)
+    recent = waiting(LiveMemory.recent)
     blocks = waiting(LiveMemory.blocks)
     render = waiting(LiveMemory.render)
     set_block = waiting(LiveMemory.set_block)

@@ -37,6 +37,7 @@ from umi_core.messages.requests import (
     Memorize,
     Rebalance,
     Recall,
+    RecentEntities,
     Remember,
     RemoveBlock,
     Render,
@@ -336,6 +337,12 @@ class LiveMemory:
     ) -> Result[Listed]:
         """A page of the entities, resources, categories, memberships or subcategories, by id."""
         return await self.ask(List(0, kind, limit, cursor, where), Listed)
+
+    async def recent(
+        self, *, types: tuple[str, ...] | None = None, limit: int | None = None, skip: int = 0
+    ) -> Result[Listed]:
+        """The entities that were written last, newest first."""
+        return await self.ask(RecentEntities(0, types, limit, skip), Listed)
 
     # Core: what the model always sees.
 

@@ -59,6 +59,17 @@ def test_conditions_narrow_what_is_found_and_listed(tmp_path: Path) -> None:
     inside(tmp_path / "agent.db", use)
 
 
+def test_what_changed_last_is_listed_first(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        await memory.remember("Ann likes green tea.")
+        await asyncio.sleep(0.002)
+        await memory.remember("Bob likes coffee.")
+        page = (await memory.recent(types=("person",), limit=2)).value
+        assert [row.name for row in page.rows if isinstance(row, Entity)] == ["Bob", "Ann"]
+
+    inside(tmp_path / "agent.db", use)
+
+
 def test_a_new_employer_takes_the_place_of_the_old_one_and_history_keeps_both(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         await memory.remember("Ann works at Acme.")

@@ -30,7 +30,7 @@ from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.evolve_category import EVOLVE_CATEGORY, Division, Newcomer, Part
 from umi_core.workflows.forget import FORGET
 from umi_core.workflows.grouping import Home
-from umi_core.workflows.listing import LIST
+from umi_core.workflows.listing import LIST, RECENT_ENTITIES
 from umi_core.workflows.memorize import MEMORIZE
 from umi_core.workflows.reading import Found, Unit
 from umi_core.workflows.reads import COUNT, GET_ENTITY
@@ -52,7 +52,7 @@ WORKFLOWS: Final[tuple[Workflow, ...]] = (
     MEMORIZE, CREATE_ENTITY, SUMMARISE, EVOLVE_CATEGORY, REFLECT, LIST, RETRIEVE, REBALANCE, RECOVER, UPKEEP,
     EDIT_BLOCK, READ_BLOCKS, BLOCK_HISTORY,
     APPEND_ROWS, LIST_MESSAGES, GET_ARCHIVAL, LIST_ARCHIVAL, SEARCH_ARCHIVAL, DELETE_ARCHIVAL,
-    SEARCH_MESSAGES,
+    SEARCH_MESSAGES, RECENT_ENTITIES,
 )  # fmt: skip
 
 

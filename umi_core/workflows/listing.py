@@ -1,8 +1,9 @@
-"""list: the rows of one kind, page by page. A failed read is an error, never an empty page; of a row that is
-damaged the id is told."""
+"""list: the rows of one kind, page by page; and the entities that were written last. A failed read is an
+error, never an empty page; of a row that is damaged the id is told."""
 
 from typing import Final
 
+from umi_core.conditions import Condition
 from umi_core.domains import LISTED
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
@@ -10,10 +11,12 @@ from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, retry
 from umi_core.filters import conditions_of, reaches
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, Done, Read
-from umi_core.messages.requests import List
+from umi_core.messages.requests import List, RecentEntities
 from umi_core.messages.results import Listed, ListedRow
+from umi_core.rows import Entity
 
 WANTED: Final = Fact("request", List)
+RECENT: Final = Fact("request", RecentEntities)
 
 
 def ask_page(facts: Facts, view: View) -> Read | None:
@@ -39,5 +42,33 @@ LIST: Final = Workflow(
     steps=(
         Step("read", requires=(WANTED,), produces=(OUTCOME,), spares=LISTED,
              **asks(Read, ask_page, take_page, retry(3))),
+    ),
+)  # fmt: skip
+
+
+# The last ones written: storage has its rows by id, so all of them are looked at.
+
+
+def ask_recent(facts: Facts, view: View) -> Read:
+    types = facts[RECENT].types
+    where = () if types is None else (Condition("type", "in", types),)
+    return Read(ByFilter(view.scope, ("entity",), where))
+
+
+def take_recent(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    request = facts[RECENT]
+    limit = view.config.recall_limit_default if request.limit is None else request.limit
+    entities = [row.body for row in answer.rows if isinstance(row.body, Entity)]
+    newest = sorted(entities, key=lambda it: (-it.updated_ms, it.id))[request.skip : request.skip + limit]
+    damaged = tuple(row.address.id for row in answer.rows if row.body is None)
+    return Learned(OUTCOME(Done(Listed(tuple(newest), None, damaged))))
+
+
+RECENT_ENTITIES: Final = Workflow(
+    "recent_entities",
+    given=(RECENT,),
+    steps=(
+        Step("read", requires=(RECENT,), produces=(OUTCOME,), spares=("entity",),
+             **asks(Read, ask_recent, take_recent, retry(3))),
     ),
 )  # fmt: skip

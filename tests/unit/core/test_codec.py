@@ -56,6 +56,7 @@ TAGS = {
         PutRow DropRow ReadRow AdvanceMigration RollBack Reconcile Mirror Purge CompareStores AddRow ListRows
     """,
     200: "CreateEntity",
+    210: "RecentEntities",
     500: """
         BadOption BadText BadScope BadConfig BadTime BadMetadata BadKey BadId BadVersion BadType
         BadTurn BadScore BadDelta BadLimit BadTimeRange BadImportance EmptyText EmptyQuery TooLong

@@ -9,7 +9,7 @@ from tests.worlds import Pair
 from umi_core.api_errors import NotFound
 from umi_core.delegate import Delegate, NotDone
 from umi_core.messages.effects import Outcome, Refused
-from umi_core.messages.requests import Request
+from umi_core.messages.requests import Remember, Request
 
 
 def delegate() -> Delegate:
@@ -41,6 +41,15 @@ def test_blocks_messages_and_records_by_their_old_names() -> None:
     agent.delete_archival(added.ids[0])
     agent.delete_block("notes")
     assert (agent.list_blocks(), agent.list_archival().records) == ((), ())
+
+
+def test_a_record_by_its_id_and_who_was_spoken_of_last() -> None:
+    agent = delegate()
+    added = agent.add_archival("likes tea")
+    assert agent.get_archival(added.ids[0]).content == "likes tea"
+    agent.drive(Remember(0, "Alice likes tea."))
+    assert [getattr(row, "name", "") for row in agent.recent_entities(("person",))] == ["Alice"]
+    assert agent.recent_entities(skip=1_000) == ()
 
 
 def test_what_is_not_done_is_raised_with_its_outcome() -> None:

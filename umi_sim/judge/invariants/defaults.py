@@ -33,6 +33,7 @@ NAMED: Final[Mapping[str, Mapping[str, object]]] = {
     "search": {**DESCENT, "enough": "score", "limit_per_level": 10},
     "build_system_prompt": {"form": "xml"},
     "search_messages": {"skip": 0}, "search_archival": {"skip": 0},
+    "recent_entities": {"skip": 0},
     **dict.fromkeys(("create_block", "update_block", "append_to_block"), AUTHOR),
     **dict.fromkeys(("replace_in_block", "delete_block"), AUTHOR),
 }  # fmt: skip

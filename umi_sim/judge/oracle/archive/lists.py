@@ -1,16 +1,16 @@
 """Lists: a page shows what some possible state holds, in order, and leaves out nothing that is certain."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from umi_core.invariants import limits
-from umi_core.messages.requests import List
+from umi_core.messages.requests import List, RecentEntities
 from umi_core.messages.results import Listed
 from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Entity, Membership, Resource, Subcategory
-from umi_core.values import CATEGORIES
+from umi_core.values import CATEGORIES, ENTITY_TYPES
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.documents import Documents
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, rule_of
@@ -29,6 +29,7 @@ SHAPES: Final = {
     "entity": Entity, "resource": Resource, "category": Category, "membership": Membership,
     "subcategory": Subcategory, "reflection": Reflection,
 }  # fmt: skip
+Place = tuple[int, str]  # of an entity among others: minus its time, and its id
 Known = dict[str, Any]  # fields of a row that are certain
 States = Mapping[str, tuple[PossibleState, ...]]  # by id; none of an id that was given up
 
@@ -60,6 +61,59 @@ class Lists(Part):
         lies = [key for key in value.damaged if key not in known]
         self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
         self.judge_whole(op, request, value, states)
+
+    def judge_recent(self, op: Operation, value: Listed) -> None:
+        """Newest first, of the types that were asked for; what is surely newer than the last one is there."""
+        request, rows = op.request, value.rows
+        assert isinstance(request, RecentEntities)
+        entities = [row for row in rows if isinstance(row, Entity)]
+        places = [(-row.updated_ms, row.id) for row in entities]
+        limit = request.limit or self.context.config.recall_limit_default
+        is_page = len(entities) == len(rows) <= limit and places == sorted(set(places))
+        self.demand(
+            is_page, rules.HITS_ORDERED, f"{limit} recent entities, newest first", sorted(places), places
+        )
+        types = request.types or ENTITY_TYPES
+        others = [row for row in entities if row.type not in types]
+        self.demand(not others, rules.FILTER_NARROWS, "entities of other types", types, others)
+        states = {it.id: self.tracks.states_since(it, op) for it in list(self.tracks.tracks.values())}
+        for row in entities:
+            self.judge_entity(op, row)
+        known = damaged_ids(op, "read")
+        lies = [key for key in value.damaged if key not in known]
+        self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
+        self.judge_newest(request, places, limit, [*self.standing(states, types, value.damaged)])
+
+    def judge_newest(
+        self, request: RecentEntities, places: list[Place], limit: int, standing: list[list[Place]]
+    ) -> None:
+        """`standing`: of each entity that surely is there, all places that it may have."""
+        shown_ids, is_full = [key for _, key in places], len(places) == limit
+        behind = [max(each) for each in standing if each[0][1] not in shown_ids]
+        passed = [place for place in behind if not places or place < places[0]]
+        lost = [
+            max(each)
+            for each in standing
+            if places and each[0][1] not in shown_ids and min(each) > places[0]
+            if not is_full or max(each) < places[-1]
+        ]
+        is_whole = not lost and len(passed) <= request.skip
+        message = "recent entities are not shown"
+        self.demand(is_whole, rules.ACKNOWLEDGED_IS_DURABLE, message, (request.skip, passed, lost), places)
+        is_deep = not places or len(self.tracks.tracks) >= request.skip + len(places)
+        self.demand(
+            is_deep, rules.HITS_ORDERED, "recent entities were to be passed over", request.skip, places
+        )
+
+    def standing(
+        self, states: States, types: Sequence[str], damaged: tuple[str, ...]
+    ) -> Iterator[list[Place]]:
+        """Of each entity of these types that surely is there, its places; none if its time is unsure."""
+        for key, each in states.items():
+            entities = [state.entity for state in each if "updated_ms" not in state.unsure]
+            there = [it for it in entities if it is not None and it.type in types]
+            if each and len(there) == len(each) and key not in damaged:
+                yield [(-it.updated_ms, key) for it in there]
 
     def judge_row(self, op: Operation, row: Any, states: States) -> None:
         match row:

@@ -26,6 +26,7 @@ from umi_core.messages.requests import (
     List,
     Memorize,
     Recall,
+    RecentEntities,
     Remember,
     Retrieve,
     Search,
@@ -76,6 +77,7 @@ SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
     GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
     CreateEntity: (Stored,),
+    RecentEntities: (Listed,),
     Summarise: (Summarised,), EvolveCategory: (Evolved,), Retrieve: (Retrieved,), Search: (Retrieved,),
     EndSession: (Reflected,),
 }  # fmt: skip
@@ -89,6 +91,7 @@ class ArchiveModel(Model):
 
     judges = (
         Remember, Recall, Forget, GetEntity, Count, Memorize, CreateEntity, List, Summarise, EvolveCategory,
+        RecentEntities,
         Retrieve, Search, EndSession,
     )  # fmt: skip
 
@@ -337,6 +340,8 @@ class ArchiveModel(Model):
                 self.retrievals.judge_retrieve(op, value, names)
             case List():
                 self.lists.judge_list(op, value)
+            case RecentEntities():
+                self.lists.judge_recent(op, value)
 
     # For the workload and the audit.
 

@@ -27,6 +27,7 @@ from umi_core.messages.requests import (
     List,
     Memorize,
     Recall,
+    RecentEntities,
     Remember,
     Summarise,
 )
@@ -51,6 +52,7 @@ ArchiveRequest = (
     | Memorize
     | CreateEntity
     | List
+    | RecentEntities
     | Summarise
     | EvolveCategory
     | EndSession

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.messages.requests import Count, Descent, GetEntity, List, Recall, Summarise
+from umi_core.messages.requests import Count, Descent, GetEntity, List, Recall, RecentEntities, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import EXTEND, Evidence
 from umi_sim.judge.oracle.archive.possible import (
@@ -32,7 +32,7 @@ from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
 STATE_COUNT_MAX: Final = 128
-READS: Final = (Recall, GetEntity, Count, List, Summarise, Descent)
+READS: Final = (Recall, GetEntity, Count, List, RecentEntities, Summarise, Descent)
 
 
 @attrs.define

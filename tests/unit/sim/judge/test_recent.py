@@ -1,0 +1,63 @@
+"""Goal: the oracle accepts recent entities that are the newest, and names the rule that others break."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.histories import ACME, ALICE, NOW_MS, History, broken, entity, two_known
+from umi_core.messages.requests import RecentEntities
+from umi_core.messages.results import Listed
+from umi_core.rows import Entity
+
+OLD = entity(ALICE, "likes tea")
+NEW = attrs.evolve(entity(ACME, "sells tea\nsells rum", 2), updated_ms=NOW_MS + 5)
+
+
+def known() -> History:
+    """Acme changed after Alice, and both were read."""
+    told = two_known()
+    told.get(ALICE, OLD)
+    told.store((ACME, "sells rum"), change="updated", version=2)
+    told.context.see(NOW_MS + 5)
+    told.get(ACME, NEW)
+    return told
+
+
+def recent(told: History, *rows: Entity, damaged: tuple[str, ...] = (), **options: Any) -> None:
+    told.reply(told.ask(RecentEntities("", **options)), Listed(rows, None, damaged))
+
+
+def test_the_newest_come_first_within_the_limit_and_behind_what_is_passed_over() -> None:
+    told = known()
+    recent(told, NEW, OLD)
+    recent(told, NEW, limit=1)
+    recent(told, OLD, limit=1, skip=1)
+    recent(told, skip=2)
+    recent(told, OLD, types=(OLD.type,))
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "rule"),
+    [
+        ((OLD, NEW), {}, "hits-ordered"), ((NEW, NEW), {}, "hits-ordered"),
+        ((NEW, OLD), {"limit": 1}, "hits-ordered"), ((NEW, OLD), {"skip": 1}, "hits-ordered"),
+        ((NEW, OLD), {"types": (OLD.type,)}, "filter-narrows"),
+        ((OLD,), {}, "acknowledged-is-durable"), ((OLD,), {"limit": 1}, "acknowledged-is-durable"),
+        ((NEW,), {}, "acknowledged-is-durable"), ((), {"skip": 1}, "acknowledged-is-durable"),
+    ],
+)  # fmt: skip
+def test_what_is_no_such_page(rows: tuple[Entity, ...], options: dict[str, Any], rule: str) -> None:
+    with broken(rule):
+        recent(known(), *rows, **options)
+
+
+def test_what_is_called_damaged_came_so() -> None:
+    with broken("error-is-not-empty"):
+        recent(known(), NEW, damaged=(ALICE,))
+
+
+def test_whose_time_nobody_knows_may_stand_anywhere() -> None:
+    told = two_known()
+    recent(told, OLD, limit=1)
+    recent(told, attrs.evolve(entity(ACME, "sells tea"), updated_ms=NOW_MS), limit=1)
