@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from umi_core.api_rows import Archival
 from umi_core.messages import api_requests as api
+from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.api_results import (
     ApiBlock,
     Appended,
@@ -25,7 +26,6 @@ from umi_core.messages.api_results import (
 )
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.request import Request
-from umi_core.messages.requests import RecentEntities
 from umi_core.messages.results import Listed, ListedRow
 
 Drive = Callable[[Request], Outcome]

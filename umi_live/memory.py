@@ -24,6 +24,7 @@ from umi_core.filters import Given
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
+from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.effects import ByFilter, CountRows, Degraded
 from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.entity_requests import CreateEntity
@@ -37,7 +38,6 @@ from umi_core.messages.requests import (
     Memorize,
     Rebalance,
     Recall,
-    RecentEntities,
     Remember,
     RemoveBlock,
     Render,

@@ -32,6 +32,7 @@ from umi_core.domains import (
     Query,
     RequestKey,
     Text,
+    Types,
     VersionNumber,
 )
 from umi_core.errors import BadOption, Error
@@ -246,6 +247,25 @@ class DeleteArchival(ApiRequest):
     workflow = "delete_archival"
     record_id: RecordId
     request_key: RequestKey | None = None
+
+
+# What was said of people and things: no route, for it is of remember and memorize.
+
+
+@attrs.frozen
+class RecentEntities(WorkflowRequest):
+    """The entities that changed last, newest first, those of one instant by id; no access is counted.
+
+    `skip`: so many of them are passed over first.
+    """
+
+    tag = 210
+    workflow = "recent_entities"
+    is_common = False
+    shows = True
+    types: Types | None = None
+    limit: Limit | None = None
+    skip: Skip = 0
 
 
 # The prompt: answered at once, from core as it is.

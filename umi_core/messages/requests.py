@@ -15,7 +15,6 @@ from typing import Final, TypeGuard
 
 import attrs
 
-from umi_core.api_domains import Skip
 from umi_core.declared import declared
 from umi_core.domains import (
     BlockKind,
@@ -349,22 +348,6 @@ class List(WorkflowRequest):
     limit: Limit | None = None
     cursor: Cursor | None = None
     where: RowFilter = ()
-
-
-@attrs.frozen
-class RecentEntities(WorkflowRequest):
-    """The entities that changed last, newest first, those of one instant by id; no access is counted.
-
-    `skip`: so many of them are passed over first.
-    """
-
-    tag = 210
-    workflow = "recent_entities"
-    is_common = False
-    shows = True
-    types: Types | None = None
-    limit: Limit | None = None
-    skip: Skip = 0
 
 
 @attrs.frozen

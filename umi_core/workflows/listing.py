@@ -10,8 +10,9 @@ from umi_core.engine.questions import asks
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, retry
 from umi_core.filters import conditions_of, reaches
 from umi_core.messages.answers import ReadDone
+from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.effects import ByFilter, Done, Read
-from umi_core.messages.requests import List, RecentEntities
+from umi_core.messages.requests import List
 from umi_core.messages.results import Listed, ListedRow
 from umi_core.rows import Entity
 

@@ -6,7 +6,8 @@ from typing import Any, Final
 import attrs
 
 from umi_core.invariants import limits
-from umi_core.messages.requests import List, RecentEntities
+from umi_core.messages.api_requests import RecentEntities
+from umi_core.messages.requests import List
 from umi_core.messages.results import Listed
 from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Entity, Membership, Resource, Subcategory

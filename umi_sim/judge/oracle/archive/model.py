@@ -14,6 +14,7 @@ from umi_core import errors
 from umi_core.config import Config
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, ModelReplied
+from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.entity_requests import CreateEntity
@@ -26,7 +27,6 @@ from umi_core.messages.requests import (
     List,
     Memorize,
     Recall,
-    RecentEntities,
     Remember,
     Retrieve,
     Search,

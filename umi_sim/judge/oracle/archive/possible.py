@@ -16,6 +16,7 @@ from umi_core import errors
 from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed
+from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import (
@@ -27,7 +28,6 @@ from umi_core.messages.requests import (
     List,
     Memorize,
     Recall,
-    RecentEntities,
     Remember,
     Summarise,
 )

@@ -11,7 +11,8 @@ from typing import Final
 
 import attrs
 
-from umi_core.messages.requests import Count, Descent, GetEntity, List, Recall, RecentEntities, Summarise
+from umi_core.messages.api_requests import RecentEntities
+from umi_core.messages.requests import Count, Descent, GetEntity, List, Recall, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import EXTEND, Evidence
 from umi_sim.judge.oracle.archive.possible import (
