@@ -338,11 +338,8 @@ class LiveMemory:
         """A page of the entities, resources, categories, memberships or subcategories, by id."""
         return await self.ask(List(0, kind, limit, cursor, where), Listed)
 
-    async def recent(
-        self, *, types: tuple[str, ...] | None = None, limit: int | None = None, skip: int = 0
-    ) -> Result[Listed]:
-        """The entities that were written last, newest first."""
-        return await self.ask(RecentEntities(0, types, limit, skip), Listed)
+    async def recent(self, **options: Any) -> Result[Listed]:  # as in `RecentEntities`
+        return await self.ask(RecentEntities(0, **options), Listed)
 
     # Core: what the model always sees.
 
