@@ -16,7 +16,6 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
-from umi_core.messages.requests import Recall
 from umi_core.messages.results import Memorized, Recalled, Remembered, Retrieved, Stored
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Entity, Row
@@ -89,22 +88,14 @@ def prune_fault(
     return None if expected == got else Broken(rules.ACCESS_TRUTH, what, expected, got)
 
 
-def check_session_source(
-    was: SessionInfo, now: SessionInfo, value: Value, heard: Heard | None, ended: Iterable[object] = ()
-) -> None:
-    """`ended`: what the operations were asked that this step ended, those too that waited for a recovery."""
+def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard: Heard | None) -> None:
     if now is was or now == was:
         return
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in SPEAK_BY_READING
     is_commit = isinstance(value, Committed) and workflow in SPEAK_BY_COMMIT
-    holds = is_read or is_commit or needs_no_read(value) or any(map(needs_no_read, ended))
-    demand(holds, rules.SESSION_KEYS_TRUE, "the session changed, and nothing was learnt", was, now)
-
-
-def needs_no_read(request: object) -> bool:
-    """A recall whose filter leaves nobody ends without one."""
-    return isinstance(request, Recall) and request.where != ()
+    what = "the session changed, and nothing was learnt"
+    demand(is_read or is_commit, rules.SESSION_KEYS_TRUE, what, was, now)
 
 
 def check_counted(was: AccessTable, now: AccessTable, heard: Heard | None, replies: Iterable[Reply]) -> None:

@@ -70,7 +70,6 @@ class Before(Owner):
     hooked_count: int
     counters: Mapping[str, int]
     stands: dict[int, Stand]
-    queue: tuple[object, ...]  # requests that wait for recovery
 
 
 def before_step(state: State) -> Before:
@@ -79,7 +78,7 @@ def before_step(state: State) -> Before:
     size = working.used_bytes, len(working.entries)
     stands = {number: stand_of(operation) for number, operation in state.operations.items()}
     counts = state.operation_count, state.request_count, hooked_count(state), dict(state.counters)
-    return Before(state.phase, state.tiers.copy(), size, *counts, stands, state.queue)
+    return Before(state.phase, state.tiers.copy(), size, *counts, stands)
 
 
 @attrs.define

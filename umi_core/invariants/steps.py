@@ -82,9 +82,7 @@ def check_step(before: Before, told: Told, state: State) -> None:
         check_core_source(was.core, told, tiers.core, state.config)
         if not any(stand.pinned[0] == LEARN_AT_ANY_STEP for stand in before.stands.values()):
             check_access_source(was.access, tiers.access, told.value, heard)
-            ended = [it.request for number, it in before.stands.items() if number not in state.operations]
-            waited = before.queue if before.queue and not state.queue else ()
-            check_session_source(was.session, tiers.session, told.value, heard, (*ended, *waited))
+            check_session_source(was.session, tiers.session, told.value, heard)
         check_kept(was.access, tiers.access, state.seen_ms, heard)
         check_decisions_source(was.decisions, told, tiers.decisions)
         check_load(before, told, state)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
 
 import attrs
 import pytest
@@ -197,15 +196,6 @@ def test_only_what_learns_may_count_or_speak(workflow: str, value: Value) -> Non
     }.get(type(value), ())
     with nullcontext() if workflow in speaks else pytest.raises(Broken, match="session-keys-true"):
         check_session_source(SessionInfo(), SessionInfo(interaction_count=1), value, heard)
-
-
-@pytest.mark.parametrize(("where", "holds"), [((("user", "ne", "u1"),), True), ((), False)])
-def test_a_recall_of_nobody_speaks_without_a_read(where: Any, holds: bool) -> None:
-    with nullcontext() if holds else pytest.raises(Broken, match="session-keys-true"):
-        asked = Recall(1, "tea", where=where)
-        check_session_source(SessionInfo(), SessionInfo(interaction_count=1), asked, None)
-    with nullcontext() if holds else pytest.raises(Broken, match="session-keys-true"):
-        check_session_source(SessionInfo(), SessionInfo(interaction_count=1), Wake(), None, [asked])
 
 
 def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> None:
