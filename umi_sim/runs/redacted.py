@@ -11,7 +11,7 @@ Law 3. Whether the new one breaks the same rule is looked up, never claimed: `um
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import attrs
@@ -19,13 +19,14 @@ import attrs
 from umi_core.answer_checks import held, is_typed
 from umi_core.config import Config
 from umi_core.data import Owner
-from umi_core.ids import entity_id
+from umi_core.ids import category_id, entity_id, reflection_id
 from umi_core.memory import Memory
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, ByIds, ByVector, ByWords, Commit, Effect, Read
 from umi_core.messages.requests import Request
 from umi_core.recordings import Head, Taken, digest_of
-from umi_core.rows import Address, Entity, Row
+from umi_core.reflection_rows import Reflection
+from umi_core.rows import Address, Body, Category, Entity, Row
 from umi_core.values import Scope
 from umi_sim.record.stand_ins import ID, StandIns
 from umi_sim.runs.recorded import Label, Questions, fitted, labels_of
@@ -36,14 +37,36 @@ def redacted(head: Head, steps: Sequence[Taken], secret: bytes) -> tuple[Head, t
     """The head and the steps of a recording that may be shown. `secret`: 16 to 64 bytes that nobody knows."""
     words = StandIns(secret)
     twins = Twins(words, Life(head.scope, head.config), Life(words.value(head.scope), head.config))
-    for step in steps:
-        if isinstance(step.value, ReadDone) and is_typed(step.value):
-            for row in step.value.rows:
-                twins.name(row)
+    for row in there_before(head, steps):
+        twins.name(row)
     for step, label in zip(steps, labels_of(head, steps), strict=True):
         if not twins.step(step, label):
             break
     return Head(twins.new.scope, head.config), tuple(twins.taken)
+
+
+def there_before(head: Head, steps: Sequence[Taken]) -> Iterator[Row]:
+    """Rows that a storage tells and the recorded life has not written: the twin of one that it has written
+    gets its name from the life that is told."""
+    memory, own = Memory(head.scope, head.config), set[Address]()
+    for step in steps:
+        if isinstance(step.value, ReadDone) and is_typed(step.value):
+            yield from (row for row in step.value.rows if row.address not in own)
+        with suppress(Exception):  # whatever it is, the memory has raised it
+            asked = (it for it in memory.step(step.now_ms, step.value) if isinstance(it, Commit))
+            own.update(write.address for it in asked for write in it.writes)
+
+
+def derived(it: Body | None, scope: Scope, told: Callable[[str], str] = str) -> str | None:
+    """The id that a row of this name has in a scope; `told`: the name in other words."""
+    match it:
+        case Entity():
+            return entity_id(scope, it.type, told(it.name))
+        case Category():
+            return category_id(scope, told(it.name))
+        case Reflection():
+            return reflection_id(scope, told(it.session_id))
+    return None
 
 
 class Life(Owner):
@@ -141,10 +164,10 @@ class Twins(Owner):
         store.put_back(rows, now_ms)
 
     def name(self, row: Row) -> None:
-        """An entity that was there before lies where its new name says."""
-        it, scope = row.body, self.new.scope
-        if isinstance(it, Entity) and it.id == entity_id(row.address.scope, it.type, it.name):
-            self.words.ids.setdefault(it.id, entity_id(scope, it.type, self.words.text(it.name)))
+        """A row that was there before lies where its new name says."""
+        now, then = derived(row.body, self.new.scope, self.words.text), derived(row.body, row.address.scope)
+        if now is not None and then == row.address.id:
+            self.words.ids.setdefault(then, now)
 
     def learn(self, old: tuple[Effect, ...], new: tuple[Effect, ...]) -> None:
         """What was asked of one row in the old life is asked of its twin in the new one."""

@@ -12,6 +12,7 @@ from umi_core.data import Owner
 from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import ByVector, ByWords, Commit, CountRows, Write
 from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import Address, Body, Category, Entity, Resource, Row, Vector
 
 
@@ -83,6 +84,8 @@ def said(body: Body | None) -> tuple[str, str]:
             return body.name, f"{body.description} {body.summary}"
         case Resource():
             return "", f"{body.caption} {body.description or body.text}"
+        case Reflection():
+            return "", body.text
     raise AssertionError(body)
 
 
