@@ -303,8 +303,7 @@ class LiveMemory:
         return found if isinstance(found, Entity) else None
 
     async def count(self, types: Sequence[str] | None = None) -> int:
-        wanted = None if types is None else tuple(types)
-        return (await self.ask(Count(0, wanted), int)).value
+        return (await self.ask(Count(0, None if types is None else tuple(types)), int)).value
 
     async def entities(self) -> AsyncIterator[Entity]:
         """All that is known, by id."""
@@ -338,7 +337,8 @@ class LiveMemory:
         """A page of the entities, resources, categories, memberships or subcategories, by id."""
         return await self.ask(List(0, kind, limit, cursor, where), Listed)
 
-    async def recent(self, **options: Any) -> Result[Listed]:  # as in `RecentEntities`
+    async def recent(self, /, **options: Any) -> Result[Listed]:
+        """The entities that changed last, newest first. `options`: of `RecentEntities`."""
         return await self.ask(RecentEntities(0, **options), Listed)
 
     # Core: what the model always sees.

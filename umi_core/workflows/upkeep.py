@@ -38,14 +38,12 @@ def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(OUTCOME(Done(work)))
 
 
-def work_of(body: object) -> Work | None:
-    match body:
-        case Resource():
-            kinds = tuple(kind for kind in MEMORY_TYPES if kind in body.pending)
-            return Memorize("", body.text, body.modality, body.uri, kinds, body.happened_ms)
-        case Category():
-            return Summarise("", body.name)
-    return None
+def work_of(body: object) -> Work:
+    if isinstance(body, Resource):
+        kinds = tuple(kind for kind in MEMORY_TYPES if kind in body.pending)
+        return Memorize("", body.text, body.modality, body.uri, kinds, body.happened_ms)
+    assert isinstance(body, Category)  # of what is kept up, nothing else is asked for
+    return Summarise("", body.name)
 
 
 UPKEEP: Final = Workflow(

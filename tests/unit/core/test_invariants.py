@@ -52,6 +52,7 @@ from umi_core.messages.requests import (
     Get,
     InCore,
     LoadSession,
+    Memorize,
     Rebalance,
     Recall,
     Remember,
@@ -781,6 +782,11 @@ def test_a_prompt_holds_each_of_its_inputs_once_and_whole(task: str, pair: Pair,
 
 def test_a_name_for_a_group_is_asked_for_within_its_category() -> None:
     assert given_by("name_subcategory", {"request": EvolveCategory(11, "skills")}) == {"category": "skills"}
+
+
+def test_of_an_image_its_payload_is_shown() -> None:
+    request = Memorize(12, "https://example.org/cat.png", "image")
+    assert given_by("describe_image", {"request": request}) == {"payload": request.text}
 
 
 @pytest.mark.parametrize("side", ["new", "old"])
