@@ -27,10 +27,14 @@ def due_ms(category: Category, config: Config) -> int | None:
 
 def learnt(dues: Dues, bodies: Iterable[object], config: Config) -> Dues:
     """What is due when these rows are stored."""
-    told = {it.name: due_ms(it, config) for it in bodies if isinstance(it, Category)}
-    if not told:
+    return merged(dues, {it.name: due_ms(it, config) for it in bodies if isinstance(it, Category)})
+
+
+def merged(dues: Dues, told: Mapping[str, int | None]) -> Dues:
+    """What is due now that more is known of some keys: when, or None if nothing is."""
+    news = {key: at_ms for key, at_ms in told.items() if at_ms is not None}
+    if not news and told.keys().isdisjoint(dues):
         return dues
-    news = {name: at_ms for name, at_ms in told.items() if at_ms is not None}
     return dict(sorted(({key: at_ms for key, at_ms in dues.items() if key not in told} | news).items()))
 
 
@@ -48,11 +52,7 @@ def upkeep_ms(body: object, config: Config) -> int | None:
 
 def noticed(upkeep: Dues, rows: Iterable[tuple[str, object]], config: Config) -> Dues:
     """What is left to do when these rows, by their ids, are stored; a body of None is gone."""
-    told = {row_id: upkeep_ms(body, config) for row_id, body in rows}
-    news = {row_id: at_ms for row_id, at_ms in told.items() if at_ms is not None}
-    if not news and told.keys().isdisjoint(upkeep):
-        return upkeep
-    return dict(sorted(({key: at_ms for key, at_ms in upkeep.items() if key not in told} | news).items()))
+    return merged(upkeep, {row_id: upkeep_ms(body, config) for row_id, body in rows})
 
 
 def without(dues: Dues, name: str) -> Dues:

@@ -33,7 +33,7 @@ from umi_core.workflows.drafting import EVOLVED, drafted, id_of
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import DEFAULT, addresses, linked
 from umi_core.workflows.placing import place
-from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors
+from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
     SHELF_LAW,
@@ -53,7 +53,6 @@ from umi_core.workflows.telling import (
     links_of,
     settled,
     stays,
-    take_vectors,
 )
 
 REQUEST: Final = Fact("request", CreateEntity)

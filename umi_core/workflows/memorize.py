@@ -79,7 +79,7 @@ from umi_core.workflows.reading import (
     session_of,
     wanted_types,
 )
-from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors
+from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
     SHELF_LAW,
@@ -99,7 +99,6 @@ from umi_core.workflows.telling import (
     links_of,
     settled,
     stays,
-    take_vectors,
     with_entity,
 )
 

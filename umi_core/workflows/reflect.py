@@ -33,25 +33,23 @@ from umi_core.language.conversations import NORMALISERS
 from umi_core.language.prompts import ask_reflection
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import BEGINNING_BYTES_MAX, SOURCE_COUNT_MAX, TEXT_BYTES_MAX
-from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
+from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Expect, Read
 from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.results import Reflected
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.reflection_rows import Reflection
 from umi_core.rows import Address, Resource, Row, SessionRow
 from umi_core.text import cut, size
 from umi_core.values import Scope
 from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, found, put
 from umi_core.workflows.sessions import session_address
-from umi_core.workflows.shelving import vector_row
+from umi_core.workflows.shelving import VECTOR, take_vector, vector_row
 
 REQUEST: Final = Fact("request", EndSession)
 HOME: Final = Fact("home", Row | None)  # the reflection, as it was read
 TOLD: Final = Fact("told", tuple[Row, ...])  # the resources that are shown, the first that was told first
 TEXT: Final = Fact("text", str | None)  # the new text; None if the old one stays, or nothing was told
 BEGINS: Final = Fact("begins", bool)  # the text is only the beginning of what was told
-VECTOR: Final = Fact("reflection_vector", tuple[int, ...] | None)
 
 
 @attrs.frozen
@@ -175,16 +173,6 @@ def beginning(facts: Facts, reason: str = "") -> Mapping[str, object]:
 def ask_vector(facts: Facts, view: View) -> Embed | None:
     old, text = reflection_of(facts), facts[TEXT]
     return None if text is None or (old is not None and old.text == text) else Embed((text,))
-
-
-def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    if answer is None:
-        return Learned(VECTOR(None))
-    vectors = sound_vectors(answer.vectors, 1, view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
-    return Learned(VECTOR(vectors[0]), degraded=lacking)
 
 
 # plan: what it was made of must still be as it was shown when it is stored.

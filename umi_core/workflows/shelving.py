@@ -19,6 +19,7 @@ from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows.commits import address, put
 
 Components = tuple[int, ...]
+VECTOR: Final = Fact("text_vector", Components | None)  # of the one text that a row is found by
 UNSHELVED: Final = Fact("unshelved", tuple[tuple[str, str], ...])  # ids of rows, each with its text
 SHELF_VECTORS: Final = Fact("shelf_vectors", tuple[Components | None, ...])  # of those, in order
 
@@ -46,6 +47,17 @@ def caption_of(row: Row | None) -> str | None:
 def described(name: str, summary: str) -> str:
     """The text that a category is found by."""
     return summary or f"{name}: {CATEGORIES[name]}"
+
+
+def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    """Of the one text that a row is found by."""
+    if answer is None:
+        return Learned(VECTOR(None))
+    vectors = sound_vectors(answer.vectors, 1, view.config.embedding_dims)
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
+    return Learned(VECTOR(vectors[0]), degraded=lacking)
 
 
 def ask_shelf(facts: Facts, view: View) -> Embed | None:

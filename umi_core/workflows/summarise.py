@@ -16,11 +16,10 @@ from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Wo
 from umi_core.language.prompts import Statement, ask_summary
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
-from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
+from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByIds, Embed, Expect, Read
 from umi_core.messages.requests import Summarise
 from umi_core.messages.results import Summarised
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Category, Entity, Membership, Row
 from umi_core.workflows.category_reads import (
     HOME,
@@ -34,12 +33,11 @@ from umi_core.workflows.category_reads import (
 )
 from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, put
 from umi_core.workflows.drafting import ref
-from umi_core.workflows.shelving import described, vector_row
+from umi_core.workflows.shelving import VECTOR, described, take_vector, vector_row
 
 REQUEST: Final = Fact("request", Summarise)
 SHOWN: Final = Fact("contents", tuple[Row, ...])  # the entities that are summarised, the last updated first
 TEXT: Final = Fact("text", str | None)  # the new summary; None if the old one stays
-VECTOR: Final = Fact("summary_vector", tuple[int, ...] | None)
 
 End = tuple[str, int]
 
@@ -102,16 +100,6 @@ def ask_vector(facts: Facts, view: View) -> Embed | None:
     if category is None or text is None or text == category.summary:
         return None
     return Embed((described(category.name, text),))
-
-
-def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    if answer is None:
-        return Learned(VECTOR(None))
-    vectors = sound_vectors(answer.vectors, 1, view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
-    return Learned(VECTOR(vectors[0]), degraded=lacking)
 
 
 # plan.

@@ -12,13 +12,10 @@ import attrs
 from umi_core.data import Data
 from umi_core.domains import CategoryNames, LinkMaker
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Learned, Taken, Unusable
 from umi_core.ids import category_id
 from umi_core.language.extraction import Mention
-from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed, Write
 from umi_core.policies.routing import BLOCK_OF_TYPE, table_decision
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Entity
 from umi_core.values import RoutingDecision
 from umi_core.workflows.commits import put
@@ -26,7 +23,7 @@ from umi_core.workflows.drafting import EVOLVED, Drafted, embedded_text
 from umi_core.workflows.grouping import HOMES, place_of
 from umi_core.workflows.linking import Link
 from umi_core.workflows.relating import version_relation
-from umi_core.workflows.remember import VECTORS, changed, no_vectors, rows_of, vectors_of
+from umi_core.workflows.remember import changed, rows_of, vectors_of
 
 TYPE_OF: Final = {
     "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
@@ -73,16 +70,6 @@ def with_entity(draft: Drafted, entity: Entity) -> Drafted:
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
     texts = tuple(embedded_text(draft.entity.name, draft.entity.content) for draft in changed(facts))
     return Embed(texts) if texts else None
-
-
-def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    if answer is None:
-        return Learned(no_vectors(facts))
-    vectors = sound_vectors(answer.vectors, len(changed(facts)), view.config.embedding_dims)
-    if vectors is None:
-        return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
-    return Learned(VECTORS(vectors), degraded=lacking)
 
 
 def entity_rows(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> list[Write]:
