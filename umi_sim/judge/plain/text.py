@@ -155,16 +155,17 @@ def content_words(text: str) -> tuple[str, ...]:
 # Messages.
 
 
-def escaped_later(char: str) -> str:
-    """As an interpreter writes it that does not know it."""
-    return char.encode("unicode_escape").decode() if char > "\xff" and is_later(char) else char
+def known_only(text: str) -> str:
+    """What Unicode 14 does not know is written as an interpreter writes it that does not know it."""
+    later = [char for char in sorted(set(text)) if char > "\xff" and is_later(char)]
+    return text.translate({ord(char): char.encode("unicode_escape").decode() for char in later})
 
 
 def shown(value: object) -> str:
     """A value in a message: short, and in one line."""
     if type(value) is int and abs(value) >= 2**256:
         return f"a number of {value.bit_length()} bits"
-    text = value if isinstance(value, str) else "".join(map(escaped_later, repr(value)))
-    is_plain = text.isprintable() and (text.isascii() or not any(map(is_later, text)))
+    text = value if isinstance(value, str) else known_only(repr(value))
+    is_plain = text.isprintable() and (text.isascii() or not any(map(is_later, sorted(set(text)))))
     line = text if is_plain else text.encode("unicode_escape").decode()
     return line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}..."
