@@ -131,6 +131,7 @@ class ArchiveModel(Model):
             self.relations.hear_forget(request)
         self.writes.offer(op)
         self.documents.begin(op)
+        self.reflections.begin(op)
         self.groups.begin(op)
 
     def answered(self, call: Call, request: ArchiveRequest, answer: Answer, now_ms: int) -> None:
@@ -218,12 +219,13 @@ class ArchiveModel(Model):
             is_write = isinstance(op.request, WRITING)
             self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, "a read ended as Unknown")
             self.doubt(op)
-        told = outcome.value if isinstance(outcome, Done) and isinstance(outcome.value, Memorized) else None
+        value, is_unsure = outcome.value if isinstance(outcome, Done) else None, isinstance(outcome, Unknown)
         self.summaries.ended(op)
-        self.reflections.ended(op, outcome.value if isinstance(outcome, Done) else None)
+        self.reflections.ended(op, value, is_unsure=is_unsure)
         self.groups.ended(op)
         self.retrievals.ended(op)
-        self.documents.ended(op, told, is_unsure=isinstance(outcome, Unknown))
+        told = value if isinstance(value, Memorized) else None
+        self.documents.ended(op, told, is_unsure=is_unsure)
 
     def crashed(self) -> None:
         """Nothing in flight will reply; what has not taken effect before the next life never will."""
@@ -232,9 +234,10 @@ class ArchiveModel(Model):
             self.end(op)
             self.doubt(op)
             self.documents.ended(op, None, is_unsure=True)
-            self.reflections.ended(op, None)
+            self.reflections.ended(op, None, is_unsure=True)
             if isinstance(op.request, Remember) and self.context.world_ms == NOBODY_TOLD:
                 self.context.latest_ms = limits.I64_MAX  # nobody told when its steps were
+        self.reflections.doubted.clear()
         self.tracks.flying.clear()
         self.upkeep.going.clear()
         self.groups.forget()

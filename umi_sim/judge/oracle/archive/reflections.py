@@ -50,7 +50,8 @@ class Question(Data):
 @attrs.define
 class Reflections(Part):
     """Judges what ends of sessions say. By session: `told`, all that may ever have been stored; `made`, what
-    the last one that replied was made of, unless a model had failed; `there`, since when there surely is one.
+    the last one that replied was made of, unless a model had failed; `there`, since when there surely is one;
+    `doubted`, that an end may still remove it of which nobody knows how it ended. `open`: ends in flight.
     """
 
     evidence: Evidence
@@ -60,8 +61,14 @@ class Reflections(Part):
     told: dict[str, dict[str, None]] = attrs.field(factory=dict)
     made: dict[str, Sources] = attrs.field(factory=dict)
     there: dict[str, int] = attrs.field(factory=dict)
+    doubted: dict[str, None] = attrs.field(factory=dict)
+    open: dict[Operation, str] = attrs.field(factory=dict)
 
     # Hearing.
+
+    def begin(self, op: Operation) -> None:
+        if isinstance(op.request, EndSession) and op.error is None:
+            self.open[op] = op.request.session_id
 
     def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
         assert isinstance(op.request, EndSession)
@@ -83,21 +90,36 @@ class Reflections(Part):
         if text is not None:
             may_be[text] = None
 
-    def ended(self, op: Operation, value: object) -> None:
-        """`value`: what it says that it did; nobody knows if that is None."""
+    def ended(self, op: Operation, value: object, *, is_unsure: bool) -> None:
+        """`value`: what it says that it did, None if it did nothing; `is_unsure`: nobody knows."""
         self.asked.pop(op, None)
+        self.open.pop(op, None)
         if not isinstance(op.request, EndSession) or op.is_refuted:
             return
         session = op.request.session_id
-        if isinstance(value, Reflected) and value.reflection_id is not None and not value.is_degraded:
-            self.made[session] = value.sources
+        if isinstance(value, Reflected):
+            self.stored(session, value)
         else:
             self.made.pop(session, None)
-        if isinstance(value, Reflected) and value.reflection_id is not None:
+        if is_unsure:
+            self.there.pop(session, None)
+            self.doubted[session] = None
+
+    def stored(self, session: str, value: Reflected) -> None:
+        """What is written anew, no older plan removes: it was made of another version of the row."""
+        if value.reflection_id is None or value.is_degraded:
+            self.made.pop(session, None)
+        else:
+            self.made[session] = value.sources
+        if value.change in ("created", "updated"):
+            self.doubted.pop(session, None)
+        if value.reflection_id is None:
+            self.there.pop(session, None)
+        elif session not in self.doubted:
             self.there.setdefault(session, self.context.tick)
 
     def wiped(self) -> None:
-        for table in (self.told, self.made, self.there):
+        for table in (self.told, self.made, self.there, self.doubted):
             table.clear()
 
     # What may be shown.
@@ -114,7 +136,7 @@ class Reflections(Part):
         """Whether a model gave this text, or some text of the session begins so."""
         texts = [text for it in self.of_session(session, 0).values() for text in normalised(it, 0)]
         begins = [cut(it, BEGINNING_BYTES).rstrip() for it in texts]
-        return text in self.told.get(session, {}) or any(text.startswith(it) for it in begins)
+        return text in self.told.get(session, {}) or any(it and text.startswith(it) for it in begins)
 
     def judge_shown(self, op: Operation, session: str, shown: tuple[str, ...]) -> None:
         """A model is shown what was told in this session, and nothing else."""
@@ -136,7 +158,7 @@ class Reflections(Part):
     def certain(self, op: Operation) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         """Those that were there when this was asked, and are, each with what is certain of it."""
         for session, since in self.there.items():
-            if since < op.began:
+            if since < op.began and session not in self.open.values():
                 key = reflection_id(self.context.scope, session)
                 yield key, [{"id": key, "session_id": session}]
 
