@@ -26,7 +26,8 @@ HOSTILE_FILTERS: Final[Pool] = {
     "value": (
         (("type", "in", "person"),), (("created_ms", "gt", "7"),), (("created_ms", "lte", True),),
         (("sources", "contains", None),), (("type", "eq", ("person",)),), (("type", "in", ((),)),),
-        (("id", "in", ("x",) * 101),),
+        (("id", "in", ("x",) * 101),), (("sources", "contains", "x" * 10_001),),
+        (("name", "eq", "x" * 10_001),),
     ),
     "type": (None, "type", 7, (7,), (("type", "eq"),), ((),)),
     "count": ((("id", "ne", ""),) * 21,),

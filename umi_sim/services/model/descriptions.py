@@ -20,7 +20,10 @@ def describe(given: Inputs) -> str:
     payload = given.get("payload")
     told = held_by(whole(payload) if isinstance(payload, str) else "")
     first = next(iter(sentences(told)), told)
-    return f"<content>{told}</content><caption>{first[:CAPTION_CHARS_MAX]}</caption>"
+    content, caption = (
+        ("CONTENT", "Caption") if len(told) % 4 == 0 else ("content", "caption")
+    )  # as models do
+    return f"<{content}>{told}</{content}><{caption}>{first[:CAPTION_CHARS_MAX]}</{caption}>"
 
 
 def held_by(payload: str) -> str:
