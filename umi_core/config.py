@@ -50,6 +50,7 @@ class Config(Data):
     cluster_size_min: int = option(5, 1, 1_000)
     subcategory_count_max: int = option(10, 1, limits.SUBCATEGORY_COUNT_MAX)
     evolution_interval_ms: int = option(21_600_000, 1_000, 30 * limits.DAY_MS)
+    group_decay_ms: int = option(limits.ACCESS_PRUNE_MS, 0, limits.ACCESS_PRUNE_MS)  # 0: never
     upkeep_interval_ms: int = option(0, 0, limits.DAY_MS)  # 0: never
     model_timeout_ms: int = option(30_000, 1, 600_000)
     store_timeout_ms: int = option(10_000, 1, 600_000)

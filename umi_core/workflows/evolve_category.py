@@ -3,11 +3,11 @@
 Law 1. Members that are as they were when it was done last are not looked at again: nothing is asked of a
 model, and nothing is written. Law 2. What a group is follows from vectors alone; a model only names it, and
 if it fails the keywords do. Law 3. All rows of it change in one commit, or none does. Law 4. Nobody leaves
-the category: who is in no group stays a member.
+the category: who is in no group stays a member. Law 5. What nobody has used for long takes no part.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -29,6 +29,7 @@ from umi_core.messages.requests import EvolveCategory
 from umi_core.messages.results import Evolved, Group
 from umi_core.policies import clustering
 from umi_core.policies.clustering import Bounds, Cluster, Known, Vectors
+from umi_core.policies.decay import in_use
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.text import norm
@@ -58,7 +59,8 @@ from umi_core.workflows.grouping import NOWHERE, Place, group_addresses, matched
 from umi_core.workflows.shelving import vector_row
 
 SPARED: Final = ("entity", "vector", "subcategory")  # without one that is damaged the others are divided
-RULES: Final = 1  # of these rules; with another number every category is divided anew
+NEVER_MS: Final = -1  # before any use
+RULES: Final = 2  # of these rules; with another number every category is divided anew
 
 REQUEST: Final = Fact("request", EvolveCategory)
 CONTENTS: Final = Fact("contents", tuple[Row, ...])  # their entities and vectors, and known groups
@@ -155,13 +157,25 @@ def groups_of(facts: Facts) -> dict[str, Subcategory]:
     return {it.id: it for it in bodies if isinstance(it, Subcategory)}
 
 
-def known_of(facts: Facts, view: View) -> list[Known]:
-    vectors = vectors_of(facts, view)
-    homes = {it.entity_id: it.subcategory_id for it in memberships_of(facts)}
+def used_of(facts: Facts, view: View) -> dict[str, str | None]:
+    """The members that are in use, each with its group."""
+    decay_ms = view.config.group_decay_ms
+    unused_ms = view.now_ms - decay_ms if decay_ms else NEVER_MS
+    used = in_use(memberships_of(facts), view.tiers.access.records, unused_ms)
+    return {it.entity_id: it.subcategory_id for it in used}
+
+
+def known_of(facts: Facts, used: Mapping[str, str | None], view: View) -> list[Known]:
+    """Without the groups of which no member is in use."""
+    vectors, homes = vectors_of(facts, view), {it.subcategory_id for it in memberships_of(facts)}
+    left = homes - set(used.values())
+    if not left.isdisjoint(groups_of(facts)):
+        view.marks.append("evolve_category: nobody uses a group")
     return [
         Known(key, it.created_ms, vectors[key].components if key in vectors else (), ids)
         for key, it in groups_of(facts).items()
-        for ids in [tuple(entity_id for entity_id, home in homes.items() if home == key)]
+        if key not in left
+        for ids in [tuple(entity_id for entity_id, home in used.items() if home == key)]
     ]
 
 
@@ -170,10 +184,10 @@ def members_of(facts: Facts, view: View) -> Vectors:
     return {key: vectors[key].components for key in looked_at(facts, view) if key in vectors}
 
 
-def digest_of(facts: Facts, bounds: Bounds, view: View) -> str:
+def digest_of(facts: Facts, used: Container[str], bounds: Bounds, view: View) -> str:
     """Of all that groups are made of, and of the rules that make them."""
     vectors = vectors_of(facts, view)
-    ends = tuple((key, vectors[key].version) for key in members_of(facts, view))
+    ends = tuple((key, vectors[key].version, key in used) for key in members_of(facts, view))
     left_count = len(facts[MEMBERS])
     told = (RULES, attrs.astuple(bounds), ends, left_count)
     return blake2b(encode(told), digest_size=12).hexdigest()
@@ -190,11 +204,13 @@ def take_division(facts: Facts, answer: None, view: View) -> Learned:
     category, bounds, force = category_of(facts), bounds_of(view), facts[REQUEST].force
     if category is None:
         return Learned(DIVISION(None) | NEWCOMERS(()))
-    digest = digest_of(facts, bounds, view)
+    used = used_of(facts, view)
+    digest = digest_of(facts, used, bounds, view)
     if digest == category.evolved_digest and not force:
         view.marks.append("evolve_category: unchanged")
         return Learned(DIVISION(None) | NEWCOMERS(()))
-    clusters = clustering.clusters(members_of(facts, view), known_of(facts, view), bounds, afresh=force)
+    members = {key: vector for key, vector in members_of(facts, view).items() if key in used}
+    clusters = clustering.clusters(members, known_of(facts, used, view), bounds, afresh=force)
     division = Division(tuple(parts_of(clusters, facts)), digest)
     kinds = dict.fromkeys("goes on" if it.known_id else "begins" for it in division.parts)
     view.marks += [f"evolve_category: a group {kind}" for kind in kinds]

@@ -330,3 +330,40 @@ def test_groups_are_one_only_if_they_are_nearer_than_members() -> None:
     with pytest.raises(Rejected) as caught:
         attrs.evolve(GROUPED, merge_ppm=299_999)
     assert caught.value.errors == (BadConfig("merge_ppm", "299999", "at least cluster_ppm"),)
+
+
+DECAYING = attrs.evolve(GROUPED, group_decay_ms=1_000)
+
+
+def test_a_group_that_nobody_uses_goes_and_does_not_come_back() -> None:
+    world = World(DECAYING)
+    world.memorize(*TEAS)
+    tea = world.evolve().groups[0]
+    world.pair.now_ms += DECAYING.group_decay_ms
+    world.memorize(*CARS)
+    value = world.evolve()
+    assert (sizes(value), value.unassigned_count) == ([("hot_drinks", 2)], 2)
+    assert world.pair.row("subcategory", tea.id) is None
+    assert world.home_of(TEAS[0]).subcategory_id is None
+    assert world.evolve().change == "unchanged"
+    assert sizes(world.evolve(force=True)) == [("hot_drinks", 2)]
+
+
+def test_one_used_member_keeps_its_whole_group() -> None:
+    world = World(DECAYING)
+    world.memorize(*TEAS)
+    tea = world.evolve().groups[0]
+    world.pair.now_ms += DECAYING.group_decay_ms - 1
+    world.memorize("drinks white tea", "walks")
+    world.pair.now_ms += 1
+    value = world.evolve()
+    assert [(it.id, it.member_count) for it in value.groups] == [(tea.id, 3)]
+
+
+def test_without_decay_age_counts_for_nothing() -> None:
+    world = World(attrs.evolve(DECAYING, group_decay_ms=0))
+    world.memorize(*TEAS)
+    world.evolve()
+    world.pair.now_ms += 10**12
+    world.memorize(*CARS)
+    assert [size for _, size in sizes(world.evolve())] == [2, 2]

@@ -71,7 +71,7 @@ CHANGED: Mapping[str, int | bool] = {
     "resolve_queries": False, "resolve_turn_count_max": 1, "resolve_cache_ms": 1, "context_bytes_max": 100,
     "cluster_ppm": 800_000, "assign_ppm": 900_000, "merge_ppm": 400_000, "cluster_size_min": 3,
     "subcategory_count_max": 1, "evolution_interval_ms": 1_000, "auto_evolution": False,
-    "name_by_model": False, "upkeep_interval_ms": 1_000,
+    "name_by_model": False, "upkeep_interval_ms": 1_000, "group_decay_ms": 1_000,
 }  # fmt: skip
 
 

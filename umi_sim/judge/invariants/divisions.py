@@ -14,17 +14,15 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
-from umi_core.data import Owner
 from umi_core.invariants.broken import demand
-from umi_core.limits import PPM
-from umi_core.messages.answers import Answer, ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByFilter, ByIds, Commit, Done, Outcome, Read
+from umi_core.messages.answers import Answer, ReadDone
+from umi_core.messages.effects import AskModel, Commit, Done, Effect, Outcome, Read
 from umi_core.messages.requests import EvolveCategory, Request
 from umi_core.messages.results import Evolved, Group
 from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.values import Scope
+from umi_sim.judge.invariants.plans import Plan, Question
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.failures import is_damaged, is_foreign
 from umi_sim.judge.plain.groups import (
     Found,
     Old,
@@ -34,7 +32,7 @@ from umi_sim.judge.plain.groups import (
     keywords_of,
     name_not_taken,
     name_without_model,
-    read_name,
+    still_used,
     telling_words,
 )
 from umi_sim.judge.plain.ids import subcategory_id
@@ -42,7 +40,8 @@ from umi_sim.judge.plain.scores import vector_ppm
 from umi_sim.judge.plain.text import cut, folded
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
-from umi_sim.services.model.prompts import inputs
+from umi_sim.target.machine import Machine
+from umi_sim.target.umi import memory_of
 
 LOOKED_AT: Final = 1_000
 COMPONENTS: Final = 2**20  # of those who are looked at, all together
@@ -50,64 +49,13 @@ SHOWN: Final = 5  # keywords and contents of a question for a name
 SHOWN_BYTES: Final = 200
 LINKING: Final = ("memorize", "create_entity")  # they put members into groups that there are
 FIRST_READS: Final = ("home", "lookup")  # a plan, or a second one after a conflict, begins with one of them
-WHOLE: Final = ("members", "contents")  # damaged rows are among the answers of these, without a body
 DIVIDED: Final = "a digest"  # whatever the memory makes of it
 RULE: Final = rules.CLUSTER_MEMBERS
 
 Key = tuple[str, str]  # kind and id of a row
 Bodies = dict[Key, Body | None]
 Telling = tuple[Evolved, tuple[str, ...]]  # what is replied, and what the division had to do without
-Made = tuple[dict[str, int], int]  # of what groups are made: versions of vectors, and a number of members
-Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
-
-
-@attrs.define
-class Plan(Owner):
-    """What the world has answered since an operation began to plan: rows by step, names by question.
-
-    `asked`: the addresses that were asked for. `ended`: steps that have read to the last page.
-    """
-
-    rows: dict[str, dict[Address, Row]] = attrs.field(factory=dict)
-    names: dict[Question, str] = attrs.field(factory=dict)
-    asked: dict[Address, None] = attrs.field(factory=dict)
-    ended: dict[str, bool] = attrs.field(factory=dict)
-
-    def read(self, step: str, effect: Read, answer: ReadDone) -> None:
-        """A page with a row that counts for no answer is asked for again, and none of it counts."""
-        if not all(is_asked_for(effect, row) for row in answer.rows):
-            return
-        rows = [attrs.evolve(row, body=None) if is_damaged(row) else row for row in answer.rows]
-        if step not in WHOLE and any(row.body is None for row in rows):
-            return
-        query = effect.query
-        if not isinstance(query, ByFilter) or query.cursor is None:
-            self.rows[step] = {}
-        self.rows[step] |= {row.address: row for row in rows}
-        self.asked |= dict.fromkeys(query.addresses if isinstance(query, ByIds) else ())
-        self.ended[step] = answer.cursor is None
-
-    def name(self, prompt: str, answer: Answer) -> None:
-        name = read_name(answer.text) if isinstance(answer, ModelReplied) else None
-        shown = inputs(prompt)
-        self.names[texts_of(shown["keywords"]), texts_of(shown["contents"])] = name or ""
-
-    def bodies(self, *steps: str) -> list[Body]:
-        return [row.body for step in steps for row in self.rows.get(step, {}).values() if row.body]
-
-
-def texts_of(values: object) -> tuple[str, ...]:
-    assert isinstance(values, list)
-    return tuple(values)
-
-
-def is_asked_for(effect: Read, row: Row) -> bool:
-    """As far as address, condition and numbers tell."""
-    if is_foreign(effect.query, row):
-        return False
-    conditions = effect.query.where if isinstance(effect.query, ByFilter) else ()
-    is_other = not is_damaged(row) and any(getattr(row.body, it.field) != it.value for it in conditions)
-    return not is_other and row.version >= 0 and (row.score_ppm is None or 0 <= row.score_ppm <= PPM)
+Made = tuple[dict[str, int], list[str], int]  # versions of vectors, who is in use, how many members there are
 
 
 @attrs.frozen
@@ -124,6 +72,7 @@ class Reading:
     made: Made
     dims: int
     is_afresh: bool
+    used: Sequence[str]
 
     def seen(self) -> list[str]:
         return sorted(it.entity_id for it in self.members)[: min(LOOKED_AT, COMPONENTS // self.dims)]
@@ -139,6 +88,8 @@ class Divisions(Observer):
     told: dict[str, list[Telling]] = attrs.field(factory=dict)  # what each of its commits comes to
     made: dict[str, Made] = attrs.field(factory=dict)  # by digest
     links: dict[str, dict[str, int]] = attrs.field(factory=dict)  # the members and their versions, by digest
+    dividing: Plan | None = None  # whose contents have come, and are divided in this step
+    replies: list[tuple[str, Outcome]] = attrs.field(factory=list)  # of this step
 
     def issued(self, agent: str, op_id: str, request: Request) -> None:
         if isinstance(request, EvolveCategory) and request.force:
@@ -153,6 +104,7 @@ class Divisions(Observer):
         match call.effect:
             case Read() as effect if isinstance(answer, ReadDone):
                 plan.read(call.step, effect, answer)
+                self.dividing = plan if call.step == "contents" else self.dividing
             case AskModel(task="name_subcategory", prompt=prompt):
                 plan.name(prompt, answer)
             case Commit() as commit if call.workflow in LINKING:
@@ -166,7 +118,21 @@ class Divisions(Observer):
                 telling = told_of(reading, rows, "updated", self.config)
                 self.told.setdefault(call.op_id, []).append(telling)
 
+    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
+        """What is used how is judged by others (ACC-1); here it is what it was when somebody divided."""
+        plan, memory, decay_ms = self.dividing, memory_of(machine), self.config.group_decay_ms
+        if plan is not None and memory is not None and decay_ms:
+            state = memory.state
+            plan.uses = {key: it.last_ms for key, it in state.tiers.access.records.items()}
+            plan.unused_ms = state.seen_ms - decay_ms
+        self.dividing = None
+        while self.replies:
+            self.check_reply(scope, *self.replies.pop(0))
+
     def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
+        self.replies.append((op_id, outcome))
+
+    def check_reply(self, scope: Scope, op_id: str, outcome: Outcome) -> None:
         """A division tells what one of its commits has made, or what it has found and left as it was."""
         plan, due = self.plans.pop(op_id, None), self.told.pop(op_id, [])
         self.forced.pop(op_id, None)
@@ -260,7 +226,16 @@ def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Readi
         for it in vectors.values()
         if len(it.components) == dims and it.entity_id not in category.subcategory_ids
     ]
-    made = {it.entity_id: it.version for it in sound}, len(plan.rows["members"])
+    last = {
+        it.entity_id: (max(it.created_ms, plan.uses.get(it.entity_id, 0)), it.subcategory_id)
+        for it in members
+    }  # fmt: skip
+    used = still_used(last, plan.unused_ms)
+    made = (
+        {it.entity_id: it.version for it in sound},
+        sorted(it.entity_id for it in sound if it.entity_id in used),
+        len(plan.rows["members"]),
+    )
     reading = Reading(
         scope,
         category,
@@ -272,6 +247,7 @@ def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Readi
         made,
         dims,
         is_afresh,
+        used,
     )
     demand(plan.ended.get("members"), RULE, f"members of {category.name} that nobody read", "all", "some")
     wanted = [(kind, key) for key in reading.seen() for kind in ("entity", "vector")]
@@ -323,9 +299,9 @@ def rows_before(reading: Reading) -> Bodies:
 def rows_due(reading: Reading, config: Config) -> Bodies:
     """What every row of the category has to be."""
     seen = reading.seen()
-    vectors = {key: reading.vectors[key] for key in seen if key in reading.vectors}
+    vectors = {key: reading.vectors[key] for key in seen if key in reading.vectors and key in reading.used}
     vectors = {key: it for key, it in vectors.items() if len(it) == reading.dims}
-    old = [old_of(it, reading) for it in reading.groups.values()]
+    old = [old_of(it, reading) for it in reading.groups.values() if not is_unused(it, reading)]
     found = groups_of(vectors, old, rules_of(config), afresh=reading.is_afresh)
     known = dict.fromkeys((*reading.category.subcategory_ids, *reading.groups))  # some may be gone already
     rows: Bodies = {(kind, key): None for key in known for kind in ("subcategory", "vector")}
@@ -351,6 +327,12 @@ def rules_of(config: Config) -> Rules:
 def old_of(group: Subcategory, reading: Reading) -> Old:
     members = tuple(it.entity_id for it in reading.members if it.subcategory_id == group.id)
     return Old(group.id, group.created_ms, reading.vectors.get(group.id, ()), members)
+
+
+def is_unused(group: Subcategory, reading: Reading) -> bool:
+    """Whether it has members, and none of them is in use."""
+    own = [it.entity_id for it in reading.members if it.subcategory_id == group.id]
+    return bool(own) and not any(key in reading.used for key in own)
 
 
 def founded(found: Sequence[Found], reading: Reading) -> list[tuple[Found, str]]:

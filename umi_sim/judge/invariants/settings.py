@@ -22,7 +22,7 @@ RANGES: Final = {
     "model_timeout_ms": (1, 600_000), "store_timeout_ms": (1, 600_000), "segment_line_count_min": (2, 1_000),
     "cluster_ppm": SOME_PPM, "assign_ppm": SOME_PPM, "merge_ppm": SOME_PPM, "cluster_size_min": (1, 1_000),
     "subcategory_count_max": (1, 100), "evolution_interval_ms": (1_000, 2_592_000_000),
-    "upkeep_interval_ms": (0, 86_400_000),
+    "upkeep_interval_ms": (0, 86_400_000), "group_decay_ms": (0, 7_776_000_000),
     "context_bytes_max": (100, 1_000_000), "resolve_turn_count_max": (1, 10),
     "resolve_cache_ms": (1, 86_400_000),
 }  # fmt: skip

@@ -45,6 +45,15 @@ TECHNICAL: Final = (
 Vector = tuple[int, ...]
 
 
+# Who takes part.
+
+
+def still_used(members: Mapping[str, tuple[int, str | None]], unused_ms: int) -> list[str]:
+    """`members`: when each was used last, and its group; one that is used speaks for all of its group."""
+    alive = [group for last_ms, group in members.values() if group and last_ms > unused_ms]
+    return [key for key, (last_ms, group) in members.items() if last_ms > unused_ms or group in alive]
+
+
 # Keywords and names.
 
 

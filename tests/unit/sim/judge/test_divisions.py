@@ -9,7 +9,8 @@ from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Read
 from umi_core.rows import Address, Category, Membership, Row
-from umi_sim.judge.invariants.divisions import Plan, reading_of
+from umi_sim.judge.invariants.divisions import reading_of
+from umi_sim.judge.invariants.plans import Plan
 
 MEMBER = Membership("mem_1", "ent_1", 1, "cat_1", "model", 0)
 OTHER = Membership("mem_2", "ent_2", 1, "cat_1", "model", 0)

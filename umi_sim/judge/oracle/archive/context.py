@@ -1,5 +1,6 @@
 """What all parts of the archive's model share: whose archive it is, which rules are off, and the time."""
 
+import sys
 from collections.abc import Callable, Container
 
 import attrs
@@ -23,8 +24,8 @@ class Context(Owner):
     """Whose archive this is, and what time it is.
 
     `off`: rules that are not demanded. `seen_ms`: the latest time that this life of the memory has seen;
-    `latest_ms`: that any life has. `world_ms`: the world's time. `tick` counts events. `is_elsewhere`:
-    whether another agent knows an id.
+    `first_ms`, `latest_ms`: the first and the latest that any life has. `world_ms`: the world's time. `tick`
+    counts events. `is_elsewhere`: whether another agent knows an id.
     """
 
     scope: Scope
@@ -32,6 +33,7 @@ class Context(Owner):
     off: Container[str]
     surroundings: Surroundings
     seen_ms: int = 0
+    first_ms: int = sys.maxsize
     latest_ms: int = 0
     world_ms: int = NOBODY_TOLD
     tick: int = 0
@@ -40,6 +42,7 @@ class Context(Owner):
     def see(self, now_ms: int) -> None:
         """The clock of this memory has shown this time."""
         self.seen_ms, self.latest_ms = max(self.seen_ms, now_ms), max(self.latest_ms, now_ms)
+        self.first_ms = min(self.first_ms, now_ms)
         self.world_ms = max(self.world_ms, self.surroundings.world_ms())
 
     @property

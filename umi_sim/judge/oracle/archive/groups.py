@@ -65,17 +65,23 @@ class Groups(Part):
             self.demand(is_named, rules.DEGRADATION_NAMED, SUBSTITUTE, True, names)
         self.judge_again(op, value, names)
 
+    def may_decay(self) -> bool:
+        """Whether there may be members that nobody has used for long: what becomes of them is seen inside."""
+        decay_ms = self.context.config.group_decay_ms
+        return 0 < decay_ms <= self.context.latest_ms - self.context.first_ms
+
     def judge_again(self, op: Operation, value: Evolved, names: list[str]) -> None:
         """What a scan may repair meanwhile is not certain: members that had no vector."""
         request, answers = op.request, self.answers.get(op, [])
         assert isinstance(request, EvolveCategory)
-        before = self.told.get(request.category)
+        before = None if self.may_decay() else self.told.get(request.category)
         if before is not None and not request.force:
             told = "an evolve after which nothing came did something once more"
             is_idle = (value.change, value.groups, answers) == ("unchanged", before, [])
             self.demand(is_idle, rules.REPEAT_SAME_ROWS, told, before, value)
         others = (it.request for it in self.tracks.flying.values() if it is not op)
         is_unsure = op.is_replanned or self.context.surroundings.atlas.losses or PARTIAL in names
+        is_unsure = is_unsure or self.may_decay()
         if is_unsure or any(isinstance(it, CHANGING) for it in others):
             self.told.pop(request.category, None)
         else:

@@ -1,0 +1,76 @@
+"""Plans: what the world has answered an operation of groups since it began to plan.
+
+Law 1. A page with a row that counts for no answer tells nothing.
+Law 2. A damaged row is known by its address alone.
+"""
+
+from typing import Final
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.limits import PPM
+from umi_core.messages.answers import Answer, ModelReplied, ReadDone
+from umi_core.messages.effects import ByFilter, ByIds, Read
+from umi_core.rows import Address, Body, Row
+from umi_sim.judge.oracle.failures import is_damaged, is_foreign
+from umi_sim.judge.plain.groups import read_name
+from umi_sim.services.model.prompts import inputs
+
+WHOLE: Final = ("members", "contents")  # damaged rows are among the answers of these, without a body
+NEVER_MS: Final = -1  # before any use
+
+Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
+
+
+@attrs.define
+class Plan(Owner):
+    """What the world has answered since an operation began to plan: rows by step, names by question.
+
+    `asked`: the addresses that were asked for. `ended`: steps that have read to the last page. `uses`: when
+    each entity was accessed last, as it was known when the members were divided; `unused_ms`: what is used
+    later than that is in use.
+    """
+
+    rows: dict[str, dict[Address, Row]] = attrs.field(factory=dict)
+    names: dict[Question, str] = attrs.field(factory=dict)
+    asked: dict[Address, None] = attrs.field(factory=dict)
+    ended: dict[str, bool] = attrs.field(factory=dict)
+    uses: dict[str, int] = attrs.field(factory=dict)
+    unused_ms: int = NEVER_MS
+
+    def read(self, step: str, effect: Read, answer: ReadDone) -> None:
+        """A page with a row that counts for no answer is asked for again, and none of it counts."""
+        if not all(is_asked_for(effect, row) for row in answer.rows):
+            return
+        rows = [attrs.evolve(row, body=None) if is_damaged(row) else row for row in answer.rows]
+        if step not in WHOLE and any(row.body is None for row in rows):
+            return
+        query = effect.query
+        if not isinstance(query, ByFilter) or query.cursor is None:
+            self.rows[step] = {}
+        self.rows[step] |= {row.address: row for row in rows}
+        self.asked |= dict.fromkeys(query.addresses if isinstance(query, ByIds) else ())
+        self.ended[step] = answer.cursor is None
+
+    def name(self, prompt: str, answer: Answer) -> None:
+        name = read_name(answer.text) if isinstance(answer, ModelReplied) else None
+        shown = inputs(prompt)
+        self.names[texts_of(shown["keywords"]), texts_of(shown["contents"])] = name or ""
+
+    def bodies(self, *steps: str) -> list[Body]:
+        return [row.body for step in steps for row in self.rows.get(step, {}).values() if row.body]
+
+
+def texts_of(values: object) -> tuple[str, ...]:
+    assert isinstance(values, list)
+    return tuple(values)
+
+
+def is_asked_for(effect: Read, row: Row) -> bool:
+    """As far as address, condition and numbers tell."""
+    if is_foreign(effect.query, row):
+        return False
+    conditions = effect.query.where if isinstance(effect.query, ByFilter) else ()
+    is_other = not is_damaged(row) and any(getattr(row.body, it.field) != it.value for it in conditions)
+    return not is_other and row.version >= 0 and (row.score_ppm is None or 0 <= row.score_ppm <= PPM)
