@@ -48,7 +48,7 @@ PLAIN: Final = Path(__file__).with_name("plain_words.txt")
 QUOTED: Final = re.compile(  # a quote that was cut ends with its line
     r"""b?"([^"\\]|\\.)*("|$)|(?<![a-z])b?'([^'\\]|\\.)*('(?!\w)|$)|`[^`]*(`|$)"""
 )
-COMMAND: Final = re.compile(r"(^|(?<=\s))(\$ )?(umi-sim|git|pytest|pip|echo) .*?(?=   |;|$)")
+COMMAND: Final = re.compile(r"(^|(?<=\s))(\$ )?(umi-sim|git|python|pytest|pip|echo) .*?(?=   |;|$)")
 CODE: Final = re.compile(r"[/=#\\@0-9.($:]|^-")  # ids, paths, places in a state, options, values
 ENDS: Final = (
     ("'s", ""), ("ies", "y"), ("ied", "y"), ("es", ""), ("s", ""), ("ed", ""), ("ed", "e"), ("ing", ""),

@@ -66,7 +66,7 @@ umi_pick() {    # sets base (the interpreter itself, links resolved) and version
 }
 
 umi_make() {
-    use=$1 kept=no
+    use=$1 kept=no made_here=no
     trap 'exit 130' INT TERM    # and not on to "pip gave up by itself", below
     if umi_whole && [ "$made_by" -ef "$base" ]; then
         [ "$made_as" = run ] || use=test
@@ -74,6 +74,7 @@ umi_make() {
         echo "$me: bringing .venv up to date ..." >&2
     else
         echo "$me: making .venv with Python $version, once; this takes a minute ..." >&2
+        made_here=yes
         rm -rf "$venv"
         log=$("$base" -m venv "$venv" 2>&1) || umi_stop "$base cannot make a virtual environment ($(umi_last "$log")); name another Python in UMI_PYTHON"
     fi
@@ -92,6 +93,12 @@ umi_make() {
     mv -f "$venv/new.stamp" "$stamp"
     rm -f "$venv/kept.stamp"
     trap - INT TERM
+    [ "$made_here" = no ] || [ "$me" != umi-sim ] || umi_tell_name
+}
+
+umi_tell_name() {   # reports name the command as `pip install` makes it; a checkout has it under tools/
+    ! command -v umi-sim >/dev/null 2>&1 || return 0
+    echo "$me: reports call this command umi-sim; to copy what they print: alias umi-sim='$root/tools/umi-sim'" >&2
 }
 
 umi_last() {    # the line that tells most: the last error, else the last line

@@ -24,6 +24,19 @@ from umi_sim.record.verdict import HARNESS, INTERRUPTED, USAGE, severest
 
 SEED_COUNT_MAX: Final = 1_000_000
 SUMMARY_CHARS_MAX: Final = 300
+HELP_WIDTH_MAX: Final = 110
+NOWHERE: Final[Mapping[str, Sequence[str]]] = {}
+
+
+class Help(click.HelpFormatter):
+    """Help with less room for the names of options where a line is short."""
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        super().write_dl(rows, min(col_max, self.width // 2), col_spacing)
+
+
+class HelpContext(click.Context):
+    formatter_class = Help
 
 
 class Commands(click.Group):
@@ -33,8 +46,10 @@ class Commands(click.Group):
     `headings`: under which of them the help lists which commands, the commonest first.
     """
 
+    context_class = HelpContext
+
     def __init__(
-        self, places: Mapping[str, Sequence[str]], headings: Mapping[str, Sequence[str]], **how: Any
+        self, headings: Mapping[str, Sequence[str]], places: Mapping[str, Sequence[str]] = NOWHERE, **how: Any
     ) -> None:
         super().__init__(**how)
         self.places = {command: module for module, commands in places.items() for command in commands}
@@ -46,8 +61,16 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.places:
             commands: Sequence[click.Command] = import_module(f"umi_sim.cli.{self.places[cmd_name]}").COMMANDS
-            return next(command for command in commands if command.name == cmd_name)
-        return super().get_command(ctx, cmd_name)
+            command = next((command for command in commands if command.name == cmd_name), None)
+        else:
+            command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            command.context_class = HelpContext
+        return command
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        extra.setdefault("terminal_width", min(width(), HELP_WIDTH_MAX) - len(MARGIN))
+        return super().make_context(*args, **extra)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in self.headings.items():
@@ -92,7 +115,8 @@ def told_of(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or says_it:
         return said
-    return f"{said.removesuffix('.')}: {context.command_path} --help tells what there is"
+    joint = "" if said.endswith("?") else ":"
+    return f"{said.removesuffix('.')}{joint} {context.command_path} --help tells what there is"
 
 
 def complain(message: str, code: int = USAGE) -> int:

@@ -10,6 +10,7 @@ from umi_sim.kernel.report import Report, row, whole
 from umi_sim.kernel.wording import plural
 
 if TYPE_CHECKING:
+    from umi_sim.disk.case import Case
     from umi_sim.disk.hunt import Found
 
 
@@ -50,12 +51,22 @@ def told(found: "Found", journal: str) -> Report:
         row("promised", what),
         *(row("", line.strip()[:400]) for line in shown),
         whole("repeat", f"umi-sim disk --journal {journal} --seeds {small.seed}..{small.seed}"),
-        row(
-            "shrunk",
-            f"batches {small.batches}, cuts at {small.cuts}, failures at {small.fails}",
-        ),
+        row("shrunk", f"to {batches(len(small.batches))}, and {struck(small)}"),
     ]
     return Report(f"FAIL disk {journal}: {counted}", rows, value, 1)
+
+
+def batches(count: int) -> str:
+    return "1 batch" if count == 1 else f"{count} batches"
+
+
+def struck(case: "Case") -> str:
+    """What the disk does to each life: it ends with a cut, and the next one begins on what is left."""
+    told = []
+    for life, (cut, fail) in enumerate(zip(case.cuts, case.fails, strict=True), start=1):
+        told += [f"a failure at event {fail} of life {life}"] if fail else []
+        told.append(f"a power cut at event {cut} of life {life}")
+    return ", ".join(told) or "no power cut"
 
 
 COMMANDS: Final = (disk,)

@@ -12,7 +12,7 @@ from umi_sim.cli.console import refuse, shows
 from umi_sim.kernel.report import Report, row
 from umi_sim.kernel.wording import plural
 
-NEEDS: Final = "where pytest and umi_core are installed"
+NEEDS: Final = "or with pytest; where umi_core is installed"
 MARK: Final = "Written by `umi-sim export`"
 
 
@@ -26,10 +26,10 @@ MARK: Final = "Written by `umi-sim export`"
 )
 @shows()
 def export(file: str, out: str | None) -> Report:
-    """Write a recorded run as a plain test, which needs umi_core and pytest, and nothing of the simulator.
+    """Write a recorded run as a plain test, which needs umi_core, and nothing of the simulator.
 
     It tells one memory what it was told, and demands its replies and what it does last. Exit 2 if the failure
-    shows in none.
+    shows in none. Run it with pytest, or as it is: exit 1 if it fails.
 
     \b
     umi-sim export .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --pytest test_ttl_boundary.py
@@ -47,7 +47,7 @@ def export(file: str, out: str | None) -> Report:
         refuse(f"{file}: {error}; its seed file is a test already (docs/pytest.md)")
     write_whole(Path(out), source.text.encode("ascii"))
     value = {"file": out, "inputs": source.input_count, "shows": source.shows}
-    rows = (row("shows", source.shows), row("run", join(["pytest", out]), f"# {NEEDS}"))
+    rows = (row("shows", source.shows), row("run", join(["python", out]), f"# {NEEDS}"))
     return Report(f"WROTE {out}: {plural(source.input_count, 'step')}", rows, lambda: value)
 
 

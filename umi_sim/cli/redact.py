@@ -40,7 +40,7 @@ def redact(file: str, out: str) -> Report:
         refuse(f"{file}: a value in it is nested too deeply")
     before, after = recorded.live(head, steps), recorded.live(new_head, new_steps)
     recorded.write(path, new_head, new_steps)
-    rules = [it.failure or "none" for it in (before, after)]
+    rules = [it.failure or "no rule" for it in (before, after)]
     is_same = rules[0] == rules[1]
     told = "as before" if is_same else f"before it was {rules[0]}: show this one only if it still helps"
     rows = (row("breaks", f"{rules[1]}, {told}"), whole("repeat", f"umi-sim replay {out}"))

@@ -54,7 +54,7 @@ EXIT_CODES_TOLD: Final = "\n\n".join(f"{code}  {means}" for code, means in CODES
     headings=HEADINGS,
     invoke_without_command=True,
     epilog=f"Exit codes:\n\n{EXIT_CODES_TOLD}",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="umi-sim")
 @click.pass_context

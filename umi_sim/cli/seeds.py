@@ -9,7 +9,7 @@ import click
 
 from umi_sim.cli import recordings
 from umi_sim.cli.arguments import must_take_trace, readable
-from umi_sim.cli.console import complain, refuse, shows
+from umi_sim.cli.console import Commands, complain, refuse, shows
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, Row, row, under, whole
 from umi_sim.kernel.wording import plural
@@ -177,7 +177,7 @@ def bless(file: str, ticket: str, other: bool) -> Report:
 # The corpus.
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Commands, headings={"Commands": ("list", "keep", "prune")}, invoke_without_command=True)
 @click.pass_context
 def corpus(context: click.Context) -> int:
     """List the kept seed files, keep one for good, or run those that were found and drop what passes.

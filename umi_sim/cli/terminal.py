@@ -11,7 +11,7 @@ import click
 
 from umi_sim.kernel.report import WIDTH
 
-WIDTH_MIN: Final = 40
+WIDTH_MIN: Final = 20
 COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
 
 

@@ -3,14 +3,16 @@
 Law 1. Which cases there are follows from their numbers alone.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import attrs
 
 from umi_core.data import Data
 from umi_sim.disk.case import Case, Outcome, run
+from umi_sim.kernel import progress
 from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.wording import plural
 
 CUT_COUNT: Final = 5  # of each case
 EVENTS_MAX: Final = 400  # of a life, more or less
@@ -37,10 +39,11 @@ def case_of(seed: int, journal: str) -> Case:
     return Case(seed, tuple(seed * BATCHES_MAX + it for it in batches), cuts, fails, journal)
 
 
-def hunt(seeds: Iterable[int], journal: str = "wal") -> Found:
+def hunt(seeds: Collection[int], journal: str = "wal") -> Found:
     """Until the first failure."""
     case_count = cut_count = 0
     for seed in seeds:
+        progress.at("disk", case_count, len(seeds), unit="case", note=plural(cut_count, "power cut"))
         case = case_of(seed, journal)
         outcome = run(case)
         case_count, cut_count = case_count + 1, cut_count + outcome.cut_count

@@ -11,14 +11,16 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.explain.playback import Playback, look
-from umi_sim.explain.records import as_object, in_column, is_step
+from umi_sim.explain.records import as_object, in_column, in_words, is_step, subject
 from umi_sim.kernel.report import Line, Pair, Report, Row, row, under
+from umi_sim.kernel.wording import cut
 from umi_sim.record import state_tree, trace
 from umi_sim.record.state_tree import Change
 from umi_sim.record.trace import Difference, Record, SavedTrace, Trace
 from umi_sim.record.trace_fields import NAMES, field_apart
 
 AROUND_COUNT: Final = 5
+TOLD_CHARS_MAX: Final = 60
 DELTA_COUNT_MAX: Final = 12
 Traced = Trace | SavedTrace
 
@@ -35,8 +37,13 @@ class Apart(Data):
 
     @property
     def head(self) -> str:
+        """Records that tell of two things are told; of those that tell of one, the field that differs."""
         where = f"first difference at record {self.found.index}, step {self.step}"
-        return f"{where}, {field_apart(self.found.a, self.found.b, self.names)}"
+        a, b = self.found.a, self.found.b
+        if a is None or b is None or subject(a) == subject(b):
+            return f"{where}, {field_apart(a, b, self.names)}"
+        first, second = (cut(in_words(it), TOLD_CHARS_MAX) for it in (a, b))
+        return f"{where}; {self.names[0]}: {first}; {self.names[1]}: {second}"
 
     def pairs(self) -> Iterator[Pair]:
         yield Pair(*self.names)

@@ -44,8 +44,19 @@ def in_column(record: Record | None) -> str:
     """Its number, its event or agent, and what it tells."""
     if record is None:
         return "(ended)"
+    return f"{literal(record[0]):>5} {in_words(record)}"
+
+
+def in_words(record: Record) -> str:
+    """Its event or agent, and what it tells."""
     agent, _, event, said = told(record)
-    return " ".join(filter(None, (f"{literal(record[0]):>5}", event or agent, said)))
+    return " ".join(filter(None, (event or agent, said)))
+
+
+def subject(record: Record) -> tuple[Field, str]:
+    """What it tells of: records of two subjects have no field in common that says more than that."""
+    agent, _, event, _ = told(record)
+    return record[TAG], event or agent
 
 
 def in_lines(records: Iterable[Record]) -> Iterator[Row]:

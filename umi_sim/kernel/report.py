@@ -19,8 +19,10 @@ from umi_sim.kernel.wording import cut, escaped
 
 WIDTH: Final = 120
 LABEL_COLUMN: Final = 9
+NARROW: Final = 40  # columns; in fewer there is no room for labels beside what they label
 MARGIN: Final = "  "
 COMMA: Final = ", "
+COMMANDS: Final = ("umi-sim ", "python ", "git ")  # what is copied begins so
 
 
 @attrs.frozen
@@ -108,8 +110,12 @@ def lines_of(line: Line, width: int) -> Iterator[str]:
         yield from filled(line.split(" "), "", MARGIN, width)
         return
     if isinstance(line, Pair):
-        room = (width - 8) // 2
-        yield escaped(f"  {cut(line.left, room):{room}} {line.mark:2}{cut(line.right, room)}".rstrip())
+        yield from (escaped(it) for it in side_by_side(line, width))
+        return
+    if width < NARROW:
+        yield from filled(line.label.split(), MARGIN, MARGIN * 2, width) if line.label else ()
+        told = chain.from_iterable(map(in_words, joined(line)))
+        yield from filled(told, MARGIN * 2, MARGIN * 3, width)
         return
     first = f"{MARGIN}{escaped(line.label):{line.column}}"
     if line.label and len(line.label) >= line.column:
@@ -117,9 +123,30 @@ def lines_of(line: Line, width: int) -> Iterator[str]:
     if len(first) > width // 2:
         yield first.rstrip()
         first = MARGIN * 2
-    *parts, last = line.parts or ("",)
-    joint = line.joint.rstrip()
-    yield from filled([*(part + joint for part in parts), last], first, " " * (len(first) + line.hang), width)
+    yield from filled(joined(line), first, " " * (len(first) + line.hang), width)
+
+
+def joined(row: Row) -> list[str]:
+    """Its parts, with what joins them."""
+    *parts, last = row.parts or ("",)
+    joint = row.joint.rstrip()
+    return [*(part + joint for part in parts), last]
+
+
+def in_words(part: str) -> Sequence[str]:
+    """A part that may be broken, in pieces that may not; blanks align nothing."""
+    return [part] if part.startswith(COMMANDS) else part.split()
+
+
+def side_by_side(pair: Pair, width: int) -> Iterator[str]:
+    """In a narrow terminal one below the other; what both say, once."""
+    if width >= NARROW:
+        room = (width - 8) // 2
+        yield f"  {cut(pair.left, room):{room}} {pair.mark:2}{cut(pair.right, room)}".rstrip()
+        return
+    yield cut(f"{MARGIN}{pair.left}", width)
+    if pair.left != pair.right:
+        yield cut(f"{MARGIN}{pair.mark} {pair.right}", width)
 
 
 def filled(parts: Iterable[str], first: str, rest: str, width: int) -> Iterator[str]:

@@ -57,6 +57,10 @@ class Lanes(Owner):
     def of(cls, agents: Sequence[str], items: Iterable[Item] = ()) -> "Lanes":
         return cls(tuple(agents), {item.id: item for item in items})
 
+    def knows(self, item: Item) -> None:
+        """From now on the item can be told in words."""
+        self.items[item.id] = item
+
     @property
     def names(self) -> list[str]:
         return [CLIENTS, *(f"agent {name}" for name in self.agents), *SERVICES, CLOCK]

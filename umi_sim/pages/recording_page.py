@@ -18,6 +18,7 @@ from umi_sim.pages.lanes import ANSWER, Lanes
 from umi_sim.pages.lives import NOTHING, Life, step_of
 from umi_sim.pages.page_data import About, page_data
 from umi_sim.pages.states import States
+from umi_sim.record.items import Op
 from umi_sim.record.state_tree import Tree, tree_at
 from umi_sim.record.trace import Record, Tag, Trace, decode
 from umi_sim.record.trace_fields import answer_fields, effect_fields, outcome_fields
@@ -25,6 +26,7 @@ from umi_sim.runs import recorded
 
 AGENT: Final = "a"
 WAKE: Final = "wake"
+NOBODY: Final = ("", "nobody")  # asks what a question of no life under way asks
 
 
 def data_of(file: str, head: Head, steps: Sequence[Taken]) -> dict[str, object]:
@@ -50,6 +52,8 @@ def lived(head: Head, steps: Sequence[Taken], roots: Sequence[str], first: int) 
     base = states.look(partial(look, memory)) if roots else NOTHING
     for number, taken in enumerate(steps, 1):
         told = telling.records(memory, taken, taken.now_ms - start_ms)
+        if isinstance(taken.value, Request):
+            lanes.knows(item_of(taken.value))
         arrows = tuple(lanes.arrows(told))
         delta = states.look(partial(look, memory)) if roots and number >= first - 1 else NOTHING
         if number < first:
@@ -102,9 +106,19 @@ class Telling(Owner):
             trace.add(Tag.EFFECT, self.name_of(effect.request_id), *effect_fields(effect))
 
     def name_of(self, request_id: int) -> str:
-        """The operation that asks, and which of its questions it is."""
-        name, count = self.questions.labels.get(request_id, ("nobody", request_id))
-        return f"{name}#{count}"
+        """The operation that asks, and which of its questions it is: 7#2, or recover:1#2 of background work."""
+        (workflow, who), count = self.questions.labels.get(request_id, (NOBODY, request_id))
+        return f"{workflow}{':' if workflow else ''}{who}#{count}"
+
+
+def item_of(request: Request) -> Op:
+    """A request as a run would have it in its record: with the fields that are not as they are by default."""
+    args = {
+        field.name: getattr(request, field.name)
+        for field in attrs.fields(type(request))
+        if field.name != "op_id" and getattr(request, field.name) != field.default
+    }
+    return Op(str(request.op_id), 0, AGENT, name_of(request), args)
 
 
 def name_of(request: Request) -> str:

@@ -74,8 +74,9 @@ def scenarios(outcome: Outcome) -> Iterator[list[object]]:
 
 
 def kinds(outcome: Outcome) -> list[str]:
-    """The kinds of faults that might have struck, and those that did."""
-    return list(dict.fromkeys((*kinds_of(outcome.files.values()), *sorted(outcome.totals.fired))))
+    """The kinds of faults that struck, then those that might have."""
+    known, fired = kinds_of(outcome.files.values()), outcome.totals.fired
+    return list(dict.fromkeys((*filter(fired.get, known), *sorted(+fired), *known)))
 
 
 def fault_map(outcome: Outcome, shown: Iterable[Found]) -> dict[str, object]:

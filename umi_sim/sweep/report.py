@@ -20,6 +20,7 @@ from umi_sim.sweep import reached
 from umi_sim.sweep.totals import COUNTS, FOUND_COUNT_MAX, Apart, Found, Lost, Outcome, Swept, Totals
 
 LOST_SHOWN: Final = 5
+NEVER_COUNT_MAX: Final = 12  # --reached lists all
 MESSAGE_CHARS_MAX: Final = 240
 WORDS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
 
@@ -69,7 +70,7 @@ def met_lines(outcome: Outcome) -> Iterator[Line]:
         if counts:
             yield listed(label, counted(in_order(counts)))
     if never := [name for name in kinds_of(outcome.files.values()) if name not in totals.fired]:
-        yield listed("never", never)
+        yield listed("never", never, NEVER_COUNT_MAX)
     yield listed("reached", list(shares(totals)))
     if outcome.swept.bases:
         yield row("fresh", f"from --base {', '.join(outcome.swept.bases)}")

@@ -327,7 +327,9 @@ def source_of(seed: SeedFile) -> Source:
     writer = Writer(scope=tests[0].life.scope)
     writer.needs(Memory)
     body = [line for test in tests for line in function(test, writer, failure)]
-    text = "\n".join([*heading(failure), *writer.head(), *body, ""])
+    calls = [f"{INDENT}{name_of(test, failure)}()" for test in tests]
+    run_plainly = ("", "", 'if __name__ == "__main__":', *calls)
+    text = "\n".join([*heading(failure), *writer.head(), *body, *run_plainly, ""])
     return Source(text, sum(len(test.told) for test in tests), shown_by(tests[-1], seed))
 
 
@@ -337,14 +339,19 @@ def heading(failure: Failure | None) -> Iterator[str]:
     if failure is not None:
         yield f"{failure.rule} ({failure.rule_id}), fingerprint {fingerprint.of(failure)}."
     yield "Written by `umi-sim export`; whatever was said stands in literals."
+    yield "Run it with pytest, or as it is: a failure ends it with exit code 1."
     yield '"""'
     yield ""
 
 
-def function(test: Test, writer: Writer, failure: Failure | None) -> Iterator[str]:
+def name_of(test: Test, failure: Failure | None) -> str:
     rule = re.sub("[^a-z0-9]+", "_", failure.rule.lower()) if failure else "a_run"
+    return f"test_{rule}_{test.life.agent}_{test.life.number}"
+
+
+def function(test: Test, writer: Writer, failure: Failure | None) -> Iterator[str]:
     config = [("", writer.call(test.life.config))] if test.life.config != Config() else []
-    yield from ("", "", f"def test_{rule}_{test.life.agent}_{test.life.number}() -> None:")
+    yield from ("", "", f"def {name_of(test, failure)}() -> None:")
     yield from statement("memory = ", Parts("Memory(", [("", "SCOPE"), *config], ")"), "", INDENT)
     last = len(test.told) - 1
     for index, (now_ms, value, effects) in enumerate(test.told):

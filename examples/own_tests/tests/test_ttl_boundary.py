@@ -2,6 +2,7 @@
 
 ttl-boundary (TTL-1), fingerprint 60f2fc7c829b.
 Written by `umi-sim export`; whatever was said stands in literals.
+Run it with pytest, or as it is: a failure ends it with exit code 1.
 """
 
 from umi_core.conditions import Condition
@@ -80,3 +81,7 @@ def test_ttl_boundary_a_1() -> None:
     # got       get '': b''
     effects = memory.step(1_700_003_600_000, Get("o31", ""))
     assert effects == (Reply("o31", Done()),)
+
+
+if __name__ == "__main__":
+    test_ttl_boundary_a_1()

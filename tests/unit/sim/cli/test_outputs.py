@@ -92,7 +92,7 @@ def test_every_word_is_plain_or_has_a_page(folder: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 @pytest.mark.uncounted
-@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("width", [30, 60, 80, 120])
 def test_no_line_is_wider_than_its_terminal(
     width: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +108,7 @@ def test_no_line_is_wider_than_its_terminal(
     assert wide == {}
 
 
-COPIED: Final = re.compile(r"\s*(\S+( \S+)?\s+)?((umi-sim|git|pytest|echo) .*|\S+)")
+COPIED: Final = re.compile(r"\s*(\S+( \S+)?\s+)?((umi-sim|git|python|pytest|echo) .*|\S+)")
 
 
 def is_copied(line: str) -> bool:

@@ -54,8 +54,9 @@ def test_an_unknown_outcome_is_called_so() -> None:
     assert "field outcome: unknown / done" in apart(traced(unknown), traced((Tag.REPLY, "o1", True, None)))[0]
 
 
-def test_records_of_two_kinds_differ_in_their_tag() -> None:
-    assert "field tag: step / mark" in apart(traced(STEP), traced((Tag.MARK, "x")))[0]
+def test_records_of_two_subjects_are_told() -> None:
+    told = apart(traced(STEP), traced((Tag.MARK, "x")))[0]
+    assert told == 'first difference at record 0, step 1; first: a/wake#1 step "Wake"; second: mark "x"'
 
 
 def test_only_the_last_records_before_are_shown() -> None:

@@ -19,7 +19,7 @@ from umi_sim.kernel.report import (
 NAMES = [f"kind_number_{n}" for n in range(200)]
 
 
-@pytest.mark.parametrize("width", [40, 80, 120, 200])
+@pytest.mark.parametrize("width", [30, 40, 80, 120, 200])
 def test_every_line_that_can_be_broken_fits(width: int) -> None:
     lines: list[Line] = [
         row("label", "a word " * 99), listed("never", NAMES), Row("odd", ("x" * 20,) * 9, " | ", hang=4),

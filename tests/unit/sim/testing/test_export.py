@@ -73,9 +73,19 @@ def test_it_fails_with_the_bug_and_passes_without() -> None:
         run_source(source.text, "get-alive-at-expiry")
 
 
+def test_a_failure_ends_it_when_it_is_run_as_it_is() -> None:
+    """Exit code 1 of Python, by the exception."""
+    text = source_of(recorded(*LIVES, bug="get-alive-at-expiry")).text
+    exec(compile(text, "<exported>", "exec"), {"__name__": "__main__"})
+    with planted("get-alive-at-expiry", BUILT_IN) as registry, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Memory.__init__, "__defaults__", (None, registry))
+        with pytest.raises(AssertionError):
+            exec(compile(text, "<exported>", "exec"), {"__name__": "__main__"})
+
+
 def test_it_ends_where_the_bug_shows_with_expected_and_got() -> None:
     text = source_of(recorded(*LIVES, bug="get-alive-at-expiry")).text
-    *_, comment, expected, got, call, claim = text.splitlines()
+    *_, comment, expected, got, call, claim = text.partition("\n\n\nif __name__")[0].splitlines()
     assert comment == "    # ttl-boundary: get 'k' answered b'tea'"
     assert expected == "    # expected  get 'k': None"
     assert got == "    # got       get 'k': b'tea'"
@@ -124,7 +134,7 @@ def test_an_open_bug_must_only_not_reply_what_was_judged_wrong(monkeypatch: pyte
     unknown = attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
     with planted("get-alive-at-expiry", BUILT_IN):
         source = source_of(unknown)
-    assert source.text.endswith('assert effects != (Reply("o2", Done(value=b"tea")),)\n')
+    assert '    assert effects != (Reply("o2", Done(value=b"tea")),)\n\n\nif' in source.text
     assert source.shows == "fails on the code at hand; what is right at its last step is for you to write"
     run_source(source.text)
     with pytest.raises(AssertionError):
@@ -140,7 +150,7 @@ def test_an_open_bug_that_raises_must_only_not_raise(monkeypatch: pytest.MonkeyP
         source = source_of(recorded(*LIVES))
         with pytest.raises(ZeroDivisionError):
             run_source(source.text)
-    assert source.text.endswith('    memory.step(1_700_000_000_000, Set("o1", "k", b"tea", ttl_ms=1000))\n')
+    assert '    memory.step(1_700_000_000_000, Set("o1", "k", b"tea", ttl_ms=1000))\n\n\nif' in source.text
     run_source(source.text)
 
 
@@ -169,7 +179,7 @@ def test_nothing_that_was_said_is_more_than_a_literal() -> None:
     text = source_of(hostile_run()).text
     assert text.isascii()
     assert all(module.startswith("umi_core.") for module in imports_of(text))
-    assert called_in(text) <= {"memory.step", "float", *classes_in(text)}
+    assert called_in(text) <= {"memory.step", "float", "test_ttl_boundary_a_1", *classes_in(text)}
     run_source(text)
     with pytest.raises(AssertionError):
         run_source(text, "get-alive-at-expiry")
@@ -202,7 +212,7 @@ def test_the_command_writes_the_test_and_says_what_it_shows(seed_at: Path) -> No
     assert result.stdout.splitlines() == [
         "WROTE test_bug.py: 7 steps",
         "  shows    fails while get-alive-at-expiry is planted, passes without it",
-        "  run      pytest test_bug.py # where pytest and umi_core are installed",
+        "  run      python test_bug.py # or with pytest; where umi_core is installed",
     ]
     run_source(Path("test_bug.py").read_text())
     assert umi("export", str(seed_at), "--pytest", "test_bug.py", "--quiet").output == ""  # its own may go
