@@ -106,7 +106,7 @@ class Telling(Owner):
             trace.add(Tag.EFFECT, self.name_of(effect.request_id), *effect_fields(effect))
 
     def name_of(self, request_id: int) -> str:
-        """The operation that asks, and which of its questions it is: 7#2, or recover:1#2 of background work."""
+        """Who asks, and which of his questions it is: 7#2, or recover:1#2 of background work."""
         (workflow, who), count = self.questions.labels.get(request_id, (NOBODY, request_id))
         return f"{workflow}{':' if workflow else ''}{who}#{count}"
 

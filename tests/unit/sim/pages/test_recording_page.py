@@ -47,7 +47,7 @@ def test_each_step_stands_in_its_lanes(recording: str) -> None:
         ["request", "reply"], ["wake"],
     ]  # fmt: skip
     assert data["steps"][4][5][1][3] == "Done b'v'"
-    assert data["steps"][2][5][0][3] == "1 set key=\"k\", value=b\"v\""
+    assert data["steps"][2][5][0][3] == '1 set key="k", value=b"v"'
     assert data["steps"][0][5][1][4] == "recover:1#1"
     path, _ = data["steps"][2][7][0]
     assert data["paths"][path][1] == "k"
