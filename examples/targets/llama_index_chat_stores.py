@@ -38,7 +38,13 @@ class Simple(Sessions):
 
 
 class Sql(Sessions):
-    known = (Known("docs/findings.md", rule="raises", op="add", says="IntegrityError"),)
+    known = (
+        Known("docs/findings.md: an empty batch", rule="raises", op="add", says="IntegrityError"),
+        Known("docs/findings.md: a cancelled request", rule="raises", says="database is locked"),
+        Known("docs/findings.md: two first requests", rule="raises", says="no such table"),
+    )
+    fails = ("statement",)  # see docs/findings.md for a COMMIT that fails, below SQLAlchemy
+    order = "time"  # and for two batches of one time
     values = "text"
     durable = True
     limit_takes = "first"
@@ -70,3 +76,17 @@ class SqlReady(Sql):
     async def make(self):
         await super().make()
         await self.store.get_messages("")
+
+
+class SqlFirst(Sql):
+    """Shows what is told in docs/findings.md, and so do the others below."""
+
+    known = Sql.known[:2]
+
+
+class SqlInOrder(SqlReady):
+    order = "insertion"
+
+
+class SqlFailingCommit(SqlReady):
+    fails = ("commit",)

@@ -64,6 +64,8 @@ class Adapter:
     """Errors by which it refuses odd names and values. It may refuse them, and no others."""
     busy: ClassVar[tuple[type[Exception], ...]] = ()
     """Errors that say: not now, try again."""
+    stale: ClassVar[tuple[type[Exception], ...]] = ()
+    """Errors of `append` that say: the session is no longer as its version says."""
     values: ClassVar[Literal["text", "json"]] = "json"
     """Which values it keeps as they are."""
     odd: ClassVar[bool] = True
@@ -71,11 +73,14 @@ class Adapter:
     tick_ms: ClassVar[int] = 1
     """The shortest time that it tells apart; what passes in runs is a multiple of it."""
     fails: ClassVar[Sequence[str]] = SITES
-    """What may fail under it: a statement or commit of SQLite, opening or replacing a file."""
+    """What may fail under it: a statement or commit of SQLite, opening or replacing a file, a request of
+    httpx or redis that is not sent, or whose response is lost."""
     known: ClassVar[Sequence[Known]] = ()
 
     folder: Path
     clock: Clock
+    outside: dict[str, Any]
+    """For what lives in other processes, such as a fake server: the same for all lives of a run."""
 
     def make(self) -> Any:
         """Open the store. Called at the beginning, and after each restart on a new object."""

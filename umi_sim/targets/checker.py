@@ -13,8 +13,8 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.targets.items import Op
-from umi_sim.targets.model import REFUSED, Contract, Flags, Members, Outcome, State, resolved
-from umi_sim.targets.values import same, shown
+from umi_sim.targets.model import REFUSED, Contract, Flags, Members, Outcome, State, members_during, resolved
+from umi_sim.targets.values import key_of, same, shown
 
 STATE_COUNT_MAX: Final = 256
 SUSPECT_COUNT_MAX: Final = 12
@@ -131,7 +131,31 @@ class Checker:
             return None
         told = ", ".join(f"{op.name} {got}" for op, got in zip(ops, gots, strict=True))
         names = "+".join(sorted(op.name for op in ops))
-        return Broken(self.blamed.rule or "at-once", names, told, "the answers of some order")
+        error = next((got.error for got in gots if got.error), "")
+        return Broken(self.blamed.rule or "at-once", names, told, "the answers of some order", error)
+
+    def paged(self, ops: Sequence[Op], gots: Sequence[Got], times_ms: Sequence[int]) -> Broken | None:
+        """A scan, and others between its pages: what was there all the time is in it, nothing twice."""
+        scan, *others = zip(ops, gots, strict=True)
+
+        def follow(states: Sequence[State]) -> list[State]:
+            paths: list[tuple[State, ...]] = [(state,) for state in states]
+            for op, got in others:
+                paths = [(*path, new) for path in paths for new in self.after(path[-1:], op, got, times_ms)]
+            return distinct(path[-1] for path in paths if self.is_seen(path, *scan, times_ms))
+
+        if self.narrow(follow):
+            return None
+        broken = (self.answered(op, got, times_ms) for op, got in others)
+        rule, got = self.blamed.rule or "pages", gots[0]
+        kept = "all that was there from its first page to its last, once"
+        return next(filter(None, broken), Broken(rule, ops[0].name, str(got), kept, got.error))
+
+    def is_seen(self, path: Sequence[State], op: Op, got: Got, times_ms: Sequence[int]) -> bool:
+        if got.is_refusal:
+            return got.is_busy or self.contract.is_odd(op)
+        answers = [answer for state in path for answer, _ in self.outcomes(state, op, times_ms)]
+        return members_during(answers).takes(got.value)
 
     def failed(self, op: Op, times_ms: Sequence[int]) -> None:
         """It raised because something under it failed: it must not have been applied."""
@@ -200,7 +224,8 @@ class Checker:
 
     def suspect(self, rule: str, states: Iterable[State]) -> None:
         """Only those that are not allowed anyway."""
-        new = [state for state in states if state not in self.possible]
+        possible = {*map(key_of, self.possible)}
+        new = [state for state in states if key_of(state) not in possible]
         if new:
             self.suspects = [Suspects(rule, distinct(new)), *self.suspects][:SUSPECT_COUNT_MAX]
 
@@ -225,10 +250,9 @@ class Checker:
 
 
 def distinct(states: Iterable[State]) -> list[State]:
-    found: list[State] = []
+    found: dict[object, State] = {}
     for state in states:
-        if state not in found:
-            found.append(state)
-            if len(found) > STATE_COUNT_MAX:
-                raise TooMany
-    return found
+        found.setdefault(key_of(state), state)
+        if len(found) > STATE_COUNT_MAX:
+            raise TooMany
+    return [*found.values()]

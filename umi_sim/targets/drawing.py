@@ -42,10 +42,21 @@ def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Ite
     plan = Plan(adapter, ops, pool, draw_kinds(adapter, chance, bool(moments)), moments)
     count, items = chance.log_between(4, ITEM_COUNT_MAX), list[Item]()
     while len(items) < count:
-        items.append(draw_item(plan, chance, str(len(items))))
+        items += with_version(plan, chance, draw_item(plan, chance, str(len(items))), f"{len(items)}r")
         if items[-1].kind in PROBLEMS and chance.chance(2, 3):
             items += draw_look(plan, chance, items[-1].ops[-1], str(len(items)))
     return tuple(items)
+
+
+def with_version(plan: Plan, chance: Stream, item: Item, at: str) -> tuple[Item, ...]:
+    """Often a version is asked for just before it is given back: to refuse one that is old is easy."""
+    first = next((op for op in item.ops if op.name == "append"), None)
+    if first is None or "version" not in plan.ops or chance.chance(1, 3):
+        return (item,)
+    place = {name: value for name, value in first.args.items() if name in plan.ops["version"]}
+    asked = Op("version", {**place, "version": f"r{at}"})
+    fresh = [Op(op.name, {**op.args, **asked.args}) if op.name == "append" else op for op in item.ops]
+    return Item("op", (asked,)), attrs.evolve(item, ops=tuple(fresh))
 
 
 def draw_ops(adapter: type[Adapter], chance: Stream) -> dict[str, Sequence[str]]:
@@ -69,7 +80,7 @@ def draw_pool(adapter: type[Adapter], chance: Stream) -> Pool:
         values += chance.shuffle(odd)[:3]
     if getattr(adapter, "keeps_none", False):
         values.append(None)
-    return Pool(names[: chance.between(1, len(names))], scopes, values)
+    return Pool(names[: chance.between(1, len(names))], scopes, values, is_odd)
 
 
 def draw_kinds(adapter: type[Adapter], chance: Stream, can_fail: bool) -> dict[str, int]:
@@ -80,15 +91,18 @@ def draw_kinds(adapter: type[Adapter], chance: Stream, can_fail: bool) -> dict[s
     )
     async_weight = 0 if is_calm or not is_async(adapter) else 1
     site_weight = 0 if is_calm or not can_fail else 1
+    is_paged = "scan" in ops_of(adapter) and getattr(adapter, "steady_pages", True)
     return {
         "op": 16, "advance": 4 if is_timed else 1, "reopen": 1 if adapter.durable else 0,
         "crash": 1 if adapter.durable and not is_calm else 0, "at_once": 4 * async_weight,
         "cancel": async_weight, "fail": 3 * site_weight, "crash_in": site_weight if adapter.durable else 0,
+        "paged": 3 if is_paged else 0,
     }  # fmt: skip
 
 
 def draw_item(plan: Plan, chance: Stream, at: str) -> Item:
-    kind = chance.weighted(tuple(plan.kinds), tuple(plan.kinds.values()))
+    kinds = {kind: weight for kind, weight in plan.kinds.items() if kind != "paged" or "scan" in plan.ops}
+    kind = chance.weighted(tuple(kinds), tuple(kinds.values()))
     match kind:
         case "advance":
             tick_ms = plan.adapter.tick_ms
@@ -97,6 +111,8 @@ def draw_item(plan: Plan, chance: Stream, at: str) -> Item:
             return Item(kind)
         case "at_once":
             return Item(kind, draw_together(plan, chance, at), chance.word() >> 2)
+        case "paged":
+            return Item(kind, draw_paged(plan, chance, at))
         case "cancel":
             return Item(kind, number=chance.log_between(1, 30), ops=(draw_op(plan, chance, at),))
         case "fail" | "crash_in":
@@ -110,14 +126,28 @@ def draw_together(plan: Plan, chance: Stream, at: str) -> tuple[Op, ...]:
     """Often the same one twice: most of what goes wrong goes wrong there."""
     ops = [draw_lone(plan, chance, f"{at}{letter}") for letter in "abc"[: chance.between(2, 3)]]
     if chance.chance(1, 2):
-        made = {"id": f"m{at}b"} if "id" in ops[0].args and ops[0].name == "add" else {}
+        made = {}  # what gets a name of ours gets another one
+        if ops[0].name in ("add", "version"):
+            made = {
+                each: f"{ops[0].args[each]}"[:-1] + "b" for each in ("id", "version") if each in ops[0].args
+            }
         ops[1] = Op(ops[0].name, {**ops[0].args, **made})
     return tuple(ops)
 
 
+def draw_paged(plan: Plan, chance: Stream, at: str) -> tuple[Op, ...]:
+    """A scan of few rows at a time, and writes in the same place."""
+    scan = draw_named(plan, chance, at, "scan")
+    others = [draw_lone(plan, chance, f"{at}{letter}") for letter in "abc"[: chance.between(1, 3)]]
+    where = {name: value for name, value in scan.args.items() if name == "ns"}
+    return scan, *(
+        Op(each.name, {**each.args, **where} if "ns" in each.args else each.args) for each in others
+    )
+
+
 def draw_lone(plan: Plan, chance: Stream, at: str) -> Op:
     """No batch of several, if others may come in between: then there is nothing to be said of it."""
-    op = draw_op(plan, chance, at)
+    op = draw_op(plan, chance, at, lone=True)
     choices = plan.contract.flags.get("batch_atomic", (True,))
     if flags_of(plan.adapter).get("batch_atomic", choices[0]) or not plan.contract.is_batch(op):
         return op
@@ -133,9 +163,10 @@ def at_most_one(value: object) -> object:
     return value
 
 
-def draw_op(plan: Plan, chance: Stream, at: str) -> Op:
-    weights = [WEIGHTS.get(name, 2) for name in plan.ops]
-    return draw_named(plan, chance, at, chance.weighted(tuple(plan.ops), weights))
+def draw_op(plan: Plan, chance: Stream, at: str, lone: bool = False) -> Op:
+    """`lone`: one that takes one answer; the pages of a scan are several, and others may come in between."""
+    names = [name for name in plan.ops if not (lone and name == "scan")]
+    return draw_named(plan, chance, at, chance.weighted(names, [WEIGHTS.get(name, 2) for name in names]))
 
 
 def draw_write(plan: Plan, chance: Stream, at: str) -> Op:

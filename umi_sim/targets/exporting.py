@@ -10,7 +10,7 @@ from functools import partial
 from pprint import pformat
 from typing import Final
 
-from umi_sim.targets import clocks, faults, loop, names, world
+from umi_sim.targets import clocks, faults, loop, names, network, world
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.life import Verdict
@@ -108,7 +108,7 @@ def script_of(adapter: type[Adapter], verdict: Verdict) -> str:
         raise CannotExport("the run passes, so there is nothing to show")
     case = [(str(item), *item.call) for item in verdict.items]
     lay_out = partial(pformat, width=WIDTH, sort_dicts=False)
-    parts = {each.__name__: inspect.getsource(each) for each in (clocks, faults, loop, names, world)}
+    parts = {each.__name__: inspect.getsource(each) for each in (clocks, faults, network, loop, names, world)}
     return SCRIPT.format(
         op=broken.op, rule=RULES[broken.rule], mark=MARK, adapter=source_of(adapter), name=adapter.__name__,
         case=lay_out(case), said=lay_out(world.replay(adapter, case)), expected=broken.allowed or "no error",

@@ -2,6 +2,7 @@
 
 {"op": "put", "key": "a", "value": 1}
 {"kind": "at_once", "number": 7, "ops": [OP, OP]}      together; the number draws who goes on when
+{"kind": "paged", "ops": [SCAN, OP, OP]}               one of them after each page of the first
 {"kind": "advance", "number": 1000}                    milliseconds that pass
 {"kind": "reopen"}                                     closed and opened again
 {"kind": "crash"}                                      the process is gone between two operations
@@ -19,7 +20,7 @@ from umi_core.data import Data
 from umi_sim.formats.schema import Json, as_list, as_object, at, one_of, whole, wrong
 from umi_sim.targets.values import from_json, shown, to_json
 
-SITES: Final = ("statement", "commit", "open", "replace")
+SITES: Final = ("statement", "commit", "open", "replace", "request", "response")
 ADVANCE_MS_MAX: Final = 10**12
 AT_ONCE_MAX: Final = 4
 N_MAX: Final = 1_000
@@ -38,6 +39,7 @@ class Kind(NamedTuple):
 KINDS: Final[Mapping[str, Kind]] = {
     "op": Kind("{ops}", (1,)),
     "at_once": Kind("at once: {ops}", range(1, AT_ONCE_MAX + 1), 2**62),
+    "paged": Kind("page by page, others in between: {ops}", range(1, AT_ONCE_MAX + 1)),
     "advance": Kind("{number} ms pass", (0,), ADVANCE_MS_MAX, place="clock"),
     "reopen": Kind("closed and opened again", place="store"),
     "crash": Kind("the process dies", place="store"),
@@ -110,6 +112,8 @@ def read_item(value: Json, known: Mapping[str, Sequence[str]]) -> Item:
     if len(given) not in about.op_counts:
         wrong(f"{kind}: expected {about.op_counts[0]} to {about.op_counts[-1]} operations, got {len(given)}")
     ops = tuple(at(f"ops[{place}]", lambda op: read_op(op, known), each) for place, each in enumerate(given))
+    if kind == "paged" and ops[0].name != "scan":
+        wrong(f"ops[0]: expected scan, got {ops[0].name}")
     number: int = at("number", whole(0, about.number_max).read, fields.get("number", 0))
     site: str = at("site", one_of(about.sites, "site").read, fields.get("site", ""))
     return Item(kind, ops, number, site)
@@ -131,7 +135,8 @@ def read_op(value: Json, known: Mapping[str, Sequence[str]]) -> Op:
 
 
 TYPES: Final[Mapping[str, type]] = {
-    **dict.fromkeys(("ns", "key", "prefix", "user", "session", "id", "text", "query", "agent", "run"), str),
+    **dict.fromkeys(("ns", "key", "prefix", "user", "session", "id", "text", "query", "agent", "run",
+                     "version"), str),
     **dict.fromkeys(("ttl", "by", "limit"), int), **dict.fromkeys(("keys", "items"), list), "pairs": dict,
 }  # fmt: skip
-NEEDED: Final = {"key", "value", "pairs", "keys", "session", "items", "id", "text", "query"}
+NEEDED: Final = {"key", "value", "pairs", "keys", "session", "items", "id", "text", "query", "version"}

@@ -102,6 +102,7 @@ class KvContract(Contract):
         "get_refreshes": (False, True),
         "keeps_none": (False, True),
         "batch_atomic": (False, True),
+        "steady_pages": (True, False),
     }
     settings = ("default_ttl_ms",)
     concerns: ClassVar = {
@@ -113,7 +114,7 @@ class KvContract(Contract):
     def initial(self, flags: Flags) -> KvState:
         return KvState({}, flags)
 
-    def bind(self, op: Op) -> dict[str, Any]:
+    def bind(self, op: Op, flags: Flags) -> dict[str, Any]:
         args: dict[str, Any] = dict(op.args)
         ns = args.pop("ns", "")
         if "key" in args:
@@ -158,7 +159,7 @@ class KvContract(Contract):
         return op.name in ("put_many", "delete_many")
 
     def halves(self, state: KvState, op: Op, now_ms: int) -> Iterator[KvState]:
-        args = self.bind(op)
+        args = self.bind(op, state.flags)
         pairs, keys = list(args.get("pairs", {}).items()), args.get("keys", [])
         for count in range(1, len(pairs)):
             yield from (

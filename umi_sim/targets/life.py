@@ -23,7 +23,7 @@ from umi_sim.targets.names import Untold
 from umi_sim.targets.values import MISSING, shown
 from umi_sim.targets.world import RESTARTS, NotOpened, World, world_of
 
-COMPUTING_SECONDS_MAX: Final = 3  # of one run
+COMPUTING_SECONDS_MAX: Final = 3  # of the store, in one item
 MAY_MISS: Final = ("get", "pop", "delete", "touch", "incr", "update", "ttl", "history", "state")
 HERE: Final = Path(__file__).parent
 PERSON: Final = b"umi-target-1"
@@ -65,8 +65,7 @@ def run(adapter: type[Adapter], items: Sequence[Item]) -> Verdict:
         with world_of(adapter) as world:
             life = Life(adapter, world)
             try:
-                with computing_at_most(COMPUTING_SECONDS_MAX):
-                    verdict = life.live(left)
+                verdict = life.live(left)
             except OutOfReach as error:
                 raise life.out_of_reach(f"{error}, which") from None
             except OutOfTime:
@@ -97,7 +96,8 @@ class Life:
 
     def live(self, items: Sequence[Item]) -> Verdict:
         try:
-            self.world.begin()
+            with computing_at_most(COMPUTING_SECONDS_MAX):
+                self.world.begin()
             for self.at, item in enumerate(items):
                 if (broken := self.happen(item)) is not None:
                     return self.verdict(items, broken)
@@ -112,7 +112,8 @@ class Life:
         return self.verdict(items)
 
     def happen(self, item: Item) -> Broken | None:
-        said = self.world.happen(*item.call)
+        with computing_at_most(COMPUTING_SECONDS_MAX):
+            said = self.world.happen(*item.call)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
         self.steps.append(Step(item, tuple(map(str, gots))))
         broken = self.judge(item, gots)
@@ -120,7 +121,8 @@ class Life:
             self.known.append(address)
             broken = None
         if broken is None and item.kind in RESTARTS:
-            self.world.restart(item.kind)
+            with computing_at_most(COMPUTING_SECONDS_MAX):
+                self.world.restart(item.kind)
             self.checker.reopened(self.adapter.durable)
         return broken
 
@@ -132,9 +134,13 @@ class Life:
                 return self.raised(op.name, got)
         if item.kind == "at_once":
             return self.checker.at_once(item.ops, gots, times_ms)
+        if item.kind == "paged":
+            return self.checker.paged(item.ops, gots, times_ms)
         for op, got in zip(item.ops, gots, strict=True):  # one, or none
             if is_cut:
                 self.checker.undecided(op, times_ms, CUT_OFF[got.error])
+            elif has_failed and got.error and item.site == "response":
+                self.checker.undecided(op, times_ms, "batch-split")
             elif has_failed and got.error:
                 self.checker.failed(op, times_ms)
             else:
@@ -174,7 +180,8 @@ class Life:
         if isinstance(outcome, LookupError) and op is not None and op.name in MAY_MISS:
             return Got(MISSING)
         is_busy = isinstance(outcome, (*self.adapter.busy, Untold)) and op is not None
-        is_refusal = is_busy or (isinstance(outcome, self.adapter.refuses) and op is not None)
+        refuses = self.adapter.refuses + (self.adapter.stale if op and op.name == "append" else ())
+        is_refusal = is_busy or (isinstance(outcome, refuses) and op is not None)
         text = shown(str(outcome)).replace(str(self.world.base), "FOLDER")
         return Got(None, type(outcome).__name__, text, is_refusal, is_busy, frame_of(outcome))
 

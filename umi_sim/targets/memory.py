@@ -91,7 +91,7 @@ class MemoryContract(Contract):
     def initial(self, flags: Flags) -> MemoryState:
         return MemoryState({}, flags)
 
-    def bind(self, op: Op) -> dict[str, Any]:
+    def bind(self, op: Op, flags: Flags) -> dict[str, Any]:
         args: dict[str, Any] = dict(op.args)
         if "user" in self.ops[op.name]:
             args["scope"] = tuple(args.pop(name, None) for name in ALL)
@@ -121,7 +121,7 @@ class MemoryContract(Contract):
         return super().draw(chance, pool, name, args, at)
 
     def foreign(self, state: MemoryState, op: Op) -> Iterator[object]:
-        scope = self.bind(op).get("scope", (None, None, None))
+        scope = self.bind(op, state.flags).get("scope", (None, None, None))
         yield from ([name, it.text] for name, it in state.entries.items() if not is_within(it.scope, scope))
 
     # Operations.

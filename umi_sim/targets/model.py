@@ -5,7 +5,7 @@ Law 1. A state never changes; an operation gives others. What is left open (a fl
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import Any, ClassVar, Final
 
@@ -83,6 +83,19 @@ class Members(Answer):
         return f"{shown(list(self.must))} in any order{more}"
 
 
+def members_during(answers: Sequence[Any]) -> Members:
+    """What a reader must meet who takes time: what all of these have; whatever one of them has is allowed."""
+    must = [value for value in answers[0].must if all(holds(each.must, value) for each in answers)]
+    may: list[object] = []
+    for each in answers:
+        may += [value for value in (*each.must, *each.may) if not holds((*must, *may), value)]
+    return Members(must, may)
+
+
+def holds(values: Iterable[object], value: object) -> bool:
+    return any(same(each, value) for each in values)
+
+
 def take(left: list[object], wanted: Sequence[object]) -> int:
     """Take what is wanted out of the list; how many were there."""
     before = len(left)
@@ -131,7 +144,9 @@ class Pool(Data):
     names: Sequence[str]
     scopes: Sequence[str]
     values: Sequence[object]
-    made: list[str] = attrs.field(factory=list)  # what was drawn to be remembered
+    is_odd: bool = False  # whether odd ones are among them
+    made: list[str] = attrs.field(factory=list)  # what was drawn to be remembered, or to be given back
+    places: dict[str, Mapping[str, object]] = attrs.field(factory=dict)  # whose each of these is
 
 
 class Contract(ABC):
@@ -154,11 +169,11 @@ class Contract(ABC):
 
     def outcomes(self, state: State, op: Op, now_ms: int) -> Outcomes:
         """What may be answered, each with the state after it."""
-        found: Outcomes = getattr(self, f"on_{op.name}")(state, now_ms, **self.bind(op))
+        found: Outcomes = getattr(self, f"on_{op.name}")(state, now_ms, **self.bind(op, state.flags))
         return found
 
     @abstractmethod
-    def bind(self, op: Op) -> dict[str, Any]:
+    def bind(self, op: Op, flags: Flags) -> dict[str, Any]:
         """The arguments as the models take them: names that belong together are one."""
 
     def is_batch(self, op: Op) -> bool:

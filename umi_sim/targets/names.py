@@ -16,11 +16,15 @@ class Untold(Exception):
 
 
 class Names:
-    """`ours`: the names of the run, by the ids of the store. `untold`: what was to be added, by its name."""
+    """`ours`: the names of the run, by the ids of the store. `untold`: what was to be added, by its name.
+
+    `versions`: what the store gave to be given back, by the name of the run.
+    """
 
     def __init__(self) -> None:
         self.ours: dict[Any, str] = {}
         self.untold: dict[str, Mapping[str, Any]] = {}
+        self.versions: dict[str, Any] = {}
 
     def id_of(self, name: str) -> Any:
         """The id of the store. Raises Untold."""
@@ -28,6 +32,12 @@ class Names:
         if not known and name in self.untold:
             raise Untold(f"the id of {name} was never told")
         return known[0] if known else UNKNOWN_ID
+
+    def version_of(self, name: str) -> Any:
+        """Raises Untold."""
+        if name not in self.versions:
+            raise Untold(f"{name} was never told")
+        return self.versions[name]
 
     def added(self, name: str, id: Any) -> str:
         self.untold.pop(name, None)

@@ -3,9 +3,12 @@
     add(session, items)        get(session, limit)   pop(session)      count(session)
     clear(session)             delete(session)       sessions()
     put_state(session, key, value)                   state(session)
+    version(session)           append(session, items, version)
 
 A message is {"role": "user", "content": "..."}. `get` gives the latest `limit` of them, the oldest first;
 `pop` takes the last one away and gives it, or None. Every operation may have `user`.
+`version` gives whatever says how the session is now; `append` gets it back, and adds to the session if it is
+still so, else it raises one of `stale`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +22,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import Op
 from umi_sim.targets.model import (
     NOTHING,
+    REFUSAL,
     WHATEVER,
     Answer,
     Contract,
@@ -35,27 +39,54 @@ from umi_sim.targets.values import shown
 Key = tuple[str, str]
 Message = tuple[int, object]  # when it came, and itself
 ROLES: Final = ("user", "assistant")
+FORMS: Final[Mapping[str, Callable[[str], str]]] = {
+    "exact": lambda name: name, "stripped": str.strip, "caseless": str.lower,
+}  # fmt: skip
+
+
+@attrs.frozen
+class Seen(Data):
+    """What a version stands for: the messages of a session, and how many changes it had had."""
+
+    of: Key
+    messages: tuple[Message, ...]
+    count: int
 
 
 @attrs.frozen
 class SessionsState(Data):
+    """`counts`: how many operations may have changed a session. `seen`: by the name of a version."""
+
     messages: Mapping[Key, tuple[Message, ...]]
     states: Mapping[Key, Mapping[str, object]]
     flags: Flags
+    counts: Mapping[Key, int] = {}
+    seen: Mapping[str, Seen] = {}
 
     def of(self, key: Key) -> tuple[Message, ...]:
         return self.messages.get(key, ())
 
     def set(self, key: Key, messages: tuple[Message, ...]) -> "SessionsState":
-        return attrs.evolve(self, messages={**self.messages, key: messages})
+        return attrs.evolve(self.changed(key), messages={**self.messages, key: messages})
 
     def plus(self, key: Key, values: Sequence[object], now_ms: int) -> "SessionsState":
         return self.set(key, (*self.of(key), *((now_ms, each) for each in values)))
 
     def without(self, key: Key) -> "SessionsState":
         messages = {of: each for of, each in self.messages.items() if of != key}
-        states = {of: each for of, each in self.states.items() if of != key}
-        return SessionsState(messages, states, self.flags)
+        return attrs.evolve(self.changed(key), messages=messages, states=self.states_without(key))
+
+    def states_without(self, key: Key) -> dict[Key, Mapping[str, object]]:
+        return {of: each for of, each in self.states.items() if of != key}
+
+    def changed(self, key: Key) -> "SessionsState":
+        """Counted only where a version was seen, so that states stay few."""
+        if not any(each.of == key for each in self.seen.values()):
+            return self
+        return attrs.evolve(self, counts={**self.counts, key: self.counts.get(key, 0) + 1})
+
+    def version(self, key: Key) -> Seen:
+        return Seen(key, self.of(key), self.counts.get(key, 0))
 
 
 class SessionsContract(Contract):
@@ -65,27 +96,33 @@ class SessionsContract(Contract):
         "get": ("user", "session", "limit"), "pop": ("user", "session"), "count": ("user", "session"),
         "clear": ("user", "session"), "delete": ("user", "session"), "sessions": ("user",),
         "put_state": ("user", "session", "key", "value"), "state": ("user", "session"),
+        "version": ("user", "session", "version"), "append": ("user", "session", "items", "version"),
     }  # fmt: skip
     flags: ClassVar = {
         "limit_zero": (None, "nothing", "all"),
+        "limit_negative": (None, "nothing", "all"),
         "limit_takes": ("latest", "first"),
         "order": ("insertion", "time"),
         "batch_atomic": (True, False),
         "clear_ends_state": (None, True, False),
+        "session_ids": tuple(FORMS),
     }
-    concerns: ClassVar = {"limit_zero": "limit", "clear_ends_state": "state"}
+    concerns: ClassVar = {
+        "limit_zero": "limit", "limit_negative": "limit", "clear_ends_state": "state",
+    }  # fmt: skip
     names: ClassVar = ("user", "session", "key")
-    reads: ClassVar = ("get", "count", "sessions", "state")
+    reads: ClassVar = ("get", "count", "sessions", "state", "version")
 
     def initial(self, flags: Flags) -> SessionsState:
         return SessionsState({}, {}, flags)
 
-    def bind(self, op: Op) -> dict[str, Any]:
+    def bind(self, op: Op, flags: Flags) -> dict[str, Any]:
         args: dict[str, Any] = dict(op.args)
         user = args.pop("user", "")
         if op.name == "sessions":
             return {"user": user}
-        return {"of": (user, args.pop("session")), **args}
+        form = FORMS[str(flags["session_ids"])]
+        return {"of": (user, form(args.pop("session"))), **args}
 
     # Drawing.
 
@@ -96,10 +133,20 @@ class SessionsContract(Contract):
             "items": lambda: [
                 message(chance, pool, f"v{at}.{n}") for n in range(chance.pick((0, 1, 1, 1, 2, 3)))
             ],
-            "limit": lambda: chance.pick((None, None, 0, 1, 2, 3, 100)),
+            "limit": lambda: chance.pick((None, None, -1 if pool.is_odd else 0, 0, 1, 2, 3, 100)),
             "key": lambda: chance.pick(("k1", "k2")),
             "value": lambda: f"v{at}" if chance.chance(1, 2) else chance.pick(pool.values),
+            "version": lambda: f"r{at}" if name == "version" else chance.pick(pool.made or ["r0"]),
         }
+
+    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
+        """A version has a name of ours, and is given back for the session that it is of."""
+        args = tuple(dict.fromkeys((*args, *(["version"] if name in ("version", "append") else []))))
+        drawn = super().draw(chance, pool, name, args, at)
+        if name == "version":
+            pool.made.append(f"r{at}")
+            pool.places[f"r{at}"] = {each: drawn[each] for each in ("user", "session") if each in drawn}
+        return {**drawn, **pool.places.get(str(drawn["version"]), {})} if name == "append" else drawn
 
     def is_usual(self, name: str, value: object) -> bool:
         if name == "limit":
@@ -111,13 +158,13 @@ class SessionsContract(Contract):
         return isinstance(items, list) and len(items) > 1
 
     def halves(self, state: SessionsState, op: Op, now_ms: int) -> Iterator[SessionsState]:
-        args = self.bind(op)
-        if op.name == "add":
+        args = self.bind(op, state.flags)
+        if op.name in ("add", "append"):
             for count in range(len(args["items"])):
                 yield state.plus(args["of"], args["items"][:count], now_ms)
 
     def foreign(self, state: SessionsState, op: Op) -> Iterator[object]:
-        own = op.args.get("user", ""), op.args.get("session")
+        own = self.bind(op, state.flags).get("of")
         told = [(key == own, each) for key, messages in state.messages.items() for _, each in messages]
         mine = [each for is_own, each in told if is_own]
         yield from (each for is_own, each in told if not is_own and each not in mine)
@@ -131,13 +178,15 @@ class SessionsContract(Contract):
         yield self.window(state, state.of(of), limit), state
 
     def window(self, state: SessionsState, messages: tuple[Message, ...], limit: int | None) -> Answer:
-        if limit == 0:
-            messages, limit = () if state.flags["limit_zero"] == "nothing" else messages, None
+        if limit is not None and limit <= 0:
+            flag = state.flags["limit_negative" if limit else "limit_zero"]
+            messages, limit = () if flag == "nothing" else messages, None
+        is_latest = state.flags["limit_takes"] == "latest"
         if state.flags["order"] == "time":
-            return ByTime(messages, limit)
+            return ByTime(messages, limit, is_latest)
         values = [each for _, each in messages]
         if limit is not None:
-            values = values[-limit:] if state.flags["limit_takes"] == "latest" else values[:limit]
+            values = values[-limit:] if is_latest else values[:limit]
         return exactly(values)
 
     def on_pop(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
@@ -155,8 +204,9 @@ class SessionsContract(Contract):
 
     def on_clear(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         emptied = state.set(of, ()) if of in state.messages else state
-        states = {key: each for key, each in state.states.items() if key != of}
-        yield WHATEVER, attrs.evolve(emptied, states=states) if state.flags["clear_ends_state"] else emptied
+        if state.flags["clear_ends_state"]:
+            emptied = attrs.evolve(emptied, states=state.states_without(of))
+        yield WHATEVER, emptied
 
     def on_delete(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         yield WHATEVER, state.without(of)
@@ -168,10 +218,24 @@ class SessionsContract(Contract):
 
     def on_put_state(self, state: SessionsState, now_ms: int, of: Key, key: str, value: object) -> Outcomes:
         own = {**state.states.get(of, {}), key: value}
-        yield WHATEVER, attrs.evolve(state, states={**state.states, of: own})
+        yield WHATEVER, attrs.evolve(state.changed(of), states={**state.states, of: own})
 
     def on_state(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         yield exactly(dict(state.states.get(of, {}))), state
+
+    def on_version(self, state: SessionsState, now_ms: int, of: Key, version: str) -> Outcomes:
+        yield WHATEVER, attrs.evolve(state, seen={**state.seen, version: state.version(of)})
+
+    def on_append(
+        self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object], version: str
+    ) -> Outcomes:
+        """What was changed and changed back may count as unchanged."""
+        then, now = state.seen.get(version), state.version(of)
+        is_comparable = then is not None and then.of == of
+        if then is None or not is_comparable or then.messages == now.messages:
+            yield WHATEVER, state.plus(of, items, now_ms)
+        if then != now:
+            yield REFUSAL, state
 
 
 def exactly(value: object) -> Answer:
@@ -190,17 +254,19 @@ class ByTime(Answer):
 
     messages: Sequence[Message]
     limit: int | None
+    is_latest: bool = True
 
     def takes(self, got: object) -> bool:
         if not isinstance(got, list):
             return not self.messages and got is None
+        groups = [[value for _, value in each] for _, each in groupby(self.messages, lambda it: it[0])]
         left = list(got)
-        for _, group in reversed([(at, list(each)) for at, each in groupby(self.messages, lambda it: it[0])]):
+        for group in reversed(groups) if self.is_latest else groups:
             count = min(len(group), len(left))
-            chunk = left[len(left) - count :]
-            if take(list(chunk), [each for _, each in group]) != count:
+            place = slice(len(left) - count, None) if self.is_latest else slice(count)
+            if take(left[place], group) != count:
                 return False
-            del left[len(left) - count :]
+            del left[place]
         wanted = len(self.messages) if self.limit is None else min(self.limit, len(self.messages))
         return not left and len(got) == wanted
 

@@ -80,7 +80,9 @@ class Search:
 
     def simplify_number(self, at: int, item: Item) -> None:
         """Of requests at once, how many they are: the number says their order."""
-        if item.kind == "at_once":
+        if item.kind == "paged":
+            fewer(item.ops[1:], lambda few: bool(few) and self.put(at, ops=(item.ops[0], *few)))
+        elif item.kind == "at_once":
             fewer(item.ops, lambda few: len(few) > 1 and self.put(at, ops=tuple(few)))
         else:
             least = 1 if item.ops else 0

@@ -8,6 +8,7 @@ import json
 import re
 from typing import Final
 
+from umi_core.data import Data, compared
 from umi_sim.formats.schema import TEXT, Json, at, wrong
 
 PLAIN_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,19}")
@@ -73,6 +74,20 @@ def same(one: object, other: object) -> bool:
     if isinstance(one, float) and isinstance(other, float):
         return repr(one) == repr(other)
     return bool(one == other)
+
+
+def key_of(value: object) -> object:
+    """Equal for two values that are the same, whatever the order of keys; it can be looked up in a set."""
+    kind = type(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return frozenset([(name, key_of(each)) for name, each in value.items()])
+    if isinstance(value, list | tuple):
+        return kind, *map(key_of, value)
+    if isinstance(value, Data):
+        return kind, *[key_of(getattr(value, name)) for name in compared(kind)]
+    return kind, repr(value)
 
 
 def shown(value: object) -> str:

@@ -13,17 +13,19 @@ import random
 import re
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from umi_sim.targets import clocks, faults, loop, names
+from umi_sim.targets import clocks, faults, loop, names, network
 
 PAGES_MAX = 50
 SETTLING_STEPS = 1_000
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # nothing has to reach a disk
+RAISED = (Exception, SystemExit, asyncio.CancelledError, faults.Killed)
 Call = tuple[str, Mapping[str, Any]]
 
 
@@ -43,6 +45,7 @@ def world_of(adapter: Any) -> Iterator["World"]:
         with (
             clocks.install(world.clock),
             faults.install(world.sites, world.clock.seconds),
+            network.install(world.sites),
             same_chance(),
             no_collection(),
             loop.install(world.loop),
@@ -97,6 +100,7 @@ class World:
         self.has_failed = False  # what was to fail in the last item, or to kill the process
         self.store: Any = None
         self.gone: list[Any] = []  # stores that died, kept so that nothing ends them properly
+        self.outside: dict[str, Any] = {}  # what lives elsewhere, such as a server: no restart ends it
         self.left: Path | None = None  # the folder as the process left it that was killed in an operation
 
     # Lives of the store.
@@ -104,7 +108,7 @@ class World:
     def begin(self) -> None:
         """A new process finds the folder. Raises NotOpened."""
         self.store = self.adapter()
-        self.store.folder, self.store.clock = self.folder, self.clock
+        self.store.folder, self.store.clock, self.store.outside = self.folder, self.clock, self.outside
         self.ask("make", self.store)
 
     def ask(self, name: str, store: Any) -> None:
@@ -148,6 +152,8 @@ class World:
                 said = []
             case "at_once":
                 said = self.at_once(number, calls)
+            case "paged":
+                said = self.paged(*calls)
             case "cancel":
                 said = [self.cancel(number, calls[0])]
             case _:
@@ -177,17 +183,39 @@ class World:
         self.loop.settle(SETTLING_STEPS)
         return asyncio.CancelledError() if task.cancelling() else loop.outcome_of(task)
 
+    def paged(self, scan: Call, *others: Call) -> list[Any]:
+        """The others happen between its pages, and after the last one."""
+        left, said = deque(others), list[Any]()
+
+        async def between() -> None:
+            if left:
+                said.append(await self.came_of(*left.popleft()))
+
+        name, args = scan
+        pages = self.call_of(name, args, lambda: self.pages(getattr(self.store, name), args, between))
+        return [pages, *said, *(self.call(*each) for each in left)]
+
     # Calls.
 
     def call(self, name: str, args: Mapping[str, Any]) -> Any:
-        return self.outcome(lambda: self.told(name, args, self.settle(self.begun(name, args))))
+        return self.call_of(name, args, lambda: self.begun(name, args))
+
+    def call_of(self, name: str, args: Mapping[str, Any], begin: Callable[[], Any]) -> Any:
+        return self.outcome(lambda: self.told(name, args, self.settle(begin())))
 
     def outcome(self, begin: Callable[[], Any]) -> Any:
         """What came of it: (its value,), or the exception that it raised."""
         try:
             return (self.settle(begin()),)
-        except (Exception, SystemExit, asyncio.CancelledError, faults.Killed) as error:
+        except RAISED as error:
             return error  # whatever the store raises is to be told
+
+    async def came_of(self, name: str, args: Mapping[str, Any]) -> Any:
+        """The same, for a task to wait for."""
+        try:
+            return await self.start(name, args)
+        except RAISED as error:
+            return error
 
     async def start(self, name: str, args: Mapping[str, Any]) -> Any:
         return (self.told(name, args, await value_of(self.begun(name, args))),)
@@ -205,10 +233,12 @@ class World:
                 self.names.untold[args["id"]] = args
             else:
                 args = {**args, "id": self.names.id_of(args["id"])}
+        if name == "append" and "version" in args:
+            args = {**args, "version": self.names.version_of(args["version"])}
         return method(**fitting(getattr(self.adapter, name), args))
 
-    async def pages(self, method: Any, args: Mapping[str, Any]) -> Any:
-        """All pages of a scan, one after the other."""
+    async def pages(self, method: Any, args: Mapping[str, Any], between: Any = None) -> Any:
+        """All pages of a scan, one after the other; `between`: what is waited for after each of them."""
         found: list[Any] = []
         cursor = None
         for _ in range(PAGES_MAX):
@@ -218,10 +248,14 @@ class World:
             found += keys
             if cursor is None:
                 return found
+            await value_of(between and between())
         return f"more than {PAGES_MAX} pages"
 
     def told(self, name: str, args: Mapping[str, Any], value: Any) -> Any:
         """A value as the contracts have it: lists for all sequences, our names for ids of the store."""
+        if name == "version":
+            self.names.versions[args["version"]] = value
+            return args["version"]
         value = plain(value)
         if name == "add" and "id" in args:
             while isinstance(value, list) and len(value) == 1:

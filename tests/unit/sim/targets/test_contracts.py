@@ -11,7 +11,7 @@ from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.hunt import hunt
 
 Values = Mapping[str, Any]
-SILENT = ("sweep",)  # that it does nothing is seen by nobody
+SILENT = ("sweep", "version")  # that it does nothing is seen by nobody, or by others
 
 
 class Dict(Kv):
@@ -99,8 +99,14 @@ class Dict(Kv):
         return left[:limit], left[limit - 1] if len(left) > limit else None
 
 
+class Stale(Exception):
+    pass
+
+
 class Lists(Sessions):
     """A list for each session, and a dict beside it."""
+
+    stale = (Stale,)
 
     def make(self) -> None:
         self.rows: dict[tuple[str, str], list[Any]] = {}
@@ -135,6 +141,14 @@ class Lists(Sessions):
 
     def state(self, user: str, session: str) -> Values:
         return self.states.get((user, session), {})
+
+    def version(self, user: str, session: str) -> Any:
+        return [*self.get(user, session)], {**self.state(user, session)}
+
+    def append(self, user: str, session: str, items: list[Any], version: Any) -> None:
+        if self.version(user, session) != version:
+            raise Stale
+        self.add(user, session, items)
 
 
 class Notes(Memory):

@@ -2,19 +2,23 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.sessions_store import PLANTED, ClearSwallows, PopReadsThenDeletes, Store
-from umi_sim.targets import MISSING, Known, Kv, seed_files
+from umi_sim.targets import MISSING, Known, Kv, life, seed_files
+from umi_sim.targets.checker import Checker
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import hunt, moments_of
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
 from umi_sim.targets.shrinking import shrink
+from umi_sim.targets.values import key_of
 
 RULES = {"PopReadsThenDeletes": "at-once", "AddsOneByOne": "batch-split", "ClearSwallows": "done-lost"}
 
@@ -102,6 +106,34 @@ def test_a_known_divergence_hides_nothing_behind_it() -> None:
     assert behind.small is not None
     assert behind.small.broken is not None
     assert behind.small.broken.op == "get"
+
+
+def test_the_time_that_the_judge_takes_is_not_the_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A false alarm on the way: with many states that are possible the judge took longer than a store may."""
+    running: list[bool] = []
+
+    @contextmanager
+    def computing(seconds: int) -> Iterator[None]:
+        running.append(True)
+        yield
+        running.pop()
+
+    def answered(self: Checker, *args: object) -> None:
+        assert not running
+
+    monkeypatch.setattr(life, "computing_at_most", computing)
+    monkeypatch.setattr(Checker, "answered", answered)
+    assert run(Forgetful, [Item("op", (Op("count"),)), Item("reopen")]).broken is None
+    assert not running
+
+
+def test_equal_states_are_one_and_true_is_not_one() -> None:
+    first, second = {"a": [1], "b": {"c": None}}, {"b": {"c": None}, "a": [1]}
+    assert key_of(first) == key_of(second)
+    assert key_of([1, True, 1.0]) != key_of([True, 1, 1.0])
+    assert key_of(["1"]) != key_of([1])
+    different: list[object] = [{}, [], (), "", None, 0]
+    assert len({*map(key_of, different)}) == len(different)
 
 
 def test_what_is_shrunk_fails_alike() -> None:

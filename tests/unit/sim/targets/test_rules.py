@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from tests.sessions_store import AddsOneByOne, ClearSwallows, PopReadsThenDeletes
-from tests.unit.sim.targets.test_contracts import Dict, Lists, Notes
+from tests.unit.sim.targets.test_contracts import Dict, Lists, Notes, Stale
 from tools.tables import DOCS
 from umi_sim.targets import Kv, Sessions
 from umi_sim.targets.adapter import CONTRACTS, Adapter
 from umi_sim.targets.checker import RULES
+from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
 
@@ -42,6 +43,37 @@ class LosesTheLastPage(Dict):
     def scan(self, ns: str, limit: int, cursor: str | None = None) -> tuple[list[str], str | None]:
         page, cursor = super().scan(ns, limit, cursor)
         return (page, cursor) if cursor else ([], None)
+
+
+class SkipsAsRowsGo(Dict):
+    """Its cursor is a count of rows."""
+
+    def scan(self, ns: str, limit: int, cursor: Any = None) -> Any:
+        keys, at = sorted(self.alive(ns)), cursor or 0
+        return keys[at : at + limit], at + limit if at + limit < len(keys) else None
+
+
+class AppendsAnyway(Lists):
+    def append(self, user: str, session: str, items: list[Any], version: Any) -> None:
+        self.add(user, session, items)
+
+
+class NeverStale(Lists):
+    """It looks whether a version is the latest too early: both of two at once are."""
+
+    async def append(  # type: ignore[override]  # the same, to be waited for
+        self, user: str, session: str, items: list[Any], version: Any
+    ) -> None:
+        is_latest = self.version(user, session) == version
+        await asyncio.sleep(0)
+        if not is_latest:
+            raise Stale
+        self.add(user, session, items)
+
+
+class AlwaysStale(Lists):
+    def append(self, user: str, session: str, items: list[Any], version: Any) -> None:
+        raise Stale
 
 
 class Backwards(Lists):
@@ -80,6 +112,18 @@ def around(kind: str, item: Item, number: int = 1, site: str = "") -> Item:
     return Item(kind, item.ops, number, site)
 
 
+def paged(*items: Item) -> Item:
+    return Item("paged", tuple(op for item in items for op in item.ops))
+
+
+def version(name: str) -> Item:
+    return op("version", user="a", session="a", version=name)
+
+
+def append(name: str) -> Item:
+    return op("append", user="a", session="a", items=TWO, version=name)
+
+
 TWO = [{"role": "user", "content": content} for content in ("v1", "v2")]
 PUT, GET = op("put", ns="", key="a", value="v"), op("get", ns="", key="a")
 ADD, READ, POP = op("add", session="a", items=TWO), op("get", session="a"), op("pop", session="a")
@@ -110,6 +154,56 @@ def test_a_broken_promise_is_named(rule: str) -> None:
     broken = run(store, items).broken
     assert broken is not None
     assert broken.rule == rule
+
+
+BEYOND: Sequence[tuple[str, type[Adapter], Sequence[Item]]] = (
+    ("pages", SkipsAsRowsGo, (
+        op("put_many", ns="", pairs={"a": 1, "b": 2, "c": 3}),
+        paged(op("scan", ns="", limit=1), op("delete", ns="", key="a")),
+    )),
+    ("answer", AppendsAnyway, (version("r1"), op("add", user="a", session="a", items=TWO), append("r1"))),
+    ("at-once", NeverStale, (version("r1"), Item("at_once", append("r1").ops * 2))),
+    ("raises", AlwaysStale, (version("r1"), append("r1"))),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "store", "items"), BEYOND)
+def test_what_comes_between_two_calls_is_judged(
+    rule: str, store: type[Adapter], items: Sequence[Item]
+) -> None:
+    broken = run(store, items).broken
+    assert broken is not None
+    assert broken.rule == rule
+    found = hunt(store, range(60)).small
+    assert found is not None
+    assert len(found.items) <= 3
+
+
+def test_what_was_there_for_a_part_of_the_pages_may_be_in_them_or_not() -> None:
+    """Dict gives pages by the last key: steady for what stays, and whatever comes or goes."""
+    rows = op("put_many", ns="", pairs={"a": 1, "c": 3, "d": 4})
+    for other in (op("put", ns="", key="b", value=2), op("delete", ns="", key="d"), op("clear", ns="")):
+        assert run(Dict, (rows, paged(op("scan", ns="", limit=1), other, GET))).broken is None
+
+
+def test_what_was_changed_and_changed_back_may_count_as_unchanged() -> None:
+    """Lists compares what a session holds, so that it is as it was; a store that counts changes refuses."""
+    there_and_back = (op("add", user="a", session="a", items=TWO[:1]), op("pop", user="a", session="a"))
+    for store in (Lists, Counts):
+        assert run(store, (version("r1"), *there_and_back, append("r1"))).broken is None
+
+
+class Counts(Lists):
+    def make(self) -> None:
+        super().make()
+        self.count_of_changes = 0
+
+    def add(self, user: str, session: str, items: list[Any]) -> None:
+        super().add(user, session, items)
+        self.count_of_changes += 1
+
+    def version(self, user: str, session: str) -> Any:
+        return self.count_of_changes
 
 
 def test_the_page_of_targets_has_all_promises_operations_and_flags() -> None:

@@ -51,7 +51,7 @@ def test_a_skeleton_runs_and_passes(here: Path, kind: str) -> None:
     assert umi("--init", kind, "mine.py").exit_code == 0
     done = umi("mine:Mine", "--seeds", "0..30")
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("PASS mine:Mine: 31 runs")
+    assert "PASS mine:Mine: 31 runs" in done.output  # after how far it is, on a slow machine
 
 
 @pytest.mark.slow

@@ -1,0 +1,95 @@
+"""Stores on Redis: umi-sim target redis_stores:KeyValue   (and :Session)
+
+Run with py-key-value-aio 0.5.0, openai-agents 0.24.0, redis 8.1.0, fakeredis 2.40.0. The server is a fake one
+in this process, which outlives the restarts of the store. A request may not reach it; a response may be lost.
+"""
+
+from agents.extensions.memory import RedisSession
+from fakeredis import FakeAsyncRedis, FakeServer
+from key_value.aio.stores.redis import RedisStore
+
+from umi_sim.targets import Kv, Sessions
+
+
+def client_of(adapter, **options):
+    """A new client of the same server as before."""
+    server = adapter.outside.setdefault("server", FakeServer())
+    return FakeAsyncRedis(server=server, **options)
+
+
+class KeyValue(Kv):
+    """RedisStore of py-key-value-aio. Values are dicts; each of ours is put into one."""
+
+    wildcards = "*?[\\"
+    durable = True
+    sees_expired = True  # at the very deadline: it is over for the store, and not yet for Redis
+    tick_ms = 1_000  # it gives whole seconds to Redis
+
+    async def make(self):
+        self.client = client_of(self, decode_responses=True)
+        self.store = RedisStore(client=self.client)
+
+    async def close(self):
+        await self.client.aclose()
+
+    async def put(self, ns, key, value, ttl=None):
+        await self.store.put(key, {"value": value}, collection=ns, ttl=ttl)
+
+    async def get(self, ns, key):
+        found = await self.store.get(key, collection=ns)
+        return None if found is None else found["value"]
+
+    async def delete(self, ns, key):
+        return await self.store.delete(key, collection=ns)
+
+    async def put_many(self, ns, pairs, ttl=None):
+        values = [{"value": each} for each in pairs.values()]
+        await self.store.put_many(list(pairs), values, collection=ns, ttl=ttl)
+
+    async def get_many(self, ns, keys):
+        found = await self.store.get_many(keys, collection=ns)
+        return [None if each is None else each["value"] for each in found]
+
+    async def delete_many(self, ns, keys):
+        return await self.store.delete_many(keys, collection=ns)
+
+    async def ttl(self, ns, key):
+        return (await self.store.ttl(key, collection=ns))[1]
+
+    async def keys(self, ns):
+        if any(each in self.wildcards for each in ns):
+            raise ValueError(ns)  # see docs/findings.md
+        return await self.store.keys(collection=ns)
+
+
+class KeyValueWildcards(KeyValue):
+    """Shows what is told in docs/findings.md."""
+
+    wildcards = ""
+
+
+class Session(Sessions):
+    """RedisSession of openai-agents."""
+
+    durable = True
+
+    def make(self):
+        self.client = client_of(self)
+
+    async def close(self):
+        await self.client.aclose()
+
+    def of(self, session):
+        return RedisSession(session, redis_client=self.client)
+
+    async def add(self, session, items):
+        await self.of(session).add_items(items)
+
+    async def get(self, session, limit=None):
+        return await self.of(session).get_items(limit)
+
+    async def pop(self, session):
+        return await self.of(session).pop_item()
+
+    async def clear(self, session):
+        await self.of(session).clear_session()
