@@ -44,7 +44,8 @@ class Engine(Owner):
         state = self.state
         return View(
             state.seen_ms, state.scope, state.config, state.epoch, operation.number, operation.plan_number,
-            operation.may_have_happened and operation.plan_number > 1, row.options, state.tiers, [],
+            operation.may_have_happened and operation.plan_number > 1,
+            state.landed_count - operation.landed_before, row.options, state.tiers, [],
         )  # fmt: skip
 
     # What is told of an operation.

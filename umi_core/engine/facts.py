@@ -91,6 +91,7 @@ class View:
     number: int
     plan_count: int
     in_doubt: bool  # an earlier plan of this operation may have happened
+    landed_since: int  # commits of this memory, since this plan began; its own is one of them once it landed
     options: Mapping[str, object]
     tiers: Tiers
     marks: list[str]

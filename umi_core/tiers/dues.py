@@ -4,6 +4,11 @@ and when what an operation had to leave undone is to be done: a summary of other
 Law 1. What is due follows from the row alone, so a restart neither forgets nor repeats it.
 Law 2. Nothing is due of a category whose members are as they were, or that has too few of them.
 Law 3. Nothing is due of a row that says that nothing is left to do.
+Law 4. A commit whose answer comes late may tell of rows that are older than others that are known. It makes
+something due, and keeps nothing from being due:
+
+    evolve_category   plan: nothing is due ...... lands, its answer is lost ..................... told at last
+    memorize                                                                 one member more: due
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,13 +30,16 @@ def due_ms(category: Category, config: Config) -> int | None:
     return last_ms + config.evolution_interval_ms
 
 
-def learnt(dues: Dues, bodies: Iterable[object], config: Config) -> Dues:
-    """What is due when these rows are stored."""
-    return merged(dues, {it.name: due_ms(it, config) for it in bodies if isinstance(it, Category)})
+def learnt(dues: Dues, bodies: Iterable[object], config: Config, *, is_late: bool = False) -> Dues:
+    """What is due when these rows are stored; `is_late`: there may be newer ones of them."""
+    told = {it.name: due_ms(it, config) for it in bodies if isinstance(it, Category)}
+    return merged(dues, told, is_late=is_late)
 
 
-def merged(dues: Dues, told: Mapping[str, int | None]) -> Dues:
+def merged(dues: Dues, told: Mapping[str, int | None], *, is_late: bool = False) -> Dues:
     """What is due now that more is known of some keys: when, or None if nothing is."""
+    if is_late:
+        told = {key: at_ms for key, at_ms in told.items() if at_ms is not None and key not in dues}
     news = {key: at_ms for key, at_ms in told.items() if at_ms is not None}
     if not news and told.keys().isdisjoint(dues):
         return dues
@@ -50,9 +58,12 @@ def upkeep_ms(body: object, config: Config) -> int | None:
     return last_ms + config.upkeep_interval_ms if config.upkeep_interval_ms else None
 
 
-def noticed(upkeep: Dues, rows: Iterable[tuple[str, object]], config: Config) -> Dues:
+def noticed(
+    upkeep: Dues, rows: Iterable[tuple[str, object]], config: Config, *, is_late: bool = False
+) -> Dues:
     """What is left to do when these rows, by their ids, are stored; a body of None is gone."""
-    return merged(upkeep, {row_id: upkeep_ms(body, config) for row_id, body in rows})
+    told = {row_id: upkeep_ms(body, config) for row_id, body in rows}
+    return merged(upkeep, told, is_late=is_late)
 
 
 def without(dues: Dues, name: str) -> Dues:

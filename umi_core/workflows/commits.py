@@ -237,9 +237,12 @@ def learn_plan(plan: Plan, versions: Versions, view: View) -> None:
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
     access = access.without(pruned).saved(plan.writes, versions)  # who was named again meanwhile stays
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
-    tiers.dues = dues.learnt(tiers.dues, (write.body for write in plan.writes), view.config)
+    is_late = view.landed_since > 1  # another one landed, which may have been planned later
+    tiers.dues = dues.learnt(
+        tiers.dues, (write.body for write in plan.writes), view.config, is_late=is_late
+    )  # fmt: skip
     kept_up = ((it.address.id, it.body) for it in plan.writes if it.address.kind in dues.KEPT_UP)
-    tiers.upkeep = dues.noticed(tiers.upkeep, kept_up, view.config)
+    tiers.upkeep = dues.noticed(tiers.upkeep, kept_up, view.config, is_late=is_late)
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:

@@ -9,7 +9,7 @@ from umi_core.ids import category_id
 from umi_core.messages.effects import AskModel, Done, Read
 from umi_core.messages.requests import Memorize, Summarise
 from umi_core.rows import Category, Resource
-from umi_core.tiers.dues import noticed, upkeep_ms
+from umi_core.tiers.dues import learnt, noticed, upkeep_ms
 
 HOUR_MS = 3_600_000
 KEPT = attrs.evolve(QUIET, upkeep_interval_ms=HOUR_MS, auto_evolution=False)
@@ -140,3 +140,14 @@ def test_a_row_that_goes_takes_what_was_left_with_it() -> None:
     assert known == {CHAT: 5 + HOUR_MS}
     assert noticed(known, [(FACTS, None)], KEPT) is known
     assert noticed(known, [(CHAT, None)], KEPT) == {}
+
+
+def test_what_is_told_late_makes_something_due_and_takes_nothing_back() -> None:
+    done = Category(FACTS, "facts", "what is so", 9, 0, 0, summary_dirty=False, evolved_digest="d")
+    dirty = attrs.evolve(done, summary_dirty=True, evolved_digest="")
+    config = attrs.evolve(KEPT, auto_evolution=True)
+    assert noticed({FACTS: 7}, [(FACTS, done)], KEPT, is_late=True) == {FACTS: 7}
+    assert noticed({FACTS: 7}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: 7}
+    assert noticed({}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: HOUR_MS}
+    assert learnt({"facts": 7}, [done], config, is_late=True) == {"facts": 7}
+    assert learnt({"facts": 7}, [done], config) == {}

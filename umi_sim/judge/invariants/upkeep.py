@@ -1,11 +1,13 @@
 """Upkeep: what rows say that is left to do, and whether a memory knows of it.
 
 Law 1. What an acknowledged commit has left to do is known in the step that hears of it, and what it has done
-is not wanted any more. Law 2. A life that has just recovered knows of all of it, and of nothing else.
+is not wanted any more, unless it hears of it late.
+Law 2. A life that has just recovered knows of all of it, and of nothing else.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 import attrs
 
@@ -13,6 +15,7 @@ from umi_core.config import Config
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, Committed
 from umi_core.messages.effects import Commit, Effect
+from umi_core.messages.requests import Request
 from umi_core.rows import Category, Receipt, Resource
 from umi_core.state import State
 from umi_core.values import Scope
@@ -22,6 +25,8 @@ from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
+
+KEPT_UP: Final = ("category", "resource")
 
 
 def lacks(body: object) -> TypeGuard[Category | Resource]:
@@ -48,33 +53,68 @@ def check_upkeep(storage: SimStorage, state: State, *, is_sure: bool) -> None:
     demand(not lost, rules.RESTART_KEEPS_DUES, "upkeep that was due and is not after a restart", due, got)
 
 
+Due = tuple[int, int | None]  # the version of a row, and when something of it is due
+
+
 @attrs.define
 class Tended(Observer):
-    """`told`: by agent, what the commit that it hears of in this step leaves to do, by id; None: nothing."""
+    """`told`: by agent, what the commit that it hears of in this step leaves to do, by id; None: nothing.
+    `newest`: by agent, of the newest row of each id that its life was told of. `heard`: by agent, how many
+    commits it has heard of; `begun`: by request, how many when it was asked for. `is_late`: by agent, whether
+    others may have landed since, as may always be of what nobody asked for.
+    """
 
     config: Config
     is_hooked: bool
     told: dict[str, dict[str, int | None]] = attrs.field(factory=dict)
+    newest: dict[str, dict[str, Due]] = attrs.field(factory=dict)
+    heard: Counter[str] = attrs.field(factory=Counter)
+    begun: dict[str, int] = attrs.field(factory=dict)
+    is_late: dict[str, bool] = attrs.field(factory=dict)
+
+    def issued(self, agent: str, op_id: str, request: Request) -> None:
+        self.begun[op_id] = self.heard[agent]
 
     def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
-        interval_ms, commit = self.config.upkeep_interval_ms, call.effect
-        if not interval_ms or self.is_hooked or not isinstance(commit, Commit):
+        if self.is_hooked:
             return
+        begun, commit = self.begun.get(call.op_id, -1), call.effect
+        if not isinstance(commit, Commit) or not isinstance(answer, Committed):
+            return
+        self.is_late[call.agent] = self.heard[call.agent] > begun
+        self.heard[call.agent] += 1
         receipts = [it.body for it in commit.writes if isinstance(it.body, Receipt)]
-        if not isinstance(answer, Committed) or answer.receipt not in (None, *receipts):
+        if answer.receipt not in (None, *receipts):
             return  # an earlier batch of its own has the key
+        versions = {where.id: version for where, version in answer.versions if where.kind in KEPT_UP}
         bodies = {it.address.id: it.body for it in commit.writes if isinstance(it.body, Category | Resource)}
-        self.told[call.agent] = {
-            key: body.updated_ms + interval_ms if lacks(body) else None for key, body in bodies.items()
-        }
+        newest = self.newest.setdefault(call.agent, {})
+        for key, body in bodies.items():
+            newest[key] = max(newest.get(key, (0, None)), (versions[key], self.due_ms(body)), key=version_of)
+        self.told[call.agent] = {key: newest[key][1] for key in bodies}
+
+    def due_ms(self, body: Category | Resource) -> int | None:
+        interval_ms = self.config.upkeep_interval_ms
+        return body.updated_ms + interval_ms if interval_ms and lacks(body) else None
 
     def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
-        told, memory = self.told.pop(agent, {}), memory_of(machine)
+        """What comes late may leave something due that is done; it is looked at, and left as it is."""
+        told, memory, is_late = self.told.pop(agent, {}), memory_of(machine), self.is_late.get(agent)
         if not told or memory is None:
             return
         known = {key: memory.state.tiers.upkeep.get(key) for key in told}
+        wrong = {
+            key: due
+            for key, due in told.items()
+            if due != known[key] and not (is_late and known[key] is not None)
+        }
         message = f"{agent}: what a commit has left to do, as it is known"
-        demand(known == told, rules.PENDING_UNTIL_DONE, message, told, known)
+        demand(not wrong, rules.PENDING_UNTIL_DONE, message, wrong, known)
 
     def crashed(self, agent: str) -> None:
-        self.told.pop(agent, None)
+        for table in (self.told, self.newest, self.is_late):
+            table.pop(agent, None)
+
+
+def version_of(due: Due) -> int:
+    return due[0]
