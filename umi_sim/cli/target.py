@@ -17,6 +17,7 @@ from umi_sim.kernel.report import Report, Row, row, whole
 
 if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
+    from umi_sim.targets.hunt import Live, Way
     from umi_sim.targets.life import Verdict
     from umi_sim.targets.seed_files import Saved
 
@@ -29,8 +30,12 @@ HEAD_BYTES: Final = 4_096
 @click.argument("name", default="", metavar="[MODULE:CLASS]")
 @click.option("--seconds", type=click.IntRange(1, 86_400), metavar="N", help=f"How long. Default: {SECONDS}.")
 @click.option("--seed", "--seeds", "seeds", type=seeds_of, metavar="A..B", help="These runs, or this one.")
+@click.option(
+    "--all", "to_end", is_flag=True, help="Go on after a failure: one file for each kind of failure."
+)
+@click.option("--against", metavar="MODULE:CLASS", help="A second implementation: both must answer alike.")
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, metavar="N", help="So many processes hunt.")
-@click.option("--replay", metavar="FILE", help="Run a saved failure again.")
+@click.option("--replay", metavar="FILE", help="Run a saved failure again, or all those of a folder.")
 @click.option("--export", "out", metavar="OUT", help="Write the failure as a script without umi_sim.")
 @click.option("--init", metavar="KIND", help="Write an adapter to begin with: kv, sessions or memory.")
 @click.option(
@@ -39,8 +44,8 @@ HEAD_BYTES: Final = 4_096
 @click.option("--contract", metavar="KIND", help="Its contract: kv, sessions or memory.")
 @shows()
 def target(
-    name: str, seconds: int | None, seeds: range | None, jobs: int, replay: str | None, out: str | None,
-    init: str | None, command: str | None, contract: str | None,
+    name: str, seconds: int | None, seeds: range | None, to_end: bool, against: str | None, jobs: int,
+    replay: str | None, out: str | None, init: str | None, command: str | None, contract: str | None,
 ) -> Report:  # fmt: skip
     """Test a store of yours: put it under seeded runs full of faults, and judge each of its answers.
 
@@ -50,6 +55,8 @@ def target(
     umi-sim target --init kv mine.py
     umi-sim target mine:Mine --seconds 30
     umi-sim target mine:Mine --replay .umi-sim/targets/FILE --export show.py
+    umi-sim target mine:Mine --all --seeds 0..999 --jobs 4
+    umi-sim target mine:Mine --against mine:Other
     umi-sim target --contract kv --command "node store.mjs"
     """
     if init is not None:
@@ -57,18 +64,35 @@ def target(
     make = partial(by_command, command, contract) if command else partial(by_name, name)
     adapter = make()
     called = join(["--contract", str(contract), "--command", command]) if command else name
+    called += f" --against {against}" if against else ""
+    way = way_of(adapter, against, to_end, jobs)
     if replay is not None:
-        return replay_file(adapter, called, replay, out)
+        return replay_files(adapter, called, replay, out, way.live)
     from umi_sim.targets import seed_files, telling
     from umi_sim.targets.hunt import SEED_COUNT_MAX, hunt
 
     limit = seconds if seconds is not None or seeds is not None else SECONDS
     with usable():
-        found = hunt(adapter, seeds or range(SEED_COUNT_MAX), limit, jobs, make)
+        found = hunt(adapter, seeds or range(SEED_COUNT_MAX), limit, jobs, make, way)
     if found.small is None:
         return telling.of_hunt(called, found, "")
-    saved = seed_files.write(adapter, called, found.seed, found.small).as_posix()
-    return telling.of_hunt(called, found, saved).also(*export(adapter, found.small, out))
+    saved = [seed_files.write(adapter, called, each.seed, each.small).as_posix() for each in found.findings]
+    told = telling.of_all(called, found, saved) if to_end else telling.of_hunt(called, found, saved[0])
+    return told.also(*export(adapter, found.small, out))
+
+
+def way_of(adapter: "type[Adapter]", against: str | None, to_end: bool, jobs: int) -> "Way":
+    from umi_sim.targets.alike import check_same_interface, draw_both, run_both
+    from umi_sim.targets.hunt import Way
+
+    if against is None:
+        return Way(to_end=to_end)
+    if jobs > 1:
+        refuse("--against: two implementations are compared by one process, without --jobs")
+    other = by_name(against)
+    with usable():
+        check_same_interface(adapter, other)
+    return Way(partial(draw_both, other), partial(run_both, other), to_end)
 
 
 def by_name(name: str) -> "type[Adapter]":
@@ -138,14 +162,26 @@ def begin(kind: str, file: str) -> Report:
     return Report(f"WROTE {file}", [whole("run", run)], lambda: {"file": file, "run": run})
 
 
-def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None) -> Report:
+def replay_files(adapter: "type[Adapter]", name: str, file: str, out: str | None, live: "Live") -> Report:
     from umi_sim.targets import telling
-    from umi_sim.targets.life import run
+    from umi_sim.targets.seed_files import kept
+
+    if not Path(file).is_dir():
+        return replay_file(adapter, name, file, out, live)
+    own = [path.as_posix() for path, saved in kept(adapter, Path(file))]
+    if not own:
+        refuse(f"{file}: holds no run of {adapter.__name__}")
+    verdicts = {path: live(adapter, [step.item for step in readable_run(path).steps]) for path in own}
+    return telling.of_corpus(name, file, verdicts)
+
+
+def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None, live: "Live") -> Report:
+    from umi_sim.targets import telling
 
     saved = readable_run(file)
     if saved.contract != adapter.contract.name:
         refuse(f"{file}: contract: expected {adapter.contract.name}, as {adapter.__name__} has it")
-    verdict = run(adapter, [step.item for step in saved.steps])
+    verdict = live(adapter, [step.item for step in saved.steps])
     return telling.of_replay(name, file, adapter, saved, verdict).also(*export(adapter, verdict, out))
 
 

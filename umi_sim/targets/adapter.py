@@ -105,6 +105,13 @@ class Adapter:
 
         return class_of_test(cls, seconds, folder)
 
+    @classmethod
+    def machine(cls, folder: str = FOLDER) -> Any:
+        """A state machine of Hypothesis: `TestMine = Mine.machine().TestCase`. It needs hypothesis."""
+        from umi_sim.targets.machine import machine_of
+
+        return machine_of(cls, folder)
+
 
 class Kv(Adapter):
     contract = KvContract()

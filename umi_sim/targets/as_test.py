@@ -25,15 +25,13 @@ def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
     from umi_sim.targets.life import run
 
     name = f"{adapter.__module__}:{adapter.__name__}"
-    for path in sorted(folder.glob("*.json")):
-        saved = seed_files.read(path)
-        if saved.target.rpartition(":")[2] == adapter.__name__:
-            verdict = run(adapter, [step.item for step in saved.steps])
-            if verdict.broken is not None:
-                report = telling.of_replay(name, path.as_posix(), adapter, saved, verdict)
-                return "\n".join(["", *laid_out(report)])
+    for path, saved in seed_files.kept(adapter, folder):
+        verdict = run(adapter, [step.item for step in saved.steps])
+        if verdict.broken is not None:
+            report = telling.of_replay(name, path.as_posix(), adapter, saved, verdict)
+            return "\n".join(["", *laid_out(report)])
     found = hunt(adapter, seconds=seconds)
     if found.small is None:
         return ""
-    path = seed_files.write(adapter, name, found.seed, found.small, folder)
+    path = seed_files.write(adapter, name, found.findings[0].seed, found.small, folder)
     return "\n".join(["", *laid_out(telling.of_hunt(name, found, path.as_posix()))])

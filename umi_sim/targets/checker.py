@@ -32,6 +32,7 @@ RULES: Final[Mapping[str, str]] = {
     "scope": "scopes are apart",
     "order": "the order is the one that was promised",
     "pages": "pages are complete, and nothing is in them twice",
+    "alike": "two implementations of one interface answer alike",
     "hang": "every operation ends",
     "process": "the process of the store lives and speaks its protocol",
 }

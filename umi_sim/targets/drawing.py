@@ -1,6 +1,6 @@
 """Drawing: the items of a run, from its seed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -18,6 +18,7 @@ Moments = Mapping[str, Sequence[tuple[str, int]]]  # by operation: a site, and w
 PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
 WEIGHTS: Final[Mapping[str, int]] = {
     "add": 4, "put": 4, "get": 4, "delete": 2, "clear": 1, "delete_all": 1, "sweep": 1, "put_many": 2,
+    "drain": 1,
 }  # fmt: skip
 
 
@@ -39,13 +40,20 @@ class Plan(Data):
 def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Item, ...]:
     chance = Stream(seed, "target", adapter.contract.name)
     ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance)
-    plan = Plan(adapter, ops, pool, draw_kinds(adapter, chance, bool(moments)), moments)
+    plan = Plan(adapter, ops, pool, draw_kinds(adapter, chance, bool(moments), ops), moments)
     count, items = chance.log_between(4, ITEM_COUNT_MAX), list[Item]()
     while len(items) < count:
-        items += with_version(plan, chance, draw_item(plan, chance, str(len(items))), f"{len(items)}r")
-        if items[-1].kind in PROBLEMS and chance.chance(2, 3):
-            items += draw_look(plan, chance, items[-1].ops[-1], str(len(items)))
+        items += draw_next(plan, chance, len(items))
     return tuple(items)
+
+
+def draw_next(plan: Plan, chance: Stream, count: int) -> Iterator[Item]:
+    """What comes after so many items: one, with what belongs before and after it."""
+    for item in with_version(plan, chance, draw_item(plan, chance, str(count)), f"{count}r"):
+        yield item
+        count += 1
+    if item.kind in PROBLEMS and chance.chance(2, 3):
+        yield from draw_look(plan, chance, item.ops[-1], str(count))
 
 
 def with_version(plan: Plan, chance: Stream, item: Item, at: str) -> tuple[Item, ...]:
@@ -83,7 +91,9 @@ def draw_pool(adapter: type[Adapter], chance: Stream) -> Pool:
     return Pool(names[: chance.between(1, len(names))], scopes, values, is_odd)
 
 
-def draw_kinds(adapter: type[Adapter], chance: Stream, can_fail: bool) -> dict[str, int]:
+def draw_kinds(
+    adapter: type[Adapter], chance: Stream, can_fail: bool, ops: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
     """Kinds of items, each with its weight; faults are left out of a third of the runs."""
     is_calm = chance.chance(1, 3)
     is_timed = any("ttl" in args for args in ops_of(adapter).values()) or "default_ttl_ms" in flags_of(
@@ -91,7 +101,7 @@ def draw_kinds(adapter: type[Adapter], chance: Stream, can_fail: bool) -> dict[s
     )
     async_weight = 0 if is_calm or not is_async(adapter) else 1
     site_weight = 0 if is_calm or not can_fail else 1
-    is_paged = "scan" in ops_of(adapter) and getattr(adapter, "steady_pages", True)
+    is_paged = "scan" in ops and getattr(adapter, "steady_pages", True)
     return {
         "op": 16, "advance": 4 if is_timed else 1, "reopen": 1 if adapter.durable else 0,
         "crash": 1 if adapter.durable and not is_calm else 0, "at_once": 4 * async_weight,
@@ -101,8 +111,7 @@ def draw_kinds(adapter: type[Adapter], chance: Stream, can_fail: bool) -> dict[s
 
 
 def draw_item(plan: Plan, chance: Stream, at: str) -> Item:
-    kinds = {kind: weight for kind, weight in plan.kinds.items() if kind != "paged" or "scan" in plan.ops}
-    kind = chance.weighted(tuple(kinds), tuple(kinds.values()))
+    kind = chance.weighted(tuple(plan.kinds), tuple(plan.kinds.values()))
     match kind:
         case "advance":
             tick_ms = plan.adapter.tick_ms

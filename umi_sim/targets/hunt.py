@@ -16,28 +16,66 @@ from umi_core.data import Data, Owner
 from umi_sim.kernel.progress import at
 from umi_sim.targets.adapter import Adapter, BadAdapter, check_judged
 from umi_sim.targets.drawing import Moments, draw_items
+from umi_sim.targets.items import Item
 from umi_sim.targets.life import Verdict, run
-from umi_sim.targets.shrinking import shrink
+from umi_sim.targets.shrinking import fingerprint_of, shrink
 
 PROBES: Final = range(8)
 COUNT_MAX: Final = 6
 SEED_COUNT_MAX: Final = 1_000_000
 SEEDS_PER_TASK: Final = 10
 TASKS_PER_JOB: Final = 2
+Make = Callable[[], type[Adapter]]
+Draw = Callable[[type[Adapter], int, Moments], tuple[Item, ...]]
+Live = Callable[[type[Adapter], Sequence[Item]], Verdict]
+
+
+@attrs.define
+class Finding(Owner):
+    """A broken promise: the run as it was, and as small as it gets; in how many runs it was met."""
+
+    seed: int
+    first: Verdict
+    small: Verdict
+    count: int = 1
 
 
 @attrs.define
 class Hunt(Owner):
-    """How much was run; of a broken promise the seed, the run as it was and as small as it gets."""
+    """How much was run, and what was found: one of each kind."""
 
     adapter: type[Adapter]
     moments: Moments = attrs.field(factory=dict)
     run_count: int = 0
     op_count: int = 0
     known: tuple[str, ...] = ()
-    seed: int = 0
-    first: Verdict | None = None
-    small: Verdict | None = None
+    findings: list[Finding] = attrs.field(factory=list)
+    kinds: dict[str, Finding] = attrs.field(factory=dict)  # by the fingerprint of what was found, and shrunk
+
+    @property
+    def first(self) -> Verdict | None:
+        return self.findings[0].first if self.findings else None
+
+    @property
+    def small(self) -> Verdict | None:
+        return self.findings[0].small if self.findings else None
+
+    def add(self, seed: int, verdict: Verdict, live: Live) -> None:
+        """Shrunk once for each kind."""
+        assert verdict.broken is not None
+        kind = fingerprint_of(verdict.broken)
+        if kind in self.kinds:
+            self.kinds[kind].count += 1
+            return
+        small = shrink(partial(live, self.adapter), verdict)
+        assert small.broken is not None
+        smallest = fingerprint_of(small.broken)
+        if smallest in self.kinds:
+            self.kinds[smallest].count += 1
+        else:
+            self.kinds[smallest] = Finding(seed, verdict, small)
+            self.findings.append(self.kinds[smallest])
+        self.kinds[kind] = self.kinds[smallest]
 
 
 def moments_of(adapter: type[Adapter]) -> Moments:
@@ -55,16 +93,21 @@ def moments_of(adapter: type[Adapter]) -> Moments:
 
 @attrs.frozen
 class Part(Data):
-    """What came of some seeds, up to the first that breaks a promise."""
+    """What came of some seeds; of those that break a promise, the run."""
 
     run_count: int
     op_count: int
     known: tuple[str, ...]
-    seed: int = 0
-    broken: Verdict | None = None
+    broken: tuple[tuple[int, Verdict], ...] = ()
 
 
-Make = Callable[[], type[Adapter]]
+@attrs.frozen
+class Way(Data):
+    """How runs are drawn and lived; `to_end`: whether a broken promise does not end the hunt."""
+
+    draw: Draw = draw_items
+    live: Live = run
+    to_end: bool = False
 
 
 def hunt(
@@ -73,58 +116,62 @@ def hunt(
     seconds: int | None = None,
     jobs: int = 1,
     make: Make | None = None,
+    way: Way | None = None,
 ) -> Hunt:
     """Until the first broken promise, or until time is over. Raises BadAdapter if nothing could be judged.
 
     `jobs`: so many processes, each of which gets the adapter by `make`; what is told is the same.
     """
     check_judged(adapter)
+    way = way or Way()
     until_s = None if seconds is None else monotonic() + seconds
     found = Hunt(adapter, moments_of(adapter))
-    parts = by_processes(make, found.moments, seeds, jobs) if make and jobs > 1 else None
-    for part in parts or (run_part(lambda: adapter, found.moments, [seed]) for seed in seeds):
+    task = partial(run_part, way=way, moments=found.moments)
+    parts = by_processes(partial(task, make), seeds, jobs) if make and jobs > 1 else None
+    for part in parts or (task(lambda: adapter, [seed]) for seed in seeds):
         found.run_count += part.run_count
         found.op_count += part.op_count
         found.known = tuple(dict.fromkeys((*found.known, *part.known)))
         at("hunting", found.run_count, seconds=seconds or 0)
-        if part.broken is not None:
-            if parts is not None:
-                parts.close()
-            found.seed, found.first = part.seed, part.broken
-            found.small = shrink(partial(run, adapter), part.broken)
-            break
-        if until_s is not None and monotonic() >= until_s:
+        if part.broken and parts is not None and not way.to_end:
+            parts.close()
+        for seed, verdict in part.broken:
+            found.add(seed, verdict, way.live)
+        is_over = until_s is not None and monotonic() >= until_s
+        if is_over or (found.findings and not way.to_end):
             break
     return found
 
 
-def run_part(make: Make, moments: Moments, seeds: Sequence[int]) -> Part:
-    adapter, op_count, known = make(), 0, list[str]()
-    for count, seed in enumerate(seeds, 1):
-        verdict = run(adapter, draw_items(adapter, seed, moments))
+def run_part(make: Make, seeds: Sequence[int], *, way: Way, moments: Moments) -> Part:
+    """Up to the first that breaks a promise, or to the last."""
+    adapter, count, op_count = make(), 0, 0
+    known, broken = list[str](), list[tuple[int, Verdict]]()
+    for count, seed in enumerate(seeds, 1):  # noqa: B007 - read after the loop
+        verdict = way.live(adapter, way.draw(adapter, seed, moments))
         op_count += sum(len(step.item.ops) for step in verdict.steps)
         known += verdict.known
         if verdict.broken is not None:
-            return Part(count, op_count, tuple(known), seed, verdict)
-    return Part(len(seeds), op_count, tuple(known))
+            broken.append((seed, verdict))
+            if not way.to_end:
+                break
+    return Part(count, op_count, tuple(known), tuple(broken))
 
 
 def by_processes(
-    make: Make, moments: Moments, seeds: Iterable[int], jobs: int
+    task: Callable[[Sequence[int]], Part], seeds: Iterable[int], jobs: int
 ) -> Generator[Part, None, None]:
     """Parts in the order of their seeds, however long each takes."""
     left = iter(seeds)
-    tasks = iter(lambda: list(islice(left, SEEDS_PER_TASK)), [])
+    some = iter(lambda: list(islice(left, SEEDS_PER_TASK)), [])
     with ProcessPoolExecutor(
         jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
     ) as pool:
         try:
-            begun = deque(
-                pool.submit(run_part, make, moments, task) for task in islice(tasks, jobs * TASKS_PER_JOB)
-            )
+            begun = deque(pool.submit(task, each) for each in islice(some, jobs * TASKS_PER_JOB))
             while begun:
                 yield begun.popleft().result()
-                begun += [pool.submit(run_part, make, moments, task) for task in islice(tasks, 1)]
+                begun += [pool.submit(task, each) for each in islice(some, 1)]
         except BrokenExecutor:
             raise BadAdapter("a process died with the store that it ran: --jobs 1 shows where") from None
         finally:

@@ -56,6 +56,7 @@ class Verdict(Data):
     ended_at: int = 0
     known: tuple[str, ...] = ()
     reached: Mapping[tuple[str, str], int] = attrs.field(factory=dict)
+    gots: tuple[tuple[Got, ...], ...] = ()  # of each item, what came of its operations
 
 
 def run(adapter: type[Adapter], items: Sequence[Item]) -> Verdict:
@@ -91,6 +92,7 @@ class Life:
         self.checker = Checker(adapter.contract, flags_of(adapter), ops_of(adapter))
         self.known: list[str] = []
         self.steps: list[Step] = []
+        self.gots: list[tuple[Got, ...]] = []
         self.at = 0  # the item that happens now
         self.threads = set(threading.enumerate())
 
@@ -116,6 +118,7 @@ class Life:
             said = self.world.happen(*item.call)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
         self.steps.append(Step(item, tuple(map(str, gots))))
+        self.gots.append(tuple(gots))
         broken = self.judge(item, gots)
         if broken is not None and (address := address_of(self.adapter, broken)) and self.checker.accept():
             self.known.append(address)
@@ -170,8 +173,9 @@ class Life:
         digest = blake2b(digest_size=16, person=PERSON)
         for step in self.steps:
             digest.update(f"{step.item}\n{step.told}\n".encode(errors="surrogatepass"))
-        steps, known = tuple(self.steps), tuple(self.known)
-        return Verdict(tuple(items), steps, digest.hexdigest(), broken, self.at, known, self.world.reached)
+        steps, known, gots = tuple(self.steps), tuple(self.known), tuple(self.gots)
+        reached = self.world.reached
+        return Verdict(tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots)
 
     def got_of(self, outcome: Any, op: Op | None = None) -> Got:
         """`op`: None for what is asked beside the contract, where nothing may be refused."""

@@ -2,11 +2,13 @@
 
     add(text, user)            get(id)               update(id, text)  delete(id)
     search(query, user, limit) list(user)            count(user)       delete_all(user)      history(id)
+    drain()
 
 `add` gives the id, or has `id` as an argument if the user makes ids. `search` and `list` give pairs
 [id, text].
 Operations with `user` may have `agent` and `run` too; one that is None in a search stands for all.
-A store that needs time to find what it was told waits for that in its own `search` and `list`.
+A store that needs time to find what it was told waits for that in its own `search` and `list`; or it is
+`eventual`, and `drain` waits until whatever was told before is found.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,23 +52,46 @@ class Remembered(Data):
 
 @attrs.frozen
 class MemoryState(Data):
-    """`gone`: what was deleted, if a store that dedupes may give it its id again."""
+    """`gone`: what was deleted, if a store that dedupes may give it its id again.
+
+    `before`: of an eventual store, what has changed since it was drained, as it was; None where nothing was.
+    `asked`, `missed`: searches for what is there, and those that did not find it, where there is a floor.
+    """
 
     entries: Mapping[str, Remembered]
     flags: Flags
     gone: Mapping[str, Remembered] = {}
+    before: tuple[tuple[str, Remembered | None], ...] = ()
+    asked: int = 0
+    missed: int = 0
 
     def set(self, name: str, entry: Remembered) -> "MemoryState":
         gone = {other: each for other, each in self.gone.items() if other != name}
-        return MemoryState({**self.entries, name: entry}, self.flags, gone)
+        before = self.changed(name)
+        return attrs.evolve(self, entries={**self.entries, name: entry}, gone=gone, before=before)
 
     def without(self, *names: str) -> "MemoryState":
         left = {name: each for name, each in self.entries.items() if name not in names}
         gone = {name: each for name, each in self.entries.items() if name in names}
-        return MemoryState(left, self.flags, {**self.gone, **gone} if self.flags["dedupes"] else {})
+        known = {**self.gone, **gone} if self.flags["dedupes"] else {}
+        return attrs.evolve(self, entries=left, gone=known, before=self.changed(*gone))
+
+    def changed(self, *names: str) -> tuple[tuple[str, Remembered | None], ...]:
+        if not self.flags["eventual"]:
+            return ()
+        return (*self.before, *((name, self.entries.get(name)) for name in names))
 
     def of(self, scope: Scope) -> dict[str, Remembered]:
         return {name: each for name, each in self.entries.items() if is_within(each.scope, scope)}
+
+    def seen(self, scope: Scope) -> tuple[list[object], list[object]]:
+        """Pairs of a listing: those that must be in it, and those that may be."""
+        recent = {name for name, _ in self.before}
+        pairs: list[tuple[str, object]] = [(name, [name, each.text]) for name, each in self.of(scope).items()]
+        must = [pair for name, pair in pairs if name not in recent]
+        may = [pair for name, pair in pairs if name in recent]
+        old = [[name, it.text] for name, it in self.before if it and is_within(it.scope, scope)]
+        return must, [*may, *old]
 
 
 def is_within(scope: Scope, asked: Scope) -> bool:
@@ -78,12 +103,15 @@ class MemoryContract(Contract):
     ops: ClassVar = {
         "add": ("id", "text", *ALL), "get": ("id",), "update": ("id", "text"), "delete": ("id",),
         "search": ("query", *ALL, "limit"), "list": ALL, "count": ALL, "delete_all": ALL, "history": ("id",),
+        "drain": (),
     }  # fmt: skip
     flags: ClassVar = {
         "delete_reports": (None, "existed", "nothing"),
         "finds_own": (True, False),
         "dedupes": (False, True),
+        "eventual": (False, True),
     }
+    settings = ("recall_floor",)
     concerns: ClassVar = {"delete_reports": "delete"}
     names: ClassVar = ALL
     reads: ClassVar = ("get", "list", "search", "count", "history")
@@ -154,10 +182,11 @@ class MemoryContract(Contract):
         yield WHATEVER if entry is None else Exactly(list(entry.texts)), state
 
     def on_list(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
-        yield Members([[name, each.text] for name, each in state.of(scope).items()]), state
+        yield Members(*state.seen(scope)), state
 
     def on_count(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
-        yield Exactly(len(state.of(scope))), state
+        must, may = state.seen(scope)
+        yield any_of(*range(len(must), len(must) + len(may) + 1)), state
 
     def on_delete_all(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
         yield WHATEVER, state.without(*state.of(scope))
@@ -165,8 +194,24 @@ class MemoryContract(Contract):
     def on_search(
         self, state: MemoryState, now_ms: int, query: str, scope: Scope, limit: int = 10
     ) -> Outcomes:
-        own = {name: each.text for name, each in state.of(scope).items()}
-        yield Found(own, query if state.flags["finds_own"] else None, limit), state
+        own, recent = state.seen(scope)
+        found = Found(own, query if state.flags["finds_own"] else None, limit, recent)
+        floor = state.flags.get("recall_floor")
+        if not isinstance(floor, int) or query not in (text for _, text in pairs_of(own)):
+            yield found, state
+            return
+        asked, missed = state.asked + 1, state.missed + 1
+        yield found, attrs.evolve(state, asked=asked)
+        if 100 * missed < asked * (100 - floor) + 100:  # so many of a hundred, and a rest of one
+            missing = attrs.evolve(state, asked=asked, missed=missed)
+            yield Found(own, None, limit, recent), missing
+
+    def on_drain(self, state: MemoryState, now_ms: int) -> Outcomes:
+        yield WHATEVER, attrs.evolve(state, before=())
+
+
+def pairs_of(rows: Sequence[Any]) -> list[tuple[str, str]]:
+    return [(name, text) for name, text in rows]
 
 
 def same(entries: Mapping[str, Remembered], scope: Scope, text: str) -> list[str]:
@@ -175,22 +220,27 @@ def same(entries: Mapping[str, Remembered], scope: Scope, text: str) -> list[str
 
 @attrs.frozen
 class Found(Answer):
-    """Some of what there is, each once, with its text; what says exactly what was asked is among it."""
+    """Some of what there is, each once, with its text; what says exactly what was asked is among it.
 
-    own: Mapping[str, str]
+    `recent`: what may have come, or be gone, since the store was drained.
+    """
+
+    own: Sequence[object]
     query: str | None
     limit: int
+    recent: Sequence[object] = ()
 
     def takes(self, got: object) -> bool:
         if not isinstance(got, list) or len(got) > self.limit:
             return False
         pairs = [tuple(each) for each in got if isinstance(each, list) and len(each) == 2]
         names = [name for name, _ in pairs]
-        is_sound = len(pairs) == len(got) and all(self.own.get(name) == text for name, text in pairs)
-        asked = [name for name, text in self.own.items() if text == self.query]
+        allowed = [*pairs_of(self.own), *pairs_of(self.recent)]
+        is_sound = len(pairs) == len(got) and all(each in allowed for each in pairs)
+        asked = [name for name, text in pairs_of(self.own) if text == self.query]
         has_own = len(asked) > self.limit or set(asked) <= set(names)
         return is_sound and len(set(names)) == len(names) and has_own
 
     def __str__(self) -> str:
-        own = f"at most {self.limit} of {shown([list(pair) for pair in self.own.items()])}"
+        own = f"at most {self.limit} of {shown([*self.own, *self.recent])}"
         return own if self.query is None else f"{own}, with all that say {shown(self.query)}"

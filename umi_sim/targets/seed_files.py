@@ -86,6 +86,16 @@ def read(path: Path) -> Saved:
         raise BadFile(f"{path}: {error}") from None
 
 
+def kept(adapter: type[Adapter], folder: Path) -> list[tuple[Path, Saved]]:
+    """The runs of this adapter in a folder, by name; those of others are theirs. Raises BadFile."""
+    found = [(path, read(path)) for path in sorted(folder.glob("*.json"))]
+    return [(path, saved) for path, saved in found if is_of(adapter, saved)]
+
+
+def is_of(adapter: type[Adapter], saved: Saved) -> bool:
+    return saved.target.partition(" ")[0].rpartition(":")[2] == adapter.__name__
+
+
 def saved_of(document: dict[str, Json]) -> Saved:
     if document.get("format") != FORMAT:
         raise Wrong(("format", f'expected "{FORMAT}", so this is no run of a store'))

@@ -1,10 +1,10 @@
 """What a hunt or a replay came to, as a report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from umi_sim.kernel.report import BLANK, Report, Row, row, under, whole
+from umi_sim.kernel.report import BLANK, Line, Report, Row, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter, is_async, ops_of, slips_of
 from umi_sim.targets.checker import RULES
@@ -82,15 +82,59 @@ def known(found: Hunt) -> Iterator[Row]:
 
 
 def as_json(found: Hunt, name: str, saved: str) -> dict[str, Any]:
-    counts = {"runs": found.run_count, "operations": found.op_count, "known": list(found.known)}
     if found.small is None:
-        return {"result": "pass", "target": name, **counts}
+        return {"result": "pass", "target": name, **counts_of(found)}
+    seed = found.findings[0].seed
     return {
-        "result": "fail",
-        "saved": saved,
-        **counts,
-        **document_of(found.adapter, name, found.seed, found.small),
-    }
+        "result": "fail", "saved": saved, **counts_of(found),
+        **document_of(found.adapter, name, seed, found.small),
+    }  # fmt: skip
+
+
+def counts_of(found: Hunt) -> dict[str, Any]:
+    return {"runs": found.run_count, "operations": found.op_count, "known": list(found.known)}
+
+
+def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
+    """Every kind of failure, each with its file; the one that was met most comes first."""
+    counted = f"{plural(found.run_count, 'run')}, {plural(found.op_count, 'operation')}"
+    pairs = sorted(zip(found.findings, files, strict=True), key=lambda pair: -pair[0].count)
+
+    def lines() -> Iterator[Line]:
+        for each, file in pairs:
+            broken, length = each.small.broken, plural(len(each.small.items), "item")
+            assert broken is not None
+            yield f"{broken.rule}: {broken.op}, met in {plural(each.count, 'run')}, shrunk to {length}"
+            yield row("", broken.message)
+            yield whole("", repeat(name, file))
+        yield from known(found)
+
+    def value() -> dict[str, Any]:
+        documents = [
+            {"saved": file, "met": each.count, **document_of(found.adapter, name, each.seed, each.small)}
+            for each, file in pairs
+        ]
+        return {"result": "fail", "target": name, **counts_of(found), "failures": documents}
+
+    kinds = plural(len(pairs), "kind")
+    return Report(f"FAIL {name}: {kinds} of failure in {counted}", [*lines()], value, 1)
+
+
+def of_corpus(name: str, folder: str, verdicts: Mapping[str, Verdict]) -> Report:
+    """Failures that were kept, each run again: one that fails still, or again, is a failure."""
+    failing = [(file, each.broken) for file, each in verdicts.items() if each.broken is not None]
+    rows: list[Line] = []
+    for file, broken in failing:
+        rows += [f"{broken.rule}: {broken.message}", whole("", repeat(name, file))]
+
+    def value() -> dict[str, Any]:
+        told = {file: "fail" if each.broken else "pass" for file, each in verdicts.items()}
+        return {"result": "fail" if failing else "pass", "target": name, "files": told}
+
+    word = "FAIL" if failing else "PASS"
+    told = f"{len(failing)} of {plural(len(verdicts), 'file')} of {folder} fail" if failing else ""
+    told = told or f"{plural(len(verdicts), 'file')} of {folder}, none fails"
+    return Report(f"{word} {name}: {told}", rows, value, int(bool(failing)))
 
 
 def of_replay(name: str, file: str, adapter: type[Adapter], saved: Saved, verdict: Verdict) -> Report:

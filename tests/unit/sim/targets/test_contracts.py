@@ -11,7 +11,7 @@ from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.hunt import hunt
 
 Values = Mapping[str, Any]
-SILENT = ("sweep", "version")  # that it does nothing is seen by nobody, or by others
+SILENT = ("sweep", "version", "drain")  # that it does nothing is seen by nobody, or by others
 
 
 class Dict(Kv):
@@ -187,6 +187,58 @@ class Notes(Memory):
     def history(self, id: str) -> Any:
         return self.rows[id][1] if id in self.rows else None
 
+    def drain(self) -> None:
+        pass
+
+
+class Eventual(Notes):
+    """Whatever is read of many is that of the latest drain."""
+
+    eventual = True
+
+    def make(self) -> None:
+        super().make()
+        self.drain()
+
+    def drain(self) -> None:
+        self.copy = {name: (user, texts[-1]) for name, (user, texts) in self.rows.items()}
+
+    def list(self, user: str) -> list[tuple[str, str]]:
+        return [(name, text) for name, (owner, text) in self.copy.items() if owner == user]
+
+
+class Forgets(Eventual):
+    """Its drain leaves out whatever came last."""
+
+    def drain(self) -> None:
+        super().drain()
+        self.copy = dict([*self.copy.items()][:-1])
+
+
+class Approximate(Notes):
+    """One search of so many finds nothing."""
+
+    recall_floor = 60
+    misses_each = 4
+
+    def make(self) -> None:
+        super().make()
+        self.search_count = 0
+
+    def search(self, query: str, user: str, limit: int = 10) -> list[tuple[str, str]]:
+        found = super().search(query, user, limit)
+        self.search_count += bool(found)
+        return [] if found and self.search_count % self.misses_each == 0 else found
+
+
+class TooVague(Approximate):
+    misses_each = 1
+
+
+class Invents(Approximate):
+    def search(self, query: str, user: str, limit: int = 10) -> list[tuple[str, str]]:
+        return super().search(query, user, limit) or [("m0", query)]
+
 
 STORES: tuple[type[Adapter], ...] = (Dict, Lists, Notes)
 
@@ -211,6 +263,17 @@ def test_a_store_with_all_operations_is_left_alone(store: type[Adapter]) -> None
     assert all(hasattr(store, name) for name in store.contract.ops)
     found = hunt(store, range(150))
     assert (found.small and found.small.broken) is None
+
+
+@pytest.mark.parametrize("store", [Eventual, Approximate])
+def test_a_memory_that_needs_time_or_misses_few_is_left_alone(store: type[Adapter]) -> None:
+    found = hunt(store, range(150))
+    assert (found.small and found.small.broken) is None
+
+
+@pytest.mark.parametrize("store", [Forgets, TooVague, Invents])
+def test_one_that_never_finds_or_misses_many_is_seen(store: type[Adapter]) -> None:
+    assert hunt(store, range(200)).first is not None
 
 
 @pytest.mark.parametrize(("store", "name"), [*operations()])

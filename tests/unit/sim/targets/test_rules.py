@@ -145,7 +145,7 @@ CASES: dict[str, tuple[type[Adapter], Sequence[Item]]] = {
 
 
 def test_each_promise_has_a_case() -> None:
-    assert {*CASES, "process"} == {*RULES}  # test_pipes.py has the other one
+    assert {*CASES, "process", "alike"} == {*RULES}  # test_pipes.py and test_alike.py have the others
 
 
 @pytest.mark.parametrize("rule", CASES)
@@ -167,6 +167,7 @@ BEYOND: Sequence[tuple[str, type[Adapter], Sequence[Item]]] = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "store", "items"), BEYOND)
 def test_what_comes_between_two_calls_is_judged(
     rule: str, store: type[Adapter], items: Sequence[Item]

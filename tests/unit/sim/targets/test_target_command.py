@@ -227,3 +227,82 @@ def test_scopes_that_are_mixed_up_are_told_as_that() -> None:
     assert small.broken is not None
     assert small.broken.rule == "scope"
     assert len(small.items) == 2
+
+
+SEVERAL = (
+    BROKEN.replace("self.rows.get(key)", "self.rows.get(key.strip())")
+    + """
+    def count(self):
+        return len(self.rows) + 1
+
+
+class Other(Mine):
+    def delete(self, key):
+        return self.rows.pop(key, None) is not None
+
+    def get(self, key):
+        return self.rows.get(key)
+
+    def count(self):
+        return len(self.rows)
+
+
+class Backwards(Other):
+    def delete(self, key):
+        super().delete(key)
+"""
+)
+
+
+def test_every_kind_of_failure_is_told_once_and_kept(here: Path) -> None:
+    (here / "broken_store.py").write_text(SEVERAL)
+    done = umi("broken_store:Mine", "--all", "--seeds", "0..60", "--json")
+    told = json.loads(done.stdout)
+    kinds = [(each["failure"]["rule"], each["failure"]["op"]) for each in told["failures"]]
+    assert (done.exit_code, told["runs"]) == (1, 61)
+    assert len({*kinds}) == len(kinds) >= 3
+    assert {("answer", "count"), ("answer", "get")} <= {*kinds}
+    assert [each["met"] for each in told["failures"]] == sorted(
+        (e["met"] for e in told["failures"]), reverse=True
+    )
+    words = umi("broken_store:Mine", "--all", "--seeds", "0..60").stdout
+    assert words.startswith(f"FAIL broken_store:Mine: {len(kinds)} kinds of failure in 61 runs, ")
+    assert words.count("--replay") == len(kinds)
+    assert umi("broken_store:Mine", "--all", "--seeds", "0..60", "--jobs", "2").stdout == words
+
+
+def test_all_that_is_kept_in_a_folder_is_run_again(here: Path) -> None:
+    (here / "broken_store.py").write_text(SEVERAL)
+    umi("broken_store:Mine", "--all", "--seeds", "0..60")
+    count = len([*(here / ".umi-sim/targets").iterdir()])
+    again = umi("broken_store:Mine", "--replay", ".umi-sim/targets")
+    assert again.exit_code == 1
+    assert again.stdout.startswith(
+        f"FAIL broken_store:Mine: {count} of {count} files of .umi-sim/targets fail\n"
+    )
+    told = json.loads(umi("broken_store:Mine", "--replay", ".umi-sim/targets", "--json").stdout)
+    assert [*told["files"].values()] == ["fail"] * count
+    others = umi("broken_store:Other", "--replay", ".umi-sim/targets")
+    assert (others.exit_code, others.output) == (2, "umi-sim: .umi-sim/targets: holds no run of Other\n")
+    (here / "broken_store.py").write_text(SEVERAL.replace("Mine", "Base").replace("Other", "Mine"))
+    sys.modules.pop("broken_store")
+    mended = umi("broken_store:Mine", "--replay", ".umi-sim/targets")
+    assert (mended.exit_code, mended.stdout) == (
+        0, f"PASS broken_store:Mine: {count} files of .umi-sim/targets, none fails\n",
+    )  # fmt: skip
+
+
+def test_two_implementations_are_compared(here: Path) -> None:
+    (here / "broken_store.py").write_text(SEVERAL)
+    both = ("broken_store:Other", "--against", "broken_store:Backwards")
+    done = umi(*both, "--seeds", "0..60")
+    assert done.exit_code == 1
+    assert done.stdout.startswith("FAIL broken_store:Other --against broken_store:Backwards alike: delete\n")
+    (file,) = (here / ".umi-sim/targets").iterdir()
+    assert umi(*both, "--replay", str(file)).exit_code == 0
+    assert umi("broken_store:Other", "--replay", str(file)).exit_code == 1
+    assert umi("broken_store:Other", "--against", "broken_store:Other", "--seeds", "0..20").exit_code == 0
+    refused = umi(*both, "--jobs", "2")
+    assert (refused.exit_code, "without --jobs" in refused.output) == (2, True)
+    none = umi("broken_store:Other", "--against", "tests.sessions_store:Store")
+    assert (none.exit_code, "of two contracts, kv and sessions" in none.output) == (2, True)

@@ -1,0 +1,90 @@
+"""Two implementations of one interface: both live the same run, and answer alike.
+
+Law 1. Compared are runs of operations, time and restarts: what fails below one of them is of that one alone.
+Law 2. Each is judged by its contract first; what is left are answers that the contract leaves open.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+from attrs import evolve
+
+from umi_sim.targets.adapter import Adapter, BadAdapter, ops_of
+from umi_sim.targets.checker import Broken, Got
+from umi_sim.targets.drawing import Moments, draw_items
+from umi_sim.targets.items import Item, Op
+from umi_sim.targets.life import Verdict, run
+from umi_sim.targets.values import MISSING, same
+
+RULE: Final = "alike"
+UNORDERED: Final = ("keys", "items", "scan", "sessions", "list")
+TOLD: Final = ("pop", "incr", "delete", "delete_many", "touch")  # operations that write, and tell something
+RANKED: Final = ("search", "version")  # what each of them chooses for itself
+
+
+def check_same_interface(one: type[Adapter], other: type[Adapter]) -> None:
+    """Raises BadAdapter if they cannot be given the same operations."""
+    names = f"{one.__name__} and {other.__name__}"
+    if one.contract.name != other.contract.name:
+        raise BadAdapter(f"{names}: are of two contracts, {one.contract.name} and {other.contract.name}")
+    ops, others = ops_of(one), ops_of(other)
+    for name in ops:
+        if name in others and ops[name] != others[name]:
+            told = f"{', '.join(ops[name]) or 'nothing'}, and {', '.join(others[name]) or 'nothing'}"
+            raise BadAdapter(f"{names}: {name} takes {told}")
+
+
+def draw_both(other: type[Adapter], one: type[Adapter], seed: int, _: Moments) -> tuple[Item, ...]:
+    return tuple(draw_shared(other, one, seed))
+
+
+def draw_shared(other: type[Adapter], one: type[Adapter], seed: int) -> Iterator[Item]:
+    """What both can be given."""
+    ops = ops_of(other)
+    kinds = ["op", "advance"] + (["reopen"] if one.durable and other.durable else [])
+    for item in draw_items(one, seed, {}):
+        if item.kind in kinds and all(op.name in ops for op in item.ops):
+            yield item
+
+
+def run_both(other: type[Adapter], one: type[Adapter], items: Sequence[Item]) -> Verdict:
+    """The run of one; if that is sound, that of the other; if both are, the first answers that differ."""
+    first = run(one, items)
+    second = run(other, items) if first.broken is None else first
+    if first.broken is not None or second.broken is not None or first.known or second.known:
+        return second
+    for at, step in enumerate(first.steps):
+        for op, got, wanted in zip(step.item.ops, first.gots[at], second.gots[at], strict=True):
+            if not is_alike(one, op, got, wanted):
+                told = f"{wanted}, as {other.__name__} says"
+                return evolve(first, broken=Broken(RULE, op.name, str(got), told), ended_at=at)
+    return first
+
+
+def is_alike(adapter: type[Adapter], op: Op, one: Got, other: Got) -> bool:
+    if one.error or other.error:
+        return bool(one.error) == bool(other.error)
+    told = [name for name in (*adapter.contract.reads, *TOLD) if name not in RANKED]
+    if op.name not in told and (adapter.contract.name, op.name) != ("kv", "add"):
+        return True
+    forms = map(partial(plain, op), (one.value, other.value))
+    return same(*forms)
+
+
+def plain(op: Op, value: Any) -> Any:
+    """An answer without what contracts leave open."""
+    if op.name == "get_many" and isinstance(value, dict):
+        keys: Any = op.args["keys"]
+        value = [value.get(key) for key in keys]
+    if op.name in UNORDERED:
+        return sorted(json.dumps(each, sort_keys=True, default=repr) for each in value or [])
+    if op.name == "ttl":
+        return value is MISSING or value is None
+    if op.name in ("has", "delete", "touch", "add") and isinstance(value, int):
+        return bool(value)
+    return None if value is MISSING or value in ([], {}) else value
+
+
+__all__ = ["check_same_interface", "draw_both", "run_both"]

@@ -1,0 +1,86 @@
+"""Runs of a store drawn by Hypothesis, as a state machine: `TestMine = Mine.machine().TestCase`.
+
+Law 1. What is drawn follows from the adapter alone, so a run is drawn first and lived at its end, by itself:
+       it is a run like that of a hunt, with the same judge and the same seed file.
+Law 2. The first failure of each kind is shrunk by umi_sim, item by item, and Hypothesis does not shrink it.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from umi_sim.kernel.prng import Stream
+from umi_sim.targets import seed_files
+from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.checker import RULES
+from umi_sim.targets.drawing import Moments, Plan, draw_kinds, draw_next, draw_ops, draw_pool
+from umi_sim.targets.hunt import moments_of
+from umi_sim.targets.items import Item
+from umi_sim.targets.life import Verdict, run
+from umi_sim.targets.shrinking import fingerprint_of, shrink
+
+STEP_COUNT: Final = 30
+WORDS: Final = st.integers(0, 2**32 - 1)  # what one rule draws; its items are drawn by a stream of that seed
+SETTINGS: Final = settings(
+    stateful_step_count=STEP_COUNT, deadline=None, suppress_health_check=list(HealthCheck),
+    phases=[each for each in Phase if each not in (Phase.shrink, Phase.explain)],
+)  # fmt: skip
+
+
+class BrokenPromise(AssertionError):
+    """What was promised, what came instead, and what happened."""
+
+
+ERRORS: Final[Mapping[str, type[BrokenPromise]]] = {
+    name: type(f"BrokenPromise of {name}", (BrokenPromise,), {}) for name in RULES
+}
+
+
+def machine_of(adapter: type[Adapter], folder: str) -> type[RuleBasedStateMachine]:
+    """The machine of an adapter; the smallest failure of each kind is kept in the folder."""
+    moments: list[Moments] = []
+    smallest: dict[str, Verdict] = {}
+    name = f"{adapter.__module__}:{adapter.__name__}"
+
+    class StoreMachine(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.items: list[Item] = []
+            moments[:] = moments or [moments_of(adapter)]
+
+        @initialize(word=WORDS)
+        def begin(self, word: int) -> None:
+            chance = Stream(word, "target", adapter.contract.name)
+            ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance)
+            kinds = draw_kinds(adapter, chance, bool(moments[0]), ops)
+            self.plan = Plan(adapter, ops, pool, kinds, moments[0])
+
+        @rule(word=WORDS)
+        def happen(self, word: int) -> None:
+            self.items += draw_next(self.plan, Stream(word), len(self.items))
+
+        def teardown(self) -> None:
+            verdict = run(adapter, self.items)
+            if verdict.broken is None:
+                return
+            kind = fingerprint_of(verdict.broken)
+            if kind not in smallest:
+                smallest[kind] = shrink(partial(run, adapter), verdict)
+            file = seed_files.write(adapter, name, 0, smallest[kind], Path(folder)).as_posix()
+            raise ERRORS[verdict.broken.rule](told(smallest[kind], name, file))
+
+    StoreMachine.TestCase.settings = SETTINGS
+    return StoreMachine
+
+
+def told(verdict: Verdict, name: str, file: str) -> str:
+    assert verdict.broken is not None
+    promised = RULES[verdict.broken.rule]
+    lines = [f"  {step.item}  ->  {step.told}" for step in verdict.steps]
+    again = f"umi-sim target {name} --replay {file}"
+    return "\n".join([f"{verdict.broken.message}; promised: {promised}", *lines, again])
