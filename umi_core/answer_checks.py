@@ -271,10 +271,14 @@ def object_check(cls: type) -> Check:
 
     def check(value: object) -> bool:
         try:
-            is_exact = type(value) is cls and [*map(type, values(value))] == classes
+            if type(value) is not cls or [*map(type, values(value))] != classes:
+                return False
         except AttributeError:  # another object where one has these fields
             return False
-        return is_exact and all(one(part(value)) for part, one in parts)
+        for part, one in parts:  # noqa: SIM110, `all` would make a generator for each row that is read
+            if not one(part(value)):
+                return False
+        return True
 
     return check
 

@@ -6,6 +6,7 @@ Law 3. Any bytes decode to a value that encodes to the same bytes, or to a typed
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from hashlib import blake2b
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, TypeVar
@@ -72,16 +73,19 @@ def plain(value: Any) -> Plain:  # a class that is not registered is a KeyError
     return known
 
 
-def plain_parts(values: Iterable[Any]) -> list[Plain]:
+def plain_parts(tag: int, values: Iterable[Any]) -> list[Plain]:
     """Most parts are plain already; a call for each would be most of the cost."""
-    return [value if value.__class__ in PLAIN else ENCODERS[value.__class__](value) for value in values]
+    parts: list[Plain] = [tag]
+    for value in values:
+        parts.append(value if value.__class__ in PLAIN else ENCODERS[value.__class__](value))
+    return parts
 
 
 def plain_dict(value: dict[Any, object]) -> list[Plain]:
-    return [DICT, *plain_parts(part for key in sorted(value) for part in (key, value[key]))]
+    return plain_parts(DICT, [part for key in sorted(value) for part in (key, value[key])])
 
 
-ENCODERS: Final[dict[type, Encoder]] = {tuple: lambda value: [TUPLE, *plain_parts(value)], dict: plain_dict}
+ENCODERS: Final[dict[type, Encoder]] = {tuple: partial(plain_parts, TUPLE), dict: plain_dict}
 
 
 def register(cls: type, tag: int) -> None:
@@ -104,7 +108,7 @@ def fields_encoder(names: Sequence[str], tag: int) -> Encoder:
         only = attrgetter(names[0])
         return lambda value: [tag, plain(only(value))]
     getter = attrgetter(*names)
-    return lambda value: [tag, *plain_parts(getter(value))]
+    return lambda value: plain_parts(tag, getter(value))
 
 
 def encode(value: object) -> bytes:

@@ -50,14 +50,18 @@ __all__ = [
 
 def check_whole_step(
     before: Before, value: Value, state: State, tables: Tables, replies: Sequence[Reply]
-) -> None:
-    """Every rule over one step: what was before it, what it was given, and what came of it."""
+) -> Before:
+    """Every rule over one step: what was before it, what it was given, and what came of it.
+
+    Returns what the next step is compared with, if nothing else changes the state meanwhile.
+    """
     told = told_by(before, value, state)
     check_step(before, told, state)
     check_replies(before, told, state, replies)
     known = [stand.waiting for stand in before.stands.values() if stand.waiting is not None]
     check_tables(state, tables, known)
     check_cheap(state)
+    return told.after
 
 
 def check_memory(state: State) -> None:

@@ -86,27 +86,31 @@ class Told(Owner):
     """What the step was given, as the memory takes it, and the operation that waited for it, if any did.
 
     `is_hooked`: an interceptor refused a question in this step, or answered it. `still`: where each operation
-    stood that goes on, and where it stands now.
+    stood that goes on, and where it stands now. `after`: what the next step is compared with.
     """
 
     value: Value
     heard: Stand | None
     is_hooked: bool
     still: Sequence[tuple[Stand, Stand]]
+    after: Before
 
 
 def told_by(before: Before, value: Value, state: State) -> Told:
     """`state`: as it is after the step that was given this value."""
-    heard, now = heard_by(before, value), state.operations
-    still = [(stand, stand_of(now[number])) for number, stand in before.stands.items() if number in now]
-    return Told(as_held(heard, value), heard, hooked_count(state) != before.hooked_count, still)
+    heard, after = heard_by(before, value), before_step(state)
+    now = after.stands
+    still = [(stand, now[number]) for number, stand in before.stands.items() if number in now]
+    return Told(as_held(heard, value), heard, after.hooked_count != before.hooked_count, still, after)
 
 
 def heard_by(before: Before, value: Value) -> Stand | None:
     request_id = getattr(value, "request_id", None)
-    if request_id is None:
-        return None
-    return next((stand for stand in before.stands.values() if stand.waiting == request_id), None)
+    if request_id is not None:
+        for stand in before.stands.values():
+            if stand.waiting == request_id:
+                return stand
+    return None
 
 
 def as_held(heard: Stand | None, value: Value) -> Value:

@@ -119,8 +119,7 @@ def check_told(before: Before, state: State, replies: Sequence[Reply]) -> None:
     is_told_of = any(operation.degraded or operation.notes for operation in state.operations.values())
     if state.counters == before.counters and not is_told_of:
         return  # every end of an operation is counted
-    was_counted, now_counted = counted(before.counters), counted(state.counters)
-    lack_count, note_count = now_counted[0] - was_counted[0], now_counted[1] - was_counted[1]
+    lack_count, note_count = counted_since(before.counters, state.counters)
     lacks = sum(total(reply.outcome.degraded) for reply in replies if isinstance(reply.outcome, Done))
     notes = sum(len(reply.hooks) for reply in replies)
     ended = [stand for number, stand in before.stands.items() if number not in state.operations]
@@ -172,14 +171,15 @@ def replaced(was: Tiers, now: Tiers) -> list[str]:
     return [name for name in TIERS if getattr(was, name) is not getattr(now, name)]
 
 
-def counted(counters: Mapping[str, int]) -> tuple[int, int]:
-    """What the counters say of things gone without, and of interceptors."""
+def counted_since(was: Mapping[str, int], now: Mapping[str, int]) -> tuple[int, int]:
+    """What was added to the counters of things gone without, and of interceptors; no counter ever goes."""
     lacks = notes = 0
-    for name, count in counters.items():
-        if name.startswith("degraded "):
-            lacks += count
-        elif name.startswith("hook "):
-            notes += count
+    for name, count in now.items():
+        added = count - was.get(name, 0)
+        if added and name.startswith("degraded "):
+            lacks += added
+        elif added and name.startswith("hook "):
+            notes += added
     return lacks, notes
 
 

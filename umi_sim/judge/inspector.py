@@ -19,6 +19,7 @@ from umi_core.invariants import (
     check_whole_step,
 )
 from umi_core.invariants.broken import Broken
+from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
 from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Reply
 from umi_core.messages.requests import Request, is_working
@@ -47,6 +48,7 @@ P = ParamSpec("P")
 CHECK_EVERY: Final = 64
 SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
 JUDGES: Final = ("answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check")
+NOBODY: Final[tuple[Memory | None, Before | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
 
@@ -62,6 +64,8 @@ class Inspector:
         self._lives = recorder(config.equivalences)
         self._reading_ms = 0
         self._before: Before | None = None
+        self._after: dict[str, tuple[Memory, Before]] = {}  # by agent, what its last step has left
+        self._begun: set[str] = set()
         self._replies: list[Reply] = []
         self._count = 0
         self._has_seen_settings = False
@@ -101,8 +105,9 @@ class Inspector:
         if op_id[0] in PHASES:
             self.heard[op_id] = reply
         self._replies.append(reply)
+        scope = self.oracle.scope_of(agent)
         for observer in self._of_replied:
-            observer.replied(agent, self.oracle.scope_of(agent), op_id, reply.outcome)
+            observer.replied(agent, scope, op_id, reply.outcome)
         self.oracle.replied(agent, op_id, reply, reading_ms)
 
     def crashed(self, agent: str) -> None:
@@ -139,14 +144,17 @@ class Inspector:
         if memory is None:
             return
         is_new = memory.state.phase == "new"
-        if is_new:
+        if is_new and agent not in self._begun:  # its later lives begin alike
+            self._begun.add(agent)
             check_beginning(memory)
         if self._lives is not None:
             self._reading_ms = reading_ms
             if is_new:
                 self._lives.begin(agent)
         is_lone = is_working(value) and not memory.state.operations
-        self._before = None if is_lone else before_step(memory.state)
+        last, after = self._after.pop(agent, NOBODY)
+        known = after if last is memory else None
+        self._before = None if is_lone else known or before_step(memory.state)
 
     def stepped(
         self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
@@ -164,7 +172,8 @@ class Inspector:
         if before is None:
             check_cheap(memory.state)
         else:
-            check_whole_step(before, value, memory.state, memory.registry, self._replies)
+            after = check_whole_step(before, value, memory.state, memory.registry, self._replies)
+            self._after[agent] = memory, after
         for effect in effects:
             if isinstance(effect, Commit):
                 check_needed(effect, storage)

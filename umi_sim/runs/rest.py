@@ -15,6 +15,7 @@ from umi_sim.target.umi import memory_of
 from umi_sim.world.agent import Agent
 from umi_sim.world.world import World
 
+SCANNED: Final = ("entity", "access")
 Demand = Callable[..., None]
 UPKEEP_ROUND_COUNT_MAX: Final = 200
 WITHOUT_ROOM: Final = f"equal: {rules.ROOM_COMES_BACK.id}"
@@ -48,6 +49,22 @@ def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
             return True
         is_idle = is_idle or not page.cursor
     return False
+
+
+def with_something_to_scan(world: World) -> list[Agent]:
+    """Those that want something by themselves, or have stored what a scan looks at."""
+    agents = world.agents.values() if "rebalance" in world.target.requests else ()
+    stored = {where.scope for where in world.services.storage.rows if where.kind in SCANNED}
+    return [
+        agent for agent in agents
+        if agent.config.scope in stored or agent.machine is None or agent.machine.deadline_ms() is not None
+    ]  # fmt: skip
+
+
+def core_of(agent: Agent) -> list[tuple[str, object]]:
+    """What a memory of ours holds of its core, from which all that it says of it follows."""
+    memory = memory_of(agent.machine)
+    return [] if memory is None else [("phase", memory.state.phase), ("core", memory.state.tiers.core.blocks)]
 
 
 def keep_up(world: World, step_max: int, demand: Demand) -> None:

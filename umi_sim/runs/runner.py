@@ -2,8 +2,8 @@
 
 Phases. Safety: all operations under faults; no answer may be wrong, being slow is allowed. Heal: faults stop.
 Liveness: drain (nothing in flight, every scan finished), audit (read everything back), a second drain that
-must change nothing (after another one, if the audit has left something to do), and two restarts that nobody
-may notice.
+must change nothing (after another one, if the audit has left something to do), and a restart that nobody may
+notice.
 """
 
 import sys
@@ -166,8 +166,7 @@ class Run(Owner):
         """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
         self.world.run_until_quiet(self.step_max)
         rest.keep_up(self.world, self.step_max, self.demand)
-        scanned = self.world.agents.values() if "rebalance" in self.world.target.requests else ()
-        for agent in scanned:
+        for agent in rest.with_something_to_scan(self.world):
             pages = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_PAGE_COUNT_MAX))
             told = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
             is_next = self.scanned.get(agent.name) == self.scans_of(agent)
@@ -217,12 +216,15 @@ class Run(Owner):
             self.ask(agent, "audit", "get", {"key": key})
 
     def read_lasting(self) -> dict[str, object]:
-        """What every agent says that it has in its core, by agent and request."""
+        """What every agent has in its core, by agent and, where one can only ask, by request."""
         return {
-            f"{agent.name} {name} {dict(args)}": self.ask(agent, "audit", name, args).outcome
-            for agent in self.world.agents.values()
-            for name, args in self.served(rest.LASTING)
-        }
+            f"{agent.name} {what}": lasting for agent in self.world.agents.values()
+            for what, lasting in (rest.core_of(agent) or self.told_lasting(agent))
+        }  # fmt: skip
+
+    def told_lasting(self, agent: Agent) -> Iterator[tuple[str, object]]:
+        for name, args in self.served(rest.LASTING):
+            yield f"{name} {dict(args)}", self.ask(agent, "audit", name, args).outcome
 
     def audit_sessions(self, agent: Agent) -> None:
         """Load each session and read what it holds; the working tier of this life ends here."""
@@ -249,12 +251,11 @@ class Run(Owner):
         return self.has_searched or rest.lasting_rows(self.world.services.storage) != self.drained
 
     def restart_all(self) -> None:
-        """Two restarts in a row."""
+        """One agent after the other."""
         for agent in self.world.agents.values():
-            for _ in range(2):
-                self.world.crash(agent, 0)
-                self.world.start(agent)
-                self.world.run_until_quiet(self.step_max)
+            self.world.crash(agent, 0)
+            self.world.start(agent)
+            self.world.run_until_quiet(self.step_max)
 
     def must_not_be_noticed(self, done: Callable[[], None]) -> None:
         """It leaves every row as it is, and each core reads as before."""

@@ -323,7 +323,7 @@ def beginnings(config: RunConfig) -> dict[str, Any]:
     keys = (*FIRST_KEYS[: config.key_count], *(RESERVED if config.adversarial[0] else ()))
     firsts = {
         "keys": (KEYS, keys),
-        "entities": (ENTITIES, (*ids_of_cast(config)[:2], absent[0])),
+        "entities": (ENTITIES, (*ids_of_cast(tuple(it.scope for it in config.agents))[:2], absent[0])),
         "sessions": (SESSIONS, (absent[1],)),
     }
     return {f"first_{name}": beginning(*given) for name, given in firsts.items()}

@@ -11,8 +11,8 @@ Besides each request has some slots for itself, however rare it is: what is on h
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 from hashlib import blake2b
 from struct import unpack
 from typing import Final
@@ -29,8 +29,14 @@ BY_AGE: Final = tuple(sorted(REQUESTS, key=lambda name: REQUESTS[name].tag))  # 
 assert OWN_COUNT * len(REQUESTS) <= SLOT_COUNT
 
 
-def slots(weights: Mapping[str, int]) -> list[str]:
+def slots(weights: Mapping[str, int]) -> Sequence[str]:
     """The request of each slot."""
+    return slots_of(tuple(weights.items()))
+
+
+@lru_cache(maxsize=64)  # the agents of a run have the same weights, and often those of many runs
+def slots_of(items: tuple[tuple[str, int], ...]) -> Sequence[str]:
+    weights = dict(items)
     table, own, total = [""] * SLOT_COUNT, dict[int, str](), 0
     for name in (name for name in BY_AGE if weights.get(name)):
         total += weights[name]

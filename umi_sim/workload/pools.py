@@ -7,6 +7,7 @@ Law 3. Sizes are exact: one under, at and one over a limit, in characters of one
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from umi_core import limits
@@ -25,6 +26,7 @@ Classes = tuple[Sequence[object], ...]
 UNITS: Final = ("x", "é", "日", "👍")  # 1, 2, 3 and 4 bytes
 
 
+@lru_cache(maxsize=16)  # the agents of a run have the same limits
 def sizes(limit: int) -> tuple[str, ...]:
     """Texts one byte under, at and over the limit; and as many characters as it has bytes."""
     around = (limit - 1, limit, limit + 1)

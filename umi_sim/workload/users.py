@@ -7,6 +7,7 @@ looks into a memory.
 import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, Protocol
 from urllib.parse import quote
 
@@ -15,7 +16,7 @@ from umi_core.ids import entity_id
 from umi_core.language.pronouns import read
 from umi_core.limits import PPM, WORKING_VALUE_BYTES_MAX
 from umi_core.text import is_text
-from umi_core.values import Turn
+from umi_core.values import Scope, Turn
 from umi_sim.kernel.prng import Ratio, Stream
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import filter_values, pools
@@ -69,7 +70,7 @@ class User:
         self.adversarial = config.adversarial
         self.edges, self.short_blocks, self.media = config.edges, config.short_blocks, config.media
         self.keys = (*pools.KEYS, *(f"k{n}" for n in range(config.key_count)))[: config.key_count]
-        self.other_ids = ids_of_cast(config)
+        self.other_ids = ids_of_cast(tuple(it.scope for it in config.agents))
         self.told: deque[str] = deque(maxlen=TOLD_COUNT_MAX)
         self.asked: deque[Question] = deque(maxlen=ASKED_COUNT_MAX)
         self.documents: deque[tuple[str, str]] = deque(maxlen=DOCUMENT_COUNT_MAX)
@@ -261,8 +262,8 @@ DOCUMENT_FORMS: Final[Mapping[str, Callable[[Stream, Sequence[str]], str]]] = {
 }  # fmt: skip
 
 
-def ids_of_cast(config: RunConfig) -> tuple[str, ...]:
-    """Ids of persons in every scope of the run, stored or not."""
-    scopes = [agent.scope for agent in config.agents]
+@lru_cache(maxsize=64)  # most runs have the same scopes
+def ids_of_cast(scopes: tuple[Scope, ...]) -> tuple[str, ...]:
+    """Ids of persons in every scope of a run, stored or not."""
     names = tuple(dict.fromkeys(pools.CAST["person"]))
     return tuple(entity_id(scope, "person", name) for scope in scopes for name in names)

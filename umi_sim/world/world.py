@@ -168,13 +168,10 @@ class World(Owner):
 
     def next_due(self) -> int | None:
         """The time of the next event; None when only idle agents are left."""
-        due_ms = self.network.next_due()
-        is_awake = self.is_busy()
+        dues, is_awake = [self.network.next_due()], self.is_busy()
         for agent in self.lives:
-            for at_ms in (self.wake_at(agent, is_awake), self.item_at(agent)):
-                if at_ms is not None and (due_ms is None or at_ms < due_ms):
-                    due_ms = at_ms
-        return due_ms
+            dues += self.wake_at(agent, is_awake), self.item_at(agent)
+        return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
     def ready(self, due_ms: int) -> Iterator[Ready]:
         """Everything due now, oldest first, each with what delivers it."""
@@ -186,7 +183,9 @@ class World(Owner):
             if at_ms is not None and at_ms <= due_ms:
                 yield wake_name(agent), partial(self.deliver_wake, agent)
         with_item = [agent for agent in self.agents.values() if self.item_at(agent) == due_ms]
-        for agent in sorted(with_item, key=place_in_record):
+        if len(with_item) > 1:
+            with_item.sort(key=place_in_record)
+        for agent in with_item:
             yield agent.pending[0].id, partial(self.deliver_item, agent)
 
     def wake_at(self, agent: Agent, is_awake: bool) -> int | None:
@@ -198,8 +197,10 @@ class World(Owner):
         return agent.wake_ms if is_awake else None
 
     def item_at(self, agent: Agent) -> int | None:
-        is_still = not agent.pending or agent.resume_ms is not None
-        return None if is_still else max(agent.pending[0].at_ms, self.now_ms)
+        if not agent.pending or agent.resume_ms is not None:
+            return None
+        at_ms = agent.pending[0].at_ms
+        return at_ms if at_ms > self.now_ms else self.now_ms  # thrice as often as anything, so without `max`
 
     def is_busy(self) -> bool:
         """Something other than background work is still to come."""
