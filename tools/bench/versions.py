@@ -4,8 +4,8 @@
 
 Each round runs the same seeds of a scenario in both checkouts, one after the other, in processes that go on
 living; of each seed the least CPU time of all rounds counts, which a busy machine disturbs little. A scenario
-that names no requests draws from all that there are, and a later version has more. So the last column runs the
-configurations of this checkout with the requests and kinds of faults that the other one knows.
+that names no requests draws from all that there are, and a later version has more. So the last column runs
+the configurations of this checkout with the requests and kinds of faults that the other one knows.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any, Final
 from tools.bench.measure import Table
 
 SCENARIOS: Final = ("working", "sessions", "handoff", "smoke", "core", "storm", "crash_storm", "link_storm")
-WORKER: Final = '''
+WORKER: Final = """
 import gc, json, sys, time
 import attrs
 sys.path.insert(0, sys.argv[1])
@@ -34,11 +34,9 @@ def config_of(name, seed, known):
     if known is None:
         return config
     weights, faults = known
-    return attrs.evolve(
-        config,
-        weights={each: weight for each, weight in config.weights.items() if each in weights} or config.weights,
-        faults={each: rate for each, rate in config.faults.items() if each in faults},
-    )
+    kept = {each: weight for each, weight in config.weights.items() if each in weights}
+    rates = {each: rate for each, rate in config.faults.items() if each in faults}
+    return attrs.evolve(config, weights=kept or config.weights, faults=rates)
 
 drawn = {}
 for line in sys.stdin:
@@ -54,7 +52,7 @@ for line in sys.stdin:
         seconds.append(time.process_time() - start)
     known = [[list(config.weights), list(config.faults)] for config in drawn[line]]
     print(json.dumps([seconds, known]), flush=True)
-'''
+"""
 
 
 class Checkout:
@@ -67,7 +65,8 @@ class Checkout:
 
     def run(self, name: str, count: int, known: Any = None) -> tuple[list[float], Any]:
         """The CPU seconds of each seed, and the requests and faults that each was drawn with."""
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.write(json.dumps([name, count, known]) + "\n")
         self.process.stdin.flush()
         seconds, drawn = json.loads(self.process.stdout.readline())
@@ -87,7 +86,8 @@ def main() -> None:
     other = Checkout(options.path.resolve())
     rows = [row(name, other, here, options.seeds, options.rounds) for name in options.scenarios]
     head = ["scenario", "other, ms a run", "this, ms a run", "ratio", "with the other's requests and faults"]
-    Table("What a run takes", head, rows, "CPU time, without equivalences; under 1: this one is faster.").show()
+    told = "CPU time, without equivalences; under 1: this one is faster."
+    Table("What a run takes", head, rows, told).show()
 
 
 def row(name: str, other: Checkout, here: Checkout, count: int, round_count: int) -> list[str]:
