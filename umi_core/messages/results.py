@@ -181,7 +181,8 @@ def as_repeated(value: object) -> Repeatable:
 class Memorized(Data):
     """`change` of the resource is created, updated or unchanged; `entities` in the order in which they were
     found. `pending`: memory types of which some part of the text could not be read; before them `describe` if
-    no model could say what an image, an audio or a video holds."""
+    no model could say what an image, an audio or a video holds; behind them `embed` if there is no vector to
+    find the text by, or a part of it."""
 
     tag = 102
     resource_id: str

@@ -100,7 +100,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     plan = Plan(
         view.now_ms,
         writes=(
-            *entity_rows(drafts, facts, view), *links, *shelved(facts, (), view.scope),
+            *entity_rows(drafts, facts, view), *links, *shelved(facts, {}, (), view.scope),
             *access.writes(view.scope)
         ),
         expects=(*expected(drafts, None if is_moved else core, view.scope), *link_expects),

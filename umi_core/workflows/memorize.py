@@ -81,11 +81,13 @@ from umi_core.workflows.reading import (
 )
 from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
+    EMBED,
     EMBED_SHELF,
     SHELF_LAW,
     SHELF_VECTORS,
     UNSHELVED,
     shelved,
+    unfound,
     unshelved,
 )
 from umi_core.workflows.telling import (
@@ -220,7 +222,8 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     plan = Plan(
         view.now_ms,
         writes=(
-            *rows, *links, *resources, *shelved(facts, resources, view.scope), *access.writes(view.scope)
+            *rows, *links, *resources, *shelved(facts, shelf, resources, view.scope),
+            *access.writes(view.scope),
         ),
         expects=(
             *expected(drafts, None if is_moved else core, view.scope), *link_expects, *resource_expects
@@ -261,14 +264,21 @@ def types_read(facts: Facts, scope: Scope) -> list[tuple[str, ...]]:
 
 
 def pending_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[str, ...]:
-    """The types that were asked for, now or before, and that some segment lacks; `describe` before them."""
+    """The types that were asked for, now or before, and that some segment lacks; `describe` before them, and
+    `embed` behind, if the text or a segment has no vector."""
     row = shelf.get(own_address(facts, view))
     body = row.body if row is not None else None
     is_same = isinstance(body, Resource) and is_same_text(body, facts[REQUEST])
     asked = {*wanted_types(facts[REQUEST]), *(body.pending if isinstance(body, Resource) and is_same else ())}
     done = types_read(facts, view.scope)
     lacking = [kind for kind in MEMORY_TYPES if kind in asked and any(kind not in types for types in done)]
-    return (DESCRIBE, *lacking) if lacks_description(facts) else tuple(lacking)
+    first, last = (DESCRIBE,) * lacks_description(facts), (EMBED,) * bool(unfound_texts(facts, view.scope))
+    return (*first, *lacking, *last)
+
+
+def unfound_texts(facts: Facts, scope: Scope) -> list[str]:
+    lost = unfound(facts)
+    return [key for key, _ in captions(facts, scope) if key in lost]
 
 
 def resources_of(
@@ -291,6 +301,7 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
     """The rows as they are to be; segments have rows of their own if there are several."""
     request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, view.scope)
     parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
+    lost = unfound_texts(facts, view.scope)
     whole = Resource(
         parent, request.modality, request.text, text_hash(request.text), caption_of_whole(facts), 0,
         max(segment.last_line for segment in segments), since(parent, shelf, view), view.now_ms, request.uri,
@@ -304,7 +315,8 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
         yield attrs.evolve(
             whole, id=key, text=it.text, text_hash=text_hash(it.text), caption=caption(it.text),
             first_line=it.first_line, last_line=it.last_line, created_ms=since(key, shelf, view), uri=None,
-            parent_id=parent, position=at, extracted_types=done[at], pending=(), description="",
+            parent_id=parent, position=at, extracted_types=done[at], pending=(EMBED,) * (key in lost),
+            description="",
         )  # fmt: skip
 
 

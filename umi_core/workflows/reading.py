@@ -34,6 +34,7 @@ from umi_core.rows import Resource, Row
 from umi_core.text import size
 from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import address, found
+from umi_core.workflows.shelving import EMBED
 
 TYPES_DEFAULT: Final = ("profile", "event")
 WINDOW_LINE_COUNT: Final = 40  # where no model says what belongs together
@@ -99,8 +100,9 @@ def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def is_read(resource: Resource, request: Memorize) -> bool:
-    """Whether nothing is left to do: the same text of the same session, read for all that is asked for."""
-    is_whole = set(wanted_types(request)) <= set(resource.extracted_types)
+    """Whether nothing is left to do: the same text of the same session, read for all that is asked for, with
+    its vectors."""
+    is_whole = set(wanted_types(request)) <= set(resource.extracted_types) and EMBED not in resource.pending
     is_at_home = request.session_id in (None, resource.session_id)
     return is_same_text(resource, request) and is_whole and is_at_home
 

@@ -2,6 +2,8 @@
 
 Law 1. The vector of a text is that of its caption; that of a category is of its summary, or of its name and
 what it is about while it has none. Law 2. It changes in the commit that changes its text, or goes with it.
+Law 3. A text that has none though there is something to find it by says so, and gets it the next time that it
+is memorized.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,21 +25,27 @@ VECTOR: Final = Fact("text_vector", Components | None)  # of the one text that a
 UNSHELVED: Final = Fact("unshelved", tuple[tuple[str, str], ...])  # ids of rows, each with its text
 SHELF_VECTORS: Final = Fact("shelf_vectors", tuple[Components | None, ...])  # of those, in order
 
+EMBED: Final = "embed"  # what is pending of a text, or of a part of it, that has no vector
 VERSION: Final = 1  # of the vector of a row that has no versions
 
 
 def unshelved(
     captions: Iterable[tuple[str, str]], names: Iterable[str], shelf: Mapping[Address, Row], scope: Scope
 ) -> tuple[tuple[str, str], ...]:
-    """What needs a vector: captions that are new or changed, and categories that are not there yet."""
+    """What needs a vector: captions that are new, changed or without one, and new categories."""
     texts = [
         (row_id, text)
         for row_id, text in captions
-        if text.strip() and caption_of(shelf.get(address(scope, "resource", row_id))) != text
+        if text.strip() and not has_vector(shelf.get(address(scope, "resource", row_id)), text)
     ]
     keys = {category_id(scope, name): name for name in names}
     new = [(key, name) for key, name in keys.items() if address(scope, "category", key) not in shelf]
     return (*texts, *((key, described(name, "")) for key, name in new))
+
+
+def has_vector(row: Row | None, caption: str) -> bool:
+    body = row.body if row is not None else None
+    return isinstance(body, Resource) and body.caption == caption and EMBED not in body.pending
 
 
 def caption_of(row: Row | None) -> str | None:
@@ -79,12 +87,21 @@ def none_of_shelf(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return SHELF_VECTORS((None,) * len(facts[UNSHELVED]))
 
 
-def shelved(facts: Facts, resources: Iterable[Write], scope: Scope) -> Iterator[Write]:
+def shelved(
+    facts: Facts, shelf: Mapping[Address, Row], resources: Iterable[Write], scope: Scope
+) -> Iterator[Write]:
     """The vectors that come, and those that go with their text."""
     texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
-    for (row_id, _), components in zip(texts, vectors, strict=True):
-        yield vector_row(row_id, components, scope)
+    for (row_id, text), components in zip(texts, vectors, strict=True):
+        if components or caption_of(shelf.get(address(scope, "resource", row_id))) != text:
+            yield vector_row(row_id, components, scope)
     yield from (vector_row(it.address.id, None, scope) for it in resources if not is_found(it.body))
+
+
+def unfound(facts: Facts) -> tuple[str, ...]:
+    """The ids of what needs a vector and got none."""
+    texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
+    return tuple(row_id for (row_id, _), it in zip(texts, vectors, strict=True) if it is None)
 
 
 def is_found(body: Body | None) -> bool:

@@ -1,6 +1,6 @@
 """upkeep: what is to be done of a row that lacks something; whoever begins this does it next, as if asked.
 
-    a text with something pending    memorize, for what is pending
+    a text with something pending    memorize, for what is pending; for a vector alone, as it was read before
     a category with other members than its summary names    summarise
 
 Law 1. The row decides, as it is stored now: what has been done meanwhile is not done again.
@@ -40,7 +40,7 @@ def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def work_of(body: object) -> Work:
     if isinstance(body, Resource):
-        kinds = tuple(kind for kind in MEMORY_TYPES if kind in body.pending)
+        kinds = tuple(kind for kind in MEMORY_TYPES if kind in body.pending) or body.extracted_types
         return Memorize("", body.text, body.modality, body.uri, kinds, body.happened_ms)
     assert isinstance(body, Category)  # of what is kept up, nothing else is asked for
     return Summarise("", body.name)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import pytest
 
 from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
@@ -21,6 +22,7 @@ TEA = note_id(SCOPE, "Likes tea", "profile")
 ANN = entity_id(SCOPE, "person", "Ann")
 CHAT = resource_id(SCOPE, "chat/1", "")
 NOTHING = "<item></item>"
+PARTED = attrs.evolve(QUIET, segment_line_count_min=2)
 
 
 def xml(content: str, *categories: str, name: str = "") -> str:
@@ -150,7 +152,43 @@ def test_a_unit_that_fails_costs_only_that_unit_and_is_asked_for_again() -> None
 def test_without_model_and_embedder_the_text_is_kept() -> None:
     pair = likes_tea()
     value = memorized(pair, Memorize(1, "I like tea", uri="chat/1"), AskModel, Embed)
-    assert value == Memorized(CHAT, "created", 1, (), ("profile", "event"))
+    assert value == Memorized(CHAT, "created", 1, (), ("profile", "event", "embed"))
+
+
+def test_a_vector_that_could_not_be_made_is_made_when_the_text_comes_again() -> None:
+    pair = likes_tea()
+    assert memorized(pair, Memorize(1, "I like tea", uri="chat/1"), Embed).pending == ("embed",)
+    assert pair.row("vector", CHAT) is None
+    assert memorized(pair, Memorize(2, "I like tea", uri="chat/1"), Embed).pending == ("embed",)
+    pair.step(Memorize(3, "I like tea", uri="chat/1"))
+    assert pair.until(Embed).texts == ("I like tea",)
+    pair.run(AskModel)
+    assert pair.row("vector", CHAT) is not None
+    assert memorized(pair, Memorize(4, "I like tea", uri="chat/1")).change == "unchanged"
+
+
+def test_a_part_without_a_vector_is_pending_and_a_vector_that_is_there_stays() -> None:
+    pair = pair_of(NOTHING, '{"segments":[{"start":0,"end":0},{"start":1,"end":1}]}', PARTED)
+    pair.step(Memorize(1, "walks\nsings", "conversation", uri="chat/1"))
+    embed = pair.until(Embed)
+    whole, first, last = pair.world(embed).vectors  # type: ignore[union-attr]  # what a sound embedder answers
+    pair.pending.clear()
+    pair.step(Embedded(embed.request_id, (whole, (0,) * len(first), last)))
+    pair.run()
+    parts = [segment_id(SCOPE, CHAT, text, 0) for text in ("walks", "sings")]
+    assert [pending(pair, key) for key in (CHAT, *parts)] == [("embed",), ("embed",), ()]
+    again = Memorize(2, "walks\nsings", "conversation", uri="chat/1")
+    assert memorized(pair, again, Embed).pending == ("embed",)
+    assert [pair.row("vector", key) is not None for key in (CHAT, *parts)] == [True, False, True]
+    assert memorized(pair, attrs.evolve(again, op_id=3)).pending == ()
+    assert [pending(pair, key) for key in (CHAT, *parts)] == [(), (), ()]
+
+
+def pending(pair: Pair, key: str) -> tuple[str, ...]:
+    row = pair.row("resource", key)
+    assert row is not None
+    assert isinstance(row.body, Resource)
+    return row.body.pending
 
 
 def test_another_text_under_the_same_uri_takes_its_place() -> None:

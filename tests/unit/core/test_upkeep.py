@@ -6,7 +6,7 @@ from tests.unit.core.test_memorize import CAT, CHAT, SEEN, TEA, count_of, memori
 from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
 from umi_core.ids import category_id
-from umi_core.messages.effects import AskModel, Done, Read
+from umi_core.messages.effects import AskModel, Done, Embed, Read
 from umi_core.messages.requests import Memorize, Summarise
 from umi_core.rows import Category, Resource
 from umi_core.tiers.dues import learnt, noticed, upkeep_ms
@@ -151,3 +151,12 @@ def test_what_is_told_late_makes_something_due_and_takes_nothing_back() -> None:
     assert noticed({}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: HOUR_MS}
     assert learnt({"facts": 7}, [done], config, is_late=True) == {"facts": 7}
     assert learnt({"facts": 7}, [done], config) == {}
+
+
+def test_a_vector_that_could_not_be_made_is_made_later_and_nothing_else_is_read() -> None:
+    pair = world()
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1", memory_types=("skill",)), Embed)
+    assert resource(pair).pending == ("embed",)
+    pair.wake()
+    assert pair.run(AskModel).row("vector", CHAT) is not None
+    assert (resource(pair).pending, resource(pair).extracted_types) == ((), ("skill",))

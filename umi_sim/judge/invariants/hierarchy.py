@@ -12,7 +12,7 @@ from umi_core.rows import Category, Entity, Resource
 from umi_core.values import CATEGORIES
 from umi_sim.judge.invariants.groups import check_groups
 from umi_sim.judge.invariants.relations import Rows
-from umi_sim.judge.plain.descriptions import DESCRIBE, MEDIA
+from umi_sim.judge.plain.descriptions import DESCRIBE, EMBED, MEDIA
 from umi_sim.judge.plain.ids import (
     category_id,
     membership_id,
@@ -89,6 +89,8 @@ def check_resources(rows: Rows) -> None:
             is_there = it.parent_id in rows.resources
             demand(is_there, rules.EDGE_SCOPE, f"{key} is a segment of {it.parent_id}, which is not there")
             parts.setdefault(it.parent_id, []).append(it)
+    for key, it in rows.resources.items():
+        check_found(it, parts.get(key, []), rows)
     for key, segments in parts.items():
         check_segments(rows.resources[key], sorted(segments, key=lambda it: it.position), rows)
 
@@ -104,6 +106,13 @@ def check_description(it: Resource) -> None:
     demand(
         is_unread, rules.DERIVED_FOLLOWS_SOURCE, f"{told}, read before it was made", (), it.extracted_types
     )
+
+
+def check_found(it: Resource, segments: list[Resource], rows: Rows) -> None:
+    """What there is no vector of says so; a text says it of its segments too."""
+    lost = [each.id for each in (it, *segments) if each.caption.strip() and each.id not in rows.vectors]
+    is_told = bool(lost) == (EMBED in it.pending)
+    demand(is_told, rules.INDEX_FOLLOWS_ROW, f"vectors of {it.id} that are pending", lost, it.pending)
 
 
 def check_segments(whole: Resource, segments: list[Resource], rows: Rows) -> None:

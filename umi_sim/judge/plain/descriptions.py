@@ -9,6 +9,7 @@ from umi_sim.judge.plain.text import byte_count, cut, made_whole
 
 MEDIA: Final = ("image", "audio", "video")
 DESCRIBE: Final = "describe"  # what is pending while nobody has said what it holds
+EMBED: Final = "embed"  # what is pending while there is no vector of it, or of a part of it
 DESCRIBING: Final = ("describe_image", "transcribe_audio", "describe_video")
 
 

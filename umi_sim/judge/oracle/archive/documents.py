@@ -25,7 +25,7 @@ from umi_sim.judge.oracle.archive.possible import Claim, Operation, Track, id_of
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.core_model import Register
-from umi_sim.judge.plain.descriptions import DESCRIBE, MEDIA, Described, read_description
+from umi_sim.judge.plain.descriptions import DESCRIBE, EMBED, MEDIA, Described, read_description
 from umi_sim.judge.plain.extraction import UNSAID_PPM, Mention, name_of_note
 from umi_sim.judge.plain.facts import ENTITY_TYPE, HOME
 from umi_sim.judge.plain.ids import resource_id
@@ -36,6 +36,7 @@ from umi_sim.judge.plain.text import PRONOUNS, cut, folded, said_once, words
 from umi_sim.record import rules
 
 MISSING: Final = "extract:unit_missing"
+SHELF_LOST: Final = "embed_shelf:no_vectors"
 CONTENT_BYTES: Final = 1_000
 LINKS_MAX: Final = 3
 TYPES: Final = ("profile", "event")
@@ -133,7 +134,7 @@ class Documents(Part):
         it = self.resources.setdefault(self.key_of(request), Resource())
         value = (request.modality, request.text)
         is_sure = not it.texts.open and [known for known, _ in it.texts.settled] == [value]
-        is_known = is_sure and all(kind in it.types for kind in request.memory_types or TYPES)
+        is_known = is_sure and all(kind in it.types for kind in (EMBED, *(request.memory_types or TYPES)))
         home = request.session_id
         is_known &= home is None or (not it.homes.open and [at for at, _ in it.homes.settled] == [home])
         it.turn += 1
@@ -223,7 +224,7 @@ class Documents(Part):
         else:
             oldest = min((each.began for each in self.tracks.flying.values()), default=op.began)
             it.store(label, self.context.tick, oldest)
-            wanted = (DESCRIBE, *(request.memory_types or TYPES))
+            wanted = (DESCRIBE, EMBED, *(request.memory_types or TYPES))
             it.types = tuple(kind for kind in wanted if kind not in value.pending)
 
     def judge_memorize(self, op: Operation, value: Memorized, names: list[str]) -> None:
@@ -249,7 +250,11 @@ class Documents(Part):
             is_unsaid = request.modality in MEDIA and self.description(op) is None
             lacking = lost if not is_unsaid else request.memory_types or TYPES
             due = (DESCRIBE,) * is_unsaid + tuple(kind for kind in MEMORY_TYPES if kind in lacking)
+            due += (EMBED,) * (EMBED in value.pending)  # whether there is a vector is seen in storage
             self.demand(value.pending == due, rules.REFERENCE_AGREES, "what is pending", due, value.pending)
+            is_told = EMBED not in value.pending or SHELF_LOST in names
+            told = "a vector is pending, and none is said to be lacking"
+            self.demand(is_told, rules.DEGRADATION_NAMED, told, SHELF_LOST, names)
         self.degradations.judge_causes(op, names, sum(it.change != "unchanged" for it in value.entities))
         claims: dict[str, Claim] = {it.id: (it.version, it.change) for it in value.entities}
         given, got = list(op.mentions), list(claims)

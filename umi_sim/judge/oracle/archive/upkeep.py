@@ -39,6 +39,6 @@ class Upkeep(Part):
         body = row.body if row is not None else None
         if not isinstance(body, Resource):
             return None
-        kinds = tuple(kind for kind in MEMORY_TYPES if kind in body.pending)
+        kinds = tuple(kind for kind in MEMORY_TYPES if kind in body.pending) or body.extracted_types
         request = Memorize(call.op_id, body.text, body.modality, body.uri, kinds, body.happened_ms)
         return self.going.setdefault(call.op_id, request)
