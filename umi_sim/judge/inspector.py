@@ -35,6 +35,7 @@ from umi_sim.judge.invariants.vocabulary import check_vocabulary
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle
+from umi_sim.judge.trials import check_trials
 from umi_sim.kernel.prng import stream_key
 from umi_sim.record.answer_shapes import is_due
 from umi_sim.record.run_config import RunConfig
@@ -47,7 +48,7 @@ P = ParamSpec("P")
 
 CHECK_EVERY: Final = 64
 SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
-JUDGES: Final = ("answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check")
+JUDGES: Final = ("answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check", "tried")
 NOBODY: Final[tuple[Memory | None, Before | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
@@ -206,6 +207,11 @@ class Inspector:
             check_store(storage, memory.state, has_lied=bool(self.oracle.surroundings.atlas.losses))
             for observer in () if self._is_spoilt else self._observers:
                 observer.looked(storage.live_rows(memory.state.scope))
+
+    def tried(self) -> None:
+        """At the end of a run of Umi's memory: what parts of it make of inputs that the run did not bring."""
+        if self._has_seen_settings:
+            check_trials(self.oracle.config)
 
 
 def concerned(observers: Sequence[Observer], event: str) -> list[Observer]:

@@ -111,7 +111,11 @@ OF_ARCHIVE: Final = (
 
 def check_reading(effect: AskModel, reply: str, config: Config) -> None:
     """Raises Broken if a parser fails on this reply, or reads in it what does not stand there."""
-    task, asked = effect.task, question(inputs(effect.prompt))
+    check_read(effect.task, reply, question(inputs(effect.prompt)), config)
+
+
+def check_read(task: str, reply: str, asked: Question, config: Config) -> None:
+    """The same of a reply to whatever was asked."""
     total = rules.ARCHIVE_PARSER_TOTAL if task in OF_ARCHIVE else rules.PARSER_TOTAL
     try:
         got = as_plain(BY_MEMORY[task](reply, asked, config))

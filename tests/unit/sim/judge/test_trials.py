@@ -1,0 +1,63 @@
+"""Goal: trials pass for a sound memory, and each sees a mistake that no run brings to light."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import attrs
+import pytest
+
+from umi_core.invariants.broken import Broken
+from umi_core.workflows import BUILT_IN
+from umi_sim.judge import inspector
+from umi_sim.judge.trials import check_trials
+from umi_sim.judge.trials.values import check_value, long_values, places, values
+from umi_sim.mutants import planted
+from umi_sim.record.run_config import RunConfig
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+
+SEEDS = 2_000
+SEEN = {
+    "better-entry-leaves": "fewest-victims",
+    "rest-of-a-block-unsearched": "hits-ordered",
+    "i-taken-for-a-name": "parser-total",
+    "turns-as-a-list-taken": "reference-agrees",
+    "reference-beyond-all-characters": "archive-parser-total",
+}
+
+
+def configs() -> Iterator[RunConfig]:
+    config = draw(find("working"), 0)
+    return (attrs.evolve(config, seed=seed) for seed in range(SEEDS))
+
+
+def rule_broken(config: RunConfig) -> str:
+    try:
+        check_trials(config)
+    except Broken as broken:
+        return broken.rule
+    return ""
+
+
+def test_a_sound_memory_passes() -> None:
+    for _, config in zip(range(25), configs(), strict=False):
+        check_trials(config)
+
+
+@pytest.mark.parametrize("bug", SEEN)
+def test_a_mistake_is_seen_by_trials_alone(bug: str) -> None:
+    with planted(bug, BUILT_IN):
+        assert next(filter(None, map(rule_broken, configs()))) == SEEN[bug]
+
+
+def test_each_value_of_a_domain_is_judged_alike() -> None:
+    for value in (*values(), *long_values()):
+        check_value("filter", value)
+    assert len(places()) > 60
+
+
+def test_a_run_tries_once_and_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    number = count()
+    monkeypatch.setattr(inspector, "check_trials", lambda config: next(number))
+    verdict, _ = run_once(draw(find("working"), 1))
+    assert (verdict.failure, next(number)) == (None, 1)

@@ -1,0 +1,35 @@
+"""Trials: what parts of a memory make of inputs that runs seldom bring: one at the end of each run.
+
+    values.py    each value in the place of each argument: who is refused, and with which error
+    replies.py   replies of models that no fault makes
+    queries.py   small words in any order, and rewrites that are nearly allowed
+    choices.py   the best of many: vectors, groups, lists, who leaves a core
+
+Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails
+fails again when it is replayed. Nothing of the world is touched, and no draw of the run is another.
+Law 2. What must come of it is worked out by umi_sim/judge/plain, as in a run.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from umi_core.config import Config
+from umi_sim.judge.trials.choices import try_choices
+from umi_sim.judge.trials.queries import try_queries
+from umi_sim.judge.trials.replies import try_replies
+from umi_sim.judge.trials.values import try_values
+from umi_sim.kernel.prng import Stream
+from umi_sim.record.run_config import RunConfig
+
+__all__ = ["TRIALS", "check_trials"]
+
+TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
+    "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
+}  # fmt: skip
+
+
+def check_trials(config: RunConfig) -> None:
+    """One of them. Raises Broken if a part does something else."""
+    draw = Stream(config.seed, "trials", config.scenario)
+    tried = TRIALS[draw.pick(tuple(TRIALS))]
+    tried(draw, Config.of(config.memory))

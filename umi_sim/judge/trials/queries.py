@@ -1,0 +1,137 @@
+"""Queries that say little: small words in any order and spelling, and rewrites that are nearly allowed.
+
+Law 1. What a query refers to, whether a model is to be asked, and what becomes of its reply are the same for
+the memory and for the plain reader.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+from umi_core.config import Config
+from umi_core.invariants.broken import demand
+from umi_core.language import rewriting
+from umi_core.values import Turn
+from umi_sim.judge.invariants.readings import Question, check_read
+from umi_sim.judge.plain import rewrites
+from umi_sim.judge.plain.persons import PERSONS
+from umi_sim.judge.plain.references import NOTHING, TERMS, references
+from umi_sim.judge.plain.spoken import LIGHT_WORDS, MARKS
+from umi_sim.kernel.prng import Stream
+from umi_sim.record import rules
+from umi_sim.workload.pools import WORDS
+
+QUERIES: Final = 4  # of each run
+NAMES: Final = (
+    "Alice", "Bob", "Acme", "Zoë", "IT", "tea", "book", "walked", "walking", "walks", "cities",
+    "city", "Haus",
+    "Häuser", "casas", "casa", "niños", "laufen", "läuft", "2024", "I", "O'Neil", "Sheila's",
+    "there's", "There’s",
+    "rock-n-roll", "日本", "茶", "他们", "ǅ", "ß", "STRASSE", "e\u0301", "\u0378",
+)  # fmt: skip
+ME: Final = (*("I", "my", "you", "your", "we") * 6, *(word for some in PERSONS for word in some))
+MOVED: Final = frozenset(word.casefold() for word in ME)
+BETWEEN: Final = (" ",) * 12 + (
+    ", ",
+    ". ",
+    "? ",
+    ": ",
+    "-",
+    " - ",
+    "\n",
+    " (",
+    ") ",
+    "’ ",
+    '"',
+    " …",
+    "¿",
+    "; ",
+)
+LABELS: Final = ("", "", "", "Query: ", "rewritten query:", "Name : ", "```\n", "Resolved  Query: Query: ")
+QUOTED: Final = (("", ""),) * 5 + (
+    ('"', '"'),
+    ("“", "”"),
+    ("„", "“"),
+    ("'", "'"),
+    ("«", "»"),
+    ("`", "`"),
+    ("「", "」"),
+)
+ENDS: Final = ("", "", "?", ".", "\n```", "\nand more", " ", "\ud800")
+
+
+@cache
+def small_words() -> dict[str, tuple[str, ...]]:
+    """By language, what decides what a word beside it refers to."""
+    found: dict[str, tuple[str, ...]] = {}
+    for language, terms in TERMS.items():
+        words = f"{LIGHT_WORDS[language]} {MARKS.get(language, '')}".split()
+        found[language] = (*terms.split(", "), *words)
+    return found
+
+
+def phrase(draw: Stream) -> str:
+    """One that a pattern of nothing fits, or nearly."""
+    told = re.sub(r"\(\?<?=[^()]*\)", "", draw.pick(NOTHING)).replace("[^ |]+", draw.pick(WORDS))
+    told = re.sub(r"\[([^]]*)\]", lambda match: draw.pick(match[1]), told)
+    while found := re.search(r"\(\?:([^()]*)\)(\??)", told):
+        chosen = "" if found[2] and draw.chance(1, 2) else draw.pick(found[1].split("|"))
+        told = told[: found.start()] + chosen + told[found.end() :]
+    return told.replace("\\", "").strip()
+
+
+def spelt(word: str, draw: Stream) -> str:
+    return draw.pick((word,) * 8 + (word.capitalize(), word.capitalize(), word.upper(), word + "'s"))
+
+
+def line(draw: Stream) -> str:
+    """Some words."""
+    own = small_words()[draw.pick(tuple(TERMS))]
+    told = ""
+    for _ in range(draw.between(1, 7)):
+        luck = draw.below(8)
+        word = phrase(draw) if luck == 0 else draw.pick((own, own, ME, WORDS, WORDS, NAMES, NAMES)[luck - 1])
+        told += spelt(word, draw) + draw.pick(BETWEEN)
+    return (told.upper() if draw.chance(1, 32) else told).strip() or "it"
+
+
+def turn(draw: Stream) -> Turn:
+    said = "".join(f"{line(draw)}. " for _ in range(draw.pick((0, 1, 1, 2))))
+    return Turn(draw.pick(("user", "assistant", "system", "tool")), said * (12 if draw.chance(1, 16) else 1))
+
+
+def rewritten(query: str, turns: Sequence[Turn], draw: Stream) -> str:
+    """The query with its references and a few words exchanged, left out or put in."""
+    said = " ".join((query, *(each.text for each in turns))).split() or ["tea"]
+    terms = references(query).terms
+    told: list[str] = []
+    for word in query.split():
+        luck = draw.below(4 if word.casefold() in terms else 8 if word.casefold() in MOVED else 24)
+        told += [] if luck == 0 else [draw.pick(said)] if luck < 3 else [word]
+    if draw.chance(1, 3):
+        told.insert(draw.below(len(told) + 1), draw.pick(draw.pick((said, said, NAMES))))
+    left, right = draw.pick(QUOTED)
+    return draw.pick(LABELS) + left + " ".join(told) + draw.pick(ENDS) + right
+
+
+def try_queries(draw: Stream, config: Config) -> None:
+    for _ in range(QUERIES):
+        query, turns = line(draw), tuple(turn(draw) for _ in range(draw.pick((0, 1, 2, 3, 11))))
+        is_on, is_forced = draw.chance(7, 8), draw.chance(1, 4)
+        check_detected(query, turns, is_on, is_forced)
+        shown = rewrites.shown_turns(turns)
+        asked = Question(query=query, turns=shown)
+        check_read("rewrite", rewritten(query, shown, draw), asked, config)
+
+
+def check_detected(query: str, turns: tuple[Turn, ...], is_on: bool, is_forced: bool) -> None:
+    shown = rewrites.shown_turns(turns)
+    got = rewriting.shown_turns(turns)
+    demand(got == shown, rules.PROMPT_INPUTS, f"the turns that a model is shown of {turns}", shown, got)
+    wanted = rewrites.without_model(query, turns, is_on, is_forced)
+    said = rewriting.detected(query, shown, is_on, is_forced)
+    demand(wanted == said, rules.REWRITE_ONLY_IF_NEEDED, f"{query!r} without a model", wanted, said)
+    for deep in (None, True, False):
+        wants, does = rewrites.is_deep(query, deep), rewriting.is_deep(query, deep)
+        demand(wants == does, rules.DEEP_BY_TRIGGER, f"{query!r} is asked in other ways", wants, does)
