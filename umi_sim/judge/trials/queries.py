@@ -16,11 +16,18 @@ from umi_core.values import Turn
 from umi_sim.judge.invariants.readings import Question, check_read
 from umi_sim.judge.plain import rewrites
 from umi_sim.judge.plain.persons import PERSONS
-from umi_sim.judge.plain.references import NOTHING, TERMS, references
+from umi_sim.judge.plain.references import (
+    ANYTHING,
+    ARTICLES,
+    CLAUSES,
+    NOTHING,
+    POINTING,
+    TERMS,
+    references,
+)
 from umi_sim.judge.plain.spoken import LIGHT_WORDS, MARKS
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
-from umi_sim.workload.pools import WORDS
 
 QUERIES: Final = 4  # of each run
 NAMES: Final = (
@@ -30,6 +37,19 @@ NAMES: Final = (
     "there's", "There’s",
     "rock-n-roll", "日本", "茶", "他们", "ǅ", "ß", "STRASSE", "e\u0301", "\u0378",
 )  # fmt: skip
+WORDS: Final = (
+    *POINTING,
+    *CLAUSES,
+    *ARTICLES,
+    *ANYTHING,
+    "that",
+    "that",
+    "place",
+    "thing",
+    "hard",
+    "true",
+    "Monday",
+)
 ME: Final = (*("I", "my", "you", "your", "we") * 6, *(word for some in PERSONS for word in some))
 MOVED: Final = frozenset(word.casefold() for word in ME)
 BETWEEN: Final = (" ",) * 12 + (

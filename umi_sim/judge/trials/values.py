@@ -18,13 +18,12 @@ from umi_core.invariants import limits
 from umi_core.invariants.broken import Broken
 from umi_core.messages.requests import ALL
 from umi_core.values import BLOCK_KINDS, CATEGORIES, ENTITY_TYPES, LEVELS, MEMORY_TYPES, MODALITIES, Turn
+from umi_sim.judge.plain.filters import HOLDS, KINDS_OF, OF_SCOPE
 from umi_sim.judge.plain.requests import WRONG, is_same
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
-from umi_sim.workload.filter_values import FILTERS, HOSTILE_FILTERS, ROW_FILTERS
-from umi_sim.workload.pools import EDGES
 
-TURNS: Final = 32
+TURNS: Final = 64
 LONG_TURNS: Final = 128
 SHOWN: Final = 200
 WIDE: Final = "é"  # of two bytes
@@ -42,6 +41,10 @@ WORDS: Final[tuple[tuple[str, ...], ...]] = (
     ("entity", "resource", "category", "membership", "subcategory", "reflection"),
     ("score", "model", "score_then_model", "never"), ("vector", "model"), ("blocks", "messages", "archival"),
     ("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back"),
+)  # fmt: skip
+COMPARED: Final[tuple[object, ...]] = (
+    1, True, "x", None, limits.I64_MAX, limits.I64_MAX + 1, ("x", 1, None), (), ("x",) * 100, ("x",) * 101,
+    ((),), ["x"], "\ud800", "x" * limits.QUERY_BYTES_MAX, WIDE * (limits.QUERY_BYTES_MAX // 2 + 1),
 )  # fmt: skip
 SAID: Final = (("role", "user"), ("content", "x"))
 OTHERS: Final[tuple[object, ...]] = (
@@ -73,9 +76,15 @@ def values() -> tuple[object, ...]:
     """What is tried in every place."""
     numbers = (each for number in NUMBERS for each in around(number))
     words = [word for some in WORDS for word in some]
-    lists = ((it,) for it in (*words, *FILTERS, *ROW_FILTERS))
-    filters = (value for some in HOSTILE_FILTERS.values() for value in some)
-    return (*OTHERS, *numbers, *words, *WORDS, *lists, *filters)
+    return (*OTHERS, *numbers, *words, *WORDS, *((it,) for it in words))
+
+
+@cache
+def filters() -> tuple[object, ...]:
+    """Filters of one condition, some of which nobody can decide, and some that are none."""
+    fields, ways = (*KINDS_OF, *OF_SCOPE, "scope", 7), (*HOLDS, "like", None)
+    given = [((field, how, it),) for field in fields for how in ways for it in COMPARED]
+    return (*given, (("id", "ne", ""),) * 20, (("id", "ne", ""),) * 21, (("id", "eq"),), [("id", "ne", "")])
 
 
 @cache
@@ -95,10 +104,10 @@ def places() -> dict[str, Callable[[str, Any], Error | None]]:
 
 def try_values(draw: Stream, config: Config) -> None:
     """Some of them, others in each run."""
-    edges = ((domain, value) for domain in places() for value in EDGES.get(domain, ()))
-    longer = chain(product(places(), long_values()), edges)
-    for pairs, turns in ((product(places(), values()), TURNS), (longer, LONG_TURNS)):
-        for domain, value in islice(pairs, draw.below(turns), None, turns):
+    pairs = chain(product(places(), values()), product(("filter", "row_filter"), filters()))
+    longer = product(places(), long_values())
+    for tried, turns in ((pairs, TURNS), (longer, LONG_TURNS)):
+        for domain, value in islice(tried, draw.below(turns), None, turns):
             check_value(domain, value)
 
 

@@ -10,7 +10,7 @@ from umi_core.invariants.broken import Broken
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge import inspector
 from umi_sim.judge.trials import check_trials
-from umi_sim.judge.trials.values import check_value, long_values, places, values
+from umi_sim.judge.trials.values import check_value, filters, long_values, places, values
 from umi_sim.mutants import planted
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run_once
@@ -51,7 +51,7 @@ def test_a_mistake_is_seen_by_trials_alone(bug: str) -> None:
 
 
 def test_each_value_of_a_domain_is_judged_alike() -> None:
-    for value in (*values(), *long_values()):
+    for value in (*values(), *long_values(), *filters()):
         check_value("filter", value)
     assert len(places()) > 60
 
