@@ -426,7 +426,6 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         skipped |= source.unused()
     if changed := len(world.services.sayings.changed):
         skipped["prompt changed"] = changed
-    digest = world.services.digest().hex()[:16]
     story = tuple(world.story)[-STORY_SHOWN:]
     if failure is not None:
         story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
@@ -439,7 +438,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         world.trace.every, world.step_count, ordered(tally.operations), ordered(tally.replies),
         ordered(tally.degraded), ordered(tally.fired), ordered(tally.without_effect), ordered(skipped),
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
-        live.healed_at_step, live.audit_rows, digest, story,
+        live.healed_at_step, live.audit_rows, world.services.digest().hex()[:16], story,
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
         followed=sum(len(it.tracks) for it in tracks),
         undecided=sum(it.undecided for it in tracks),
