@@ -5,7 +5,7 @@ fewer requests, one agent, or only the kinds of fault that it takes. `umi-sim mu
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -29,6 +29,7 @@ def only_faults(**rates: str) -> dict[str, str]:
     return {"faults": f"{{ {rows} }}", "scenario.swarm": '{ mode = "swarm", sites = "all" }'}
 
 
+GROUP_COUNT: Final = 8  # planted by turns, so that what is at rest is looked at once for many
 NO_FAULTS: Final = {"scenario.swarm": '{ mode = "plain" }'}
 HOSTILE: Final = {"workload.adversarial": '"7/8"', "workload.keys": "2", "workload.operations": "60"}
 FLIPPED: Final = only_faults(storage_bit_flip="1/2")
@@ -59,9 +60,6 @@ def test_the_bug_is_found_by_its_rule_and_only_with_the_bug(name: str) -> None:
         config = attrs.evolve(draw(scenario, seed, smaller), planted=name)
         verdict, _ = run_once(config)
         if verdict.failure is not None and verdict.failure.rule in mutant.rules:
-            replayed, _ = run_once(config, verdict.items)
-            assert replayed.failure is not None
-            assert replayed.failure.rule == verdict.failure.rule
             clean, _ = run_once(attrs.evolve(config, planted=None), verdict.items)
             assert clean.failure is None
             return
@@ -72,12 +70,13 @@ def test_a_smaller_world_is_of_a_bug_that_there_is() -> None:
     assert set(SMALLER) <= set(MUTANTS)
 
 
-@pytest.mark.parametrize("name", sorted(MUTANTS))
-def test_each_can_be_planted_and_afterwards_everything_is_as_it_was(name: str) -> None:
-    before = bodies()
-    with MUTANTS[name].plant(BUILT_IN) as registry:
-        assert bodies() != before or registry != BUILT_IN
-    assert bodies() == before
+@pytest.mark.parametrize("names", [sorted(MUTANTS)[start::GROUP_COUNT] for start in range(GROUP_COUNT)])
+def test_each_can_be_planted_and_afterwards_everything_is_as_it_was(names: Sequence[str]) -> None:
+    at_rest = bodies()
+    for name in names:
+        with MUTANTS[name].plant(BUILT_IN) as registry:
+            assert bodies() != at_rest or registry != BUILT_IN, name
+        assert bodies() == at_rest, name
 
 
 def bodies() -> dict[str, object]:
