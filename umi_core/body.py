@@ -21,3 +21,16 @@ class Body:
     def told(self) -> tuple[str, str]:
         """What a search by words goes by: its name, and what else it says."""
         return "", ""
+
+
+class OfEntity:
+    """A row of one entity, which it names as `entity_id`."""
+
+    __slots__ = ()
+    derived: ClassVar[tuple[str, ...]] = ("touches",)
+    entity_id: str
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The entities that it belongs to."""
+        return (self.entity_id,)

@@ -21,7 +21,9 @@ from umi_core import (
     config,
     errors,
     filter_errors,
+    given_rows,
     reflection_rows,
+    resource_rows,
     rows,
     state,
     values,
@@ -54,7 +56,7 @@ MODULES: Final = (
     core, working, session, archive, rewrites, state, api_rows, api_errors, api_requests, api_results,
     entity_requests,
     filter_errors,
-    migration_requests, reflection_rows, ending_requests,
+    migration_requests, reflection_rows, ending_requests, given_rows, resource_rows,
 )  # fmt: skip
 """Where classes with a tag are declared. Those that only one workflow knows are added by `register`."""
 

@@ -69,6 +69,10 @@ def reflection_id(scope: Scope, session_id: str) -> str:
     return derived_id("rfl", "reflection", scope, session_id)
 
 
+def given_id(scope: Scope, source: str, entity_id: str) -> str:
+    return derived_id("giv", "given", scope, source, entity_id)
+
+
 def relation_id(scope: Scope, source: tuple[str, int], target: tuple[str, int], kind: str) -> str:
     return derived_id("rel", "relation", scope, *source, *target, kind)
 

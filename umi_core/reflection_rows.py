@@ -18,6 +18,7 @@ class Reflection(Body, Data):
 
     tag = 181
     row_kind = "reflection"
+    derived = ("touches",)
     id: EntityId
     session_id: SessionId
     text: Content
@@ -28,6 +29,11 @@ class Reflection(Body, Data):
     updated_ms: EventTime
     degraded: Flag = False
     pending: Flag = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The texts that it was made of."""
+        return tuple(key for key, _ in self.sources)
 
     def own_id(self) -> str:
         return self.id

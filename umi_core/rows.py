@@ -10,9 +10,10 @@ from typing import Final
 
 import attrs
 
-from umi_core import api_rows, reflection_rows
+from umi_core import api_rows, given_rows, reflection_rows
 from umi_core.block_domains import Blocks
 from umi_core.body import Body as Body
+from umi_core.body import OfEntity
 from umi_core.data import Data
 from umi_core.declared import Incomplete, declared
 from umi_core.domains import (
@@ -37,7 +38,6 @@ from umi_core.domains import (
     Members,
     MemoryType,
     Metadata,
-    Modality,
     NameMaker,
     Reason,
     RelationKind,
@@ -45,12 +45,12 @@ from umi_core.domains import (
     SessionId,
     Source,
     Texts,
-    Uri,
     VersionNumber,
     Word,
     bad_fields,
     checks_of,
 )
+from umi_core.resource_rows import Resource as Resource
 from umi_core.text import shown
 from umi_core.values import Scope
 
@@ -93,13 +93,13 @@ class Entity(Body, Data):
     """The current version of one named fact (or of a note, which has no name of its own).
 
     `memory_type`, `sources`: as what it was memorized first, and from which resources. `reinforced_count`: 1,
-    and 1 more for each later resource that told it again.
+    and 1 more for each later resource that told it again. `given`: the lines that only those resources told.
     """
 
     tag = 5
     row_kind = "entity"
-    derived = ("time_ms",)
-    added = (4,)
+    derived = ("time_ms", "touches")
+    added = (4, 1)
     id: EntityId
     type: EntityType
     name: EntityName
@@ -120,10 +120,16 @@ class Entity(Body, Data):
     sources: Texts = ()
     reinforced_count: Count = 1
     last_reinforced_ms: EventTime | None = None
+    given: Texts = ()
 
     @property
     def time_ms(self) -> int:
         return self.updated_ms if self.event_time_ms is None else self.event_time_ms
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The resources that told it."""
+        return self.sources
 
     def own_id(self) -> str:
         return self.id
@@ -133,12 +139,15 @@ class Entity(Body, Data):
 
 
 @attrs.frozen
-class Version(Body):
-    """One version of an entity: what was told and what it came to. `kind` is None for the first."""
+class Version(OfEntity, Body):
+    """One version of an entity: what was told and what it came to. `kind` is None for the first.
+
+    `is_given`: a resource told it, so that lines of it may leave with that; without any left it is empty.
+    """
 
     tag = 6
     row_kind = "version"
-    derived = ("touches",)
+    added = (1,)
     entity_id: EntityId
     version: VersionNumber
     mention: Content
@@ -148,11 +157,7 @@ class Version(Body):
     metadata: Metadata
     source: Source | None
     at_ms: EventTime
-
-    @property
-    def touches(self) -> tuple[str, ...]:
-        """The entities that it belongs to."""
-        return (self.entity_id,)
+    is_given: Flag = False
 
     def own_id(self) -> str:
         return f"{self.entity_id}@{self.version}"
@@ -198,50 +203,6 @@ class Vector(Body, Data):
 
 
 @attrs.frozen
-class Resource(Body, Data):
-    """A text that was memorized, as it was given; or one segment of it, which names its parent.
-
-    `first_line` and `last_line` count the lines that its modality makes of the text. `extracted_types`: the
-    memory types for which all of it was read; `pending`: those that were asked for besides. Of an image, an
-    audio or a video the text says where it is, and `description` what a model says that it holds, which is
-    what is read and found; empty while none has said it, and of a text. `session_id`: the session that it
-    was told in, if that was said.
-    """
-
-    tag = 97
-    row_kind = "resource"
-    added = (1, 1)
-    id: EntityId
-    modality: Modality
-    text: Content
-    text_hash: Word
-    caption: Word
-    first_line: Count
-    last_line: Count
-    created_ms: EventTime
-    updated_ms: EventTime
-    uri: Uri | None = None
-    parent_id: EntityId | None = None
-    position: Count = 0
-    extracted_types: Texts = ()
-    pending: Texts = ()
-    happened_ms: EventTime | None = None
-    description: Content = ""
-    session_id: SessionId | None = None
-
-    def own_id(self) -> str:
-        return self.id
-
-    @property
-    def shown(self) -> str:
-        """What it says to a reader."""
-        return self.description or self.text
-
-    def told(self) -> tuple[str, str]:
-        return "", f"{self.caption}\n{self.shown}"
-
-
-@attrs.frozen
 class Category(Body, Data):
     """A topic; `member_count` is the number of its memberships.
 
@@ -274,7 +235,7 @@ class Category(Body, Data):
 
 
 @attrs.frozen
-class Membership(Body, Data):
+class Membership(OfEntity, Body, Data):
     """An entity in a category; `entity_version` is the one that was linked.
 
     `subcategory_id`: the group of the category that it is in, if any, and how near to it, with the keywords
@@ -284,7 +245,6 @@ class Membership(Body, Data):
     tag = 99
     row_kind = "membership"
     added = (3,)
-    derived = ("touches",)
     id: EntityId
     entity_id: EntityId
     entity_version: VersionNumber
@@ -294,11 +254,6 @@ class Membership(Body, Data):
     subcategory_id: EntityId | None = None
     confidence_ppm: Importance | None = None
     keywords_matched: Texts = ()
-
-    @property
-    def touches(self) -> tuple[str, ...]:
-        """The entities that it belongs to."""
-        return (self.entity_id,)
 
     def own_id(self) -> str:
         return self.id
@@ -437,7 +392,7 @@ def with_defaults(cls: type[Body]) -> type[Body]:
 
 
 SEARCHED: Final = ("entity", "category", "resource", "reflection")  # kinds of rows that searches are about
-ALL: Final = declared(globals() | vars(api_rows) | vars(reflection_rows), Body)
+ALL: Final = declared(globals() | vars(api_rows) | vars(given_rows) | vars(reflection_rows), Body)
 BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls in ALL}
 FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
     cls: frozenset((*(field.name for field in attrs.fields(cls)), *cls.derived)) for cls in BODIES.values()

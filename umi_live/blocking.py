@@ -97,6 +97,7 @@ class BlockingMemory:
     retrieve = waiting(LiveMemory.retrieve)
     search = waiting(LiveMemory.search)
     forget = waiting(LiveMemory.forget)
+    forget_resource = waiting(LiveMemory.forget_resource)
     entity = waiting(LiveMemory.entity)
     count = waiting(LiveMemory.count)
     entities = listing(LiveMemory.entities)

@@ -10,7 +10,10 @@ LiveError
 `-- Closed          the memory was closed before
 """
 
-from umi_core.errors import Error
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from umi_core.errors import Error, Rejected
 
 
 class LiveError(Exception):
@@ -47,3 +50,12 @@ class Failed(NotDone):
 
 class InDoubt(NotDone):
     """The last commit was never answered for certain: it may or may not have happened."""
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """What a memory cannot be made with, as one error for a host."""
+    try:
+        yield
+    except Rejected as rejected:
+        raise Refused(rejected.errors[0], str(rejected)) from None

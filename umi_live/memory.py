@@ -10,7 +10,7 @@ Without a model and an embedder it answers by simple rules (umi_live/local.py), 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
@@ -19,14 +19,13 @@ import attrs
 from umi_core.conditions import Condition, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
-from umi_core.errors import Rejected
 from umi_core.filters import Given
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
 from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.effects import ByFilter, CountRows, Degraded
-from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import (
     Blocks,
@@ -60,6 +59,7 @@ from umi_core.messages.results import (
     Reflected,
     Remembered,
     Resolution,
+    ResourceForgotten,
     Retrieved,
     Stored,
     Summarised,
@@ -68,7 +68,7 @@ from umi_core.rows import Entity, Row, Version
 from umi_core.values import Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_live import deletion
-from umi_live.errors import Closed, Failed, InDoubt, NotDone, Refused, StoreError
+from umi_live.errors import Closed, Failed, InDoubt, NotDone, Refused, StoreError, refusing
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
@@ -298,6 +298,10 @@ class LiveMemory:
         """Take an entity out, with all its versions and relations."""
         return await self.ask(Forget(0, entity_id, request_key), Forgotten)
 
+    async def forget_resource(self, resource_id: str) -> Result[ResourceForgotten]:
+        """Take a text out that was memorized, with what only it told; lines that others told stay."""
+        return await self.ask(ForgetResource(0, resource_id), ResourceForgotten)
+
     async def entity(self, entity_id: str) -> Entity | None:
         found = (await self.ask(GetEntity(0, entity_id), object)).value
         return found if isinstance(found, Entity) else None
@@ -439,12 +443,3 @@ async def delete_user(path: Path, user: str) -> int:
         for scope in claimed:
             store.claims.give_up(scope)
         await store.leave()
-
-
-@contextmanager
-def refusing() -> Iterator[None]:
-    """What a memory cannot be made with, as one error for a host."""
-    try:
-        yield
-    except Rejected as rejected:
-        raise Refused(rejected.errors[0], str(rejected)) from None

@@ -59,6 +59,19 @@ def test_conditions_narrow_what_is_found_and_listed(tmp_path: Path) -> None:
     inside(tmp_path / "agent.db", use)
 
 
+def test_a_text_that_is_forgotten_leaves_what_another_one_told(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        both, one = "Ann likes tea. Bob sings.", "Bob sings."
+        resource = (await memory.memorize(both, uri="a")).value.resource_id
+        assert (await memory.memorize(one, uri="b")).value.entities
+        gone = (await memory.forget_resource(resource)).value
+        assert sorted(it.change for it in gone.entities) == ["forgotten", "unchanged"]
+        assert [it.content async for it in memory.entities()] == ["Bob sings."]
+        assert not (await memory.forget_resource(resource)).value.existed
+
+    inside(tmp_path / "agent.db", use)
+
+
 def test_what_changed_last_is_listed_first(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         await memory.remember("Ann likes green tea.")

@@ -21,6 +21,7 @@ from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_
 from umi_core.invariants.vectors import check_written
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.messages.effects import Commit, Write
+from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.requests import Forget, Remember, RemoveBlock
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
@@ -39,6 +40,7 @@ class Planned(Protocol):
     core: CoreTier | None
     value: object
     accessed: tuple[Entity, ...]
+    forgotten: tuple[str, ...]
     pruned: tuple[AccessRecord, ...]
     decisions: tuple[RoutingDecision, ...] | None
 
@@ -117,7 +119,7 @@ def check_plan(
     if not isinstance(core, CoreTier) or not isinstance(plan, Planned):  # the second takes longer
         return
     after = core if plan.core is None else plan.core
-    change = Change(core, after, plan, asked_to_leave(facts.get("request"), core))
+    change = Change(core, after, plan, asked_to_leave(facts.get("request"), core, plan))
     if plan.core is not None:
         check_core_limits(plan.core, config)
     check_named(change, facts.get("request"))
@@ -139,8 +141,10 @@ def one_of(faults: Sequence[Broken | None]) -> None:
         raise faults[0]
 
 
-def asked_to_leave(request: object, core: CoreTier) -> tuple[str, ...]:
+def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str, ...]:
     match request:
+        case ForgetResource():
+            return tuple(key for key in ids_of(core) if key in plan.forgotten)
         case Forget(entity_id=entity_id):
             return (entity_id,)
         case RemoveBlock(kind=kind, label=label):

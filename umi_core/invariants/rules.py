@@ -316,7 +316,11 @@ APPENDS_SURVIVE: Final = Rule("appends-survive", "KEL-4", "every append once, in
 HISTORY_REPLAYS: Final = Rule("history-replays", "KEL-5", "the change log gives the block", ORACLE, FULL)
 MESSAGE_LOG_COMPLETE: Final = Rule("message-log-complete", "KEL-7", "the log is what was added", ORACLE, FULL)
 PAGER_COMPLETE: Final = Rule("pager-complete", "KEL-8", "pages add up to the whole", ORACLE, FULL)
+FACTS_NAME_RECORDS: Final = Rule("facts-name-records", "KEL-9", "facts name living records", INSIDE, FULL)
 DELETE_REACHES_ALL: Final = Rule("delete-reaches-all", "KEL-10", "deleted text is nowhere", ORACLE, FULL)
+DELETE_ONLY_ITS_OWN: Final = Rule(
+    "delete-only-its-own", "KEL-11", "deleting takes only its own", ORACLE, FULL
+)
 AGENTS_APART: Final = Rule("agents-apart", "KEL-12", "agents do not touch each other", ORACLE, CHEAP)
 KEY_ONCE: Final = Rule("key-once", "KEL-13", "a key works once", ORACLE, CHEAP)
 WRITE_GUARDS: Final = Rule("write-guards", "KEL-14", "read-only and limits on every path", ORACLE, CHEAP)

@@ -1,8 +1,8 @@
-"""What ends is asked for here: a session, which leaves its reflection."""
+"""What ends is asked for here: a session, which leaves its reflection, and a text, which leaves nothing."""
 
 import attrs
 
-from umi_core.domains import EndedSession
+from umi_core.domains import EndedSession, ResourceId
 from umi_core.messages.request import WorkflowRequest
 
 
@@ -14,3 +14,12 @@ class EndSession(WorkflowRequest):
     workflow = "reflect"
     stores = True
     session_id: EndedSession
+
+
+@attrs.frozen
+class ForgetResource(WorkflowRequest):
+    """A text that was memorized leaves, with its segments and what only it told of entities."""
+
+    tag = 612
+    workflow = "forget_resource"
+    resource_id: ResourceId

@@ -168,6 +168,15 @@ class Forgotten(Data):
     repeated: bool = False
 
 
+@attrs.frozen
+class ResourceForgotten(Data):
+    """`entities`: what it had told of, by id; `change` is updated, unchanged or forgotten."""
+
+    tag = 613
+    existed: bool
+    entities: tuple[Stored, ...] = ()
+
+
 Repeatable = Remembered | Forgotten | Keyed  # the replies of requests that have a request key
 
 
@@ -308,6 +317,6 @@ class Rebalanced(Data):
 __all__ = [
     "Block", "BlockRemoved", "BlockSet", "Evolved", "Forgotten", "Group", "Hit", "LevelHit",
     "LevelTried", "Listed", "Memorized",
-    "Rebalanced", "Recalled", "Reflected", "Remembered", "Resolution", "Retrieved", "SessionCreated",
-    "SessionLoaded", "SessionSaved", "Stored", "Summarised",
+    "Rebalanced", "Recalled", "Reflected", "Remembered", "Resolution", "ResourceForgotten", "Retrieved",
+    "SessionCreated", "SessionLoaded", "SessionSaved", "Stored", "Summarised",
 ]  # fmt: skip

@@ -29,6 +29,7 @@ from umi_core.workflows.create_entity import CREATE_ENTITY
 from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.evolve_category import EVOLVE_CATEGORY, Division, Newcomer, Part
 from umi_core.workflows.forget import FORGET
+from umi_core.workflows.forget_resource import FORGET_RESOURCE
 from umi_core.workflows.grouping import Home
 from umi_core.workflows.listing import LIST, RECENT_ENTITIES
 from umi_core.workflows.memorize import MEMORIZE
@@ -52,7 +53,7 @@ WORKFLOWS: Final[tuple[Workflow, ...]] = (
     MEMORIZE, CREATE_ENTITY, SUMMARISE, EVOLVE_CATEGORY, REFLECT, LIST, RETRIEVE, REBALANCE, RECOVER, UPKEEP,
     EDIT_BLOCK, READ_BLOCKS, BLOCK_HISTORY,
     APPEND_ROWS, LIST_MESSAGES, GET_ARCHIVAL, LIST_ARCHIVAL, SEARCH_ARCHIVAL, DELETE_ARCHIVAL,
-    SEARCH_MESSAGES, RECENT_ENTITIES,
+    SEARCH_MESSAGES, RECENT_ENTITIES, FORGET_RESOURCE,
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Protocol
 import attrs
 
 from umi_core.data import Data
-from umi_core.domains import Content, Domain, one_of
+from umi_core.domains import Content, Domain, Flag, one_of
 from umi_core.engine.facts import Fact, View
 from umi_core.errors import BadOption, Error
 from umi_core.ids import entity_id, note_id
@@ -45,6 +45,7 @@ class Drafted(Data):
     """One entity as it will be, with what the rows said when it was planned.
 
     `old` is the version before, `verdict` what this one does to it; None if there is none before.
+    `is_given`: a resource tells it, whose lines may leave with it.
     """
 
     entity: Draft
@@ -55,6 +56,7 @@ class Drafted(Data):
     tombstone_version: int = 0
     old: Entity | None = None
     verdict: Verdict | None = None
+    is_given: Flag = False
 
     def unsound(self) -> str:
         """What does not fit each other, of one that was read from bytes."""
@@ -105,6 +107,7 @@ def drafted(mention: Mention, request: Options, rows: Mapping[Address, Row], vie
     assert isinstance(old, Entity)
     fresh = with_options(old, request)
     if lines_of(mention.content).keys() <= lines_of(old.content).keys():
+        fresh = told_plainly(fresh, mention.content)
         return Drafted(fresh, "unchanged", mention.content, fresh != old, row.version, old=old)
     fresh = attrs.evolve(fresh, version=old.version + 1, updated_ms=view.now_ms)
     draft = Drafted(fresh, "updated", mention.content, True, row.version, old=old)
@@ -142,7 +145,15 @@ def evolved(draft: Drafted, verdict: Verdict) -> Drafted:
     appends = verdict.kind in APPENDING
     content = extended(old.content, draft.mention) if appends else draft.mention
     entity = attrs.evolve(draft.entity, content=content, contradicts=old.contradicts if appends else ())
-    return attrs.evolve(draft, entity=entity, verdict=verdict)
+    return attrs.evolve(draft, entity=told_plainly(entity, draft.mention), verdict=verdict)
+
+
+def told_plainly(entity: Entity, mention: str) -> Entity:
+    """What no resource told belongs to none from now on; what is not there belongs to nobody."""
+    if not entity.given:
+        return entity
+    there = lines_of(entity.content).keys() - lines_of(mention).keys()
+    return attrs.evolve(entity, given=tuple(line for line in entity.given if norm(line) in there))
 
 
 def extended(old: str, mention: str) -> str:

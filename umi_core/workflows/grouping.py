@@ -23,7 +23,7 @@ from umi_core.rows import Address, Category, Membership, Row, Subcategory, Vecto
 from umi_core.values import Scope
 from umi_core.workflows.commits import address
 
-SHELF: Final = Fact("shelf", tuple[Row, ...])  # categories, memberships and resources as they are now
+SHELF: Final = Fact("shelf", tuple[Row, ...])  # categories, memberships, resources, given lines
 
 
 @attrs.frozen

@@ -20,7 +20,7 @@ from umi_core.values import Scope
 from umi_core.workflows.commits import address, put
 
 ROW: Final = Fact("row", Row | None)  # of the entity that leaves; None if none does
-TOUCHING: Final = Fact("touching", tuple[Row, ...])  # versions, memberships, relations from and to it
+TOUCHING: Final = Fact("touching", tuple[Row, ...])  # versions, memberships, relations, who gave it what
 ENDS: Final = Fact("ends", tuple[Row, ...])  # the entities at the other ends, and its categories
 
 
@@ -28,7 +28,7 @@ def ask_touching(facts: Facts, view: View) -> Read | None:
     row = facts[ROW]
     if row is None:
         return None
-    kinds = ("version", "relation", "membership")
+    kinds = ("version", "relation", "membership", "given")
     return Read(ByFilter(view.scope, kinds, (Condition("touches", "contains", row.address.id),)))
 
 

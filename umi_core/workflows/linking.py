@@ -5,7 +5,7 @@ soon as it has a member, and keeps it. Law 3. What is planned expects each of th
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -109,13 +109,18 @@ def grown(row: Row | None, key: str, name: str, count: int, view: View) -> Categ
     )
 
 
-def unlinked(memberships: Iterable[Row], categories: Iterable[Row], view: View) -> tuple[Write, ...]:
-    """The categories without these members; what is gone besides is not their business."""
+def unlinked(
+    memberships: Iterable[Row], categories: Iterable[Row], view: View, shortened: Collection[str] = ()
+) -> tuple[Write, ...]:
+    """The categories without these members; what is gone besides is not their business.
+
+    `shortened`: members that stay, and say less than the summary may have been told of them.
+    """
     bodies = [row.body for row in memberships]
     lost = [it for it in bodies if isinstance(it, Membership)]
     found = [row.body for row in categories]
     before = [it for it in found if isinstance(it, Category)]
-    after = [shrunk(it, lost, view) for it in before]
+    after = [shrunk(it, lost, shortened, view) for it in before]
     emptied = [new for old, new in zip(before, after, strict=True) if old.summary != new.summary]
     return (
         *(put(view.scope, "category", it.id, it) for it in after),
@@ -123,11 +128,13 @@ def unlinked(memberships: Iterable[Row], categories: Iterable[Row], view: View) 
     )
 
 
-def shrunk(category: Category, lost: Iterable[Membership], view: View) -> Category:
+def shrunk(
+    category: Category, lost: Iterable[Membership], shortened: Collection[str], view: View
+) -> Category:
     """There may be fewer than are taken away, if somebody changed rows. A summary forgets whom it names."""
     gone = [it.entity_id for it in lost if it.category_id == category.id]
     left_count = max(0, category.member_count - len(gone))
     after = attrs.evolve(category, member_count=left_count, evolved_digest="", updated_ms=view.now_ms)
-    if left_count and not any(key in gone for key, _ in category.summary_sources):
+    if left_count and not any(key in gone or key in shortened for key, _ in category.summary_sources):
         return after
     return attrs.evolve(after, summary="", summary_sources=(), summary_dirty=left_count > 0)

@@ -50,6 +50,7 @@ from umi_core.workflows.commits import (
     found,
 )
 from umi_core.workflows.drafting import EVOLVED, Drafted, drafted, id_of
+from umi_core.workflows.giving import given_address, given_rows, told_by_resource
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import addresses, chosen, linked
 from umi_core.workflows.placing import place
@@ -104,6 +105,7 @@ from umi_core.workflows.telling import (
     with_entity,
 )
 
+SHELVED: Final = ("category", "membership", "resource", "given")
 DESCRIBE: Final = "describe"  # what is pending of a payload that no model has described
 
 
@@ -161,6 +163,7 @@ def ask_lookup(facts: Facts, view: View) -> Read:
         wanted += addresses(key, told.categories, scope)
     resources = (own_id(facts, scope), *segment_ids(facts[SEGMENTS], facts, scope), *bodies(facts[PARTS]))
     wanted += [address(scope, "resource", key) for key in resources]
+    wanted += [given_address(scope, own_id(facts, scope), key) for key in ids]
     return Read(ByIds(tuple(dict.fromkeys((*wanted, address(scope, "core"))))))
 
 
@@ -169,7 +172,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     core = core_of(rows, view.scope)
     adopt(view, core)
     drafts = tuple(draft_of(told, rows, facts, view) for told in facts[TOLD])
-    shelf = tuple(row for row in answer.rows if row.address.kind in ("category", "membership", "resource"))
+    shelf = tuple(row for row in answer.rows if row.address.kind in SHELVED)
     names = [name for told in facts[TOLD] for name in told.categories]
     lacking = unshelved(captions(facts, view.scope), names, rows, view.scope)
     return Learned(EVOLVED(drafts) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
@@ -195,7 +198,9 @@ def draft_of(told: Told, rows: Mapping[Address, Row], facts: Facts, view: View) 
     if source not in entity.sources and len(entity.sources) < SOURCE_COUNT_MAX:
         entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, source))))
         entity = entity if draft.old is None else reinforced(entity, view.now_ms)
-    return classed(with_entity(draft, entity), told.mention.memory_type)
+    draft = with_entity(draft, entity)
+    draft = told_by_resource(draft) if source in entity.sources else draft
+    return classed(draft, told.mention.memory_type)
 
 
 def reinforced(entity: Entity, now_ms: int) -> Entity:
@@ -216,17 +221,19 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     shelf = {row.address: row for row in facts[SHELF]}
     links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
     resources, resource_expects = resources_of(facts, shelf, view)
+    given, given_expects = given_rows(drafts, own_id(facts, view.scope), shelf, view)
     pending = pending_of(facts, shelf, view)
     change = "unchanged" if not resources else "updated" if own_address(facts, view) in shelf else "created"
     stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
     plan = Plan(
         view.now_ms,
         writes=(
-            *rows, *links, *resources, *shelved(facts, shelf, resources, view.scope),
+            *rows, *links, *resources, *given, *shelved(facts, shelf, resources, view.scope),
             *access.writes(view.scope),
         ),
         expects=(
-            *expected(drafts, None if is_moved else core, view.scope), *link_expects, *resource_expects
+            *expected(drafts, None if is_moved else core, view.scope), *link_expects, *resource_expects,
+            *given_expects
         ),
         core=placed.core if is_moved else None,
         value=Memorized(own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending),

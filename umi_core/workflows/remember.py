@@ -260,7 +260,7 @@ def version_of(draft: Drafted, now_ms: int) -> Version:
     kind = draft.verdict.kind if draft.verdict else None
     return Version(
         entity.id, entity.version, draft.mention, kind, entity.content, entity.event_time_ms, entity.metadata,
-        entity.source, now_ms,
+        entity.source, now_ms, draft.is_given,
     )  # fmt: skip
 
 

@@ -55,7 +55,8 @@ class RunConfig(Data):
     active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
     requests. `edges`: the share of hostile values that are just on a limit, or one beyond. `short_blocks`:
     the share of texts of blocks that are a word or two. `media`: the share of documents that are an image, an
-    audio or a video. `retry`: the share of requests that were asked with a
+    audio or a video. `retold`: the share of sentences that were said before, in whatever text.
+    `retry`: the share of requests that were asked with a
     key before, at any time. `revise_every`: after so many ops all workflows have a new revision; 0: never.
     `tamper_every`: after so many ops somebody changes stored rows; 0: never.
     `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
@@ -92,6 +93,7 @@ class RunConfig(Data):
     edges: Ratio = (0, 1)
     short_blocks: Ratio = (0, 1)
     media: Ratio = (0, 1)
+    retold: Ratio = (0, 1)
     retry: Ratio = (0, 1)
     workload: str = "generated"
     script: tuple[Mapping[str, Any], ...] = ()
@@ -108,7 +110,7 @@ class RunConfig(Data):
 
 DRAWN: Final = (  # what only a generator reads: a replay has the items
     "weights", "operations_max", "in_flight_max", "key_count", "adversarial", "land", "repeat", "policy",
-    "workload", "edges", "short_blocks", "media", "retry",
+    "workload", "edges", "short_blocks", "media", "retold", "retry",
 )  # fmt: skip
 
 

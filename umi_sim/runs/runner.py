@@ -66,6 +66,9 @@ class Known(Owner):
     def record_ids(self, agent: str) -> Sequence[str]:
         return self.inspector.oracle.record_ids(agent)
 
+    def resource_ids(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.resource_ids(agent)
+
     def session_ids(self, agent: str) -> Sequence[str]:
         return self.inspector.oracle.session_ids(agent)
 

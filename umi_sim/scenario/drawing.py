@@ -111,6 +111,7 @@ class Drawing(Data):
             edges=scenario.edges or (0, 1),
             short_blocks=scenario.short_blocks or (0, 1),
             media=scenario.media or (0, 1),
+            retold=scenario.retold or (0, 1),
             retry=scenario.retry or (0, 1),
             land=self.share("clock.land", (1, 4), 8, (1, 4)),
             repeat=self.share("workload.repeat", (-3, 4), 16, (0, 1) if self.is_plain else None),

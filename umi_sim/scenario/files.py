@@ -225,6 +225,7 @@ class Scenario(Data):
     edges: tuple[int, int] | None = key("workload", RATIO)
     short_blocks: tuple[int, int] | None = key("workload", RATIO)
     media: tuple[int, int] | None = key("workload", RATIO)
+    retold: tuple[int, int] | None = key("workload", RATIO)
     repeat: tuple[int, int] | None = key("workload", RATIO)
     retry: tuple[int, int] | None = key("workload", RATIO)
     pause_ms_max: int = key("workload", whole(1, ACCESS_PRUNE_MS), PAUSE_MS_MAX)

@@ -79,6 +79,7 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *put("mention", HALF, None), *put("kind", "rumour"), *put("content", HUGE),
         *put("event_time_ms", ENDLESS), *put("metadata", (("k",),)), *put("source", LONG), *put("at_ms", "0"),
     ),
+    "given": (*put("source", "", None), *put("entity_id", LONG), *put("content", HUGE, HALF, 7)),
     "relation": (
         *put("kind", "friend", None), *put("source", ("x",), ("", 1)), *put("target", ("x", -1), None),
         *put("confidence_ppm", BILLION), *put("reason", LONG), *put("by", 7), *put("at_ms", -1),

@@ -78,6 +78,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "entity_id": Mostly(ENTITIES, pools.HOSTILE_IDS),
     **dict.fromkeys(("session_id", "ended_session"), Mostly(SESSIONS, pools.HOSTILE_IDS)),
     "told_in": SESSIONS,
+    "resource_id": Mostly(ENTITIES, pools.HOSTILE_IDS),
     "members": Mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}),
     "text": Mostly(st.sampled_from(FACTS), pools.NASTY),
     "document": Mostly(st.sampled_from((*FACTS, " ".join(FACTS), TALK)), pools.NASTY),

@@ -72,6 +72,7 @@ HABITS: Final[dict[str, Habit]] = {
     "importance": Habit(User.importance, pools.HOSTILE_PPM, OFTEN),
     "form": Habit(("xml", "markdown"), pools.HOSTILE_FORMS),
     "entity_id": Habit(User.entity, pools.HOSTILE_IDS),
+    "resource_id": Habit(User.resource, pools.HOSTILE_IDS),
     "session_id": Habit(User.session, pools.HOSTILE_IDS),
     "told_in": Habit(User.talk, pools.HOSTILE_IDS, OFTEN, is_late=True),
     "ended_session": Habit(User.talk, pools.HOSTILE_IDS),

@@ -26,6 +26,7 @@ Question = tuple[str, tuple[Turn, ...]]  # a query, and the turns it was asked a
 
 ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 TOLD_COUNT_MAX: Final = 16
+SAID_COUNT_MAX: Final = 8  # so few that several texts say the same
 ASKED_COUNT_MAX: Final = 4
 DOCUMENT_COUNT_MAX: Final = 4
 TEXT_KINDS: Final = ("text", "message", "document", "conversation")
@@ -54,6 +55,7 @@ class Known(Protocol):
     def entity_ids(self, agent: str) -> Sequence[str]: ...
     def session_ids(self, agent: str) -> Sequence[str]: ...
     def record_ids(self, agent: str) -> Sequence[str]: ...
+    def resource_ids(self, agent: str) -> Sequence[str]: ...
     def keys(self, agent: str) -> Sequence[str]: ...
     def other_agents(self, agent: str) -> Sequence[str]: ...
 
@@ -69,6 +71,7 @@ class User:
         self.start_ms = config.start_ms
         self.adversarial = config.adversarial
         self.edges, self.short_blocks, self.media = config.edges, config.short_blocks, config.media
+        self.retold, self.said = config.retold, deque[str](maxlen=SAID_COUNT_MAX)
         self.keys = (*pools.KEYS, *(f"k{n}" for n in range(config.key_count)))[: config.key_count]
         self.other_ids = ids_of_cast(tuple(it.scope for it in config.agents))
         self.told: deque[str] = deque(maxlen=TOLD_COUNT_MAX)
@@ -106,13 +109,20 @@ class User:
         if stream.chance(1, 8) and self.told:
             return stream.pick(self.told)
         count = stream.pick((1, 1, 1, 2, 3))
-        return self.tell(" ".join(filled_in(stream, pools.TEMPLATES) for _ in range(count)))
+        return self.tell(" ".join(self.sentence(stream) for _ in range(count)))
+
+    def sentence(self, stream: Stream) -> str:
+        """About the cast; now and then one that was said before, in whatever text."""
+        if self.retold[0] and self.said and stream.chance(*self.retold):
+            return stream.pick(self.said)
+        self.said.append(filled_in(stream, pools.TEMPLATES))
+        return self.said[-1]
 
     def fact(self, stream: Stream) -> object:
         """A sentence about the cast, or a text that was told before."""
         if stream.chance(1, 4) and self.told:
             return stream.pick(self.told)
-        return filled_in(stream, pools.TEMPLATES)
+        return self.sentence(stream)
 
     def bad_text(self, stream: Stream) -> object:
         """One of the pools, or one that was told before, as it was or nearly."""
@@ -134,7 +144,7 @@ class User:
             return text
         is_text = not self.media[0] or not stream.chance(*self.media)
         self.document_kind = stream.pick(pools.DOCUMENT_KINDS if is_text else MEDIA_KINDS)
-        lines = [filled_in(stream, pools.TEMPLATES) for _ in range(stream.pick(LINE_COUNTS))]
+        lines = [self.sentence(stream) for _ in range(stream.pick(LINE_COUNTS))]
         text = DOCUMENT_FORMS[self.document_kind](stream, lines) if is_text else self.payload(stream, lines)
         self.documents.append((self.document_kind, text))
         return text
@@ -226,6 +236,11 @@ class User:
         """One that was replied to this agent; in one of eight cases one of the cast, of any scope."""
         ids = self.known.entity_ids(self.agent)
         return stream.pick(self.other_ids if stream.chance(1, 8) or not ids else ids)
+
+    def resource(self, stream: Stream) -> object:
+        """A text that was memorized, or that was forgotten since; in one of sixteen cases an entity."""
+        ids = self.known.resource_ids(self.agent)
+        return self.entity(stream) if stream.chance(1, 16) or not ids else stream.pick(ids)
 
     def session(self, stream: Stream) -> object:
         return stream.pick(self.known.session_ids(self.agent) or pools.HOSTILE_IDS["absent"])

@@ -57,6 +57,7 @@ TAGS = {
     """,
     200: "CreateEntity",
     210: "RecentEntities",
+    611: "Given ForgetResource ResourceForgotten",
     500: """
         BadOption BadText BadScope BadConfig BadTime BadMetadata BadKey BadId BadVersion BadType
         BadTurn BadScore BadDelta BadLimit BadTimeRange BadImportance EmptyText EmptyQuery TooLong

@@ -31,6 +31,9 @@ FIELDS: Final = {
     ("entity", 2): """id type name content version importance_ppm confidence_ppm block created_ms updated_ms
                       event_time_ms metadata source vector_missing relation_count contradicts
                       memory_type sources reinforced_count last_reinforced_ms""",
+    ("entity", 3): """id type name content version importance_ppm confidence_ppm block created_ms updated_ms
+                      event_time_ms metadata source vector_missing relation_count contradicts
+                      memory_type sources reinforced_count last_reinforced_ms given""",
     ("resource", 1): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
                         parent_id position extracted_types pending happened_ms""",
     ("resource", 2): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
@@ -51,6 +54,8 @@ FIELDS: Final = {
                           subcategory_id confidence_ppm keywords_matched""",
     ("subcategory", 1): "id category_id founder_id name named_by keywords created_ms updated_ms",
     ("version", 1): "entity_id version mention kind content event_time_ms metadata source at_ms",
+    ("version", 2): "entity_id version mention kind content event_time_ms metadata source at_ms is_given",
+    ("given", 1): "id source entity_id content",
     ("relation", 1): "id kind source target confidence_ppm reason by at_ms",
     ("vector", 1): "entity_id version components",
     ("access", 1): "entity_id type importance_ppm count first_ms last_ms",

@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
+from umi_core.given_rows import Given
 from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
 from umi_core.reflection_rows import Reflection
@@ -56,6 +57,7 @@ class Rows(Owner):
     memberships: dict[str, Membership] = attrs.field(factory=dict)
     groups: dict[str, Subcategory] = attrs.field(factory=dict)
     reflections: dict[str, Reflection] = attrs.field(factory=dict)
+    given: dict[str, Given] = attrs.field(factory=dict)
     core: Row | None = None
 
     def put(self, row: Row) -> None:
@@ -86,6 +88,8 @@ class Rows(Owner):
                 self.groups[row_id] = body
             case Reflection():
                 self.reflections[row_id] = body
+            case Given():
+                self.given[row_id] = body
             case Core():
                 self.core = row
 
@@ -125,7 +129,7 @@ def check_link(before: Version, after: Version, rows: Rows) -> None:
         kinds == [after.kind], rules.VERSION_CHAIN, f"relations {ends[0]} to {ends[1]}", [after.kind], kinds
     )
     has_room = len(f"{before.content}\n{after.mention}".encode()) <= limits.ENTITY_FACTS_BYTES_MAX
-    if after.kind in APPENDING and has_room:
+    if after.kind in APPENDING and has_room and before.content:  # else all of it has left with who told it
         lost = [line for line in before.content.split("\n") if line not in after.content.split("\n")]
         demand(not lost, rules.VERSION_CHAIN, f"{after.kind} lost lines of {before.entity_id}", "", lost)
 

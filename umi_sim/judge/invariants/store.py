@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 from umi_core.api_rows import Archival, BlockChange, Log, Message, Sheet
 from umi_core.errors import Error, SnapshotDoesNotFit
+from umi_core.given_rows import Given
 from umi_core.invariants import limits
 from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.effects import Commit
@@ -40,6 +41,7 @@ from umi_core.tiers import session
 from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry, Scope
+from umi_sim.judge.invariants.givers import check_givers
 from umi_sim.judge.invariants.hierarchy import check_hierarchy
 from umi_sim.judge.invariants.relations import Rows, check_chain, check_relations
 from umi_sim.judge.invariants.scores import check_scores
@@ -68,6 +70,7 @@ def check_store(storage: SimStorage, state: State, has_lied: bool = False) -> No
         check_chain(entity, rows, storage)
     check_relations(rows)
     check_hierarchy(rows)
+    check_givers(rows)
     check_vectors(rows, state.config.embedding_dims)
     check_core_rows(rows, state.tiers.core)
     check_xml(state.tiers.core)
@@ -83,6 +86,8 @@ def key_of(row: Row) -> str:
         case Resource(id=own_id) | Membership(id=own_id) | Subcategory(id=own_id) | Reflection(id=own_id):
             return own_id
         case Sheet(id=own_id) | Message(id=own_id) | Archival(id=own_id) | Log(name=own_id):
+            return own_id
+        case Given(id=own_id):
             return own_id
         case BlockChange(block_id=own_id, version=version):
             return f"{own_id}@{version:012}"

@@ -304,6 +304,9 @@ class Oracle:
     def record_ids(self, agent: str) -> Sequence[str]:
         return self.agents[agent].api.record_ids()
 
+    def resource_ids(self, agent: str) -> Sequence[str]:
+        return self.agents[agent].archive.documents.known_ids()
+
     def session_ids(self, agent: str) -> Sequence[str]:
         user = self.agents[agent].config.scope.user
         return tuple(key for key, session in self.sessions.sessions.items() if session.user == user)

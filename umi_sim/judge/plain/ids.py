@@ -11,7 +11,7 @@ from umi_sim.judge.plain.text import folded
 
 PREFIXES: Final = {
     "entity": "ent_", "relation": "rel_", "session": "ses_", "resource": "res_", "category": "cat_",
-    "membership": "mem_", "reflection": "rfl_", "subcategory": "sub_", "block": "blk_",
+    "membership": "mem_", "given": "giv_", "reflection": "rfl_", "subcategory": "sub_", "block": "blk_",
 }  # fmt: skip
 KEPT: Final = 4_096  # whoever judges rows asks about the same ones again and again
 End = tuple[str, int]  # of a relation: an id and a version
@@ -75,6 +75,10 @@ def reflection_id(scope: Scope, session_id: str) -> str:
 
 
 @lru_cache(maxsize=KEPT)
+def given_id(scope: Scope, source: str, entity_id: str) -> str:
+    return derived(scope, "given", source, entity_id)
+
+
 def relation_id(scope: Scope, source: End, target: End, kind: str) -> str:
     return derived(scope, "relation", *source, *target, kind)
 

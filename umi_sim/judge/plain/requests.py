@@ -207,7 +207,7 @@ def op_id(value: object) -> Error | None:
 
 
 PARTS: Final = limits.SCOPE_PART_BYTES_MAX
-IDS: Final = ("entity_id", "session_id", "ended_session", "told_in", "source", "uri")
+IDS: Final = ("entity_id", "resource_id", "session_id", "ended_session", "told_in", "source", "uri")
 WRONG: Final[Mapping[str, Wrong]] = {
     "key": key,
     "stored_key": stored_key,

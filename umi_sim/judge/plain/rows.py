@@ -124,7 +124,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "created_ms": TIME, "updated_ms": TIME, "event_time_ms": or_none(TIME), "metadata": is_metadata,
         "source": or_none(is_id), "vector_missing": of_type(bool), "relation_count": COUNT,
         "contradicts": each(is_text), "memory_type": or_none(word(*MEMORY_TYPES)), "sources": each(is_text),
-        "reinforced_count": COUNT, "last_reinforced_ms": or_none(TIME),
+        "reinforced_count": COUNT, "last_reinforced_ms": or_none(TIME), "given": each(is_text),
     },
     "resource": {
         "id": is_id, "modality": word(*MODALITIES), "text": CONTENT, "text_hash": WORD, "caption": WORD,
@@ -159,8 +159,9 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     "version": {
         "entity_id": is_id, "version": VERSION, "mention": CONTENT, "kind": or_none(word(*EVOLUTION_KINDS)),
         "content": CONTENT, "event_time_ms": or_none(TIME), "metadata": is_metadata, "source": or_none(is_id),
-        "at_ms": TIME,
+        "at_ms": TIME, "is_given": of_type(bool),
     },
+    "given": {"id": is_id, "source": is_id, "entity_id": is_id, "content": CONTENT},
     "relation": {
         "id": is_id, "kind": word(*EVOLUTION_KINDS, *LINK_KINDS), "source": END, "target": END,
         "confidence_ppm": SHARE, "reason": text(limits.RELATION_REASON_BYTES_MAX), "by": WORD, "at_ms": TIME,

@@ -204,6 +204,7 @@ OPTION_BODIES = {
     "edges": '[workload]\nedges = "1/99"',
     "short_blocks": '[workload]\nshort_blocks = "1/99"',
     "media": '[workload]\nmedia = "1/99"',
+    "retold": '[workload]\nretold = "1/99"',
     "retry": '[workload]\nretry = "1/99"',
 }
 

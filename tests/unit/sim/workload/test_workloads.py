@@ -105,6 +105,9 @@ class Everything:
     def record_ids(self, agent: str) -> Sequence[str]:
         return ("arc_000000000001", "arc_000000000002")
 
+    def resource_ids(self, agent: str) -> Sequence[str]:
+        return ("res_29c52b02d6ac5cbcf0ae6e0d",)
+
     def session_ids(self, agent: str) -> Sequence[str]:
         return ("ses_d3363bafb44a607274f98c29",)
 
@@ -121,7 +124,7 @@ class Nothing:
     def nothing(self, agent: str) -> Sequence[str]:
         return ()
 
-    entity_ids = session_ids = record_ids = keys = other_agents = nothing
+    entity_ids = session_ids = record_ids = resource_ids = keys = other_agents = nothing
 
 
 def workload(agent: str = "a", **changes: Any) -> Workload:

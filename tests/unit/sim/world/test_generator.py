@@ -53,7 +53,7 @@ class Life:
     def nothing(self, agent: str) -> Sequence[str]:
         return ()
 
-    entity_ids = session_ids = record_ids = keys = other_agents = nothing
+    entity_ids = session_ids = record_ids = resource_ids = keys = other_agents = nothing
 
 
 def asked(life: Life, **changes: Any) -> list[Op]:

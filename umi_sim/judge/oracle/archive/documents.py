@@ -15,8 +15,9 @@ import attrs
 from umi_core.data import Owner
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, Embed
+from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.requests import Memorize
-from umi_core.messages.results import Memorized
+from umi_core.messages.results import Memorized, ResourceForgotten
 from umi_core.values import CATEGORIES, MEMORY_TYPES
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations
@@ -65,7 +66,8 @@ class Resource(Owner):
     """What a resource may hold: modality and text; and the session that it was told in. `types`: for which it
     surely was read, as it is now.
 
-    `past`: what it may have held until then. `said`: what models have said that each of them holds.
+    `past`: what it may have held until then. `is_told`: somebody has memorized it.
+    `said`: what models have said that each of them holds.
     """
 
     texts: Register = attrs.field(factory=lambda: Register([(None, 0)]))
@@ -73,6 +75,7 @@ class Resource(Owner):
     past: list[tuple[Register, object, int]] = attrs.field(factory=list)
     types: tuple[str, ...] = ()
     turn: int = 0
+    is_told: bool = False
     said: dict[object, dict[Described, None]] = attrs.field(factory=dict)
 
     def since(self, began: int) -> list[object]:
@@ -124,11 +127,17 @@ class Documents(Part):
     def key_of(self, request: Memorize) -> str:
         return resource_id(self.context.scope, request.uri, request.text)
 
+    def known_ids(self) -> tuple[str, ...]:
+        """Every text that was ever stored, or may have been."""
+        return tuple(key for key, it in self.resources.items() if it.is_told)
+
     # Hearing.
 
     def begin(self, op: Operation) -> None:
         """It may make its text what the resource holds."""
         request = op.request
+        if op.error is None and isinstance(request, ForgetResource):
+            self.begin_to_forget(op, request)
         if op.error is not None or not isinstance(request, Memorize):
             return
         it = self.resources.setdefault(self.key_of(request), Resource())
@@ -138,11 +147,19 @@ class Documents(Part):
         home = request.session_id
         is_known &= home is None or (not it.homes.open and [at for at, _ in it.homes.settled] == [home])
         it.turn += 1
+        it.is_told = True
         is_described = is_sure and DESCRIBE in it.types
         self.heard[op] = Hearing(is_known=is_known, is_described=is_described, turn=it.turn)
         it.texts.open[str(op.began)] = (value, op.began)
         if home is not None:
             it.homes.open[str(op.began)] = (home, op.began)
+
+    def begin_to_forget(self, op: Operation, request: ForgetResource) -> None:
+        """It may make that there is nothing here; who reads the text again has not read it before."""
+        it = self.resources.setdefault(request.resource_id, Resource())
+        it.turn += 1
+        for register in (it.texts, it.homes):
+            register.open[str(op.began)] = (None, op.began)
 
     def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
         heard = self.heard[op]
@@ -210,22 +227,47 @@ class Documents(Part):
 
     # How it ended.
 
-    def ended(self, op: Operation, value: Memorized | None, is_unsure: bool) -> None:
+    def ended(self, op: Operation, value: object, is_unsure: bool) -> None:
         """`value`: what it says that it did; None if it did nothing, or nobody knows."""
         request = op.request
+        if op.error is None and isinstance(request, ForgetResource):
+            self.forgotten(op, request, value, is_unsure)
         if op not in self.heard or not isinstance(request, Memorize):
             return
         del self.heard[op]
         it, label = self.resources[self.key_of(request)], str(op.began)
         if is_unsure:
             it.doubt(label, self.context.tick)
-        elif value is None or (value.change == "unchanged" and not op.is_replanned):
+        elif not isinstance(value, Memorized) or (value.change == "unchanged" and not op.is_replanned):
             it.drop(label)
         else:
-            oldest = min((each.began for each in self.tracks.flying.values()), default=op.began)
-            it.store(label, self.context.tick, oldest)
+            it.store(label, self.context.tick, self.oldest(op))
             wanted = (DESCRIBE, EMBED, *(request.memory_types or TYPES))
             it.types = tuple(kind for kind in wanted if kind not in value.pending)
+
+    def oldest(self, op: Operation) -> int:
+        """When the oldest request began that may still show what was there."""
+        return min((each.began for each in self.tracks.flying.values()), default=op.began)
+
+    def forgotten(self, op: Operation, request: ForgetResource, value: object, is_unsure: bool) -> None:
+        it, label = self.resources[request.resource_id], str(op.began)
+        if is_unsure:
+            it.doubt(label, self.context.tick)
+        elif isinstance(value, ResourceForgotten) and value.existed:
+            it.store(label, self.context.tick, self.oldest(op))
+            it.types = ()
+        else:
+            it.drop(label)
+
+    def judge_forgotten(self, op: Operation, request: ForgetResource, value: ResourceForgotten) -> None:
+        """What it calls absent may be so, and what it says that it has forgotten may have been there."""
+        label = str(op.began)
+        there = self.resources[request.resource_id].texts.values("" if op.is_replanned else label)
+        is_fair = any(there) if value.existed else None in there
+        rule = rules.REFERENCE_AGREES if value.existed else rules.ACKNOWLEDGED_IS_DURABLE
+        given = [str(each)[:80] for each in there]
+        told = "was there" if value.existed else "was not there"
+        self.demand(is_fair, rule, f"{request.resource_id} {told}, says who forgot it", given, value)
 
     def judge_memorize(self, op: Operation, value: Memorized, names: list[str]) -> None:
         request, heard = op.request, self.heard[op]

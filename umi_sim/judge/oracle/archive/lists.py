@@ -128,9 +128,9 @@ class Lists(Part):
                 told = f"the category {row.name} has {row.member_count} members"
                 self.demand(is_known, rules.DERIVED_FOLLOWS_SOURCE, told, f"{low} to {high}", row)
                 may_be = self.summaries.told.get(row.name, {})
-                is_told = row.summary == "" or row.summary in may_be
+                is_told = row.summary == "" or self.summaries.may_show(row.name, row.summary, op.began)
                 told = f"the category {row.name} has a summary that no model gave"
-                self.demand(is_told, rules.REFERENCE_AGREES, told, list(may_be), row.summary)
+                self.demand(is_told, self.summaries.rule_of(row.summary), told, list(may_be), row.summary)
             case Reflection():
                 self.reflections.judge_row(row.id, row.session_id, row.text)
             case Membership():
@@ -153,7 +153,7 @@ class Lists(Part):
         """The text as it was given, with what a model said that it holds; of a segment, a part of one."""
         it = self.documents.resources.get(row.parent_id or row.id)
         values = it.since(op.began) if it is not None else []
-        is_given = bool(values) if row.parent_id is not None else (row.modality, row.text) in values
+        is_given = any(values) if row.parent_id is not None else (row.modality, row.text) in values
         message, given = f"{row.id} shows what nobody gave", [str(value)[:80] for value in values]
         self.demand(is_given, rules.ACKNOWLEDGED_IS_DURABLE, message, given, row.text)
         said = it.said_of((row.modality, row.text)) if it is not None else []

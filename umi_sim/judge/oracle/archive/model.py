@@ -16,7 +16,7 @@ from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
-from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import (
     Count,
@@ -40,6 +40,7 @@ from umi_core.messages.results import (
     Recalled,
     Reflected,
     Remembered,
+    ResourceForgotten,
     Retrieved,
     Stored,
     Summarised,
@@ -70,7 +71,7 @@ from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
 TELLING: Final = (Remember, Memorize, CreateEntity)
-WRITING: Final = (*TELLING, Forget, Summarise, EvolveCategory, EndSession)
+WRITING: Final = (*TELLING, Forget, ForgetResource, Summarise, EvolveCategory, EndSession)
 AUDIT_VERSION_COUNT_MAX: Final = 2
 AUDIT_SEARCH_COUNT_MAX: Final = 8  # of more names, every second, third, ...
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
@@ -79,7 +80,7 @@ SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     CreateEntity: (Stored,),
     RecentEntities: (Listed,),
     Summarise: (Summarised,), EvolveCategory: (Evolved,), Retrieve: (Retrieved,), Search: (Retrieved,),
-    EndSession: (Reflected,),
+    EndSession: (Reflected,), ForgetResource: (ResourceForgotten,),
 }  # fmt: skip
 
 
@@ -92,7 +93,7 @@ class ArchiveModel(Model):
     judges = (
         Remember, Recall, Forget, GetEntity, Count, Memorize, CreateEntity, List, Summarise, EvolveCategory,
         RecentEntities,
-        Retrieve, Search, EndSession,
+        Retrieve, Search, EndSession, ForgetResource,
     )  # fmt: skip
 
     def __init__(
@@ -146,6 +147,8 @@ class ArchiveModel(Model):
             self.reflections.answered(op, call.step, call.effect, answer)
         elif isinstance(request, EvolveCategory):
             self.groups.answered(op, call.step, answer)
+        elif isinstance(request, ForgetResource) and call.step == "told":
+            self.writes.hear_told(op, request)
         elif isinstance(request, CreateEntity) and call.step == "embed_shelf":
             assert isinstance(call.effect, Embed)
             self.writes.hear_shelf(call.effect)
@@ -224,8 +227,8 @@ class ArchiveModel(Model):
         self.reflections.ended(op, value, is_unsure=is_unsure)
         self.groups.ended(op)
         self.retrievals.ended(op)
-        told = value if isinstance(value, Memorized) else None
-        self.documents.ended(op, told, is_unsure=is_unsure)
+        self.documents.ended(op, value, is_unsure=is_unsure)
+        self.summaries.shortened(value)
 
     def crashed(self) -> None:
         """Nothing in flight will reply; what has not taken effect before the next life never will."""
@@ -255,8 +258,7 @@ class ArchiveModel(Model):
             table.clear()
         self.documents.resources.clear()
         self.groups.forget()
-        self.summaries.told.clear()
-        self.summaries.made.clear()
+        self.summaries.wiped()
         self.reflections.wiped()
         self.relations.wiped()
 
@@ -337,6 +339,9 @@ class ArchiveModel(Model):
                 self.summaries.judge_summarise(op, value, names)
             case EvolveCategory():
                 self.groups.judge_evolve(op, value, names)
+            case ForgetResource() as request:
+                self.documents.judge_forgotten(op, request, value)
+                self.writes.judge_forget_resource(op, value, names)
             case EndSession():
                 self.reflections.judge_end(op, value, names)
             case Descent():

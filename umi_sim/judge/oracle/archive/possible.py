@@ -17,7 +17,7 @@ from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed
 from umi_core.messages.api_requests import RecentEntities
-from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import (
     Count,
@@ -33,6 +33,15 @@ from umi_core.messages.requests import (
 )
 from umi_core.rows import Entity, Version
 from umi_core.values import Scope
+from umi_sim.judge.oracle.archive.givers import (
+    Told,
+    given_lines,
+    is_among,
+    kept_lines,
+    own_lines,
+    rows_without,
+    told_more,
+)
 from umi_sim.judge.plain.extraction import Extracted, Mention
 from umi_sim.judge.plain.ids import entity_id, note_id, resource_id
 from umi_sim.judge.plain.routes import BLOCK_OF
@@ -47,6 +56,7 @@ ArchiveRequest = (
     Remember
     | Recall
     | Forget
+    | ForgetResource
     | GetEntity
     | Count
     | Memorize
@@ -127,7 +137,7 @@ class PossibleState:
 
     `rows`: the versions that are kept of it, the oldest first. `unsure`: fields of the entity that nobody has
     told yet; times then hold their earliest value. `deeds`: what each unsettled operation did. `links`: the
-    categories that it is a member of.
+    categories that it is a member of. `told`: by resource, the lines that it told of it.
     """
 
     version: int = 0
@@ -137,6 +147,7 @@ class PossibleState:
     unsure: tuple[str, ...] = ()
     deeds: tuple[tuple[Operation, Claim], ...] = ()
     links: tuple[str, ...] = ()
+    told: Told = ()
 
     def claims(self, op: Operation) -> list[Claim]:
         return [claim for doer, claim in self.deeds if doer is op]
@@ -149,7 +160,8 @@ class Track(Owner):
     `base` holds the states before any open operation takes effect; none, if there were too many to follow.
     `open`: operations that may still change it. `is_bound`: it was another id of the same write that narrowed
     the states last. `acknowledged_at`: when each version was. `moved_ms`: the world's time by which its last
-    change was over; None until the next life of a memory replies.
+    change was over; None until the next life of a memory replies. `is_left`: the last change that was
+    acknowledged took the lines of a resource from it.
     """
 
     id: str
@@ -157,6 +169,7 @@ class Track(Owner):
     open: dict[Operation, None] = attrs.field(factory=dict)
     is_bound: bool = False
     moved_ms: int | None = 0
+    is_left: bool = False
     acknowledged_at: dict[int, int] = attrs.field(factory=dict)
 
 
@@ -181,6 +194,8 @@ def after(
         same = Remember(0, request.content)
         later, change = after_remember(state, key, mention, same, op.began_ms, kind)
         later = shelved(later, state, mention)
+    elif isinstance(request, ForgetResource):
+        later, change = after_forget_resource(state, request.resource_id, op.began_ms)
     else:
         later, change = PossibleState(state.version), "forgot" if state.entity else "absent"
     deeds = sorted((*state.deeds, (op, (later.version, change))), key=lambda deed: deed[0].began)
@@ -194,16 +209,22 @@ def after_remember(
     old = state.entity
     lines = old.content.split("\n") if old else []
     if old is not None and not said_once(mention.content.split("\n"), lines):
-        return attrs.evolve(state, entity=with_given_fields(old, request)), "unchanged"
+        same = with_given_fields(old, request)
+        same = attrs.evolve(same, given=kept_lines(old.given, old.content, mention.content))
+        return attrs.evolve(state, entity=same), "unchanged"
     entity = with_given_fields(old or first_entity(key, mention, at_ms), request)
     appends = old is not None and kind in ("extend", "derive")
     content = extend_lines(lines, mention.content) if appends else mention.content
-    entity = attrs.evolve(entity, content=content, version=state.version + 1, updated_ms=at_ms)
+    given = kept_lines(entity.given, content, mention.content)
+    entity = attrs.evolve(
+        entity, content=content, version=state.version + 1, updated_ms=at_ms, given=given
+    )  # fmt: skip
     unsure = ("updated_ms",) if old and "created_ms" not in state.unsure else ("created_ms", "updated_ms")
-    row = version_of(entity, mention, kind if old else None)
+    row = version_of(entity, mention.content, kind if old else None)
     rows = (*(state.rows if old else ()), row)[-limits.ENTITY_VERSION_COUNT_MAX :]
     vector = UNKNOWN_VECTOR if request.embed else None
-    later = PossibleState(entity.version, entity, rows, vector, unsure, state.deeds, state.links)
+    told = state.told if old else ()
+    later = PossibleState(entity.version, entity, rows, vector, unsure, state.deeds, state.links, told)
     return later, "updated" if old else "created"
 
 
@@ -221,7 +242,53 @@ def after_memorize(
     if source not in entity.sources and len(entity.sources) < limits.SOURCE_COUNT_MAX:
         sources, count = tuple(sorted((*entity.sources, source))), entity.reinforced_count + bool(old)
         entity = attrs.evolve(entity, sources=sources, reinforced_count=count)
+    if source in entity.sources:
+        later, entity = given_by(source, state, later, entity, mention.content, change)
     return shelved(attrs.evolve(later, entity=entity), state, mention), change
+
+
+def given_by(
+    source: str, before: PossibleState, later: PossibleState, entity: Entity, mention: str, change: str
+) -> tuple[PossibleState, Entity]:
+    """What a resource told belongs to it, as long as nobody tells it otherwise."""
+    given = given_lines(before.entity, entity.content, mention)
+    told = told_more(later.told, source, given, mention)
+    rows = later.rows
+    if change != "unchanged":
+        rows = (*rows[:-1], attrs.evolve(rows[-1], is_given=True))
+    return attrs.evolve(later, told=told, rows=rows), attrs.evolve(entity, given=given)
+
+
+def after_forget_resource(state: PossibleState, source: str, at_ms: int) -> tuple[PossibleState, str]:
+    """Without what only this resource told: nothing, if that was all; else what others told of it."""
+    old = state.entity
+    if old is None or source not in old.sources:
+        return state, "absent"
+    gone = own_lines(old, state.told, source)
+    rows = rows_without(state.rows, gone) if gone else state.rows
+    content = rows[-1].content
+    if not content:
+        return PossibleState(state.version), "forgot"
+    told = tuple(it for it in state.told if it[0] != source)
+    plain = [line for line in old.content.split("\n") if not is_among(line, old.given)]
+    others = [line for _, lines in told for line in lines.split("\n")]
+    lines = said_once(content.split("\n"))
+    entity = attrs.evolve(
+        old, content=content, sources=tuple(key for key in old.sources if key != source),
+        reinforced_count=max(1, old.reinforced_count - 1),
+        given=tuple(line for line in lines if is_among(line, others) and not is_among(line, plain)),
+    )  # fmt: skip
+    later = attrs.evolve(state, entity=entity, rows=rows, told=told)
+    if content == old.content:
+        return later, "unchanged"
+    entity = attrs.evolve(entity, version=state.version + 1, updated_ms=at_ms)
+    row = attrs.evolve(version_of(entity, content, "update"), is_given=True)
+    unsure = (*(name for name in state.unsure if name != "updated_ms"), "updated_ms")
+    rows = (*rows, row)[-limits.ENTITY_VERSION_COUNT_MAX :]
+    later = attrs.evolve(
+        later, version=entity.version, entity=entity, rows=rows, vector=UNKNOWN_VECTOR, unsure=unsure
+    )  # fmt: skip
+    return later, "updated"
 
 
 def shelved(later: PossibleState, before: PossibleState, mention: Mention) -> PossibleState:
@@ -241,9 +308,9 @@ def first_entity(key: str, mention: Mention, at_ms: int) -> Entity:
     return Entity(key, mention.type, mention.name, mention.content, 1, 500_000, ppm, block, at_ms, at_ms)
 
 
-def version_of(it: Entity, mention: Mention, kind: str | None) -> Version:
+def version_of(it: Entity, mention: str, kind: str | None) -> Version:
     given = (it.event_time_ms, it.metadata, it.source)
-    return Version(it.id, it.version, mention.content, kind, it.content, *given, it.updated_ms)
+    return Version(it.id, it.version, mention, kind, it.content, *given, it.updated_ms)
 
 
 def with_given_fields(entity: Entity, request: Remember) -> Entity:
@@ -304,6 +371,8 @@ def rule_of(track: Track, states: Sequence[PossibleState], versions: list[int], 
     low, high = min(versions, default=0), max(versions, default=0)
     if track.is_bound:
         return rules.ALL_OR_NOTHING
+    if track.is_left and (got > 0) == (high > 0):
+        return rules.DELETE_ONLY_ITS_OWN
     if got < low:
         return rules.ACKNOWLEDGED_IS_DURABLE
     if got > high == 0 and any(state.version >= got for state in states):

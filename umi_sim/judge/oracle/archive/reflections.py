@@ -13,7 +13,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, Embed
-from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.results import Reflected
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations
@@ -69,6 +69,15 @@ class Reflections(Part):
     def begin(self, op: Operation) -> None:
         if isinstance(op.request, EndSession) and op.error is None:
             self.open[op] = op.request.session_id
+        elif isinstance(op.request, ForgetResource) and op.error is None:
+            self.may_empty(op.request.resource_id)
+
+    def may_empty(self, resource: str) -> None:
+        """A reflection may say nothing from now on, since a text that it was made of leaves."""
+        it = self.documents.resources[resource]
+        for session in (home for home in it.homes_since(0) if isinstance(home, str)):
+            self.told.setdefault(session, {})[""] = None
+            self.made.pop(session, None)
 
     def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
         assert isinstance(op.request, EndSession)

@@ -120,10 +120,12 @@ class Retrievals(Part):
         elif hit.level == "categories":
             may_be = self.summaries.told.get(hit.name, {})
             is_own = hit.name in CATEGORIES and hit.id == category_id(self.context.scope, hit.name)
-            is_true = hit.text == CATEGORIES.get(hit.name) or hit.text in may_be
+            is_told = self.summaries.may_show(hit.name, hit.text, op.began)
+            is_true = is_told or hit.text == CATEGORIES.get(hit.name)
             self.demand(is_own, rules.READ_SCOPE, "a category of nobody", hit.name, hit.id)
             message = f"the category {hit.name} shows what no model gave"
-            self.demand(is_true, rules.READ_SCOPE, message, list(may_be), hit.text)
+            rule = rules.DELETE_REACHES_ALL if hit.text in self.summaries.gone else rules.READ_SCOPE
+            self.demand(is_true, rule, message, list(may_be), hit.text)
         elif hit.level == "reflections":
             self.reflections.judge_row(hit.id, hit.name, hit.text)
         else:

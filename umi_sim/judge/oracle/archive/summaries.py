@@ -14,7 +14,7 @@ from umi_core.invariants.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, Embed
 from umi_core.messages.requests import Summarise
-from umi_core.messages.results import Summarised
+from umi_core.messages.results import ResourceForgotten, Summarised
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations
 from umi_sim.judge.oracle.archive.evidence import Evidence
@@ -23,6 +23,7 @@ from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.prompts import asked_about
 from umi_sim.judge.plain.summaries import read_summary
 from umi_sim.record import rules
+from umi_sim.record.rules import Rule
 
 Sources = tuple[tuple[str, int], ...]
 
@@ -39,7 +40,7 @@ class Question(Data):
 @attrs.define
 class Summaries(Part):
     """Judges summarises. `told`: all summaries that may ever have been stored, by category. `made`: of what
-    each of them was made, as replies tell."""
+    each of them was made, as replies tell; `gone`: since when one is not shown any more."""
 
     evidence: Evidence
     degradations: Degradations
@@ -47,6 +48,7 @@ class Summaries(Part):
     asked: dict[Operation, Question] = attrs.field(factory=dict)
     told: dict[str, dict[str, None]] = attrs.field(factory=dict)
     made: dict[str, dict[Sources, None]] = attrs.field(factory=dict)
+    gone: dict[str, int] = attrs.field(factory=dict)
 
     def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
         if step == "embed_summary" and isinstance(effect, Embed) and isinstance(op.request, Summarise):
@@ -73,6 +75,30 @@ class Summaries(Part):
 
     def ended(self, op: Operation) -> None:
         self.asked.pop(op, None)
+
+    def shortened(self, value: object) -> None:
+        """What a text told is forgotten: no summary that was made of it is shown any more."""
+        if not isinstance(value, ResourceForgotten) or self.asked:
+            return  # of what is asked just now nobody knows yet what it is made of
+        less = [it.id for it in value.entities if it.change != "unchanged"]
+        for may_be in self.told.values():
+            for text in list(may_be):
+                made = list(self.made.get(text, ()))
+                if made and all(any(key in less for key, _ in sources) for sources in made):
+                    del may_be[text]
+                    self.gone[text] = self.context.tick
+
+    def rule_of(self, text: str) -> Rule:
+        """What somebody has broken who shows a summary that may not be shown."""
+        return rules.DELETE_REACHES_ALL if text in self.gone else rules.REFERENCE_AGREES
+
+    def wiped(self) -> None:
+        for table in (self.told, self.made, self.gone):
+            table.clear()
+
+    def may_show(self, name: str, text: str, began: int) -> bool:
+        """Whether a model gave this summary; one that has gone may still be shown to who asked before."""
+        return text in self.told.get(name, {}) or began < self.gone.get(text, 0)
 
     def judge_summarise(self, op: Operation, value: Summarised, names: list[str]) -> None:
         assert isinstance(op.request, Summarise)

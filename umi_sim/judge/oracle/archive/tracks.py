@@ -12,6 +12,7 @@ from typing import Final
 import attrs
 
 from umi_core.messages.api_requests import RecentEntities
+from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.requests import Count, Descent, GetEntity, List, Recall, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import EXTEND, Evidence
@@ -240,6 +241,8 @@ class Tracks(Part):
         rule = rule_of_claim(track, op, claim, versions) or rule_of(track, states, versions, claim[0])
         self.must(track, kept, rule, f"was {claim[1]} with version {claim[0]}", did, claim)
         self.root(track, kept)
+        is_left = isinstance(op.request, ForgetResource)
+        track.is_left = is_left if is_left or claim[1] in CHANGES else track.is_left
         if claim[1] in CHANGES and op.ended is not None:
             track.acknowledged_at[claim[0]] = op.ended
         return doers_of(states)
@@ -248,6 +251,8 @@ class Tracks(Part):
 def rule_of_claim(track: Track, op: Operation, claim: Claim, versions: list[int]) -> Rule | None:
     """The rule that a claim of this kind breaks; None if only its version is wrong."""
     version, change = claim
+    if isinstance(op.request, ForgetResource):
+        return rules.DELETE_ONLY_ITS_OWN
     if change == "forgot":
         return rules.DELETED_STAYS_DELETED
     if change == "unchanged" and version in versions:

@@ -11,9 +11,10 @@ import attrs
 
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import Embed
+from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import Forget, Remember
-from umi_core.messages.results import Forgotten, Remembered, Stored
+from umi_core.messages.results import Forgotten, Remembered, ResourceForgotten, Stored
 from umi_core.rows import Entity
 from umi_core.values import BLOCK_KINDS, CATEGORIES, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
@@ -121,6 +122,33 @@ class Writes(Part):
         assert isinstance(op.request, Forget)
         self.judge_claims(op, value, {op.request.entity_id: (0, "forgot" if value.existed else "absent")})
 
+    def hear_told(self, op: Operation, request: ForgetResource) -> None:
+        """From now on it may take the lines of this resource from whatever that may have told of."""
+        tracks = [it for it in self.tracks.tracks.values() if it.id not in op.mentions]
+        told = [it for it in tracks if any(tells(it, request) for it in self.tracks.states_of(it))]
+        op.mentions = {**op.mentions, **{it.id: None for it in told}}
+        for track in told:
+            track.open[op] = None
+            self.relations.forgotten[track.id] = None  # it may be
+
+    def judge_forget_resource(self, op: Operation, value: ResourceForgotten, names: list[str]) -> None:
+        """All that it told of, and nothing else; of each what others told is left."""
+        assert isinstance(op.request, ForgetResource)
+        changed = [it for it in value.entities if it.change == "updated"]
+        self.degradations.judge_causes(op, names, len(changed))
+        ids = [it.id for it in value.entities]
+        is_page = ids == sorted(set(ids)) and (value.existed or not ids)
+        self.demand(is_page, rules.REFERENCE_AGREES, "entities of a text, by id", sorted(set(ids)), ids)
+        others = [key for key in ids if key not in op.mentions and self.tracks.track(key).base]
+        message = "lines are taken from what the text has not told of"
+        self.demand(not others, rules.DELETE_ONLY_ITS_OWN, message, list(op.mentions), others)
+        claims: dict[str, Claim] = dict.fromkeys(op.mentions, (0, "absent"))
+        for it in value.entities:
+            if it.id in claims:
+                claims[it.id] = (it.version, "forgot" if it.change == "forgotten" else it.change)
+        self.tracks.hold(op, claims)
+        self.fill(op, changed, (), "embed:no_vectors" not in names)
+
     def judge_claims(self, op: Operation, value: Any, claims: Mapping[str, Claim]) -> Operation:
         """Whose effect it was: its own, or that of a request with the same key. The memory is held to it."""
         plain, told = attrs.evolve(value, repeated=False), self.replies_by_key.get(op.key)
@@ -207,6 +235,10 @@ class Writes(Part):
                 vector = vectors[0][n] if is_sure and state.vector == UNKNOWN_VECTOR else state.vector
                 unsure = tuple(name for name in state.unsure if name != "block" or stored.id not in blocks)
                 track.base = (attrs.evolve(state, entity=entity, vector=vector, unsure=unsure),)
+
+
+def tells(state: PossibleState, request: ForgetResource) -> bool:
+    return state.entity is not None and request.resource_id in state.entity.sources
 
 
 def rule_at_loss(op: Operation, given: list[str], got: list[str]) -> Rule:

@@ -1,0 +1,316 @@
+"""forget_resource: a text that was memorized leaves, with its segments and what only it told of entities.
+
+Law 1. A line stays that another resource told as well, or that somebody told otherwise; an entity of which
+nothing is left is forgotten. Law 2. What was made of the text, a summary or a reflection, says nothing until
+it is made anew. Law 3. All of it leaves in one commit, or nothing does.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.conditions import Condition
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, retry
+from umi_core.ids import reflection_id
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import ByFilter, ByIds, Embed, Expect, Read, Write
+from umi_core.messages.ending_requests import ForgetResource
+from umi_core.messages.results import ResourceForgotten, Stored
+from umi_core.reflection_rows import Reflection
+from umi_core.rows import Address, Entity, Membership, Relation, Resource, Row, Tombstone
+from umi_core.tiers.core import CoreTier, forget
+from umi_core.values import Scope
+from umi_core.workflows.commits import (
+    CORE,
+    PLAN,
+    REPLY,
+    SETTLE,
+    Plan,
+    address,
+    adopt,
+    as_read,
+    ask_if_any,
+    commit_row,
+    core_of,
+    found,
+    put,
+)
+from umi_core.workflows.drafting import EVOLVED, Drafted
+from umi_core.workflows.giving import Left, given_address, left_without, rewritten, shortened
+from umi_core.workflows.linking import unlinked
+from umi_core.workflows.placing import place
+from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
+from umi_core.workflows.shelving import vector_row
+from umi_core.workflows.telling import ask_vectors, entity_rows, settled, stays
+
+REQUEST: Final = Fact("request", ForgetResource)
+RESOURCE: Final = Fact("resource", Row | None)
+MADE_OF_IT: Final = Fact("made_of_it", tuple[Row, ...])  # its segments, and the reflections that name it
+KNOWN: Final = Fact("known", tuple[Row, ...])  # the entities that it told
+TOUCHING: Final = Fact("touching", tuple[tuple[Row, ...], ...])  # of each what belongs to it
+ENDS: Final = Fact("ends", tuple[Row, ...])  # other ends of what goes, categories, the session's reflection
+
+
+def id_of(facts: Facts) -> str:
+    return facts[REQUEST].resource_id
+
+
+# load, told, touching, ends: what there is.
+
+
+def claim_resource(facts: Facts, view: View) -> tuple[str, ...]:
+    return (id_of(facts),)
+
+
+def ask_resource(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "resource", id_of(facts)),)))
+
+
+def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    """A segment is a part of a text, and no text of its own."""
+    row = next(iter(found(answer).values()), None)
+    is_whole = row is not None and isinstance(row.body, Resource) and row.body.parent_id is None
+    return Learned(RESOURCE(row if is_whole else None))
+
+
+def ask_told(facts: Facts, view: View) -> Read | None:
+    if facts[RESOURCE] is None:
+        return None
+    kinds = ("resource", "entity", "reflection")
+    return Read(ByFilter(view.scope, kinds, (Condition("touches", "contains", id_of(facts)),)))
+
+
+def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    rows = answer.rows if answer is not None else ()
+    entities = tuple(row for row in rows if isinstance(row.body, Entity))
+    return Learned(KNOWN(entities) | MADE_OF_IT(tuple(row for row in rows if row not in entities)))
+
+
+def ask_touching(facts: Facts, view: View) -> Read:
+    kinds = ("version", "relation", "membership", "given")
+    where = (Condition("touches", "contains", facts.unit(KNOWN).address.id),)
+    return Read(ByFilter(view.scope, kinds, where))
+
+
+def take_touching(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(TOUCHING.unit(answer.rows))
+
+
+def ask_ends(facts: Facts, view: View) -> Read | None:
+    if facts[RESOURCE] is None:
+        return None
+    bodies = [row.body for rows in facts[TOUCHING] for row in rows]
+    homes = sorted({body.category_id for body in bodies if isinstance(body, Membership)})
+    ends = [address(view.scope, "entity", key) for key in other_ends(facts)]
+    ends += [address(view.scope, "category", key) for key in homes]
+    return Read(ByIds((*ends, *reflection_address(facts, view.scope), address(view.scope, "core"))))
+
+
+def reflection_address(facts: Facts, scope: Scope) -> tuple[Address, ...]:
+    """Of the session of the text, which may be ended while this goes on."""
+    row = facts[RESOURCE]
+    session = row.body.session_id if row is not None and isinstance(row.body, Resource) else None
+    return () if session is None else (address(scope, "reflection", reflection_id(scope, session)),)
+
+
+def take_ends(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    rows = found(answer) if answer is not None else {}
+    core = core_of(rows, view.scope)
+    if answer is not None:
+        adopt(view, core)
+    return Learned(ENDS(tuple(row for row in rows.values() if row.address.kind != "core")) | CORE(core))
+
+
+# What becomes of the entities.
+
+
+def left(facts: Facts) -> list[tuple[Row, tuple[Row, ...], Left]]:
+    """Each entity that the text told, what belongs to it, and what is left of it."""
+    known, belonging = facts[KNOWN], facts[TOUCHING]
+    bodies = [(row, rows, row.body) for row, rows in zip(known, belonging, strict=True)]
+    return [
+        (row, rows, left_without(id_of(facts), body, rows))
+        for row, rows, body in bodies
+        if isinstance(body, Entity)
+    ]
+
+
+def gone_ids(facts: Facts) -> tuple[str, ...]:
+    return tuple(row.address.id for row, _, it in left(facts) if it.entity is None)
+
+
+def lost_relations(facts: Facts) -> Iterator[Relation]:
+    """Those that have an end that goes, each once."""
+    gone = gone_ids(facts)
+    rows = {row.address: row.body for rows in facts[TOUCHING] for row in rows}
+    for body in rows.values():
+        if isinstance(body, Relation) and (body.source[0] in gone or body.target[0] in gone):
+            yield body
+
+
+def lost_counts(facts: Facts) -> Mapping[str, int]:
+    """How many relations each entity loses that stays."""
+    gone = gone_ids(facts)
+    ends = (end for it in lost_relations(facts) for end, _ in (it.source, it.target) if end not in gone)
+    return Counter(ends)
+
+
+def other_ends(facts: Facts) -> tuple[str, ...]:
+    known = [row.address.id for row in facts[KNOWN]]
+    return tuple(key for key in sorted(lost_counts(facts)) if key not in known)
+
+
+def bereft(entity: Entity, facts: Facts) -> Entity:
+    """Without its relations to those that go."""
+    gone = gone_ids(facts)
+    refs = tuple(it for it in entity.contradicts if it.partition("@")[0] not in gone)
+    count = max(0, entity.relation_count - lost_counts(facts).get(entity.id, 0))
+    return attrs.evolve(entity, relation_count=count, contradicts=refs)
+
+
+def take_left(facts: Facts, answer: None, view: View) -> Learned:
+    kept = [(row, it.entity) for row, _, it in left(facts)]
+    drafts = (shortened(row, bereft(it, facts), view.now_ms) for row, it in kept if it is not None)
+    return Learned(EVOLVED(tuple(drafts)))
+
+
+# plan: what goes, and what is written again.
+
+
+def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    resource, gone, drafts = facts[RESOURCE], gone_ids(facts), settled(facts)
+    if resource is None:
+        return Learned(PLAN(Plan(view.now_ms, value=ResourceForgotten(False))))
+    core, changes = core_without(gone, drafts, facts, view), tuple(told(facts, drafts))
+    access = view.tiers.access.writes(view.scope)
+    is_moved = core.blocks != facts[CORE].blocks
+    writes = (
+        *resource_writes(facts, view), *gone_writes(facts, view), *kept_writes(drafts, facts, view),
+        *category_writes(drafts, facts, view), *(it for it in access if it.address.id not in gone),
+    )  # fmt: skip
+    read = (resource, *facts[MADE_OF_IT], *facts[KNOWN], *facts[ENDS], *given_read(facts))
+    versions = dict.fromkeys(reflection_address(facts, view.scope), 0)
+    versions |= {row.address: row.version for row in read}
+    expects = [Expect(where, version) for where, version in versions.items()]
+    plan = Plan(
+        view.now_ms,
+        writes=tuple({write.address: write for write in writes}.values()),
+        expects=tuple(expects if is_moved else [*expects, as_read(core, view.scope)]),
+        core=core if is_moved else None,
+        value=ResourceForgotten(True, changes),
+        forgotten=gone,
+    )
+    return Learned(PLAN(plan))
+
+
+def core_without(gone: Iterable[str], drafts: tuple[Drafted, ...], facts: Facts, view: View) -> CoreTier:
+    core = facts[CORE]
+    for key in gone:
+        core = forget(core, key)
+    entities = tuple(draft.entity for draft in drafts)
+    return place(entities, tuple(map(stays, entities)), core, view.tiers.access, view).core
+
+
+def told(facts: Facts, drafts: tuple[Drafted, ...]) -> Iterator[Stored]:
+    by_id = {draft.entity.id: draft for draft in drafts}
+    for row in facts[KNOWN]:
+        draft, body = by_id.get(row.address.id), row.body
+        if draft is not None:
+            yield Stored(row.address.id, draft.entity.version, draft.change)
+        elif isinstance(body, Entity):
+            yield Stored(row.address.id, body.version, "forgotten")
+
+
+def given_read(facts: Facts) -> Iterator[Row]:
+    """Who gave what, as it was read: what is decided follows from it."""
+    yield from (row for rows in facts[TOUCHING] for row in rows if row.address.kind == "given")
+
+
+def resource_writes(facts: Facts, view: View) -> Iterator[Write]:
+    """The text and its segments away, with what they are found by; reflections of it emptied."""
+    made = [row.address.id for row in facts[MADE_OF_IT] if row.address.kind == "resource"]
+    for key in (id_of(facts), *made):
+        yield put(view.scope, "resource", key, None)
+        yield vector_row(key, None, view.scope)
+    bodies = {row.address: row.body for row in (*facts[MADE_OF_IT], *facts[ENDS])}
+    for body in bodies.values():
+        if isinstance(body, Reflection) and id_of(facts) in body.touches:
+            emptied = attrs.evolve(body, text="", sources=(), pending=True, updated_ms=view.now_ms)
+            yield put(view.scope, "reflection", body.id, emptied)
+            yield vector_row(body.id, None, view.scope)
+
+
+def gone_writes(facts: Facts, view: View) -> Iterator[Write]:
+    for row, touching, it in left(facts):
+        if it.entity is None and isinstance(row.body, Entity):
+            own = (address(view.scope, kind, row.address.id) for kind in ("entity", "vector", "access"))
+            yield from (Write(where, None) for where in (*own, *(each.address for each in touching)))
+            yield put(view.scope, "tombstone", row.address.id, Tombstone(row.body.version))
+
+
+def kept_writes(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Iterator[Write]:
+    """Of those that stay the older versions first: the new one may take the oldest with it."""
+    for row, touching, it in left(facts):
+        if it.entity is not None:
+            yield Write(given_address(view.scope, id_of(facts), row.address.id), None)
+            yield from rewritten(touching, it, view.scope)
+    yield from entity_rows(drafts, facts, view)
+    for body in (row.body for row in facts[ENDS]):
+        if isinstance(body, Entity):
+            yield put(view.scope, "entity", body.id, bereft(body, facts))
+
+
+def category_writes(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> tuple[Write, ...]:
+    lost = [row for _, touching, it in left(facts) if it.entity is None for row in touching]
+    less = [draft.entity.id for draft in drafts if draft.is_changed]
+    homes = touched_homes([*lost, *(row for row in memberships(facts) if of(row) in less)])
+    return unlinked(lost, [row for row in facts[ENDS] if row.address in homes], view, less)
+
+
+def memberships(facts: Facts) -> Iterator[Row]:
+    yield from (row for rows in facts[TOUCHING] for row in rows if isinstance(row.body, Membership))
+
+
+def of(row: Row) -> str:
+    return row.body.entity_id if isinstance(row.body, Membership) else ""
+
+
+def touched_homes(rows: Iterable[Row]) -> frozenset[Address]:
+    bodies = [(row.address.scope, row.body) for row in rows]
+    return frozenset(
+        address(scope, "category", it.category_id) for scope, it in bodies if isinstance(it, Membership)
+    )
+
+
+FORGET_RESOURCE: Final = Workflow(
+    "forget_resource",
+    given=(REQUEST,),
+    steps=(
+        Step("load", requires=(REQUEST,), produces=(RESOURCE,), claims=claim_resource,
+             **asks(Read, ask_resource, take_resource, retry(3))),
+        Step("told", requires=(REQUEST, RESOURCE), produces=(KNOWN, MADE_OF_IT),
+             **asks(Read, ask_told, take_told, retry(3))),
+        Step("touching", each=KNOWN, produces=(TOUCHING,),
+             **asks(Read, ask_touching, take_touching, retry(3))),
+        Step("ends", requires=(REQUEST, RESOURCE, KNOWN, TOUCHING), produces=(ENDS, CORE),
+             **asks(Read, ask_ends, take_ends, retry(3))),
+        Step("left", requires=(REQUEST, KNOWN, TOUCHING), produces=(EVOLVED,), take=take_left),
+        Step("embed", requires=(EVOLVED,), produces=(VECTORS,), config=(("profile", "default"),),
+             **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
+        Step("plan", requires=(REQUEST, RESOURCE, MADE_OF_IT, KNOWN, TOUCHING, ENDS, CORE, EVOLVED, VECTORS),
+             produces=(PLAN,), take=take_plan),
+        commit_row(replan="load", ask=ask_if_any),
+        SETTLE,
+        REPLY,
+    ),
+    laws=(
+        Law("what belongs to each entity", (KNOWN, TOUCHING),
+            lambda facts, scope: len(facts[TOUCHING]) == len(facts[KNOWN])),
+        Law("a vector or none for each change", (EVOLVED, VECTORS),
+            lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
+    ),
+)  # fmt: skip
