@@ -43,6 +43,8 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "ids",
             "api_rows",
             "reflection_rows",
+            "given_rows",
+            "resource_rows",
             "rows",
         ),
         ("conditions",),
@@ -89,6 +91,7 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_core.declared",
     "umi_core.errors",
     "umi_core.filter_errors",
+    "umi_core.given_rows",
     "umi_core.invariants.broken",  # how a judge says so
     "umi_core.invariants.limits",  # the numbers, as judges know them
     "umi_core.messages",

@@ -402,7 +402,6 @@ EntityId = Annotated[str, Domain("entity_id", bad_row_id)]
 SessionId = Annotated[str, Domain("session_id", bad_row_id)]
 EndedSession = Annotated[str, Domain("ended_session", bad_row_id)]
 ToldIn = Annotated[str, Domain("told_in", bad_row_id)]  # the session in which a text was told
-ResourceId = Annotated[str, Domain("resource_id", bad_row_id)]
 Source = Annotated[str, Domain("source", bad_row_id)]
 Members = Annotated[tuple[str, ...], Domain("members", bad_members)]
 Text = Annotated[str, Domain("text", bad_text)]

@@ -1,9 +1,13 @@
 """What ends is asked for here: a session, which leaves its reflection, and a text, which leaves nothing."""
 
+from typing import Annotated
+
 import attrs
 
-from umi_core.domains import EndedSession, ResourceId
+from umi_core.domains import Domain, EndedSession, bad_row_id
 from umi_core.messages.request import WorkflowRequest
+
+ResourceId = Annotated[str, Domain("resource_id", bad_row_id)]
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
-from umi_sim.runs.runner import Known
+from umi_sim.runs.known import Known
 from umi_sim.world.generator import Generator
 from umi_sim.world.source import Replay
 

@@ -26,7 +26,6 @@ from umi_core.workflows import BUILT_IN
 from umi_sim.judge import equivalences
 from umi_sim.judge.coverage import with_equivalences
 from umi_sim.judge.inspector import Inspector
-from umi_sim.kernel.clock import SimClock
 from umi_sim.kernel.progress import NOW
 from umi_sim.record import rules
 from umi_sim.record.items import Args, Item
@@ -37,6 +36,7 @@ from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.verdict import Event, Failure, Verdict
 from umi_sim.runs import rest
 from umi_sim.runs.blame import crash_of, failure_of
+from umi_sim.runs.known import Known
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.target.machine import Target, served_part
 from umi_sim.target.stubs import armed
@@ -48,45 +48,6 @@ from umi_sim.world.world import OutOfSteps, World
 SCAN_PAGE_COUNT_MAX: Final = 200
 STORY_SHOWN: Final = 24
 LOOKS: Final = ("count", *dict(rest.LASTING))  # reads that leave nothing to do
-
-
-@attrs.define
-class Known(Owner):
-    """What the generator may know: the oracle's knowledge, and the clocks."""
-
-    inspector: Inspector
-    world: World | None = None
-
-    def keys(self, agent: str) -> Sequence[str]:
-        return self.inspector.oracle.keys(agent)
-
-    def entity_ids(self, agent: str) -> Sequence[str]:
-        return self.inspector.oracle.entity_ids(agent)
-
-    def record_ids(self, agent: str) -> Sequence[str]:
-        return self.inspector.oracle.record_ids(agent)
-
-    def resource_ids(self, agent: str) -> Sequence[str]:
-        return self.inspector.oracle.resource_ids(agent)
-
-    def session_ids(self, agent: str) -> Sequence[str]:
-        return self.inspector.oracle.session_ids(agent)
-
-    def other_agents(self, agent: str) -> Sequence[str]:
-        return self.inspector.oracle.other_agents(agent)
-
-    def deadlines(self, agent: str) -> Sequence[int]:
-        assert self.world is not None
-        machine = self.world.agents[agent].machine
-        deadline_ms = machine.deadline_ms() if machine else None
-        return (*self.inspector.oracle.expiries(agent), *(() if deadline_ms is None else (deadline_ms,)))
-
-    def lapses(self, agent: str) -> Sequence[int]:
-        return self.inspector.oracle.lapses(agent)
-
-    def clock(self, agent: str) -> SimClock:
-        assert self.world is not None
-        return self.world.agents[agent].clock
 
 
 @attrs.define

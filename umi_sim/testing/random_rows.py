@@ -44,7 +44,6 @@ PAIRS: Final = st.dictionaries(WORDS, WORDS, max_size=2).map(lambda pairs: tuple
 
 VALUES: Final[dict[str, Values]] = {  # by domain
     **dict.fromkeys(("entity_id", "session_id"), st.sampled_from(IDS)),
-    "resource_id": st.sampled_from(IDS),
     "source": st.sampled_from(("told", "日本", "x y")),
     "members": st.sampled_from(((), ("a",), ("b", "a"))),
     "time": WHOLE, "count": WHOLE, "version": st.sampled_from((1, 2, 2**53 + 1)), "importance": PARTS,
