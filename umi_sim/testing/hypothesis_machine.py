@@ -39,7 +39,8 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.runs import corpus
 from umi_sim.runs.blame import crash_of, failure_of
-from umi_sim.runs.runner import Known, run, run_of, verdict_of
+from umi_sim.runs.known import Known
+from umi_sim.runs.runner import run, run_of, verdict_of
 from umi_sim.scenario.files import draw, find
 from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink_whole
