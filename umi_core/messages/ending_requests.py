@@ -26,4 +26,5 @@ class ForgetResource(WorkflowRequest):
 
     tag = 612
     workflow = "forget_resource"
+    is_common = False
     resource_id: ResourceId
