@@ -68,7 +68,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "umi_live": (
         ("errors", "services"),
-        ("claims", "conditions", "local", "payloads", "recorder", "schema", "search"),
+        ("claims", "columns", "conditions", "local", "payloads", "recorder", "schema", "search"),
         ("sqlite",),
         ("deletion", "doctor", "store", "transfer"),
         ("openai",),

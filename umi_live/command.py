@@ -223,7 +223,8 @@ def main() -> None:
     except apsw.Error as error:
         told = f"the file: {sentence(error)}"
     except click.UsageError as error:
-        told = f"{error.format_message()} See `{error.ctx.command_path if error.ctx else 'umi-live'} --help`."
+        path = error.ctx.command_path if error.ctx else "umi-live"
+        told = f"{error.format_message().removesuffix('.')}; see `{path} --help`"
     except click.ClickException as error:
         told = error.format_message()
     except (click.Abort, KeyboardInterrupt):

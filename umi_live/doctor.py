@@ -24,6 +24,8 @@ def examined(storage: SqliteStorage) -> tuple[list[str], int]:
             lines.append(f"missing  {missing_count} vectors; they come while the memory is open")
         lines += [f"damaged  {place}" for place in bad]
         damaged_count += len(bad)
+    if not damaged_count:
+        lines.append("damaged  nothing")
     return lines, damaged_count
 
 

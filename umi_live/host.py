@@ -11,7 +11,7 @@ there, and an answer that is none is a mistake of its service.
 import asyncio
 import itertools
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from umi_core.messages.effects import AskModel, Embed, Refused, Reply
 from umi_core.messages.requests import Request, bad_request
 from umi_live.errors import Closed
 from umi_live.recorder import Recorder
-from umi_live.services import Embedder, Model, ServiceFailed
+from umi_live.services import Embedder, Model, ServiceFailed, at_once
 from umi_live.store import Store, StoreAnswer, wall_ms
 
 MODEL_CALLS_MAX: Final = 8  # at a time
@@ -43,6 +43,8 @@ class Host:
     ) -> None:
         self.memory, self.store, self.model, self.embedder = memory, store, model, embedder
         self.recorder = recorder
+        self.model_at_once = at_once(model, "ask_at_once")
+        self.embedder_at_once = at_once(embedder, "embed_at_once")
         self.loop = asyncio.get_running_loop()
         self.room = asyncio.Semaphore(OP_COUNT_MAX)
         self.calls = asyncio.Semaphore(MODEL_CALLS_MAX)
@@ -120,7 +122,7 @@ class Host:
             if isinstance(effect, Reply):
                 self.told(effect)
             elif isinstance(effect, AskModel | Embed):
-                self.start(self.serve(effect))
+                self.ask_service(effect)
             else:
                 self.store.start(effect, self.hear)
         self.set_timer()
@@ -161,6 +163,13 @@ class Host:
         else:
             self.step(answer)
 
+    def ask_service(self, effect: AskModel | Embed) -> None:
+        ask = self.model_at_once if isinstance(effect, AskModel) else self.embedder_at_once
+        if ask is None:
+            self.start(self.serve(effect))
+        else:
+            self.loop.call_soon(self.serve_at_once, effect, ask)
+
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self.loop.create_task(work)
         self.tasks[task] = None
@@ -172,25 +181,19 @@ class Host:
     async def served(self, effect: AskModel | Embed) -> Answer:
         try:
             async with asyncio.timeout(effect.timeout_ms / 1_000), self.calls:
-                return await self.answer(effect)
-        except ServiceFailed as failed:
-            return EffectFailed(effect.request_id, failed.kind, failed.retry_after_ms)
-        except TimeoutError:
-            return EffectFailed(effect.request_id, "timeout")
-        except Exception:
-            LOG.exception("the %s has a mistake, and counts as unavailable", effect.service)
-            return EffectFailed(effect.request_id, "unavailable")
+                if isinstance(effect, AskModel):
+                    return whole(effect, await self.model.ask(effect.task, effect.prompt, effect.timeout_ms))
+                return whole(effect, await self.embedder.embed(effect.texts, effect.timeout_ms))
+        except Exception as error:
+            return failed(effect, error)
 
-    async def answer(self, effect: AskModel | Embed) -> Answer:
-        answer: Answer
-        if isinstance(effect, AskModel):
-            text = await self.model.ask(effect.task, effect.prompt, effect.timeout_ms)
-            answer = ModelReplied(effect.request_id, text)
-        else:
-            vectors = await self.embedder.embed(effect.texts, effect.timeout_ms)
-            answer = Embedded(effect.request_id, vectors)
-        encode(answer)  # raises for what is no text, or no vector
-        return answer
+    def serve_at_once(self, effect: AskModel | Embed, ask: Callable[..., Any]) -> None:
+        given = (effect.task, effect.prompt) if isinstance(effect, AskModel) else (effect.texts,)
+        try:
+            answer = whole(effect, ask(*given))
+        except Exception as error:
+            answer = failed(effect, error)
+        self.answered(answer)
 
     def set_timer(self) -> None:
         """A timer that rings no later than the memory is due; one that rings sooner stays, and wakes it."""
@@ -206,6 +209,24 @@ class Host:
     def ring(self) -> None:
         self.timer = None
         self.step(Wake())
+
+
+def whole(effect: AskModel | Embed, value: Any) -> Answer:
+    """What a service gave, as an answer. Raises for what is no text, or no vectors."""
+    is_text = isinstance(effect, AskModel)
+    answer = ModelReplied(effect.request_id, value) if is_text else Embedded(effect.request_id, value)
+    encode(answer)
+    return answer
+
+
+def failed(effect: AskModel | Embed, error: Exception) -> EffectFailed:
+    match error:
+        case ServiceFailed():
+            return EffectFailed(effect.request_id, error.kind, error.retry_after_ms)
+        case TimeoutError():
+            return EffectFailed(effect.request_id, "timeout")
+    LOG.error("the %s has a mistake, and counts as unavailable", effect.service, exc_info=error)
+    return EffectFailed(effect.request_id, "unavailable")
 
 
 def wrong(request: Request) -> Error | None:

@@ -9,6 +9,7 @@ Law 2. Of a sentence of another form than the rules know, nothing is made up: it
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 from xml.sax.saxutils import escape
@@ -23,6 +24,7 @@ from umi_core.values import DESCRIBED_BY
 from umi_live.services import ServiceFailed
 
 DIMS: Final = 256
+PARTS_COUNT_MAX: Final = 16_384  # parts of words of which the component is kept
 NOTE_NAME_CHARS: Final = 60
 NAME: Final = r"[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*"  # words that begin with no small letter
 ONE_AT_A_TIME: Final = ("works_at", "located_in")  # a new one takes the place of the old one
@@ -69,6 +71,9 @@ class RuleModel:
     name = "rules"
 
     async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
+        return self.ask_at_once(task, prompt)
+
+    def ask_at_once(self, task: str, prompt: str) -> str:
         if task in DESCRIBED_BY.values():
             raise ServiceFailed("refused", 0, "rules read texts, and no image, audio or video")
         answer = ANSWERS.get(task)
@@ -84,6 +89,9 @@ class HashEmbedder:
     name, dims = f"hash-{DIMS}", DIMS
 
     async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
+        return self.embed_at_once(texts)
+
+    def embed_at_once(self, texts: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
         return tuple(hashed(text) for text in texts)
 
     async def close(self) -> None:
@@ -91,12 +99,22 @@ class HashEmbedder:
 
 
 def hashed(text: str) -> tuple[int, ...]:
-    sums = [0] * DIMS
+    sums = dict[int, int]()
     for part in parts(text):
-        number = int.from_bytes(blake2b(part.encode(), digest_size=4).digest())
-        sums[number // 2 % DIMS] += 1 if number % 2 else -1
-    peak = max(map(abs, sums))
-    return tuple(int(COMPONENT_MAX * it / peak) for it in sums) if peak else (COMPONENT_MAX, *sums[1:])
+        place, sign = placed(part)
+        sums[place] = sums.get(place, 0) + sign
+    peak = max(map(abs, sums.values()), default=0) or 1
+    components = [0] * DIMS
+    for place, it in (sums if any(sums.values()) else {0: 1}).items():
+        components[place] = int(COMPONENT_MAX * it / peak)
+    return tuple(components)
+
+
+@lru_cache(maxsize=PARTS_COUNT_MAX)
+def placed(part: str) -> tuple[int, int]:
+    """Which component a part of a word adds to, and whether 1 or -1."""
+    number = int.from_bytes(blake2b(part.encode(), digest_size=4).digest())
+    return number // 2 % DIMS, 1 if number % 2 else -1
 
 
 def parts(text: str) -> Iterator[str]:

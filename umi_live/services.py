@@ -1,6 +1,7 @@
 """What a host asks: a model and an embedder, as small protocols, and how they fail."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from umi_core.messages.effects import FailureKind
 
@@ -11,6 +12,15 @@ class ServiceFailed(Exception):
     def __init__(self, kind: FailureKind, retry_after_ms: int = 0, reason: str = "") -> None:
         super().__init__(reason or kind)
         self.kind, self.retry_after_ms = kind, retry_after_ms
+
+
+def at_once(service: object, name: str) -> Callable[..., Any] | None:
+    """How a service is asked that computes its answers and waits for nothing: without a task or a time limit.
+
+    Its own class has a method `ask_at_once(task, prompt)` or `embed_at_once(texts)` besides; one that is
+    inherited does not count, for the class may ask in another way.
+    """
+    return getattr(service, name) if name in vars(type(service)) else None
 
 
 class Model(Protocol):

@@ -6,18 +6,15 @@ Law 3. A read is one transaction. Law 4. A transaction that fails leaves file an
 Law 5. Whoever else writes into the file, in this process or another, is seen by the next read.
 """
 
-from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any, Final
 
 import apsw
 import attrs
-import msgpack
 
 from umi_core.conditions import Where, admits
-from umi_core.errors import Rejected
+from umi_core.data import Owner
 from umi_core.language.words import words
 from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
@@ -34,14 +31,13 @@ from umi_core.messages.effects import (
 )
 from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
 from umi_core.row_bytes import decode_row, encode_row
-from umi_core.rows import Address, Body, Entity, Relation, Row, Vector, Version
+from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
+from umi_live.columns import body_of, bytes_of, columns, read_versions, row_at, written_versions
 from umi_live.conditions import clause, excluded
 from umi_live.schema import Way, opened, transaction
 from umi_live.search import Index, Mask, tokens
 
-KEPT_COUNT_MAX: Final = 4_096  # bodies of rows
-KEPT_BYTES_MAX: Final = 2_000  # longer ones are not kept
 INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
 PRUNED_COUNT_MAX: Final = 20  # old receipts that one commit deletes: more than it writes
 PLACE: Final = "scope = ? and kind = ? and id = ?"
@@ -60,9 +56,20 @@ on conflict (scope, id, kind) do update set version = excluded.version, body = e
     touches_too = excluded.touches_too, components = excluded.components
 """
 
-Found = tuple[str | int, int, bytes | None, bytes | None]  # id or number, version, body, components
 Place = tuple[int, int]  # number of a scope, and of a commit in it
-Versions = tuple[tuple[Address, int], ...]
+
+
+@attrs.define
+class Known(Owner):
+    """What a transaction has read and written so far, so that nothing is read twice.
+
+    `places`: of the commit at hand. `rows`, by number of the scope, kind, id: number, version, is it there.
+    """
+
+    numbers: dict[Scope, int] = attrs.field(factory=dict)
+    last: dict[Scope, int] = attrs.field(factory=dict)  # the number of the last commit in a scope
+    places: dict[Scope, Place] = attrs.field(factory=dict)
+    rows: dict[tuple[int, str, str], tuple[int, int, int]] = attrs.field(factory=dict)
 
 
 class SqliteStorage:
@@ -73,6 +80,7 @@ class SqliteStorage:
         self.connection = opened(path, way)
         self.log_pages_max, self.log_pages = way.log_pages, 0
         self.connection.set_wal_hook(self._note_log)
+        self.oldest_ms = 0  # no receipt is older
         self.indexes: dict[Scope, Index] = {}  # the longest unused first
 
     def close(self) -> None:
@@ -87,8 +95,13 @@ class SqliteStorage:
 
     def commit_all(self, commits: Sequence[Commit], now_ms: int) -> list[Committed | EffectFailed]:
         """Batches in their order, made durable together in one wait for the disk, or none of them."""
-        with transaction(self.connection):
-            answers = [self._answer_to(commit, now_ms) for commit in commits]
+        known, oldest_ms = Known(), self.oldest_ms
+        try:
+            with transaction(self.connection):
+                answers = [self._answer_to(commit, now_ms, known) for commit in commits]
+        except BaseException:
+            self.oldest_ms = oldest_ms
+            raise
         if self.log_pages > self.log_pages_max:
             self._shorten_log()
         return answers
@@ -102,17 +115,18 @@ class SqliteStorage:
         with suppress(apsw.Error):
             self.connection.wal_checkpoint()
 
-    def _answer_to(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
+    def _answer_to(self, commit: Commit, now_ms: int, known: Known) -> Committed | EffectFailed:
         """The key comes first: a batch that was done already conflicts with itself."""
         kept = self._kept(commit, now_ms)
         if kept is not None:
             return kept
-        found = [(it.address, self._version(it.address)) for it in commit.expects]
+        found = [(it.address, self._version(it.address, known)) for it in commit.expects]
         wanted = [it.version for it in commit.expects]
         changed = tuple(pair for pair, version in zip(found, wanted, strict=True) if pair[1] != version)
         if changed:  # nothing was written yet
             return EffectFailed(commit.request_id, "conflict", changed=changed)
-        return self._done(commit, now_ms)
+        known.places.clear()
+        return self._done(commit, now_ms, known)
 
     def _kept(self, commit: Commit, now_ms: int) -> Committed | None:
         """What the first batch of this key was answered, if that is less than 24 hours ago."""
@@ -125,10 +139,10 @@ class SqliteStorage:
         body = None if row[1] is None else decode_row(row[1])
         return Committed(commit.request_id, read_versions(row[0]), body)
 
-    def _done(self, commit: Commit, now_ms: int) -> Committed:
-        self._prune(now_ms)
-        scopes: dict[Scope, Place] = {}
-        versions = tuple([(write.address, self._write(write, scopes)) for write in commit.writes])
+    def _done(self, commit: Commit, now_ms: int, known: Known) -> Committed:
+        if self.oldest_ms <= now_ms - RECEIPT_MS_MAX:
+            self._prune(now_ms, known)
+        versions = tuple([(write.address, self._write(write, known)) for write in commit.writes])
         body = next((write.body for write in commit.writes if write.address.kind == "receipt"), None)
         if commit.key:
             data = None if body is None else encode_row(body)
@@ -138,31 +152,36 @@ class SqliteStorage:
             )
         return Committed(commit.request_id, versions, body)
 
-    def _prune(self, now_ms: int) -> None:
+    def _prune(self, now_ms: int, known: Known) -> None:
         """Keys of which nobody may rely any more, with their receipt rows if those are still theirs."""
+        self.oldest_ms = now_ms
         sql = "select number, at_ms, versions from receipt order by number limit ?"
         oldest: list[Any] = self.connection.execute(sql, (PRUNED_COUNT_MAX,)).fetchall()
         for number, at_ms, versions in oldest:
+            self.oldest_ms = at_ms
             if at_ms > now_ms - RECEIPT_MS_MAX:
                 break
             for address, version in read_versions(versions):
-                if address.kind == "receipt" and self._version(address) == version:
-                    self._write(Write(address, None), {})
+                if address.kind == "receipt" and self._version(address, known) == version:
+                    self._write(Write(address, None), known)
             self.connection.execute("delete from receipt where number = ?", (number,))
 
-    def _write(self, write: Write, scopes: dict[Scope, Place]) -> int:
+    def _write(self, write: Write, known: Known) -> int:
         """The version after it. Deleting what is absent changes nothing."""
-        address, body, execute = write.address, write.body, self.connection.execute
-        if address.scope not in scopes:
-            scopes[address.scope] = self._place(address.scope)
-        scope, changed = scopes[address.scope]
-        row, version, is_there = execute(IN_ROW, (scope, address.kind, address.id)).fetchone() or ABSENT
+        address, body = write.address, write.body
+        if address.scope not in known.places:
+            known.places[address.scope] = self._place(address.scope, known)
+        scope, changed = known.places[address.scope]
+        row, version, is_there = self._in_row(address, scope, known)
         if body is None and not is_there:
-            return int(version)
-        execute(PUT, (scope, address.kind, address.id, version + 1, bytes_of(body), changed, *columns(body)))
+            return version
+        key = (scope, address.kind, address.id)
+        self.connection.execute(PUT, (*key, version + 1, bytes_of(body), changed, *columns(body)))
+        row = row or self.connection.last_insert_rowid()
+        known.rows[key] = row, version + 1, body is not None
         if address.kind == "entity":
-            self._write_words(scope, row or self.connection.last_insert_rowid(), body)
-        return int(version) + 1
+            self._write_words(scope, row, body)
+        return version + 1
 
     def _write_words(self, scope: int, row: int, body: Body | None) -> None:
         if isinstance(body, Entity):
@@ -171,16 +190,19 @@ class SqliteStorage:
         else:
             self.connection.execute("delete from word where rowid = ?", (row,))
 
-    def _place(self, scope: Scope) -> Place:
+    def _place(self, scope: Scope, known: Known) -> Place:
         """The number of the scope, and that of its next commit."""
-        number, execute = self._scope(scope), self.connection.execute
+        number, execute = self._scope(scope, known), self.connection.execute
         if not number:
             made: Any = execute(
                 "insert into scope (user, agent) values (?, ?) returning number", (scope.user, scope.agent)
             ).fetchone()
-            return made[0], 1
-        last: Any = execute(LAST, (number,)).fetchone()
-        return number, (last[0] or 0) + 1
+            number = known.numbers[scope] = made[0]
+        if scope not in known.last:
+            last: Any = execute(LAST, (number,)).fetchone()
+            known.last[scope] = last[0] or 0
+        known.last[scope] += 1
+        return number, known.last[scope]
 
     def adopt(self, scope: Scope, embedder: str) -> None:
         """From now on this embedder makes the vectors of a scope; those of another one go, a page at a time.
@@ -194,7 +216,8 @@ class SqliteStorage:
             with transaction(self.connection):
                 is_left = self._take_vectors(scope) == PAGE_ROW_COUNT_MAX
         with transaction(self.connection):
-            execute("update scope set embedder = ? where number = ?", (embedder, self._place(scope)[0]))
+            number, _ = self._place(scope, Known())
+            execute("update scope set embedder = ? where number = ?", (embedder, number))
 
     def embedder_of(self, scope: Scope) -> str | None:
         """Who makes the vectors of a scope; None if nobody has yet."""
@@ -204,27 +227,38 @@ class SqliteStorage:
 
     def _take_vectors(self, scope: Scope) -> int:
         """How many were taken: at most a page."""
-        place = {scope: self._place(scope)}
+        known = Known()
         page = self._page(0, ByFilter(scope, ("vector",)))
         for row in page.rows:
-            self._write(Write(row.address, None), place)
+            self._write(Write(row.address, None), known)
             at = attrs.evolve(row.address, kind="entity")
             for found in self._by_ids(ByIds((at,))):
                 if isinstance(found.body, Entity):
-                    self._write(Write(at, attrs.evolve(found.body, vector_missing=True)), place)
+                    self._write(Write(at, attrs.evolve(found.body, vector_missing=True)), known)
         return len(page.rows)
 
-    def _scope(self, scope: Scope) -> int:
+    def _scope(self, scope: Scope, known: Known | None = None) -> int:
         """Its number; 0 if nothing was ever stored in it."""
+        if known is not None and scope in known.numbers:
+            return known.numbers[scope]
         sql = "select number from scope where user = ? and agent = ?"
         found = self.connection.execute(sql, (scope.user, scope.agent)).fetchone()
-        return int(found[0]) if found else 0
+        number = int(found[0]) if found else 0
+        if known is not None:
+            known.numbers[scope] = number
+        return number
 
-    def _version(self, address: Address) -> int:
+    def _version(self, address: Address, known: Known) -> int:
         """0 is absent."""
-        place = self._scope(address.scope), address.kind, address.id
-        found = self.connection.execute(IN_ROW, place).fetchone()
-        return int(found[1]) if found and found[2] else 0
+        _, version, is_there = self._in_row(address, self._scope(address.scope, known), known)
+        return version if is_there else 0
+
+    def _in_row(self, address: Address, scope: int, known: Known) -> tuple[int, int, int]:
+        key = (scope, address.kind, address.id)
+        if key not in known.rows:
+            found: Any = self.connection.execute(IN_ROW, key).fetchone()
+            known.rows[key] = found or ABSENT
+        return known.rows[key]
 
     # Reads.
 
@@ -247,8 +281,9 @@ class SqliteStorage:
         return ReadDone(request_id, tuple(self._ranked(query)))
 
     def _by_ids(self, query: ByIds) -> Iterator[Row]:
+        known = Known()
         for address in query.addresses:
-            place = self._scope(address.scope), address.kind, address.id
+            place = self._scope(address.scope, known), address.kind, address.id
             found = self.connection.execute(ONE, place).fetchone()
             if found:
                 yield row_at(address, found)
@@ -358,66 +393,6 @@ class SqliteStorage:
         if len(self.indexes) > INDEX_COUNT_MAX:
             del self.indexes[next(iter(self.indexes))]
         return index
-
-
-# Rows as SQLite keeps them.
-
-
-def bytes_of(body: Body | None) -> bytes | None:
-    """The components of a vector stand in a column of their own, as one byte each."""
-    if isinstance(body, Vector):
-        return encode_row(attrs.evolve(body, components=()))
-    return None if body is None else encode_row(body)
-
-
-def body_of(data: bytes, components: bytes | None) -> Body | None:
-    """None if the bytes are damaged, or of a newer release. Bodies are shared: they never change."""
-    return kept_body(data, components) if len(data) <= KEPT_BYTES_MAX else read_body(data, components)
-
-
-def read_body(data: bytes, components: bytes | None) -> Body | None:
-    try:
-        body = decode_row(data)
-    except Rejected:
-        return None
-    if isinstance(body, Vector):
-        return attrs.evolve(body, components=tuple(array("b", components or b"")))
-    return body
-
-
-kept_body: Final = lru_cache(maxsize=KEPT_COUNT_MAX)(read_body)  # the same rows are found again and again
-
-
-def row_at(address: Address, found: Found, score_ppm: int | None = None) -> Row:
-    _, version, data, components = found
-    assert data is not None
-    return Row(address, version, body_of(data, components), score_ppm)
-
-
-def columns(body: Body | None) -> tuple[Any, ...]:
-    """type, time_ms, vector_missing, name_words, touches, touches_too, components."""
-    match body:
-        case Entity():
-            name_words = len(dict.fromkeys(words(body.name)))
-            return body.type, body.time_ms, int(body.vector_missing), name_words, None, None, None
-        case Version():
-            return None, None, None, None, body.entity_id, None, None
-        case Relation():
-            return None, None, None, None, *body.touches, None
-        case Vector():
-            return None, None, None, None, None, None, array("b", body.components).tobytes()
-    return (None,) * 7
-
-
-def written_versions(versions: Versions) -> bytes:
-    rows = [(it.scope.user, it.scope.agent, it.kind, it.id, version) for it, version in versions]
-    data: bytes = msgpack.packb(rows)
-    return data
-
-
-def read_versions(data: bytes) -> Versions:
-    rows = msgpack.unpackb(data)
-    return tuple((Address(Scope(user, agent), kind, row_id), n) for user, agent, kind, row_id, n in rows)
 
 
 # Failures.

@@ -108,6 +108,7 @@ def test_doctor_says_what_there_is_and_what_is_damaged(shell: Shell) -> None:
         "scope    user 'me', agent 'agent': 1 entity, 1 version, 1 vector, 1 access, 1 epoch, 1 receipt"
         in out
     )
+    assert out.endswith("damaged  nothing\n")
     connection = apsw.Connection("agent.db")
     connection.execute("update row set body = x'00' where kind = 'entity'")
     connection.close()
@@ -189,8 +190,8 @@ def test_a_wrong_request_or_address_is_one_line(shell: Shell, monkeypatch: pytes
 
 
 def test_a_command_that_is_none_is_one_line(shell: Shell) -> None:
-    assert "Missing command. See `umi-live --help`." in shell.refused()
-    assert "Missing option '--db'. See `umi-live recall --help`." in shell.refused("recall", "tea")
+    assert "Missing command; see `umi-live --help`" in shell.refused()
+    assert "Missing option '--db'; see `umi-live recall --help`" in shell.refused("recall", "tea")
     assert "No such file" in shell.refused("import", "--db", "new.db", "nothing")
     assert "No such command" in shell.refused("remind\x1b[2J\n")
     status, out, err = shell("--help")

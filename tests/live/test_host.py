@@ -16,6 +16,7 @@ from umi_core.messages.requests import Memorize, Recall, Remember, Request, Set
 from umi_live import Closed, Failed, LiveMemory, Refused, delete_user, open_blocking, open_memory
 from umi_live.errors import LiveError, ScopeTaken
 from umi_live.local import HashEmbedder, RuleModel
+from umi_live.services import at_once
 from umi_live.store import Store
 from umi_live.transfer import export_lines, import_rows, read_export
 
@@ -185,18 +186,42 @@ class Broken(RuleModel):
         return "\ud800"
 
 
+class SloppyAtOnce(HashEmbedder):
+    def embed_at_once(self, texts: tuple[str, ...]) -> Any:
+        return [[0.5] * self.dims for _ in texts]
+
+
+class BrokenAtOnce(RuleModel):
+    def ask_at_once(self, task: str, prompt: str) -> str:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("model", "embedder"), [(Broken(), Sloppy()), (BrokenAtOnce(), SloppyAtOnce())], ids=["waits", "at once"]
+)
 @pytest.mark.parametrize("is_recorded", [True, False])
 def test_an_answer_that_is_none_is_a_mistake_of_its_service(
-    is_recorded: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    is_recorded: bool,
+    model: RuleModel,
+    embedder: HashEmbedder,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     record = tmp_path / "life.jsonl" if is_recorded else None
     with open_blocking(
-        ":memory:", user="ann", agent="helper", model=Broken(), embedder=Sloppy(), record=record
+        ":memory:", user="ann", agent="helper", model=model, embedder=embedder, record=record
     ) as memory:
         told = memory.remember("Ann likes tea.")
     assert {it.name for it in told.degraded} == {"extract:one_note", "embed:no_vectors"}
     assert "the model has a mistake, and counts as unavailable" in caplog.messages
     assert "the embedder has a mistake, and counts as unavailable" in caplog.messages
+
+
+def test_who_asks_in_another_way_than_the_class_it_comes_from_is_not_asked_at_once() -> None:
+    assert at_once(RuleModel(), "ask_at_once") is not None
+    assert at_once(HashEmbedder(), "embed_at_once") is not None
+    assert at_once(Model(""), "ask_at_once") is None
+    assert at_once(Sloppy(), "embed_at_once") is None
 
 
 def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import itertools
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from hypothesis import settings
 from umi_core.conditions import Condition
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
-from umi_core.messages.effects import ByFilter, ByIds, ByWords, Commit, CountRows, Query, Write
+from umi_core.messages.effects import ByFilter, ByIds, ByWords, Commit, CountRows, Expect, Query, Write
 from umi_core.policies.similarity import words_relevance_ppm
 from umi_core.rows import Address, Entity, Receipt
 from umi_core.values import Scope
@@ -88,6 +89,14 @@ def told(scope: Scope, row_id: str, content: str) -> Commit:
     return Commit((Write(Address(scope, "entity", row_id), body),), ())
 
 
+def keyed(scope: Scope, row_id: str, content: str, key: str) -> Commit:
+    return attrs.evolve(told(scope, row_id, content), key=key)
+
+
+def receipt_count(storage: SqliteStorage) -> Any:
+    return storage.connection.execute("select count(*) from receipt").get
+
+
 def found(storage: SqliteStorage, scope: Scope) -> list[str]:
     return [row.address.id for row in storage.read(0, ByWords(scope, "tea", (), 10, 1)).rows]
 
@@ -95,18 +104,42 @@ def found(storage: SqliteStorage, scope: Scope) -> list[str]:
 def test_a_key_and_its_receipt_are_known_for_a_day_and_gone_after_it() -> None:
     storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
     place = Address(scope, "receipt", "k")
-    keyed = Commit((Write(place, Receipt("k", b"", b"", 7, 1)),), (), "k")
-    first = storage.commit(keyed, 1)
-    assert storage.commit(keyed, RECEIPT_MS_MAX) == first
+    once = Commit((Write(place, Receipt("k", b"", b"", 7, 1)),), (), "k")
+    first = storage.commit(once, 1)
+    assert storage.commit(once, RECEIPT_MS_MAX) == first
     other = Commit((), (), "other")
     storage.commit(other, RECEIPT_MS_MAX)
     assert storage.read(0, ByIds((place,))).rows != ()
     storage.commit(attrs.evolve(other, key="later"), RECEIPT_MS_MAX + 1)
     assert storage.read(0, ByIds((place,))).rows == ()
-    again = storage.commit(keyed, RECEIPT_MS_MAX + 1)
+    again = storage.commit(once, RECEIPT_MS_MAX + 1)
     assert isinstance(again, Committed)
     assert again.versions == ((place, 3),)  # 2 was its deletion
-    assert storage.commit(keyed, RECEIPT_MS_MAX + 2) == again
+    assert storage.commit(once, RECEIPT_MS_MAX + 2) == again
+
+
+def test_keys_that_are_old_are_looked_for_again_after_a_commit_that_failed() -> None:
+    """What such a commit has deleted is there again."""
+    storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
+    for number in range(3):
+        storage.commit(keyed(scope, f"ent_{number}", "tea", f"k{number}"), 1)
+    lone = Commit((Write(Address(Scope("\ud800", "x"), "receipt", "r"), None),), (), "bad")
+    with pytest.raises(UnicodeEncodeError):
+        storage.commit_all([keyed(scope, "ent_3", "tea", "k3"), lone], RECEIPT_MS_MAX + 1)
+    assert receipt_count(storage) == 3
+    storage.commit(keyed(scope, "ent_4", "tea", "k4"), RECEIPT_MS_MAX + 1)
+    assert receipt_count(storage) == 1
+
+
+def test_a_batch_sees_what_the_batches_of_its_group_have_written() -> None:
+    storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
+    place = Address(scope, "entity", "ent_1")
+    first, second = keyed(scope, "ent_1", "tea", "k1"), keyed(scope, "ent_1", "coffee", "k2")
+    stale = attrs.evolve(second, key="k3", expects=(Expect(place, 1),))
+    fresh = attrs.evolve(second, key="k4", expects=(Expect(place, 2),))
+    answers = storage.commit_all([first, second, stale, fresh], 1)
+    assert [type(it) for it in answers] == [Committed, Committed, EffectFailed, Committed]
+    assert [row.version for row in storage.read(1, ByIds((place,))).rows] == [3]
 
 
 def test_a_row_that_is_damaged_is_read_without_its_body_and_the_others_whole() -> None:

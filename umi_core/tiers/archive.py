@@ -83,10 +83,14 @@ class AccessTable(Data):
         now_ms: int,
         in_core: Collection[str],
         versions: Versions = (),
+        newest: Mapping[str, int] | None = None,
     ) -> "AccessTable":
-        """A durable commit named these entities and made those go; `versions` of the rows that it wrote."""
+        """A durable commit named these entities and made those go; `versions` of the rows that it wrote.
+
+        `newest`: of these versions, for who has asked already.
+        """
         stored = dict(of_access(versions))
-        newest = self.newest(stored)
+        newest = self.newest(versions) if newest is None else newest
         late = [key for key, version in stored.items() if version < newest.get(key, 0)]
         back = {entity.id: None for entity in entities}
         left = {key: None for key in self.forgotten if key not in back} | dict.fromkeys(gone)
@@ -109,13 +113,15 @@ class AccessTable(Data):
         records = {entity_id: record for entity_id, record in self.records.items() if entity_id not in gone}
         return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone})
 
-    def saved(self, writes: Iterable[Write], versions: Versions) -> "AccessTable":
+    def saved(
+        self, writes: Iterable[Write], versions: Versions, newest: Mapping[str, int] | None = None
+    ) -> "AccessTable":
         """Storage holds what the access writes of a commit say, but where it is known to hold a newer row.
 
-        To delete what is absent makes no newer version.
+        To delete what is absent makes no newer version. `newest` as above.
         """
         stored = of_access(versions)
-        newest = self.newest(dict(stored))
+        newest = self.newest(versions) if newest is None else newest
         newer = {key: version for key, version in stored if version >= newest.get(key, 0)}
         if not newer:
             return self
@@ -130,8 +136,9 @@ class AccessTable(Data):
         known = (*others, *newer.items())[-ACCESS_RECORD_COUNT_MAX:]
         return attrs.evolve(self, unsaved=unsaved, versions=known)
 
-    def newest(self, ids: Mapping[str, int]) -> dict[str, int]:
+    def newest(self, versions: Versions) -> dict[str, int]:
         """The versions that are known of these: a table of all ten thousand would cost more than a commit."""
+        ids = dict(of_access(versions))
         return {key: version for key, version in self.versions if key in ids} if ids else {}
 
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":

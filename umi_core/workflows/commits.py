@@ -233,9 +233,12 @@ def learn_plan(plan: Plan, versions: Versions, view: View) -> None:
     tiers = view.tiers
     access = tiers.access
     in_core = entity_ids(tiers.core)
-    access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, in_core, versions)
+    newest = access.newest(versions)  # of ten thousand: looked for once
+    access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, in_core, versions, newest)
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
-    access = access.without(pruned).saved(plan.writes, versions)  # who was named again meanwhile stays
+    access = access.without(pruned).saved(
+        plan.writes, versions, newest
+    )  # who was named again meanwhile stays
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
     is_late = view.landed_since > 1  # another one landed, which may have been planned later
     tiers.dues = dues.learnt(
