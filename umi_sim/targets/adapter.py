@@ -163,6 +163,7 @@ def slips_of(adapter: type[Adapter]) -> list[tuple[str, str]]:
     ops = adapter.contract.ops
     lacking = [name for name in ops if not hasattr(adapter, name)]
     own = [name for cls in adapter.__mro__ if cls.__module__ != __name__ for name in vars(cls)]
+    own = [name for name in own if callable(getattr(adapter, name))]
     others = [name for name in own if name not in ops and not hasattr(Adapter, name)]
     meant = [(name, get_close_matches(name, lacking, 1)) for name in others]
     return [(name, close[0]) for name, close in meant if close]
@@ -171,6 +172,7 @@ def slips_of(adapter: type[Adapter]) -> list[tuple[str, str]]:
 def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[str, ...]:
     names = parameters(getattr(adapter, name))
     taken = tuple("ttl" if each == "ttl_ms" else each for each in names if each != "cursor")
+    known = [each for each in known if each != adapter.contract.made.get(name)]
     for each in taken:
         if each not in known:
             told = f"expected one of {', '.join(known) or 'none'}"

@@ -15,6 +15,8 @@ from umi_sim.targets.values import ODD_JSON, ODD_NAMES, ODD_TEXTS
 ITEM_COUNT_MAX: Final = 60
 ADVANCES_MS: Final = (1, 999, 1_000, 1_000, 1_001, 2_000, 4_000, 5_000, 60_000)
 Moments = Mapping[str, Sequence[tuple[str, int]]]  # by operation: a site, and which time it is reached
+SCOPES: Final = {"ns", "user", "agent", "run"}
+SEPARATORS: Final = (":", "::", "/", ".", "-", "_", "__", "|", "#", ",")  # a + b:a is a:b + a
 PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
 WEIGHTS: Final[Mapping[str, int]] = {
     "add": 4, "put": 4, "get": 4, "delete": 2, "clear": 1, "delete_all": 1, "sweep": 1, "put_many": 2,
@@ -39,7 +41,7 @@ class Plan(Data):
 
 def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Item, ...]:
     chance = Stream(seed, "target", adapter.contract.name)
-    ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance)
+    ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance, Stream(seed, "target", "separators"))
     plan = Plan(adapter, ops, pool, draw_kinds(adapter, chance, bool(moments), ops), moments)
     count, items = chance.log_between(4, ITEM_COUNT_MAX), list[Item]()
     while len(items) < count:
@@ -76,7 +78,8 @@ def draw_ops(adapter: type[Adapter], chance: Stream) -> dict[str, Sequence[str]]
     return {name: known[name] for name in (*first, *rest)}
 
 
-def draw_pool(adapter: type[Adapter], chance: Stream) -> Pool:
+def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
+    """`own`: a stream for names of two parts, so that it moves no other draw."""
     is_odd = adapter.odd and chance.chance(1, 2)
     names = ["a", "b", *chance.shuffle(ODD_NAMES)[:3]] if is_odd else ["a", "ab", "b"]
     scopes = ["a", *chance.shuffle(ODD_NAMES)[:1]] if is_odd and chance.chance(1, 2) else ["a", "ab"]
@@ -88,7 +91,11 @@ def draw_pool(adapter: type[Adapter], chance: Stream) -> Pool:
         values += chance.shuffle(odd)[:3]
     if getattr(adapter, "keeps_none", False):
         values.append(None)
-    return Pool(names[: chance.between(1, len(names))], scopes, values, is_odd)
+    names = names[: chance.between(1, len(names))]
+    if is_odd and own.chance(1, 4) and any(SCOPES & {*args} for args in ops_of(adapter).values()):
+        separator = own.pick(SEPARATORS)
+        scopes, names = ["a", f"a{separator}b"], [f"b{separator}a", "a"]
+    return Pool(names, scopes, values, is_odd)
 
 
 def draw_kinds(

@@ -56,7 +56,7 @@ def machine_of(adapter: type[Adapter], folder: str) -> type[RuleBasedStateMachin
         @initialize(word=WORDS)
         def begin(self, word: int) -> None:
             chance = Stream(word, "target", adapter.contract.name)
-            ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance)
+            ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance, Stream(word))
             kinds = draw_kinds(adapter, chance, bool(moments[0]), ops)
             self.plan = Plan(adapter, ops, pool, kinds, moments[0])
 

@@ -160,6 +160,9 @@ class Contract(ABC):
     flags: ClassVar[Mapping[str, Sequence[object]]]
     settings: ClassVar[Sequence[str]] = ()  # flags that are numbers
     concerns: ClassVar[Mapping[str, str]] = {}  # the operation, or argument, without which a flag is idle
+    made: ClassVar[
+        Mapping[str, str]
+    ] = {}  # by operation, an argument that is of the run alone, not of the store
     names: ClassVar[Sequence[str]]  # arguments that are names, which may be odd
     reads: ClassVar[Sequence[str]]  # operations that change nothing
 

@@ -110,6 +110,7 @@ class SessionsContract(Contract):
     concerns: ClassVar = {
         "limit_zero": "limit", "limit_negative": "limit", "clear_ends_state": "state",
     }  # fmt: skip
+    made: ClassVar = {"version": "version"}  # the name of what it gives
     names: ClassVar = ("user", "session", "key")
     reads: ClassVar = ("get", "count", "sessions", "state", "version")
 

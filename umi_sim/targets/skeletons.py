@@ -22,7 +22,8 @@ TAIL: Final = """
 
 TestMine = Mine.pytest(seconds=20)  # for pytest
 """
-KV: Final = """
+KV: Final = """    values = "json"  # "text": no numbers, lists or objects
+
     def make(self):
         self.rows = {}
 
@@ -44,7 +45,8 @@ KV: Final = """
     def keys(self):
         return [key for key in self.rows if self.get(key) is not MISSING]
 """
-SESSIONS: Final = """
+SESSIONS: Final = """    values = "text"  # of messages; "json": numbers, lists and objects too
+
     def make(self):
         self.rows = {}
 
@@ -95,5 +97,9 @@ BODIES: Final = {"kv": ("MISSING, Kv", KV), "sessions": ("Sessions", SESSIONS), 
 def skeleton(kind: str, module: str) -> str:
     names, body = BODIES[kind]
     base = CONTRACTS[kind]
-    ops = "\n".join(f"    {name}({', '.join(args)})" for name, args in base.contract.ops.items())
+    contract = base.contract
+    ops = "\n".join(
+        f"    {name}({', '.join(arg for arg in args if arg != contract.made.get(name))})"
+        for name, args in contract.ops.items()
+    )
     return HEAD.format(module=module, names=names, base=base.__name__, ops=ops) + body + TAIL

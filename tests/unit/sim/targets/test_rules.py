@@ -45,6 +45,25 @@ class LosesTheLastPage(Dict):
         return (page, cursor) if cursor else ([], None)
 
 
+class Joined(Kv):
+    """It keeps a name of two parts, joined by a separator."""
+
+    separator = "::"
+
+    def make(self) -> None:
+        self.rows: dict[str, Any] = {}
+
+    def put(self, ns: str, key: str, value: Any) -> None:
+        self.rows[f"{ns}{self.separator}{key}"] = value
+
+    def get(self, ns: str, key: str) -> Any:
+        return self.rows.get(f"{ns}{self.separator}{key}")
+
+
+class JoinedByLine(Joined):
+    separator = "|"
+
+
 class SkipsAsRowsGo(Dict):
     """Its cursor is a count of rows."""
 
@@ -178,6 +197,15 @@ def test_what_comes_between_two_calls_is_judged(
     found = hunt(store, range(60)).small
     assert found is not None
     assert len(found.items) <= 3
+
+
+@pytest.mark.parametrize("store", [Joined, JoinedByLine])
+def test_names_that_are_joined_are_told_apart_by_none(store: type[Adapter]) -> None:
+    small = hunt(store, range(400)).small
+    assert small is not None
+    assert small.broken is not None
+    assert small.broken.rule in ("scope", "answer")
+    assert len(small.items) == 2
 
 
 def test_what_was_there_for_a_part_of_the_pages_may_be_in_them_or_not() -> None:

@@ -168,7 +168,9 @@ def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], told: str
         (Kv, {"put": lambda self, name, value: None}, "unknown argument 'name'"),
         (Kv, {}, "has no operation of kv"),
         (Kv, {"put": lambda self, key: None}, "has put, and nothing is read back that could be judged"),
-        (Kv, {"put": lambda self, key: None, "gett": None}, "is gett meant as get?"),
+        (Kv, {"put": lambda self, key: None, "gett": lambda self: None}, "is gett meant as get?"),
+        (Kv, {"put": lambda self, key: None, "gett": "a text of its own"}, "add one of get"),
+        (Sessions, {"version": lambda self, session, version: None}, "unknown argument 'version'"),
         (Sessions, {"pop": lambda self, session: None, "limit_zero": "some"}, "limit_zero: is 'some'"),
     ],
 )
