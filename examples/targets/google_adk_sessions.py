@@ -72,7 +72,7 @@ class Database(InMemory):
     fails = ("statement", "commit")
     known = (
         Known("docs/findings.md: a cancelled request", rule="raises", says="database is locked"),
-        Known("docs/findings.md: a first request", rule="raises", says="Schema version not found"),
+        Known("docs/findings.md: a first request", says="Schema version not found"),
     )
 
     async def make(self):

@@ -36,6 +36,7 @@ class Local(Memory):
 
     durable = True
     values = "text"
+    scope_ids = "stripped"  # as it says of itself; names with blanks inside are refused
     delete_reports = "existed"
     finds_own = False  # what is least alike is below the threshold, and so may be the very text
     fails = ()  # see docs/findings.md for a statement of SQLite that fails

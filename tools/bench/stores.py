@@ -236,7 +236,7 @@ def ours(kind: type[Store], lives_max: int) -> Looked | None:
         verdict = run(kind, draw_items(kind, seed, moments))
         if verdict.broken is not None:
             found_ms = since(start)
-            small = shrink(partial(run, kind), verdict)
+            small = shrink(kind, verdict)
             return Looked(seed + 1, found_ms, since(start), len(small.items))
     return None
 

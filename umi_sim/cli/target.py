@@ -17,9 +17,10 @@ from umi_sim.kernel.report import Report, Row, row, whole
 
 if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
-    from umi_sim.targets.hunt import Live, Way
+    from umi_sim.targets.hunt import Way
     from umi_sim.targets.life import Verdict
     from umi_sim.targets.seed_files import Saved
+    from umi_sim.targets.shrinking import Live
 
 SECONDS: Final = 30
 MARK: Final = b'"format":"umi-target"'

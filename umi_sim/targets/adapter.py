@@ -43,15 +43,15 @@ class BadAdapter(ValueError):
 
 @attrs.frozen
 class Known(Data):
-    """A divergence that is known: where it is told of, and what a finding of it says."""
+    """A divergence that is known: where it is told of, and what a finding of it says; "" is anything."""
 
     address: str
-    rule: str
+    rule: str = ""
     op: str = ""
     says: str = ""
 
     def covers(self, rule: str, op: str, message: str) -> bool:
-        return rule == self.rule and self.op in ("", op) and self.says in message
+        return self.rule in ("", rule) and self.op in ("", op) and self.says in message
 
 
 class Adapter:
@@ -178,6 +178,12 @@ def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[
             told = f"expected one of {', '.join(known) or 'none'}"
             raise BadAdapter(f"{adapter.__name__}.{name}: unknown argument {each!r}, {told}")
     return tuple(each for each in known if each in taken)
+
+
+def required(adapter: type[Adapter], name: str) -> list[str]:
+    """The arguments without which its method cannot be called."""
+    found = inspect.signature(getattr(adapter, name)).parameters.values()
+    return [each.name for each in found if each.default is each.empty]
 
 
 def flags_of(adapter: type[Adapter]) -> dict[str, object]:

@@ -18,7 +18,7 @@ from umi_sim.targets.adapter import Adapter, BadAdapter, check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import Verdict, run
-from umi_sim.targets.shrinking import fingerprint_of, shrink
+from umi_sim.targets.shrinking import Live, fingerprint_of, shrink
 
 PROBES: Final = range(8)
 COUNT_MAX: Final = 6
@@ -27,7 +27,6 @@ SEEDS_PER_TASK: Final = 10
 TASKS_PER_JOB: Final = 2
 Make = Callable[[], type[Adapter]]
 Draw = Callable[[type[Adapter], int, Moments], tuple[Item, ...]]
-Live = Callable[[type[Adapter], Sequence[Item]], Verdict]
 
 
 @attrs.define
@@ -67,7 +66,7 @@ class Hunt(Owner):
         if kind in self.kinds:
             self.kinds[kind].count += 1
             return
-        small = shrink(partial(live, self.adapter), verdict)
+        small = shrink(self.adapter, verdict, live)
         assert small.broken is not None
         smallest = fingerprint_of(small.broken)
         if smallest in self.kinds:

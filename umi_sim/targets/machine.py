@@ -6,7 +6,6 @@ Law 2. The first failure of each kind is shrunk by umi_sim, item by item, and Hy
 """
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -70,7 +69,7 @@ def machine_of(adapter: type[Adapter], folder: str) -> type[RuleBasedStateMachin
                 return
             kind = fingerprint_of(verdict.broken)
             if kind not in smallest:
-                smallest[kind] = shrink(partial(run, adapter), verdict)
+                smallest[kind] = shrink(adapter, verdict)
             file = seed_files.write(adapter, name, 0, smallest[kind], Path(folder)).as_posix()
             raise ERRORS[verdict.broken.rule](told(smallest[kind], name, file))
 

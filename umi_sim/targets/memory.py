@@ -20,6 +20,7 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import Op
 from umi_sim.targets.model import (
+    FORMS,
     NOTHING,
     REFUSAL,
     WHATEVER,
@@ -110,6 +111,7 @@ class MemoryContract(Contract):
         "finds_own": (True, False),
         "dedupes": (False, True),
         "eventual": (False, True),
+        "scope_ids": tuple(FORMS),
     }
     settings = ("recall_floor",)
     concerns: ClassVar = {"delete_reports": "delete"}
@@ -122,7 +124,9 @@ class MemoryContract(Contract):
     def bind(self, op: Op, flags: Flags) -> dict[str, Any]:
         args: dict[str, Any] = dict(op.args)
         if "user" in self.ops[op.name]:
-            args["scope"] = tuple(args.pop(name, None) for name in ALL)
+            form = FORMS[str(flags["scope_ids"])]
+            named = [args.pop(name, None) for name in ALL]
+            args["scope"] = tuple(each if each is None else form(each) for each in named)
         return args
 
     # Drawing.

@@ -149,6 +149,11 @@ class Pool(Data):
     places: dict[str, Mapping[str, object]] = attrs.field(factory=dict)  # whose each of these is
 
 
+FORMS: Final[Mapping[str, Callable[[str], str]]] = {  # in which names are the same
+    "exact": lambda name: name, "stripped": str.strip, "caseless": str.lower,
+}  # fmt: skip
+
+
 class Contract(ABC):
     """One of the contracts. `ops`: their arguments; `flags`: what each may be, the first is the default.
 

@@ -21,6 +21,7 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import Op
 from umi_sim.targets.model import (
+    FORMS,
     NOTHING,
     REFUSAL,
     WHATEVER,
@@ -39,9 +40,6 @@ from umi_sim.targets.values import shown
 Key = tuple[str, str]
 Message = tuple[int, object]  # when it came, and itself
 ROLES: Final = ("user", "assistant")
-FORMS: Final[Mapping[str, Callable[[str], str]]] = {
-    "exact": lambda name: name, "stripped": str.strip, "caseless": str.lower,
-}  # fmt: skip
 
 
 @attrs.frozen

@@ -11,9 +11,10 @@ from umi_sim.kernel import progress
 from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
 from umi_sim.shrink.reduction import fewer, lower, shorter
+from umi_sim.targets.adapter import Adapter, required
 from umi_sim.targets.checker import Broken
 from umi_sim.targets.items import NEEDED, Item, Op
-from umi_sim.targets.life import Verdict
+from umi_sim.targets.life import Verdict, run
 from umi_sim.targets.values import MISSING
 
 RUNS_MAX: Final = 400
@@ -22,6 +23,7 @@ ROUNDS_MAX: Final = 4
 ORDERS: Final = 6  # of requests at once that are tried from the first one on
 TEXT_CHARS: Final = 40
 Runs = Callable[[Sequence[Item]], Verdict]
+Live = Callable[[type[Adapter], Sequence[Item]], Verdict]
 
 
 def fingerprint_of(broken: Broken) -> str:
@@ -33,9 +35,9 @@ def is_alike(one: Broken, other: Broken) -> bool:
     return (one.rule, one.error, one.frame) == (other.rule, other.error, other.frame)
 
 
-def shrink(run: Runs, found: Verdict) -> Verdict:
+def shrink(adapter: type[Adapter], found: Verdict, live: Live = run) -> Verdict:
     """The smallest run that was met within RUNS_MAX runs."""
-    search = Search(run, found)
+    search = Search(adapter, partial(live, adapter), found)
     search.keep(found.items[: found.ended_at + 1])
     for _ in range(ROUNDS_MAX):
         before = search.best.items
@@ -52,9 +54,9 @@ def shrink(run: Runs, found: Verdict) -> Verdict:
 class Search:
     """`best`: the smallest run so far that breaks the same promise."""
 
-    def __init__(self, run: Runs, found: Verdict) -> None:
+    def __init__(self, adapter: type[Adapter], run: Runs, found: Verdict) -> None:
         assert found.broken is not None
-        self.run, self.best, self.run_count = run, found, 0
+        self.adapter, self.run, self.best, self.run_count = adapter, run, found, 0
         self.until_s = monotonic() + SECONDS_MAX
         self.wanted = found.broken
 
@@ -90,8 +92,9 @@ class Search:
 
     def simplify_ops(self, at: int, item: Item) -> None:
         for place, op in enumerate(item.ops):
+            needed = {*NEEDED, *required(self.adapter, op.name)}
             for name, value in op.args.items():
-                if name in NEEDED or not self.put_arg(at, place, name):
+                if name in needed or not self.put_arg(at, place, name):
                     shorten(name, value, partial(self.put_arg, at, place, name))
 
     def put_arg(self, at: int, place: int, name: str, value: object = MISSING) -> bool:

@@ -36,10 +36,10 @@ class OneMoreMoment(Dict):
 
 
 class Strict(Dict):
-    """It refuses empty keys, which a store may."""
+    """It refuses keys that are more than letters, which a store may."""
 
     def put(self, ns: str, key: str, value: Any, ttl: float | None = None) -> None:
-        if not key:
+        if not key.isalnum():
             raise ValueError(key)
         super().put(ns, key, value, ttl)
 

@@ -231,6 +231,48 @@ class Approximate(Notes):
         return [] if found and self.search_count % self.misses_each == 0 else found
 
 
+class Stripped(Notes):
+    """Whoever has blanks around his name is the same user."""
+
+    scope_ids = "stripped"
+
+    def add(self, id: str, text: str, user: str) -> str:
+        return super().add(id, text, user.strip())
+
+    def list(self, user: str) -> list[tuple[str, str]]:
+        return super().list(user.strip())
+
+    def delete_all(self, user: str) -> None:
+        super().delete_all(user.strip())
+
+
+class Lowered(Lists):
+    """Case makes no other session."""
+
+    session_ids = "caseless"
+
+    def add(self, user: str, session: str, items: list[Any]) -> None:
+        super().add(user, session.lower(), items)
+
+    def get(self, user: str, session: str, limit: int | None = None) -> list[Any]:
+        return super().get(user, session.lower(), limit)
+
+    def pop(self, user: str, session: str) -> Any:
+        return super().pop(user, session.lower())
+
+    def clear(self, user: str, session: str) -> None:
+        super().clear(user, session.lower())
+
+    def put_state(self, user: str, session: str, key: str, value: Any) -> None:
+        super().put_state(user, session.lower(), key, value)
+
+    def state(self, user: str, session: str) -> Values:
+        return super().state(user, session.lower())
+
+    def delete(self, user: str, session: str) -> None:
+        super().delete(user, session.lower())
+
+
 class TooVague(Approximate):
     misses_each = 1
 
@@ -263,6 +305,14 @@ def test_a_store_with_all_operations_is_left_alone(store: type[Adapter]) -> None
     assert all(hasattr(store, name) for name in store.contract.ops)
     found = hunt(store, range(150))
     assert (found.small and found.small.broken) is None
+
+
+@pytest.mark.parametrize("store", [Stripped, Lowered])
+def test_names_that_a_store_takes_as_the_same_are_the_same(store: type[Adapter]) -> None:
+    found = hunt(store, range(120))
+    assert (found.small and found.small.broken) is None
+    unsaid = type("Unsaid", (store,), {"scope_ids": "exact", "session_ids": "exact"})
+    assert hunt(unsaid, range(200)).first is not None
 
 
 @pytest.mark.parametrize("store", [Eventual, Approximate])

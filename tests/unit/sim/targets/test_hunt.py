@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -139,7 +138,7 @@ def test_equal_states_are_one_and_true_is_not_one() -> None:
 def test_what_is_shrunk_fails_alike() -> None:
     found = hunt(Forgetful, range(100))
     assert found.first is not None
-    small = shrink(partial(run, Forgetful), found.first)
+    small = shrink(Forgetful, found.first)
     assert len(small.items) == 3
     assert small.broken is not None
 
@@ -149,6 +148,6 @@ def test_arguments_are_shrunk_to_what_is_needed() -> None:
     add = Item("op", (Op("add", {"session": "a", "items": said}),))
     clear = Item("fail", (Op("clear", {"session": "a"}),), 1, "commit")
     get = Item("op", (Op("get", {"session": "a", "limit": 100}),))
-    small = shrink(partial(run, ClearSwallows), run(ClearSwallows, (add, get, clear, get)))
+    small = shrink(ClearSwallows, run(ClearSwallows, (add, get, clear, get)))
     given = [op.args for item in small.items for op in item.ops]
     assert given == [{"session": "a", "items": said[:1]}, {"session": "a"}, {"session": "a"}]

@@ -16,6 +16,7 @@ from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
+from umi_sim.targets.shrinking import shrink
 
 
 class RefusesAndKeeps(Dict):
@@ -206,6 +207,19 @@ def test_names_that_are_joined_are_told_apart_by_none(store: type[Adapter]) -> N
     assert small.broken is not None
     assert small.broken.rule in ("scope", "answer")
     assert len(small.items) == 2
+
+
+def test_no_argument_is_shrunk_away_that_a_method_needs() -> None:
+    """A call that cannot be made raises TypeError, which looks like a refusal."""
+    two = (Op("get", {"ns": "a", "key": "a"}), Op("delete", {"ns": "a", "key": "b"}))
+    verdict = run(RefusesToRead, (Item("at_once", two, 5),))
+    small = shrink(RefusesToRead, verdict)
+    assert all({"ns", "key"} <= {*op.args} for item in small.items for op in item.ops)
+
+
+class RefusesToRead(Dict):
+    async def get(self, ns: str, key: str) -> Any:  # so that it is asked at once
+        raise ValueError
 
 
 def test_what_was_there_for_a_part_of_the_pages_may_be_in_them_or_not() -> None:
