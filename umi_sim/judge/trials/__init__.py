@@ -3,6 +3,7 @@
     values.py    each value in the place of each argument: who is refused, and with which error
     replies.py   replies of models that no fault makes
     queries.py   small words in any order, and rewrites that are nearly allowed
+    answers.py   rows that a storage gives, and nobody asked for
     choices.py   the best of many: vectors, groups, lists, who leaves a core
 
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails
@@ -14,22 +15,23 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from umi_core.config import Config
+from umi_sim.judge.trials.answers import try_answers
 from umi_sim.judge.trials.choices import try_choices
 from umi_sim.judge.trials.queries import try_queries
 from umi_sim.judge.trials.replies import try_replies
 from umi_sim.judge.trials.values import try_values
-from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.prng import Stream, highest, stream_key
 from umi_sim.record.run_config import RunConfig
 
 __all__ = ["TRIALS", "check_trials"]
 
 TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
+    "answers": try_answers,
 }  # fmt: skip
 
 
 def check_trials(config: RunConfig) -> None:
     """One of them. Raises Broken if a part does something else."""
-    draw = Stream(config.seed, "trials", config.scenario)
-    tried = TRIALS[draw.pick(tuple(TRIALS))]
-    tried(draw, Config.of(config.memory))
+    name = highest(stream_key(config.seed, ("trials", config.scenario)), TRIALS)
+    TRIALS[name](Stream(config.seed, "trials", config.scenario, name), Config.of(config.memory))

@@ -51,7 +51,6 @@ WORDS: Final = (
     "Monday",
 )
 ME: Final = (*("I", "my", "you", "your", "we") * 6, *(word for some in PERSONS for word in some))
-MOVED: Final = frozenset(word.casefold() for word in ME)
 BETWEEN: Final = (" ",) * 12 + (
     ", ",
     ". ",
@@ -125,11 +124,11 @@ def rewritten(query: str, turns: Sequence[Turn], draw: Stream) -> str:
     """The query with its references and a few words exchanged, left out or put in."""
     said = " ".join((query, *(each.text for each in turns))).split() or ["tea"]
     terms = references(query).terms
-    told: list[str] = []
-    for word in query.split():
-        luck = draw.below(4 if word.casefold() in terms else 8 if word.casefold() in MOVED else 24)
-        told += [] if luck == 0 else [draw.pick(said)] if luck < 3 else [word]
-    if draw.chance(1, 3):
+    told, lost = list[str](), draw.below(8)
+    for at, word in enumerate(query.split()):
+        luck = draw.below(4 if word.casefold() in terms else 96)
+        told += [] if luck == 0 or at == lost else [draw.pick(said)] if luck < 3 else [word]
+    if draw.chance(1, 4):
         told.insert(draw.below(len(told) + 1), draw.pick(draw.pick((said, said, NAMES))))
     left, right = draw.pick(QUOTED)
     return draw.pick(LABELS) + left + " ".join(told) + draw.pick(ENDS) + right

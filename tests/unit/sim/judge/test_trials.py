@@ -18,6 +18,7 @@ from umi_sim.scenario.files import draw, find
 
 SEEDS = 2_000
 SEEN = {
+    "score-of-no-search-is-foreign": "read-scope",
     "better-entry-leaves": "fewest-victims",
     "rest-of-a-block-unsearched": "hits-ordered",
     "i-taken-for-a-name": "parser-total",
@@ -44,6 +45,7 @@ def test_a_sound_memory_passes() -> None:
         check_trials(config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", SEEN)
 def test_a_mistake_is_seen_by_trials_alone(bug: str) -> None:
     with planted(bug, BUILT_IN):
