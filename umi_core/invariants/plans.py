@@ -186,7 +186,8 @@ def ids_of(core: CoreTier) -> tuple[str, ...]:
 def check_named(change: Change, request: object) -> None:
     there = ids_of(change.after)
     stays = [key for key in change.asked_ids if key in there]
-    rule = rules.DELETED_STAYS_DELETED if isinstance(request, Forget) else rules.CORE_BIJECTION
+    is_forgotten = isinstance(request, Forget | ForgetResource)
+    rule = rules.DELETED_STAYS_DELETED if is_forgotten else rules.CORE_BIJECTION
     demand(not stays, rule, "who was named in the request stays in core", (), stays)
 
 

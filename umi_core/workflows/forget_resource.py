@@ -219,10 +219,9 @@ def told(facts: Facts, drafts: tuple[Drafted, ...]) -> Iterator[Stored]:
     by_id = {draft.entity.id: draft for draft in drafts}
     for row in facts[KNOWN]:
         draft, body = by_id.get(row.address.id), row.body
-        if draft is not None:
-            yield Stored(row.address.id, draft.entity.version, draft.change)
-        elif isinstance(body, Entity):
-            yield Stored(row.address.id, body.version, "forgotten")
+        assert isinstance(body, Entity)
+        change = "forgotten" if draft is None else draft.change
+        yield Stored(body.id, (body if draft is None else draft.entity).version, change)
 
 
 def given_read(facts: Facts) -> Iterator[Row]:

@@ -45,6 +45,7 @@ from umi_core.messages.effects import (
     Reply,
     Write,
 )
+from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.requests import (
     CreateSession,
     EvolveCategory,
@@ -1001,6 +1002,11 @@ def test_who_leaves_core_stays_in_the_archive() -> None:
 def test_who_is_named_leaves() -> None:
     facts: dict[str, object] = {"core": FULL, "plan": Plan(0, core=FULL), "request": Forget(1, ANNA.id)}
     assert broken(lambda: planned(facts)) == "deleted-stays-deleted"
+    text = ForgetResource(1, "res_1")
+    facts = {"core": FULL, "plan": Plan(0, core=FULL, forgotten=(ANNA.id,)), "request": text}
+    assert broken(lambda: planned(facts)) == "deleted-stays-deleted"
+    facts["plan"] = Plan(0, core=seated(BERT, text="x" * 3_400), forgotten=(ANNA.id,))
+    planned(facts, Write(Address(SCOPE, "entity", ANNA.id), None))
     facts = {"core": FULL, "plan": Plan(0, core=FULL), "request": RemoveBlock(1, "human")}
     assert broken(lambda: planned(facts)) == "core-bijection"
     planned(
