@@ -42,6 +42,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "level_domains",
             "ids",
             "api_rows",
+            "agent_rows",
             "reflection_rows",
             "given_rows",
             "resource_rows",
@@ -83,6 +84,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 DISK: Final = "umi_sim/disk/"  # the only room that runs code of umi_live
 JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
 SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, answered, stored and wrong
+    "umi_core.agent_rows",
     "umi_core.api_errors",
     "umi_core.api_rows",
     "umi_core.characters",

@@ -109,12 +109,17 @@ class Archival(Body, Data):
 
 @attrs.frozen
 class Log(Body, Data):
-    """The number that the next message or record gets. It allocates, and counts nothing."""
+    """The number that the next message or record gets. It allocates, and counts nothing.
+
+    `first_seq`: all below went with the agent when it was deleted.
+    """
 
     tag = 124
     row_kind = "log"
+    added = (1,)
     name: LogName
     next_seq: VersionNumber
+    first_seq: VersionNumber = 1
 
     def own_id(self) -> str:
         return self.name

@@ -15,6 +15,7 @@ import attrs
 import msgpack
 
 from umi_core import (
+    agent_rows,
     api_errors,
     api_rows,
     conditions,
@@ -56,7 +57,7 @@ MODULES: Final = (
     core, working, session, archive, rewrites, state, api_rows, api_errors, api_requests, api_results,
     entity_requests,
     filter_errors,
-    migration_requests, reflection_rows, ending_requests, given_rows, resource_rows,
+    migration_requests, reflection_rows, ending_requests, given_rows, resource_rows, agent_rows,
 )  # fmt: skip
 """Where classes with a tag are declared. Those that only one workflow knows are added by `register`."""
 

@@ -14,6 +14,7 @@ from umi_core.api_rows import Archival
 from umi_core.messages import api_requests as api
 from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.api_results import (
+    AgentSwitched,
     ApiBlock,
     Appended,
     BlocksShown,
@@ -147,6 +148,15 @@ class Delegate:
 
     def delete_archival(self, record_id: str, *, key: str | None = None) -> RecordDeleted:
         return self.ask(api.DeleteArchival(OP, record_id, key), RecordDeleted)
+
+    # The agent itself.
+
+    def delete_agent(self, *, key: str | None = None) -> AgentSwitched:
+        return self.ask(api.DeleteAgent(OP, key), AgentSwitched)
+
+    def open_agent(self, *, key: str | None = None) -> AgentSwitched:
+        """One that was deleted begins again, with nothing."""
+        return self.ask(api.OpenAgent(OP, key), AgentSwitched)
 
     # What was said of people and things, by remember and memorize.
 

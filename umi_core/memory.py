@@ -3,14 +3,17 @@
 Law 1. The first step of a life begins recovery, whatever its value; archive and core wait for it, in order.
 Law 2. The working tier always answers in the step that asks, and asks nothing of the world.
 Law 3. What is due is handled before the value, so that an answer at its deadline is late.
+Law 4. What closes or opens the agent runs alone: it waits for what was begun before, and the queue for it;
+then recovery looks up what became of it.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Self, get_args
+from typing import Self, cast, get_args
 
 import attrs
 
 from umi_core import codec, core_reads
+from umi_core.api_errors import NotFound
 from umi_core.config import Config
 from umi_core.domains import bad_scope, is_int
 from umi_core.engine import lifecycle
@@ -30,8 +33,9 @@ from umi_core.errors import (
     TooBusy,
 )
 from umi_core.language.rewriting import shown_turns
-from umi_core.limits import EFFECTS_PER_STEP_MAX, LIFE_MAX, NOW_MS_MAX, OP_COUNT_MAX
+from umi_core.limits import EFFECTS_PER_STEP_MAX, LIFE_MAX, NOW_MS_MAX, OP_COUNT_MAX, PURGE_AGAIN_MS
 from umi_core.messages.answers import Answer, Value, Wake
+from umi_core.messages.api_requests import AgentRequest, OpenAgent
 from umi_core.messages.effects import Effect, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import (
     OF_MEMORY,
@@ -46,17 +50,18 @@ from umi_core.messages.requests import (
     is_working,
 )
 from umi_core.saved_state import check_fitting, check_saved
-from umi_core.state import Operation, State
+from umi_core.state import ALONE, Operation, Phase, State
 from umi_core.text import shown
 from umi_core.tiers import working
+from umi_core.tiers.dues import PURGE
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import REQUEST, REQUEST_KEY
-from umi_core.workflows.recover import FITS
+from umi_core.workflows.recover import CLOSED, FITS, LAST, is_switched
 from umi_core.workflows.upkeep import ROW_ID
 
 REQUEST_TYPES: frozenset[type] = frozenset(OF_MEMORY.values())
-UPKEEPING = ("upkeep", "memorize", "summarise")  # that nobody asked for
+UPKEEPING = ("upkeep", "memorize", "summarise", "purge")  # that nobody asked for
 VALUE_TYPES: frozenset[type] = REQUEST_TYPES | {Wake, *get_args(Answer)}
 
 
@@ -103,7 +108,7 @@ class Memory:
         engine, issued_count = Engine(self.state, self.registry), self.state.request_count
         if self.state.phase == "new":
             self.state.phase = "recovering"
-            lifecycle.begin(engine, "recover", None, {})
+            lifecycle.begin(engine, "recover", None, LAST((0, "")))
         lifecycle.handle_due(engine)
         self.rebalance_if_due(engine)
         self.evolve_if_due(engine)
@@ -151,19 +156,21 @@ class Memory:
         assert isinstance(request, CoreRead | WorkflowRequest)
         state = self.state
         error = bad_request(request)
-        waits = isinstance(request, WorkflowRequest) or state.phase == "recovering"
+        is_held = state.phase == "recovering" or self.is_switching()
+        waits = isinstance(request, WorkflowRequest) or is_held
         if error is None and waits and self.busy_count() >= OP_COUNT_MAX:
             error = TooBusy(self.busy_count(), OP_COUNT_MAX)
         if error is not None:
             engine.effects.append(Reply(request.op_id, Refused(error)))
-        elif state.phase == "recovering":
+        elif is_held or isinstance(request, AgentRequest):
             state.queue += (kept(request, state.config),)
         else:
             self.serve(engine, kept(request, state.config))
 
     def serve(self, engine: Engine, request: WorkflowRequest | CoreRead) -> None:
         """Begin the operation, or answer at once what needs nothing of the world."""
-        if barred := self.barred():
+        is_switch = isinstance(request, AgentRequest) and self.state.phase != "deposed"
+        if (barred := self.barred()) and not is_switch:
             engine.effects.append(Reply(request.op_id, barred))
         elif isinstance(request, CoreRead):
             engine.effects.append(Reply(request.op_id, core_reads.answer(request, self.state)))
@@ -175,6 +182,8 @@ class Memory:
         state = self.state
         if state.phase == "deposed":
             return Failed(Deposed(state.epoch))
+        if state.phase == "closed":
+            return Refused(NotFound("agent", state.scope.agent))
         if state.phase == "unfit":
             bytes_max, entry_count_max = state.config.core_bytes_max, state.config.core_entry_count_max
             if state.tiers.core.used_bytes > bytes_max:
@@ -192,30 +201,65 @@ class Memory:
         """Requests in flight, waiting ones too."""
         return len(self.state.queue) + sum(op.op_id is not None for op in self.state.operations.values())
 
-    # The end of recovery.
+    # The end of recovery, and of what runs alone.
 
     def release(self, engine: Engine) -> None:
         """Recovery may have ended in this step: take its facts, then what has waited, in order."""
         state = self.state
-        if state.phase == "recovering" and not is_running("recover", state):
-            self.recovered(engine)
-        while state.queue and state.phase != "recovering":
+        self.look_up_if_switched(engine)
+        while state.queue and not self.must_wait(state.queue[0]):
             request, *rest = state.queue
             state.queue = tuple(rest)
             self.serve(engine, request)
+            self.look_up_if_switched(engine)
+
+    def look_up_if_switched(self, engine: Engine) -> None:
+        """Behind what may have closed or opened the agent recovery says what there is."""
+        state = self.state
+        if engine.is_switched and state.phase != "deposed":
+            last, state.epoch, state.phase = LAST((state.epoch, state.phase)), 0, "recovering"
+            lifecycle.begin(engine, "recover", None, last)
+        engine.is_switched = False
+        if state.phase == "recovering" and not is_running("recover", state):
+            self.recovered(engine)
+
+    def must_wait(self, request: WorkflowRequest | CoreRead) -> bool:
+        """Whether the first in the queue is still to wait; who opens an agent waits for the purge, too."""
+        state = self.state
+        if state.phase == "recovering" or is_alone(state):
+            return True
+        is_purging = state.phase == "closed" and bool(state.tiers.upkeep)
+        return isinstance(request, AgentRequest) and (
+            bool(state.operations) or (isinstance(request, OpenAgent) and is_purging)
+        )
+
+    def is_switching(self) -> bool:
+        """Whether the agent is about to be closed or opened: then nothing else begins."""
+        return bool(self.state.queue) or is_alone(self.state)
 
     def recovered(self, engine: Engine) -> None:
-        ended = engine.ended
+        state, ended = self.state, engine.ended
         assert ended is not None
         known = facts_of(ended)
-        self.state.epoch = known[EPOCH]
-        self.state.phase = "ready" if known[FITS] else "unfit"
+        last_epoch, last_phase = known[LAST]
+        state.epoch = known[EPOCH] or last_epoch
+        if not known[EPOCH]:
+            state.phase = "deposed"
+        elif last_epoch and not is_switched(known[LAST], known[CLOSED]):
+            state.phase = cast("Phase", last_phase)
+        elif known[CLOSED]:
+            state.phase, state.tiers.upkeep = "closed", {PURGE: state.seen_ms}
+        else:
+            state.phase = "ready" if known[FITS] else "unfit"
 
     # Background work.
 
+    def is_free(self) -> bool:
+        return self.state.phase == "ready" and not self.is_switching()
+
     def wants_rebalance(self) -> bool:
         state = self.state
-        due = state.phase == "ready" and state.config.auto_rebalance and state.tiers.access.is_due
+        due = self.is_free() and state.config.auto_rebalance and state.tiers.access.is_due
         return due and not is_running("rebalance", state)
 
     def rebalance_if_due(self, engine: Engine) -> None:
@@ -228,7 +272,7 @@ class Memory:
     def wants_evolution(self) -> bool:
         """One category at a time, whoever asks for it."""
         state = self.state
-        return state.phase == "ready" and bool(state.tiers.dues) and not is_running("evolve_category", state)
+        return self.is_free() and bool(state.tiers.dues) and not is_running("evolve_category", state)
 
     def evolve_if_due(self, engine: Engine) -> None:
         if not self.wants_evolution():
@@ -242,9 +286,11 @@ class Memory:
             lifecycle.begin(engine, "evolve_category", None, REQUEST(EvolveCategory("", name)))
 
     def wants_upkeep(self) -> bool:
-        """One row at a time, from the look at it to the end of what is done about it."""
+        """One row at a time, from the look at it to the end of what is done about it; of a purge one page."""
         state = self.state
-        if state.phase != "ready" or not state.tiers.upkeep:
+        if not state.tiers.upkeep or not (
+            self.is_free() or (state.phase == "closed" and not is_alone(state))
+        ):
             return False
         return not any(op.op_id is None and op.workflow in UPKEEPING for op in state.operations.values())
 
@@ -254,10 +300,12 @@ class Memory:
         state, upkeep = self.state, self.state.tiers.upkeep
         row_id = min(upkeep, key=lambda row_id: (upkeep[row_id], row_id))
         if state.seen_ms >= upkeep[row_id]:
-            again_ms = state.seen_ms + state.config.upkeep_interval_ms  # whatever comes now
-            state.tiers.upkeep = {**upkeep, row_id: again_ms}
-            engine.marks.append("upkeep: due")
-            lifecycle.begin(engine, "upkeep", None, ROW_ID(row_id))
+            is_purge = state.phase == "closed"
+            interval_ms = PURGE_AGAIN_MS if is_purge else state.config.upkeep_interval_ms
+            state.tiers.upkeep = {**upkeep, row_id: state.seen_ms + interval_ms}  # whatever comes now
+            engine.marks.append("purge: due" if is_purge else "upkeep: due")
+            workflow, facts = ("purge", {}) if is_purge else ("upkeep", ROW_ID(row_id))
+            lifecycle.begin(engine, workflow, None, facts)
 
     # Workflows and interceptors. Operations in flight keep what they began with.
 
@@ -341,6 +389,11 @@ def given(request: WorkflowRequest) -> dict[str, object]:
     """The facts that its operation begins with."""
     key = REQUEST_KEY(request.request_key) if hasattr(request, "request_key") else {}
     return REQUEST(request) | key
+
+
+def is_alone(state: State) -> bool:
+    """Whether one is running that closes or opens the agent."""
+    return any(op.workflow in ALONE for op in state.operations.values())
 
 
 def is_running(workflow: str, state: State) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from umi_core import api_rows, given_rows, reflection_rows
+from umi_core import agent_rows, api_rows, given_rows, reflection_rows
 from umi_core.block_domains import Blocks
 from umi_core.body import Body as Body
 from umi_core.body import OfEntity
@@ -298,13 +298,7 @@ class AccessRecord(Body):
         return self.entity_id
 
 
-@attrs.frozen
-class Epoch(Body, Data):
-    """One life of a memory; the version of its row is the epoch."""
-
-    tag = 13
-    row_kind = "epoch"
-    claimed_ms: EventTime
+Epoch = agent_rows.Epoch
 
 
 @attrs.frozen

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final, TypeGuard
 
+import attrs
+
 from umi_core.answer_checks import asked_for
 from umi_core.domains import bad_scope
 from umi_core.engine.engine import Engine, facts_of
@@ -27,10 +29,11 @@ from umi_core.invariants import (
     check_working,
 )
 from umi_core.invariants.broken import counted_apart
+from umi_core.messages.api_requests import AgentRequest
 from umi_core.messages.effects import ByFilter, Commit, Read
 from umi_core.rows import Epoch
 from umi_core.shapes import shape_of
-from umi_core.state import Operation, State
+from umi_core.state import ALONE, Operation, State
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import bad_field
 from umi_core.values import Scope
@@ -100,7 +103,9 @@ OWN: Final = (
     "upkeep",
     "memorize",
     "summarise",
+    "purge",
 )  # what a memory does without being asked
+MAY_RUN: Final = {"unfit": ALONE, "closed": (*ALONE, "purge")}  # where else nothing does
 
 
 def wrong_phase(state: State) -> Iterator[str]:
@@ -108,9 +113,11 @@ def wrong_phase(state: State) -> Iterator[str]:
     if phase == "recovering":
         if running != ["recover"]:
             yield f"phase: it recovers, and in flight are {' '.join(running) or 'no operations'}"
-    elif "recover" in running or state.queue:
+    elif "recover" in running or (state.queue and not is_held(state)):
         yield f"phase: {phase}, and something recovers or waits for that"
-    if phase not in ("recovering", "ready") and running:
+    if len(running) > 1 and any(name in ALONE for name in running):
+        yield f"phase: {phase}, and beside {' '.join(running)} nothing else may be in flight"
+    if phase not in ("recovering", "ready") and not all(name in MAY_RUN.get(phase, ()) for name in running):
         yield f"phase: {phase}, and operations are in flight"
     if (state.epoch == 0) != (phase in ("new", "recovering")):
         yield f"epoch: {state.epoch} in the phase {phase}"
@@ -118,6 +125,12 @@ def wrong_phase(state: State) -> Iterator[str]:
         name, is_asked = operation.workflow, operation.op_id is not None
         if name == "recover" if is_asked else name not in OWN:
             yield f"operations[{number}]: {name} is asked for by {'somebody' if is_asked else 'nobody'}"
+
+
+def is_held(state: State) -> bool:
+    """Whether what is queued waits for something that runs alone, or is such a thing itself."""
+    is_first = isinstance(state.queue[0], AgentRequest)
+    return is_first or any(operation.workflow in ALONE for operation in state.operations.values())
 
 
 # Operations in flight.
@@ -214,8 +227,12 @@ def wrong_commit(operation: Operation, row: Step, engine: Engine) -> Iterator[st
 
 def batch_of(commit: Commit) -> object:
     """All but what depends on when it was asked for: the time at which an epoch was claimed."""
-    bodies = [None if isinstance(write.body, Epoch) else write.body for write in commit.writes]
+    bodies = [timeless(write.body) for write in commit.writes]
     return [write.address for write in commit.writes], bodies, commit.expects, commit.key
+
+
+def timeless(body: object) -> object:
+    return attrs.evolve(body, claimed_ms=0) if isinstance(body, Epoch) else body
 
 
 def is_paged(asked: object) -> TypeGuard[Read]:

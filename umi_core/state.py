@@ -25,7 +25,9 @@ from umi_core.values import RoutingDecision, Scope
 
 HOOKED: Final = ("refused", "substituted")  # what an interceptor does in place of the world
 
-Phase = Literal["new", "recovering", "ready", "unfit", "deposed"]
+ALONE: Final = ("delete_agent", "open_agent")  # workflows that run while nothing else does
+
+Phase = Literal["new", "recovering", "ready", "unfit", "closed", "deposed"]
 
 
 @attrs.define
@@ -33,7 +35,7 @@ class Tiers:
     """All that an operation can learn into. Rows get a shallow copy and put new values into it.
 
     `dues`: by the name of a category, when its members are to be divided anew. `upkeep`: by the id of a row,
-    when what it lacks is to be done.
+    when what it lacks is to be done; of a closed agent when the purge goes on.
     """
 
     tag = 90
@@ -104,7 +106,8 @@ class Operation:
 
 @attrs.define
 class State:
-    """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery.
+    """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery, or for
+    one that runs alone.
 
     `turn_count`: how often an operation claimed something; `landed_count`: how many commits have landed.
     """

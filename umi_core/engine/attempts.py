@@ -31,7 +31,7 @@ from umi_core.messages.effects import (
     filled_in,
 )
 from umi_core.rows import Address
-from umi_core.state import Operation
+from umi_core.state import ALONE, Operation
 
 FINAL_KINDS: Final = ("refused", "full", "too_long", "unusable")
 EPOCH_ROW: Final = "epoch"
@@ -155,7 +155,10 @@ def failed(engine: Engine, operation: Operation, row: Step, failure: EffectFaile
 
 
 def is_deposed(engine: Engine, operation: Operation, failure: EffectFailed) -> bool:
+    """A batch that closes or opens the agent may have met what an earlier attempt of it has done."""
     epoch = Address(engine.state.scope, EPOCH_ROW, EPOCH_ROW)
+    if operation.workflow in ALONE and operation.may_have_happened:
+        return False
     return epoch_of(engine, operation) > 0 and any(address == epoch for address, _ in failure.changed)
 
 

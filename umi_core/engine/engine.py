@@ -26,6 +26,7 @@ class Engine(Owner):
     effects: list[Effect] = attrs.field(factory=list)
     marks: list[str] = attrs.field(factory=list)
     ended: Operation | None = None  # the last operation that nobody waited for
+    is_switched: bool = False  # the agent may have been closed or opened
 
     # What rows, their functions and interceptors see.
 

@@ -12,7 +12,7 @@ from umi_core.errors import Deposed
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Commit, Done, OpId, Outcome, Reply
 from umi_core.messages.request import WorkflowRequest
-from umi_core.state import Operation
+from umi_core.state import ALONE, Operation
 
 
 def begin(engine: Engine, workflow: str, op_id: OpId | None, given: dict[str, object]) -> None:
@@ -126,6 +126,7 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
     if isinstance(outcome, Done):
         outcome = Done(outcome.value, operation.degraded)
     state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
+    engine.is_switched |= operation.workflow in ALONE and operation.may_have_happened
     if operation.op_id is None:
         engine.ended = operation
         follow(engine, outcome)

@@ -14,7 +14,9 @@ from umi_core.invariants.hooks import Hook, check_hooks
 from umi_core.messages.effects import Asked, AskModel, Embed
 from umi_core.state import Operation, State
 
-BACKGROUND_COUNT_MAX: Final = 4  # recover, rebalance, evolve_category and upkeep, which nobody asked for
+BACKGROUND_COUNT_MAX: Final = (
+    4  # recover, rebalance, evolve_category, and upkeep or purge: asked for by nobody
+)
 CONTRACT: Final = rules.WORKFLOW_CONTRACT
 
 

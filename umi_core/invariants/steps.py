@@ -64,7 +64,12 @@ from umi_core.tiers import session
 from umi_core.tiers.core import CoreTier
 from umi_core.values import RoutingDecision
 
-OF_NOBODY: Final = ("rebalance ", "recover ", "evolve_category ")  # what is run, and asked for by none
+OF_NOBODY: Final = (
+    "rebalance ",
+    "recover ",
+    "evolve_category ",
+    "purge ",
+)  # what is run, and asked for by none
 MAY_LEAVE: Final = ("forget", "remove_block")
 Decisions = tuple[RoutingDecision, ...]
 TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
@@ -77,7 +82,9 @@ def check_step(before: Before, told: Told, state: State) -> None:
         return
     check_late(before, told, state)
     check_revisions(told, state)
-    if not told.is_hooked:
+    if is_switched(told, state):
+        check_emptied(was, tiers)
+    elif not told.is_hooked:
         check_attempts(told, state.seen_ms)
         check_core_source(was.core, told, tiers.core, state.config)
         if not any(stand.pinned[0] == LEARN_AT_ANY_STEP for stand in before.stands.values()):
@@ -93,6 +100,24 @@ def check_step(before: Before, told: Told, state: State) -> None:
         check_embedded(before, told, state)
         check_scanned(before, told, state)
     check_questions(before, told, state)
+
+
+def is_switched(told: Told, state: State) -> bool:
+    """Whether a life that goes on has claimed the next epoch, and found its agent closed or opened."""
+    heard = told.heard
+    if heard is None or heard.pinned[0] != "recover" or is_late(heard, state):
+        return False
+    last = heard.facts.get("last")
+    if not isinstance(told.value, Committed) or not isinstance(last, tuple) or "epoch" in heard.facts:
+        return False
+    return bool(last[0] > 0 and heard.facts.get("closed") != (last[1] == "closed"))
+
+
+def check_emptied(was: Tiers, now: Tiers) -> None:
+    """Nothing is kept of what the agent had; its working tier and its session are not the agent's."""
+    fresh = Tiers(working=was.working, session=was.session)
+    kept = [name for name in TIERS if name != "upkeep" and getattr(now, name) != getattr(fresh, name)]
+    demand(not kept, rules.CLOSED_IS_CLOSED, "tiers that outlived an agent", [], kept)
 
 
 def check_replies(before: Before, told: Told, state: State, replies: Sequence[Reply]) -> None:

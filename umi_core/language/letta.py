@@ -83,9 +83,9 @@ def parse(op_id: OpId, method: str, path: str, headers: Mapping[str, str], body:
     """Headers by any spelling of their names; an empty body is none."""
     where, _, query = path.partition("?")
     parts = tuple(unquote(part) for part in where.strip("/").split("/"))
-    if parts[:2] != ROOT or len(parts) < 4:
+    if parts[:2] != ROOT or len(parts) < 3:
         return Malformed("no such path", 404)
-    agent, route, name = parts[2], parts[3], "/".join(parts[4:])
+    agent, route, name = parts[2], "".join(parts[3:4]), "/".join(parts[4:])
     if (route, parts[4:5]) == ("core-memory", ("blocks",)):
         route, name = "blocks", "/".join(parts[5:])
     if route == "tools":
@@ -252,6 +252,8 @@ def passed_over(asked: Asked) -> Any:
 PAGE_OF_TOOLS: Final = 10
 
 ROUTES: Final[Mapping[tuple[str, str, bool], Made]] = {
+    ("DELETE", "", False): lambda op_id, it: api.DeleteAgent(op_id, it.key),
+    ("POST", "", False): lambda op_id, it: api.OpenAgent(op_id, it.key),
     ("GET", "blocks", False): lambda op_id, it: api.ListBlocks(op_id),
     ("POST", "blocks", False): create,
     ("GET", "blocks", True): lambda op_id, it: api.FindBlock(op_id, it.name),
@@ -348,6 +350,8 @@ def as_json(value: object) -> object:
         case results.Appended():
             return {**fields(value), "ids": value.ids}
         case results.ApiBlock() | results.BlockWritten() | results.RecordDeleted() | results.Prompt():
+            return fields(value)
+        case results.AgentSwitched():
             return fields(value)
     raise TypeError(f"no reply of the API: {type(value).__name__}")
 

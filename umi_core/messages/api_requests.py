@@ -249,6 +249,32 @@ class DeleteArchival(ApiRequest):
     request_key: RequestKey | None = None
 
 
+# The agent itself.
+
+
+@attrs.frozen
+class AgentRequest(ApiRequest):
+    """It runs alone: what was asked before has ended, and what is asked later waits for its end."""
+
+    request_key: RequestKey | None = None
+
+
+@attrs.frozen
+class DeleteAgent(AgentRequest):
+    """The agent is closed; all that it has is removed in the background."""
+
+    tag = 621
+    workflow = "delete_agent"
+
+
+@attrs.frozen
+class OpenAgent(AgentRequest):
+    """An agent that was deleted begins again with nothing. It waits until all of it is removed."""
+
+    tag = 622
+    workflow = "open_agent"
+
+
 # What was said of people and things: no route, for it is of remember and memorize.
 
 

@@ -118,6 +118,17 @@ class Prompt(Data):
     version: int
 
 
+@attrs.frozen
+class AgentSwitched(Data):
+    """`change` is what was done: closed, opened, or unchanged, of one that was open; purged of some of its
+    rows, which nobody asked for."""
+
+    tag = 623
+    change: str
+    at_ms: int
+    repeated: bool = False
+
+
 # The move of an agent's rows from another store (umi_core/migration).
 
 
@@ -148,4 +159,4 @@ class StoresCompared(Data):
         return not (self.missing_in_main or self.missing_in_legacy or self.different or self.unsettled)
 
 
-Keyed = BlockWritten | Appended | RecordDeleted
+Keyed = BlockWritten | Appended | RecordDeleted | AgentSwitched

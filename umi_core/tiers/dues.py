@@ -19,6 +19,7 @@ from umi_core.domains import Moment
 from umi_core.rows import Category, Resource
 
 KEPT_UP: Final = ("resource", "category")  # kinds of rows of which something may be left to do
+PURGE: Final = "epoch"  # the row of a closed agent, of which the purge is left to do
 Dues = Mapping[str, Moment]  # by the name of the category; of what is left to do by the id of the row
 
 

@@ -12,6 +12,7 @@ from umi_core.language.extraction import Link, Mention
 from umi_core.language.memories import Memory
 from umi_core.language.segments import Segment
 from umi_core.messages.requests import ALL, Request, WorkflowRequest
+from umi_core.workflows.agents import DELETE_AGENT, OPEN_AGENT, PURGE
 from umi_core.workflows.api_block_reads import BLOCK_HISTORY, READ_BLOCKS
 from umi_core.workflows.api_blocks import EDIT_BLOCK
 from umi_core.workflows.api_logs import (
@@ -53,7 +54,7 @@ WORKFLOWS: Final[tuple[Workflow, ...]] = (
     MEMORIZE, CREATE_ENTITY, SUMMARISE, EVOLVE_CATEGORY, REFLECT, LIST, RETRIEVE, REBALANCE, RECOVER, UPKEEP,
     EDIT_BLOCK, READ_BLOCKS, BLOCK_HISTORY,
     APPEND_ROWS, LIST_MESSAGES, GET_ARCHIVAL, LIST_ARCHIVAL, SEARCH_ARCHIVAL, DELETE_ARCHIVAL,
-    SEARCH_MESSAGES, RECENT_ENTITIES, FORGET_RESOURCE,
+    SEARCH_MESSAGES, RECENT_ENTITIES, FORGET_RESOURCE, DELETE_AGENT, OPEN_AGENT, PURGE,
 )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ of the commits, whatever the clock shows. Law 2. A number is never given again, 
 from collections.abc import Iterator
 from typing import Final
 
+import attrs
+
 from umi_core.api_errors import NotFound
 from umi_core.api_rows import Archival, Log, Message
 from umi_core.conditions import Condition
@@ -51,7 +53,7 @@ LIST: Final = Fact("request", ListArchival)
 SEARCH: Final = Fact("request", SearchArchival)
 SEARCH_OF_LOG: Final = Fact("request", SearchMessages)
 DELETE: Final = Fact("request", DeleteArchival)
-NEXT_SEQ: Final = Fact("next_seq", int)
+LOG: Final = Fact("log", Log)
 LOG_VERSION: Final = Fact("log_version", int)
 RECORD: Final = Fact("record", Row)
 
@@ -72,25 +74,26 @@ def ask_log(facts: Facts, view: View) -> Read:
 
 
 def take_log(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    next_seq, version = next_of(answer)
-    return Learned(NEXT_SEQ(next_seq) | LOG_VERSION(version))
+    log, version = found_log(answer, log_of(facts[APPEND]))
+    return Learned(LOG(log) | LOG_VERSION(version))
 
 
-def next_of(answer: ReadDone) -> tuple[int, int]:
-    """The next number of a log, and the version of its row; absent is an empty one."""
+def found_log(answer: ReadDone, name: str) -> tuple[Log, int]:
+    """A log, and the version of its row; absent is one of which no number was given."""
     row = next(iter(answer.rows), None)
-    return (row.body.next_seq, row.version) if row and isinstance(row.body, Log) else (1, 0)
+    return (row.body, row.version) if row and isinstance(row.body, Log) else (Log(name, 1), 0)
 
 
 def take_append(facts: Facts, answer: None, view: View) -> Learned:
-    request, first = facts[APPEND], facts[NEXT_SEQ]
+    request, log = facts[APPEND], facts[LOG]
+    first = log.next_seq
     name = log_of(request)
     rows = [put(view.scope, name, log_id(name, seq), body) for seq, body in bodies_of(request, first, view)]
-    log = put(view.scope, "log", name, Log(name, first + len(rows)))
+    after = put(view.scope, "log", name, attrs.evolve(log, next_seq=first + len(rows)))
     plan = Plan(
         view.now_ms,
-        writes=(*rows, log),
-        expects=(Expect(log.address, facts[LOG_VERSION]), *(Expect(row.address, 0) for row in rows)),
+        writes=(*rows, after),
+        expects=(Expect(after.address, facts[LOG_VERSION]), *(Expect(row.address, 0) for row in rows)),
         value=Appended(name, first, len(rows), view.now_ms),
     )
     return Learned(PLAN(plan))
@@ -112,10 +115,10 @@ APPEND_ROWS: Final = Workflow(
     given=(APPEND, REQUEST_KEY),
     steps=(
         SEEN,
-        Step("load", requires=(APPEND,), produces=(NEXT_SEQ, LOG_VERSION),
-             otherwise=nothing(NEXT_SEQ, LOG_VERSION), claims=claim_log,
+        Step("load", requires=(APPEND,), produces=(LOG, LOG_VERSION),
+             otherwise=nothing(LOG, LOG_VERSION), claims=claim_log,
              **asks(Read, ask_log, take_log, retry(3))),
-        Step("plan", requires=(APPEND, NEXT_SEQ, LOG_VERSION), produces=(PLAN,), otherwise=nothing(PLAN),
+        Step("plan", requires=(APPEND, LOG, LOG_VERSION), produces=(PLAN,), otherwise=nothing(PLAN),
              take=take_append),
         commit_row(replan="load"),
         REPLY,
@@ -132,42 +135,43 @@ def ask_end(facts: Facts, view: View) -> Read:
 
 
 def take_end(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(NEXT_SEQ(next_of(answer)[0]))
+    return Learned(LOG(found_log(answer, "message")[0]))
 
 
-def span_of(request: ListMessages, next_seq: int) -> range:
+def span_of(request: ListMessages, log: Log) -> range:
     """The numbers of the page."""
     limit = request.limit or PAGE_ROWS_DEFAULT
-    end = next_seq if request.before is None else min(request.before, next_seq)
+    end = log.next_seq if request.before is None else min(request.before, log.next_seq)
     if request.after is None:
-        return range(max(1, end - limit), end)
-    first = request.after + 1
+        return range(max(log.first_seq, end - limit), max(log.first_seq, end))
+    first = max(request.after + 1, log.first_seq)
     return range(first, max(first, min(first + limit, end)))
 
 
 def ask_page(facts: Facts, view: View) -> Read | None:
-    span = span_of(facts[PAGE], facts[NEXT_SEQ])
+    span = span_of(facts[PAGE], facts[LOG])
     wanted = tuple(address(view.scope, "message", log_id("message", seq)) for seq in span)
     return Read(ByIds(wanted)) if wanted else None
 
 
 def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
-    next_seq = facts[NEXT_SEQ]
-    span = span_of(facts[PAGE], next_seq)
+    log = facts[LOG]
+    span = span_of(facts[PAGE], log)
     rows = answer.rows if answer is not None else ()
     messages = tuple(row.body for row in rows if isinstance(row.body, Message))
     if len(messages) < len(span):
         return Unusable("messages are missing")
-    has_older, has_newer = span.start > 1 and next_seq > 1, span.stop < next_seq
-    return Learned(OUTCOME(Done(MessagesShown(messages, next_seq - 1, has_older, has_newer))))
+    total = log.next_seq - log.first_seq
+    has_older, has_newer = span.start > log.first_seq and total > 0, span.stop < log.next_seq
+    return Learned(OUTCOME(Done(MessagesShown(messages, total, has_older, has_newer))))
 
 
 LIST_MESSAGES: Final = Workflow(
     "list_messages",
     given=(PAGE,),
     steps=(
-        Step("end", requires=(PAGE,), produces=(NEXT_SEQ,), **asks(Read, ask_end, take_end, retry(3))),
-        Step("page", requires=(PAGE, NEXT_SEQ), produces=(OUTCOME,),
+        Step("end", requires=(PAGE,), produces=(LOG,), **asks(Read, ask_end, take_end, retry(3))),
+        Step("page", requires=(PAGE, LOG), produces=(OUTCOME,),
              **asks(Read, ask_page, take_page, retry(3))),
     ),
 )  # fmt: skip

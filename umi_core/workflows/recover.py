@@ -8,6 +8,8 @@ the epoch it claimed, so nothing that an earlier life sent lands later:
     life 2                    recover, epoch 8   plan   commit
 
 Law 3. The claim has no idempotency key: two lives that read one epoch must not both be told they hold it.
+Law 4. Behind a delete_agent or open_agent that may have happened it runs once more, in the same life: what
+it finds closed, or opened, it begins with nothing; and a row that is another life's it leaves alone.
 """
 
 from typing import Final
@@ -17,13 +19,15 @@ import attrs
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
-from umi_core.engine.workflow import EPOCH, OUTCOME, Learned, Step, Workflow, forever
+from umi_core.engine.workflow import EPOCH, OUTCOME, Law, Learned, Step, Workflow, forever, nothing
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Expect, Read, Write
 from umi_core.rows import AccessRecord, Epoch, Row
+from umi_core.state import Tiers
 from umi_core.tiers import dues
 from umi_core.tiers.archive import AccessTable, surplus
 from umi_core.tiers.core import fit
+from umi_core.values import Scope
 from umi_core.workflows.commits import (
     CORE,
     LOST,
@@ -43,7 +47,9 @@ from umi_core.workflows.commits import (
     take_commit,
 )
 
+LAST: Final = Fact("last", tuple[int, str])  # epoch and phase of this very life until now; 0: it begins
 BEFORE: Final = Fact("before", int)  # the epoch of the life before
+CLOSED: Final = Fact("closed", bool)  # whether the agent is
 HEAD: Final = Fact("head", tuple[str, int])  # where the fair scan stands, and the version of its row
 LOADED: Final = Fact("loaded", int)
 FITS: Final = Fact("fits", bool)
@@ -55,17 +61,36 @@ def ask_head(facts: Facts, view: View) -> Read:
 
 def take_head(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = found(answer)
-    epoch = rows.get(address(view.scope, "epoch"))
-    return Learned(BEFORE(epoch.version if epoch else 0) | HEAD(head_of(rows, view.scope)))
+    last, _ = facts[LAST]
+    row = rows.get(address(view.scope, "epoch"))
+    before, body = (row.version, row.body) if row else (0, None)
+    epoch = body if isinstance(body, Epoch) else Epoch(0)
+    known = BEFORE(before) | HEAD(head_of(rows, view.scope)) | CLOSED(epoch.is_closed)
+    is_anothers = last and before != last and epoch.held_by != last
+    return Learned(known, skip_to="done" if is_anothers else None)
 
 
 def ask_claim(facts: Facts, view: View) -> Commit:
+    """The agent stays open or closed, as it is; a life that has lost the answer knows its claim again."""
     epoch = address(view.scope, "epoch")
-    return Commit((Write(epoch, Epoch(view.now_ms)),), (Expect(epoch, facts[BEFORE]),))
+    last, _ = facts[LAST]
+    claimed = Epoch(view.now_ms, facts[CLOSED], last)
+    return Commit((Write(epoch, claimed),), (Expect(epoch, facts[BEFORE]),))
 
 
 def take_claim(facts: Facts, answer: Committed, view: View) -> Learned:
-    return Learned(EPOCH(dict(answer.versions)[address(view.scope, "epoch")]))
+    """There is something to load of an open agent that was not this life's until now."""
+    epoch = dict(answer.versions)[address(view.scope, "epoch")]
+    last, is_closed = facts[LAST], facts[CLOSED]
+    if is_switched(last, is_closed):
+        view.tiers = Tiers(working=view.tiers.working, session=view.tiers.session)
+    has_all = is_closed or (last[0] > 0 and not is_switched(last, is_closed))
+    return Learned(EPOCH(epoch), skip_to="done" if has_all else None)
+
+
+def is_switched(last: tuple[int, str], is_closed: bool) -> bool:
+    """Whether the agent was closed or opened by this life."""
+    return last[0] > 0 and is_closed != (last[1] == "closed")
 
 
 def ask_core(facts: Facts, view: View) -> Read:
@@ -131,28 +156,37 @@ def claimed(facts: Facts, view: View) -> View:
     return attrs.evolve(view, epoch=facts[EPOCH])
 
 
+def is_of_this_life(facts: Facts, scope: Scope) -> bool:
+    epoch, phase = facts[LAST]
+    return phase in ("ready", "unfit", "closed") if epoch > 0 else facts[LAST] == (0, "")
+
+
 def take_done(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(OUTCOME(Done(facts[EPOCH])))
 
 
 RECOVER = Workflow(
     "recover",
-    given=(),
+    given=(LAST,),
     steps=(
-        Step("head", produces=(BEFORE, HEAD), **asks(Read, ask_head, take_head, forever())),
-        Step("claim", requires=(BEFORE,), produces=(EPOCH,),
-             **asks(Commit, ask_claim, take_claim, forever(replan="head"))),
-        Step("load", produces=(CORE,), **asks(Read, ask_core, take_core, forever())),
-        Step("access", requires=(HEAD,), produces=(LOADED,), spares=("category",),
+        Step("head", requires=(LAST,), produces=(BEFORE, HEAD, CLOSED), skips_to=("done",),
+             **asks(Read, ask_head, take_head, forever())),
+        Step("claim", requires=(LAST, BEFORE, CLOSED), produces=(EPOCH,), otherwise=EPOCH(0),
+             skips_to=("done",), **asks(Commit, ask_claim, take_claim, forever(replan="head"))),
+        Step("load", produces=(CORE,), otherwise=nothing(CORE),
+             **asks(Read, ask_core, take_core, forever())),
+        Step("access", requires=(HEAD,), produces=(LOADED,), otherwise=nothing(LOADED), spares=("category",),
              **asks(Read, ask_access, take_access, forever())),
         Step("pending", requires=(LOADED,), spares=("resource",),
              **asks(Read, ask_pending, take_pending, forever())),
-        Step("fit", requires=(CORE, LOADED), produces=(PLAN, FITS), take=take_fit),
-        Step("commit", requires=(PLAN, EPOCH), produces=(STORED, LOST),
+        Step("fit", requires=(CORE, LOADED), produces=(PLAN, FITS), otherwise=nothing(PLAN) | FITS(True),
+             take=take_fit),
+        Step("commit", requires=(PLAN, EPOCH), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
              **asks(Commit, ask_fit, take_fitted, forever(replan="load"))),
         attrs.evolve(SETTLE, on_failure=forever()),  # else a core that lacks room would stay
         Step("done", requires=(EPOCH, FITS), produces=(OUTCOME,), take=take_done),
     ),
+    laws=(Law("a life that has an epoch has a phase", (LAST,), is_of_this_life),),
 )  # fmt: skip
 
 __all__ = ["RECOVER", "REPLY"]

@@ -30,6 +30,7 @@ from umi_sim.judge.invariants.defaults import check_defaults
 from umi_sim.judge.invariants.groups import check_dues
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
+from umi_sim.judge.invariants.store import check_opening
 from umi_sim.judge.invariants.upkeep import check_upkeep
 from umi_sim.judge.invariants.vocabulary import check_vocabulary
 from umi_sim.judge.observer import Observer
@@ -178,11 +179,13 @@ class Inspector:
         for effect in effects:
             if isinstance(effect, Commit):
                 check_needed(effect, storage)
+                check_opening(effect, storage)
         core = memory.state.tiers.core
         if core.blocks is not self._rendered.get(agent):  # both forms follow from the blocks alone
             self._rendered[agent] = core.blocks
             check_renderings(core)
-        has_recovered = before is not None and before.phase == "recovering" != memory.state.phase
+        is_over = memory.state.phase not in ("recovering", "deposed")
+        has_recovered = before is not None and is_over and is_beginning(before)
         if has_recovered and self.oracle.tampered is None:  # else it has read what was there then
             check_recovered(storage, memory.state)
             check_dues(storage, memory.state, is_sure=not self._is_spoilt)
@@ -204,7 +207,8 @@ class Inspector:
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:
-            check_store(storage, memory.state, has_lied=bool(self.oracle.surroundings.atlas.losses))
+            has_lied, scope = bool(self.oracle.surroundings.atlas.losses), memory.state.scope
+            check_store(storage, memory.state, has_lied=has_lied, was_closed=self.oracle.was_closed(scope))
             for observer in () if self._is_spoilt else self._observers:
                 observer.looked(storage.live_rows(memory.state.scope))
 
@@ -212,6 +216,12 @@ class Inspector:
         """At the end of a run of Umi's memory: what parts of it make of inputs that the run did not bring."""
         if self._has_seen_settings:
             check_trials(self.oracle.config)
+
+
+def is_beginning(before: Before) -> bool:
+    """Whether a life was recovering that had no epoch before; else it looks up what became of its agent."""
+    last = [it.facts.get("last") for it in before.stands.values() if it.pinned[0] == "recover"]
+    return before.phase == "recovering" and last == [(0, "")]
 
 
 def concerned(observers: Sequence[Observer], event: str) -> list[Observer]:

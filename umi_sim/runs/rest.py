@@ -7,7 +7,9 @@ from umi_core.messages.effects import Done, Reply
 from umi_core.messages.results import Rebalanced
 from umi_core.rows import Address, Row
 from umi_core.values import CATEGORIES, Scope
+from umi_sim.judge.invariants.store import check_purged, is_closed
 from umi_sim.judge.invariants.upkeep import lacking
+from umi_sim.judge.plain.requests import is_gone
 from umi_sim.record import rules
 from umi_sim.record.items import Args
 from umi_sim.services.storage import SimStorage
@@ -40,6 +42,8 @@ def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
     """Whether one whole scan, from its first page to its last, finds nothing to do."""
     is_idle = begins_anew  # otherwise the first page may be of a scan that began long ago
     for reply in pages:
+        if is_gone(reply.outcome):
+            return True  # of a closed agent nothing is scanned
         page = reply.outcome.value if isinstance(reply.outcome, Done) else None
         if not isinstance(page, Rebalanced):
             is_idle = False
@@ -77,6 +81,10 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
         world.set_time(max(first.wake_ms or 0, world.now_ms))
         world.deliver_wake(first)
         world.run_until_quiet(step_max)
+    for agent in world.agents.values():
+        machine = memory_of(agent.machine)
+        if machine is not None and machine.state.phase == "closed" and not machine.state.tiers.upkeep:
+            check_purged(world.services.storage, agent.config.scope)
     left = {agent.name: keys for agent in world.lives if (keys := upkeep_of(agent))}
     is_fair = not left or world.services.atlas.losses
     demand(is_fair, rules.PENDING_UNTIL_DONE, "something is still to be done that was pending", {}, left)
@@ -108,7 +116,8 @@ def lived_without_room(world: World) -> int:
     storage, memory, count = world.services.storage, world.config.memory, 0
     for agent in world.agents.values():
         machine, scope = memory_of(agent.machine), agent.config.scope
-        if machine is None or not has_core(storage, scope) or rules.ROOM_COMES_BACK.name in world.config.off:
+        has_none = machine is None or is_closed(storage, scope) or not has_core(storage, scope)
+        if machine is None or has_none or rules.ROOM_COMES_BACK.name in world.config.off:
             continue
         from umi_sim.judge.equivalences.room import without_room  # which many runs have no use for
 

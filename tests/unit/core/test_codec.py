@@ -56,6 +56,7 @@ TAGS = {
         PutRow DropRow ReadRow AdvanceMigration RollBack Reconcile Mirror Purge CompareStores AddRow ListRows
     """,
     200: "CreateEntity",
+    621: "DeleteAgent OpenAgent AgentSwitched",
     210: "RecentEntities",
     611: "Given ForgetResource ResourceForgotten",
     500: """

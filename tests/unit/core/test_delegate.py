@@ -52,6 +52,15 @@ def test_a_record_by_its_id_and_who_was_spoken_of_last() -> None:
     assert agent.recent_entities(skip=1_000) == ()
 
 
+def test_an_agent_is_deleted_and_opened() -> None:
+    agent = delegate()
+    assert agent.open_agent().change == "unchanged"
+    assert agent.delete_agent(key="k").change == "closed"
+    with pytest.raises(NotDone, match="agent not found: a1"):
+        agent.list_blocks()
+    assert agent.delete_agent(key="k").repeated
+
+
 def test_what_is_not_done_is_raised_with_its_outcome() -> None:
     with pytest.raises(NotDone, match="block not found: notes") as raised:
         delegate().get_block("notes")

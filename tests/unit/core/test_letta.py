@@ -65,10 +65,17 @@ def test_a_route_is_a_request(line: str, body: object, request_: Request) -> Non
     assert parse(1, method, f"/v1/agents/a1/{path}", KEY, text) == Call("a1", request_)
 
 
+@pytest.mark.parametrize(("method", "request_"), [("DELETE", api.DeleteAgent), ("POST", api.OpenAgent)])
+def test_the_agent_itself_is_a_path(method: str, request_: type[api.AgentRequest]) -> None:
+    assert parse(1, method, "/v1/agents/a1/", KEY, "") == Call("a1", request_(1, "k"))
+    response = respond(Pair().run().ask(request_(1, "k")))
+    assert (response.status, json.loads(response.body)["repeated"]) == (200, False)
+
+
 @pytest.mark.parametrize(
     ("line", "body", "status"),
     [
-        ("GET /v1/agents/a1", "", 404), ("GET /v2/agents/a1/blocks", "", 404),
+        ("GET /v1/agents/a1", "", 405), ("GET /v2/agents/a1/blocks", "", 404),
         ("PUT /v1/agents/a1/blocks", "", 405), ("GET /v1/agents/a1/nothing", "", 404),
         ("PUT /v1/agents/a1/tools/core_memory_append", "", 405),
         ("POST /v1/agents/a1/tools/nothing", "", 404),

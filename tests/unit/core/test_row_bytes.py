@@ -60,6 +60,7 @@ FIELDS: Final = {
     ("vector", 1): "entity_id version components",
     ("access", 1): "entity_id type importance_ppm count first_ms last_ms",
     ("epoch", 1): "claimed_ms",
+    ("epoch", 2): "claimed_ms is_closed held_by",
     ("head", 1): "cursor",
     ("core", 1): "blocks",
     ("tombstone", 1): "version",
@@ -71,6 +72,7 @@ FIELDS: Final = {
     ("message", 1): "id seq role content details at_ms",
     ("archival", 1): "id seq content tags metadata at_ms",
     ("log", 1): "name next_seq",
+    ("log", 2): "name next_seq first_seq",
     ("moved", 1): "id kind content",
     ("moved_key", 1): "id kind row_id content",
     ("moved_begun", 1): "id kind row_id before content",
@@ -237,4 +239,4 @@ def test_a_row_with_any_byte_changed_is_a_sound_row_or_a_typed_error() -> None:
         except Rejected:
             refused += 1
     assert 300 < refused < 2_900
-    assert msgpack.unpackb(stored[0])[1] == 1
+    assert msgpack.unpackb(stored[0])[1] == rows.row_version(type(next(iter(ROWS.values()))))

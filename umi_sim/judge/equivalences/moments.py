@@ -15,6 +15,7 @@ from umi_core.invariants.broken import Broken
 from umi_core.limits import BACKOFF_MS_MIN
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value, Wake
+from umi_core.messages.api_requests import AgentRequest
 from umi_core.messages.arguments import arguments_of
 from umi_core.messages.effects import Effect, Refused, Reply
 from umi_core.messages.requests import (
@@ -164,7 +165,8 @@ def exchanged(life: Life) -> int:
     def fits(number: int, step: Step, memory: Memory) -> bool:
         if number == len(following):
             return False
-        return independent(step.value, following[number], memory.state.phase == "ready")
+        is_ready = memory.state.phase == "ready" and not memory.is_switching()
+        return independent(step.value, following[number], is_ready)
 
     return at_moments(life, fits, lambda number, step, memory: exchange(step, life.steps[number + 1], memory))
 
@@ -173,7 +175,8 @@ key_of: Final = attrgetter("key")
 
 
 def independent(one: Value, two: Value, is_ready: bool) -> bool:
-    """Whether neither can matter to the other, while there is room; before recovery is over, others queue."""
+    """Whether neither can matter to the other, while there is room. Where others wait, as for recovery, or
+    for what closes or opens the agent, their order does."""
     kinds = one.__class__, two.__class__
     if not all(kind in REQUEST_TYPES for kind in kinds):
         return False
@@ -182,7 +185,8 @@ def independent(one: Value, two: Value, is_ready: bool) -> bool:
     if any(kind in WORKING for kind in kinds):
         is_other_tier = not all(kind in WORKING for kind in kinds)
         return is_other_tier and not any(kind in SESSION for kind in kinds)
-    return is_ready and any(issubclass(kind, CoreRead) for kind in kinds)
+    is_alone = any(issubclass(kind, AgentRequest) for kind in kinds)
+    return is_ready and not is_alone and any(issubclass(kind, CoreRead) for kind in kinds)
 
 
 def exchange(one: Step, two: Step, memory: Memory) -> bool:

@@ -14,7 +14,7 @@ from umi_core.errors import Error, SnapshotDoesNotFit
 from umi_core.given_rows import Given
 from umi_core.invariants import limits
 from umi_core.invariants.broken import Broken, demand
-from umi_core.messages.effects import Commit
+from umi_core.messages.effects import Commit, Expect
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.reflection_rows import Reflection
 from umi_core.rows import (
@@ -52,17 +52,23 @@ from umi_sim.record.rules import Rule
 from umi_sim.services.storage import SimStorage
 
 
-def check_store(storage: SimStorage, state: State, has_lied: bool = False) -> None:
+def check_store(
+    storage: SimStorage, state: State, *, has_lied: bool = False, was_closed: bool = False
+) -> None:
     """The rows of a memory's scope among themselves, against its core tier, and the sessions of its user.
 
     `has_lied`: storage has told of a batch that it then lost; what a memory took for saved may be absent.
+    `was_closed`: the agent was, so rows have gone without being forgotten.
     """
     rows = Rows(state.scope)
     for row in storage.live_rows(state.scope):
         own, key = row.address.id, key_of(row)
         demand(own == key, rules.UNIQUE_ROWS, f"a {row.address.kind} row under another key", key, own)
         rows.put(row)
-    check_gone(rows, storage, state)
+    if is_closed(storage, state.scope):
+        check_sessions(storage, state)
+        return
+    check_gone(rows, storage, state, was_closed=was_closed)
     if not has_lied:
         check_told(rows, state)
     for entity in rows.entities.values():
@@ -105,13 +111,38 @@ def key_of(row: Row) -> str:
 # Entities.
 
 
-def check_gone(rows: Rows, storage: SimStorage, state: State) -> None:
+def is_closed(storage: SimStorage, scope: Scope) -> bool:
+    """Whether the agent is: then its rows go page by page, and nobody sees what is left."""
+    row = storage.rows.get(Address(scope, "epoch", "epoch"))
+    return row is not None and isinstance(row.body, Epoch) and row.body.is_closed
+
+
+KEPT: Final = ("epoch", "log", "receipt")
+
+
+def check_opening(asked: Commit, storage: SimStorage) -> None:
+    """Whoever opens a closed agent, and is its latest life, has seen that nothing of it is left."""
+    for write in asked.writes:
+        value = write.body.value if isinstance(write.body, Receipt) else None
+        scope = write.address.scope
+        due = Expect(Address(scope, "epoch", "epoch"), storage.epoch_of(scope))
+        if getattr(value, "change", "") == "opened" and is_closed(storage, scope) and due in asked.expects:
+            check_purged(storage, scope)
+
+
+def check_purged(storage: SimStorage, scope: Scope) -> None:
+    left = [f"{row.address.kind} {row.address.id}" for row in storage.live_rows(scope)]
+    left = [it for it in left if not it.startswith(tuple(f"{kind} " for kind in KEPT))]
+    demand(not left, rules.CLOSED_IS_CLOSED, f"rows of {scope.agent}, which was deleted", [], left)
+
+
+def check_gone(rows: Rows, storage: SimStorage, state: State, *, was_closed: bool) -> None:
     """What belongs to an entity leaves with it, and it leaves by forget alone.
 
     An access record may ride on a commit that passes a forget; the next scan removes it, so that of a memory
     at rest none is left.
     """
-    for address in storage.graves:
+    for address in () if was_closed else storage.graves:
         if address.kind == "entity" and address.scope == rows.scope:
             is_told = address.id in rows.tombstones
             demand(is_told, rules.ARCHIVE_UNTOUCHED, f"{address.id} has gone, and nobody forgot it")
@@ -207,7 +238,9 @@ def check_core_rows(rows: Rows, core: CoreTier) -> None:
 def check_recovered(storage: SimStorage, state: State) -> None:
     """A life that has just recovered has read the core row if there is one; nothing is no substitute."""
     row = storage.rows.get(Address(state.scope, "core", "core"))
-    stored, guard = row.version if row else 0, state.tiers.core.guard_version
+    is_hidden = is_closed(storage, state.scope)  # of a closed agent it shows nobody
+    stored = row.version if row and not is_hidden else 0
+    guard = state.tiers.core.guard_version
     demand(guard > 0 or stored == 0, rules.NO_DEFAULTS_OVER_DATA, "core after recovery", stored, guard)
 
 

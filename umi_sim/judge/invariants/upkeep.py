@@ -27,6 +27,7 @@ from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
 
 KEPT_UP: Final = ("category", "resource")
+PURGE: Final = "epoch"  # the row of the agent, of which the purge is left to do
 
 
 def lacks(body: object) -> TypeGuard[Category | Resource]:
@@ -46,6 +47,11 @@ def lacking(storage: SimStorage, scope: Scope) -> list[Category | Resource]:
 def check_upkeep(storage: SimStorage, state: State, *, is_sure: bool) -> None:
     """`is_sure`: no row can have come back damaged, which counts as none."""
     interval_ms, got = state.config.upkeep_interval_ms, dict(state.tiers.upkeep)
+    if state.phase == "closed":
+        demand(
+            PURGE in got, rules.RESTART_KEEPS_DUES, "the purge of a closed agent after a restart", PURGE, got
+        )
+        return
     due = {it.id: it.updated_ms + interval_ms for it in lacking(storage, state.scope)} if interval_ms else {}
     strange = {key: at_ms for key, at_ms in got.items() if due.get(key) != at_ms}
     demand(not strange, rules.RESTART_KEEPS_DUES, "upkeep after a restart that was not due", due, strange)

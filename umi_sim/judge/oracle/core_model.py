@@ -170,6 +170,9 @@ class CoreModel(Model):
         for table in (self.beside, self.asked, self.texts, self.importance):
             table.clear()
 
+    def emptied(self) -> None:
+        self.wiped()
+
     def must_be_fair(self, request: BlockWrite, outcome: Refused | Done, slot: Slot, most: int) -> None:
         """What fits beside all authored text and the share of self, in its block too, is accepted."""
         is_full = isinstance(outcome, Refused) and isinstance(outcome.error, CoreFull)

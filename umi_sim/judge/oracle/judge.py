@@ -6,7 +6,7 @@ want to hear of it. What is wrong inside a memory umi_sim.judge.invariants sees.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -20,6 +20,7 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.api import ApiModel
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.archive.upkeep import TENDED
+from umi_sim.judge.oracle.closing import Closing
 from umi_sim.judge.oracle.commit_keys import CommitKeys
 from umi_sim.judge.oracle.core_model import CoreModel
 from umi_sim.judge.oracle.failures import Failures, Sentences
@@ -36,6 +37,7 @@ from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, AgentCon
 from umi_sim.services.calls import Call, Services
 
 MODELS: Final[tuple[type[Model], ...]] = (
+    Closing,
     Promises,
     Failures,
     SessionModel,
@@ -103,6 +105,7 @@ class AgentModel(Owner):
     """
 
     config: AgentConfig
+    closing: Closing
     promises: Promises
     failures: Failures
     sessions: SessionModel
@@ -117,10 +120,21 @@ class AgentModel(Owner):
 
     def __attrs_post_init__(self) -> None:
         self.core.api = self.api.blocks_now
+        self.closing.keys, self.closing.on_closed = self.api.keys, self.emptied
         self.models = (
-            self.promises, self.failures, self.sessions, self.core, self.archive, self.api,
+            self.closing, self.promises, self.failures, self.sessions, self.core, self.archive, self.api,
             self.migration, self.working,
         )  # fmt: skip
+
+    def emptied(self) -> None:
+        """The agent was closed: all that it had is gone. What is in flight is asked of one with nothing."""
+        for model in self.models:
+            model.emptied()
+        in_flight: dict[str, Any] = dict(self.requests)
+        for op_id, request in in_flight.items():
+            for model in (self.core, self.archive, self.api):
+                if type(request) in (*model.judges, *model.watches):
+                    model.issued(op_id, request, self.seen_ms)
 
     def crashed(self) -> None:
         for model in self.models:
@@ -151,6 +165,7 @@ class Oracle:
         working = WorkingModel(scope, self.memory, sessions)
         return AgentModel(
             agent,
+            Closing(surroundings),
             Promises(scope, run, surroundings, sessions),
             Failures(self.memory),
             SessionModel(scope, run, surroundings, sessions, working),
@@ -237,10 +252,11 @@ class Oracle:
         if old := self.old_lives.get(agent):
             for step, came in away if op_id in old.failures.heard else ():
                 old.failures.turned_away(op_id, step, came)
+            old.is_purged = self.agents[old.agent].closing.was_closed()
             old.replied(op_id, reply, reading_ms)
             return
         model = self.agents[agent]
-        request = model.requests.pop(op_id)
+        request = model.requests[op_id]
         for step, came in away:
             for at in AWAY[type(request)]:
                 model.models[at].turned_away(op_id, step, came)
@@ -249,6 +265,7 @@ class Oracle:
         ending = Ending(op_id, request, outcome, model.seen_ms, reading_ms, is_sure, bool(away))
         for at in REPLIED[type(request)]:
             model.models[at].replied(ending)
+        del model.requests[op_id]
 
     def crashed(self, agent: str) -> None:
         if self.tampered is not None:
@@ -292,6 +309,10 @@ class Oracle:
         for agent in self.agents.values():
             for model in agent.models:
                 model.wiped()
+
+    def was_closed(self, scope: Scope) -> bool:
+        """Whether the agent of this scope is closed, or was."""
+        return any(it.closing.was_closed() for it in self.agents.values() if it.config.scope == scope)
 
     # For the workload and the audit.
 

@@ -123,6 +123,9 @@ class Model:
     def wiped(self) -> None:
         """Storage has lost everything, after all lives have ended."""
 
+    def emptied(self) -> None:
+        """The agent was closed: all that it had is gone. What is in flight is issued once more."""
+
 
 def check_models(models: Sequence[type[Model]], requests: Sequence[type[Request]]) -> None:
     """Raises Incomplete unless every kind of request is judged by exactly one of these models."""

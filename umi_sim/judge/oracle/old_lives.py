@@ -1,8 +1,9 @@
 """Old lives: what a memory may still do when a later life has its place and has claimed the next epoch.
 
 Law 1. It writes nothing more: what it is told to be durable was so before it woke up, or is another's.
-Law 2. It is deposed when a commit of it is told that the epoch has changed, and not before: from then on all
-but its working tier ends as `Deposed`, or as Unknown where a commit may have happened.
+Law 2. It is deposed when a commit of it is told that the epoch has changed, or when it looks up what became
+of one that closes or opens its agent, and not before: from then on all but its working tier ends as
+`Deposed`, or as Unknown where a commit may have happened.
 Law 3. What it says has failed is not stored.
 Law 4. Its working tier goes on as if nothing had come to pass. What its reads show nobody judges: it may be
 what was there before it lost its place, or what the later life has written.
@@ -15,7 +16,8 @@ import attrs
 from umi_core.data import Owner
 from umi_core.errors import Deposed, Error
 from umi_core.invariants.broken import demand
-from umi_core.messages.answers import Answer, Committed, EffectFailed
+from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
+from umi_core.messages.api_requests import AgentRequest
 from umi_core.messages.effects import Commit, Done, Failed, Outcome, Reply, Unknown
 from umi_core.messages.requests import Descent, Recall, Remember, Request, WorkingRequest
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
@@ -36,7 +38,7 @@ class OldLife(Owner):
     """One of them. `keys`: of all batches that were durable when it woke up, after it was replaced.
 
     `working`: what its working tier must answer, as long as it opens no other session. `told`: it has heard
-    that the epoch is another one.
+    that the epoch is another one. `is_purged`: rows may go, one page after the other, while it reads them.
     """
 
     agent: str
@@ -48,6 +50,12 @@ class OldLife(Owner):
     seen_ms: int
     keys: frozenset[str] = frozenset()
     told: bool = False
+    is_purged: bool = False
+    is_switching: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """What closes or opens its agent may have raised the epoch, and it was not told."""
+        self.is_switching = any(isinstance(it, AgentRequest) for it in self.requests.values())
 
     def woke(self) -> None:
         """It goes on, and a later life has claimed its epoch."""
@@ -66,6 +74,8 @@ class OldLife(Owner):
         request = self.requests.get(call.op_id)
         if isinstance(call.effect, Commit):
             self.judge_answer(call.op_id, call.effect, answer)
+        elif call.workflow == "recover" and isinstance(answer, ReadDone):
+            self.told |= any(row.address.kind == EPOCH for row in answer.rows)  # it looks up whose it is
         if request is not None:
             self.failures.answered(call, request, answer, self.seen_ms)
         if isinstance(request, Remember) and self.working is not None:
@@ -87,7 +97,7 @@ class OldLife(Owner):
         is_of_working = isinstance(request, WorkingRequest)
         if not is_of_working:
             self.judge_outcome(op_id, request, outcome)
-            if self.told:
+            if self.told or (self.is_purged and is_unusable(outcome)):
                 del self.failures.heard[op_id]
             else:
                 self.failures.replied(ending)
@@ -103,10 +113,16 @@ class OldLife(Owner):
         is_told_lost = isinstance(outcome, Failed) and self.surroundings.is_durable(op_id)
         demand(not is_told_lost, rules.OLD_LIFE_FENCED, f"{message} is stored", "Done or Unknown", outcome)
         if self.told:
-            is_deposed = isinstance(outcome, Failed) and is_same(Deposed(self.epoch), error)
+            is_own = self.is_switching and isinstance(error, Deposed) and 0 < error.epoch <= self.epoch
+            is_deposed = isinstance(outcome, Failed) and (is_own or is_same(Deposed(self.epoch), error))
             is_wrong = error is not None and is_same(wrong(request), error)
             holds = is_deposed or is_wrong or isinstance(outcome, Unknown)
             demand(holds, rules.OLD_LIFE_FENCED, f"{message}, which knows of a later one", "Deposed", outcome)
         else:
             message = f"{message}, which was never told of a later one"
             demand(not isinstance(error, Deposed), rules.OLD_LIFE_FENCED, message, "an answer", outcome)
+
+
+def is_unusable(outcome: Outcome) -> bool:
+    """Whether what was read does not belong together."""
+    return isinstance(outcome, Failed) and getattr(outcome.error, "kind", "") == "unusable"

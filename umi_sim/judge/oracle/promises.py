@@ -44,7 +44,7 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.oracle.sessions import Sessions
 from umi_sim.judge.plain.ids import session_id
-from umi_sim.judge.plain.requests import is_same, wrong
+from umi_sim.judge.plain.requests import is_gone, is_same, wrong
 from umi_sim.record import rules
 from umi_sim.record.run_config import RunConfig
 
@@ -73,7 +73,8 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     **dict.fromkeys((api.ListArchival, api.SearchArchival), ()),
     **dict.fromkeys((api.FindBlock, api.BlockHistory, api.GetArchival), (NotFound,)),
     **dict.fromkeys((api.AddMessages, api.AddArchival), (errors.KeyReused,)),
-    api.DeleteArchival: (errors.KeyReused, NotFound),
+    **dict.fromkeys((api.DeleteArchival, api.DeleteAgent), (errors.KeyReused, NotFound)),
+    api.OpenAgent: (errors.KeyReused,),
     api.CreateBlock: (*OF_EDITS, LabelTaken),
     api.UpdateBlock: (*OF_EDITS, NotFound, VersionConflict),
     api.AppendToBlock: (*OF_EDITS, NotFound),
@@ -160,5 +161,5 @@ def check_refusal(request: Request, outcome: Outcome, others_count: int) -> None
     if wanted is not None:
         demand(is_same(wanted, got), rules.REFERENCE_AGREES, f"{name} must be refused", wanted, outcome)
     elif got is not None:
-        has_reason = isinstance(got, (errors.TooBusy, *MET[type(request)]))
+        has_reason = isinstance(got, (errors.TooBusy, *MET[type(request)])) or is_gone(outcome)
         demand(has_reason, rules.REFERENCE_AGREES, f"{name} is refused without a reason", "", got)

@@ -42,6 +42,8 @@ METHODS: Final[Mapping[type, Method]] = {
     api.SearchArchival: Method("search_archival", "query limit tags", "skip"),
     api.GetArchival: Method("get_archival", "record_id"),
     api.DeleteArchival: Method("delete_archival", "record_id"),
+    api.DeleteAgent: Method("delete_agent"),
+    api.OpenAgent: Method("open_agent"),
     api.BuildSystemPrompt: Method("build_system_prompt", "system form"),
 }
 

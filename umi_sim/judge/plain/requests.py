@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from umi_core import errors
+from umi_core.api_errors import NotFound
 from umi_core.declared import Incomplete
 from umi_core.errors import BadOption, Error
 from umi_core.invariants import limits
 from umi_core.messages.api_requests import SearchMessages
 from umi_core.messages.arguments import arguments_of
+from umi_core.messages.effects import Outcome, Refused
 from umi_core.messages.requests import ALL, Request, SetBlock
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
 from umi_sim.judge.plain import api_requests
@@ -291,6 +293,12 @@ def wrong_together(request: Request) -> Error | None:
     size_bytes = byte_count(tidy(request.label)) + byte_count(line_ends(request.text))
     limit_bytes = limits.BLOCK_BYTES_MAX
     return errors.BlockTooLarge(size_bytes, limit_bytes) if size_bytes > limit_bytes else None
+
+
+def is_gone(outcome: Outcome) -> bool:
+    """Whether it says that there is no such agent."""
+    error = outcome.error if isinstance(outcome, Refused) else None
+    return isinstance(error, NotFound) and error.kind == "agent"
 
 
 def is_same(wanted: Error | None, got: Error | None) -> bool:

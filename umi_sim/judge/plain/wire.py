@@ -121,9 +121,10 @@ def blank_limit(it: Said) -> Said:
 
 def without_its_first(it: Said) -> Said:
     """What is made is made of something: its first field is needed."""
-    if it.method.upper() != "POST":
+    given = list(json.loads(it.body.strip() or "{}").items())
+    if it.method.upper() != "POST" or [name for name, _ in given[:1]] in ([], ["colour"]):
         return it
-    return attrs.evolve(it, body=json.dumps(dict(list(json.loads(it.body).items())[1:])))
+    return attrs.evolve(it, body=json.dumps(dict(given[1:])))
 
 
 WRONG: Final[tuple[tuple[Callable[[Said], Said] | None, int], ...]] = (
@@ -190,6 +191,10 @@ def line_of(request: Request, draw: Draw) -> Line | None:
             return Line("GET", ("archival",), {"limit": limit, name: cursor})
         case api.DeleteArchival(record_id=name):
             return Line("DELETE", ("archival", name))
+        case api.DeleteAgent():
+            return Line("DELETE", ())
+        case api.OpenAgent():
+            return Line("POST", ())
         case api.BuildSystemPrompt(system=system, form=form):
             given = {"system": system or None, "format": form}
             return Line("GET", ("prompt",), shorter(given, draw, format="xml"))

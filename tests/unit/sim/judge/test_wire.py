@@ -94,7 +94,7 @@ SAYABLE: Final = (
     api.AddArchival(1, "x", ("t",), (("a", "b"),), "k"),
     api.GetArchival(1, "arc_1"), api.ListArchival(1, 5, "arc_000000000001"),
     api.SearchArchival(1, "tea"), api.DeleteArchival(1, "arc_1", "k"),
-    api.BuildSystemPrompt(1, "Hi", "tagged"),
+    api.BuildSystemPrompt(1, "Hi", "tagged"), api.DeleteAgent(1, "k"), api.OpenAgent(1),
 )  # fmt: skip
 
 

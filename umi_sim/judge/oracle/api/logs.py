@@ -106,6 +106,14 @@ class Log(Owner):
     is_elsewhere: Callable[[Told], bool] = nowhere
     last: int = 0  # the greatest number that was acknowledged
     tick: int = 0
+    floor: int = 0  # all up to here went with the agent when it was closed
+    slack: int = 0  # and perhaps so many more that nobody was told of
+
+    def emptied(self) -> "Log":
+        """The same log, of an agent that was closed: with nothing in it, and its numbers go on."""
+        floor = max(self.last, self.floor, *self.rows) if self.rows else max(self.last, self.floor)
+        slack = self.slack + sum(map(len, self.open.values()))
+        return Log(self.name, self.prefix, last=floor, tick=self.tick + 1, floor=floor, slack=slack)
 
     def has(self, told: Told) -> bool:
         rows = (it.told for it in self.rows.values())
@@ -153,8 +161,8 @@ class Log(Owner):
             self.rows[seq].sure = min(self.rows[seq].sure, self.tick)
             self.rows[seq].at_ms = value.at_ms
         self.last = max(self.last, value.first_seq + value.count - 1)
-        missing = [seq for seq in range(1, self.last + 1) if seq not in self.rows]
-        room = sum(map(len, self.open.values()))
+        missing = [seq for seq in range(self.floor + 1, self.last + 1) if seq not in self.rows]
+        room = sum(map(len, self.open.values())) + self.slack
         message = f"numbers of the {self.name} log were skipped"
         demand(len(missing) <= room, rules.MESSAGE_LOG_COMPLETE, message, f"{room} at most", missing)
 
@@ -170,7 +178,7 @@ class Log(Owner):
         self.deletes.pop(op_id, None)
         seq, begun = self.seq_of(key), self.begun[op_id]
         row = self.rows.get(seq)
-        may_be = row is not None or bool(self.open)
+        may_be = row is not None or (bool(self.open) and seq > self.floor)
         demand(may_be, rules.ID_NAMES_ONE_ROW, f"{op_id} deleted {key}, which there never was")
         gone = self.unseen.get(seq, FOREVER) if row is None else row.gone
         message = f"{op_id} deleted {key}, which was deleted before"
@@ -191,6 +199,8 @@ class Log(Owner):
     def judge_row(self, op_id: str, row: Any) -> None:
         """It is what was added under this number, and was not gone before it was asked for."""
         told, placed = shown_by(row), self.rows.get(row.seq)
+        message = f"{row.id} went with the agent when it was closed, and is shown"
+        demand(row.seq > self.floor, rules.CLOSED_IS_CLOSED, message, "", row)
         if placed is None:
             self.settle(row.seq, told)
             placed = self.rows.get(row.seq)
@@ -228,26 +238,23 @@ class Log(Owner):
     # Messages.
 
     def judge_messages(self, op_id: str, request: ListMessages, value: MessagesShown) -> None:
-        begun = self.begun[op_id]
+        begun, got = self.begun[op_id], [row.seq for row in value.messages]
+        bases = range(self.floor, self.floor + self.slack + 1)
+        fair = [it for it in bases if it + value.total >= begun.last]
+        base = next((it for it in fair if list(self.page(request, value.total, it)) == got), self.floor)
+        last = base + value.total
         message = "messages that were acknowledged are not counted"
-        demand(value.total >= begun.last, rules.MESSAGE_LOG_COMPLETE, message, begun.last, value.total)
-        most = max(self.rows, default=0) + sum(map(len, self.open.values()))
-        demand(
-            value.total <= most,
-            rules.PAGER_COMPLETE,
-            "more messages are counted than were added",
-            most,
-            value.total,
-        )
-        due = self.page(request, value.total)
-        got = [row.seq for row in value.messages]
+        demand(last >= begun.last, rules.MESSAGE_LOG_COMPLETE, message, begun.last, last)
+        most = max(self.rows, default=base) + sum(map(len, self.open.values())) + self.slack
+        demand(last <= most, rules.PAGER_COMPLETE, "more messages are counted than were added", most, last)
+        due = self.page(request, value.total, base)
         demand(
             got == sorted(got), rules.MESSAGE_LOG_COMPLETE, f"{op_id} shows another order", sorted(got), got
         )
         demand(got == list(due), rules.PAGER_COMPLETE, f"{op_id} shows another page", list(due), got)
         for row in value.messages:
             self.judge_row(op_id, row)
-        beside = (due.start > 1 and value.total > 0, due.stop <= value.total)
+        beside = (due.start > base + 1 and value.total > 0, due.stop <= last)
         told = (value.has_older, value.has_newer)
         demand(
             told == beside,
@@ -289,12 +296,13 @@ class Log(Owner):
         most = before + sum(map(len, self.open.values()))
         demand(most >= skip, rules.PAGER_COMPLETE, f"{op_id} shows what it was to pass over", skip, got)
 
-    def page(self, request: ListMessages, total: int) -> range:
-        limit = request.limit or PAGE
-        top = total + 1 if request.before is None else min(request.before, total + 1)
+    def page(self, request: ListMessages, total: int, base: int) -> range:
+        """Of so many messages, the first of which has the number after the base."""
+        limit, end, first = request.limit or PAGE, base + total + 1, base + 1
+        top = end if request.before is None else min(request.before, end)
         if request.after is None:
-            return range(max(1, top - limit), top)
-        low = request.after + 1
+            return range(max(first, top - limit), max(first, top))
+        low = max(first, request.after + 1)
         return range(low, max(low, min(top, low + limit)))
 
     # Records.

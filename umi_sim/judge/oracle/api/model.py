@@ -20,7 +20,7 @@ from umi_sim.judge.oracle.api.keys import Keys
 from umi_sim.judge.oracle.api.logs import Log, Told, told_by
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.plain.ids import block_id
-from umi_sim.judge.plain.requests import wrong
+from umi_sim.judge.plain.requests import is_gone, wrong
 from umi_sim.judge.plain.text import tidy
 from umi_sim.record import rules
 
@@ -54,6 +54,9 @@ class ApiModel(Model):
     def __init__(self, scope: Scope, surroundings: Surroundings) -> None:
         self.scope, self.surroundings = scope, surroundings
         self.others: Callable[[], Iterator[ApiModel]] = lambda: iter(())
+        self.keys = Keys()
+        self.asked_ms: dict[str, int] = {}  # of writes in flight, in the world's time
+        self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
         self.begin_anew()
 
     def is_elsewhere(self, told: Told) -> bool:
@@ -61,15 +64,21 @@ class ApiModel(Model):
         return any(other.messages.has(told) or other.records.has(told) for other in self.others())
 
     def begin_anew(self) -> None:
-        self.blocks, self.keys = Blocks(self.scope), Keys()
-        self.asked_ms: dict[str, int] = {}  # of writes in flight, in the world's time
-        self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
+        self.blocks = Blocks(self.scope)
         self.messages.is_elsewhere = self.records.is_elsewhere = self.is_elsewhere
 
     def blocks_now(self) -> Mapping[Slot, Chain]:
         return self.blocks.chains
 
     def wiped(self) -> None:
+        self.keys.asked.clear()
+        self.asked_ms.clear()
+        self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
+        self.begin_anew()
+
+    def emptied(self) -> None:
+        """Numbers go on, and so does what was asked under which key."""
+        self.messages, self.records = self.messages.emptied(), self.records.emptied()
         self.begin_anew()
 
     # What is asked. What a crash leaves without a reply stays open: it may have happened.
@@ -81,7 +90,7 @@ class ApiModel(Model):
             return
         if not is_sound(request):
             return
-        if isinstance(request, WRITES):
+        if isinstance(request, WRITES) and op_id not in self.asked_ms:
             self.asked_ms[op_id] = self.surroundings.world_ms()
             self.keys.begin(op_id, request.request_key, request)
         if isinstance(request, EDITS):
@@ -108,6 +117,10 @@ class ApiModel(Model):
         demand(is_write or not isinstance(outcome, Unknown), rules.ERROR_IS_NOT_EMPTY, "a read is Unknown")
         if isinstance(outcome, Done) and not ending.is_sure:
             return
+        if is_gone(outcome):
+            self.asked_ms.pop(ending.op_id, None)
+            self.drop(ending.op_id, request if is_write else None)
+            return
         if is_write and self.surroundings.world_ms() - self.asked_ms.pop(ending.op_id) >= RECEIPT_MS_MAX:
             self.may_be_twice(ending.op_id, request)
         if isinstance(outcome, Refused):
@@ -133,7 +146,8 @@ class ApiModel(Model):
     def drop(self, op_id: str, request: Any) -> None:
         for part in (self.blocks, self.messages, self.records):
             part.drop(op_id)
-        self.keys.drop(op_id, request.request_key)
+        if request is not None:
+            self.keys.drop(op_id, request.request_key)
 
     def judge_refused(self, ending: Ending, error: errors.Error) -> None:
         op_id, request = ending.op_id, ending.request
@@ -163,8 +177,8 @@ class ApiModel(Model):
         if doer != op_id:
             for part in (self.blocks, self.messages, self.records):
                 part.drop(op_id)
-        if doer:
-            self.judge_first(doer, request, plain)
+        if doer and any(doer in part.begun for part in (self.blocks, self.messages, self.records)):
+            self.judge_first(doer, request, plain)  # else it was done before the agent was closed
 
     def judge_first(self, op_id: str, request: Any, value: Any) -> None:
         """What was done is told for the first time."""

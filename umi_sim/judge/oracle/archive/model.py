@@ -66,7 +66,7 @@ from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import NOBODY_TOLD, Ending, Model, Surroundings
 from umi_sim.judge.plain.attribution import with_speaker
 from umi_sim.judge.plain.extraction import read_extraction
-from umi_sim.judge.plain.requests import is_same, wrong
+from umi_sim.judge.plain.requests import is_gone, is_same, wrong
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
@@ -262,6 +262,20 @@ class ArchiveModel(Model):
         self.reflections.wiped()
         self.relations.wiped()
 
+    def emptied(self) -> None:
+        """Nothing is there any more; what was asked under a key before may still be told."""
+        self.tended_before()
+        by_key, replies = dict(self.tracks.by_key), dict(self.writes.replies_by_key)
+        self.wiped()
+        self.tracks.flying.clear()
+        self.searches.rewrites.clear()
+        for key in (key for key in by_key if isinstance(key, str)):
+            self.tracks.by_key[key] = by_key[key]
+            for op in by_key[key]:
+                op.is_gone = True
+        for key in (key for key in replies if isinstance(key, str)):
+            self.writes.replies_by_key[key] = replies[key]
+
     def end(self, op: Operation) -> None:
         """It has ended, in whatever way."""
         op.ended = self.context.tick
@@ -290,7 +304,7 @@ class ArchiveModel(Model):
         elif isinstance(error, errors.KeyReused) and op.error is None:
             is_fair = any(not it.is_like(op) for it in self.may_hold_key(op))
             demand(is_fair, rules.ONCE_ONLY, "the same request under one key was taken for another one")
-        elif isinstance(outcome, Refused) and not isinstance(error, errors.TooBusy):
+        elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_gone(outcome)):
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
             is_fair = is_same(op.error, error) or (op.error is None and is_unknown)  # which sessions judge
             demand(is_fair, rules.REFERENCE_AGREES, "refused without a reason", op.error, error)

@@ -77,8 +77,9 @@ class Operation(Owner):
 
     `began` and `ended` count events; `began_ms` is the memory's clock, `asked_ms` the world's. `mentions`: by
     id, what it would store there, or None if it would forget it. `is_closed`: it has taken effect by now or
-    never will. `did`: what it did to each id, once that is certain. `before`, of a read: states that were
-    possible since it was issued and are not any more.
+    never will. `is_gone`: whatever it did went with the agent when that was closed. `did`: what it did to
+    each id, once that is certain. `before`, of a read: states that were possible since it was issued and are
+    not any more.
     """
 
     request: ArchiveRequest
@@ -96,6 +97,7 @@ class Operation(Owner):
     is_closed: bool = False
     is_refuted: bool = False
     is_turned_away: bool = False
+    is_gone: bool = False
     did: dict[str, tuple[Claim, ...]] = attrs.field(factory=dict)
     before: dict["Track", dict["PossibleState", None]] = attrs.field(factory=dict)
 

@@ -91,6 +91,8 @@ class Writes(Part):
 
     def judge_remember(self, op: Operation, value: Remembered, names: list[str]) -> None:
         assert isinstance(op.request, Remember)
+        if value.repeated and self.may_be_gone(op):
+            return
         self.demand(value.entities, rules.TEXT_NEVER_LOST, "a remember is done and stored nothing")
         changed = [stored for stored in value.entities if stored.change in CHANGES]
         if "extract:one_note" in names and op.extraction is not None:
@@ -120,6 +122,8 @@ class Writes(Part):
 
     def judge_forget(self, op: Operation, value: Forgotten) -> None:
         assert isinstance(op.request, Forget)
+        if value.repeated and self.may_be_gone(op):
+            return
         self.judge_claims(op, value, {op.request.entity_id: (0, "forgot" if value.existed else "absent")})
 
     def hear_told(self, op: Operation, request: ForgetResource) -> None:
@@ -148,6 +152,10 @@ class Writes(Part):
                 claims[it.id] = (it.version, "forgot" if it.change == "forgotten" else it.change)
         self.tracks.hold(op, claims)
         self.fill(op, changed, (), "embed:no_vectors" not in names)
+
+    def may_be_gone(self, op: Operation) -> bool:
+        """Whether what it repeats may have been done before the agent was closed."""
+        return any(it.is_gone for it in self.tracks.by_key.get(op.key, ()))
 
     def judge_claims(self, op: Operation, value: Any, claims: Mapping[str, Claim]) -> Operation:
         """Whose effect it was: its own, or that of a request with the same key. The memory is held to it."""

@@ -1,0 +1,142 @@
+"""delete_agent and open_agent: the agent's row says whether it is open; and purge, which removes what it had.
+
+    DeleteAgent     the row says closed, under the next version: no commit of before lands any more
+    purge           one page of rows in one commit, until there is none
+    OpenAgent       the row says open again; its logs go on with their next numbers
+
+Law 1. Both run alone, and the memory begins anew behind them (memory.py). Law 2. A life that begins leaves
+the agent open or closed as it was. Law 3. What is left is what names things that are gone: the next numbers
+of logs, and receipts, of which storage disposes.
+"""
+
+from typing import Final
+
+import attrs
+
+from umi_core.agent_rows import Epoch
+from umi_core.api_errors import NotFound
+from umi_core.api_rows import Log
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Step, Taken, Workflow, nothing, retry
+from umi_core.limits import PURGE_ROW_COUNT_MAX
+from umi_core.messages.answers import Committed, ReadDone
+from umi_core.messages.api_requests import DeleteAgent, OpenAgent
+from umi_core.messages.api_results import AgentSwitched
+from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Read, Write
+from umi_core.rows import BODIES, Row
+from umi_core.tiers import dues
+from umi_core.workflows.commits import (
+    LOST,
+    PLAN,
+    REQUEST_KEY,
+    STORED,
+    Plan,
+    address,
+    ask_if_any,
+    commit_row,
+    take_commit,
+)
+from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
+
+SWITCH: Final = Fact("request", DeleteAgent | OpenAgent)
+ROWS: Final = Fact("rows", tuple[Row, ...])
+LOGS: Final = ("message", "archival")
+KEPT: Final = ("epoch", "log", "receipt")
+OF_OTHERS: Final = ("session", "moved", "outbox", "moved_key", "moved_begun", "phase")
+"""What no memory has of its own: a session is its user's, and a migration has rows of its own."""
+PURGED: Final = tuple(sorted(kind for kind in BODIES if kind not in (*KEPT, *OF_OTHERS)))
+
+
+def ask_agent(facts: Facts, view: View) -> Read:
+    logs = (address(view.scope, "log", name) for name in LOGS)
+    return Read(ByIds((address(view.scope, "epoch"), *logs)))
+
+
+def take_agent(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(ROWS(answer.rows))
+
+
+def take_switch(facts: Facts, answer: None, view: View) -> Taken:
+    """The agent as it is to be; of one that is open already nothing is written."""
+    rows = {row.address: row.body for row in facts[ROWS]}
+    now, is_deleted = rows.get(address(view.scope, "epoch")), isinstance(facts[SWITCH], DeleteAgent)
+    is_closed = isinstance(now, Epoch) and now.is_closed
+    if is_closed and is_deleted:
+        return Refuse(NotFound("agent", view.scope.agent))
+    if not is_closed and not is_deleted:
+        return Learned(PLAN(Plan(view.now_ms, value=AgentSwitched("unchanged", view.now_ms))))
+    claimed_ms = now.claimed_ms if isinstance(now, Epoch) else view.now_ms
+    after = Write(address(view.scope, "epoch"), Epoch(claimed_ms, is_deleted, view.epoch))
+    logs = (begun_anew(row) for row in facts[ROWS] if not is_deleted)
+    value = AgentSwitched("closed" if is_deleted else "opened", view.now_ms)
+    return Learned(PLAN(Plan(view.now_ms, (after, *(it for it in logs if it)), value=value)))
+
+
+def begun_anew(row: Row) -> Write | None:
+    """A log with nothing in it, which gives no number a second time."""
+    if not isinstance(row.body, Log):
+        return None
+    return Write(row.address, attrs.evolve(row.body, first_seq=row.body.next_seq))
+
+
+def switch(name: str) -> Workflow:
+    return Workflow(
+        name,
+        given=(SWITCH, REQUEST_KEY),
+        steps=(
+            SEEN,
+            Step("load", requires=(SWITCH,), produces=(ROWS,), otherwise=nothing(ROWS),
+                 **asks(Read, ask_agent, take_agent, retry(3))),
+            Step("plan", requires=(SWITCH, ROWS), produces=(PLAN,), otherwise=nothing(PLAN),
+                 take=take_switch),
+            commit_row(replan="load", ask=ask_if_any),
+            REPLY,
+        ),
+        laws=(KNOWN_ANSWER,),
+    )  # fmt: skip
+
+
+DELETE_AGENT: Final = switch("delete_agent")
+OPEN_AGENT: Final = switch("open_agent")
+
+
+# purge.
+
+
+def ask_page(facts: Facts, view: View) -> Read:
+    return Read(ByFilter(view.scope, PURGED, limit=PURGE_ROW_COUNT_MAX))
+
+
+def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    """A page of rows, damaged ones too; where there is none, all is done."""
+    if not answer.rows and answer.cursor is None:
+        view.tiers.upkeep = dues.without(view.tiers.upkeep, dues.PURGE)
+    writes = tuple(Write(row.address, None) for row in answer.rows)
+    return Learned(PLAN(Plan(view.now_ms, writes, value=AgentSwitched("purged", view.now_ms))))
+
+
+def take_purged(facts: Facts, answer: Committed | None, view: View) -> Taken:
+    """There may be another page: it is due at once."""
+    taken = take_commit(facts, answer, view)
+    if answer is not None:
+        view.tiers.upkeep = {dues.PURGE: view.now_ms}
+    return taken
+
+
+def take_end(facts: Facts, answer: None, view: View) -> Learned:
+    return Learned(OUTCOME(Done(facts[STORED])))
+
+
+PURGE: Final = Workflow(
+    "purge",
+    given=(),
+    steps=(
+        Step("page", produces=(PLAN,), spares=PURGED, **asks(Read, ask_page, take_page, retry(3))),
+        Step("commit", requires=(PLAN,), produces=(STORED, LOST),
+             **asks(Commit, ask_if_any, take_purged, retry(3))),
+        Step("end", requires=(STORED,), produces=(OUTCOME,), take=take_end),
+    ),
+)  # fmt: skip
+
+__all__ = ["DELETE_AGENT", "OPEN_AGENT", "PURGE"]
