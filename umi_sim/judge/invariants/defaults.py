@@ -1,16 +1,22 @@
 """Defaults: what a request says where its caller says nothing, as the pages of docs/spec tell.
 
+So are those of results, effects, answers and rows: the judge makes these too, so it would share a wrong one.
+
 Law 1. Most of it is nothing: None, an empty text or list, a flag that is off. All else stands in `NAMED`.
 Law 2. It is a value that the caller might have given.
 """
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Final
+from typing import Final, get_origin
 
 import attrs
 
+from umi_core import api_rows, reflection_rows, rows
+from umi_core.declared import Tagged, tagged
+from umi_core.domains import plain_type
 from umi_core.invariants.broken import demand
+from umi_core.messages import answers, api_results, effects, results
 from umi_core.messages.requests import ALL, Request, request_name
 from umi_sim.judge.plain.requests import FIELDS
 from umi_sim.record import rules
@@ -39,6 +45,15 @@ NAMED: Final[Mapping[str, Mapping[str, object]]] = {
 }  # fmt: skip
 
 
+TOLD: Final = tuple(tagged((results, api_results, effects, answers, rows, api_rows, reflection_rows)))
+SAID: Final[Mapping[str, object]] = {
+    "ByVector.kind": "entity", "ByWords.kind": "entity",
+    "AskModel.profile": "default", "Embed.profile": "default",
+    "Read.store": "main", "Commit.store": "main", "Degraded.count": 1, "Entity.reinforced_count": 1,
+    "Category.summary_dirty": True, "Receipt.by": (0, 0),
+}  # fmt: skip
+
+
 def check_defaults(turn: int) -> None:
     """Raises Broken at the first default that is another, or that would be refused.
 
@@ -46,6 +61,19 @@ def check_defaults(turn: int) -> None:
     """
     for cls in islice(ALL, turn % TURNS, None, TURNS):
         check_defaults_of(cls)
+    for told in islice(TOLD, turn % TURNS, None, TURNS):
+        check_nothing_told(told)
+
+
+def check_nothing_told(cls: type[Tagged]) -> None:
+    """Where nothing is said, texts, lists and numbers are empty, a flag is off, and what may be None is."""
+    for field in attrs.fields(cls):  # type: ignore[arg-type]  # whatever has a tag is of attrs
+        if field.default is attrs.NOTHING:
+            continue
+        name, kind = f"{cls.__name__}.{field.name}", plain_type(field.type)
+        empty = kind() if kind in (str, int, bool) else () if get_origin(kind) is tuple else None
+        wanted, got = repr(SAID.get(name, empty)), repr(field.default)
+        demand(wanted == got, rules.REFERENCE_AGREES, f"{name}, where nothing is said", wanted, got)
 
 
 def check_defaults_of(cls: type[Request]) -> None:

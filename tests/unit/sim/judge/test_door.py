@@ -11,6 +11,7 @@ from umi_core.errors import BadWorkflow, Error, Rejected, StateDamaged
 from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.requests import Incr, Remember, Request, Search
+from umi_core.messages.results import Resolution
 from umi_core.values import LINK_KINDS, Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.invariants import defaults, settings, vocabulary
@@ -47,6 +48,12 @@ def test_a_request_that_says_something_else_by_itself_is_seen(
     monkeypatch.delitem(defaults.NAMED, name)
     with pytest.raises(Broken, match=f"of {name}, where nothing is said"):
         defaults.check_defaults_of(cls)
+
+
+def test_a_result_that_says_something_by_itself_is_seen(monkeypatch: Any) -> None:
+    monkeypatch.setitem(defaults.SAID, "Resolution.reason", "so")
+    with pytest.raises(Broken, match=r"Resolution\.reason, where nothing is said"):
+        defaults.check_nothing_told(Resolution)
 
 
 @pytest.mark.parametrize("ends", [(4_095, 32_768), (4_096, 32_767), (4_097, 32_768)])
