@@ -61,7 +61,7 @@ from umi_core.workflows.recover import CLOSED, FITS, LAST, is_switched
 from umi_core.workflows.upkeep import ROW_ID
 
 REQUEST_TYPES: frozenset[type] = frozenset(OF_MEMORY.values())
-UPKEEPING = ("upkeep", "memorize", "summarise", "purge")  # that nobody asked for
+UPKEEPING = ("upkeep", "memorize", "summarise", "reflect", "purge")  # that nobody asked for
 VALUE_TYPES: frozenset[type] = REQUEST_TYPES | {Wake, *get_args(Answer)}
 
 

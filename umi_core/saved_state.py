@@ -103,6 +103,7 @@ OWN: Final = (
     "upkeep",
     "memorize",
     "summarise",
+    "reflect",
     "purge",
 )  # what a memory does without being asked
 MAY_RUN: Final = {"unfit": ALONE, "closed": (*ALONE, "purge")}  # where else nothing does

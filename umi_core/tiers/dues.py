@@ -16,9 +16,10 @@ from typing import Final
 
 from umi_core.config import Config
 from umi_core.domains import Moment
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Resource
 
-KEPT_UP: Final = ("resource", "category")  # kinds of rows of which something may be left to do
+KEPT_UP: Final = ("resource", "category", "reflection")  # kinds of rows of which something may be left to do
 PURGE: Final = "epoch"  # the row of a closed agent, of which the purge is left to do
 Dues = Mapping[str, Moment]  # by the name of the category; of what is left to do by the id of the row
 
@@ -53,6 +54,8 @@ def upkeep_ms(body: object, config: Config) -> int | None:
         case Resource(pending=pending, parent_id=None) if pending:
             last_ms = body.updated_ms
         case Category(summary_dirty=True, member_count=count) if count:
+            last_ms = body.updated_ms
+        case Reflection(degraded=True) | Reflection(pending=True):
             last_ms = body.updated_ms
         case _:
             return None

@@ -104,7 +104,8 @@ def take_core(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ask_access(facts: Facts, view: View) -> Read:
-    return Read(ByFilter(view.scope, ("access", "category")))
+    kept_up = ("reflection",) * bool(view.config.upkeep_interval_ms)
+    return Read(ByFilter(view.scope, ("access", "category", *kept_up)))
 
 
 def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
@@ -175,7 +176,8 @@ RECOVER = Workflow(
              skips_to=("done",), **asks(Commit, ask_claim, take_claim, forever(replan="head"))),
         Step("load", produces=(CORE,), otherwise=nothing(CORE),
              **asks(Read, ask_core, take_core, forever())),
-        Step("access", requires=(HEAD,), produces=(LOADED,), otherwise=nothing(LOADED), spares=("category",),
+        Step("access", requires=(HEAD,), produces=(LOADED,), otherwise=nothing(LOADED),
+             spares=("category", "reflection"),
              **asks(Read, ask_access, take_access, forever())),
         Step("pending", requires=(LOADED,), spares=("resource",),
              **asks(Read, ask_pending, take_pending, forever())),

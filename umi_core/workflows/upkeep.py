@@ -2,6 +2,7 @@
 
     a text with something pending    memorize, for what is pending; for a vector alone, as it was read before
     a category with other members than its summary names    summarise
+    a reflection that no model has made, or that is empty    end_session, for its session
 
 Law 1. The row decides, as it is stored now: what has been done meanwhile is not done again.
 """
@@ -13,13 +14,15 @@ from umi_core.engine.questions import asks
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, retry
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Done, Read
+from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.requests import Memorize, Summarise
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Resource
 from umi_core.tiers import dues
 from umi_core.values import MEMORY_TYPES
 from umi_core.workflows.commits import address, found
 
-Work = Memorize | Summarise
+Work = Memorize | Summarise | EndSession
 ROW_ID: Final = Fact("row_id", str)
 
 
@@ -42,6 +45,8 @@ def work_of(body: object) -> Work:
     if isinstance(body, Resource):
         kinds = tuple(kind for kind in MEMORY_TYPES if kind in body.pending) or body.extracted_types
         return Memorize("", body.text, body.modality, body.uri, kinds, body.happened_ms)
+    if isinstance(body, Reflection):
+        return EndSession("", body.session_id)
     assert isinstance(body, Category)  # of what is kept up, nothing else is asked for
     return Summarise("", body.name)
 

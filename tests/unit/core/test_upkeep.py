@@ -5,9 +5,12 @@ import attrs
 from tests.unit.core.test_memorize import CAT, CHAT, SEEN, TEA, count_of, memorized, told, xml
 from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
-from umi_core.ids import category_id
+from umi_core.ids import category_id, reflection_id
 from umi_core.messages.effects import AskModel, Done, Embed, Read
-from umi_core.messages.requests import Memorize, Summarise
+from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.requests import CreateSession, Memorize, Summarise
+from umi_core.messages.results import SessionCreated
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Resource
 from umi_core.tiers.dues import learnt, noticed, upkeep_ms
 
@@ -160,3 +163,19 @@ def test_a_vector_that_could_not_be_made_is_made_later_and_nothing_else_is_read(
     pair.wake()
     assert pair.run(AskModel).row("vector", CHAT) is not None
     assert (resource(pair).pending, resource(pair).extracted_types) == ((), ("skill",))
+
+
+def test_a_reflection_that_no_model_made_is_made_later() -> None:
+    pair = Pair(model=saying(memories="<item></item>", reflect="so it was"), config=KEPT).run()
+    created = pair.ask(CreateSession(1))
+    assert isinstance(created, Done)
+    assert isinstance(created.value, SessionCreated)
+    session = created.value.session_id
+    memorized(pair, Memorize(2, "tea", uri="chat/1", session_id=session))
+    pair.ask(EndSession(3, session), AskModel)
+    again = Pair(storage=pair.storage, config=KEPT, model=pair.model, now_ms=pair.now_ms).run()
+    assert left(again) == left(pair) == {reflection_id(SCOPE, session): pair.now_ms + HOUR_MS}
+    row = due(again).row("reflection", reflection_id(SCOPE, session))
+    assert row is not None
+    assert isinstance(row.body, Reflection)
+    assert (row.body.text, row.body.degraded, left(again)) == ("so it was", False, {})

@@ -16,6 +16,7 @@ from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, Committed
 from umi_core.messages.effects import Commit, Effect
 from umi_core.messages.requests import Request
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Receipt, Resource
 from umi_core.state import State
 from umi_core.values import Scope
@@ -26,21 +27,26 @@ from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
 
-KEPT_UP: Final = ("category", "resource")
+KEPT_UP: Final = ("category", "resource", "reflection")
 PURGE: Final = "epoch"  # the row of the agent, of which the purge is left to do
 
 
-def lacks(body: object) -> TypeGuard[Category | Resource]:
+Kept = Category | Resource | Reflection
+
+
+def lacks(body: object) -> TypeGuard[Kept]:
     """Whether a row says that something is left to do."""
     match body:
         case Category(summary_dirty=True, member_count=count):
             return count > 0
         case Resource(pending=[_, *_], parent_id=None):
             return True
+        case Reflection(degraded=is_begun, pending=is_empty):
+            return is_begun or is_empty
     return False
 
 
-def lacking(storage: SimStorage, scope: Scope) -> list[Category | Resource]:
+def lacking(storage: SimStorage, scope: Scope) -> list[Kept]:
     return [body for row in storage.live_rows(scope) if lacks(body := row.body)]
 
 
@@ -93,13 +99,13 @@ class Tended(Observer):
         if answer.receipt not in (None, *receipts):
             return  # an earlier batch of its own has the key
         versions = {where.id: version for where, version in answer.versions if where.kind in KEPT_UP}
-        bodies = {it.address.id: it.body for it in commit.writes if isinstance(it.body, Category | Resource)}
+        bodies = {it.address.id: it.body for it in commit.writes if isinstance(it.body, Kept)}
         newest = self.newest.setdefault(call.agent, {})
         for key, body in bodies.items():
             newest[key] = max(newest.get(key, (0, None)), (versions[key], self.due_ms(body)), key=version_of)
         self.told[call.agent] = {key: newest[key][1] for key in bodies}
 
-    def due_ms(self, body: Category | Resource) -> int | None:
+    def due_ms(self, body: Kept) -> int | None:
         interval_ms = self.config.upkeep_interval_ms
         return body.updated_ms + interval_ms if interval_ms and lacks(body) else None
 

@@ -175,6 +175,8 @@ class ArchiveModel(Model):
         self.context.see(now_ms)
         if call.workflow == "summarise":
             self.summaries.overheard(call.step, call.effect, answer)
+        if call.workflow == "reflect":
+            self.reflections.overheard(call, answer)
         if call.op_id not in self.upkeep.going:
             self.tended_before()
         if call.workflow == "upkeep":

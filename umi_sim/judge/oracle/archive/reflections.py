@@ -12,7 +12,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.effects import Asked, AskModel, Embed
+from umi_core.messages.effects import Asked, AskModel, ByFilter, Embed, Read
 from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.results import Reflected
 from umi_sim.judge.oracle.archive.context import Part
@@ -27,6 +27,7 @@ from umi_sim.judge.plain.prompts import asked_about
 from umi_sim.judge.plain.summaries import read_summary
 from umi_sim.judge.plain.text import byte_count, cut
 from umi_sim.record import rules
+from umi_sim.services.calls import Call
 
 BEGINNING_BYTES: Final = 500
 SHOWN_BYTES: Final = 100_000
@@ -52,6 +53,7 @@ class Reflections(Part):
     """Judges what ends of sessions say. By session: `told`, all that may ever have been stored; `made`, what
     the last one that replied was made of, unless a model had failed; `there`, since when there surely is one;
     `doubted`, that an end may still remove it of which nobody knows how it ended. `open`: ends in flight.
+    `unasked`: the sessions that are ended by upkeep, by operation.
     """
 
     evidence: Evidence
@@ -63,6 +65,7 @@ class Reflections(Part):
     there: dict[str, int] = attrs.field(factory=dict)
     doubted: dict[str, None] = attrs.field(factory=dict)
     open: dict[Operation, str] = attrs.field(factory=dict)
+    unasked: dict[str, str] = attrs.field(factory=dict)
 
     # Hearing.
 
@@ -90,14 +93,30 @@ class Reflections(Part):
             )
         if step != "ask" or not isinstance(effect, AskModel):
             return
+        self.asked[op] = asked = self.hear(session, effect, answer)
+        self.judge_shown(op, session, asked.texts)
+
+    def overheard(self, call: Call, answer: Answer) -> None:
+        """What nobody asked for may change or remove a reflection, and nobody tells how it ends."""
+        query = call.effect.query if isinstance(call.effect, Read) else None
+        if isinstance(query, ByFilter):
+            session = str(query.where[0].value)
+            self.unasked[call.op_id] = session
+            self.doubted[session] = None
+            self.made.pop(session, None)
+            self.there.pop(session, None)
+        if call.step == "ask" and isinstance(call.effect, AskModel):
+            self.hear(self.unasked[call.op_id], call.effect, answer)
+
+    def hear(self, session: str, effect: AskModel, answer: Answer) -> Question:
+        """What a model says of these texts, or their beginning, may be stored."""
         shown = tuple(asked_about(effect.prompt)["texts"])
-        self.judge_shown(op, session, shown)
         text = read_summary(answer.text) if isinstance(answer, ModelReplied) else None
-        self.asked[op] = asked = Question(shown, text)
-        may_be = self.told.setdefault(session, {})
+        asked, may_be = Question(shown, text), self.told.setdefault(session, {})
         may_be[asked.beginning] = None
         if text is not None:
             may_be[text] = None
+        return asked
 
     def ended(self, op: Operation, value: object, *, is_unsure: bool) -> None:
         """`value`: what it says that it did, None if it did nothing; `is_unsure`: nobody knows."""

@@ -16,7 +16,7 @@ from umi_core.values import MEMORY_TYPES
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.services.calls import Call
 
-TENDED: Final = ("upkeep", "memorize", "summarise")
+TENDED: Final = ("upkeep", "memorize", "summarise", "reflect")
 
 
 @attrs.define
