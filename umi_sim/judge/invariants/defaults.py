@@ -50,7 +50,7 @@ SAID: Final[Mapping[str, object]] = {
     "ByVector.kind": "entity", "ByWords.kind": "entity",
     "AskModel.profile": "default", "Embed.profile": "default",
     "Read.store": "main", "Commit.store": "main", "Degraded.count": 1, "Entity.reinforced_count": 1,
-    "Category.summary_dirty": True, "Receipt.by": (0, 0),
+    "Category.summary_dirty": True, "Receipt.by": (0, 0), "Log.first_seq": 1,
 }  # fmt: skip
 
 
