@@ -1,4 +1,4 @@
-"""Goal: a run over a storage that keeps bytes, some of them from an earlier release, is the same run."""
+"""Goal: a run over a storage that keeps bytes, some of them from the first release, is the same run."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from umi_core.codec import STRICT, encode, pack
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Query
 from umi_core.row_bytes import decode_row, encode_row
-from umi_core.rows import Body, Entity, Row, row_version
+from umi_core.rows import Body, Entity, Row
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 from umi_sim.services.storage import SimStorage
 
-NEWEST = ["memory_type", "sources", "reinforced_count", "last_reinforced_ms"]
+NEWEST = ["memory_type", "sources", "reinforced_count", "last_reinforced_ms", "given"]
 
 
 def lived(scenario: str, seed: int) -> Verdict:
@@ -24,7 +24,7 @@ def lived(scenario: str, seed: int) -> Verdict:
 
 
 class Bytes:
-    """What a storage of bytes does between a write and a read. `old_count`: rows of the earlier release."""
+    """What a storage of bytes does between a write and a read. `old_count`: rows of the first release."""
 
     def __init__(self) -> None:
         self.old_count = 0
@@ -33,12 +33,12 @@ class Bytes:
         return row if row.body is None else attrs.evolve(row, body=decode_row(self.written(row.body)))
 
     def written(self, body: Body) -> bytes:
-        """By the earlier release, if it could have: it knew nothing of the newest fields."""
+        """By the first release, if it could have: it knew nothing of the newest fields."""
         if not isinstance(body, Entity) or body.memory_type is not None:
             return encode_row(body)
         self.old_count += 1
         fields = msgpack.unpackb(encode(body), **STRICT)
-        return pack([body.row_kind, row_version(Entity) - 1, pack(fields[: -len(NEWEST)])])
+        return pack([body.row_kind, 1, pack(fields[: -len(NEWEST)])])
 
 
 @pytest.mark.parametrize(
