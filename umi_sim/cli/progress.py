@@ -44,9 +44,10 @@ class View(Owner):
         self.left_ms = max(0, of - done) * elapsed_ms // new if new > 0 else 0
         if stage.seconds:
             self.left_ms = max(0, stage.seconds * 1_000 - elapsed_ms)
-        time_told = f"{duration(self.left_ms)} left" if self.left_ms else f"{duration(elapsed_ms)} so far"
-        told = filter(None, (counted(stage), rate(new, elapsed_ms), time_told, stage.note))
-        return f"{stage.doing}: {', '.join(told)}"
+        so_far = f"{duration(elapsed_ms)} so far" if elapsed_ms else ""  # what has just begun
+        time_told = f"{duration(self.left_ms)} left" if self.left_ms else so_far
+        told = ", ".join(filter(None, (counted(stage), rate(new, elapsed_ms), time_told, stage.note)))
+        return ": ".join(filter(None, (stage.doing, told)))
 
 
 def counts(stage: Stage) -> tuple[int, int]:

@@ -12,7 +12,8 @@ from umi_sim.kernel.progress import Stage, at
 
 def test_a_line_tells_how_far_how_fast_and_how_long() -> None:
     view = View()
-    assert view.line(Stage("sweep", 0, 400), 1_000) == "sweep: 0 of 400 runs, 0 ms so far"
+    assert view.line(Stage("run"), 1_000) == "run"
+    assert view.line(Stage("sweep", 0, 400), 1_000) == "sweep: 0 of 400 runs"
     told = view.line(Stage("sweep", 120, 400, note="0 failures"), 5_000)
     assert told == "sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures"
 
