@@ -194,14 +194,14 @@ def bad_stored_key(name: str, value: object) -> Error | None:
     return bad_key(name, value)
 
 
-def some_of(what: str, types: Sequence[str]) -> Callable[[str, object], Error | None]:
-    """One or more of these types."""
+def some_of(what: str, types: Sequence[str], least: int = 1) -> Callable[[str, object], Error | None]:
+    """One or more of these types; or none as well."""
     wanted = f"none, or {what}: {' '.join(types)}"
 
     def bad_types(name: str, value: object) -> Error | None:
         good = (
             type(value) is tuple
-            and len(value) > 0
+            and len(value) >= least
             and all(type(kind) is str and kind in types for kind in value)
         )
         return None if good else errors.BadType(name, shown(value), wanted)
@@ -238,11 +238,6 @@ def bad_body(
 
 def bad_text(name: str, value: object) -> Error | None:
     return bad_body(name, value, errors.EmptyText(), limits.TEXT_BYTES_MAX, errors.TextTooLong)
-
-
-def bad_fact(name: str, value: object) -> Error | None:
-    limit_bytes = limits.EXTRACT_CONTENT_BYTES_MAX
-    return bad_body(name, value, errors.EmptyText(), limit_bytes, errors.TextTooLong)
 
 
 def bad_query(name: str, value: object) -> Error | None:
@@ -405,7 +400,6 @@ ToldIn = Annotated[str, Domain("told_in", bad_row_id)]  # the session in which a
 Source = Annotated[str, Domain("source", bad_row_id)]
 Members = Annotated[tuple[str, ...], Domain("members", bad_members)]
 Text = Annotated[str, Domain("text", bad_text)]
-FactText = Annotated[str, Domain("fact", bad_fact)]
 Query = Annotated[str, Domain("query", bad_query)]
 Flag = Annotated[bool, Domain("flag", bad_flag)]
 Deep = Annotated[bool, Domain("deep", bad_flag)]
@@ -419,7 +413,6 @@ TimeRange = Annotated[tuple[int | None, int | None], Domain("time_range", bad_ra
 Uri = Annotated[str, Domain("uri", bad_row_id)]
 Document = Annotated[str, Domain("document", bad_text)]
 Modality = Annotated[str, Domain("modality", bad_modality)]
-CategoryNames = Annotated[tuple[str, ...], Domain("category_names", some_of("categories", tuple(CATEGORIES)))]
 MemoryTypes = Annotated[tuple[str, ...], Domain("memory_types", some_of("memory types", MEMORY_TYPES))]
 Types = Annotated[tuple[str, ...], Domain("types", some_of("entity types", ENTITY_TYPES))]
 Turns = Annotated[tuple[Turn, ...], Domain("turns", bad_turns)]

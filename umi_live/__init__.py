@@ -6,6 +6,7 @@
     doctor.py      a look at every row of a file
     blocking.py    open_blocking: the same for code that is not asynchronous
     transfer.py    a scope as a file of lines, and back
+    contents.py    what concerns a file and not one memory: rows that come in, a user who goes
     deletion.py    all that is kept of a user, taken out of the file
     host.py        performs what a memory asks of the world, wakes it when it is due
     recorder.py    all that goes into a memory, as a file that `umi-sim replay` lives again
@@ -29,8 +30,9 @@ if find_spec("apsw") is None:
     raise ModuleNotFoundError("umi_live needs its extra: pip install 'umi-sim[live]'", name="apsw")
 
 from umi_live.blocking import BlockingMemory, open_blocking
+from umi_live.contents import delete_user
 from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, ScopeTaken, StoreError
-from umi_live.memory import Hits, LiveMemory, Result, delete_user, open_memory
+from umi_live.memory import Hits, LiveMemory, Result, open_memory
 from umi_live.services import Embedder, Model, ServiceFailed
 
 __all__ = [

@@ -91,6 +91,7 @@ class BlockingMemory:
     recall = waiting(LiveMemory.recall)
     memorize = waiting(LiveMemory.memorize)
     create_entity = waiting(LiveMemory.create_entity)
+    update_entity = waiting(LiveMemory.update_entity)
     summarise = waiting(LiveMemory.summarise)
     end_session = waiting(LiveMemory.end_session)
     evolve_category = waiting(LiveMemory.evolve_category)

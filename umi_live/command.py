@@ -12,7 +12,7 @@ import attrs
 import click
 
 from umi_core.messages.effects import Degraded
-from umi_live import memory as live
+from umi_live import contents
 from umi_live.doctor import examined
 from umi_live.errors import LiveError, StoreError
 from umi_live.memory import LiveMemory, open_memory
@@ -178,7 +178,7 @@ def import_file(db: str, file: TextIO) -> None:
         lines = file.readlines()
     except UnicodeDecodeError:
         raise LiveError(f"{file.name}: is no text, so no export of Umi") from None
-    scope, count = asyncio.run(live.import_lines(db, lines))
+    scope, count = asyncio.run(contents.import_lines(db, lines))
     click.echo(f"{count} rows of user {scope.user!r} and agent {scope.agent!r}")
 
 
@@ -188,7 +188,7 @@ def import_file(db: str, file: TextIO) -> None:
 def delete_user(db: str, user: str) -> None:
     """Take out all that any agent keeps of a user, down to the last byte."""
     Target(db).must_exist()
-    click.echo(f"{asyncio.run(live.delete_user(db, user))} rows of user {user!r} are gone")
+    click.echo(f"{asyncio.run(contents.delete_user(db, user))} rows of user {user!r} are gone")
 
 
 @cli.command()

@@ -8,7 +8,6 @@ Without a model and an embedder it answers by simple rules (umi_live/local.py), 
 """
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -26,7 +25,7 @@ from umi_core.messages import effects
 from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.effects import ByFilter, CountRows, Degraded
 from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
     Blocks,
     Count,
@@ -67,19 +66,16 @@ from umi_core.messages.results import (
 from umi_core.rows import Entity, Row, Version
 from umi_core.values import Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
-from umi_live import deletion
 from umi_live.errors import Closed, Failed, InDoubt, NotDone, Refused, StoreError, refusing
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model
-from umi_live.store import Store, wall_ms
-from umi_live.transfer import import_rows, read_export
+from umi_live.store import Path, Store
 
 T = TypeVar("T")
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
 EMBED_AGAIN_MS_MAX: Final = 60_000
-Path = str | os.PathLike[str]
 
 
 @attrs.frozen
@@ -268,6 +264,13 @@ class LiveMemory:
         wanted = None if categories is None else tuple(categories)
         return await self.ask(CreateEntity(0, content, memory_type, wanted), Stored)
 
+    async def update_entity(
+        self, entity_id: str, content: str | None = None, *, categories: Sequence[str] | None = None
+    ) -> Result[Stored]:
+        """What a fact says, or where it belongs, from now on; what is not given stays. No model is asked."""
+        wanted = None if categories is None else tuple(categories)
+        return await self.ask(UpdateEntity(0, entity_id, content, wanted), Stored)
+
     async def retrieve(
         self, /, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
     ) -> Result[Retrieved]:
@@ -411,35 +414,3 @@ def open_memory(
     with refusing():
         settings = attrs.evolve(config or Config(), embedding_dims=chosen.dims)
     return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry)
-
-
-async def import_lines(path: Path, lines: Sequence[str]) -> tuple[Scope, int]:
-    """Take the lines of an export into this file: whose they are, and how many rows. Raises LiveError."""
-    export = read_export(lines)
-    store = await Store.open(path)
-    try:
-        store.claims.take(export.scope)
-        try:
-            return export.scope, await store.call(import_rows, store.storage, export, wall_ms())
-        finally:
-            store.claims.give_up(export.scope)
-    finally:
-        await store.leave()
-
-
-async def delete_user(path: Path, user: str) -> int:
-    """Take out all that any agent keeps of a user, out of the file too: how many rows it was.
-
-    Raises StoreError, and ScopeTaken while one of these memories is open.
-    """
-    store = await Store.open(path)
-    claimed: list[Scope] = []
-    try:
-        for scope in await store.call(deletion.scopes_of, store.storage, user):
-            store.claims.take(scope)
-            claimed.append(scope)
-        return await store.call(deletion.delete_user, store.storage, user)
-    finally:
-        for scope in claimed:
-            store.claims.give_up(scope)
-        await store.leave()

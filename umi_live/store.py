@@ -23,6 +23,8 @@ T = TypeVar("T")
 StoreAnswer = Committed | ReadDone | EffectFailed
 Tell = Callable[[StoreAnswer | BaseException], None]
 
+Path = str | os.PathLike[str]
+
 
 def wall_ms() -> int:
     return time.time_ns() // 1_000_000
@@ -47,7 +49,7 @@ class Store:
         self.user_count = 1
 
     @classmethod
-    def opened(cls, path: str | os.PathLike[str]) -> "Store":
+    def opened(cls, path: Path) -> "Store":
         """The store of this file, the same one for all who name it. In memory each is a new one."""
         if path == MEMORY:
             return cls(MEMORY)
@@ -60,7 +62,7 @@ class Store:
             return cls.known[real]
 
     @classmethod
-    async def open(cls, path: str | os.PathLike[str]) -> "Store":
+    async def open(cls, path: Path) -> "Store":
         """`opened`, without a loop that waits for it; whoever is cancelled leaves nothing open."""
         opening = asyncio.ensure_future(asyncio.to_thread(cls.opened, path))
         try:

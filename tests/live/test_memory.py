@@ -52,7 +52,10 @@ def test_conditions_narrow_what_is_found_and_listed(tmp_path: Path) -> None:
         nuts = (await memory.create_entity("is allergic to nuts", "profile", categories=["rules"])).value
         only = (await memory.list("membership", where=filter_of({"entity_id": nuts.id}))).value
         assert [row.assigned_by for row in only.rows if isinstance(row, Membership)] == ["user"]
-        assert (await memory.forget(nuts.id)).value.existed
+        moved = (await memory.update_entity(nuts.id, "is allergic to eggs", categories=[])).value
+        assert (moved.id != nuts.id, await memory.entity(nuts.id)) == (True, None)
+        assert (await memory.list("membership", where=filter_of({"entity_id": moved.id}))).value.rows == ()
+        assert (await memory.forget(moved.id)).value.existed
         page = (await memory.list("entity", where=where)).value
         assert [row.name for row in page.rows if isinstance(row, Entity)] == ["Bob"]
 

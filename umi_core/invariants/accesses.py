@@ -25,7 +25,7 @@ from umi_core.tiers.session import SessionInfo
 
 LEARN_AT_ANY_STEP: Final = "retrieve"  # its last question may be one that nobody answers
 LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
-COUNTED: Final = ("recall", "remember", "memorize", "create_entity", "retrieve")
+COUNTED: Final = ("recall", "remember", "memorize", "create_entity", "update_entity", "retrieve")
 SPEAK_BY_READING: Final = ("recall", "load_session")
 SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session")
 

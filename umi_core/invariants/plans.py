@@ -22,6 +22,7 @@ from umi_core.invariants.vectors import check_written
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.messages.effects import Commit, Write
 from umi_core.messages.ending_requests import ForgetResource
+from umi_core.messages.entity_requests import UpdateEntity
 from umi_core.messages.requests import Forget, Remember, RemoveBlock
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
@@ -142,9 +143,12 @@ def one_of(faults: Sequence[Broken | None]) -> None:
 
 
 def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str, ...]:
+    """Also an id that a fact leaves, to be in core under another one."""
     match request:
         case ForgetResource():
             return tuple(key for key in ids_of(core) if key in plan.forgotten)
+        case UpdateEntity(entity_id=entity_id):
+            return () if entity_id in [it.id for it in plan.accessed] else (entity_id,)
         case Forget(entity_id=entity_id):
             return (entity_id,)
         case RemoveBlock(kind=kind, label=label):
@@ -308,9 +312,19 @@ def candidates_of(change: Change, facts: Mapping[str, object], access: AccessTab
         found = [row.body for row in rows if isinstance(row, Row) and isinstance(row.body, Entity)]
         fresh = [entity for entity in found if is_fresh(entity.id, access, plan.at_ms)]
         seats = seats_for([(entity, entity.block) for entity in fresh], access, plan.at_ms)
+    elif isinstance(facts.get("request"), UpdateEntity):
+        seats = heirs(change)
     else:
         return []
     return None if any(seat.entity_id in ids_of(change.before) for seat in seats) else seats
+
+
+def heirs(change: Change) -> list[Seat]:
+    """What a fact in core says under another id: it comes where it was, for nobody who stays there."""
+    homes = [home for key in change.asked_ids if (home := change.before.home_of(key))]
+    moved = zip(homes, change.plan.accessed, strict=False)
+    sized = [(it.id, home[0].kind, bytes_of_entry(entry_of(it, change.plan.at_ms))) for home, it in moved]
+    return [Seat(*seat, 0) for seat in sized]
 
 
 def seats_for(wanting: Iterable[tuple[Entity, str]], access: AccessTable, at_ms: int) -> list[Seat]:

@@ -17,7 +17,7 @@ from umi_core.state import Operation, Tiers
 from umi_core.tiers.core import CoreTier
 
 ATTEMPTS: Final = 3
-WRITERS_OF_CORE: Final = ("remember", "forget", "write_block", "rebalance", "recover")
+WRITERS_OF_CORE: Final = ("remember", "forget", "update_entity", "write_block", "rebalance", "recover")
 
 
 class Heard(Protocol):

@@ -2,7 +2,8 @@
 
 import attrs
 
-from umi_core.domains import CategoryNames, FactText, MemoryType
+from umi_core.domains import EntityId, MemoryType
+from umi_core.fact_domains import CategoryNames, FactText, NewCategories, NewFactText
 from umi_core.messages.request import WorkflowRequest
 
 
@@ -16,3 +17,15 @@ class CreateEntity(WorkflowRequest):
     content: FactText
     memory_type: MemoryType
     categories: CategoryNames | None = None
+
+
+@attrs.frozen
+class UpdateEntity(WorkflowRequest):
+    """What an entity says from now on, and the categories that it is in; what is None stays as it is."""
+
+    tag = 631
+    workflow = "update_entity"
+    stores = True
+    entity_id: EntityId
+    content: NewFactText | None = None
+    categories: NewCategories | None = None

@@ -16,7 +16,7 @@ from umi_core.codec import encode
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
-from umi_core.engine.workflow import OUTCOME, Ask, Learned, Refuse, Step, Taken, degrade, nothing, retry
+from umi_core.engine.workflow import OUTCOME, Ask, Learned, Refuse, Step, Take, Taken, degrade, nothing, retry
 from umi_core.errors import KeyReused
 from umi_core.ids import commit_key
 from umi_core.messages.answers import Committed, ReadDone
@@ -262,10 +262,12 @@ def take_core(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     return Learned()
 
 
-def commit_row(replan: str, ask: Ask[Commit | None] = ask_commit) -> Step:
+def commit_row(
+    replan: str, ask: Ask[Commit | None] = ask_commit, take: Take[Committed | None] = take_keyed_commit
+) -> Step:
     return Step(
         "commit", requires=(PLAN,), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
-        **asks(Commit, ask, take_keyed_commit, retry(3, replan=replan)),
+        **asks(Commit, ask, take, retry(3, replan=replan)),
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from umi_core.workflows.commits import (
 )
 from umi_core.workflows.leaving import (
     ENDS,
+    ENDS_LAW,
     READ_ENDS,
     READ_TOUCHING,
     ROW,
@@ -99,5 +100,5 @@ FORGET = Workflow(
         SETTLE,
         REPLY,
     ),
-    laws=(KNOWN_ANSWER,),
+    laws=(KNOWN_ANSWER, ENDS_LAW),
 )  # fmt: skip

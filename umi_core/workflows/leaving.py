@@ -12,7 +12,7 @@ import attrs
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Learned, Step, nothing, retry
+from umi_core.engine.workflow import Law, Learned, Step, nothing, retry
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
 from umi_core.rows import Entity, Membership, Relation, Row, Tombstone
@@ -66,6 +66,16 @@ READ_ENDS: Final = Step(
     "ends", requires=(ROW, TOUCHING), produces=(ENDS,), otherwise=nothing(ENDS),
     **asks(Read, ask_ends, take_ends, retry(3)),
 )  # fmt: skip
+
+
+def are_ends(facts: Facts, scope: Scope) -> bool:
+    """Each entity at an end is that of a relation that goes."""
+    row, ends = facts[ROW], [it.body for it in facts[ENDS]]
+    counts = lost_counts(facts, row.address.id) if row is not None else {}
+    return all(it.id in counts for it in ends if isinstance(it, Entity))
+
+
+ENDS_LAW: Final = Law("ends of relations that go", (ROW, TOUCHING, ENDS), are_ends)
 
 
 # What is written.

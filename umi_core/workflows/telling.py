@@ -10,8 +10,9 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.domains import CategoryNames, LinkMaker
+from umi_core.domains import LinkMaker
 from umi_core.engine.facts import Fact, Facts, View
+from umi_core.fact_domains import CategoryNames
 from umi_core.ids import category_id
 from umi_core.language.extraction import Mention
 from umi_core.messages.effects import Embed, Write
@@ -95,14 +96,16 @@ def settled(facts: Facts) -> tuple[Drafted, ...]:
 
 
 def links_of(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Link]:
-    """Each in the group of its category that is nearest to its new vector, if it has one."""
-    all_told, homes, vectors = facts[TOLD], facts[HOMES], vectors_of(facts)
+    all_told = facts[TOLD]
     for told, draft in zip(all_told, drafts, strict=True):
-        entity = draft.entity
-        for name in told.categories:
-            key = category_id(view.scope, name)
-            near = [home for home in homes if home.category_id == key]
-            place = place_of(vectors.get(entity.id), entity.content, near, view.config.assign_ppm)
-            if place.subcategory_id is not None:
-                view.marks.append("memorize: a member finds its group")
-            yield Link(entity.id, entity.version, name, told.by, place)
+        yield from (link_of(draft.entity, name, told.by, facts, view) for name in told.categories)
+
+
+def link_of(entity: Entity, category: str, by: str, facts: Facts, view: View) -> Link:
+    """In the group of its category that is nearest to its new vector, if it has one."""
+    key, homes, vector = category_id(view.scope, category), facts[HOMES], vectors_of(facts).get(entity.id)
+    near = [home for home in homes if home.category_id == key]
+    place = place_of(vector, entity.content, near, view.config.assign_ppm)
+    if place.subcategory_id is not None:
+        view.marks.append("memorize: a member finds its group")
+    return Link(entity.id, entity.version, category, by, place)

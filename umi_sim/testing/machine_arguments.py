@@ -84,6 +84,8 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "document": Mostly(st.sampled_from((*FACTS, " ".join(FACTS), TALK)), pools.NASTY),
     "fact": Mostly(st.sampled_from(FACTS), pools.NASTY),
     "memory_type": st.sampled_from(("profile", "behavior")),
+    "new_fact": Mostly(st.sampled_from(FACTS), pools.NASTY),
+    "new_categories": st.sampled_from(((), ("facts",), ("preferences", "facts"))),
     "category_names": st.sampled_from((("facts",), ("preferences", "facts"))),
     "modality": st.sampled_from(("text", "conversation")),
     "uri": st.sampled_from(("chat/1", "chat/2")),

@@ -27,6 +27,7 @@ from umi_sim.workload.users import User
 Maker = Callable[[User, Stream], object]
 
 ALWAYS: Final[Ratio] = (1, 1)
+MOSTLY: Final[Ratio] = (3, 4)
 OFTEN: Final[Ratio] = (1, 2)
 SOMETIMES: Final[Ratio] = (1, 4)
 SELDOM: Final[Ratio] = (1, 8)
@@ -81,6 +82,8 @@ HABITS: Final[dict[str, Habit]] = {
     "document": Habit(User.document, User.bad_text),
     "fact": Habit(User.fact, pools.HOSTILE_TEXTS),
     "memory_type": Habit(ALL_MEMORY_TYPES, pools.HOSTILE_KINDS),
+    "new_fact": Habit(User.new_fact, pools.HOSTILE_TEXTS, MOSTLY),
+    "new_categories": Habit(((), *pools.CATEGORY_LISTS), pools.HOSTILE_MEMORY_TYPES, OFTEN),
     "category_names": Habit(pools.CATEGORY_LISTS, pools.HOSTILE_MEMORY_TYPES, OFTEN),
     "modality": Habit(User.modality, pools.HOSTILE_MODALITIES, OFTEN),
     "uri": Habit(pools.URIS, pools.HOSTILE_IDS, OFTEN),

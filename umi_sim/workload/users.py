@@ -124,6 +124,10 @@ class User:
             return stream.pick(self.told)
         return self.sentence(stream)
 
+    def new_fact(self, stream: Stream) -> object:
+        """What a fact says from now on; in every second case what another one has said."""
+        return stream.pick(self.said) if stream.chance(1, 2) and self.said else self.fact(stream)
+
     def bad_text(self, stream: Stream) -> object:
         """One of the pools, or one that was told before, as it was or nearly."""
         if stream.chance(1, 8) and self.told:

@@ -57,6 +57,7 @@ TAGS = {
     """,
     200: "CreateEntity",
     621: "DeleteAgent OpenAgent AgentSwitched",
+    631: "UpdateEntity",
     210: "RecentEntities",
     611: "Given ForgetResource ResourceForgotten",
     500: """

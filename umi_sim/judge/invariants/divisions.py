@@ -47,7 +47,7 @@ LOOKED_AT: Final = 1_000
 COMPONENTS: Final = 2**20  # of those who are looked at, all together
 SHOWN: Final = 5  # keywords and contents of a question for a name
 SHOWN_BYTES: Final = 200
-LINKING: Final = ("memorize", "create_entity")  # they put members into groups that there are
+LINKING: Final = ("memorize", "create_entity", "update_entity")  # they put members into groups that there are
 FIRST_READS: Final = ("home", "lookup")  # a plan, or a second one after a conflict, begins with one of them
 DIVIDED: Final = "a digest"  # whatever the memory makes of it
 RULE: Final = rules.CLUSTER_MEMBERS
@@ -87,7 +87,7 @@ class Divisions(Observer):
     forced: dict[str, None] = attrs.field(factory=dict)  # operations
     told: dict[str, list[Telling]] = attrs.field(factory=dict)  # what each of its commits comes to
     made: dict[str, Made] = attrs.field(factory=dict)  # by digest
-    links: dict[str, dict[str, int]] = attrs.field(factory=dict)  # the members and their versions, by digest
+    links: dict[tuple[str, str], dict[str, int]] = attrs.field(factory=dict)  # by category and digest
     dividing: Plan | None = None  # whose contents have come, and are divided in this step
     replies: list[tuple[str, Outcome]] = attrs.field(factory=list)  # of this step
 
@@ -156,15 +156,16 @@ class Divisions(Observer):
         before = self.made.setdefault(after.evolved_digest, reading.made)
         told = f"members of {category.name} with the digest {after.evolved_digest}"
         demand(before == reading.made, RULE, told, before, reading.made)
-        self.links[after.evolved_digest] = {it.entity_id: it.entity_version for it in reading.members}
+        links = {it.entity_id: it.entity_version for it in reading.members}
+        self.links[after.id, after.evolved_digest] = links
 
     def looked(self, rows: Iterable[Row]) -> None:
         """A category with a digest has the members that it was made of."""
         bodies = [row.body for row in rows]
         members = [it for it in bodies if isinstance(it, Membership)]
-        for home in (it for it in bodies if isinstance(it, Category) and it.evolved_digest in self.links):
+        for home in (it for it in bodies if isinstance(it, Category)):
             links = {it.entity_id: it.entity_version for it in members if it.category_id == home.id}
-            due = self.links[home.evolved_digest]
+            due = self.links.get((home.id, home.evolved_digest), links)
             told = f"members of {home.name}, which nobody has to divide"
             demand(links == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, links)
 

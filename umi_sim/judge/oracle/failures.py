@@ -22,10 +22,11 @@ from umi_core.data import Owner, compared
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import PLAN_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
-from umi_core.messages.effects import Asked, ByIds, Commit, Failed, Query, Read, Refused, Unknown
+from umi_core.messages.effects import Asked, ByFilter, ByIds, Commit, Failed, Query, Read, Refused, Unknown
 from umi_core.messages.requests import OF_MEMORY, WorkingRequest
 from umi_core.rows import Row
 from umi_sim.judge.oracle.model import Ending, Model
+from umi_sim.judge.plain.filters import HOLDS
 from umi_sim.judge.plain.rows import is_fit
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
@@ -116,7 +117,7 @@ def causes(effect: Asked, answer: Answer) -> Iterator[str]:
         if not is_receipt_of(effect, answer):
             yield "unknown"
     elif isinstance(effect, Read) and isinstance(answer, ReadDone):
-        if any(is_foreign(effect.query, row) for row in answer.rows):
+        if any(is_foreign(effect.query, row) or is_left_out(effect.query, row) for row in answer.rows):
             yield "unavailable"
         if any(is_damaged(row) for row in answer.rows):
             yield "damaged"
@@ -134,6 +135,13 @@ def is_foreign(query: Query, row: Row) -> bool:
         return row.address not in query.addresses
     kinds = getattr(query, "kinds", ("entity",))
     return row.address.scope != query.scope or row.address.kind not in kinds
+
+
+def is_left_out(query: Query, row: Row) -> bool:
+    """Whether this row is not what was asked for, as far as its fields tell."""
+    where = query.where if isinstance(query, ByFilter) and not is_damaged(row) else ()
+    told = [(it, getattr(row.body, it.field)) for it in where if hasattr(row.body, it.field)]
+    return any(not HOLDS[it.operator](found, it.value) for it, found in told)
 
 
 def is_damaged(row: Row) -> bool:

@@ -169,6 +169,10 @@ def category_names(name: str, value: object) -> Error | None:
     return None if good else errors.BadType(name, shown(value), "")
 
 
+def new_categories(name: str, value: object) -> Error | None:
+    return None if value == () else category_names(name, value)
+
+
 def modality(name: str, value: object) -> Error | None:
     good = type(value) is str and value in MODALITIES
     return None if good else errors.UnsupportedModality(name, shown(value), "")
@@ -224,9 +228,12 @@ WRONG: Final[Mapping[str, Wrong]] = {
     **dict.fromkeys(IDS, short_text(errors.BadId, PARTS, len)),
     "members": members,
     **dict.fromkeys(("text", "document"), body(limits.TEXT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)),
-    "fact": body(limits.EXTRACT_CONTENT_BYTES_MAX, errors.EmptyText, errors.TextTooLong),
+    **dict.fromkeys(
+        ("fact", "new_fact"), body(limits.EXTRACT_CONTENT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)
+    ),
     "memory_type": one_word(*MEMORY_TYPES),
     "category_names": category_names,
+    "new_categories": new_categories,
     "modality": modality,
     "memory_types": memory_types,
     "listed_kind": listed_kind,

@@ -13,7 +13,7 @@ from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Degraded
 from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import Memorize, Recall, Remember, Summarise
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.context import Part
@@ -36,6 +36,7 @@ SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
     },
     CreateEntity: {"embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors"},
     ForgetResource: {"embed": "embed:no_vectors"},
+    UpdateEntity: {"embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors"},
     Summarise: {"ask": "ask:old_summary", "embed_summary": "embed_summary:no_vectors"},
     EndSession: {"ask": "ask:beginning", "embed_reflection": "embed_reflection:no_vectors"},
     Recall: {"resolve": "resolve:original", "expand": "expand:single", "embed": "embed:words_only"},

@@ -206,10 +206,11 @@ class Documents(Part):
 
     def let_go(self, op: Operation) -> None:
         """Whatever any answer told may be stored, or not, in any combination."""
-        keys = {id_of(it, self.context.scope): None for it in self.told(op, is_last=False)}
+        keys = {id_of(it, self.context.scope): it for it in self.told(op, is_last=False)}
+        self.tracks.called |= {key: it for key, it in keys.items() if key not in self.tracks.called}
         for key in (*keys, *op.mentions):
             self.tracks.release(self.tracks.tracks.setdefault(key, Track(key)))
-        self.tracks.known |= keys
+        self.tracks.known |= dict.fromkeys(keys)
 
     def told(self, op: Operation, is_last: bool) -> Iterator[Mention]:
         """What the answers tell, the last one to each question or all."""

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import EvolveCategory, Forget, Memorize, Rebalance, Remember
 from umi_core.messages.results import Evolved, Group
 from umi_sim.judge.oracle.archive.context import Part
@@ -20,7 +20,7 @@ from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.groups import read_name
 from umi_sim.record import rules
 
-CHANGING: Final = (Memorize, CreateEntity, Remember, Forget, Rebalance)
+CHANGING: Final = (Memorize, CreateEntity, UpdateEntity, Remember, Forget, Rebalance)
 SUBSTITUTE: Final = "name:keywords"
 PARTIAL: Final = "contents:partial"
 

@@ -11,13 +11,14 @@ from typing import Any, Final
 import attrs
 
 from umi_core import errors
+from umi_core.api_errors import NotFound
 from umi_core.config import Config
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
     Count,
     Descent,
@@ -70,14 +71,14 @@ from umi_sim.judge.plain.requests import is_gone, is_same, wrong
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
-TELLING: Final = (Remember, Memorize, CreateEntity)
+TELLING: Final = (Remember, Memorize, CreateEntity, UpdateEntity)
 WRITING: Final = (*TELLING, Forget, ForgetResource, Summarise, EvolveCategory, EndSession)
 AUDIT_VERSION_COUNT_MAX: Final = 2
 AUDIT_SEARCH_COUNT_MAX: Final = 8  # of more names, every second, third, ...
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
     GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
-    CreateEntity: (Stored,),
+    CreateEntity: (Stored,), UpdateEntity: (Stored,),
     RecentEntities: (Listed,),
     Summarise: (Summarised,), EvolveCategory: (Evolved,), Retrieve: (Retrieved,), Search: (Retrieved,),
     EndSession: (Reflected,), ForgetResource: (ResourceForgotten,),
@@ -91,9 +92,8 @@ class ArchiveModel(Model):
     """
 
     judges = (
-        Remember, Recall, Forget, GetEntity, Count, Memorize, CreateEntity, List, Summarise, EvolveCategory,
-        RecentEntities,
-        Retrieve, Search, EndSession, ForgetResource,
+        Remember, Recall, Forget, GetEntity, Count, Memorize, CreateEntity, UpdateEntity, List, Summarise,
+        EvolveCategory, RecentEntities, Retrieve, Search, EndSession, ForgetResource,
     )  # fmt: skip
 
     def __init__(
@@ -149,9 +149,10 @@ class ArchiveModel(Model):
             self.groups.answered(op, call.step, answer)
         elif isinstance(request, ForgetResource) and call.step == "told":
             self.writes.hear_told(op, request)
-        elif isinstance(request, CreateEntity) and call.step == "embed_shelf":
-            assert isinstance(call.effect, Embed)
-            self.writes.hear_shelf(call.effect)
+        elif isinstance(request, CreateEntity | UpdateEntity) and isinstance(call.effect, Embed):
+            self.writes.hear_shelf(call)
+        elif isinstance(request, UpdateEntity) and call.step == "lookup" and not op.mentions:
+            self.writes.offer(op)  # whoever made it meanwhile has told of it
         elif isinstance(request, Descent):
             self.retrievals.answered(op, call.step, call.effect)
         if call.step == "embed":
@@ -309,6 +310,9 @@ class ArchiveModel(Model):
         elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_gone(outcome)):
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
             is_fair = is_same(op.error, error) or (op.error is None and is_unknown)  # which sessions judge
+            if isinstance(op.request, UpdateEntity) and op.error is None:
+                key = op.request.entity_id
+                is_fair = is_same(NotFound("entity", key), error) and self.writes.may_lack(op, key)
             demand(is_fair, rules.REFERENCE_AGREES, "refused without a reason", op.error, error)
         op.is_refuted = True
         self.tracks.withdraw(op)
@@ -349,6 +353,8 @@ class ArchiveModel(Model):
                 self.reads.judge_count(op, value)
             case CreateEntity():
                 self.writes.judge_create(op, value, names)
+            case UpdateEntity():
+                self.writes.judge_update(op, value, names)
             case Memorize():
                 self.documents.judge_memorize(op, value, names)
             case Summarise():

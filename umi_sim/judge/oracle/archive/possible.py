@@ -18,7 +18,7 @@ from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed
 from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
     Count,
     Descent,
@@ -61,6 +61,7 @@ ArchiveRequest = (
     | Count
     | Memorize
     | CreateEntity
+    | UpdateEntity
     | List
     | RecentEntities
     | Summarise
@@ -79,7 +80,7 @@ class Operation(Owner):
     id, what it would store there, or None if it would forget it. `is_closed`: it has taken effect by now or
     never will. `is_gone`: whatever it did went with the agent when that was closed. `did`: what it did to
     each id, once that is certain. `before`, of a read: states that were possible since it was issued and are
-    not any more.
+    not any more. `sources`, of an update that moves a fact: as what.
     """
 
     request: ArchiveRequest
@@ -100,6 +101,14 @@ class Operation(Owner):
     is_gone: bool = False
     did: dict[str, tuple[Claim, ...]] = attrs.field(factory=dict)
     before: dict["Track", dict["PossibleState", None]] = attrs.field(factory=dict)
+    sources: dict["PossibleState", None] = attrs.field(factory=dict)
+
+    @property
+    def moves(self) -> tuple[str, str] | None:
+        """From which id to which one it moves a fact."""
+        keys = tuple(self.mentions)
+        is_move = isinstance(self.request, UpdateEntity) and len(keys) == 2
+        return (keys[0], keys[1]) if is_move else None
 
     @property
     def key(self) -> str | int:

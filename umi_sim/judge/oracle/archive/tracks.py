@@ -13,6 +13,7 @@ import attrs
 
 from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.ending_requests import ForgetResource
+from umi_core.messages.entity_requests import UpdateEntity
 from umi_core.messages.requests import Count, Descent, GetEntity, List, Recall, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import EXTEND, Evidence
@@ -29,12 +30,13 @@ from umi_sim.judge.oracle.archive.possible import (
     rule_of,
     without,
 )
+from umi_sim.judge.oracle.archive.revisions import after_move, after_update, as_source
 from umi_sim.judge.plain.extraction import Mention
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
 STATE_COUNT_MAX: Final = 128
-READS: Final = (Recall, GetEntity, Count, List, RecentEntities, Summarise, Descent)
+READS: Final = (Recall, GetEntity, Count, List, RecentEntities, Summarise, Descent, UpdateEntity)
 
 
 @attrs.define
@@ -42,7 +44,9 @@ class Tracks(Part):
     """Every id that was ever stored, or may have been, and the operations that are about them.
 
     `known`: ids that are stored, or may be. `flying`: operations in flight, by op_id. `by_key`: operations by
-    request key, or by their number. `undecided` and `released` count ids of which nothing more is demanded.
+    request key, or by their number. `called`: what was first told of an id, by which it is known whether
+    it has a name. `looked_at`: ids whose states are being found. `undecided` and `released` count ids of
+    which nothing more is demanded.
     """
 
     evidence: Evidence
@@ -50,6 +54,8 @@ class Tracks(Part):
     known: dict[str, None] = attrs.field(factory=dict)
     flying: dict[str, Operation] = attrs.field(factory=dict)
     by_key: dict[str | int, list[Operation]] = attrs.field(factory=dict)
+    called: dict[str, Mention] = attrs.field(factory=dict)
+    looked_at: dict[str, None] = attrs.field(factory=dict)
     undecided: int = 0
     released: int = 0
 
@@ -67,8 +73,15 @@ class Tracks(Part):
 
     def states_of(self, track: Track) -> tuple[PossibleState, ...]:
         """Every state that this id may be in right now; none if it was given up."""
-        if not track.open:
+        if not track.open or track.id in self.looked_at:
             return track.base
+        self.looked_at[track.id] = None
+        try:
+            return self.found_states(track)
+        finally:
+            del self.looked_at[track.id]
+
+    def found_states(self, track: Track) -> tuple[PossibleState, ...]:
         found = dict.fromkeys(track.base)
         todo = list(found)
         for state in todo:  # it grows
@@ -83,10 +96,28 @@ class Tracks(Part):
 
     def states_after(self, op: Operation, state: PossibleState, key: str) -> list[PossibleState]:
         """The states in which this operation has taken effect last."""
+        if isinstance(op.request, UpdateEntity):
+            return self.states_revised(op, state, key)
         is_next = state.entity and op.mentions[key] is not None
         kinds = self.evidence.kinds(op, key, state) if is_next else (EXTEND,)
         is_routed = self.context.config.semantic_routing
         return list(dict.fromkeys(after(op, state, key, kind, is_routed) for kind in kinds))
+
+    def states_revised(self, op: Operation, state: PossibleState, key: str) -> list[PossibleState]:
+        """Of an update, which changes only what is there."""
+        if op.moves and key == op.moves[1]:
+            return list(dict.fromkeys(after_move(op, state, key, it) for it in self.sources_of(op)))
+        if state.entity is None:
+            return []
+        return [after(op, state, key, EXTEND, False) if op.moves else after_update(op, state, key)]
+
+    def sources_of(self, op: Operation) -> dict[PossibleState, None]:
+        """As what a fact may be, or have been, that this update moves."""
+        assert op.moves is not None
+        states = self.states_of(self.track(op.moves[0]))
+        there = [as_source(state) for state in states if state.entity and not state.claims(op)]
+        op.sources |= dict.fromkeys(there)
+        return op.sources
 
     def states_since(self, track: Track, op: Operation) -> tuple[PossibleState, ...]:
         """Every state that this id may have been in since a read was issued; none if it was given up."""
@@ -119,11 +150,20 @@ class Tracks(Part):
     def give_up(self, track: Track) -> None:
         self.undecided += 1
         track.base = ()
+        self.release_heirs(track)
 
     def release(self, track: Track) -> None:
         """Nothing more is demanded of this id: what was asked of it may have been done twice."""
         self.released += bool(track.base)
         track.base = ()
+        self.release_heirs(track)
+
+    def release_heirs(self, track: Track) -> None:
+        """What may move from here is as unknown where it goes."""
+        for op in list(track.open):
+            heir = self.track(op.moves[1]) if op.moves and op.moves[0] == track.id else track
+            if heir.base:
+                self.release(heir)
 
     # Widening.
 
@@ -131,8 +171,12 @@ class Tracks(Part):
         """From now on this operation may take effect like this; as it was offered before, it may not."""
         self.withdraw(op)
         op.mentions = mentions
-        for key in mentions:
+        for key, mention in mentions.items():
             self.tracks.setdefault(key, Track(key)).open[op] = None
+            if mention is not None:
+                self.called.setdefault(key, mention)
+        for track in [it for it in self.tracks_of(op) if op.moves and not it.base]:
+            self.release_heirs(track)
 
     def withdraw(self, op: Operation) -> None:
         """This operation has not taken effect as it was offered, and never will."""
@@ -152,6 +196,8 @@ class Tracks(Part):
         for op in self.flying.values():
             if isinstance(op.request, READS):
                 op.before.setdefault(track, {}).update(dict.fromkeys(self.states_of(track)))
+        for op in [it for it in track.open if it.moves and it.moves[0] == track.id]:
+            self.sources_of(op)
         track.base, track.is_bound = tuple(states), False
 
     def settle(self, track: Track, op: Operation, kept: tuple[PossibleState, ...]) -> None:

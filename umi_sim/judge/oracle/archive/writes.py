@@ -12,14 +12,14 @@ import attrs
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import Embed
 from umi_core.messages.ending_requests import ForgetResource
-from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import Forgotten, Remembered, ResourceForgotten, Stored
 from umi_core.rows import Entity
 from umi_core.values import BLOCK_KINDS, CATEGORIES, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations
-from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Evidence
 from umi_sim.judge.oracle.archive.possible import (
     CHANGES,
     UNKNOWN_VECTOR,
@@ -32,11 +32,13 @@ from umi_sim.judge.oracle.archive.possible import (
 )
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.tracks import Tracks
-from umi_sim.judge.plain.extraction import Mention, whole_note
+from umi_sim.judge.plain.extraction import Mention, name_of_note, whole_note
 from umi_sim.judge.plain.facts import given_fact
+from umi_sim.judge.plain.ids import note_id
 from umi_sim.judge.plain.routes import by_table, read_routes
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
+from umi_sim.services.calls import Call
 
 
 @attrs.define
@@ -69,10 +71,34 @@ class Writes(Part):
         mention = given_fact(request.content, request.memory_type, request.categories)
         return {id_of(mention, self.context.scope): mention}
 
-    def hear_shelf(self, effect: Embed) -> None:
+    def updated(self, op: Operation) -> Mapping[str, Mention | None]:
+        """What an update would do, if it is known of the id whether it has a name; else nothing is."""
+        request = op.request
+        assert isinstance(request, UpdateEntity)
+        key, content = request.entity_id, request.content
+        called = self.tracks.called.get(key)
+        if op.error is not None or called is None:
+            return {}
+        told = attrs.evolve(called, content=content or called.content, categories=request.categories or ())
+        if content is None or called.named:
+            return {key: told}
+        other = note_id(self.context.scope, content, called.memory_type)
+        return (
+            {key: told}
+            if other == key
+            else {key: None, other: attrs.evolve(told, name=name_of_note(content))}
+        )
+
+    def may_lack(self, op: Operation, key: str) -> bool:
+        """Whether an id may not have been there at some time since this was asked."""
+        states = self.tracks.states_since(self.tracks.track(key), op)
+        return not states or any(state.entity is None and not state.claims(op) for state in states)
+
+    def hear_shelf(self, call: Call) -> None:
         """Categories are found by what they are about."""
         due = [f"{name}: {about}" for name, about in CATEGORIES.items()]
-        others = [text for text in effect.texts if text not in due]
+        texts = call.effect.texts if isinstance(call.effect, Embed) and call.step in OF_SHELF else ()
+        others = [text for text in texts if text not in due]
         self.demand(not others, rules.VECTORS_AS_ANSWERED, "a category is found by another text", "", others)
 
     def judge_create(self, op: Operation, value: Stored, names: list[str]) -> None:
@@ -84,10 +110,32 @@ class Writes(Part):
         self.tracks.hold(op, {value.id: (value.version, value.change)} if given == got else {})
         self.fill(op, changed, (), "embed:no_vectors" not in names)
 
+    def judge_update(self, op: Operation, value: Stored, names: list[str]) -> None:
+        """Under the id that its content gives; if that is another one, the old one is forgotten."""
+        assert isinstance(op.request, UpdateEntity)
+        changed, keys = [value] if value.change in CHANGES else [], list(op.mentions)
+        self.degradations.judge_causes(op, names, len(changed))
+        if not keys:  # of what nobody has told, as far as answers tell
+            for key in (value.id, op.request.entity_id):
+                self.tracks.release(self.tracks.tracks.setdefault(key, Track(key)))
+            return
+        told, due = "another id than the content gives", keys[-1]
+        self.demand(value.id == due, rules.REFERENCE_AGREES, told, due, value.id)
+        claims = dict.fromkeys(keys, (0, "forgot")) | {due: (value.version, value.change)}
+        self.tracks.hold(op, claims)
+        self.fill(op, changed, (), "embed:no_vectors" not in names)
+
     def offer(self, op: Operation) -> None:
         """From now on this operation may do what its answers tell."""
-        is_create = isinstance(op.request, CreateEntity)
-        self.tracks.offer(op, self.created(op) if is_create else self.intended(op))
+        match op.request:
+            case CreateEntity():
+                self.tracks.offer(op, self.created(op))
+            case UpdateEntity(entity_id=key):
+                self.tracks.offer(op, self.updated(op))
+                if op.moves:
+                    self.relations.forgotten[key] = None
+            case _:
+                self.tracks.offer(op, self.intended(op))
 
     def judge_remember(self, op: Operation, value: Remembered, names: list[str]) -> None:
         assert isinstance(op.request, Remember)

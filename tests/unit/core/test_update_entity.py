@@ -1,0 +1,345 @@
+"""Goal: an entity says what its caller says, under the id that this gives, where he wants it (H2.25)."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.unit.core.test_create_entity import created, entity, homes, world
+from tests.unit.core.test_memorize import memorized
+from tests.worlds import ALICE, QUIET, SCOPE, Pair, saying, verdict
+from umi_core.api_errors import NotFound
+from umi_core.errors import BadId, BadType, EmptyText, Error, TextTooLong
+from umi_core.ids import category_id, entity_id, membership_id, note_id, resource_id
+from umi_core.limits import SOURCE_COUNT_MAX
+from umi_core.memory import Memory
+from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Refused
+from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
+from umi_core.messages.requests import (
+    EvolveCategory,
+    InCore,
+    Memorize,
+    Rebalance,
+    Remember,
+    Summarise,
+)
+from umi_core.messages.results import Stored
+from umi_core.rows import Category, Entity, Membership, Relation, Tombstone
+from umi_core.workflows.revising import also_told
+
+TEA, COFFEE = (note_id(SCOPE, f"Likes {it}", "profile") for it in ("tea", "coffee"))
+FACTS = category_id(SCOPE, "facts")
+
+
+def updated(pair: Pair, request: UpdateEntity, *absent: type[AskModel | Embed]) -> Stored:
+    outcome = pair.ask(request, *absent)
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Stored)
+    return outcome.value
+
+
+def body(pair: Pair, kind: str, key: str) -> Any:
+    row = pair.row(kind, key)
+    return row.body if row is not None else None
+
+
+def member(pair: Pair, key: str, name: str) -> Any:
+    return body(pair, "membership", membership_id(SCOPE, key, category_id(SCOPE, name)))
+
+
+def likes_tea(*categories: str) -> Pair:
+    pair = world()
+    created(pair, CreateEntity(1, "Likes tea", "profile", categories or None))
+    return pair
+
+
+def test_what_has_a_name_says_it_as_its_next_version() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    value = updated(pair, UpdateEntity(2, ALICE, "likes coffee", ("rules",)), AskModel)
+    assert value == Stored(ALICE, 2, "updated")
+    it = entity(pair, ALICE)
+    assert (it.content, it.contradicts, it.vector_missing) == ("likes coffee", (), False)
+    (relation,) = (row.body for row in pair.rows("relation"))
+    assert isinstance(relation, Relation)
+    assert (relation.kind, relation.by, relation.confidence_ppm) == ("update", "user", 1_000_000)
+    assert member(pair, ALICE, "rules").entity_version == 2
+    assert body(pair, "vector", ALICE).version == 2
+
+
+def test_its_memberships_follow_to_the_new_version() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    updated(pair, UpdateEntity(2, ALICE, None, ("rules",)))
+    before = member(pair, ALICE, "rules")
+    pair.now_ms = 5
+    updated(pair, UpdateEntity(3, ALICE, "likes coffee"))
+    assert member(pair, ALICE, "rules") == attrs.evolve(before, entity_version=2)
+    home = body(pair, "category", category_id(SCOPE, "rules"))
+    assert (home.member_count, home.summary_dirty, home.updated_ms) == (1, True, 5)
+
+
+def test_what_has_no_name_moves_to_what_it_says_with_all_that_is_known_of_it() -> None:
+    pair = world()
+    memorized(pair, Memorize(1, "She likes tea.", memory_types=("profile",), happened_ms=7))
+    pair.now_ms = 5
+    assert updated(pair, UpdateEntity(2, TEA, "Likes coffee"), AskModel) == Stored(COFFEE, 1, "created")
+    assert (body(pair, "entity", TEA), body(pair, "vector", TEA)) == (None, None)
+    assert body(pair, "tombstone", TEA) == Tombstone(1)
+    it = entity(pair, COFFEE)
+    assert (it.name, it.type, it.memory_type, it.block) == ("Likes coffee", "person", "profile", "human")
+    assert (it.sources, it.reinforced_count) == ((resource_id(SCOPE, None, "She likes tea."),), 1)
+    assert (it.event_time_ms, it.created_ms) == (7, 5)
+    assert homes(pair) == [("preferences", "model")]
+    assert [row.address.id for row in pair.rows("version")] == [f"{COFFEE}@1"]
+    assert list(pair.memory.state.tiers.access.records) == [COFFEE]
+
+
+def test_what_was_said_of_it_by_a_remember_moves_too() -> None:
+    pair, tea = Pair().run(), note_id(SCOPE, "likes tea")
+    pair.ask(Remember(1, "likes tea", extract=False, importance_ppm=9, metadata=(("a", "b"),), source="s"))
+    value = updated(pair, UpdateEntity(2, tea, "likes coffee"))
+    it = entity(pair, value.id)
+    assert value.id == note_id(SCOPE, "likes coffee")
+    assert (it.type, it.importance_ppm, it.metadata, it.source) == ("note", 9, (("a", "b"),), "s")
+
+
+def test_moved_back_it_goes_on_with_its_versions() -> None:
+    pair = likes_tea()
+    updated(pair, UpdateEntity(2, TEA, "Likes coffee"))
+    assert updated(pair, UpdateEntity(3, COFFEE, "likes TEA")) == Stored(TEA, 2, "created")
+    assert body(pair, "tombstone", TEA) is None
+
+
+@pytest.mark.parametrize("content", [None, "Likes tea", "likes  TEA"])
+def test_what_says_the_same_is_unchanged(content: str | None) -> None:
+    pair = likes_tea("rules")
+    before = member(pair, TEA, "rules")
+    assert updated(pair, UpdateEntity(2, TEA, content), Embed) == Stored(TEA, 1, "unchanged")
+    assert entity(pair).content == "Likes tea"
+    assert member(pair, TEA, "rules") == before
+
+
+@pytest.mark.parametrize(
+    ("categories", "expected"),
+    [
+        (None, [("facts", "user"), ("rules", "user")]), ((), []),
+        (("rules", "skills", "skills"), [("rules", "user"), ("skills", "user")]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("content", [None, "Likes coffee"])
+def test_categories_are_kept_or_cleared_or_replaced(content: Any, categories: Any, expected: Any) -> None:
+    pair = likes_tea("facts", "rules")
+    updated(pair, UpdateEntity(2, TEA, content, categories))
+    assert homes(pair) == expected
+    counts = {
+        it.name: it.member_count for row in pair.rows("category") if isinstance(it := row.body, Category)
+    }
+    assert {name: count for name, count in counts.items() if count} == {name: 1 for name, _ in expected}
+
+
+def test_links_that_were_there_and_are_wanted_stay_as_they_are() -> None:
+    pair = likes_tea()
+    before, home = member(pair, TEA, "facts"), pair.row("category", FACTS)
+    pair.now_ms = 9
+    updated(pair, UpdateEntity(2, TEA, None, ("facts", "rules")))
+    assert member(pair, TEA, "facts") == before
+    assert before.assigned_by == "default"
+    assert pair.row("category", FACTS) == home
+
+
+def test_two_facts_that_say_the_same_become_one() -> None:
+    pair = world()
+    memorized(pair, Memorize(1, "She likes tea.", memory_types=("profile",)))
+    created(pair, CreateEntity(2, "Likes coffee", "profile", ("rules",)))
+    pair.now_ms = 4
+    assert updated(pair, UpdateEntity(3, TEA, "likes coffee")) == Stored(COFFEE, 1, "unchanged")
+    it = entity(pair, COFFEE)
+    assert (it.content, it.sources) == ("Likes coffee", (resource_id(SCOPE, None, "She likes tea."),))
+    assert (it.reinforced_count, it.last_reinforced_ms) == (2, 4)
+    assert homes(pair) == [("preferences", "model"), ("rules", "user")]
+    assert [row.address.id for row in pair.rows("entity")] == [COFFEE]
+
+
+def test_two_facts_in_one_category_are_counted_once() -> None:
+    pair = likes_tea("facts", "rules")
+    created(pair, CreateEntity(2, "Likes coffee", "profile", ("facts", "skills")))
+    updated(pair, UpdateEntity(3, TEA, "Likes coffee", ("facts",)))
+    assert homes(pair) == [("facts", "user")]
+    assert [row.address.id for row in pair.rows("membership")] == [member(pair, COFFEE, "facts").id]
+
+
+def test_sources_are_added_while_there_is_room() -> None:
+    old = Entity(TEA, "person", "x", "x", 1, 0, 0, "human", 0, 0, sources=("b", "d"))
+    it = also_told(old, ("a", "b", "c"), 7)
+    assert (it.sources, it.reinforced_count, it.last_reinforced_ms) == (("a", "b", "c", "d"), 3, 7)
+    full = attrs.evolve(old, sources=tuple(f"s{n:03}" for n in range(SOURCE_COUNT_MAX)))
+    assert also_told(full, ("a",), 7) is full
+
+
+def test_a_relation_between_two_that_become_one_goes() -> None:
+    pair = Pair(model=saying(evolve=verdict("contradict"))).run()
+    pair.ask(Remember(1, "likes tea", extract=False))
+    pair.ask(Remember(2, "likes tea a lot", extract=False))
+    tea, lot = note_id(SCOPE, "likes tea"), note_id(SCOPE, "likes tea a lot")
+    assert (entity(pair, lot).relation_count, entity(pair, lot).contradicts) == (1, (f"{tea}@1",))
+    assert updated(pair, UpdateEntity(3, tea, "likes tea a lot")) == Stored(lot, 1, "unchanged")
+    assert (entity(pair, lot).relation_count, entity(pair, lot).contradicts) == (0, ())
+    assert pair.rows("relation") == []
+
+
+def test_a_summary_that_names_what_moved_is_empty() -> None:
+    pair = likes_tea()
+    pair.model = saying(summarise_category="Likes tea.")
+    pair.ask(Summarise(2, "facts"))
+    assert body(pair, "category", FACTS).summary == "Likes tea."
+    updated(pair, UpdateEntity(3, TEA, "Likes coffee"))
+    home = body(pair, "category", FACTS)
+    assert (home.summary, home.summary_sources, home.summary_dirty, home.member_count) == ("", (), True, 1)
+    assert body(pair, "vector", FACTS) is None
+
+
+@pytest.mark.parametrize(
+    "key", ["ent_unknown", entity_id(attrs.evolve(SCOPE, agent="a2"), "person", "Alice")]
+)
+def test_what_is_not_there_is_not_found(key: str) -> None:
+    pair = likes_tea()
+    before = pair.storage.digest()
+    assert pair.ask(UpdateEntity(2, key, "Likes coffee")) == Refused(NotFound("entity", key))
+    assert pair.storage.digest() == before
+
+
+# Core.
+
+
+def in_core(content: str, core_bytes_max: int = QUIET.core_bytes_max) -> Pair:
+    pair = world(attrs.evolve(QUIET, promote_score_min_ppm=0, core_bytes_max=core_bytes_max))
+    created(pair, CreateEntity(1, content, "profile"))
+    pair.ask(Rebalance(2))
+    return pair
+
+
+def test_in_core_it_says_it_where_it_was() -> None:
+    pair = in_core("Likes tea")
+    updated(pair, UpdateEntity(3, TEA, "Likes coffee"))
+    ((block, entry),) = pair.memory.state.tiers.core.entries()
+    assert (block.kind, entry.entity_id, entry.text, entry.version) == ("human", COFFEE, "Likes coffee", 1)
+    assert entry.promoted_ms == 0
+
+
+def test_under_another_id_it_leaves_core_if_there_is_no_room() -> None:
+    pair = in_core("Likes tea", core_bytes_max=4_096)
+    pair.step(UpdateEntity(3, TEA, "x" * 1_000))
+    pair.run()
+    assert pair.ask(InCore(4, note_id(SCOPE, "x" * 1_000, "profile"))) == Done(True)
+    small = in_core("Likes tea", core_bytes_max=4_096)
+    small.ask(Remember(5, "Alice " + "y" * 900))
+    for number in range(3):
+        created(small, CreateEntity(10 + number, f"{number}" * 900, "profile"))
+    small.ask(Rebalance(20))
+    full = small.memory.state.tiers.core.entry_count
+    updated(small, UpdateEntity(21, TEA, "z" * 1_000))
+    assert small.memory.state.tiers.core.entry_count == full - 1
+
+
+def test_who_has_a_name_is_shown_anew_in_core() -> None:
+    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.ask(Rebalance(2))
+    updated(pair, UpdateEntity(3, ALICE, "likes coffee"))
+    ((_, entry),) = pair.memory.state.tiers.core.entries()
+    assert (entry.text, entry.version) == ("likes coffee", 2)
+
+
+# What goes wrong.
+
+
+def test_without_an_embedder_it_is_stored_without_a_vector_and_says_so() -> None:
+    pair = likes_tea()
+    outcome = pair.ask(UpdateEntity(2, TEA, "Likes coffee", ("rules",)), Embed)
+    assert isinstance(outcome, Done)
+    assert [it.name for it in outcome.degraded] == ["embed:no_vectors", "embed_shelf:no_vectors"]
+    assert entity(pair, COFFEE).vector_missing
+
+
+def test_nothing_changes_if_storage_is_away() -> None:
+    pair = likes_tea()
+    assert isinstance(pair.ask(UpdateEntity(2, TEA, "Likes coffee"), Commit), Failed)
+    assert [row.address.id for row in pair.rows("entity")] == [TEA]
+
+
+def test_what_changes_meanwhile_is_read_again() -> None:
+    """A remember of the same name waits for nothing that an update has claimed in another memory."""
+    pair = likes_tea()
+    pair.step(UpdateEntity(2, TEA, "Likes coffee"))
+    pair.hold(Commit)
+    pair.ask(EvolveCategory(3, "facts", force=True))
+    pair.release()
+    assert pair.replies[2].outcome == Done(Stored(COFFEE, 1, "created"))
+    assert body(pair, "category", FACTS).member_count == 1
+
+
+def in_doubt(pair: Pair, *, landed: bool) -> Pair:
+    """The answer to its commit is lost, and the batch that is sent again conflicts."""
+    pair.step(UpdateEntity(2, TEA, "Likes coffee"))
+    commit = pair.until(Commit)
+    if landed:
+        pair.land(commit)
+    pair.fail("unknown")
+    pair.wake()
+    pair.fail("conflict")
+    return pair
+
+
+def test_an_earlier_plan_that_moved_it_is_believed() -> None:
+    pair = in_doubt(likes_tea(), landed=True).run()
+    assert pair.replies[2].outcome == Done(Stored(COFFEE, 1, "created"))
+    assert [row.address.id for row in pair.rows("entity")] == [COFFEE]
+
+
+def test_in_doubt_it_is_not_found_if_somebody_else_has_forgotten_it() -> None:
+    pair = likes_tea()
+    pair = in_doubt(pair, landed=False)
+    row = pair.row("entity", TEA)
+    assert row is not None
+    del pair.storage.rows[row.address]
+    pair.run()
+    assert pair.replies[2].outcome == Refused(NotFound("entity", TEA))
+
+
+@pytest.mark.parametrize("answered", range(7))
+def test_saved_at_any_question_it_goes_on(answered: int) -> None:
+    pair = likes_tea()
+    pair.ask(Remember(9, "Alice likes tea. Likes tea", evolve=False))
+    pair.step(UpdateEntity(2, TEA, "Likes coffee", ("facts", "rules")))
+    for _ in range(answered):
+        pair.answer()
+    pair.memory = Memory.restore(pair.memory.snapshot(), life=0)
+    pair.run()
+    assert pair.replies[2].outcome == Done(Stored(COFFEE, 1, "created"))
+
+
+def test_a_fact_that_moves_finds_the_group_that_is_about_it() -> None:
+    config = attrs.evolve(QUIET, cluster_ppm=300_000, assign_ppm=300_000, cluster_size_min=2)
+    pair = world(config)
+    for number, content in enumerate(("drinks green tea", "drinks black tea", "sleeps late")):
+        created(pair, CreateEntity(number, content, "profile"))
+    pair.ask(EvolveCategory(7, "facts"))
+    updated(pair, UpdateEntity(8, note_id(SCOPE, "sleeps late", "profile"), "drinks white tea"))
+    bodies = [row.body for row in pair.rows("membership")]
+    assert len({it.subcategory_id for it in bodies if isinstance(it, Membership)}) == 1
+    assert all(isinstance(it, Membership) and it.subcategory_id for it in bodies)
+
+
+@pytest.mark.parametrize(
+    ("key", "content", "categories", "error"),
+    [
+        ("", "tea", None, BadId), (TEA, " \n", None, EmptyText), (TEA, "x" * 1_001, None, TextTooLong),
+        (TEA, None, ("moods",), BadType), (TEA, None, "facts", BadType),
+    ],
+)  # fmt: skip
+def test_what_is_no_fact_is_refused(key: Any, content: Any, categories: Any, error: type[Error]) -> None:
+    pair = likes_tea()
+    outcome = pair.ask(UpdateEntity(2, key, content, categories))
+    assert isinstance(outcome, Refused)
+    assert type(outcome.error) is error

@@ -1,0 +1,244 @@
+"""update_entity: what an entity says from now on, and where it belongs, in one commit; no model is asked.
+
+Law 1. All of it is stored, or nothing is. Law 2. What it becomes stands in revising.py; what an id that it
+leaves takes with it, in leaving.py.
+"""
+
+from typing import Final
+
+from umi_core.api_errors import NotFound
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import (
+    Degrade,
+    Law,
+    Learned,
+    Refuse,
+    Step,
+    Taken,
+    Workflow,
+    nothing,
+    retry,
+)
+from umi_core.ids import category_id, note_id
+from umi_core.messages.answers import Committed, ReadDone
+from umi_core.messages.effects import ByIds, Embed, Expect, Read
+from umi_core.messages.entity_requests import UpdateEntity
+from umi_core.messages.results import Stored
+from umi_core.rows import Address, Entity, Row
+from umi_core.tiers.core import CoreTier
+from umi_core.values import CATEGORIES, MEMORY_TYPES, Scope
+from umi_core.workflows.commits import (
+    CORE,
+    LOST,
+    PLAN,
+    REPLY,
+    SETTLE,
+    Plan,
+    address,
+    adopt,
+    as_read,
+    commit_row,
+    core_of,
+    entity_ids,
+    found,
+    take_keyed_commit,
+)
+from umi_core.workflows.drafting import EVOLVED, Drafted
+from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
+from umi_core.workflows.leaving import (
+    ENDS,
+    ENDS_LAW,
+    READ_ENDS,
+    READ_TOUCHING,
+    ROW,
+    TOUCHING,
+    as_left,
+    bereft,
+    departure,
+    lost_counts,
+)
+from umi_core.workflows.linking import addresses, link_id
+from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
+from umi_core.workflows.revising import members_of, new_id, rehomed, revised, shown_anew, wanted
+from umi_core.workflows.shelving import (
+    EMBED_SHELF,
+    SHELF_LAW,
+    SHELF_VECTORS,
+    UNSHELVED,
+    shelved,
+    unshelved,
+)
+from umi_core.workflows.telling import ask_vectors, entity_rows, settled, with_entity
+
+REQUEST: Final = Fact("request", UpdateEntity)
+CURRENT: Final = Fact("current", Row | None)  # the entity; None only where an earlier plan may have moved it
+HELD: Final = Fact("held", tuple[Row, ...])  # its memberships, and the categories that there are
+
+
+# lookup: the entity as it is.
+
+
+def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
+    """It, and whatever its new content may make of it."""
+    request = facts[REQUEST]
+    said = [] if request.content is None else [request.content]
+    return (request.entity_id, *(note_id(view.scope, it, kind) for it in said for kind in MEMORY_TYPES))
+
+
+def ask_lookup(facts: Facts, view: View) -> Read:
+    key, scope = facts[REQUEST].entity_id, view.scope
+    own = (address(scope, "entity", key), address(scope, "core"))
+    return Read(ByIds((*own, *addresses(key, CATEGORIES, scope))))
+
+
+def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Taken:
+    """In doubt it may be gone because an earlier plan has moved it: then the receipt of that one tells."""
+    rows, request = found(answer), facts[REQUEST]
+    core = core_of(rows, view.scope)
+    adopt(view, core)
+    row = rows.get(address(view.scope, "entity", request.entity_id))
+    if row is None and not view.in_doubt:
+        return Refuse(NotFound("entity", request.entity_id))
+    held = tuple(it for it in answer.rows if it.address.kind in ("category", "membership"))
+    leaving = row if row is not None and goal(row, request, view.scope) != request.entity_id else None
+    return Learned(CURRENT(row) | HELD(held) | ROW(leaving) | CORE(core))
+
+
+def goal(row: Row, request: UpdateEntity, scope: Scope) -> str:
+    """The id under which it will be."""
+    assert isinstance(row.body, Entity)
+    return new_id(row.body, request.content, scope)
+
+
+# target: what there is under the id that it moves to.
+
+
+def ask_target(facts: Facts, view: View) -> Read | None:
+    row, scope = facts[ROW], view.scope
+    if row is None:
+        return None
+    key = goal(row, facts[REQUEST], scope)
+    own = (address(scope, "entity", key), address(scope, "tombstone", key))
+    members = (address(scope, "membership", link_id(scope, key, name)) for name in CATEGORIES)
+    return Read(ByIds((*own, *members)))
+
+
+def take_target(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    row, scope, request = facts[CURRENT], view.scope, facts[REQUEST]
+    if row is None:
+        return Learned(EVOLVED(()) | SHELF(()) | UNSHELVED(()))
+    there = found(answer) if answer is not None else {}
+    draft = revised(row, request.content, there, view)
+    rows = {it.address: it for it in (*facts[HELD], *there.values())}
+    homes = homes_of(facts, draft, rows, scope)
+    touched = {
+        **homes,
+        **members_of(request.entity_id, rows, scope),
+        **members_of(draft.entity.id, rows, scope),
+    }
+    keys = [category_id(scope, name) for name in touched]
+    shelf = tuple(it for it in rows.values() if it.address.kind == "membership" or it.address.id in keys)
+    return Learned(EVOLVED((draft,)) | SHELF(shelf) | UNSHELVED(unshelved((), homes, rows, scope)))
+
+
+def homes_of(facts: Facts, draft: Drafted, rows: dict[Address, Row], scope: Scope) -> dict[str, str]:
+    request = facts[REQUEST]
+    return wanted(request.categories, (request.entity_id, draft.entity.id), rows, scope)
+
+
+# plan: one batch.
+
+
+def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    old_id, leaving, scope = facts[REQUEST].entity_id, facts[ROW], view.scope
+    if not facts[EVOLVED]:
+        told = Stored(old_id, 0, "unchanged")  # that nobody is told
+        return Learned(PLAN(Plan(view.now_ms, value=told, forgotten=(old_id,))))
+    core, draft = facts[CORE], without_leaver(facts)
+    entity, rows = draft.entity, {row.address: row for row in facts[SHELF]}
+    access = view.tiers.access.touched((entity,), view.now_ms, entity_ids(core))
+    after = shown_anew(core, entity, old_id, access, view)
+    is_moved = after.blocks != core.blocks
+    links, link_expects = rehomed(draft, old_id, homes_of(facts, draft, rows, scope), facts, rows, view)
+    rides = [it for it in access.writes(scope) if leaving is None or it.address.id != old_id]
+    writes = (
+        *(departure(leaving, facts, (), scope) if leaving is not None else ()),
+        *entity_rows((draft,), facts, view), *links, *shelved(facts, {}, (), scope), *rides,
+    )  # fmt: skip
+    expects = (
+        *expected((draft,), None if is_moved else core, scope),
+        *left_as_read(facts, core, scope),
+        *link_expects,
+    )
+    plan = Plan(
+        view.now_ms,
+        writes=tuple({it.address: it for it in writes}.values()),  # of two, one is at the other's end as well
+        expects=tuple(dict.fromkeys(expects)),
+        core=after if is_moved else None,
+        value=Stored(entity.id, entity.version, draft.change),
+        accessed=(entity,),
+        forgotten=(old_id,) if leaving is not None else (),
+    )
+    return Learned(PLAN(plan))
+
+
+def without_leaver(facts: Facts) -> Drafted:
+    """The draft, with the mark of a vector that is lacking, and without relations to the id that goes."""
+    (draft,) = settled(facts)
+    leaving = facts[ROW]
+    if leaving is None:
+        return draft
+    count = lost_counts(facts, leaving.address.id).get(draft.entity.id, 0)
+    return with_entity(draft, bereft(draft.entity, leaving.address.id, count))
+
+
+def left_as_read(facts: Facts, core: CoreTier, scope: Scope) -> tuple[Expect, ...]:
+    leaving = facts[ROW]
+    return (*as_left(leaving, facts), as_read(core, scope)) if leaving is not None else ()
+
+
+def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:
+    """What is not there, and no earlier plan of its own has moved, somebody else has forgotten."""
+    taken = take_keyed_commit(facts, answer, view)
+    is_gone = facts[CURRENT] is None and isinstance(taken, Learned) and not taken.facts[LOST.name]
+    return Refuse(NotFound("entity", facts[REQUEST].entity_id)) if is_gone else taken
+
+
+def is_of_current(facts: Facts, scope: Scope) -> bool:
+    """The draft is of what the entity says now, under the id that this gives."""
+    row, drafts = facts[CURRENT], facts[EVOLVED]
+    ids = [] if row is None else [goal(row, facts[REQUEST], scope)]
+    return [draft.entity.id for draft in drafts] == ids
+
+
+UPDATE_ENTITY: Final = Workflow(
+    "update_entity",
+    given=(REQUEST,),
+    steps=(
+        Step("lookup", requires=(REQUEST,), produces=(CURRENT, HELD, ROW, CORE), claims=claim_entities,
+             **asks(Read, ask_lookup, take_lookup, retry(3))),
+        Step("target", requires=(REQUEST, CURRENT, HELD, ROW), produces=(EVOLVED, SHELF, UNSHELVED),
+             **asks(Read, ask_target, take_target, retry(3))),
+        READ_TOUCHING,
+        READ_ENDS,
+        Step("embed", requires=(EVOLVED,), produces=(VECTORS,), config=(("profile", "default"),),
+             **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
+        EMBED_SHELF,
+        READ_HOMES,
+        Step("plan",
+             requires=(REQUEST, EVOLVED, SHELF, UNSHELVED, ROW, TOUCHING, ENDS, CORE, VECTORS, SHELF_VECTORS,
+                       HOMES),
+             produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+        commit_row(replan="lookup", take=take_done),
+        SETTLE,
+        REPLY,
+    ),
+    laws=(
+        Law("a draft of the entity", (REQUEST, CURRENT, EVOLVED), is_of_current),
+        Law("a vector or none for each change", (EVOLVED, VECTORS),
+            lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
+        SHELF_LAW,
+        ENDS_LAW,
+    ),
+)  # fmt: skip
