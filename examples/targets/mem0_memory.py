@@ -71,7 +71,7 @@ class Local(Memory):
         try:
             self.memory.delete(id)
         except ValueError as error:  # it tells so what is not there
-            raise KeyError(id) from error
+            raise KeyError from error
         return True
 
     def list(self, user, agent=None, run=None):
