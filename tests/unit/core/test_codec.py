@@ -170,7 +170,7 @@ BAD_BYTES = {
     "a map": msgpack.packb({}),
     "an extension": msgpack.packb(msgpack.ExtType(1, b"")),
     "half a character": b"\xa1\xff",
-    "600 levels": b"\x92\x00" * 600 + b"\x01",
+    "1,000 levels": b"\x92\x00" * 1_000 + b"\x01",
     "100,000 levels": b"\x92\x00" * 100_000 + b"\x01",
 }
 
