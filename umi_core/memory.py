@@ -109,15 +109,16 @@ class Memory:
         if self.state.phase == "new":
             self.state.phase = "recovering"
             lifecycle.begin(engine, "recover", None, LAST((0, "")))
+        was_switching = self.is_switching()
         lifecycle.handle_due(engine)
-        self.rebalance_if_due(engine)
-        self.evolve_if_due(engine)
-        self.keep_up_if_due(engine)
+        self.begin_due(engine)
         if value.__class__ in REQUEST_TYPES:
             self.request(engine, value)  # type: ignore[arg-type]
         elif value.__class__ is not Wake:
             self.resume(engine, value, issued_count)  # type: ignore[arg-type]
         self.release(engine)
+        if was_switching:  # what was held back is due now, and time alone may have come to this in one step
+            self.begin_due(engine)
         assert len(engine.effects) <= EFFECTS_PER_STEP_MAX
         self.marks = tuple(engine.marks)
         return tuple(engine.effects)
@@ -253,6 +254,11 @@ class Memory:
             state.phase = "ready" if known[FITS] else "unfit"
 
     # Background work.
+
+    def begin_due(self, engine: Engine) -> None:
+        self.rebalance_if_due(engine)
+        self.evolve_if_due(engine)
+        self.keep_up_if_due(engine)
 
     def is_free(self) -> bool:
         return self.state.phase == "ready" and not self.is_switching()
