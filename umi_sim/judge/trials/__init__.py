@@ -6,8 +6,9 @@
     answers.py   rows that a storage gives, and nobody asked for
     choices.py   the best of many: vectors, groups, lists, who leaves a core
 
-Law 1. Which runs have one, and what is tried, follows from the seed and the name of the scenario alone: a run whose trial fails
-fails again when it is replayed. Nothing of the world is touched, and no draw of the run is another.
+Law 1. Which runs have one, and what is tried, follows from the seed and the name of the scenario alone: a run
+whose trial fails, fails again when it is replayed. Nothing of the world is touched, and no draw of the run is
+another.
 Law 2. What must come of it is worked out by umi_sim/judge/plain, as in a run.
 """
 
