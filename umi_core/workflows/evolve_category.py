@@ -18,7 +18,7 @@ from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Texts, Word
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Learned, Step, Taken, Unusable, Workflow, degrade, retry
+from umi_core.engine.workflow import Law, Learned, Step, Taken, Unusable, Workflow, degrade, retry
 from umi_core.ids import subcategory_id
 from umi_core.language.keywords import Unnamed, free_name, keywords, name_of, parse_name
 from umi_core.language.prompts import ask_name
@@ -34,6 +34,7 @@ from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.text import norm
 from umi_core.tiers import dues
+from umi_core.values import Scope
 from umi_core.workflows import category_reads
 from umi_core.workflows.category_reads import (
     HOME,
@@ -377,6 +378,17 @@ def as_read(writes: Sequence[Write], facts: Facts) -> tuple[Expect, ...]:
     return expects_of(writes, (*([home] if home else ()), *facts[MEMBERS], *facts[CONTENTS]))
 
 
+def is_of_contents(facts: Facts, scope: Scope) -> bool:
+    """Members have a vector as long as the middle of their group; known groups were read, others are named."""
+    parts, groups = facts[DIVISION].parts, groups_of(facts)
+    bodies = [row.body for row in facts[CONTENTS]]
+    length = {it.entity_id: len(it.components) for it in bodies if isinstance(it, Vector)}
+    return sum(it.known_id is None for it in parts) == len(facts[NEWCOMERS]) and all(
+        it.known_id in (None, *groups) and all(length.get(key) == len(it.centroid) for key in it.member_ids)
+        for it in parts
+    )
+
+
 EVOLVE_CATEGORY: Final = Workflow(
     "evolve_category",
     given=(REQUEST,),
@@ -398,4 +410,5 @@ EVOLVE_CATEGORY: Final = Workflow(
         SETTLE,
         REPLY,
     ),
+    laws=(Law("a division of what was read", (CONTENTS, DIVISION, NEWCOMERS), is_of_contents),),
 )  # fmt: skip

@@ -67,7 +67,7 @@ class Inspector:
         self._reading_ms = 0
         self._before: Before | None = None
         self._after: dict[str, tuple[Memory, Before]] = {}  # by agent, what its last step has left
-        self._begun: set[str] = set()
+        self._begun: dict[str, None] = {}
         self._replies: list[Reply] = []
         self._count = 0
         self._has_seen_settings = False
@@ -147,7 +147,7 @@ class Inspector:
             return
         is_new = memory.state.phase == "new"
         if is_new and agent not in self._begun:  # its later lives begin alike
-            self._begun.add(agent)
+            self._begun[agent] = None
             check_beginning(memory)
         if self._lives is not None:
             self._reading_ms = reading_ms
