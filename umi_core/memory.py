@@ -109,7 +109,7 @@ class Memory:
         if self.state.phase == "new":
             self.state.phase = "recovering"
             lifecycle.begin(engine, "recover", None, LAST((0, "")))
-        was_switching = self.is_switching()
+        was_switching = self.state.phase != "recovering" and self.is_switching()
         lifecycle.handle_due(engine)
         self.begin_due(engine)
         if value.__class__ in REQUEST_TYPES:

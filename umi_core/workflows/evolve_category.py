@@ -379,7 +379,7 @@ def as_read(writes: Sequence[Write], facts: Facts) -> tuple[Expect, ...]:
 
 
 def is_of_contents(facts: Facts, scope: Scope) -> bool:
-    """Members have a vector as long as the middle of their group; known groups were read, others are named."""
+    """Members have a vector as long as the middle of their group; known groups were read, others named."""
     parts, groups = facts[DIVISION].parts, groups_of(facts)
     bodies = [row.body for row in facts[CONTENTS]]
     length = {it.entity_id: len(it.components) for it in bodies if isinstance(it, Vector)}
