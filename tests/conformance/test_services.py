@@ -22,7 +22,7 @@ from umi_sim.testing.conformance import (
 )
 
 UNSHRUNK = settings(conformance.HOW, phases=[Phase.generate])  # is it found, not how small
-PATIENT = settings(UNSHRUNK, max_examples=1_000)
+PATIENT = settings(UNSHRUNK, max_examples=3_000)
 SHORT = settings(conformance.HOW, max_examples=30)  # where the same contract is held at length elsewhere
 Answer = Committed | EffectFailed | None
 
