@@ -380,7 +380,8 @@ def as_read(writes: Sequence[Write], facts: Facts) -> tuple[Expect, ...]:
 
 def is_of_contents(facts: Facts, scope: Scope) -> bool:
     """Members have a vector as long as the middle of their group; known groups were read, others named."""
-    parts, groups = facts[DIVISION].parts, groups_of(facts)
+    division, groups = facts[DIVISION], groups_of(facts)
+    parts = division.parts if division is not None else ()
     bodies = [row.body for row in facts[CONTENTS]]
     length = {it.entity_id: len(it.components) for it in bodies if isinstance(it, Vector)}
     return sum(it.known_id is None for it in parts) == len(facts[NEWCOMERS]) and all(

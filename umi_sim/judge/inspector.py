@@ -120,6 +120,8 @@ class Inspector:
 
     def taken_over(self, agent: str, old: str) -> None:
         self.oracle.taken_over(agent, old)
+        for observer in self._observers:
+            observer.taken_over(agent, old)
         self.life_over(agent)
 
     def old_life_woke(self, old: str) -> None:

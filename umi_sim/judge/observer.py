@@ -36,6 +36,9 @@ class Observer(Owner):
     def crashed(self, agent: str) -> None:
         """A life is over."""
 
+    def taken_over(self, agent: str, old: str) -> None:
+        """Another life has this name now, and the one that goes on beside it is called `old`."""
+
     def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         """A step was taken."""
 

@@ -93,17 +93,18 @@ class Tended(Observer):
         begun, commit = self.begun.get(call.op_id, -1), call.effect
         if not isinstance(commit, Commit) or not isinstance(answer, Committed):
             return
-        self.is_late[call.agent] = self.heard[call.agent] > begun
-        self.heard[call.agent] += 1
+        asker = call.old_asker if call.old_asker in self.newest else call.agent
+        self.is_late[asker] = self.heard[asker] > begun
+        self.heard[asker] += 1
         receipts = [it.body for it in commit.writes if isinstance(it.body, Receipt)]
         if answer.receipt not in (None, *receipts):
             return  # an earlier batch of its own has the key
         versions = {where.id: version for where, version in answer.versions if where.kind in KEPT_UP}
         bodies = {it.address.id: it.body for it in commit.writes if isinstance(it.body, Kept)}
-        newest = self.newest.setdefault(call.agent, {})
+        newest = self.newest.setdefault(asker, {})
         for key, body in bodies.items():
             newest[key] = max(newest.get(key, (0, None)), (versions[key], self.due_ms(body)), key=version_of)
-        self.told[call.agent] = {key: newest[key][1] for key in bodies}
+        self.told[asker] = {key: newest[key][1] for key in bodies}
 
     def due_ms(self, body: Kept) -> int | None:
         interval_ms = self.config.upkeep_interval_ms
@@ -122,6 +123,10 @@ class Tended(Observer):
         }
         message = f"{agent}: what a commit has left to do, as it is known"
         demand(not wrong, rules.PENDING_UNTIL_DONE, message, wrong, known)
+
+    def taken_over(self, agent: str, old: str) -> None:
+        """What the old life is answered from now on is its own."""
+        self.newest[old], self.heard[old] = self.newest.pop(agent, {}), self.heard[agent]
 
     def crashed(self, agent: str) -> None:
         for table in (self.told, self.newest, self.is_late):
