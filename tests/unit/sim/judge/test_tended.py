@@ -1,0 +1,56 @@
+"""Goal: what an acknowledged commit leaves to do is compared with what the life that hears of it knows."""
+
+from typing import Final
+
+import pytest
+
+from tests.worlds import SCOPE
+from umi_core.config import Config
+from umi_core.invariants.broken import Broken
+from umi_core.memory import Memory
+from umi_core.messages.answers import Committed
+from umi_core.messages.effects import Commit, Write
+from umi_core.rows import Address, Category
+from umi_sim.judge.invariants.upkeep import Tended
+from umi_sim.services.calls import Call
+from umi_sim.target.umi import UmiMachine
+
+DIRTY: Final = Category("cat_1", "Work", "", 2, 0, 1_000)
+WHERE: Final = Address(SCOPE, "category", "cat_1")
+INTERVAL_MS: Final = 500
+
+
+def machine() -> UmiMachine:
+    return UmiMachine(SCOPE, Config(upkeep_interval_ms=INTERVAL_MS))
+
+
+def knowing(made: UmiMachine) -> UmiMachine:
+    assert isinstance(made, Memory)
+    made.state.tiers.upkeep = {"cat_1": 1_000 + INTERVAL_MS}
+    return made
+
+
+def heard(tended: Tended) -> None:
+    """The first life of the agent is told that its commit has landed."""
+    commit = Commit((Write(WHERE, DIRTY),), (), "key", request_id=7)
+    tended.answered(
+        Call("e", "a", 1, "o1", "memorize", "commit", commit, 0), Committed(7, ((WHERE, 1),)), SCOPE
+    )
+
+
+def test_a_life_that_hears_of_it_must_know_of_it() -> None:
+    tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_hooked=False)
+    heard(tended)
+    tended.stepped("a", SCOPE, knowing(machine()), ())
+    heard(tended)
+    with pytest.raises(Broken, match="what a commit has left to do"):
+        tended.stepped("a", SCOPE, machine(), ())
+
+
+def test_what_a_life_is_told_that_was_taken_over_is_no_matter_of_the_next() -> None:
+    tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_hooked=False)
+    tended.taken_over("a", "a~1")
+    heard(tended)
+    tended.stepped("a", SCOPE, machine(), ())
+    with pytest.raises(Broken, match="a~1: what a commit has left to do"):
+        tended.stepped("a~1", SCOPE, machine(), ())
