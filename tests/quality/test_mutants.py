@@ -85,7 +85,10 @@ def bodies() -> dict[str, object]:
     values = {f"{module.__name__}.{name}": it for module in modules for name, it in vars(module).items()}
     owners = [it for it in values.values() if isinstance(it, type) and it.__module__.startswith("umi_core")]
     methods = {f"{it.__qualname__}.{name}": own for it in owners for name, own in vars(it).items()}
-    codes = {name: getattr(it, "__code__", None) for name, it in (values | methods).items()}
+    codes = {
+        name: getattr(getattr(it, "__func__", it), "__code__", None)
+        for name, it in (values | methods).items()
+    }
     return {
         **{name: id(it) for name, it in values.items()},
         **{f"{name}()": it for name, it in codes.items()},

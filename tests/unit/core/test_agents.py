@@ -3,14 +3,17 @@
 import attrs
 import pytest
 
-from tests.worlds import ALICE, Pair
+from tests.worlds import ALICE, Pair, check_step
 from umi_core.api_errors import NotFound
 from umi_core.errors import Deposed, KeyReused, Rejected, StorageFull
+from umi_core.invariants import Broken, before_step
+from umi_core.invariants.steps import check_emptied
 from umi_core.limits import LIFE_MAX, PURGE_AGAIN_MS, PURGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import api_requests as api
+from umi_core.messages.answers import Value
 from umi_core.messages.api_results import AgentSwitched, Appended, MessagesShown
-from umi_core.messages.effects import Commit, Done, Failed, Outcome, Read, Refused, Unknown
+from umi_core.messages.effects import Asked, Commit, Done, Failed, Outcome, Read, Refused, Unknown
 from umi_core.messages.requests import (
     Blocks,
     CreateSession,
@@ -24,6 +27,7 @@ from umi_core.messages.requests import (
     SetBlock,
 )
 from umi_core.messages.results import as_repeated
+from umi_core.state import Tiers
 from umi_core.workflows.agents import PURGED
 
 GONE = Refused(NotFound("agent", "a1"))
@@ -37,15 +41,25 @@ def purged(pair: Pair) -> Pair:
     return pair
 
 
-def full() -> Pair:
+def full(made: type[Pair] = Pair) -> Pair:
     """An agent that has something of everything that is asked for here."""
-    pair = Pair().run()
+    pair = made().run()
     for op_id, request in enumerate((
         Remember("", "Alice likes tea"), api.CreateBlock("", "notes", "tea"), api.AddMessages("", SAID),
         api.AddArchival("", "likes tea"),
     )):  # fmt: skip
         assert isinstance(pair.ask(attrs.evolve(request, op_id=f"before {op_id}")), Done)
     return pair
+
+
+class Watched(Pair):
+    """Every step is held to what may come of it."""
+
+    def step(self, value: Value) -> list[Asked]:
+        before = before_step(self.memory.state)
+        asked = super().step(value)
+        check_step(before, value, self.memory.state)
+        return asked
 
 
 def left(pair: Pair) -> list[str]:
@@ -76,6 +90,14 @@ def deleted() -> Pair:
 )  # fmt: skip
 def test_of_a_closed_agent_nothing_is_found(request_: api.ApiRequest) -> None:
     assert deleted().ask(request_) == GONE
+
+
+def test_no_tier_outlives_an_agent() -> None:
+    pair = full(Watched)
+    assert switched(pair.ask(api.DeleteAgent("d"))) == "closed"
+    assert switched(purged(pair).ask(api.OpenAgent("o"))) == "opened"
+    with pytest.raises(Broken, match="tiers that outlived an agent"):
+        check_emptied(Tiers(), Tiers(dues={"facts": 1}))
 
 
 def test_what_a_purge_leaves_names_nothing_that_was_said() -> None:

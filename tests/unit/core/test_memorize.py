@@ -11,6 +11,7 @@ from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
 from umi_core.config import Config
 from umi_core.errors import BadType, EmptyText, UnsupportedModality
 from umi_core.ids import category_id, entity_id, membership_id, note_id, resource_id, segment_id
+from umi_core.memory import Memory
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused, Unknown
 from umi_core.messages.requests import Forget, GetEntity, List, Memorize, Search
@@ -123,6 +124,14 @@ def test_memorized_again_nothing_is_asked_and_nothing_changes() -> None:
     pair.run()
     assert pair.replies[2].outcome == Done(Memorized(CHAT, "unchanged"))
     assert pair.storage.digest() == before
+
+
+def test_a_memory_is_saved_while_it_memorizes() -> None:
+    pair = likes_tea()
+    pair.step(Memorize(1, "I like tea", uri="chat/1"))
+    pair.until(Commit)
+    saved = Memory.restore(pair.memory.snapshot(), life=1)
+    assert saved.in_flight.keys() == pair.memory.in_flight.keys()
 
 
 def test_another_resource_with_the_same_fact_reinforces_it() -> None:

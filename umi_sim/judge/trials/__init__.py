@@ -1,4 +1,4 @@
-"""Trials: what parts of a memory make of inputs that runs seldom bring: one at the end of every fourth run.
+"""Trials: what parts of a memory make of inputs that runs seldom bring: one at the end of each run.
 
     values.py    each value in the place of each argument: who is refused, and with which error
     replies.py   replies of models that no fault makes
@@ -6,9 +6,8 @@
     answers.py   rows that a storage gives, and nobody asked for
     choices.py   the best of many: vectors, groups, lists, who leaves a core
 
-Law 1. Which runs have one, and what is tried, follows from the seed and the name of the scenario alone: a run
-whose trial fails, fails again when it is replayed. Nothing of the world is touched, and no draw of the run is
-another.
+Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
+again when it is replayed. Nothing of the world is touched, and no draw of the run is another.
 Law 2. What must come of it is worked out by umi_sim/judge/plain, as in a run.
 """
 
@@ -24,19 +23,12 @@ from umi_sim.judge.trials.values import try_values
 from umi_sim.kernel.prng import Stream, highest, stream_key
 from umi_sim.record.run_config import RunConfig
 
-__all__ = ["TRIALS", "check_trials", "has_trial"]
+__all__ = ["TRIALS", "check_trials"]
 
 TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
     "answers": try_answers,
 }  # fmt: skip
-
-
-EVERY: Final = 4  # runs: a trial takes as long as half of a short run
-
-
-def has_trial(config: RunConfig) -> bool:
-    return Stream(config.seed, "trials", config.scenario).below(EVERY) == 0
 
 
 def check_trials(config: RunConfig) -> None:

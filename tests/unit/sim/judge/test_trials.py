@@ -8,7 +8,7 @@ import pytest
 from umi_core.invariants.broken import Broken
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge import inspector
-from umi_sim.judge.trials import check_trials, has_trial
+from umi_sim.judge.trials import check_trials
 from umi_sim.judge.trials.values import check_value, filters, long_values, places, values
 from umi_sim.mutants import planted
 from umi_sim.record.run_config import RunConfig
@@ -57,11 +57,8 @@ def test_each_value_of_a_domain_is_judged_alike() -> None:
     assert len(places()) > 60
 
 
-def test_every_fourth_run_tries_once_and_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_tries_once_and_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     monkeypatch.setattr(inspector, "check_trials", lambda config: tried.append(config.seed))
-    drawn = [draw(find("working"), seed) for seed in range(16)]
-    for config in drawn:
-        assert run_once(config)[0].failure is None
-    assert tried == [config.seed for config in drawn if has_trial(config)]
-    assert len(tried) in range(2, 7)
+    assert run_once(draw(find("working"), 1))[0].failure is None
+    assert tried == [1]
