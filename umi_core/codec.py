@@ -30,6 +30,7 @@ from umi_core import (
     values,
 )
 from umi_core.declared import Incomplete, tagged
+from umi_core.ids import pack
 from umi_core.messages import (
     answers,
     api_requests,
@@ -117,10 +118,6 @@ def fields_encoder(names: Sequence[str], tag: int) -> Encoder:
 def encode(value: object) -> bytes:
     """Canonical bytes. Raises KeyError for a class without a tag: a bug, not bad input."""
     return pack(plain(value))
-
-
-pack: Final[Callable[[object], bytes]] = msgpack.Packer().pack
-"""As values.pack; one packer for all costs a third of a new one for each value."""
 
 
 def decode(data: bytes) -> object:

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import msgpack
 
-from umi_core.codec import STRICT, UNREADABLE, encode, pack, revived
+from umi_core.codec import STRICT, UNREADABLE, encode, revived
 from umi_core.errors import BadVersion, Rejected, StateDamaged
+from umi_core.ids import pack
 from umi_core.rows import BODIES, Body, field_count, row_version
 from umi_core.shapes import shape_of
 from umi_core.text import shown

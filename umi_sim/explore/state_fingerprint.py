@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.codec import pack
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
+from umi_core.ids import pack
 from umi_core.rows import SessionRow
 from umi_core.tiers import session
 from umi_core.tiers.working import WorkingTier

@@ -70,7 +70,7 @@ class Revisions:
     def __init__(self, every: int) -> None:
         self._every = every
         self._count = 0
-        self._tables: Same | None = None  # all workflows as they are now, without interceptors
+        self._tables: Tables | None = None  # all workflows as they are now, without interceptors
         self._onions = (Onion("effect", meddles), Onion("step", meddles_in_steps))
         self._doorkeeper = Doorkeeper()
 
@@ -84,7 +84,7 @@ class Revisions:
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
         while self._count < due_count:
             self._count += 1
-            self._tables = changed_tables(self._tables or Same(registry))
+            self._tables = changed_tables(self._tables or Tables(registry))
             registry = attrs.evolve(registry, revisions=self._tables.registry.revisions)
             if self._count == 1:
                 check_refusals(registry)
@@ -104,22 +104,22 @@ class Revisions:
         demand(is_called, rules.HOOK_ORDER, "some interceptors are never called", "all of them", counts)
 
 
-class Same:
-    """A registry, equal to itself alone."""
+class Tables:
+    """The workflows of a registry, equal to themselves alone: what they say need not be compared."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.registry is other.registry
+        return isinstance(other, Tables) and self.registry is other.registry
 
     def __hash__(self) -> int:
         return object.__hash__(self.registry)
 
 
 @lru_cache(maxsize=256)  # the tables of one run are those of the next, and take a sixth of a short run
-def changed_tables(tables: Same) -> Same:
-    return Same(changed(tables.registry))
+def changed_tables(tables: Tables) -> Tables:
+    return Tables(changed(tables.registry))
 
 
 def changed(registry: Registry) -> Registry:

@@ -200,7 +200,7 @@ class World(Owner):
         if not agent.pending or agent.resume_ms is not None:
             return None
         at_ms = agent.pending[0].at_ms
-        return at_ms if at_ms > self.now_ms else self.now_ms  # thrice as often as anything, so without `max`
+        return at_ms if at_ms > self.now_ms else self.now_ms  # asked more often than anything else: no call
 
     def is_busy(self) -> bool:
         """Something other than background work is still to come."""

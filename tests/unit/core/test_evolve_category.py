@@ -9,6 +9,7 @@ from umi_core.config import Config
 from umi_core.engine.facts import Facts
 from umi_core.errors import BadConfig, Rejected
 from umi_core.ids import category_id, note_id, subcategory_id
+from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read
 from umi_core.messages.requests import EvolveCategory, Forget, List, Memorize
 from umi_core.messages.results import Evolved, Listed
@@ -251,6 +252,25 @@ def test_what_comes_between_is_divided_too() -> None:
     assert isinstance(outcome, Done)
     assert isinstance(outcome.value, Evolved)
     assert sizes(outcome.value) == [("hot_drinks", 3)]
+
+
+@pytest.mark.parametrize("kind", ["vector", "subcategory"])
+def test_a_saved_division_is_of_what_was_read(kind: str) -> None:
+    """Bytes that say that a member without a vector was divided, or that a group goes on that nobody read."""
+    world = World()
+    world.memorize(*TEAS)
+    world.evolve()
+    world.memorize(*CARS)
+    pair = world.pair
+    pair.step(EvolveCategory(60, "preferences"))
+    pair.until(AskModel)
+    assert Memory.restore(pair.memory.snapshot(), life=1).in_flight.keys() == pair.memory.in_flight.keys()
+    (operation,) = pair.memory.state.operations.values()
+    rows = operation.facts["contents"]
+    assert isinstance(rows, tuple)
+    operation.facts["contents"] = tuple(row for row in rows if row.address.kind != kind)
+    with pytest.raises(Rejected, match="a division of what was read"):
+        Memory.restore(pair.memory.snapshot(), life=1)
 
 
 # What is due.

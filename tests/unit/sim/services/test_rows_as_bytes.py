@@ -6,7 +6,8 @@ import attrs
 import msgpack
 import pytest
 
-from umi_core.codec import STRICT, encode, pack
+from umi_core.codec import STRICT, encode
+from umi_core.ids import pack
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Query
 from umi_core.row_bytes import decode_row, encode_row
