@@ -67,6 +67,14 @@ def check_kept(was: AccessTable, now: AccessTable, now_ms: int, heard: Heard | N
     demand(not needless, rules.ACCESS_TRUTH, "records that vanished without a reason", [], needless)
 
 
+def check_deleted(asked: Asked | None, now: AccessTable) -> None:
+    """`asked`: a batch that is known to be durable; of an entity that it deletes no record is kept."""
+    writes = asked.writes if isinstance(asked, Commit) else ()
+    gone = [it.address.id for it in writes if it.address.kind == "entity" and it.body is None]
+    left = [key for key in gone if key in now.records]
+    demand(not left, rules.ACCESS_TRUTH, "records of entities that a commit has deleted", [], left)
+
+
 def check_gone(told: Iterable[Row], gone: object) -> None:
     """`gone`: entities that a scan has not found in storage, among whose rows are these."""
     there = [row.address.id for row in told if row.address.kind == "entity"]

@@ -25,6 +25,7 @@ from umi_core.invariants.accesses import (
     LEARN_AT_ANY_STEP,
     check_access_source,
     check_counted,
+    check_deleted,
     check_gone,
     check_kept,
     check_scan,
@@ -218,6 +219,8 @@ def check_settling(before: Before, told: Told, state: State) -> None:
     operation = now_of(before, heard, state)
     check_sent_again(heard, told.value, operation)
     check_won(heard, told.value, operation, before.tiers, state.tiers)
+    if isinstance(told.value, Committed) and winner(heard.asked, told.value) is None:
+        check_deleted(heard.asked, state.tiers.access)
     if operation is not None and stand_of(operation).place > heard.place:
         check_believed(core_told(told), state.tiers.core)
 

@@ -12,7 +12,7 @@ from tests.unit.core.test_accesses import Watched, caught, watched
 from tests.unit.core.test_invariants import entity, seated
 from tests.worlds import ALICE, Kind
 from umi_core.invariants import Broken
-from umi_core.invariants.accesses import check_gone, prune_fault
+from umi_core.invariants.accesses import check_deleted, check_gone, prune_fault
 from umi_core.invariants.calls import check_all_told, check_opened
 from umi_core.invariants.homes import check_homes
 from umi_core.invariants.prompts import check_turns
@@ -295,6 +295,14 @@ def test_what_a_rebalance_prunes_is_stale_or_gone_and_all_of_it() -> None:
         fault = prune_fault(pruned, (), (), table, at_ms)
         assert fault is not None
         assert fault.rule == "access-truth"
+
+
+def test_nothing_is_counted_of_what_a_commit_has_deleted() -> None:
+    table = AccessTable({ALICE: AccessRecord(ALICE, "person", 0, 1, 0, 0)})
+    kept, gone = (Commit((Write(Address(SCOPE, kind, ALICE), None),), ()) for kind in ("vector", "entity"))
+    check_deleted(kept, table)
+    check_deleted(gone, AccessTable())
+    assert caught(partial(check_deleted, gone, table)) == "access-truth"
 
 
 def test_what_was_shown_is_not_gone() -> None:

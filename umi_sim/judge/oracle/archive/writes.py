@@ -181,6 +181,8 @@ class Writes(Part):
         op.mentions = {**op.mentions, **{it.id: None for it in told}}
         for track in told:
             track.open[op] = None
+        unknown = [it for it in tracks if not self.tracks.states_of(it)]  # of which anything may be true
+        for track in (*told, *unknown):
             self.relations.forgotten[track.id] = None  # it may be
 
     def judge_forget_resource(self, op: Operation, value: ResourceForgotten, names: list[str]) -> None:
