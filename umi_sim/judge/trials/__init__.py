@@ -8,13 +8,15 @@
 
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
 again when it is replayed. Nothing of the world is touched, and no draw of the run is another.
-Law 2. What must come of it is worked out by umi_sim/judge/plain, as in a run.
+Law 2. A run that asks for nothing but the working tier and its sessions has none: a trial would double its time.
+Law 3. What must come of it is worked out by umi_sim/judge/plain, as in a run.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from umi_core.config import Config
+from umi_core.messages.requests import REQUESTS, CreateSession, LoadSession, SaveSession, WorkingRequest
 from umi_sim.judge.trials.answers import try_answers
 from umi_sim.judge.trials.choices import try_choices
 from umi_sim.judge.trials.queries import try_queries
@@ -29,9 +31,12 @@ TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
     "answers": try_answers,
 }  # fmt: skip
+OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 
 
 def check_trials(config: RunConfig) -> None:
-    """One of them. Raises Broken if a part does something else."""
+    """One of them, or none. Raises Broken if a part does something else."""
+    if all(issubclass(REQUESTS[name], OF_NO_TRIAL) for name in config.weights):
+        return
     name = highest(stream_key(config.seed, ("trials", config.scenario)), TRIALS)
     TRIALS[name](Stream(config.seed, "trials", config.scenario, name), Config.of(config.memory))

@@ -1,6 +1,6 @@
 """Goal: trials pass for a sound memory, and each sees a mistake that no run brings to light."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 import pytest
@@ -27,7 +27,7 @@ SEEN = {
 
 
 def configs() -> Iterator[RunConfig]:
-    config = draw(find("working"), 0)
+    config = draw(find("core"), 0)
     return (attrs.evolve(config, seed=seed) for seed in range(SEEDS))
 
 
@@ -60,5 +60,16 @@ def test_each_value_of_a_domain_is_judged_alike() -> None:
 def test_a_run_tries_once_and_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     monkeypatch.setattr(inspector, "check_trials", lambda config: tried.append(config.seed))
-    assert run_once(draw(find("working"), 1))[0].failure is None
+    assert run_once(draw(find("core"), 1))[0].failure is None
     assert tried == [1]
+
+
+def test_a_run_of_the_working_tier_tries_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def choose(key: object, names: Iterable[str]) -> str:
+        raise AssertionError("a trial was chosen")
+
+    monkeypatch.setattr("umi_sim.judge.trials.highest", choose)
+    for scenario in ("working", "sessions", "handoff"):
+        check_trials(draw(find(scenario), 1))
+    with pytest.raises(AssertionError, match="a trial was chosen"):
+        check_trials(draw(find("core"), 1))
