@@ -70,7 +70,14 @@ def asked(known: Memory, question: Recall, text: str, has_cache: bool) -> tuple[
         effects += memory.step(now_ms, ModelReplied(ask.request_id, text))
     operation = memory.state.operations.get(memory.state.operation_count)
     resolution = operation.facts.get("resolution") if operation else None
-    return resolution, [it if isinstance(it, Reply) else attrs.evolve(it, request_id=0) for it in effects]
+    return resolution, [comparable(it) for it in effects]
+
+
+def comparable(effect: Effect) -> Effect:
+    """Without its number; of a reply not what was asked of the model for it, which is what a cache saves."""
+    if isinstance(effect, Reply):
+        return attrs.evolve(effect, calls=(), hooks=())
+    return attrs.evolve(effect, request_id=0)
 
 
 # E-FILTER.
