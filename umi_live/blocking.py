@@ -99,6 +99,7 @@ class BlockingMemory:
     search = waiting(LiveMemory.search)
     forget = waiting(LiveMemory.forget)
     forget_resource = waiting(LiveMemory.forget_resource)
+    clear = waiting(LiveMemory.clear)
     entity = waiting(LiveMemory.entity)
     count = waiting(LiveMemory.count)
     entities = listing(LiveMemory.entities)

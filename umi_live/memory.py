@@ -63,7 +63,7 @@ from umi_core.messages.results import (
     Stored,
     Summarised,
 )
-from umi_core.rows import Entity, Row, Version
+from umi_core.rows import Category, Entity, Row, Version
 from umi_core.values import Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_live.errors import Closed, Failed, InDoubt, NotDone, Refused, StoreError, refusing
@@ -304,6 +304,17 @@ class LiveMemory:
     async def forget_resource(self, resource_id: str) -> Result[ResourceForgotten]:
         """Take a text out that was memorized, with what only it told; lines that others told stay."""
         return await self.ask(ForgetResource(0, resource_id), ResourceForgotten)
+
+    async def clear(self) -> None:
+        """Forget every text and every fact, each in a commit of its own, and divide the categories that are
+        left. Blocks, sessions and messages stay. If it was interrupted, clear again."""
+        async for row in self.rows(("resource",), (Condition("parent_id", "eq", None),)):
+            await self.forget_resource(row.address.id)
+        async for row in self.rows(("entity",)):
+            await self.forget(row.address.id)
+        async for row in self.rows(("category",)):
+            if isinstance(row.body, Category):
+                await self.evolve_category(row.body.name)
 
     async def entity(self, entity_id: str) -> Entity | None:
         found = (await self.ask(GetEntity(0, entity_id), object)).value

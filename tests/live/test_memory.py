@@ -62,6 +62,27 @@ def test_conditions_narrow_what_is_found_and_listed(tmp_path: Path) -> None:
     inside(tmp_path / "agent.db", use)
 
 
+def test_an_archive_that_is_cleared_begins_anew_and_nothing_else_does(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        text = "Ann works at Acme. Bob works at Beta."
+        first = (await memory.memorize(text, uri="a")).value
+        await memory.set_block("human", "calls herself Ann")
+        await memory.remember("Carol likes jazz.")
+        await memory.clear()
+        kinds = ("entity", "version", "relation", "membership", "resource", "given", "subcategory")
+        assert [row.address async for row in memory.rows(kinds)] == []
+        assert [block.text for block in await memory.blocks()] == ["calls herself Ann"]
+        assert list(await memory.recall("Where does Bob work?", min_score_ppm=1)) == []
+        again = (await memory.memorize(text, uri="a")).value
+        assert [it.id for it in again.entities] == [it.id for it in first.entities]
+        assert {it.change for it in again.entities} == {"created"}
+        await memory.clear()
+        await memory.clear()
+        assert await memory.count() == 0
+
+    inside(tmp_path / "agent.db", use)
+
+
 def test_a_text_that_is_forgotten_leaves_what_another_one_told(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         both, one = "Ann works at Acme. Bob works at Beta.", "Bob works at Beta."

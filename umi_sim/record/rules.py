@@ -80,6 +80,8 @@ JUMP_OR_STEPS: Final = Rule("jump-or-steps", "E-JUMP", "one jump, or many steps"
 FORGED_STATE_REFUSED: Final = Rule(
     "forged-state-refused", "E-FORGE", "a changed saved memory is refused, or sound", EQUIVALENCE, NONE
 )
+BATCH_OR_SINGLE: Final = Rule("batch-or-single", "E-BATCH", "many at once, one by one", EQUIVALENCE, NONE)
+CLEARED_OR_FRESH: Final = Rule("cleared-or-fresh", "E-CLEAR", "cleared, or never told", EQUIVALENCE, NONE)
 EITHER_ORDER: Final = Rule("either-order", "E-COMMUTE", "independent requests exchanged", EQUIVALENCE, NONE)
 
 ALSO: Final = {

@@ -5,6 +5,7 @@
     moments.py   one moment of a life, left in two ways: time, expiry, order
     forged.py    a saved memory that somebody changed: refused, or as sound as any
     questions.py one question, asked in two ways: of the cache or anew, filtered or whole
+    afresh.py    what it was told, told again: at once or one by one; cleared, or fresh
     room.py      a life without room for what is stored, and one with it; at the end of every run
     table.py     which compares what; imported by runs in which one is on
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 RESTORE: Final = "E-RESTORE"
 FILTER: Final = "E-FILTER"
 
-OF_LIVES: Final = ("E-REPLAY", RESTORE, "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE", "E-FORGE")
+OF_LIVES: Final = (
+    "E-REPLAY", RESTORE, "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE", "E-FORGE",
+    "E-BATCH", "E-CLEAR",
+)  # fmt: skip
 """Over lives that have ended."""
 
 NAMES: Final = (*OF_LIVES, FILTER)

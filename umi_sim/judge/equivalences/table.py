@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from umi_core.invariants.broken import Broken
-from umi_sim.judge.equivalences import OF_LIVES, RESTORE, forged, moments, questions, replays
+from umi_sim.judge.equivalences import OF_LIVES, RESTORE, afresh, forged, moments, questions, replays
 from umi_sim.judge.equivalences.lives import Life
 from umi_sim.record.rules import rule_named
 
@@ -17,6 +17,8 @@ COMPARISONS: Final[dict[str, Callable[[Life], int]]] = {
     "E-COMMUTE": moments.exchanged,
     "E-CACHE": questions.from_cache,
     "E-FORGE": forged.forge,
+    "E-BATCH": afresh.at_once,
+    "E-CLEAR": afresh.cleared,
 }
 """Each raises Broken, or gives how often it compared."""
 

@@ -16,6 +16,7 @@ from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Done, Effect, Reply
+from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import Get, Incr, Recall, Remember, Set
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.recordings import Head
@@ -80,6 +81,9 @@ def a_life() -> Life:
     pair.pending.clear()
     pair.step(HE)
     pair.run()
+    for number, fact in enumerate(("is allergic to nuts", "plays chess")):
+        pair.step(CreateEntity(f"fact {number}", fact, "profile"))
+        pair.run()
     pair.step(Get("end", "k1"))
     return pair.life()
 

@@ -1,0 +1,119 @@
+"""Goal: what was told is told again, at once, singly, and once all was forgotten; and who parts is found."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.unit.sim.judge.test_equivalences import Told
+from tests.worlds import SCOPE
+from umi_core.config import Config
+from umi_core.invariants.broken import Broken
+from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.requests import Get, Memorize, Remember, Request, SetBlock
+from umi_core.rows import Address, Category
+from umi_sim.judge.equivalences import afresh
+from umi_sim.judge.equivalences.afresh import World, at_once, cleared, forget_all, said, told_in
+from umi_sim.judge.equivalences.lives import Life
+from umi_sim.mutants.registry import MUTANTS
+
+CONFIG = Config(auto_rebalance=False, cluster_size_min=2, cluster_ppm=100_000, segment_line_count_min=2)
+TALK = "Alice likes tea.\nBob lives in Ghent.\nWhere does Alice live?"
+TOLD = (
+    Memorize(1, TALK, "conversation", uri="chat/1"), Memorize(2, "Alice likes tea. Bob snores.", "text"),
+    CreateEntity(3, "is allergic to nuts", "profile"), CreateEntity(4, "is allergic to eggs", "profile"),
+    Remember(5, "Carol likes jazz"), SetBlock(6, "human", "calls herself Ann"),
+)  # fmt: skip
+
+
+def life(*told: Request) -> Life:
+    pair = Told(config=CONFIG)
+    pair.run()
+    for request in told:
+        pair.step(request)
+        pair.run()
+    return pair.life()
+
+
+def test_what_was_told_at_once_and_what_was_cleared_say_the_same_as_what_was_told_once() -> None:
+    assert (at_once(life(*TOLD)), cleared(life(*TOLD))) == (2, 1)
+
+
+def test_a_life_that_was_told_too_little_is_not_compared() -> None:
+    assert (at_once(life(TOLD[0])), at_once(life(*TOLD[4:])), cleared(life(TOLD[5], Get(7, "k")))) == (
+        0,
+        0,
+        0,
+    )
+
+
+def test_each_thing_is_told_once_and_the_first_of_them_alone() -> None:
+    again = [attrs.evolve(TOLD[0], op_id=f"again {number}") for number in range(3)]
+    many = [CreateEntity(number, f"likes number {number}", "profile") for number in range(10)]
+    told = told_in(life(*again, *many), afresh.TELLING)
+    assert [request.op_id for request in told] == [f"told:{at}" for at in range(afresh.TOLD_COUNT_MAX)]
+    assert told[0] == attrs.evolve(TOLD[0], op_id="told:0")
+
+
+def test_an_archive_that_says_something_else_is_named_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(afresh.SAID, Category, lambda it: object())  # no two are the same
+    with pytest.raises(Broken, match="4 at once, against one by one") as broken:
+        at_once(life(*TOLD))
+    assert ("'category'" in broken.value.expected, "'entity'" in broken.value.expected) == (True, False)
+
+
+def nothing_forgotten(world: World, *, stops: bool = False) -> None:
+    """As a walk that ends before it begins."""
+
+
+def core_lost(world: World, *, stops: bool = False) -> None:
+    forget_all(world, stops=stops)
+    if not stops:
+        world.storage.put_back({Address(SCOPE, "core", "core"): None}, 0)
+
+
+def memory_lost(world: World, *, stops: bool = False) -> None:
+    forget_all(world, stops=stops)
+    if not stops:
+        world.memory.state.phase = "deposed"
+
+
+@pytest.mark.parametrize(
+    ("walk", "told"),
+    [
+        (nothing_forgotten, "is left of an archive"),
+        (core_lost, "had no part in"),
+        (memory_lost, "told again"),
+    ],
+)
+def test_who_clears_too_little_or_too_much_or_for_ever_is_found(
+    walk: Any, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(afresh, "forget_all", walk)
+    with pytest.raises(Broken, match=told):
+        cleared(life(*TOLD))
+
+
+@pytest.mark.parametrize(
+    ("bug", "compare"),
+    [("batch-loses-members", at_once), ("forgotten-comes-back-bare", cleared),
+     ("emptied-category-keeps-its-groups", cleared)],
+)  # fmt: skip
+def test_each_planted_bug_is_seen_by_its_comparison(bug: str, compare: Any) -> None:
+    lived = life(*TOLD)
+    registry = lived.steps[0].registry
+    with MUTANTS[bug].plant(registry) as changed:
+        lived = attrs.evolve(lived, steps=tuple(step._replace(registry=changed) for step in lived.steps))
+        with pytest.raises(Broken) as broken:
+            compare(lived)
+    assert broken.value.rule in MUTANTS[bug].rules
+
+
+def test_a_walk_over_more_rows_than_a_page_meets_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(afresh, "RECALL_LIMIT_MAX", 1)
+    world = World(life(*TOLD))
+    afresh.one_by_one(world, TOLD)
+    ids = [where.id for where, _ in world.rows() if where.kind == "entity"]
+    assert sorted(afresh.listed(world, "entity")) == sorted(ids)
+    assert len(ids) > 1
+    assert said(world)

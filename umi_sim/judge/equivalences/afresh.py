@@ -1,0 +1,291 @@
+"""What a life was told is told again, to new memories in a small world without faults.
+
+    E-BATCH   all of it at once, or one by one: the archive says the same
+    E-CLEAR   all of it forgotten, half way by a life that stops: nothing is left of it, and nothing else has
+              gone; told again, the archive says what it said
+
+Law 1. What an archive says is compared without the order in which it was told: lines, sources, counts and
+       members, but no versions, which the same lines in another order may need more or fewer of.
+Law 2. A batch may meet itself: who is told of a conflict asks again, as a caller does.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.engine.interceptors import Interceptors
+from umi_core.errors import Conflict
+from umi_core.given_rows import Given
+from umi_core.invariants.broken import demand
+from umi_core.limits import RECALL_LIMIT_MAX
+from umi_core.memory import Memory
+from umi_core.messages import requests
+from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
+from umi_core.messages.effects import (
+    Asked,
+    AskModel,
+    Commit,
+    Done,
+    Effect,
+    Embed,
+    Failed,
+    Outcome,
+    Read,
+    Reply,
+)
+from umi_core.messages.ending_requests import ForgetResource
+from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.results import Listed
+from umi_core.rows import Address, Category, Core, Entity, Membership, Resource
+from umi_sim.judge.equivalences.lives import Life
+from umi_sim.record import rules
+from umi_sim.services.embedder import embed
+from umi_sim.services.model import truth
+from umi_sim.services.storage import SimStorage
+
+TOLD_COUNT_MAX: Final = 6
+NEVER: Final = -1
+TELLING: Final = (requests.Memorize, CreateEntity)
+STORING: Final = (*TELLING, requests.Remember, requests.SetBlock)
+EMPTY: Final = ("category", "reflection", "tombstone")  # rows that may stay, and say nothing then
+KEPT: Final = ("epoch", "receipt", "head")  # rows of lives and commits
+OF_FACTS: Final = (
+    "entity", "version", "relation", "membership", "subcategory", "resource", "given", "vector", "access",
+)  # fmt: skip
+
+
+@attrs.define
+class World(Owner):
+    """A new memory over a storage, where all is answered truly, and at once. `is_hasty`: the last question
+    first."""
+
+    life: Life
+    storage: SimStorage = attrs.Factory(SimStorage)
+    is_hasty: bool = False
+    memory: Memory = attrs.field(init=False)
+    pending: list[Asked] = attrs.field(factory=list)
+    outcomes: dict[object, Outcome] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        registry = attrs.evolve(self.life.steps[0].registry, generations=(Interceptors(),))
+        self.memory = Memory(self.life.scope, self.life.config, registry)
+        self.step(Wake())
+        self.settle()
+
+    @property
+    def now_ms(self) -> int:
+        return self.life.steps[-1].now_ms
+
+    def step(self, value: Value) -> None:
+        effects: tuple[Effect, ...] = self.memory.step(self.now_ms, value)
+        for effect in effects:
+            if isinstance(effect, Reply):
+                self.outcomes[effect.op_id] = effect.outcome
+            else:
+                self.pending.append(effect)
+
+    def settle(self, count: int = NEVER) -> None:
+        """Answer what is asked, or so many questions of it."""
+        while self.pending and count:
+            self.step(self.answered(self.pending.pop(-1 if self.is_hasty else 0)))
+            count -= 1
+
+    def ask(self, request: requests.Request) -> Outcome:
+        self.step(request)
+        self.settle()
+        return self.outcomes[request.op_id]
+
+    def answered(self, effect: Asked) -> Answer:
+        match effect:
+            case AskModel():
+                return ModelReplied(effect.request_id, truth(effect.task, effect.prompt))
+            case Embed():
+                dims = self.life.config.embedding_dims
+                return Embedded(effect.request_id, tuple(embed(text, dims) for text in effect.texts))
+            case Read():
+                return self.storage.read(effect.request_id, effect.query)
+            case Commit():
+                ticket = self.storage.arrive(effect, self.life.scope.agent)
+                answer = self.storage.flush(ticket, self.now_ms)
+                return answer or EffectFailed(effect.request_id, "unknown")
+
+    def rows(self) -> Iterator[tuple[Address, Any]]:
+        for row in self.storage.live_rows(self.life.scope):
+            yield row.address, row.body
+
+
+def told_in(life: Life, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    """The first things that were told in it, each once."""
+    values: Iterator[Any] = (step.value for step in life.steps if isinstance(step.value, kinds))
+    unnamed = {attrs.evolve(value, **without_names(value)): None for value in values}
+    return tuple(attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate([*unnamed][:TOLD_COUNT_MAX]))
+
+
+def without_names(value: Any) -> dict[str, Any]:
+    return {name: given for name, given in (("op_id", ""), ("request_key", None)) if hasattr(value, name)}
+
+
+# What an archive says.
+
+
+def said(world: World) -> dict[tuple[str, str], object]:
+    """By kind and id."""
+    return {
+        (where.kind, where.id): SAID[type(body)](body) for where, body in world.rows() if type(body) in SAID
+    }
+
+
+def lines(content: str) -> tuple[str, ...]:
+    return tuple(sorted(content.splitlines()))
+
+
+SAID: Final[Mapping[type, Callable[[Any], object]]] = {
+    Entity: lambda it: (
+        it.type, it.name, lines(it.content), it.sources, it.reinforced_count, sorted(it.given),
+    ),
+    Given: lambda it: lines(it.content),
+    Membership: lambda it: (it.entity_id, it.category_id),
+    Category: lambda it: (it.name, it.member_count),
+    Resource: lambda it: (
+        it.text, it.modality, it.uri, it.parent_id, it.caption, it.description, it.extracted_types,
+        it.pending, it.session_id, it.happened_ms,
+    ),
+}  # fmt: skip
+
+
+def must_say(due: object, got: object, rule: Any, what: str) -> None:
+    if due != got:
+        first, second = apart(due, got)  # type: ignore[arg-type]
+        demand(False, rule, what, first, second)
+
+
+def apart(due: Mapping[Any, object], got: Mapping[Any, object]) -> tuple[object, object]:
+    """What is not the same in both."""
+    keys = [key for key in {**due, **got} if due.get(key) != got.get(key)]
+    return {key: due.get(key) for key in keys}, {key: got.get(key) for key in keys}
+
+
+# E-BATCH.
+
+
+def at_once(life: Life) -> int:
+    """E-BATCH: how many batches were compared."""
+    told = told_in(life, TELLING)
+    if len(told) < 2:
+        return 0
+    single = one_by_one(World(life), told)
+    for is_hasty in (False, True):
+        batch = World(life, is_hasty=is_hasty)
+        for request in told:
+            batch.step(request)
+        batch.settle()
+        one_by_one(batch, [it for it in told if is_conflict(batch.outcomes[it.op_id])])
+        must_say(said(single), said(batch), rules.BATCH_OR_SINGLE, f"{len(told)} at once, against one by one")
+    return 2
+
+
+def one_by_one(world: World, told: Iterable[Any]) -> World:
+    for request in told:
+        world.ask(request)
+    return world
+
+
+def is_conflict(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failed) and isinstance(outcome.error, Conflict)
+
+
+# E-CLEAR.
+
+
+def cleared(life: Life) -> int:
+    """E-CLEAR: how many archives were cleared that had something to lose."""
+    told = told_in(life, STORING)
+    full = one_by_one(World(life), told)
+    before = said(full)
+    if not before:
+        return 0
+    kept = others(full)
+    one_by_one(full, (*summing_up(full), *grouping(full)))
+    forget_all(full, stops=True)
+    empty = World(life, full.storage)
+    forget_all(empty)
+    must_say({}, left(empty), rules.CLEARED_OR_FRESH, "what is left of an archive that was cleared")
+    must_say(kept, others(empty), rules.CLEARED_OR_FRESH, "what an archive that was cleared had no part in")
+    one_by_one(empty, told)
+    must_say(before, said(empty), rules.CLEARED_OR_FRESH, "cleared and told again, against told once")
+    return 1
+
+
+def names(world: World) -> list[str]:
+    return [body.name for _, body in world.rows() if isinstance(body, Category)]
+
+
+def summing_up(world: World) -> list[requests.Request]:
+    return [requests.Summarise(f"sum:{name}", name) for name in names(world)]
+
+
+def grouping(world: World) -> list[requests.Request]:
+    return [requests.EvolveCategory(f"group:{name}", name, True) for name in names(world)]
+
+
+def forget_all(world: World, *, stops: bool = False) -> None:
+    """Every text, then every fact; then categories are divided, and have nothing to divide. `stops`: in the
+    middle of the middle one of these."""
+    texts = [key for key in listed(world, "resource") if not is_segment(world, key)]
+    walk: list[Any] = [
+        *(ForgetResource(f"text:{key}", key) for key in texts),
+        *(requests.Forget(f"fact:{key}", key) for key in listed(world, "entity")),
+        *grouping(world),
+    ]  # fmt: skip
+    middle = len(walk) // 2 if stops else len(walk)
+    one_by_one(world, walk[:middle])
+    for request in walk[middle : middle + 1]:
+        world.step(request)
+        world.settle(1 + len(walk) % 4)
+
+
+def listed(world: World, kind: str) -> list[str]:
+    ids, cursor = list[str](), None
+    while True:
+        request = requests.List(f"list:{kind}:{cursor}", kind, RECALL_LIMIT_MAX, cursor)
+        outcome = world.ask(request)
+        if not isinstance(outcome, Done) or not isinstance(outcome.value, Listed):
+            return ids
+        ids += [row.id for row in outcome.value.rows]
+        cursor = outcome.value.cursor
+        if cursor is None:
+            return ids
+
+
+def is_segment(world: World, key: str) -> bool:
+    body: Any = world.storage.rows[Address(world.life.scope, "resource", key)].body
+    return body.parent_id is not None
+
+
+def left(world: World) -> dict[tuple[str, str], object]:
+    """What still says something of what was forgotten."""
+    return {(where.kind, where.id): body for where, body in world.rows() if says(where.kind, body)}
+
+
+def says(kind: str, body: Any) -> bool:
+    if isinstance(body, Category):
+        return bool(body.member_count or body.summary or body.summary_sources or body.subcategory_ids)
+    if isinstance(body, Core):
+        return any(block.entries for block in body.blocks)
+    return kind in OF_FACTS
+
+
+def others(world: World) -> dict[tuple[str, str], object]:
+    """What has nothing to do with the archive: authored text of core, and rows of any other kind."""
+    apart_from = (*OF_FACTS, *EMPTY, *KEPT)
+    return {
+        (where.kind, where.id): authored(body) for where, body in world.rows() if where.kind not in apart_from
+    }
+
+
+def authored(body: Any) -> object:
+    if not isinstance(body, Core):
+        return body
+    return [(block.kind, block.label, block.text) for block in body.blocks if block.text is not None]
