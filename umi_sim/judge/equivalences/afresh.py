@@ -39,6 +39,7 @@ from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.results import Listed
 from umi_core.rows import Address, Category, Core, Entity, Membership, Resource
+from umi_core.text import norm
 from umi_sim.judge.equivalences.lives import Life
 from umi_sim.record import rules
 from umi_sim.services.embedder import embed
@@ -138,12 +139,14 @@ def said(world: World) -> dict[tuple[str, str], object]:
 
 
 def lines(content: str) -> tuple[str, ...]:
-    return tuple(sorted(content.splitlines()))
+    """In the spelling in which all of them are the same; whoever came first has chosen one."""
+    return tuple(sorted(norm(line) for line in content.splitlines()))
 
 
 SAID: Final[Mapping[type, Callable[[Any], object]]] = {
     Entity: lambda it: (
-        it.type, it.name, lines(it.content), it.sources, it.reinforced_count, sorted(it.given),
+        it.type, norm(it.name), lines(it.content), it.sources, it.reinforced_count,
+        sorted(map(norm, it.given)),
     ),
     Given: lambda it: lines(it.content),
     Membership: lambda it: (it.entity_id, it.category_id),
