@@ -8,7 +8,7 @@
 
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
 again when it is replayed. Nothing of the world is touched, and no draw of the run is another.
-Law 2. A run that asks for nothing but the working tier and its sessions has none: a trial would double its time.
+Law 2. A run that asks for nothing but the working tier and its sessions has none: it would double its time.
 Law 3. What must come of it is worked out by umi_sim/judge/plain, as in a run.
 """
 
