@@ -5,7 +5,7 @@ Law 2. What the simulator may do under a fault (a short page with a cursor) is a
 Law 3. Scores may be off by `tolerance_ppm`; then hits are ordered and cut by the scores that were answered.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, Protocol
 
 import attrs
@@ -113,6 +113,13 @@ PLACES: Final = st.sampled_from(list(PLACE))
 NAMED: Final = st.sampled_from(SEARCHED) | st.sampled_from(list(WRITE))
 WRITES: Final = st.lists(NAMED | st.one_of(RANDOM), min_size=1, max_size=6)
 EACH: Final[st.SearchStrategy[Writes]] = st.just([]) | st.tuples(*RANDOM).map(list)
+FOUND_AT: Final = [Address(SCOPES[0], kind, row_id) for kind in ("entity", "vector") for row_id in IDS]
+FOUND: Final[st.SearchStrategy[Writes]] = st.tuples(
+    *(
+        st.sampled_from([name for name, it in WRITE.items() if it.address == at and it.body])
+        for at in FOUND_AT
+    )
+).map(list)  # rows that each search finds
 GUARDS: Final = st.lists(st.tuples(PLACES, st.sampled_from((0, 0, 0, 1))), max_size=3)
 TIMES: Final = st.none() | st.integers(1, 5)
 TYPES: Final = st.sampled_from((("person",), ("topic", "note")))
@@ -147,13 +154,13 @@ class StorageContract(RuleBasedStateMachine):
 
     # Commits.
 
-    @initialize(each=EACH, batches=st.lists(WRITES, min_size=2, max_size=8))
-    def fill(self, each: Writes, batches: list[Writes]) -> None:
+    @initialize(each=EACH, found=FOUND, batches=st.lists(WRITES, min_size=2, max_size=8))
+    def fill(self, each: Writes, found: Writes, batches: list[Writes]) -> None:
         """A script begins with rows of each kind, and a look for the two likeliest mistakes of a search."""
-        for writes in (each, *batches):
+        for writes in (each, found, *batches):
             self.flush(*self.sent(writes, []))
         self.search((), limit=3, least_ppm=0)  # ties
-        self.search((Condition("type", "in", ("person",)),), limit=1, least_ppm=0)  # cut too early
+        self.search_last_type()
 
     @rule(writes=WRITES, guards=GUARDS)
     def commit(self, writes: Writes, guards: Guards) -> None:
@@ -209,15 +216,16 @@ class StorageContract(RuleBasedStateMachine):
 
     @rule(where=OF_TYPE | IN_TIME | WITHOUT, limit=LIMITS, least_ppm=LEASTS)
     def search(self, where: Where, limit: int, least_ppm: int, kind: str = "entity") -> None:
-        """Every phrase and direction, in both scopes."""
-        law = "hits are of one scope, filtered, then ordered by (score descending, id), then cut"
-        for scope in SCOPES:
-            for phrase in PHRASES:
-                by_words = ByWords(scope, phrase, where, limit, least_ppm, kind)
-                self.check_hits(law, by_words)
-            for vector in DIRECTIONS:
-                by_vector = ByVector(scope, vector, where, limit, least_ppm, kind)
-                self.check_hits(law, by_vector)
+        for query in searches(where, limit, least_ppm, kind):
+            self.check_hits(query)
+
+    def search_last_type(self) -> None:
+        """For the last hit by its type: whoever cuts before he filters has lost it."""
+        for query in searches((), len(self.addresses), 0, "entity"):
+            hits = self.twin.hits(query)
+            if hits and isinstance(hits[-1].body, Entity):
+                of_its_type = Condition("type", "in", (hits[-1].body.type,))
+                self.check_hits(attrs.evolve(query, where=(of_its_type,), limit=1))
 
     @rule(kind=OTHER_KINDS, limit=LIMITS, least_ppm=LEASTS)
     def search_others(self, kind: str, limit: int, least_ppm: int) -> None:
@@ -282,7 +290,8 @@ class StorageContract(RuleBasedStateMachine):
         addresses = tuple(self.addresses)
         agree(law, self.ask(ByIds(addresses)).rows, self.twin.live(addresses))
 
-    def check_hits(self, law: str, query: ByVector | ByWords) -> None:
+    def check_hits(self, query: ByVector | ByWords) -> None:
+        law = "hits are of one scope, filtered, then ordered by (score descending, id), then cut"
         rows = self.ask(query).rows
         if not self.tolerance_ppm:
             agree(law, rows, self.twin.hits(query))
@@ -307,6 +316,15 @@ class StorageContract(RuleBasedStateMachine):
         answer = self.storage.read(self.request_id, query)
         agree("an answer carries the id of its request", answer.request_id, self.request_id)
         return answer
+
+
+def searches(where: Where, limit: int, least_ppm: int, kind: str) -> Iterator[ByVector | ByWords]:
+    """Every phrase and direction, in both scopes."""
+    for scope in SCOPES:
+        for phrase in PHRASES:
+            yield ByWords(scope, phrase, where, limit, least_ppm, kind)
+        for vector in DIRECTIONS:
+            yield ByVector(scope, vector, where, limit, least_ppm, kind)
 
 
 def unscored(row: Row) -> Row:
