@@ -129,10 +129,14 @@ class Delegate:
         *,
         tags: Sequence[str] = (),
         metadata: Mapping[str, str] | None = None,
+        extract: bool = False,
+        speaker: str | None = None,
         key: str | None = None,
     ) -> Appended:
+        """`extract`: what it says of people and things is remembered, too; then the reply tells of whom."""
         pairs = tuple((metadata or {}).items())
-        return self.ask(api.AddArchival(OP, content, tuple(tags), pairs, key), Appended)
+        request = api.AddArchival(OP, content, tuple(tags), pairs, key, extract, speaker)
+        return self.ask(request, Appended)
 
     def list_archival(self, limit: int | None = None, cursor: str | None = None) -> RecordsShown:
         return self.ask(api.ListArchival(OP, limit, cursor), RecordsShown)

@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
+import attrs
+
 from umi_core.config import Config
 from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
-from umi_core.messages.results import Memorized, Recalled, Remembered, Retrieved, Stored
+from umi_core.messages.results import Memorized, Recalled, RecordAdded, Remembered, Retrieved, Stored
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Entity, Row
 from umi_core.state import Operation
@@ -25,7 +27,9 @@ from umi_core.tiers.session import SessionInfo
 
 LEARN_AT_ANY_STEP: Final = "retrieve"  # its last question may be one that nobody answers
 LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
-COUNTED: Final = ("recall", "remember", "memorize", "create_entity", "update_entity", "retrieve")
+COUNTED: Final = (
+    "recall", "remember", "add_archival", "memorize", "create_entity", "update_entity", "retrieve",
+)  # fmt: skip
 SPEAK_BY_READING: Final = ("recall", "load_session")
 SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session")
 
@@ -131,6 +135,8 @@ def accessed(heard: Heard, outcome: Outcome) -> Mapping[str, int]:
         return Counter(hit.id for hit in value.hits)
     if isinstance(value, Retrieved):
         return Counter(hit.id for hit in value.hits if hit.level == "entities")
+    if isinstance(value, RecordAdded):
+        value = attrs.evolve(value.facts, repeated=value.repeated)
     if isinstance(value, Remembered | Memorized) and isinstance(heard.asked, Commit):
         return {} if getattr(value, "repeated", False) else Counter(stored.id for stored in value.entities)
     if isinstance(value, Stored) and isinstance(heard.asked, Commit):

@@ -20,6 +20,7 @@ from umi_core.invariants.limits import ACCESS_PRUNE_MS
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_core.invariants.vectors import check_written
 from umi_core.invariants.walk import Seat, Walk
+from umi_core.messages.api_requests import AddArchival, DeleteArchival
 from umi_core.messages.effects import Commit, Write
 from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.entity_requests import UpdateEntity
@@ -95,7 +96,7 @@ def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> Non
 
 def check_marked(writes: Iterable[Write], request: object) -> None:
     """What is new has a vector, or is marked as lacking one that was wanted, so that a scan repairs it."""
-    if isinstance(request, Remember):
+    if isinstance(request, Remember | AddArchival):
         rows = {(write.address.kind, write.address.id): write.body for write in writes}
         told = [body.entity_id for body in rows.values() if isinstance(body, Version)]
         for key in told:
@@ -145,7 +146,7 @@ def one_of(faults: Sequence[Broken | None]) -> None:
 def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str, ...]:
     """Also an id that a fact leaves, to be in core under another one."""
     match request:
-        case ForgetResource():
+        case ForgetResource() | DeleteArchival():
             return tuple(key for key in ids_of(core) if key in plan.forgotten)
         case UpdateEntity(entity_id=entity_id):
             return () if entity_id in [it.id for it in plan.accessed] else (entity_id,)
@@ -179,8 +180,13 @@ class Change(NamedTuple):
     @property
     def evicted_ids(self) -> Collection[str]:
         """Who leaves by what the reply will say."""
-        told: Collection[str] = getattr(self.plan.value, "evicted", self.left_ids)
+        told: Collection[str] = getattr(said(self.plan), "evicted", self.left_ids)
         return told
+
+
+def said(plan: Planned) -> object:
+    """What the reply will say of core."""
+    return getattr(plan.value, "facts", plan.value)
 
 
 def ids_of(core: CoreTier) -> tuple[str, ...]:
@@ -190,7 +196,7 @@ def ids_of(core: CoreTier) -> tuple[str, ...]:
 def check_named(change: Change, request: object) -> None:
     there = ids_of(change.after)
     stays = [key for key in change.asked_ids if key in there]
-    is_forgotten = isinstance(request, Forget | ForgetResource)
+    is_forgotten = isinstance(request, Forget | ForgetResource | DeleteArchival)
     rule = rules.DELETED_STAYS_DELETED if is_forgotten else rules.CORE_BIJECTION
     demand(not stays, rule, "who was named in the request stays in core", (), stays)
 
@@ -219,7 +225,7 @@ def is_self(core: CoreTier, entity_id: str) -> bool:
 def check_entering(change: Change) -> None:
     """What is told of promotions is what core will show, and nobody enters who was not asked about."""
     plan = change.plan
-    check_promoted(change, getattr(plan.value, "promoted", change.entered_ids))
+    check_promoted(change, getattr(said(plan), "promoted", change.entered_ids))
     if plan.decisions is not None:
         named = [entity.id for entity in plan.accessed]
         decided = [decision.entity_id for decision in plan.decisions]

@@ -17,7 +17,9 @@ from umi_core.state import Operation, Tiers
 from umi_core.tiers.core import CoreTier
 
 ATTEMPTS: Final = 3
-WRITERS_OF_CORE: Final = ("remember", "forget", "update_entity", "write_block", "rebalance", "recover")
+WRITERS_OF_CORE: Final = (
+    "remember", "add_archival", "forget", "update_entity", "write_block", "rebalance", "recover",
+)  # fmt: skip
 
 
 class Heard(Protocol):
@@ -63,7 +65,8 @@ def check_won(heard: Heard, value: Value, operation: Operation | None, was: Tier
     saved = [key for key in was.access.unsaved if key not in now.access.unsaved]
     demand(not saved, rules.ACCESS_TRUTH, "saved by a plan that another one was before", [], saved)
     if now.decisions is not was.decisions:
-        due = receipt.value.routing if isinstance(receipt.value, Remembered) else ()
+        said = getattr(receipt.value, "facts", receipt.value)
+        due = said.routing if isinstance(said, Remembered) else ()
         demand(now.decisions == due, rules.ONCE_ONLY, "decisions of the plan that won", due, now.decisions)
 
 

@@ -71,7 +71,7 @@ OF_NOBODY: Final = (
     "evolve_category ",
     "purge ",
 )  # what is run, and asked for by none
-MAY_LEAVE: Final = ("forget", "remove_block")
+MAY_LEAVE: Final = ("forget", "remove_block", "delete_archival")
 Decisions = tuple[RoutingDecision, ...]
 TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
 
@@ -375,7 +375,7 @@ def check_self_stays(before: CoreTier, after: CoreTier, cause: str) -> None:
 
 def check_decisions_source(was: Decisions, told: Told, now: Decisions) -> None:
     workflow = told.heard.pinned[0] if told.heard else ""
-    holds = now is was or workflow == "remember"
+    holds = now is was or workflow in ("remember", "add_archival")
     demand(holds, rules.REFUSED_MEANS_UNCHANGED, "decisions changed, and nothing was remembered", was, now)
 
 

@@ -22,6 +22,7 @@ from umi_core.messages import api_requests as api
 from umi_core.messages import api_results as results
 from umi_core.messages.effects import Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.request import Request
+from umi_core.messages.results import RecordAdded, RecordForgotten
 
 ROOT: Final = ("v1", "agents")
 PAGE_MAX: Final = 100
@@ -176,7 +177,9 @@ def update(op_id: OpId, it: Asked) -> Request:
 
 def add_archival(op_id: OpId, it: Asked) -> Request:
     content = it.body["content"] if "content" in it.body else it.body["text"]
-    return api.AddArchival(op_id, content, request_key=it.key, **it.given("tags", "metadata"))
+    return api.AddArchival(
+        op_id, content, request_key=it.key, **it.given("tags", "metadata", "extract", "speaker")
+    )
 
 
 def find_archival(op_id: OpId, it: Asked) -> Request:
@@ -283,7 +286,7 @@ BODIES: Final[Mapping[Made, tuple[str, ...]]] = {
     create: ("label", "value", "kind", "description", "limit", "read_only"),
     update: ("value", "description", "limit", "read_only", "expected_version"),
     add_messages: ("messages",),
-    add_archival: ("content", "text", "tags", "metadata"),
+    add_archival: ("content", "text", "tags", "metadata", "extract", "speaker"),
     tool_append: ("label", "content"),
     tool_replace: ("label", "old_content", "new_content", "all"),
     tool_insert: ("content",),
@@ -347,13 +350,22 @@ def as_json(value: object) -> object:
             return {**fields(value), "records": [row_json(it) for it in value.records]}
         case results.ChangesShown():
             return {**fields(value), "changes": [fields(it) for it in value.changes]}
+        case RecordAdded():
+            return {**appended(value), "entities": [fields(it) for it in value.facts.entities]}
+        case RecordForgotten():
+            return {**fields(value), "entities": [fields(it) for it in value.entities]}
         case results.Appended():
-            return {**fields(value), "ids": value.ids}
+            return appended(value)
         case results.ApiBlock() | results.BlockWritten() | results.RecordDeleted() | results.Prompt():
             return fields(value)
         case results.AgentSwitched():
             return fields(value)
     raise TypeError(f"no reply of the API: {type(value).__name__}")
+
+
+def appended(value: results.Appended) -> Json:
+    told_parts = {name: part for name, part in fields(value).items() if name != "facts"}
+    return {**told_parts, "ids": value.ids}
 
 
 def row_json(row: Any) -> Json:

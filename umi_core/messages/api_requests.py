@@ -3,6 +3,8 @@
 Their request keys are a space of their own: a key may name one request here and another remember or forget.
 """
 
+from typing import ClassVar
+
 import attrs
 
 from umi_core.api_domains import (
@@ -31,9 +33,11 @@ from umi_core.domains import (
     Metadata,
     Query,
     RequestKey,
+    Speaker,
     Text,
     Types,
     VersionNumber,
+    Wish,
 )
 from umi_core.errors import BadOption, Error
 from umi_core.messages.request import CoreRead, WorkflowRequest
@@ -198,13 +202,26 @@ class SearchMessages(ApiRequest):
 
 @attrs.frozen
 class AddArchival(ApiRequest):
+    """`extract`: what the text says of people and things is remembered too, as told by this record.
+
+    `speaker`: who says "I" in it.
+    """
+
     tag = 140
-    workflow = "append"
+    workflow = "add_archival"
     stores = True
+    evolve: ClassVar[bool] = True
+    embed: ClassVar[bool] = True
     content: Text
     tags: Tags = ()
     metadata: Metadata = ()
     request_key: RequestKey | None = None
+    extract: Wish = False
+    speaker: Speaker | None = None
+
+    @property
+    def text(self) -> str:
+        return self.content
 
 
 @attrs.frozen
@@ -243,6 +260,8 @@ class SearchArchival(ApiRequest):
 
 @attrs.frozen
 class DeleteArchival(ApiRequest):
+    """The record, and what only it told of people and things."""
+
     tag = 144
     workflow = "delete_archival"
     record_id: RecordId

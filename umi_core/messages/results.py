@@ -6,7 +6,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.limits import PPM
-from umi_core.messages.api_results import Keyed
+from umi_core.messages.api_results import Appended, Keyed, RecordDeleted
 from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Entity, Membership, Relation, Resource, Subcategory
 from umi_core.values import Block, RoutingDecision
@@ -38,6 +38,22 @@ class Remembered(Data):
     dropped: tuple[tuple[int, str], ...] = ()
     relation_dropped_count: int = 0
     repeated: bool = False
+
+
+@attrs.frozen
+class RecordAdded(Appended):
+    """A record whose text was read for facts. `facts`: what a remember of it would say that it did."""
+
+    tag = 614
+    facts: Remembered = Remembered(())
+
+
+@attrs.frozen
+class RecordForgotten(RecordDeleted):
+    """`entities`: whom the record told of; each is updated, unchanged or forgotten."""
+
+    tag = 615
+    entities: tuple[Stored, ...] = ()
 
 
 @attrs.frozen

@@ -17,13 +17,13 @@ from umi_core.workflows.api_block_reads import BLOCK_HISTORY, READ_BLOCKS
 from umi_core.workflows.api_blocks import EDIT_BLOCK
 from umi_core.workflows.api_logs import (
     APPEND_ROWS,
-    DELETE_ARCHIVAL,
     GET_ARCHIVAL,
     LIST_ARCHIVAL,
     LIST_MESSAGES,
     SEARCH_ARCHIVAL,
     SEARCH_MESSAGES,
 )
+from umi_core.workflows.archival import ADD_ARCHIVAL, DELETE_ARCHIVAL
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
 from umi_core.workflows.create_entity import CREATE_ENTITY
@@ -55,7 +55,7 @@ WORKFLOWS: Final[tuple[Workflow, ...]] = (
     MEMORIZE, CREATE_ENTITY, UPDATE_ENTITY, SUMMARISE, EVOLVE_CATEGORY, REFLECT, LIST, RETRIEVE, REBALANCE,
     RECOVER, UPKEEP,
     EDIT_BLOCK, READ_BLOCKS, BLOCK_HISTORY,
-    APPEND_ROWS, LIST_MESSAGES, GET_ARCHIVAL, LIST_ARCHIVAL, SEARCH_ARCHIVAL, DELETE_ARCHIVAL,
+    APPEND_ROWS, LIST_MESSAGES, ADD_ARCHIVAL, GET_ARCHIVAL, LIST_ARCHIVAL, SEARCH_ARCHIVAL, DELETE_ARCHIVAL,
     SEARCH_MESSAGES, RECENT_ENTITIES, FORGET_RESOURCE, DELETE_AGENT, OPEN_AGENT, PURGE,
 )  # fmt: skip
 

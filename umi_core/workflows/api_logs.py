@@ -30,84 +30,73 @@ from umi_core.language.words import words
 from umi_core.limits import PAGE_ROWS_DEFAULT
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.api_requests import (
-    AddArchival,
     AddMessages,
-    DeleteArchival,
     GetArchival,
     ListArchival,
     ListMessages,
     SearchArchival,
     SearchMessages,
 )
-from umi_core.messages.api_results import Appended, MessagesFound, MessagesShown, RecordDeleted, RecordsShown
-from umi_core.messages.effects import ByFilter, ByIds, Done, Expect, Read, Write
+from umi_core.messages.api_results import Appended, MessagesFound, MessagesShown, RecordsShown
+from umi_core.messages.effects import ByFilter, ByIds, Done, Expect, Read
 from umi_core.policies.similarity import words_relevance_ppm
-from umi_core.rows import Body, Row
 from umi_core.workflows.commits import PLAN, REQUEST_KEY, Plan, address, commit_row, put
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
-APPEND: Final = Fact("request", AddMessages | AddArchival)
+APPEND: Final = Fact("request", AddMessages)
 PAGE: Final = Fact("request", ListMessages)
 GET: Final = Fact("request", GetArchival)
 LIST: Final = Fact("request", ListArchival)
 SEARCH: Final = Fact("request", SearchArchival)
 SEARCH_OF_LOG: Final = Fact("request", SearchMessages)
-DELETE: Final = Fact("request", DeleteArchival)
 LOG: Final = Fact("log", Log)
 LOG_VERSION: Final = Fact("log_version", int)
-RECORD: Final = Fact("record", Row)
 
 
 # append: the log, the rows under its next numbers, the commit.
 
 
-def log_of(request: AddMessages | AddArchival) -> str:
-    return "message" if isinstance(request, AddMessages) else "archival"
-
-
 def claim_log(facts: Facts, view: View) -> tuple[str, ...]:
-    return (f"log {log_of(facts[APPEND])}",)
+    return ("log message",)
 
 
 def ask_log(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "log", log_of(facts[APPEND])),)))
+    return Read(ByIds((address(view.scope, "log", "message"),)))
 
 
 def take_log(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    log, version = found_log(answer, log_of(facts[APPEND]))
+    log, version = found_log(answer, "message")
     return Learned(LOG(log) | LOG_VERSION(version))
 
 
 def found_log(answer: ReadDone, name: str) -> tuple[Log, int]:
     """A log, and the version of its row; absent is one of which no number was given."""
-    row = next(iter(answer.rows), None)
+    row = next((row for row in answer.rows if row.address.kind == "log"), None)
     return (row.body, row.version) if row and isinstance(row.body, Log) else (Log(name, 1), 0)
 
 
 def take_append(facts: Facts, answer: None, view: View) -> Learned:
-    request, log = facts[APPEND], facts[LOG]
-    first = log.next_seq
-    name = log_of(request)
-    rows = [put(view.scope, name, log_id(name, seq), body) for seq, body in bodies_of(request, first, view)]
-    after = put(view.scope, "log", name, attrs.evolve(log, next_seq=first + len(rows)))
-    plan = Plan(
+    first = facts[LOG].next_seq
+    return Learned(PLAN(append_plan(tuple(bodies_of(facts[APPEND], first, view)), facts, view)))
+
+
+def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View) -> Plan:
+    """These rows under the next numbers of their log."""
+    log = facts[LOG]
+    rows = tuple(put(view.scope, log.name, body.id, body) for body in bodies)
+    after = put(view.scope, "log", log.name, attrs.evolve(log, next_seq=log.next_seq + len(rows)))
+    return Plan(
         view.now_ms,
         writes=(*rows, after),
         expects=(Expect(after.address, facts[LOG_VERSION]), *(Expect(row.address, 0) for row in rows)),
-        value=Appended(name, first, len(rows), view.now_ms),
+        value=Appended(log.name, log.next_seq, len(rows), view.now_ms),
     )
-    return Learned(PLAN(plan))
 
 
-def bodies_of(request: AddMessages | AddArchival, first: int, view: View) -> Iterator[tuple[int, Body]]:
-    if isinstance(request, AddArchival):
-        key = log_id("archival", first)
-        tags, metadata = request.tags, request.metadata
-        yield first, Archival(key, first, request.content, tags, metadata, view.now_ms)
-        return
+def bodies_of(request: AddMessages, first: int, view: View) -> Iterator[Message]:
     for seq, parts in enumerate(request.messages, first):
         (_, role), (_, content), *details = parts
-        yield seq, Message(log_id("message", seq), seq, role, content, tuple(details), view.now_ms)
+        yield Message(log_id("message", seq), seq, role, content, tuple(details), view.now_ms)
 
 
 APPEND_ROWS: Final = Workflow(
@@ -214,8 +203,7 @@ NO_PLACE: Final = "an empty page that goes on"
 
 
 def ask_record(facts: Facts, view: View) -> Read:
-    request = facts.get(GET) or facts[DELETE]
-    return Read(ByIds((address(view.scope, "archival", request.record_id),)))
+    return Read(ByIds((address(view.scope, "archival", facts[GET].record_id),)))
 
 
 def records(answer: ReadDone) -> tuple[Archival, ...]:
@@ -260,22 +248,6 @@ def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(OUTCOME(Done(best)))
 
 
-def claim_record(facts: Facts, view: View) -> tuple[str, ...]:
-    return (facts[DELETE].record_id,)
-
-
-def take_record(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    if not answer.rows:
-        return Refuse(NotFound("archival", facts[DELETE].record_id))
-    return Learned(RECORD(answer.rows[0]))
-
-
-def take_delete(facts: Facts, answer: None, view: View) -> Learned:
-    row = facts[RECORD]
-    gone, as_it_was = Write(row.address, None), Expect(row.address, row.version)
-    return Learned(PLAN(Plan(view.now_ms, (gone,), (as_it_was,), value=RecordDeleted(row.address.id))))
-
-
 GET_ARCHIVAL: Final = Workflow(
     "get_archival", given=(GET,),
     steps=(Step("read", requires=(GET,), produces=(OUTCOME,),
@@ -291,18 +263,4 @@ SEARCH_ARCHIVAL: Final = Workflow(
     "search_archival", given=(SEARCH,),
     steps=(Step("read", requires=(SEARCH,), produces=(OUTCOME,),
                 **asks(Read, ask_search, take_search, retry(3))),),
-)  # fmt: skip
-
-DELETE_ARCHIVAL: Final = Workflow(
-    "delete_archival",
-    given=(DELETE, REQUEST_KEY),
-    steps=(
-        SEEN,
-        Step("load", requires=(DELETE,), produces=(RECORD,), otherwise=nothing(RECORD), claims=claim_record,
-             **asks(Read, ask_record, take_record, retry(3))),
-        Step("plan", requires=(RECORD,), produces=(PLAN,), otherwise=nothing(PLAN), take=take_delete),
-        commit_row(replan="load"),
-        REPLY,
-    ),
-    laws=(KNOWN_ANSWER,),
 )  # fmt: skip

@@ -22,7 +22,7 @@ from umi_core.ids import commit_key
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Done, Expect, Read, Write
 from umi_core.messages.request import Request
-from umi_core.messages.results import Remembered, as_repeated
+from umi_core.messages.results import RecordAdded, Remembered, as_repeated
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Head, Receipt, Row
 from umi_core.tiers import dues
@@ -205,9 +205,8 @@ def learn_lost(plan: Plan, versions: Versions, view: View) -> None:
 
 def decided(plan: Plan, receipt: Receipt) -> tuple[RoutingDecision, ...] | None:
     """The decisions of the plan that won, if this one had decided anything."""
-    if plan.decisions is None or not isinstance(receipt.value, Remembered):
-        return None
-    return receipt.value.routing
+    value = receipt.value.facts if isinstance(receipt.value, RecordAdded) else receipt.value
+    return value.routing if plan.decisions is not None and isinstance(value, Remembered) else None
 
 
 def first_value(receipt: Receipt, view: View) -> object:

@@ -87,6 +87,16 @@ class Options(Protocol):
     def source(self) -> str | None: ...
 
 
+@attrs.frozen
+class Given(Data):
+    """What is said of all entities that are told together."""
+
+    event_time_ms: int | None = None
+    importance_ppm: int | None = None
+    metadata: Pairs = ()
+    source: str | None = None
+
+
 DRAFTS: Final = Fact("drafts", tuple[Drafted, ...])  # as looked up
 EVOLVED: Final = Fact("evolved", tuple[Drafted, ...])  # under the verdicts
 

@@ -14,10 +14,12 @@ from umi_core.language.attribution import own_words
 from umi_core.language.extraction import Extraction, Link, Mention, fallback_note, parse_extraction
 from umi_core.language.prompts import ask_extract
 from umi_core.messages.answers import ModelReplied
+from umi_core.messages.api_requests import AddArchival
 from umi_core.messages.effects import AskModel
 from umi_core.messages.requests import Remember
 
-REQUEST: Final = Fact("request", Remember)
+Telling = Remember | AddArchival
+REQUEST: Final = Fact("request", Telling)
 MENTIONS: Final = Fact("mentions", tuple[Mention, ...])
 LINKS: Final = Fact("links", tuple[Link, ...])
 DROPPED: Final = Fact("dropped", tuple[tuple[int, str], ...])
@@ -42,7 +44,7 @@ def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Ta
     return Learned(learned, degraded=(*partial, *uncovered), shapes=extraction.shapes)
 
 
-def attributed(extraction: Extraction, request: Remember) -> Extraction:
+def attributed(extraction: Extraction, request: Telling) -> Extraction:
     return own_words(extraction, request.text, request.speaker) if request.speaker else extraction
 
 

@@ -1,5 +1,7 @@
 """forget_resource: a text that was memorized leaves, with its segments and what only it told of entities.
 
+An archival record leaves by the same steps (archival.py).
+
 Law 1. A line stays that another resource told as well, or that somebody told otherwise; an entity of which
 nothing is left is forgotten. Law 2. What was made of the text, a summary or a reflection, says nothing until
 it is made anew. Law 3. All of it leaves in one commit, or nothing does.
@@ -17,6 +19,7 @@ from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, retry
 from umi_core.ids import reflection_id
 from umi_core.messages.answers import ReadDone
+from umi_core.messages.api_requests import DeleteArchival
 from umi_core.messages.effects import ByFilter, ByIds, Embed, Expect, Read, Write
 from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.results import ResourceForgotten, Stored
@@ -47,7 +50,7 @@ from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vecto
 from umi_core.workflows.shelving import vector_row
 from umi_core.workflows.telling import ask_vectors, entity_rows, settled, stays
 
-REQUEST: Final = Fact("request", ForgetResource)
+REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
 RESOURCE: Final = Fact("resource", Row | None)
 MADE_OF_IT: Final = Fact("made_of_it", tuple[Row, ...])  # its segments, and the reflections that name it
 KNOWN: Final = Fact("known", tuple[Row, ...])  # the entities that it told
@@ -56,7 +59,8 @@ ENDS: Final = Fact("ends", tuple[Row, ...])  # other ends of what goes, categori
 
 
 def id_of(facts: Facts) -> str:
-    return facts[REQUEST].resource_id
+    request = facts[REQUEST]
+    return request.record_id if isinstance(request, DeleteArchival) else request.resource_id
 
 
 # load, told, touching, ends: what there is.
@@ -182,29 +186,36 @@ def take_left(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
-    resource, gone, drafts = facts[RESOURCE], gone_ids(facts), settled(facts)
+    resource = facts[RESOURCE]
     if resource is None:
         return Learned(PLAN(Plan(view.now_ms, value=ResourceForgotten(False))))
-    core, changes = core_without(gone, drafts, facts, view), tuple(told(facts, drafts))
+    changes = tuple(told(facts, settled(facts)))
+    return Learned(
+        PLAN(attrs.evolve(plan_without(resource, facts, view), value=ResourceForgotten(True, changes)))
+    )
+
+
+def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
+    """The text away, and what only it told."""
+    gone, drafts = gone_ids(facts), settled(facts)
+    core = core_without(gone, drafts, facts, view)
     access = view.tiers.access.writes(view.scope)
     is_moved = core.blocks != facts[CORE].blocks
     writes = (
-        *resource_writes(facts, view), *gone_writes(facts, view), *kept_writes(drafts, facts, view),
+        *resource_writes(resource, facts, view), *gone_writes(facts, view), *kept_writes(drafts, facts, view),
         *category_writes(drafts, facts, view), *(it for it in access if it.address.id not in gone),
     )  # fmt: skip
     read = (resource, *facts[MADE_OF_IT], *facts[KNOWN], *facts[ENDS], *given_read(facts))
     versions = dict.fromkeys(reflection_address(facts, view.scope), 0)
     versions |= {row.address: row.version for row in read}
     expects = [Expect(where, version) for where, version in versions.items()]
-    plan = Plan(
+    return Plan(
         view.now_ms,
         writes=tuple({write.address: write for write in writes}.values()),
         expects=tuple(expects if is_moved else [*expects, as_read(core, view.scope)]),
         core=core if is_moved else None,
-        value=ResourceForgotten(True, changes),
         forgotten=gone,
     )
-    return Learned(PLAN(plan))
 
 
 def core_without(gone: Iterable[str], drafts: tuple[Drafted, ...], facts: Facts, view: View) -> CoreTier:
@@ -229,12 +240,12 @@ def given_read(facts: Facts) -> Iterator[Row]:
     yield from (row for rows in facts[TOUCHING] for row in rows if row.address.kind == "given")
 
 
-def resource_writes(facts: Facts, view: View) -> Iterator[Write]:
+def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
     """The text and its segments away, with what they are found by; reflections of it emptied."""
-    made = [row.address.id for row in facts[MADE_OF_IT] if row.address.kind == "resource"]
-    for key in (id_of(facts), *made):
-        yield put(view.scope, "resource", key, None)
-        yield vector_row(key, None, view.scope)
+    for row in (resource, *(row for row in facts[MADE_OF_IT] if row.address.kind == "resource")):
+        yield Write(row.address, None)
+        if row.address.kind == "resource":
+            yield vector_row(row.address.id, None, view.scope)
     bodies = {row.address: row.body for row in (*facts[MADE_OF_IT], *facts[ENDS])}
     for body in bodies.values():
         if isinstance(body, Reflection) and id_of(facts) in body.touches:
@@ -285,6 +296,8 @@ def touched_homes(rows: Iterable[Row]) -> frozenset[Address]:
     )
 
 
+PLANNED_FROM: Final = (REQUEST, RESOURCE, MADE_OF_IT, KNOWN, TOUCHING, ENDS, CORE, EVOLVED, VECTORS)
+
 FORGET_RESOURCE: Final = Workflow(
     "forget_resource",
     given=(REQUEST,),
@@ -300,8 +313,7 @@ FORGET_RESOURCE: Final = Workflow(
         Step("left", requires=(REQUEST, KNOWN, TOUCHING), produces=(EVOLVED,), take=take_left),
         Step("embed", requires=(EVOLVED,), produces=(VECTORS,), config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
-        Step("plan", requires=(REQUEST, RESOURCE, MADE_OF_IT, KNOWN, TOUCHING, ENDS, CORE, EVOLVED, VECTORS),
-             produces=(PLAN,), take=take_plan),
+        Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),
         commit_row(replan="load", ask=ask_if_any),
         SETTLE,
         REPLY,

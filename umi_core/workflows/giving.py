@@ -1,4 +1,4 @@
-"""Giving: which lines of an entity a resource told, and what is left of the entity without them.
+"""Giving: which lines of an entity a resource or a record told, and what is left of the entity without them.
 
     plain   a line that somebody told otherwise: by a remember, a create_entity, a resource beyond the limit
     given   a line that only resources told; each of them has it in its `given` row
@@ -18,17 +18,34 @@ from umi_core.engine.facts import View
 from umi_core.given_rows import Given
 from umi_core.ids import given_id
 from umi_core.language.evolution import BY_TABLE
+from umi_core.limits import I64_MAX, SOURCE_COUNT_MAX
 from umi_core.messages.effects import Expect, Write
 from umi_core.rows import Address, Entity, Row, Version
 from umi_core.text import norm, unique
 from umi_core.values import Scope
 from umi_core.workflows.commits import address, expects_of, put
 from umi_core.workflows.drafting import APPENDING, Drafted, extended, lines_of
+from umi_core.workflows.relating import with_entity
 
 REPLACED: Final = attrs.evolve(BY_TABLE, kind="update")
 
 
-# Told by a resource.
+# Told by a resource, or by an archival record.
+
+
+def told_by(source: str, draft: Drafted, now_ms: int) -> Drafted:
+    """The entity names whoever tells it, and a known one is reinforced; beyond the limit nobody is named."""
+    entity = draft.entity
+    if source not in entity.sources and len(entity.sources) < SOURCE_COUNT_MAX:
+        entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, source))))
+        entity = entity if draft.old is None else reinforced(entity, now_ms)
+    draft = with_entity(draft, entity)
+    return told_by_resource(draft) if source in entity.sources else draft
+
+
+def reinforced(entity: Entity, now_ms: int) -> Entity:
+    count = min(entity.reinforced_count + 1, I64_MAX)
+    return attrs.evolve(entity, reinforced_count=count, last_reinforced_ms=now_ms)
 
 
 def told_by_resource(draft: Drafted) -> Drafted:

@@ -27,11 +27,11 @@ from umi_core.language.conversations import first_sentence
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention, is_pronoun
 from umi_core.language.memories import Memory
 from umi_core.language.words import auto_name
-from umi_core.limits import CAPTION_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX, I64_MAX, SOURCE_COUNT_MAX
+from umi_core.limits import CAPTION_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Done, Embed, Expect, Read, Write
 from umi_core.messages.results import Memorized, Stored
-from umi_core.rows import Address, Entity, Resource, Row
+from umi_core.rows import Address, Resource, Row
 from umi_core.text import cut, unique
 from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import (
@@ -49,8 +49,8 @@ from umi_core.workflows.commits import (
     expects_of,
     found,
 )
-from umi_core.workflows.drafting import EVOLVED, Drafted, drafted, id_of
-from umi_core.workflows.giving import given_address, given_rows, told_by_resource
+from umi_core.workflows.drafting import EVOLVED, Drafted, Given, drafted, id_of
+from umi_core.workflows.giving import given_address, given_rows, told_by
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import addresses, chosen, linked
 from umi_core.workflows.placing import place
@@ -94,7 +94,6 @@ from umi_core.workflows.shelving import (
 from umi_core.workflows.telling import (
     TOLD,
     TYPE_OF,
-    Given,
     Told,
     ask_vectors,
     classed,
@@ -102,7 +101,6 @@ from umi_core.workflows.telling import (
     links_of,
     settled,
     stays,
-    with_entity,
 )
 
 SHELVED: Final = ("category", "membership", "resource", "given")
@@ -194,18 +192,7 @@ def caption_of_whole(facts: Facts) -> str:
 def draft_of(told: Told, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
     """The entity as the text leaves it; a fact of no other resource than before is not reinforced."""
     draft = drafted(told.mention, Given(facts[REQUEST].happened_ms), rows, view)
-    entity, source = draft.entity, own_id(facts, view.scope)
-    if source not in entity.sources and len(entity.sources) < SOURCE_COUNT_MAX:
-        entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, source))))
-        entity = entity if draft.old is None else reinforced(entity, view.now_ms)
-    draft = with_entity(draft, entity)
-    draft = told_by_resource(draft) if source in entity.sources else draft
-    return classed(draft, told.mention.memory_type)
-
-
-def reinforced(entity: Entity, now_ms: int) -> Entity:
-    count = min(entity.reinforced_count + 1, I64_MAX)
-    return attrs.evolve(entity, reinforced_count=count, last_reinforced_ms=now_ms)
+    return classed(told_by(own_id(facts, view.scope), draft, view.now_ms), told.mention.memory_type)
 
 
 # plan: all rows of it.

@@ -34,10 +34,11 @@ from umi_core.language.routing import parse_routes
 from umi_core.limits import ENTITY_VERSION_COUNT_MAX
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByIds, Done, Embed, Expect, Read, Write
+from umi_core.messages.requests import Remember
 from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeated
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.rows import Entity, Receipt, Relation, Vector, Version
+from umi_core.rows import Address, Entity, Receipt, Relation, Vector, Version
 from umi_core.text import norm
 from umi_core.tiers.core import CoreTier
 from umi_core.values import EVOLUTION_KINDS, RoutingDecision, Scope
@@ -60,7 +61,7 @@ from umi_core.workflows.commits import (
     put,
     request_digest,
 )  # fmt: skip
-from umi_core.workflows.drafting import DRAFTS, EVOLVED, Drafted, drafted, embedded_text, id_of, ref
+from umi_core.workflows.drafting import DRAFTS, EVOLVED, Drafted, Given, drafted, embedded_text, id_of, ref
 from umi_core.workflows.evolving import CANDIDATES, EVOLVE, LOOK_FOR_CANDIDATES, VERDICTS
 from umi_core.workflows.extracting import DROPPED, EXTRACT, LINKS, MENTIONS, REQUEST
 from umi_core.workflows.placing import place
@@ -112,17 +113,23 @@ def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
+    return Read(ByIds(wanted(facts, view)))
+
+
+def wanted(facts: Facts, view: View) -> tuple[Address, ...]:
     ids = claim_entities(facts, view)
     rows = [address(view.scope, kind, key) for key in ids for kind in ("entity", "tombstone")]
     links = [address(view.scope, "relation", key) for key in link_ids(facts, view.scope)]
-    return Read(ByIds((*rows, *links, address(view.scope, "core"))))
+    return (*rows, *links, address(view.scope, "core"))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = found(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    drafts = tuple(drafted(mention, facts[REQUEST], rows, view) for mention in facts[MENTIONS])
+    request = facts[REQUEST]
+    options = request if isinstance(request, Remember) else Given()
+    drafts = tuple(drafted(mention, options, rows, view) for mention in facts[MENTIONS])
     known = tuple(key for key in link_ids(facts, view.scope) if address(view.scope, "relation", key) in rows)
     return Learned(DRAFTS(drafts) | KNOWN_LINKS(known) | CORE(core))
 
@@ -180,8 +187,12 @@ def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    return Learned(PLAN(plan_of(settled(facts), facts, view)))
+
+
+def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     core = facts[CORE]
-    relating = related(facts, settled(facts), view)
+    relating = related(facts, drafts, view)
     drafts = relating.drafts
     decisions = all_decisions(facts, drafts)
     entities = tuple(draft.entity for draft in drafts)
@@ -196,7 +207,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         relating.relations, needs_resolution(relating.relations),
         placed.decisions, placed.promoted, placed.evicted, facts[DROPPED], relating.dropped_count,
     )  # fmt: skip
-    plan = Plan(
+    return Plan(
         view.now_ms,
         writes=(*rows, *access.writes(view.scope)),
         expects=(*expected(drafts, None if is_moved else core, view.scope), *ends_as_read(relating)),
@@ -206,7 +217,6 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         decisions=placed.decisions,
         spoken=(facts[REQUEST].text, tuple(entity.name for entity in entities)),
     )
-    return Learned(PLAN(plan))
 
 
 def ends_as_read(relating: Related) -> tuple[Expect, ...]:
@@ -329,6 +339,10 @@ def take_reply(facts: Facts, answer: None, view: View) -> Learned:
 
 REPLY = Step("reply", requires=(RECEIPT, STORED), produces=(OUTCOME,), take=take_reply)
 
+PLANNED_FROM = (
+    REQUEST, MENTIONS, LINKS, KNOWN_LINKS, DROPPED, CANDIDATES, VERDICTS, EVOLVED, CORE, VECTORS, ROUTES,
+)  # fmt: skip
+
 REMEMBER = Workflow(
     "remember",
     given=(REQUEST, REQUEST_KEY),
@@ -346,10 +360,7 @@ REMEMBER = Workflow(
         Step("route", requires=(REQUEST, EVOLVED), produces=(ROUTES,), otherwise=nothing(ROUTES),
              config=(("profile", "default"),),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
-        Step("plan",
-             requires=(REQUEST, MENTIONS, LINKS, KNOWN_LINKS, DROPPED, CANDIDATES, VERDICTS, EVOLVED, CORE,
-                       VECTORS, ROUTES),
-             produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+        Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup"),
         SETTLE,
         REPLY,

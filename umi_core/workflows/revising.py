@@ -24,10 +24,10 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, entry_of, forget
 from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows.commits import address, expects_of, scores_of
-from umi_core.workflows.drafting import Drafted, created, evolved, told_plainly
+from umi_core.workflows.drafting import Drafted, Given, created, evolved, told_plainly
 from umi_core.workflows.linking import Batch, link_id, linked, unlinked
 from umi_core.workflows.placing import place
-from umi_core.workflows.telling import Given, link_of, stays, with_entity
+from umi_core.workflows.telling import link_of, stays, with_entity
 
 BY_CALLER: Final = Verdict("update", PPM, by="user")
 UNSAID: Final = "knowledge"  # of which memory type a fact is that was never memorized, as its id has it

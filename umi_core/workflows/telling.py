@@ -43,16 +43,6 @@ class Told(Data):
 TOLD: Final = Fact("told", tuple[Told, ...])
 
 
-@attrs.frozen
-class Given(Data):
-    """What is said of all entities that are told together."""
-
-    event_time_ms: int | None
-    importance_ppm: int | None = None
-    metadata: tuple[tuple[str, str], ...] = ()
-    source: str | None = None
-
-
 def classed(draft: Drafted, memory_type: str | None) -> Drafted:
     """As what it is memorized, and in which block; a known one stays what it is, where it is."""
     entity = draft.entity

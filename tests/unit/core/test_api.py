@@ -23,6 +23,7 @@ from umi_core.messages import api_results as results
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Done, Failed, Refused
 from umi_core.messages.requests import RemoveBlock, Request, SetBlock
+from umi_core.messages.results import RecordForgotten
 
 NOTES = block_id(SCOPE, "facts", "notes")
 HELLO = (("role", "user"), ("content", "hello"))
@@ -329,7 +330,7 @@ def test_records_are_found_by_words_and_tags_and_gone_when_deleted() -> None:
     assert isinstance(page, results.RecordsShown)
     assert page.next == second
     assert ids(told(pair, api.ListArchival("l3", 2, page.next))) == [third]
-    assert told(pair, api.DeleteArchival("d", first)) == results.RecordDeleted(first)
+    assert told(pair, api.DeleteArchival("d", first)) == RecordForgotten(first)
     assert ids(told(pair, api.ListArchival("l4"))) == [second, third]
     assert refusal(pair, api.GetArchival("g2", first)) == NotFound("archival", first)
     added = told(pair, api.AddArchival("more", "milk"))

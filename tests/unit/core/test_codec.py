@@ -60,6 +60,7 @@ TAGS = {
     631: "UpdateEntity",
     210: "RecentEntities",
     611: "Given ForgetResource ResourceForgotten",
+    614: "RecordAdded RecordForgotten",
     500: """
         BadOption BadText BadScope BadConfig BadTime BadMetadata BadKey BadId BadVersion BadType
         BadTurn BadScore BadDelta BadLimit BadTimeRange BadImportance EmptyText EmptyQuery TooLong

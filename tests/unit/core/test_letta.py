@@ -40,6 +40,8 @@ KEY = {"Idempotency-Key": "k"}
         ("POST archival", {"text": "x", "tags": ["t"], "metadata": {"a": "b"}},
          api.AddArchival(1, "x", ("t",), (("a", "b"),), "k")),
         ("POST archival", {"content": "x"}, api.AddArchival(1, "x", request_key="k")),
+        ("POST archival", {"content": "x", "extract": True, "speaker": "Ann"},
+         api.AddArchival(1, "x", request_key="k", extract=True, speaker="Ann")),
         ("GET archival?q=tea&limit=3&skip=2", "", api.SearchArchival(1, "tea", 3, skip=2)),
         ("GET archival?after=arc_1", "", api.ListArchival(1, None, "arc_1")),
         ("GET archival/arc_1", "", api.GetArchival(1, "arc_1")),

@@ -91,6 +91,8 @@ HELD: Final = {
     api_results.BlockWritten: "id label version change at_ms count evicted repeated",
     api_results.Appended: "log first_seq count at_ms repeated",
     api_results.RecordDeleted: "id repeated",
+    results.RecordAdded: "log first_seq count at_ms repeated facts",
+    results.RecordForgotten: "id repeated entities",
     results.Remembered: """entities relations needs_resolution routing promoted evicted dropped
                            relation_dropped_count repeated""",
     results.Forgotten: "existed repeated",

@@ -38,7 +38,7 @@ NAMED: Final[Mapping[str, Mapping[str, object]]] = {
     "retrieve": {**DESCENT, "route_intention": True, "enough": "model", "limit_per_level": 5},
     "search": {**DESCENT, "enough": "score", "limit_per_level": 10},
     "build_system_prompt": {"form": "xml"},
-    "search_messages": {"skip": 0}, "search_archival": {"skip": 0},
+    "add_archival": {"extract": False}, "search_messages": {"skip": 0}, "search_archival": {"skip": 0},
     "recent_entities": {"skip": 0},
     **dict.fromkeys(("create_block", "update_block", "append_to_block"), AUTHOR),
     **dict.fromkeys(("replace_in_block", "delete_block"), AUTHOR),
@@ -51,6 +51,7 @@ SAID: Final[Mapping[str, object]] = {
     "AskModel.profile": "default", "Embed.profile": "default",
     "Read.store": "main", "Commit.store": "main", "Degraded.count": 1, "Entity.reinforced_count": 1,
     "Category.summary_dirty": True, "Receipt.by": (0, 0), "Log.first_seq": 1,
+    "RecordAdded.facts": results.Remembered(()),
 }  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Who gave what: rows that say which lines of an entity a resource told, and the entity that they are about.
 
-Law 1. Resource and entity are there, and the entity names the resource. Law 2. A line that is given was told
-by a version that a resource made; what an entity says that only resources told, some resource told.
+Law 1. Resource and entity are there, and the entity names the resource; so with an archival record. Law 2. A
+line that is given was told by a version that a resource made; what an entity says that only resources told,
+some resource told.
 """
 
 from collections.abc import Iterable
@@ -34,7 +35,7 @@ def check_givers(rows: Rows) -> None:
 def check_named(it: Given, rows: Rows) -> None:
     """Both are there, and the entity names the resource."""
     entity, source = rows.entities.get(it.entity_id), rows.resources.get(it.source)
-    is_there = source is not None and source.parent_id is None
+    is_there = it.source in rows.records or (source is not None and source.parent_id is None)
     demand(is_there, rules.FACTS_NAME_RECORDS, f"{it.id} names {it.source}, which is not there")
     sources = entity.sources if entity is not None else ()
     told = f"{it.id} is about {it.entity_id}, which does not name {it.source}"

@@ -27,14 +27,14 @@ from umi_sim.record import rules
 
 def check_hierarchy(rows: Rows) -> None:
     """Nothing of it is checked while there is nothing of it."""
+    for entity in rows.entities.values():
+        check_sources(entity, rows)
     if rows.resources or rows.memberships or rows.categories or rows.reflections:
         check_memberships(rows)
         check_groups(rows)
         check_categories(rows)
         check_resources(rows)
         check_reflections(rows)
-        for entity in rows.entities.values():
-            check_sources(entity, rows)
 
 
 def check_memberships(rows: Rows) -> None:
@@ -155,7 +155,7 @@ def check_reflections(rows: Rows) -> None:
 def check_sources(entity: Entity, rows: Rows) -> None:
     """Each is there, once; it was reinforced no more often than other resources told it."""
     sources, count = entity.sources, entity.reinforced_count
-    lost = [key for key in sources if key not in rows.resources]
+    lost = [key for key in sources if key not in rows.resources and key not in rows.records]
     demand(not lost, rules.EDGE_SCOPE, f"sources of {entity.id} that are not there", (), lost)
     in_order = sources == tuple(sorted(set(sources))) and len(sources) <= limits.SOURCE_COUNT_MAX
     demand(in_order, rules.DERIVED_FOLLOWS_SOURCE, f"sources of {entity.id}", sorted(set(sources)), sources)

@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.api_rows import Archival
 from umi_core.data import Owner
 from umi_core.given_rows import Given
 from umi_core.invariants import limits
@@ -58,6 +59,7 @@ class Rows(Owner):
     groups: dict[str, Subcategory] = attrs.field(factory=dict)
     reflections: dict[str, Reflection] = attrs.field(factory=dict)
     given: dict[str, Given] = attrs.field(factory=dict)
+    records: dict[str, Archival] = attrs.field(factory=dict)
     core: Row | None = None
 
     def put(self, row: Row) -> None:
@@ -90,6 +92,8 @@ class Rows(Owner):
                 self.reflections[row_id] = body
             case Given():
                 self.given[row_id] = body
+            case Archival():
+                self.records[row_id] = body
             case Core():
                 self.core = row
 

@@ -37,7 +37,7 @@ METHODS: Final[Mapping[type, Method]] = {
     api.AddMessages: Method("add_messages", "messages"),
     api.ListMessages: Method("list_messages", "limit", "before after"),
     api.SearchMessages: Method("search_messages", "query limit", "from_ms until_ms before skip"),
-    api.AddArchival: Method("add_archival", "content", "tags metadata"),
+    api.AddArchival: Method("add_archival", "content", "tags metadata extract speaker"),
     api.ListArchival: Method("list_archival", "limit cursor"),
     api.SearchArchival: Method("search_archival", "query limit tags", "skip"),
     api.GetArchival: Method("get_archival", "record_id"),

@@ -178,12 +178,15 @@ def line_of(request: Request, draw: Draw) -> Line | None:
             return Line("GET", ("messages",), draw.pick((given, with_ids(given))))
         case api.SearchMessages() | api.SearchArchival(tags=()):
             return searching(request, draw)
-        case api.AddArchival(content=content, tags=(), metadata=()) if draw.pick((True, False)):
+        case api.AddArchival(content=content, tags=(), metadata=(), extract=False, speaker=None) if draw.pick(
+            (True, False)
+        ):
             return Line("POST", ("tools", "archival_memory_insert"), body={"content": content})
         case api.AddArchival(content=content, tags=tags, metadata=metadata):
             name = draw.pick(("content", "text"))
             given = {name: content, "tags": tags, "metadata": dict(metadata)}
-            return Line("POST", ("archival",), body=shorter(given, draw, tags=(), metadata={}))
+            given |= fields(request, "extract speaker")
+            return Line("POST", ("archival",), body=shorter(given, draw, tags=(), metadata={}, extract=False))
         case api.GetArchival(record_id=name):
             return Line("GET", ("archival", name))
         case api.ListArchival(limit=limit, cursor=cursor, tags=()):
@@ -337,6 +340,8 @@ def told(value: Any) -> object:
     if isinstance(value, BlocksShown):
         return [dated(attrs.asdict(block)) for block in value.blocks]
     body = dated(attrs.asdict(value))
+    if "facts" in body:
+        body["entities"] = body.pop("facts")["entities"]
     for name in ("messages", "records", "changes"):
         if name in body:
             body[name] = [dated(row) for row in body[name]]

@@ -16,6 +16,7 @@ from umi_core.messages.api_results import Appended, BlocksShown, BlockWritten, P
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.requests import ALL, Get
+from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered, Stored
 from umi_sim.judge.invariants.wire import Wire, check_delegate, check_request, check_response
 from umi_sim.judge.oracle.api.logs import Log, Told
 from umi_sim.judge.plain.dates import DAY_MS, LAST_MS, time_told
@@ -27,6 +28,9 @@ from umi_sim.kernel.prng import Stream
 def ways() -> Iterator[Stream]:
     """Of saying a request."""
     return (Stream(number, "wire") for number in range(300))
+
+
+TOM: Final = Stored("e1", 1, "created")
 
 
 @pytest.mark.parametrize(
@@ -121,11 +125,20 @@ def test_a_reader_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) ->
         (Done(Appended("message", 1, 2, 0)), 200), (Refused(NotFound("block", "x")), 404),
         (Refused(TooBusy(64, 64)), 409), (Failed(StorageFailed("commit", "timeout", 3)), 503),
         (Unknown(), 504), (Done(BlockWritten("blk_1", "x", 1, "set", 0, repeated=True)), 200),
+        (Done(RecordAdded("archival", 7, 1, 0, facts=Remembered((TOM,), promoted=("e1",)))), 200),
+        (Done(RecordForgotten("arc_000000000007", entities=(TOM,))), 200),
     ],
 )  # fmt: skip
 def test_a_response_tells_the_reply(outcome: Done | Refused | Failed | Unknown, status: int) -> None:
     assert status_of(outcome) == status
     check_response("o1", outcome)
+
+
+def test_of_what_a_record_told_a_response_tells_whom() -> None:
+    body = body_of(Done(RecordAdded("archival", 7, 1, 0, facts=Remembered((TOM,), promoted=("e1",)))))
+    assert isinstance(body, dict)
+    assert body["entities"] == [{"id": "e1", "version": 1, "change": "created"}]
+    assert "facts" not in body
 
 
 def test_ids_of_rows_stand_beside_their_numbers() -> None:

@@ -13,6 +13,7 @@ from umi_core.messages import api_requests as api
 from umi_core.messages import api_results as results
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock
+from umi_core.messages.results import RecordForgotten
 from umi_core.values import Scope
 from umi_sim.judge.oracle.api.blocks import Blocks, Chain
 from umi_sim.judge.oracle.api.edits import EDITS, Slot
@@ -36,7 +37,7 @@ SHAPES: Final = {
     **dict.fromkeys(EDITS, results.BlockWritten),
     **dict.fromkeys((api.AddMessages, api.AddArchival), results.Appended),
     **dict.fromkeys((api.GetArchival, api.ListArchival, api.SearchArchival), results.RecordsShown),
-    api.DeleteArchival: results.RecordDeleted,
+    api.DeleteArchival: RecordForgotten,
     api.ListBlocks: results.BlocksShown,
     api.FindBlock: results.ApiBlock,
     api.BlockHistory: results.ChangesShown,

@@ -11,6 +11,7 @@ import attrs
 
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
+from umi_core.messages.api_requests import DeleteArchival
 from umi_core.messages.effects import Degraded
 from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
@@ -35,7 +36,7 @@ SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
         "segment": "segment:windows", "embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors",
     },
     CreateEntity: {"embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors"},
-    ForgetResource: {"embed": "embed:no_vectors"},
+    ForgetResource: {"embed": "embed:no_vectors"}, DeleteArchival: {"embed": "embed:no_vectors"},
     UpdateEntity: {"embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors"},
     Summarise: {"ask": "ask:old_summary", "embed_summary": "embed_summary:no_vectors"},
     EndSession: {"ask": "ask:beginning", "embed_reflection": "embed_reflection:no_vectors"},

@@ -10,6 +10,8 @@ from typing import Final
 import attrs
 
 from umi_core.messages.answers import Answer, ModelReplied
+from umi_core.messages.api_requests import DeleteArchival
+from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import EvolveCategory, Forget, Memorize, Rebalance, Remember
 from umi_core.messages.results import Evolved, Group
@@ -20,7 +22,9 @@ from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.groups import read_name
 from umi_sim.record import rules
 
-CHANGING: Final = (Memorize, CreateEntity, UpdateEntity, Remember, Forget, Rebalance)
+CHANGING: Final = (
+    Memorize, CreateEntity, UpdateEntity, Remember, Forget, ForgetResource, DeleteArchival, Rebalance,
+)  # fmt: skip
 SUBSTITUTE: Final = "name:keywords"
 PARTIAL: Final = "contents:partial"
 

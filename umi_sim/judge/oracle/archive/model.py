@@ -12,10 +12,11 @@ import attrs
 
 from umi_core import errors
 from umi_core.api_errors import NotFound
+from umi_core.api_rows import Log
 from umi_core.config import Config
 from umi_core.invariants import limits
-from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.api_requests import RecentEntities
+from umi_core.messages.answers import Answer, ModelReplied, ReadDone
+from umi_core.messages.api_requests import AddArchival, DeleteArchival, RecentEntities
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
@@ -39,6 +40,8 @@ from umi_core.messages.results import (
     Listed,
     Memorized,
     Recalled,
+    RecordAdded,
+    RecordForgotten,
     Reflected,
     Remembered,
     ResourceForgotten,
@@ -72,7 +75,9 @@ from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
 TELLING: Final = (Remember, Memorize, CreateEntity, UpdateEntity)
-WRITING: Final = (*TELLING, Forget, ForgetResource, Summarise, EvolveCategory, EndSession)
+OF_RECORDS: Final = (AddArchival, DeleteArchival)
+FORGETTING: Final = (ForgetResource, DeleteArchival)
+WRITING: Final = (*TELLING, Forget, *FORGETTING, Summarise, EvolveCategory, EndSession)
 AUDIT_VERSION_COUNT_MAX: Final = 2
 AUDIT_SEARCH_COUNT_MAX: Final = 8  # of more names, every second, third, ...
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
@@ -81,8 +86,26 @@ SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     CreateEntity: (Stored,), UpdateEntity: (Stored,),
     RecentEntities: (Listed,),
     Summarise: (Summarised,), EvolveCategory: (Evolved,), Retrieve: (Retrieved,), Search: (Retrieved,),
-    EndSession: (Reflected,), ForgetResource: (ResourceForgotten,),
+    EndSession: (Reflected,), ForgetResource: (ResourceForgotten,), DeleteArchival: (RecordForgotten,),
 }  # fmt: skip
+
+
+def is_of_facts(asked: AddArchival | DeleteArchival) -> bool:
+    """What is wrong with itself changes nothing, and a record alone says nothing of anybody."""
+    return wrong(asked) is None and (isinstance(asked, DeleteArchival) or asked.extract)
+
+
+def as_remember(asked: AddArchival) -> Remember:
+    """What it says of people and things is remembered as this would be."""
+    return Remember(asked.op_id, asked.content, speaker=asked.speaker)
+
+
+def next_records(answer: Answer) -> list[str]:
+    """What the next record will be called, as this answer shows its log; a damaged one shows nothing."""
+    if not isinstance(answer, ReadDone):
+        return []
+    logs = [row.body.next_seq for row in answer.rows if isinstance(row.body, Log)]
+    return [f"arc_{seq:012}" for seq in logs or [1] if type(seq) is int]
 
 
 class ArchiveModel(Model):
@@ -95,6 +118,7 @@ class ArchiveModel(Model):
         Remember, Recall, Forget, GetEntity, Count, Memorize, CreateEntity, UpdateEntity, List, Summarise,
         EvolveCategory, RecentEntities, Retrieve, Search, EndSession, ForgetResource,
     )  # fmt: skip
+    watches = OF_RECORDS
 
     def __init__(
         self, scope: Scope, config: Config, surroundings: Surroundings, off: Container[str] = ()
@@ -120,11 +144,17 @@ class ArchiveModel(Model):
 
     # What happens.
 
-    def issued(self, op_id: str, request: ArchiveRequest, now_ms: int) -> None:
+    def issued(self, op_id: str, asked: ArchiveRequest | AddArchival, now_ms: int) -> None:
         context = self.context
         context.tick += 1
         context.see(now_ms)
-        op = Operation(request, wrong(request), context.tick, now_ms, context.now_ms, scope=context.scope)
+        if isinstance(asked, AddArchival | DeleteArchival) and not is_of_facts(asked):
+            return
+        record = asked if isinstance(asked, AddArchival) else None
+        request = as_remember(asked) if isinstance(asked, AddArchival) else asked
+        op = Operation(
+            request, wrong(asked), context.tick, now_ms, context.now_ms, scope=context.scope, record=record
+        )
         self.tracks.flying[op_id] = op
         if op.error is None and isinstance(op.key, str):
             self.tracks.by_key.setdefault(op.key, []).append(op)
@@ -135,9 +165,14 @@ class ArchiveModel(Model):
         self.reflections.begin(op)
         self.groups.begin(op)
 
-    def answered(self, call: Call, request: ArchiveRequest, answer: Answer, now_ms: int) -> None:
+    def answered(self, call: Call, asked: ArchiveRequest | AddArchival, answer: Answer, now_ms: int) -> None:
         self.context.see(now_ms)  # a row may be made at this step, and its reply lost
+        if call.op_id not in self.tracks.flying and isinstance(asked, AddArchival):
+            return  # a record alone
         op = self.tracks.flying[call.op_id]
+        request = op.request
+        if op.record is not None and call.step == "lookup":
+            op.record_ids |= dict.fromkeys(next_records(answer))
         op.answers.append((call.step, answer))
         if isinstance(request, Memorize):
             self.documents.answered(op, call.step, call.effect, answer)
@@ -147,7 +182,7 @@ class ArchiveModel(Model):
             self.reflections.answered(op, call.step, call.effect, answer)
         elif isinstance(request, EvolveCategory):
             self.groups.answered(op, call.step, answer)
-        elif isinstance(request, ForgetResource) and call.step == "told":
+        elif isinstance(request, ForgetResource | DeleteArchival) and call.step == "told":
             self.writes.hear_told(op, request)
         elif isinstance(request, CreateEntity | UpdateEntity) and isinstance(call.effect, Embed):
             self.writes.hear_shelf(call)
@@ -204,7 +239,8 @@ class ArchiveModel(Model):
         self.upkeep.going.clear()
 
     def turned_away(self, op_id: str, step: str, came: Answer) -> None:
-        op = self.tracks.flying[op_id]
+        if (op := self.tracks.flying.get(op_id)) is None:
+            return  # a record alone
         op.is_turned_away = True
         op.answers.append((step, came))
 
@@ -214,6 +250,10 @@ class ArchiveModel(Model):
         for track in self.restless:
             track.moved_ms = self.context.world_ms
         self.restless.clear()
+        if ending.op_id not in self.tracks.flying and isinstance(
+            ending.request, AddArchival | DeleteArchival
+        ):
+            return  # a record alone
         op = self.tracks.flying.pop(ending.op_id)
         self.end(op)
         outcome = ending.outcome if ending.is_sure else Unknown()
@@ -304,6 +344,8 @@ class ArchiveModel(Model):
             is_telling = isinstance(op.request, TELLING)
             rule = rules.TEXT_NEVER_LOST if is_telling else rules.DEGRADATION_NAMED
             demand(False, rule, f"a failing model or embedder made it fail: {error}")
+        elif op.record is not None or isinstance(op.request, DeleteArchival):
+            pass  # what an agent server is refused, another model judges
         elif isinstance(error, errors.KeyReused) and op.error is None:
             is_fair = any(not it.is_like(op) for it in self.may_hold_key(op))
             demand(is_fair, rules.ONCE_ONLY, "the same request under one key was taken for another one")
@@ -324,13 +366,17 @@ class ArchiveModel(Model):
         return [*may_hold, *(it for it in others if isinstance(it.request, Forget))]
 
     def judge_done(self, op: Operation, outcome: Done) -> None:
-        demand, value, shapes = self.context.demand, outcome.value, SHAPES[type(op.request)]
+        demand, value = self.context.demand, outcome.value
+        shapes = (RecordAdded,) if op.record else SHAPES[type(op.request)]
         is_shaped = isinstance(value, shapes) and not isinstance(value, bool)
         demand(op.error is None, rules.REFERENCE_AGREES, "done, and must be refused", op.error, outcome)
         demand(is_shaped, rules.REFERENCE_AGREES, "a value of another kind", shapes, value)
         names = [item.name for item in outcome.degraded]
         self.degradations.judge_names(names)
         if op.error is None and is_shaped:
+            if isinstance(value, RecordAdded):
+                op.record_ids = dict.fromkeys(value.ids)
+                value = attrs.evolve(value.facts, repeated=value.repeated)
             self.judge_value(op, value, names)
             if isinstance(value, Recalled) or (isinstance(value, Remembered) and self.is_its_own(op, value)):
                 self.degradations.judge_reasons(op, outcome.degraded)
@@ -364,6 +410,8 @@ class ArchiveModel(Model):
             case ForgetResource() as request:
                 self.documents.judge_forgotten(op, request, value)
                 self.writes.judge_forget_resource(op, value, names)
+            case DeleteArchival():
+                self.writes.judge_delete_record(op, value, names)
             case EndSession():
                 self.reflections.judge_end(op, value, names)
             case Descent():

@@ -16,7 +16,7 @@ from umi_core import errors
 from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed
-from umi_core.messages.api_requests import RecentEntities
+from umi_core.messages.api_requests import AddArchival, DeleteArchival, RecentEntities
 from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
@@ -57,6 +57,7 @@ ArchiveRequest = (
     | Recall
     | Forget
     | ForgetResource
+    | DeleteArchival
     | GetEntity
     | Count
     | Memorize
@@ -80,7 +81,8 @@ class Operation(Owner):
     id, what it would store there, or None if it would forget it. `is_closed`: it has taken effect by now or
     never will. `is_gone`: whatever it did went with the agent when that was closed. `did`: what it did to
     each id, once that is certain. `before`, of a read: states that were possible since it was issued and are
-    not any more. `sources`, of an update that moves a fact: as what.
+    not any more. `sources`, of an update that moves a fact: as what. `record`: the request of one that adds
+    an archival record, whose text is remembered; `record_ids`: what that may be called.
     """
 
     request: ArchiveRequest
@@ -89,6 +91,8 @@ class Operation(Owner):
     began_ms: int
     asked_ms: int
     scope: Scope = attrs.field(default=Scope("", ""), kw_only=True)
+    record: AddArchival | None = attrs.field(default=None, kw_only=True)
+    record_ids: dict[str, None] = attrs.field(factory=dict, kw_only=True)
     mentions: Mapping[str, Mention | None] = {}
     extraction: Extracted | None = None
     answers: list[tuple[str, Answer]] = attrs.field(factory=list)
@@ -112,13 +116,18 @@ class Operation(Owner):
 
     @property
     def key(self) -> str | int:
-        """Of operations with one key at most one takes effect; without a request key it is its own number."""
-        return getattr(self.request, "request_key", None) or self.began
+        """Of operations with one key at most one takes effect; without a request key it is its own number.
+
+        Keys of an agent server are a space of their own.
+        """
+        asked = self.record or self.request
+        key = getattr(asked, "request_key", None)
+        return f"api: {key}" if key and asked.key_space == "api" else key or self.began
 
     @property
     def has_key(self) -> bool:
         """Whether storage knows its key for certain; without one, what changed nothing leaves no receipt."""
-        is_named = getattr(self.request, "request_key", None) is not None
+        is_named = isinstance(self.key, str)
         return any(is_named or change != "absent" for claims in self.did.values() for _, change in claims)
 
     def shares_key(self, other: "Operation") -> bool:
@@ -126,7 +135,8 @@ class Operation(Owner):
         return self.key == other.key and abs(self.asked_ms - other.asked_ms) < limits.RECEIPT_MS_MAX
 
     def is_like(self, other: "Operation") -> bool:
-        return attrs.evolve(self.request, op_id=0) == attrs.evolve(other.request, op_id=0)
+        one, two = self.record or self.request, other.record or other.request
+        return attrs.evolve(one, op_id=0) == attrs.evolve(two, op_id=0)
 
     def is_over(self, began: int) -> bool:
         """Whether it had been answered before another one began."""
@@ -188,25 +198,27 @@ class Track(Owner):
 
 
 def after(
-    op: Operation, state: PossibleState, key: str, kind: str, is_routed_by_model: bool
+    op: Operation, state: PossibleState, key: str, kind: str, is_routed_by_model: bool, record: str = ""
 ) -> PossibleState:
     """The state of this id once the operation has taken effect on it, too.
 
     `kind`: what a next version does to the one before. `is_routed_by_model`: then nobody knows the block.
+    `record`: the archival record that tells it.
     """
     mention, request = op.mentions[key], op.request
     if isinstance(request, Remember) and mention is not None:
         later, change = after_remember(state, key, mention, request, op.began_ms, kind)
         if is_routed_by_model and change != "unchanged":
             later = attrs.evolve(later, unsure=(*later.unsure, "block"))
+        later = told_by(record, state, later, mention.content, change) if record else later
     elif isinstance(request, Memorize) and mention is not None:
         later, change = after_memorize(state, key, mention, op, kind)
     elif isinstance(request, CreateEntity) and mention is not None:
         same = Remember(0, request.content)
         later, change = after_remember(state, key, mention, same, op.began_ms, kind)
         later = shelved(later, state, mention)
-    elif isinstance(request, ForgetResource):
-        later, change = after_forget_resource(state, request.resource_id, op.began_ms)
+    elif isinstance(request, ForgetResource | DeleteArchival):
+        later, change = after_forget_resource(state, source_of(request), op.began_ms)
     else:
         later, change = PossibleState(state.version), "forgot" if state.entity else "absent"
     deeds = sorted((*state.deeds, (op, (later.version, change))), key=lambda deed: deed[0].began)
@@ -243,19 +255,32 @@ def after_memorize(
     state: PossibleState, key: str, mention: Mention, op: Operation, kind: str
 ) -> tuple[PossibleState, str]:
     """What a remember does, and besides a source more, and its categories; told again, it is reinforced."""
-    request, old = op.request, state.entity
+    request = op.request
     assert isinstance(request, Memorize)
     same = Remember(0, request.text, event_time_ms=request.happened_ms)
     later, change = after_remember(state, key, mention, same, op.began_ms, kind)
+    source = resource_id(op.scope, request.uri, request.text)
+    return shelved(told_by(source, state, later, mention.content, change), state, mention), change
+
+
+def told_by(
+    source: str, before: PossibleState, later: PossibleState, mention: str, change: str
+) -> PossibleState:
+    """It names who tells it, a hundred of them, and is reinforced by each but the first."""
     entity = later.entity
     assert entity is not None
-    source = resource_id(op.scope, request.uri, request.text)
     if source not in entity.sources and len(entity.sources) < limits.SOURCE_COUNT_MAX:
-        sources, count = tuple(sorted((*entity.sources, source))), entity.reinforced_count + bool(old)
+        count = entity.reinforced_count + (before.entity is not None)
+        sources = tuple(sorted((*entity.sources, source)))
         entity = attrs.evolve(entity, sources=sources, reinforced_count=count)
     if source in entity.sources:
-        later, entity = given_by(source, state, later, entity, mention.content, change)
-    return shelved(attrs.evolve(later, entity=entity), state, mention), change
+        later, entity = given_by(source, before, later, entity, mention, change)
+    return attrs.evolve(later, entity=entity)
+
+
+def source_of(request: ForgetResource | DeleteArchival) -> str:
+    """What is to be forgotten: a text, or an archival record."""
+    return request.record_id if isinstance(request, DeleteArchival) else request.resource_id
 
 
 def given_by(

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.messages.api_requests import RecentEntities
+from umi_core.messages.api_requests import DeleteArchival, RecentEntities
 from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.entity_requests import UpdateEntity
 from umi_core.messages.requests import Count, Descent, GetEntity, List, Recall, Summarise
@@ -101,7 +101,10 @@ class Tracks(Part):
         is_next = state.entity and op.mentions[key] is not None
         kinds = self.evidence.kinds(op, key, state) if is_next else (EXTEND,)
         is_routed = self.context.config.semantic_routing
-        return list(dict.fromkeys(after(op, state, key, kind, is_routed) for kind in kinds))
+        records = tuple(op.record_ids) if op.record else ("",)
+        return list(
+            dict.fromkeys(after(op, state, key, kind, is_routed, it) for kind in kinds for it in records)
+        )
 
     def states_revised(self, op: Operation, state: PossibleState, key: str) -> list[PossibleState]:
         """Of an update, which changes only what is there."""
@@ -287,7 +290,7 @@ class Tracks(Part):
         rule = rule_of_claim(track, op, claim, versions) or rule_of(track, states, versions, claim[0])
         self.must(track, kept, rule, f"was {claim[1]} with version {claim[0]}", did, claim)
         self.root(track, kept)
-        is_left = isinstance(op.request, ForgetResource)
+        is_left = isinstance(op.request, ForgetResource | DeleteArchival)
         track.is_left = is_left if is_left or claim[1] in CHANGES else track.is_left
         if claim[1] in CHANGES and op.ended is not None:
             track.acknowledged_at[claim[0]] = op.ended
@@ -297,7 +300,7 @@ class Tracks(Part):
 def rule_of_claim(track: Track, op: Operation, claim: Claim, versions: list[int]) -> Rule | None:
     """The rule that a claim of this kind breaks; None if only its version is wrong."""
     version, change = claim
-    if isinstance(op.request, ForgetResource):
+    if isinstance(op.request, ForgetResource | DeleteArchival):
         return rules.DELETE_ONLY_ITS_OWN
     if change == "forgot":
         return rules.DELETED_STAYS_DELETED

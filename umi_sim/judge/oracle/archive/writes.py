@@ -10,11 +10,12 @@ from typing import Any
 import attrs
 
 from umi_core.messages.answers import ModelReplied
+from umi_core.messages.api_requests import DeleteArchival
 from umi_core.messages.effects import Embed
 from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import Forget, Remember
-from umi_core.messages.results import Forgotten, Remembered, ResourceForgotten, Stored
+from umi_core.messages.results import Forgotten, RecordForgotten, Remembered, ResourceForgotten, Stored
 from umi_core.rows import Entity
 from umi_core.values import BLOCK_KINDS, CATEGORIES, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
@@ -29,6 +30,7 @@ from umi_sim.judge.oracle.archive.possible import (
     Track,
     first_entity,
     id_of,
+    source_of,
 )
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.tracks import Tracks
@@ -174,7 +176,7 @@ class Writes(Part):
             return
         self.judge_claims(op, value, {op.request.entity_id: (0, "forgot" if value.existed else "absent")})
 
-    def hear_told(self, op: Operation, request: ForgetResource) -> None:
+    def hear_told(self, op: Operation, request: ForgetResource | DeleteArchival) -> None:
         """From now on it may take the lines of this resource from whatever that may have told of."""
         tracks = [it for it in self.tracks.tracks.values() if it.id not in op.mentions]
         told = [it for it in tracks if any(tells(it, request) for it in self.tracks.states_of(it))]
@@ -187,7 +189,6 @@ class Writes(Part):
 
     def judge_forget_resource(self, op: Operation, value: ResourceForgotten, names: list[str]) -> None:
         """All that it told of, and nothing else; of each what others told is left."""
-        assert isinstance(op.request, ForgetResource)
         changed = [it for it in value.entities if it.change == "updated"]
         self.degradations.judge_causes(op, names, len(changed))
         ids = [it.id for it in value.entities]
@@ -202,6 +203,17 @@ class Writes(Part):
                 claims[it.id] = (it.version, "forgot" if it.change == "forgotten" else it.change)
         self.tracks.hold(op, claims)
         self.fill(op, changed, (), "embed:no_vectors" not in names)
+
+    def judge_delete_record(self, op: Operation, value: RecordForgotten, names: list[str]) -> None:
+        """As of a text; what an earlier request with the same key has done is held to that one."""
+        if not value.repeated:
+            self.judge_forget_resource(op, ResourceForgotten(True, value.entities), names)
+            return
+        self.tracks.withdraw(op)
+        doers = [it for it in self.tracks.by_key.get(op.key, ()) if it is not op and it.is_like(op)]
+        open_ones = [it for it in doers if not it.did and not it.is_refuted]
+        for key in dict.fromkeys(key for it in open_ones for key in it.mentions):
+            self.tracks.release(self.tracks.tracks.setdefault(key, Track(key)))
 
     def may_be_gone(self, op: Operation) -> bool:
         """Whether what it repeats may have been done before the agent was closed."""
@@ -227,6 +239,7 @@ class Writes(Part):
                 self.tracks.release(self.tracks.tracks.setdefault(key, Track(key)))
             return op
         others = [it for it in self.tracks.by_key.get(op.key, ()) if it is not op and it.is_like(op)]
+        others = [it for it in others if not op.record or not it.record_ids.keys().isdisjoint(op.record_ids)]
         doers = others if value.repeated else [op, *others]
         self.demand(doers, rules.ONCE_ONLY, "called repeated, and nobody had asked before")
         doer = next((it for it in doers if self.tracks.explains(it, claims)), op)
@@ -295,8 +308,8 @@ class Writes(Part):
                 track.base = (attrs.evolve(state, entity=entity, vector=vector, unsure=unsure),)
 
 
-def tells(state: PossibleState, request: ForgetResource) -> bool:
-    return state.entity is not None and request.resource_id in state.entity.sources
+def tells(state: PossibleState, request: ForgetResource | DeleteArchival) -> bool:
+    return state.entity is not None and source_of(request) in state.entity.sources
 
 
 def rule_at_loss(op: Operation, given: list[str], got: list[str]) -> Rule:

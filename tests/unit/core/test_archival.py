@@ -1,0 +1,203 @@
+"""Goal: a record owns what it told of people and things, and takes just that with it (K7.1, K7.2, K8.4)."""
+
+import json
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.unit.core.test_memorize import entity, memorized
+from tests.unit.core.test_memorize import xml as memory_of
+from tests.worlds import ALICE, QUIET, SCOPE, Pair, saying, verdict
+from umi_core.api_errors import NotFound
+from umi_core.errors import KeyReused
+from umi_core.given_rows import Given
+from umi_core.ids import given_id, note_id, resource_id
+from umi_core.limits import SOURCE_COUNT_MAX
+from umi_core.messages import api_requests as api
+from umi_core.messages.api_results import Appended, RecordsShown
+from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused
+from umi_core.messages.requests import GetEntity, InCore, Memorize, Remember
+from umi_core.messages.results import RecordAdded, RecordForgotten, Stored
+from umi_core.rows import Address, Entity, Version
+
+FIRST, SECOND = "arc_000000000001", "arc_000000000002"
+
+
+class World:
+    """A memory that is told records of Alice."""
+
+    def __init__(self, **told: Any) -> None:
+        self.pair = Pair(config=QUIET)
+        self.told = told
+        self.pair.model = saying(**({"evolve": "none", "memories": "<item></item>"} | told))
+        self.pair.run()
+        self.count = 0
+
+    def ask(self, request: Any, *absent: type[AskModel | Embed | Commit | Read]) -> Any:
+        self.count += 1
+        outcome = self.pair.ask(attrs.evolve(request, op_id=self.count), *absent)
+        assert isinstance(outcome, Done), outcome
+        self.degraded = [it.name for it in outcome.degraded]
+        return outcome.value
+
+    def says(self, *facts: tuple[str, str], kind: str = "person", **more: Any) -> None:
+        """What a model finds in the next text."""
+        found = [{"name": name, "type": kind, "content": content} for name, content in facts]
+        extract = json.dumps({"entities": found, "relations": []})
+        told = {"evolve": "none", "memories": "<item></item>", "extract": extract}
+        self.pair.model = saying(**(told | more))
+
+    def add(self, *contents: str, **options: Any) -> RecordAdded:
+        """A record that says this of Alice."""
+        self.says(*(("Alice", content) for content in contents))
+        text = " ".join(f"Alice {content}." for content in contents)
+        value = self.ask(api.AddArchival(0, text, extract=True, **options))
+        assert isinstance(value, RecordAdded)
+        return value
+
+    def delete(self, key: str, **options: Any) -> RecordForgotten:
+        value = self.ask(api.DeleteArchival(0, key, **options))
+        assert isinstance(value, RecordForgotten)
+        return value
+
+    def alice(self) -> Entity | None:
+        found = self.ask(GetEntity(0, ALICE))
+        assert found is None or isinstance(found, Entity)
+        return found
+
+    def given(self, source: str, key: str = ALICE) -> Any:
+        row = self.pair.storage.rows.get(Address(SCOPE, "given", given_id(SCOPE, source, key)))
+        return row.body.content if row is not None and isinstance(row.body, Given) else None
+
+
+def test_a_record_alone_asks_nobody_and_tells_nothing() -> None:
+    world = World(extract="nobody is asked")
+    assert world.ask(api.AddArchival(0, "Alice likes tea."), AskModel, Embed) == Appended("archival", 1, 1, 0)
+    assert world.alice() is None
+    assert world.delete(FIRST) == RecordForgotten(FIRST)
+
+
+def test_the_reply_names_the_record_and_whom_it_told_of() -> None:
+    world = World()
+    added = world.add("likes tea", tags=("x",), metadata=(("from", "chat"),))
+    assert added.ids == (FIRST,)
+    assert added.facts.entities == (Stored(ALICE, 1, "created"),)
+    shown = world.ask(api.GetArchival(0, added.ids[0]))
+    assert isinstance(shown, RecordsShown)
+    assert (shown.records[0].content, shown.records[0].tags) == ("Alice likes tea.", ("x",))
+    alice = world.alice()
+    assert alice is not None
+    assert (alice.sources, alice.given, alice.metadata, alice.source) == ((FIRST,), ("likes tea",), (), None)
+    assert world.given(FIRST) == "likes tea"
+    version = world.ask(GetEntity(0, ALICE, 1))
+    assert isinstance(version, Version)
+    assert version.is_given
+
+
+def test_what_another_record_told_too_stays_and_the_rest_leaves() -> None:
+    world = World()
+    world.add("likes tea", "sings")
+    second = world.add("likes tea", "runs")
+    assert second.ids == (SECOND,)
+    alice = world.alice()
+    assert alice is not None
+    assert (alice.content, alice.sources, alice.reinforced_count) == (
+        "likes tea\nsings\nruns", (FIRST, SECOND), 2,
+    )  # fmt: skip
+    assert world.given(SECOND) == "likes tea\nruns"
+    gone = world.delete(FIRST)
+    assert gone == RecordForgotten(FIRST, entities=(Stored(ALICE, 3, "updated"),))
+    alice = world.alice()
+    assert alice is not None
+    assert (alice.content, alice.sources, alice.reinforced_count) == ("likes tea\nruns", (SECOND,), 1)
+    assert world.given(FIRST) is None
+    assert world.delete(SECOND).entities == (Stored(ALICE, 3, "forgotten"),)
+    assert world.alice() is None
+
+
+def test_what_a_person_or_a_text_told_as_well_stays() -> None:
+    world = World()
+    world.add("likes tea", "sings", "runs")
+    world.says(("Alice", "likes tea"))
+    world.ask(Remember(0, "Alice likes tea."))
+    world.says(memories=memory_of("sings", "facts", name="Alice"))
+    memorized(world.pair, Memorize(99, "Alice sings.", uri="a", memory_types=("profile",)))
+    assert world.delete(FIRST).entities == (Stored(ALICE, 2, "updated"),)
+    alice = world.alice()
+    assert alice is not None
+    assert (alice.content, alice.sources) == ("likes tea\nsings", (resource_id(SCOPE, "a", ""),))
+
+
+def test_what_a_model_calls_outdated_is_replaced_as_by_a_remember() -> None:
+    world = World()
+    world.add("lives in Oslo")
+    world.says(("Alice", "lives in Rome"), evolve=verdict("update"))
+    world.ask(api.AddArchival(0, "Alice lives in Rome.", extract=True))
+    alice = world.alice()
+    assert alice is not None
+    assert alice.content == "lives in Rome"
+    world.delete(SECOND)
+    alice = world.alice()
+    assert alice is not None
+    assert alice.content == "lives in Oslo"
+
+
+def test_without_a_model_the_text_is_one_note_and_goes_with_its_record() -> None:
+    world = World(extract="nonsense")
+    note = note_id(SCOPE, "Alice likes tea.")
+    added = world.ask(api.AddArchival(0, "Alice likes tea.", extract=True))
+    assert (added.facts.entities, world.degraded) == ((Stored(note, 1, "created"),), ["extract:one_note"])
+    assert entity(world.pair, note).sources == (FIRST,)
+    world.delete(FIRST)
+    assert world.ask(GetEntity(0, note)) is None
+
+
+def test_a_key_that_is_known_is_answered_from_its_receipt() -> None:
+    world = World()
+    added = world.add("likes tea", request_key="k")
+    assert world.add("likes tea", request_key="k") == attrs.evolve(added, repeated=True)
+    other = api.AddArchival("other", "Alice likes tea.", ("y",), request_key="k", extract=True)
+    assert world.pair.ask(other) == Refused(KeyReused("k"))
+    gone = world.delete(FIRST, request_key="d")
+    assert world.delete(FIRST, request_key="d") == attrs.evolve(gone, repeated=True)
+    assert world.pair.ask(api.DeleteArchival("again", FIRST)) == Refused(NotFound("archival", FIRST))
+
+
+def test_numbers_stay_dense_while_one_waits_for_its_model() -> None:
+    """Its turn begins when it looks up (K4.17)."""
+    pair = Pair(config=QUIET)
+    pair.model = saying(
+        extract=json.dumps({"entities": [{"name": "Alice", "type": "person", "content": "likes tea"}]})
+    )
+    pair.run()
+    pair.step(api.AddArchival(1, "Alice likes tea.", extract=True))
+    pair.step(api.AddArchival(2, "plain"))
+    pair.run()
+    values = [pair.replies[op_id].outcome for op_id in (1, 2)]
+    seqs = [it.value.first_seq for it in values if isinstance(it, Done) and isinstance(it.value, Appended)]
+    assert sorted(seqs) == [1, 2]
+
+
+def test_whoever_only_a_record_told_of_leaves_core_with_it() -> None:
+    pair = Pair(config=QUIET).run()
+    told = pair.ask(api.AddArchival(1, "Umi helps", extract=True))
+    assert isinstance(told, Done)
+    assert isinstance(told.value, RecordAdded)
+    (self_id,) = told.value.facts.promoted
+    assert pair.ask(InCore(2, self_id)) == Done(True)
+    gone = pair.ask(api.DeleteArchival(3, FIRST))
+    assert isinstance(gone, Done)
+    assert pair.ask(InCore(4, self_id)) == Done(False)
+
+
+@pytest.mark.slow
+def test_beyond_the_limit_of_sources_nobody_is_named() -> None:
+    world = World()
+    for _ in range(SOURCE_COUNT_MAX + 1):
+        last = world.add("likes tea")
+    alice = world.alice()
+    assert alice is not None
+    assert len(alice.sources) == SOURCE_COUNT_MAX
+    assert world.given(last.ids[0]) is None
+    assert world.delete(last.ids[0]).entities == ()
