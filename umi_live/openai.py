@@ -26,7 +26,8 @@ from umi_live.payloads import message
 from umi_live.services import ServiceFailed
 from umi_live.store import wall_ms
 
-BODY_BYTES_MAX: Final = 32 * 2**20  # vectors of a whole page of texts are smaller
+BODY_BYTES_MAX: Final = 32 * 2**20  # vectors of as many texts as one request has are smaller
+INPUT_COUNT_MAX: Final = 100  # texts in one request; the least that an endpoint in use takes is about that
 
 
 @attrs.frozen
@@ -177,6 +178,11 @@ class TextEmbedder(Endpoint):
         self.dims = int(dims)
 
     async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
+        """By as many requests as it takes, one after the other: an endpoint refuses more texts at a time."""
+        parts = [texts[at : at + INPUT_COUNT_MAX] for at in range(0, len(texts), INPUT_COUNT_MAX)]
+        return tuple([vector for part in parts for vector in await self.embed_part(part, timeout_ms)])
+
+    async def embed_part(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
         body = {"model": self.name, "input": list(texts), "dimensions": self.dims, "encoding_format": "float"}
         return vectors_of(await self.post("embeddings", body, timeout_ms), len(texts), self.dims)
 

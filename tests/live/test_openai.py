@@ -73,6 +73,26 @@ def test_vectors_come_in_the_order_of_the_texts_and_point_where_the_floats_point
     assert asyncio.run(asked("", "embed")) == (hashed("tea"), hashed("Ann"))
 
 
+def test_more_texts_than_an_endpoint_takes_go_in_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, counts, post = tuple(f"text {number}" for number in range(205)), list[int](), TextEmbedder.post
+
+    async def counted(self: TextEmbedder, path: str, body: Any, timeout_ms: int) -> Any:
+        counts.append(len(body["input"]))
+        return await post(self, path, body, timeout_ms)
+
+    async def embedded() -> Any:
+        async with serving(lambda: "") as url:
+            embedder = TextEmbedder(url + EMBEDDER)
+            try:
+                return await embedder.embed(texts, 5_000)
+            finally:
+                await embedder.close()
+
+    monkeypatch.setattr(TextEmbedder, "post", counted)
+    assert asyncio.run(embedded()) == tuple(hashed(text) for text in texts)
+    assert counts == [100, 100, 5]
+
+
 def test_an_endpoint_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(ServiceFailed) as failed:
         asyncio.run(ChatModel("http://127.0.0.1:9/v1#m").ask("expand", "", 500))
