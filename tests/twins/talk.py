@@ -11,8 +11,21 @@ import attrs
 from hypothesis import strategies as st
 
 from tests.worlds import Pair
+from umi_core.errors import StepFailed
 from umi_core.messages.answers import EffectFailed, Embedded, ModelReplied
-from umi_core.messages.effects import Asked, AskModel, ByIds, ByVector, ByWords, Commit, Embed, Outcome, Read
+from umi_core.messages.effects import (
+    Asked,
+    AskModel,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    Embed,
+    Failed,
+    Outcome,
+    Read,
+    Unknown,
+)
 
 
 @attrs.frozen
@@ -68,6 +81,11 @@ def attempts(what: str, count: int, heard: list[Met] | None = None) -> Talk:
 
 def reason_of(kind: str, unusable: str = "no_json") -> str:
     return unusable if kind == "unusable" else kind
+
+
+def ended(error: StepFailed, heard: list[Met]) -> Outcome:
+    """Only an answer settles a commit whose outcome was unknown once."""
+    return Unknown() if any(met.kind in ("unknown", "silence") for met in heard) else Failed(error)
 
 
 # Memories, told in the same words.

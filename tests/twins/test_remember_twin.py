@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.twins.talk import LUCK, Met, Sleeps, Story, Wants, attempts, reason_of, together
+from tests.twins.talk import LUCK, Met, Sleeps, Story, Wants, attempts, ended, reason_of, together
 from tests.worlds import QUIET, Pair, input_of, saying, verdict
-from umi_core.errors import Conflict, StepFailed, StorageFailed, StorageFull, StorageRefused
-from umi_core.messages.effects import Degraded, Done, Failed, Outcome, Unknown
+from umi_core.errors import Conflict, StorageFailed, StorageFull, StorageRefused
+from umi_core.messages.effects import Degraded, Done, Failed, Outcome
 from umi_core.messages.requests import Remember
 from umi_core.messages.results import Remembered
 from umi_core.rows import Entity
@@ -89,11 +89,6 @@ def drafted(
                 return "Alice likes tea" if is_note else "likes tea"
             less.append(Degraded("evolve:table", reason_of(kind)))
     return "Alice likes tea" if is_note else "works at Acme\nlikes tea" if is_next else "likes tea"
-
-
-def ended(error: StepFailed, heard: list[Met]) -> Outcome:
-    """Only an answer settles a commit whose outcome was unknown once."""
-    return Unknown() if any(met.kind in ("unknown", "silence") for met in heard) else Failed(error)
 
 
 def check_twins(request: Remember, before: Before, lucks: list[Met]) -> Outcome:

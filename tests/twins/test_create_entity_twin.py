@@ -1,0 +1,123 @@
+"""Goal: the table of create_entity is what we meant: a generator tells it as a story; both ask the same."""
+
+from typing import Final
+
+import attrs
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.twins.talk import LUCK, Met, Story, attempts, ended, reason_of, together
+from tests.worlds import QUIET, Pair
+from umi_core.errors import Conflict, StorageFailed, StorageFull, StorageRefused
+from umi_core.messages.effects import Degraded, Done
+from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.requests import Forget
+from umi_core.messages.results import Stored
+from umi_core.rows import Membership
+
+FACT: Final = "is allergic to nuts"
+DEFAULT: Final = "facts"  # where a profile is put if nobody says
+CATEGORIES: Final = (None, ("rules",), ("rules", "facts", "rules"))
+
+# The story.
+
+
+@attrs.frozen
+class Before:
+    """What is known before: the fact in its default category, or that there was one and it was forgotten;
+    another fact in rules."""
+
+    fact: str = "never"  # never, known, forgotten
+    rules: bool = False
+
+
+def create(request: CreateEntity, before: Before) -> Story:
+    """A fact that is known is told again: only memberships that it lacks come. What a lost commit has stored
+    is known, too."""
+    named = dict.fromkeys(request.categories or (DEFAULT,))
+    known = {DEFAULT} if before.fact != "never" else set()
+    known |= {"rules"} if before.rules else set()
+    heard: list[Met] = []  # by commits
+    for _ in range(3):  # plans
+        less: list[Degraded] = []
+        is_there = any(met.lands for met in heard)
+        kind, count = yield from attempts("read entity tombstone core category membership", 3)
+        if kind != "good":
+            return ended(StorageFailed("lookup", kind, count), heard)
+        if before.fact != "known" and not is_there:
+            kind, _ = yield from attempts("embed", 2)
+            if kind != "good":
+                less.append(Degraded("embed:no_vectors", reason_of(kind, "wrong number of vectors")))
+        if not known.issuperset(named) and not is_there:
+            kind, _ = yield from attempts("embed", 2)
+            if kind != "good":
+                less.append(Degraded("embed_shelf:no_vectors", reason_of(kind, "wrong number of vectors")))
+        kind, count = yield from attempts("commit", 3, heard)
+        if kind == "good":
+            if is_there:  # the first batch counts, so core may be another one than planned
+                kind, _ = yield from attempts("read core", 2)
+                if kind != "good":
+                    less.append(Degraded("settle:core_unread", kind))
+            return Done("unchanged" if before.fact == "known" else "created", tuple(less))
+        if kind != "conflict":
+            break
+    errors = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
+    return ended(errors.get(kind, StorageFailed)("commit", kind, count), heard)
+
+
+def check_twins(request: CreateEntity, before: Before, lucks: list[Met]) -> None:
+    pair = Pair(config=QUIET).run()
+    if before.fact != "never":
+        told = pair.ask(CreateEntity("fact", FACT, "profile"))
+        if before.fact == "forgotten" and isinstance(told, Done) and isinstance(told.value, Stored):
+            pair.ask(Forget("forget", told.value.id))
+    if before.rules:
+        pair.ask(CreateEntity("rule", "asks before cooking", "behavior", ("rules",)))
+    pair.step(request)
+    outcome = together(pair, 1, create(request, before), list(lucks))
+    got = pair.replies[1].outcome
+    if not isinstance(got, Done):
+        assert got == outcome
+        return
+    assert isinstance(got.value, Stored)
+    assert attrs.evolve(got, value=got.value.change) == outcome
+    assert homes(pair, got.value.id) == due_homes(request, before)
+
+
+def homes(pair: Pair, key: str) -> dict[str, str]:
+    """The categories that the fact is in, with who says so."""
+    names = {row.address.id: row.body.name for row in pair.rows("category")}  # type: ignore[union-attr]
+    bodies = [row.body for row in pair.rows("membership")]
+    links = [it for it in bodies if isinstance(it, Membership) and it.entity_id == key]
+    return {names[it.category_id]: it.assigned_by for it in links}
+
+
+def due_homes(request: CreateEntity, before: Before) -> dict[str, str]:
+    own = {DEFAULT: "default"} if before.fact == "known" else {}
+    said = dict.fromkeys(request.categories, "user") if request.categories else {DEFAULT: "default"}
+    return said | own
+
+
+LOST: Final = Met("silence", lands=True)
+PLAIN: Final = CreateEntity(1, FACT, "profile")
+REQUESTS: Final = st.builds(
+    CreateEntity, st.just(1), st.just(FACT), st.just("profile"), st.sampled_from(CATEGORIES)
+)
+BEFORE: Final = st.builds(Before, st.sampled_from(("never", "known", "forgotten")), st.booleans())
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(REQUESTS, BEFORE, st.lists(LUCK, max_size=14))
+@example(PLAIN, Before(), [])
+@example(PLAIN, Before("known"), [])
+@example(PLAIN, Before("forgotten", rules=True), [])
+@example(CreateEntity(1, FACT, "profile", ("rules",)), Before("known", rules=True), [])
+@example(PLAIN, Before(), [Met(), Met("unusable"), Met(), Met("refused")])
+@example(PLAIN, Before(), [*[Met()] * 3, LOST, Met("conflict"), Met(), Met("conflict"), Met("refused")])
+@example(PLAIN, Before(), [*[Met()] * 3, *[Met("conflict"), *[Met()] * 3] * 3])
+def test_the_table_of_create_entity_is_the_story_of_it(
+    request: CreateEntity, before: Before, lucks: list[Met]
+) -> None:
+    check_twins(request, before, lucks)
