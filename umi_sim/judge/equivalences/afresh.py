@@ -35,9 +35,10 @@ from umi_core.messages.effects import (
     Read,
     Reply,
 )
-from umi_core.messages.ending_requests import ForgetResource
+from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity
-from umi_core.messages.results import Listed
+from umi_core.messages.results import Listed, SessionCreated
+from umi_core.reflection_rows import Reflection
 from umi_core.rows import Address, Category, Core, Entity, Membership, Resource
 from umi_core.text import norm
 from umi_sim.judge.equivalences.lives import Life
@@ -204,13 +205,14 @@ def is_conflict(outcome: Outcome) -> bool:
 
 def cleared(life: Life) -> int:
     """E-CLEAR: how many archives were cleared that had something to lose."""
-    told = told_in(life, STORING)
-    full = one_by_one(World(life), told)
-    before = said(full)
+    full = World(life)
+    session = session_of(full)
+    told = [in_session(session, it) for it in told_in(life, STORING)]
+    before = said(one_by_one(full, told))
     if not before:
         return 0
     kept = others(full)
-    one_by_one(full, (*summing_up(full), *grouping(full)))
+    one_by_one(full, (*summing_up(full), *grouping(full), EndSession("end", session)))
     forget_all(full, stops=True)
     empty = World(life, full.storage)
     forget_all(empty)
@@ -219,6 +221,17 @@ def cleared(life: Life) -> int:
     one_by_one(empty, told)
     must_say(before, said(empty), rules.CLEARED_OR_FRESH, "cleared and told again, against told once")
     return 1
+
+
+def session_of(world: World) -> str:
+    """A new one, in which all is told; nothing of a memory that makes none."""
+    outcome = world.ask(requests.CreateSession("session"))
+    is_made = isinstance(outcome, Done) and isinstance(outcome.value, SessionCreated)
+    return outcome.value.session_id if is_made else ""  # type: ignore[union-attr]  # as was just looked at
+
+
+def in_session(session: str, request: Any) -> Any:
+    return attrs.evolve(request, session_id=session) if isinstance(request, requests.Memorize) else request
 
 
 def names(world: World) -> list[str]:
@@ -275,6 +288,8 @@ def left(world: World) -> dict[tuple[str, str], object]:
 def says(kind: str, body: Any) -> bool:
     if isinstance(body, Category):
         return bool(body.member_count or body.summary or body.summary_sources or body.subcategory_ids)
+    if isinstance(body, Reflection):
+        return bool(body.text or body.sources)
     if isinstance(body, Core):
         return any(block.entries for block in body.blocks)
     return kind in OF_FACTS

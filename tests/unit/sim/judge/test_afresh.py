@@ -66,6 +66,13 @@ def nothing_forgotten(world: World, *, stops: bool = False) -> None:
     """As a walk that ends before it begins."""
 
 
+def reflection_kept(world: World, *, stops: bool = False) -> None:
+    """As if nobody emptied what was made of a session."""
+    kept = [(where, row) for where, row in world.storage.rows.items() if where.kind == "reflection"]
+    forget_all(world, stops=stops)
+    world.storage.put_back(dict(kept), 0)
+
+
 def core_lost(world: World, *, stops: bool = False) -> None:
     forget_all(world, stops=stops)
     if not stops:
