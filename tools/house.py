@@ -159,8 +159,9 @@ CLOCK_FILES: Final = {  # S1.5: budgets, time elapsed, the fresh seed or secret
     "umi_sim/sweep/outside.py",
     "umi_sim/shrink/search.py",
     "umi_sim/targets/hunt.py",
-    "umi_sim/targets/pipes.py",
+    "umi_sim/kernel/child_process.py",
     "umi_sim/targets/shrinking.py",
+    "umi_sim/targets/whole_memory.py",
 }
 FENCE_FILES: Final = {  # S1.8: must name what it stubs
     "umi_sim/target/stubs.py",

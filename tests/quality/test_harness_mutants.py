@@ -11,6 +11,7 @@ import attrs
 import pytest
 
 from tests.known_seeds import seeds_of
+from tests.second_memory import counts_one_more, run_beside_ours
 from tests.spec_tables import rows
 from umi_sim.faults.declaration import args_maker
 from umi_sim.judge.inspector import Inspector
@@ -26,6 +27,7 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import shrink
 from umi_sim.shrink.search import Search
 from umi_sim.sweep import gate
+from umi_sim.target import process
 from umi_sim.workload.workloads import Sections
 from umi_sim.world.generator import Generator
 from umi_sim.world.source import At, Replay
@@ -121,6 +123,10 @@ def shrink_swaps_failure(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Search, "is_same", lambda self, failure: failure is not None)
 
 
+def nothing_is_compared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(process, "must_be_alike", lambda ours, theirs: None)
+
+
 def tiers_never_fill(patch: pytest.MonkeyPatch) -> None:
     draw = files.draw
     patch.setattr(files, "draw", lambda *args: attrs.evolve(draw(*args), memory={}))
@@ -169,6 +175,12 @@ def failing_runs(bug: str) -> Iterator[seed_file.SeedFile]:
             yield seed_file.of_verdict(verdict)
 
 
+def second_memory_that_differs() -> str:
+    """E-SECOND: of a memory that counts one entry more than there is."""
+    failure = run_beside_ours("working", 0, counts_one_more).failure
+    return "" if failure and failure.rule == "second-implementation" else "not seen"
+
+
 def floors_of_core() -> str:
     """ORA-5: a mark that a scenario must reach, and does in half of its runs."""
     scenario, met = files.find("core"), floors.Summary()
@@ -185,6 +197,7 @@ FINDS: dict[Plant, tuple[Callable[[], str], str]] = {
     oracle_forgives_everything: (kinds_show_their_bugs, "storage_refused"),
     replay_without_faults: (gate_of_a_run, "record-replays"),
     shrink_swaps_failure: (shrunk_failures, "the shrinker kept another failure"),
+    nothing_is_compared: (second_memory_that_differs, "not seen"),
     tiers_never_fill: (floors_of_core, "mark core: an entry left for a better one: 0 of 10 runs"),
 }
 

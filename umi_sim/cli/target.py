@@ -1,7 +1,7 @@
 """Options and output of the command target. The work is done in umi_sim.targets."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from umi_sim.cli import implementations
 from umi_sim.cli.console import refuse, seeds_of, shows
 from umi_sim.kernel.report import Report, Row, row, whole
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from umi_sim.targets.shrinking import Live
 
 SECONDS: Final = 30
+COUNT_MAX: Final = 1_000_000
 MARK: Final = b'"format":"umi-target"'
 HEAD_BYTES: Final = 4_096
 
@@ -42,11 +44,13 @@ HEAD_BYTES: Final = 4_096
 @click.option(
     "--command", metavar="COMMAND", help="A store in a process of its own, over standard input and output."
 )
-@click.option("--contract", metavar="KIND", help="Its contract: kv, sessions or memory.")
+@click.option("--contract", metavar="KIND", help="Its contract: kv, sessions, memory; or umi, all of ours.")
+@click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="For umi: only these worlds.")
 @shows()
 def target(
     name: str, seconds: int | None, seeds: range | None, to_end: bool, against: str | None, jobs: int,
     replay: str | None, out: str | None, init: str | None, command: str | None, contract: str | None,
+    scenarios: Sequence[str],
 ) -> Report:  # fmt: skip
     """Test a store of yours: put it under seeded runs full of faults, and judge each of its answers.
 
@@ -59,7 +63,17 @@ def target(
     umi-sim target mine:Mine --all --seeds 0..999 --jobs 4
     umi-sim target mine:Mine --against mine:Other
     umi-sim target --contract kv --command "node store.mjs"
+    umi-sim target --contract umi --command "./another_umi" --seconds 600
     """
+    if contract == implementations.CONTRACT:
+        given = {name: name, "--all": to_end, "--jobs": jobs > 1, "--export": out, "--init": init}
+        others = [option for option, value in given.items() if value]
+        limit = seconds if seconds is not None or seeds is not None else SECONDS
+        return implementations.tested(
+            command, against, scenarios, seeds or range(COUNT_MAX), limit, replay, others
+        )
+    if scenarios:
+        refuse(f"--scenario {scenarios[0]}: is for --contract umi")
     if init is not None:
         return begin(init, name)
     make = partial(by_command, command, contract) if command else partial(by_name, name)

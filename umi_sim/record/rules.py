@@ -83,6 +83,9 @@ FORGED_STATE_REFUSED: Final = Rule(
 BATCH_OR_SINGLE: Final = Rule("batch-or-single", "E-BATCH", "many at once, one by one", EQUIVALENCE, NONE)
 CLEARED_OR_FRESH: Final = Rule("cleared-or-fresh", "E-CLEAR", "cleared, or never told", EQUIVALENCE, NONE)
 EITHER_ORDER: Final = Rule("either-order", "E-COMMUTE", "independent requests exchanged", EQUIVALENCE, NONE)
+SECOND_IMPLEMENTATION: Final = Rule(
+    "second-implementation", "E-SECOND", "another memory, the same effects", HARNESS, NONE
+)
 
 ALSO: Final = {
     **MEMORY_ALIASES, "I-HASHSEED": "DET-1", "E-RESTORE": "DET-3", "E-CACHE": "RES-3", "E-FILTER": "I-FILTER",

@@ -62,6 +62,7 @@ class RunConfig(Data):
     `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
     0 is none, and no wipe. `equivalences`: ids of those that are compared, of umi_sim.judge.equivalences.
     `target`: what is tested, one of umi_sim.target.table.
+    `command`: what runs another implementation of the target, for this run alone: it is in no file.
     `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
     Ratios are (n, d).
     """
@@ -105,6 +106,7 @@ class RunConfig(Data):
     off: tuple[str, ...] = ()
     everywhere: bool = False
     equivalences: tuple[str, ...] = ()
+    command: str = attrs.field(default="", eq=False)  # who is tested, not what is lived
     settings: Mapping[str, str] = attrs.field(factory=dict, eq=False)  # where it is from, not what it is
 
 

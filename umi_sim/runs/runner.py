@@ -9,7 +9,7 @@ notice.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -324,7 +324,7 @@ def begun(
     inspector = inspector or Inspector(config)
     with tables(config.planted) as registry, counted(inspector.coverage):
         target = target_of(config, registry)
-        with armed(target.fence, config.off):
+        with closing(target), armed(target.fence, config.off):
             live = run_of(config, items, inspector, target=target, keep_story=keep_story)
             live.world.trace = Trace(keep_all=keep_trace)
             live.world.services.sayings = Sayings(said)

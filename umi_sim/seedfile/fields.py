@@ -127,7 +127,7 @@ CONFIG: Final[Mapping[str, Schema]] = {
     "capacity_bytes": maybe(whole(1, 2**40)), "loss_max": whole(0, 3),
     "workload": one_of(("generated", "transcript", "script"), "workload"),
     "planted": PLANTED, "off": listed(RULE, 100),
-    "equivalences": listed(one_of(equivalences.NAMES, "equivalence"), len(equivalences.NAMES)),
+    "equivalences": listed(one_of(equivalences.OF_FILES, "equivalence"), len(equivalences.OF_FILES)),
 }  # fmt: skip
 CONFIG_FIELDS: Final = tuple(CONFIG)
 OLD: Final = {"loss": FLAG}  # stands in older files; nobody needs it

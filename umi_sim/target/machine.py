@@ -93,6 +93,9 @@ class Target(Protocol):
     def services(self) -> Services:
         """The simulated services that its effects are answered by."""
 
+    def close(self) -> None:
+        """The run is over."""
+
     def begin(self, agent: str, scope: Scope, stored: Stored) -> Machine: ...
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:

@@ -91,6 +91,9 @@ class MigrationTarget:
         config = self.config
         return WithLegacy({}, config.capacity_bytes, config.loss_max, (MAIN, LEGACY))
 
+    def close(self) -> None:
+        """Nothing of it outlives the run."""
+
     def begin(self, agent: str, scope: Scope, stored: Stored) -> MigratingMachine:
         self.lives[agent] += 1
         return MigratingMachine(scope, self.lives[agent])

@@ -93,6 +93,9 @@ class SubjectTarget:
     def services(self) -> Services:
         return Services({})
 
+    def close(self) -> None:
+        """Nothing of it outlives the run."""
+
     def begin(self, agent: str, scope: Scope, stored: Stored) -> SubjectMachine:
         return SubjectMachine(self.make())
 

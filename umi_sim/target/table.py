@@ -23,4 +23,8 @@ def unserved(target: str, names: Iterable[str]) -> Iterator[str]:
 
 def target_of(config: RunConfig, registry: Registry = BUILT_IN) -> Target:
     """What a run of this configuration tests."""
+    if config.command:
+        from umi_sim.target.process import ProcessTarget  # hardly a run needs it
+
+        return ProcessTarget(config)
     return TARGETS[config.target](config, registry)

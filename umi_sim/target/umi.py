@@ -78,6 +78,9 @@ class UmiTarget:
         dims = Config.of(config.memory).embedding_dims
         return Services({agent.name: dims for agent in config.agents}, config.capacity_bytes, config.loss_max)
 
+    def close(self) -> None:
+        """Nothing of it outlives the run."""
+
     def begin(self, agent: str, scope: Scope, stored: Stored) -> UmiMachine:
         return UmiMachine(scope, self.config_of(agent, found_cores(scope, stored)), self.registry)
 

@@ -10,6 +10,7 @@ from functools import partial
 from pprint import pformat
 from typing import Final
 
+from umi_sim.runs import time_limit
 from umi_sim.targets import clocks, faults, loop, names, network, world
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import RULES
@@ -20,6 +21,7 @@ SCRIPT: Final = '''\
 """{op} breaks: {rule}.
 
 {mark}; it needs no umi_sim. Exit 1: it says what was recorded.
+A store that does not end is stopped, and the last line says so.
 """
 
 import sys
@@ -75,6 +77,7 @@ def stand_in(name, text):
 
 
 stand_in("umi_sim", "")
+stand_in("umi_sim.runs", "")
 stand_in("umi_sim.targets", STAND_IN)
 
 # The adapter.
@@ -113,16 +116,20 @@ def script_of(adapter: type[Adapter], verdict: Verdict) -> str:
     if broken is None:
         raise CannotExport("the run passes, so there is nothing to show")
     case = [(str(item), *item.call) for item in verdict.items]
+    said = world.replay(adapter, case)
+    if broken.rule == "hang" and not world.is_hang(said[-1]):
+        raise CannotExport("it did not hang when it was run again: the judge of the run took the time")
     lay_out = partial(pformat, width=WIDTH, sort_dicts=False)
-    parts = {each.__name__: inspect.getsource(each) for each in (clocks, faults, network, loop, names, world)}
+    parts = {each.__name__: inspect.getsource(each) for each in PARTS}
     return SCRIPT.format(
         op=broken.op, rule=RULES[broken.rule], mark=MARK, adapter=source_of(adapter), name=adapter.__name__,
-        case=lay_out(case), said=lay_out(world.replay(adapter, case)), expected=broken.allowed or "no error",
+        case=lay_out(case), said=lay_out(said), expected=broken.allowed or "no error",
         parts="\n".join(f"    {name!r}: {text!r}," for name, text in parts.items()),
     )  # fmt: skip
 
 
 WIDTH: Final = 110
+PARTS: Final = (time_limit, clocks, faults, network, loop, names, world)
 
 
 def source_of(adapter: type[Adapter]) -> str:

@@ -21,9 +21,8 @@ from umi_sim.targets.items import Item, Op
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import Untold
 from umi_sim.targets.values import MISSING, shown
-from umi_sim.targets.world import RESTARTS, NotOpened, World, world_of
+from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, World, world_of
 
-COMPUTING_SECONDS_MAX: Final = 3  # of the store, in one item
 MAY_MISS: Final = ("get", "pop", "delete", "touch", "incr", "update", "ttl", "history", "state")
 HERE: Final = Path(__file__).parent
 PERSON: Final = b"umi-target-1"
@@ -70,7 +69,7 @@ def run(adapter: type[Adapter], items: Sequence[Item]) -> Verdict:
             except OutOfReach as error:
                 raise life.out_of_reach(f"{error}, which") from None
             except OutOfTime:
-                verdict = life.hung(left, f"computes for more than {COMPUTING_SECONDS_MAX} s")
+                verdict = life.hung(left, ENDLESS)
         known += verdict.known
         address = address_of(adapter, verdict.broken)
         if not address or not left:

@@ -1,6 +1,7 @@
 """The world of one run: a store, its folder, its clock and its event loop, and what happens to them.
 
-Law 1. This file and its four neighbours need the standard library alone: an exported script carries copies.
+Law 1. This file, its four neighbours and the limit of time need the standard library alone: an exported
+       script carries copies.
 Law 2. What happens follows from what is asked for alone: time, chance and the order of tasks are ours, and
        nothing that refers to itself, such as an error with its traceback, is thrown away during a run.
 """
@@ -20,8 +21,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets import clocks, faults, loop, names, network
 
+COMPUTING_SECONDS_MAX = 3  # of the store, in one item
 PAGES_MAX = 50
 SETTLING_STEPS = 1_000
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # nothing has to reach a disk
@@ -307,21 +310,39 @@ def parameters(method: Any) -> tuple[str, ...]:
 
 
 def replay(adapter: Any, rows: Iterable[Any]) -> list[str]:
-    """What is said when these items happen: each a text, and what `World.happen` takes."""
+    """What is said when these items happen: each a text, and what `World.happen` takes.
+
+    It ends where the store does not: what waits for ever, or computes for too long, is the last line.
+    """
     lines = []
     with world_of(adapter) as world:
         try:
-            world.begin()
+            with computing_at_most(COMPUTING_SECONDS_MAX):
+                world.begin()
             for text, *item in rows:
                 lines.append(f"  {text}")
-                lines += [f"      {shown(each, world)}" for each in world.happen(*item)]
-                if item[0] in RESTARTS:
-                    world.restart(item[0])
+                lines += [f"      {each}" for each in replayed(world, item)]
         except (NotOpened, loop.Stuck) as error:
             lines.append(f"      {shown(error, world)}")
+        except OutOfTime:
+            lines.append(f"      {ENDLESS}")
     return lines
 
 
+def replayed(world: World, item: Sequence[Any]) -> list[str]:
+    with computing_at_most(COMPUTING_SECONDS_MAX):
+        said = [shown(each, world) for each in world.happen(*item)]
+        if item[0] in RESTARTS:
+            world.restart(item[0])
+    return said
+
+
+def is_hang(line: str) -> bool:
+    """Whether a line of a replay says that the store does not end."""
+    return line.strip().startswith((ENDLESS, "raises Stuck("))
+
+
+ENDLESS = "computes for seconds, and does not end"
 RESTARTS = ("reopen", "crash", "crash_in")
 
 

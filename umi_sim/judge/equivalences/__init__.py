@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 RESTORE: Final = "E-RESTORE"
 FILTER: Final = "E-FILTER"
+SECOND: Final = "E-SECOND"
 
 OF_LIVES: Final = (
     "E-REPLAY", RESTORE, "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE", "E-FORGE",
@@ -34,6 +35,9 @@ OF_LIVES: Final = (
 
 NAMES: Final = (*OF_LIVES, FILTER)
 """All that a scenario may turn on; E-FILTER is asked in the audit, where a healed storage answers."""
+
+OF_FILES: Final = (*NAMES, SECOND)
+"""All that a run may have on: E-SECOND compares another implementation, which no file names."""
 
 
 def recorder(names: Sequence[str]) -> "Recorder | None":

@@ -4,15 +4,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
+import attrs
 import pytest
 
 from tests.sessions_store import PLANTED, ClearSwallows, PopReadsThenDeletes, Store
-from umi_sim.targets import MISSING, Known, Kv, life, seed_files
+from umi_sim.targets import MISSING, Known, Kv, life, seed_files, world
 from umi_sim.targets.checker import Checker
 from umi_sim.targets.drawing import draw_items
-from umi_sim.targets.exporting import script_of
+from umi_sim.targets.exporting import CannotExport, script_of
 from umi_sim.targets.hunt import hunt, moments_of
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
@@ -73,6 +75,49 @@ def test_the_exported_script_shows_it_without_us(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "import umi_sim" not in script.read_text()
+
+
+ENDLESS = """
+from umi_sim.targets import MISSING, Kv
+
+
+class Endless(Kv):
+    def make(self):
+        self.keys = []
+
+    def put(self, key, value):
+        self.keys.append(key)
+
+    def get(self, key):
+        while self.keys.count(key) > 1:
+            pass
+        return MISSING
+"""
+
+
+def test_the_exported_script_of_a_hang_hangs_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And ends, after seconds. A store that hangs no more says something else."""
+    monkeypatch.setattr(world, "COMPUTING_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(life, "COMPUTING_SECONDS_MAX", 0.2)
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    monkeypatch.syspath_prepend(tmp_path)
+    store = import_module("endless").Endless
+    put, get = Op("put", {"key": "a", "value": 1}), Op("get", {"key": "a"})
+    verdict = run(store, [Item("op", (each,)) for each in (put, put, get)])
+    assert verdict.broken is not None
+    assert verdict.broken.rule == "hang"
+    text = script_of(store, verdict).replace("COMPUTING_SECONDS_MAX = 3", "COMPUTING_SECONDS_MAX = 0.2")
+    for count, code in ((1, 1), (2, 0)):
+        script = tmp_path / f"show{count}.py"
+        script.write_text(text.replace("count(key) > 1", f"count(key) > {count}"))
+        done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert ("computes for seconds, and does not end" in done.stdout) == bool(code)
+    quick = attrs.evolve(verdict, items=verdict.items[:1])
+    with pytest.raises(CannotExport, match="did not hang"):
+        script_of(store, quick)
 
 
 class Forgetful(Kv):

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from umi_sim.targets import Kv, pipes
+from umi_sim.kernel import child_process
+from umi_sim.targets import Kv
 from umi_sim.targets.adapter import Adapter, BadAdapter, ops_of
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
@@ -70,8 +71,8 @@ def test_a_process_is_judged_and_replays(tmp_path: Path) -> None:
 def test_what_a_process_does_wrong_is_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twist: str, rule: str, got: str
 ) -> None:
-    monkeypatch.setattr(pipes, "ANSWER_SECONDS_MAX", 0.5)
-    monkeypatch.setattr(pipes, "ENDING_SECONDS", 0.2)
+    monkeypatch.setattr(child_process, "ANSWER_SECONDS_MAX", 0.5)
+    monkeypatch.setattr(child_process, "ENDING_SECONDS", 0.2)
     broken = run(piped(tmp_path, twist), (PUT, GET)).broken
     assert broken is not None
     assert broken.rule == rule
@@ -82,8 +83,8 @@ def test_a_process_that_does_not_read_is_a_finding(tmp_path: Path, monkeypatch: 
     adapter = piped(
         tmp_path, "asked['op'] == 'get' and (print(json.dumps(said), flush=True), os.read(os.pipe()[0], 1))"
     )
-    monkeypatch.setattr(pipes, "ANSWER_SECONDS_MAX", 0.2)
-    monkeypatch.setattr(pipes, "ENDING_SECONDS", 0.1)
+    monkeypatch.setattr(child_process, "ANSWER_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(child_process, "ENDING_SECONDS", 0.1)
     large = Item("op", (Op("put", {"key": "a", "value": "v" * 200_000}),))
     broken = run(adapter, (PUT, GET, large)).broken
     assert broken is not None

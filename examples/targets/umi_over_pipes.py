@@ -1,0 +1,59 @@
+"""umi_core behind pipes, as another implementation of it would be tested:
+
+    umi-sim target --contract umi --command "python umi_over_pipes.py"
+
+Each line of standard input is a request, each line of standard output its answer; docs/targets.md has the
+protocol. A life is made by `begin`, and whatever happens to it afterwards is a `step`.
+"""
+
+import json
+import sys
+from typing import Any
+
+from umi_core.config import Config
+from umi_core.engine.registry import Registry
+from umi_core.memory import Memory
+from umi_core.values import Scope
+from umi_core.workflows import BUILT_IN
+from umi_sim.target.wire import from_json, to_json, valued
+
+
+def serve(registry: Registry = BUILT_IN) -> None:
+    lives: dict[int, Memory] = {}
+    for line in sys.stdin:
+        asked = json.loads(line)
+        print(json.dumps({"id": asked["id"], "answer": answer(lives, asked, registry)}), flush=True)
+
+
+def answer(lives: dict[int, Memory], asked: dict[str, Any], registry: Registry) -> dict[str, Any]:
+    match asked:
+        case {"op": "begin", "life": life}:
+            scope, config = from_json(asked["scope"], Scope), from_json(asked["config"], Config)
+            lives[life] = Memory(scope, config, registry)
+        case {"op": "step", "life": life, "now_ms": now_ms}:
+            memory = lives[life]
+            effects = memory.step(now_ms, valued(asked["value"]))
+            return {"effects": [to_json(each) for each in effects], **standing(memory)}
+    return {}
+
+
+def standing(memory: Memory) -> dict[str, Any]:
+    """What the world asks of a memory between two steps."""
+    state = memory.state
+    asks = {number: request_id for request_id, number in state.waiting.items()}
+    operations = [
+        {
+            "number": number, "workflow": it.workflow, "op": None if it.op_id is None else str(it.op_id),
+            "step": memory.registry.at(it.workflow, it.revision).steps[it.row].id,
+            "asks": asks.get(number), "due_ms": it.due_ms,
+        }
+        for number, it in state.operations.items()
+    ]  # fmt: skip
+    return {
+        "operations": operations, "recovering": state.phase == "recovering",
+        "deadline_ms": memory.deadline_ms(), "marks": memory.marks, "digest": memory.digest().hex(),
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    serve()

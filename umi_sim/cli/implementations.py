@@ -1,0 +1,119 @@
+"""Options and output of `umi-sim target --contract umi`: another implementation of Umi, in a process."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from shlex import join
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from umi_sim.cli.arguments import readable
+from umi_sim.cli.console import refuse
+from umi_sim.kernel.report import Report, Row, listed, row
+from umi_sim.kernel.wording import counted, plural
+
+if TYPE_CHECKING:
+    from umi_sim.targets.whole_memory import Hunt
+
+CONTRACT: Final = "umi"
+AGAINST: Final = "umi_core"
+STRUCK_COUNT_MAX: Final = 5
+
+
+def tested(
+    command: str | None, against: str | None, names: Sequence[str], seeds: range, seconds: int | None,
+    replay: str | None, others: Sequence[str],
+) -> Report:  # fmt: skip
+    """`others`: options that were given and are for stores."""
+    if not command:
+        refuse('--contract umi: write --command "COMMAND", which starts the implementation')
+    if others:
+        refuse(f"{others[0]}: is for stores, and --contract umi tests a whole memory")
+    if against not in (None, AGAINST):
+        refuse(f"--against {against}: expected {AGAINST}, whose effects are compared step by step")
+    called = ["--contract", CONTRACT, "--command", command, *(["--against", AGAINST] if against else [])]
+    with usable():
+        if replay is not None:
+            return replayed(command, called, replay)
+        return hunted(command, called, names, seeds, seconds)
+
+
+@contextmanager
+def usable() -> Iterator[None]:
+    """What cannot be run ends the command in one line."""
+    from umi_sim.scenario.files import BadScenario
+    from umi_sim.target.process import BadProcess
+    from umi_sim.targets.adapter import BadAdapter
+
+    try:
+        yield
+    except (BadAdapter, BadProcess, BadScenario) as error:
+        refuse(error)
+
+
+def hunted(
+    command: str, called: list[str], names: Sequence[str], seeds: range, seconds: int | None
+) -> Report:
+    from umi_sim.explain import report
+    from umi_sim.targets import whole_memory
+
+    found = whole_memory.hunt(
+        command, whole_memory.names_of(names), seeds, seconds, is_compared="--against" in called
+    )
+    verdict = found.failed
+    if verdict is None or verdict.failure is None:
+        return passed(command, found)
+    done = whole_memory.shrunk(verdict)
+    path = whole_memory.saved(done.seed).as_posix()
+    told = report.of_shrunk(done, path, repeat(called, path), verdict.failure)
+    told = attrs.evolve(told, repeat=repeat(called, path), file="")
+    value = lambda: {**report.told_as_json(told), "saved": path, **counts(found)}  # noqa: E731  # used once
+    return attrs.evolve(report.failed(told).also(row("found", told_of(found))), value=value)
+
+
+def repeat(called: Sequence[str], path: str) -> str:
+    return join(["umi-sim", "target", *called, "--replay", path])
+
+
+def told_of(found: "Hunt") -> str:
+    runs, operations = plural(found.run_count, "run"), plural(found.operations.total(), "operation")
+    return f"{runs} of {plural(len(found.scenarios), 'scenario')}, {operations}"
+
+
+def counts(found: "Hunt") -> dict[str, Any]:
+    return {
+        "runs": found.run_count, "scenarios": list(found.scenarios), "operations": dict(found.operations),
+        "faults": dict(found.fired), "rules": dict(found.rules),
+    }  # fmt: skip
+
+
+def passed(command: str, found: "Hunt") -> Report:
+    """How much was asked, met and judged: a pass that tests nothing shows here."""
+    from umi_core.messages.requests import OF_MEMORY
+
+    often = sorted(found.fired, key=lambda name: (-found.fired[name], name))
+    struck = counted({name: found.fired[name] for name in often}) or ["no fault"]
+    lacking = [name for name in OF_MEMORY if name not in found.operations]
+    rows: list[Row] = [
+        listed("asked", counted(dict(sorted(found.operations.items()))), len(found.operations)),
+        *([listed("", ["never asked: " + lacking[0], *lacking[1:]], len(lacking))] if lacking else []),
+        listed("struck", struck, STRUCK_COUNT_MAX),
+        row("judged", f"by {plural(len(found.rules), 'rule')}"),
+    ]
+    value = lambda: {"result": "pass", "command": command, **counts(found)}  # noqa: E731  # used once
+    return Report(f"PASS {command}: {told_of(found)}, every promise kept", rows, value)
+
+
+def replayed(command: str, called: Sequence[str], file: str) -> Report:
+    """Exit 0: as recorded. 1: no failure. Else the code of the failure."""
+    from umi_sim.explain import report
+    from umi_sim.runs import replay
+    from umi_sim.targets import whole_memory
+
+    done = replay.replay(whole_memory.with_command(readable(file), command))
+    again = repeat(called, file)
+    told = report.of_run(done.verdict, again)
+    why = "the failure is gone" if done.what == "passes" else done.why
+    said = {"file": file, "class": done.what, "why": why, "exit": done.exit_code}
+    value = lambda: {**said, "verdict": report.as_json(done.verdict)}  # noqa: E731  # used once
+    return Report(told.head, [row("replay", f"{done.what}: {why}"), *told.lines], value, done.exit_code)

@@ -1,0 +1,124 @@
+"""A process of somebody else's, in any language: a line of JSON is asked, and a line of JSON is the answer.
+
+    {"id": 1, "op": "put", "key": "a", "value": 7, "now_ms": 1767225600000}
+    {"id": 1, "answer": null}
+
+Law 1. Whatever the process does, it is told as ProcessBroken: it ends, says nothing, or babbles.
+"""
+
+import contextlib
+import json
+import os
+import select
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any, Final
+
+LINE_BYTES_MAX: Final = 1024 * 1024
+ANSWER_SECONDS_MAX: Final = 10
+ENDING_SECONDS: Final = 5
+SHOWN_CHARS_MAX: Final = 120
+
+
+class ProcessBroken(Exception):
+    """It does not answer as the protocol says."""
+
+
+class Process:
+    """The process as it runs now; `more`: last arguments; `errors`: where its standard error goes.
+
+    Raises ProcessBroken.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        *more: str,
+        errors: int | None = subprocess.DEVNULL,
+        line_bytes_max: int = LINE_BYTES_MAX,
+    ) -> None:
+        self.buffer, self.count, self.line_bytes_max = b"", 0, line_bytes_max
+        try:
+            self.process = subprocess.Popen(
+                [*shlex.split(command), *more], bufsize=0,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            raise ProcessBroken(f"cannot be started: {error}") from None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.input, self.output = self.process.stdin, self.process.stdout
+        os.set_blocking(self.input.fileno(), False)
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The object that it answers, whatever stands in it beside the number."""
+        self.count += 1
+        self.until_s = monotonic() + ANSWER_SECONDS_MAX
+        self.tell(json.dumps({"id": self.count, **request}).encode() + b"\n")
+        return self.answer(self.line())
+
+    def tell(self, line: bytes) -> None:
+        """A line that is longer than a pipe waits until the process reads it."""
+        while line:
+            self.wait("reads", [], [self.input])
+            try:
+                line = line[os.write(self.input.fileno(), line) :]
+            except OSError:
+                raise self.ended() from None
+
+    def line(self) -> bytes:
+        while b"\n" not in self.buffer:
+            self.wait("says", [self.output], [])
+            part = os.read(self.output.fileno(), 65_536)
+            if not part:
+                raise self.ended()
+            self.buffer += part
+            if len(self.buffer) > self.line_bytes_max:
+                raise ProcessBroken(f"says more than {self.line_bytes_max} bytes at once")
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return line
+
+    def wait(self, does: str, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+        if not any(select.select(outputs, inputs, [], max(0, self.until_s - monotonic()))):
+            raise ProcessBroken(f"{does} nothing for {ANSWER_SECONDS_MAX} s")
+
+    def ended(self) -> ProcessBroken:
+        """A pipe is closed: by a process that ends, or by one that goes on without it."""
+        try:
+            return ProcessBroken(f"has ended with status {self.process.wait(ANSWER_SECONDS_MAX)}")
+        except subprocess.TimeoutExpired:
+            return ProcessBroken("has closed its input or output, and lives")
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            said = json.loads(line)
+        except (ValueError, RecursionError):
+            raise ProcessBroken(f"says what is no JSON: {shown(line)}") from None
+        if not isinstance(said, dict) or said.get("id") != self.count:
+            raise ProcessBroken(f"answers something else than request {self.count}: {shown(said)}")
+        if self.buffer:
+            raise ProcessBroken(f"says more than it was asked: {shown(self.buffer)}")
+        return said
+
+    def end(self) -> None:
+        """Its input ends, and it has some time to end itself."""
+        with contextlib.suppress(OSError):
+            self.input.close()
+        try:
+            self.process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.output.close()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.end()
+
+
+def shown(value: object) -> str:
+    """For people, and short."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}... ({len(text)} characters)"

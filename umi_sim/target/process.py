@@ -1,0 +1,266 @@
+"""Another implementation of Umi, in a process of its own: docs/targets.md has its protocol.
+
+One process for each run serves all lives of it, by number. A life that has crashed is not heard of again.
+
+Law 1. Whatever the process does, it is a finding: it ends, says nothing, babbles, or asks what nobody can.
+Law 2. With E-SECOND among the equivalences of the run, a memory of ours is given the same inputs, and each
+step must come to the same effects.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.data import Data, Owner
+from umi_core.invariants.broken import demand
+from umi_core.limits import NOW_MS_MAX
+from umi_core.messages.answers import Value
+from umi_core.messages.effects import MAIN, Asked, Commit, Effect, Read, Reply
+from umi_core.messages.requests import OF_MEMORY
+from umi_core.values import Scope
+from umi_sim.kernel.child_process import Process, ProcessBroken, shown
+from umi_sim.record import rules
+from umi_sim.record.run_config import RunConfig
+from umi_sim.services.calls import Services
+from umi_sim.target import wire
+from umi_sim.target.fence import Fence
+from umi_sim.target.machine import Machine, Origin, Stored
+from umi_sim.target.umi import UmiMachine, UmiTarget, found_cores
+
+CONTRACT: Final = "umi"
+VERSION: Final = 1
+LINE_BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+class BadProcess(Exception):
+    """It cannot be tested at all; the message is one line."""
+
+
+class BadStep(Exception):
+    """What came of a step is nothing that a memory can say."""
+
+
+@attrs.frozen
+class Operation(Data):
+    """An operation in flight, as the process tells it. `asks`: the question whose answer it waits for.
+
+    `due_ms`: when it gives that up, or goes on by itself.
+    """
+
+    number: int
+    workflow: str
+    step: str
+    op: str | None = None
+    asks: int | None = None
+    due_ms: int | None = None
+
+
+@attrs.frozen
+class Standing(Data):
+    """How a life stands after a step."""
+
+    deadline_ms: int | None = 0
+    recovering: bool = False
+    operations: tuple[Operation, ...] = ()
+    marks: tuple[str, ...] = ()
+    digest: str = ""
+
+
+@attrs.define
+class ProcessMachine(Owner):
+    """One life in the process. `twin`: a memory of ours that is given the same, if both are compared."""
+
+    process: Process
+    life: int
+    twin: UmiMachine | None = None
+    standing: Standing = Standing()
+    seen_ms: int = 0
+    asked: dict[int, Asked] = attrs.field(factory=dict)
+    asked_last: int = 0
+
+    @property
+    def marks(self) -> Sequence[str]:
+        return self.standing.marks
+
+    @property
+    def is_recovering(self) -> bool:
+        return self.standing.recovering
+
+    @property
+    def is_committing(self) -> bool:
+        return any(isinstance(self.asked.get(it.asks or 0), Commit) for it in self.standing.operations)
+
+    @property
+    def is_working(self) -> bool:
+        return self.standing.recovering or bool(self.standing.operations)
+
+    def step(self, now_ms: int, value: Value) -> Sequence[Effect]:
+        self.seen_ms = max(self.seen_ms, min(now_ms, NOW_MS_MAX))
+        said = told(self.process, op="step", life=self.life, now_ms=now_ms, value=wire.to_json(value))
+        try:
+            effects = tuple(wire.from_json(each, Effect) for each in list_of(said, "effects"))
+            self.standing = standing_of(said)
+            self.must_be_awaited(effects)
+        except (wire.Unreadable, ValueError, TypeError) as error:
+            raise BadStep(str(error)) from None
+        if self.twin is not None:
+            must_be_alike(self.twin.step(now_ms, value), effects)
+        return effects
+
+    def must_be_awaited(self, effects: Sequence[Effect]) -> None:
+        """Each question has a new number and a store that there is, and somebody waits for its answer."""
+        waiting = {it.asks for it in self.standing.operations}
+        self.asked = {number: asked for number, asked in self.asked.items() if number in waiting}
+        for effect in effects:
+            if isinstance(effect, Reply):
+                continue
+            if isinstance(effect, Read | Commit) and effect.store != MAIN:
+                raise ValueError(f"asks the store {shown(effect.store)}, and there is {MAIN} alone")
+            if effect.request_id <= self.asked_last:
+                raise ValueError(f"asks under the number {effect.request_id}, after {self.asked_last}")
+            if effect.request_id not in waiting:
+                raise ValueError(f"asks {effect.request_id}, and no operation waits for the answer")
+            self.asked_last = effect.request_id
+            self.asked[effect.request_id] = effect
+
+    def deadline_ms(self) -> int | None:
+        return self.standing.deadline_ms
+
+    def digest(self) -> bytes:
+        return bytes.fromhex(self.standing.digest)
+
+    def running(self) -> Iterator[str]:
+        return (it.workflow for it in self.standing.operations)
+
+    def awaits(self, request_id: int, reading_ms: int) -> bool:
+        now_ms = max(reading_ms, self.seen_ms)
+        return any(
+            it.asks == request_id and it.due_ms is not None and it.due_ms > now_ms
+            for it in self.standing.operations
+        )
+
+    def origin_of(self, effect: Asked) -> Origin:
+        it = next(it for it in self.standing.operations if it.asks == effect.request_id)
+        return Origin(it.op, it.workflow, it.number, it.step)
+
+    def copied(self) -> None:
+        """It is not asked to save itself."""
+        return
+
+
+def must_be_alike(ours: Sequence[Effect], theirs: Sequence[Effect]) -> None:
+    """Raises Broken."""
+    number = next((at for at, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), -1)
+    if number < 0 and len(ours) != len(theirs):
+        number = min(len(ours), len(theirs))
+    expected, got = ours[number : number + 1], theirs[number : number + 1]
+    is_same = number < 0
+    demand(is_same, rules.SECOND_IMPLEMENTATION, f"effect {number + 1} of a step differs", expected, got)
+
+
+# What it says.
+
+
+def told(process: Process, **request: Any) -> dict[str, Any]:
+    """Its answer. Raises BadStep."""
+    try:
+        said = process.ask(request)
+    except ProcessBroken as error:
+        raise BadStep(f"the process {error}") from None
+    if "error" in said:
+        raise BadStep(shown(said["error"]))
+    answer = said.get("answer")
+    return answer if isinstance(answer, dict) else {}
+
+
+def standing_of(said: dict[str, Any]) -> Standing:
+    """Raises ValueError and TypeError."""
+    deadline_ms = said.get("deadline_ms")
+    is_time = deadline_ms is None or type(deadline_ms) is int
+    digest, marks = said.get("digest", ""), list_of(said, "marks")
+    if not is_time or type(digest) is not str or not all(isinstance(mark, str) for mark in marks):
+        raise ValueError(f"says no time, no digest, or no marks: {shown((deadline_ms, digest, marks))}")
+    bytes.fromhex(digest)
+    operations = tuple(map(operation_of, list_of(said, "operations")))
+    return Standing(deadline_ms, said.get("recovering") is True, operations, tuple(marks), digest)
+
+
+def operation_of(found: Any) -> Operation:
+    it = Operation(**found)
+    is_named = type(it.workflow) is str and type(it.step) is str and (it.op is None or type(it.op) is str)
+    numbers = (it.number, it.asks or 0, it.due_ms or 0)
+    if not is_named or any(type(each) is not int for each in numbers):
+        raise ValueError(f"tells of no operation: {shown(found)}")
+    return it
+
+
+def list_of(said: dict[str, Any], name: str) -> list[Any]:
+    found = said.get(name, [])
+    if not isinstance(found, list):
+        raise ValueError(f"{name}: expected a list, got {shown(found)}")
+    return found
+
+
+# The target.
+
+
+class ProcessTarget:
+    """Lives in one process, which is started with this run and ends with it. Raises BadProcess."""
+
+    fence: Final = Fence()
+
+    def __init__(self, config: RunConfig) -> None:
+        self.own = UmiTarget(config)  # whose services and settings it is given
+        self.is_compared = rules.SECOND_IMPLEMENTATION.id in config.equivalences
+        self.life_count = 0
+        try:
+            self.process = Process(config.command, errors=None, line_bytes_max=LINE_BYTES_MAX)
+        except ProcessBroken as error:
+            raise BadProcess(f"{config.command}: {error}") from None
+        try:
+            self.requests: Collection[str] = served(hello(self.process))
+        except BadStep as error:
+            self.close()
+            raise BadProcess(f"{config.command}: {error}") from None
+
+    def services(self) -> Services:
+        return self.own.services()
+
+    def close(self) -> None:
+        self.process.kill()
+
+    def begin(self, agent: str, scope: Scope, stored: Stored) -> ProcessMachine:
+        self.life_count += 1
+        config = self.own.config_of(agent, found_cores(scope, stored))
+        begin_life(self.process, self.life_count, scope, config)
+        twin = UmiMachine(scope, config) if self.is_compared else None
+        return ProcessMachine(self.process, self.life_count, twin)
+
+    def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
+        """Its program is its own."""
+        return False
+
+    def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
+        return self.own.entry_counts(scope, services)
+
+    def limit_entries(self, agent: str, entry_count_max: int | None) -> bool:
+        return self.own.limit_entries(agent, entry_count_max)
+
+
+def hello(process: Process) -> dict[str, Any]:
+    return told(process, op="hello", contract=CONTRACT, version=VERSION, classes=wire.classes())
+
+
+def served(said: dict[str, Any]) -> Collection[str]:
+    """The requests that it says it serves; all, if it says nothing. Raises BadStep."""
+    names = said.get("serves", list(OF_MEMORY))
+    is_known = isinstance(names, list) and all(isinstance(it, str) and it in OF_MEMORY for it in names)
+    if not is_known or not names:
+        raise BadStep(f"serves {shown(names)}: expected names of requests")
+    return dict.fromkeys(names)
+
+
+def begin_life(process: Process, life: int, scope: Scope, config: Config) -> None:
+    told(process, op="begin", life=life, scope=wire.to_json(scope), config=wire.to_json(config))

@@ -1,0 +1,86 @@
+"""Values on their way to a process and back, as JSON: those that its codec writes as bytes, in the same form.
+
+    [28, "extract", "Which entities...", "default", 7, 30000]      AskModel: its tag, then its fields in order
+    [0, "a", "b"]                                                  a tuple
+    {"bytes": "p5wW"}                                              bytes, in base64
+    {"other": "inf"}                                               what no value holds: an answer is nonsense
+
+Law 1. A value comes back as it was; what no value holds comes back as something that none holds either.
+Law 2. Any JSON gives a value that holds what its class declares, or Unreadable with a sentence.
+"""
+
+from base64 import b64decode, b64encode
+from typing import Any, Final
+
+import attrs
+
+from umi_core.codec import DECODERS, TUPLE, UNREADABLE, plain, revived
+from umi_core.data import Data
+from umi_core.shapes import shape_of
+
+BYTES: Final = "bytes"
+OTHER: Final = "other"
+TAGS: Final = {cls: tag for tag, cls in sorted(DECODERS.items()) if attrs.has(cls)}
+
+
+class Unreadable(ValueError):
+    """What was said is no value, or not one that is meant; the message says why."""
+
+
+@attrs.frozen
+class Other(Data):
+    """What no value of ours holds, such as a number without end."""
+
+    text: str
+
+
+def to_json(value: object) -> Any:
+    try:
+        return in_json(plain(value))
+    except KeyError:  # services answer nonsense, too
+        return in_parts(value)
+
+
+def in_json(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return [in_json(part) for part in tree]
+    return {BYTES: b64encode(tree).decode()} if isinstance(tree, bytes) else tree
+
+
+def in_parts(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [TUPLE, *map(to_json, value)]
+    tag = TAGS.get(type(value))
+    return (
+        {OTHER: repr(value)} if tag is None else [tag, *(to_json(getattr(value, it)) for it in fields(value))]
+    )
+
+
+def fields(value: Any) -> list[str]:
+    """The fields of an object, or of a class, that are written."""
+    cls = value if isinstance(value, type) else type(value)
+    return [field.name for field in attrs.fields(cls) if field.init and field.eq]
+
+
+def from_json(found: Any, kind: Any) -> Any:
+    """The value, which is of this type down to its last field. Raises Unreadable."""
+    try:
+        value = valued(found)
+    except UNREADABLE as error:
+        raise Unreadable(f"{type(error).__name__}: {error}") from None
+    if wrong := shape_of(kind)(value):
+        raise Unreadable(f"{type(value).__name__}{wrong}")
+    return value
+
+
+def valued(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return revived([valued(part) for part in tree])
+    if isinstance(tree, dict):
+        return Other(tree[OTHER]) if OTHER in tree else b64decode(tree[BYTES], validate=True)
+    return tree
+
+
+def classes() -> dict[str, list[str]]:
+    """For whoever reads and writes them: by tag the name of each class, then its fields in their order."""
+    return {str(tag): [cls.__name__, *fields(cls)] for cls, tag in TAGS.items()}

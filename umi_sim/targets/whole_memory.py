@@ -1,0 +1,111 @@
+"""Another implementation of Umi, judged by the whole oracle: scenario after scenario, seed after seed.
+
+Law 1. It is judged from outside, by what it asks, stores and answers; what only our own memory shows is not
+looked at: its state, its saved form, changes of its workflows.
+Law 2. What it does not serve is not asked for. A hunt in which nothing was asked is no pass.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+import attrs
+
+from umi_core.data import Owner
+from umi_sim.judge.equivalences import FILTER, SECOND
+from umi_sim.kernel.progress import at
+from umi_sim.record import fingerprint
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs import runner
+from umi_sim.scenario import files as scenarios
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.files import SeedFile
+from umi_sim.shrink import Shrunk, shrink_whole
+from umi_sim.targets.adapter import FOLDER, BadAdapter
+
+TARGET: Final = "umi_core"  # whose contract it is
+
+
+@attrs.define
+class Hunt(Owner):
+    """What was run, and the first failure, if there was one."""
+
+    run_count: int = 0
+    scenarios: dict[str, None] = attrs.field(factory=dict)
+    operations: Counter[str] = attrs.field(factory=Counter)
+    fired: Counter[str] = attrs.field(factory=Counter)
+    rules: Counter[str] = attrs.field(factory=Counter)
+    failed: Verdict | None = None
+
+    def add(self, verdict: Verdict) -> None:
+        self.run_count += 1
+        self.scenarios[verdict.config.scenario] = None
+        self.operations.update(verdict.operations)
+        self.fired.update(verdict.fired)
+        self.rules.update(verdict.rules)
+        self.failed = verdict if verdict.failure else None
+
+
+def hunt(
+    command: str, names: Sequence[str], seeds: Iterable[int], seconds: int | None, *, is_compared: bool
+) -> Hunt:
+    """Until the first failure, or until time is over. Raises BadAdapter if nothing could be judged."""
+    found = Hunt()
+    until_s = None if seconds is None else monotonic() + seconds
+    for config in configs(names, seeds):
+        try:
+            found.add(runner.run(given_to(command, config, is_compared=is_compared)))
+        except ValueError:  # it serves nothing of what this scenario asks for
+            found.scenarios.pop(config.scenario, None)
+        at("hunting", found.run_count, seconds=seconds or 0)
+        if found.failed or (until_s is not None and monotonic() >= until_s):
+            break
+    if not found.operations:
+        raise BadAdapter(f"{command}: serves nothing of what {', '.join(names)} would ask")
+    return found
+
+
+def configs(names: Sequence[str], seeds: Iterable[int]) -> Iterator[RunConfig]:
+    for seed, name in product(seeds, names):
+        yield scenarios.draw(scenarios.find(name), seed)
+
+
+def given_to(command: str, config: RunConfig, *, is_compared: bool) -> RunConfig:
+    """The run of another implementation: without what is done to a memory of ours alone."""
+    equal = [FILTER] if FILTER in config.equivalences else []
+    equal += [SECOND] if is_compared else []
+    return attrs.evolve(config, command=command, revise_every=0, equivalences=tuple(equal))
+
+
+def names_of(given: Sequence[str]) -> list[str]:
+    """The scenarios to run: these, or all that a sweep would. Raises BadScenario, and BadAdapter."""
+    files = {name: scenarios.find(name) for name in given or scenarios.shipped()}
+    fit = [name for name, file in files.items() if file.target == TARGET and file.mutant is None]
+    if given and len(fit) < len(files):
+        unfit = next(name for name in files if name not in fit)
+        raise BadAdapter(f"--scenario {unfit}: tests the {files[unfit].target}, or has a planted bug")
+    return [name for name in fit if given or not files[name].manual]
+
+
+# Files.
+
+
+def shrunk(verdict: Verdict) -> Shrunk:
+    return shrink_whole(seed_file.of_verdict(verdict))
+
+
+def saved(seed: SeedFile) -> Path:
+    """The command is in no file: it is given again with each replay."""
+    assert seed.failure is not None
+    path = Path(FOLDER) / f"{seed.failure.rule}-{fingerprint.of(seed.failure)}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    seed_file.write(path, attrs.evolve(seed, repro=""))
+    return path
+
+
+def with_command(seed: SeedFile, command: str) -> SeedFile:
+    return attrs.evolve(seed, config=attrs.evolve(seed.config, command=command))
