@@ -100,6 +100,8 @@ class BlockingMemory:
     forget = waiting(LiveMemory.forget)
     forget_resource = waiting(LiveMemory.forget_resource)
     clear = waiting(LiveMemory.clear)
+    delete_agent = waiting(LiveMemory.delete_agent)
+    open_agent = waiting(LiveMemory.open_agent)
     entity = waiting(LiveMemory.entity)
     count = waiting(LiveMemory.count)
     entities = listing(LiveMemory.entities)

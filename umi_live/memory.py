@@ -22,7 +22,8 @@ from umi_core.filters import Given
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
-from umi_core.messages.api_requests import RecentEntities
+from umi_core.messages.api_requests import DeleteAgent, OpenAgent, RecentEntities
+from umi_core.messages.api_results import AgentSwitched
 from umi_core.messages.effects import ByFilter, CountRows, Degraded
 from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
@@ -315,6 +316,15 @@ class LiveMemory:
         async for row in self.rows(("category",)):
             if isinstance(row.body, Category):
                 await self.evolve_category(row.body.name)
+
+    async def delete_agent(self, *, request_key: str | None = None) -> Result[AgentSwitched]:
+        """All that this agent has is gone, in every later life too; its rows are removed in the background.
+        From now on whatever is asked of it is refused as not found. Sessions are the user's, and stay."""
+        return await self.ask(DeleteAgent(0, request_key), AgentSwitched)
+
+    async def open_agent(self, *, request_key: str | None = None) -> Result[AgentSwitched]:
+        """An agent that was deleted begins again with nothing, once all of it is removed."""
+        return await self.ask(OpenAgent(0, request_key), AgentSwitched)
 
     async def entity(self, entity_id: str) -> Entity | None:
         found = (await self.ask(GetEntity(0, entity_id), object)).value

@@ -96,6 +96,29 @@ def test_a_text_that_is_forgotten_leaves_what_another_one_told(tmp_path: Path) -
     inside(tmp_path / "agent.db", use)
 
 
+def test_an_agent_that_is_deleted_is_gone_until_it_is_opened_again(tmp_path: Path) -> None:
+    async def delete(memory: LiveMemory) -> None:
+        await memory.remember("Ann likes tea.")
+        assert (await memory.delete_agent(request_key="d")).value.change == "closed"
+        assert (await memory.delete_agent(request_key="d")).value.repeated
+        with pytest.raises(Refused, match="agent"):
+            await memory.recall("Ann")
+
+    async def open_again(memory: LiveMemory) -> None:
+        with pytest.raises(Refused, match="agent"):
+            await memory.count()
+        assert (await memory.open_agent()).value.change == "opened"
+        assert (await memory.open_agent()).value.change == "unchanged"
+        assert await memory.count() == 0
+        kinds = ("entity", "version", "vector", "access", "core")
+        assert [row.address async for row in memory.rows(kinds)] == []
+        await memory.remember("Ann likes rum.")
+        assert [it.content for it in await memory.recall("Ann")] == ["Ann likes rum."]
+
+    inside(tmp_path / "agent.db", delete)
+    inside(tmp_path / "agent.db", open_again)
+
+
 def test_what_changed_last_is_listed_first(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         await memory.remember("Ann likes green tea.")

@@ -25,6 +25,7 @@ from umi_core.engine.workflow import (
     nothing,
     retry,
 )
+from umi_core.given_rows import Given
 from umi_core.ids import log_id
 from umi_core.language.words import words
 from umi_core.limits import PAGE_ROWS_DEFAULT
@@ -40,6 +41,7 @@ from umi_core.messages.api_requests import (
 from umi_core.messages.api_results import Appended, MessagesFound, MessagesShown, RecordsShown
 from umi_core.messages.effects import ByFilter, ByIds, Done, Expect, Read
 from umi_core.policies.similarity import words_relevance_ppm
+from umi_core.rows import Entity
 from umi_core.workflows.commits import PLAN, REQUEST_KEY, Plan, address, commit_row, put
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
@@ -51,6 +53,8 @@ SEARCH: Final = Fact("request", SearchArchival)
 SEARCH_OF_LOG: Final = Fact("request", SearchMessages)
 LOG: Final = Fact("log", Log)
 LOG_VERSION: Final = Fact("log_version", int)
+RECORDS: Final = Fact("records", tuple[Archival, ...])
+TOLD: Final = Fact("told", tuple[Given, ...])
 
 
 # append: the log, the rows under its next numbers, the commit.
@@ -240,8 +244,36 @@ def ask_search(facts: Facts, view: View) -> Read:
 
 
 def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(RECORDS(records(answer)))
+
+
+def ask_told(facts: Facts, view: View) -> Read | None:
+    """What records told of whom: nothing, if there is none of them."""
+    return Read(ByFilter(view.scope, ("given",))) if facts[RECORDS] else None
+
+
+def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    found = {it.id: None for it in facts[RECORDS]}
+    bodies = [row.body for row in answer.rows] if answer is not None else []
+    return Learned(TOLD(tuple(it for it in bodies if isinstance(it, Given) and it.source in found)))
+
+
+def ask_named(facts: Facts, view: View) -> Read | None:
+    ids = dict.fromkeys(it.entity_id for it in facts[TOLD])
+    return Read(ByIds(tuple(address(view.scope, "entity", key) for key in ids))) if ids else None
+
+
+def take_named(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    """A record fits as well as its text, or as what it told of somebody under that name: what fits best."""
     request = facts[SEARCH]
-    scored = [(words_relevance_ppm(request.query, "", it.content), it) for it in records(answer)]
+    bodies = [row.body for row in answer.rows] if answer is not None else []
+    names = {it.id: it.name for it in bodies if isinstance(it, Entity)}
+    fits = {it.id: words_relevance_ppm(request.query, "", it.content) for it in facts[RECORDS]}
+    for it in facts[TOLD]:
+        if it.entity_id in names:
+            ppm = words_relevance_ppm(request.query, names[it.entity_id], it.content)
+            fits[it.source] = max(fits[it.source], ppm)
+    scored = [(fits[it.id], it) for it in facts[RECORDS]]
     hits = sorted((hit for hit in scored if hit[0] > 0), key=lambda hit: (-hit[0], hit[1].id))
     hits = hits[request.skip : request.skip + (request.limit or PAGE_ROWS_DEFAULT)]
     best = RecordsShown(tuple(it for _, it in hits), scores_ppm=tuple(score for score, _ in hits))
@@ -261,6 +293,11 @@ LIST_ARCHIVAL: Final = Workflow(
 
 SEARCH_ARCHIVAL: Final = Workflow(
     "search_archival", given=(SEARCH,),
-    steps=(Step("read", requires=(SEARCH,), produces=(OUTCOME,),
-                **asks(Read, ask_search, take_search, retry(3))),),
+    steps=(
+        Step("read", requires=(SEARCH,), produces=(RECORDS,),
+             **asks(Read, ask_search, take_search, retry(3))),
+        Step("told", requires=(RECORDS,), produces=(TOLD,), **asks(Read, ask_told, take_told, retry(3))),
+        Step("named", requires=(SEARCH, RECORDS, TOLD), produces=(OUTCOME,),
+             **asks(Read, ask_named, take_named, retry(3))),
+    ),
 )  # fmt: skip

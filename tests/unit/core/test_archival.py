@@ -191,6 +191,25 @@ def test_whoever_only_a_record_told_of_leaves_core_with_it() -> None:
     assert pair.ask(InCore(4, self_id)) == Done(False)
 
 
+def test_a_search_finds_a_record_by_the_name_of_whom_it_told() -> None:
+    """What another record told of her does not bring this one (K7.3)."""
+    world = World()
+    world.says(("Alice", "moved to Lisbon"))
+    world.ask(api.AddArchival(0, "She moved to Lisbon.", extract=True))
+    world.says(("Alice", "sings"))
+    world.ask(api.AddArchival(0, "Ask Alice to sing.", extract=True))
+    world.ask(api.AddArchival(0, "Lisbon is hot."))
+    found = world.ask(api.SearchArchival(0, "Alice Lisbon"))
+    assert isinstance(found, RecordsShown)
+    assert [(it.seq, ppm) for it, ppm in zip(found.records, found.scores_ppm, strict=True)] == [
+        (1, 1_000_000), (2, 600_000), (3, 500_000),
+    ]  # fmt: skip
+    world.pair.storage.rows.pop(Address(SCOPE, "entity", ALICE))
+    found = world.ask(api.SearchArchival(0, "Alice Lisbon"))
+    assert [it.seq for it in found.records] == [1, 2, 3]
+    assert found.scores_ppm == (500_000, 500_000, 500_000)
+
+
 @pytest.mark.slow
 def test_beyond_the_limit_of_sources_nobody_is_named() -> None:
     world = World()

@@ -67,6 +67,10 @@ def nowhere(told: Told) -> bool:
     return False
 
 
+def told_nobody(query: str, key: str) -> tuple[int, int]:
+    return 0, 0
+
+
 @attrs.frozen
 class Begun(Data):
     """When something was asked for: the tick, and the number that every later row is above."""
@@ -104,6 +108,7 @@ class Log(Owner):
     deletes: dict[str, int] = attrs.field(factory=dict)
     unseen: dict[int, int] = attrs.field(factory=dict)
     is_elsewhere: Callable[[Told], bool] = nowhere
+    told_fit: Callable[[str, str], tuple[int, int]] = told_nobody
     last: int = 0  # the greatest number that was acknowledged
     tick: int = 0
     floor: int = 0  # all up to here went with the agent when it was closed
@@ -113,7 +118,8 @@ class Log(Owner):
         """The same log, of an agent that was closed: with nothing in it, and its numbers go on."""
         floor = max(self.last, self.floor, *self.rows) if self.rows else max(self.last, self.floor)
         slack = self.slack + sum(map(len, self.open.values()))
-        return Log(self.name, self.prefix, last=floor, tick=self.tick + 1, floor=floor, slack=slack)
+        tick, fit = self.tick + 1, self.told_fit
+        return Log(self.name, self.prefix, last=floor, tick=tick, floor=floor, slack=slack, told_fit=fit)
 
     def has(self, told: Told) -> bool:
         rows = (it.told for it in self.rows.values())
@@ -338,22 +344,29 @@ class Log(Owner):
     def judge_search(self, op_id: str, request: SearchArchival, value: RecordsShown) -> None:
         self.judge_shown(op_id, request.tags, value)
         hits = [(-score, row.seq) for score, row in zip(value.scores_ppm, value.records, strict=True)]
-        true = [(-shared_ppm(request.query, "", row.content), row.seq) for row in value.records]
-        demand(hits == true, rules.PAGER_COMPLETE, f"{op_id}: how well records match", true, hits)
+        true = [(self.fit(request.query, row.seq, row.content), row.seq) for row in value.records]
+        is_true = all(low <= -got <= high for ((low, high), _), (got, _) in zip(true, hits, strict=True))
+        demand(is_true, rules.PAGER_COMPLETE, f"{op_id}: how well records match", true, hits)
         demand(
             hits == sorted(hits), rules.PAGER_COMPLETE, f"{op_id}: the order of records", sorted(hits), hits
         )
-        due = [(-self.score(request.query, seq), seq) for seq in self.due(op_id, request.tags)]
+        shown = {seq: -got for got, seq in hits}
+        fits = {seq: self.fit(request.query, seq, it.told.content) for seq, it in self.rows.items()}
+        fits |= {seq: (got, got) for seq, got in shown.items()}
+        sure = [seq for seq in self.due(op_id, request.tags) if fits[seq][0] == fits[seq][1]]
+        due = [(-fits[seq][0], seq) for seq in sure]
         worst = hits[-1] if len(hits) == (request.limit or PAGE) else (0, 0)
         due = [hit for hit in due if hit < worst]
         tick = self.begun[op_id].tick
-        may_be = [(-self.score(request.query, seq), seq) for seq, it in self.rows.items() if it.gone >= tick]
+        may_be = [(-fits[seq][1], seq) for seq, it in self.rows.items() if it.gone >= tick]
         self.judge_skip(op_id, request.skip, due, may_be, hits)
         is_cut = len(hits) <= (request.limit or PAGE) and all(score < 0 for score, _ in hits)
         demand(is_cut, rules.PAGER_COMPLETE, f"{op_id} shows too many", "", hits)
 
-    def score(self, query: str, seq: int) -> int:
-        return shared_ppm(query, "", self.rows[seq].told.content)
+    def fit(self, query: str, seq: int, content: str) -> tuple[int, int]:
+        """How well a record fits at least and at most: as its text, or as what it told of somebody."""
+        own, (low, high) = shared_ppm(query, "", content), self.told_fit(query, f"{self.prefix}_{seq:012}")
+        return max(own, low), max(own, high)
 
     def judge_shown(self, op_id: str, tags: tuple[str, ...], value: RecordsShown) -> None:
         for row in value.records:

@@ -18,7 +18,7 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.api.blocks import Blocks, Chain
 from umi_sim.judge.oracle.api.edits import EDITS, Slot
 from umi_sim.judge.oracle.api.keys import Keys
-from umi_sim.judge.oracle.api.logs import Log, Told, told_by
+from umi_sim.judge.oracle.api.logs import Log, Told, told_by, told_nobody
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.plain.ids import block_id
 from umi_sim.judge.plain.requests import is_gone, wrong
@@ -55,6 +55,7 @@ class ApiModel(Model):
     def __init__(self, scope: Scope, surroundings: Surroundings) -> None:
         self.scope, self.surroundings = scope, surroundings
         self.others: Callable[[], Iterator[ApiModel]] = lambda: iter(())
+        self.told_fit: Callable[[str, str], tuple[int, int]] = told_nobody
         self.keys = Keys()
         self.asked_ms: dict[str, int] = {}  # of writes in flight, in the world's time
         self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
@@ -67,6 +68,7 @@ class ApiModel(Model):
     def begin_anew(self) -> None:
         self.blocks = Blocks(self.scope)
         self.messages.is_elsewhere = self.records.is_elsewhere = self.is_elsewhere
+        self.records.told_fit = lambda query, key: self.told_fit(query, key)
 
     def blocks_now(self) -> Mapping[Slot, Chain]:
         return self.blocks.chains

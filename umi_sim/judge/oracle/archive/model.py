@@ -16,7 +16,7 @@ from umi_core.api_rows import Log
 from umi_core.config import Config
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, ModelReplied, ReadDone
-from umi_core.messages.api_requests import AddArchival, DeleteArchival, RecentEntities
+from umi_core.messages.api_requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
@@ -57,7 +57,7 @@ from umi_sim.judge.oracle.archive.documents import Documents
 from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Evidence
 from umi_sim.judge.oracle.archive.groups import Groups
 from umi_sim.judge.oracle.archive.lists import LISTED, Lists
-from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, Track
+from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, PossibleState, Track
 from umi_sim.judge.oracle.archive.reads import Reads
 from umi_sim.judge.oracle.archive.reflections import Reflections
 from umi_sim.judge.oracle.archive.relations import Relations
@@ -71,11 +71,12 @@ from umi_sim.judge.oracle.model import NOBODY_TOLD, Ending, Model, Surroundings
 from umi_sim.judge.plain.attribution import with_speaker
 from umi_sim.judge.plain.extraction import read_extraction
 from umi_sim.judge.plain.requests import is_gone, is_same, wrong
+from umi_sim.judge.plain.scores import shared_ppm
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
 TELLING: Final = (Remember, Memorize, CreateEntity, UpdateEntity)
-OF_RECORDS: Final = (AddArchival, DeleteArchival)
+OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
 FORGETTING: Final = (ForgetResource, DeleteArchival)
 WRITING: Final = (*TELLING, Forget, *FORGETTING, Summarise, EvolveCategory, EndSession)
 AUDIT_VERSION_COUNT_MAX: Final = 2
@@ -90,9 +91,14 @@ SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
 }  # fmt: skip
 
 
-def is_of_facts(asked: AddArchival | DeleteArchival) -> bool:
+def is_of_facts(asked: ArchiveRequest | AddArchival) -> bool:
     """What is wrong with itself changes nothing, and a record alone says nothing of anybody."""
-    return wrong(asked) is None and (isinstance(asked, DeleteArchival) or asked.extract)
+    return wrong(asked) is None and (not isinstance(asked, AddArchival) or asked.extract)
+
+
+def fit_of(state: PossibleState, query: str, record: str) -> int:
+    lines = dict(state.told).get(record)
+    return 0 if lines is None or state.entity is None else shared_ppm(query, state.entity.name, lines)
 
 
 def as_remember(asked: AddArchival) -> Remember:
@@ -141,6 +147,7 @@ class ArchiveModel(Model):
         )
         self.upkeep = Upkeep(context)
         self.restless: dict[Track, None] = {}
+        self.searched: Operation | None = None  # the search of records that has just ended
 
     # What happens.
 
@@ -148,7 +155,7 @@ class ArchiveModel(Model):
         context = self.context
         context.tick += 1
         context.see(now_ms)
-        if isinstance(asked, AddArchival | DeleteArchival) and not is_of_facts(asked):
+        if isinstance(asked, OF_RECORDS) and not is_of_facts(asked):
             return
         record = asked if isinstance(asked, AddArchival) else None
         request = as_remember(asked) if isinstance(asked, AddArchival) else asked
@@ -250,12 +257,13 @@ class ArchiveModel(Model):
         for track in self.restless:
             track.moved_ms = self.context.world_ms
         self.restless.clear()
-        if ending.op_id not in self.tracks.flying and isinstance(
-            ending.request, AddArchival | DeleteArchival
-        ):
+        if ending.op_id not in self.tracks.flying and isinstance(ending.request, OF_RECORDS):
             return  # a record alone
         op = self.tracks.flying.pop(ending.op_id)
         self.end(op)
+        if isinstance(op.request, SearchArchival):
+            self.searched = op
+            return  # which another model judges
         outcome = ending.outcome if ending.is_sure else Unknown()
         if isinstance(outcome, Refused | Failed):
             self.judge_failure(op, outcome)
@@ -420,6 +428,17 @@ class ArchiveModel(Model):
                 self.lists.judge_list(op, value)
             case RecentEntities():
                 self.lists.judge_recent(op, value)
+
+    def told_fit(self, query: str, record: str) -> tuple[int, int]:
+        """How well what a record told fits the query of the search that just ended: at least, and at most."""
+        op, low, high = self.searched, 0, 0
+        if op is None:
+            return 0, 0
+        for track in [*self.tracks.tracks.values()]:
+            states = self.tracks.states_since(track, op)
+            fits = [fit_of(state, query, record) for state in states]
+            low, high = max(low, min(fits, default=0)), max(high, max(fits, default=limits.PPM))
+        return 0 if self.context.surroundings.atlas.losses else low, high
 
     # For the workload and the audit.
 

@@ -16,7 +16,7 @@ from umi_core import errors
 from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed
-from umi_core.messages.api_requests import AddArchival, DeleteArchival, RecentEntities
+from umi_core.messages.api_requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
@@ -58,6 +58,7 @@ ArchiveRequest = (
     | Forget
     | ForgetResource
     | DeleteArchival
+    | SearchArchival
     | GetEntity
     | Count
     | Memorize

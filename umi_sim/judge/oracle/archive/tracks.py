@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.messages.api_requests import DeleteArchival, RecentEntities
+from umi_core.messages.api_requests import DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.entity_requests import UpdateEntity
 from umi_core.messages.requests import Count, Descent, GetEntity, List, Recall, Summarise
@@ -36,7 +36,9 @@ from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
 STATE_COUNT_MAX: Final = 128
-READS: Final = (Recall, GetEntity, Count, List, RecentEntities, Summarise, Descent, UpdateEntity)
+READS: Final = (
+    Recall, GetEntity, Count, List, RecentEntities, SearchArchival, Summarise, Descent, UpdateEntity,
+)  # fmt: skip
 
 
 @attrs.define
