@@ -12,10 +12,9 @@ import attrs
 
 from umi_core import errors
 from umi_core.api_errors import NotFound
-from umi_core.api_rows import Log
 from umi_core.config import Config
 from umi_core.invariants import limits
-from umi_core.messages.answers import Answer, ModelReplied, ReadDone
+from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.api_requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.ending_requests import EndSession, ForgetResource
@@ -57,8 +56,9 @@ from umi_sim.judge.oracle.archive.documents import Documents
 from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Evidence
 from umi_sim.judge.oracle.archive.groups import Groups
 from umi_sim.judge.oracle.archive.lists import LISTED, Lists
-from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, PossibleState, Track
+from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, Track
 from umi_sim.judge.oracle.archive.reads import Reads
+from umi_sim.judge.oracle.archive.records import OF_RECORDS, as_remember, is_of_facts, next_records, told_fit
 from umi_sim.judge.oracle.archive.reflections import Reflections
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.retrievals import Retrievals
@@ -71,12 +71,10 @@ from umi_sim.judge.oracle.model import NOBODY_TOLD, Ending, Model, Surroundings
 from umi_sim.judge.plain.attribution import with_speaker
 from umi_sim.judge.plain.extraction import read_extraction
 from umi_sim.judge.plain.requests import is_gone, is_same, wrong
-from umi_sim.judge.plain.scores import shared_ppm
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
 TELLING: Final = (Remember, Memorize, CreateEntity, UpdateEntity)
-OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
 FORGETTING: Final = (ForgetResource, DeleteArchival)
 WRITING: Final = (*TELLING, Forget, *FORGETTING, Summarise, EvolveCategory, EndSession)
 AUDIT_VERSION_COUNT_MAX: Final = 2
@@ -89,29 +87,6 @@ SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Summarise: (Summarised,), EvolveCategory: (Evolved,), Retrieve: (Retrieved,), Search: (Retrieved,),
     EndSession: (Reflected,), ForgetResource: (ResourceForgotten,), DeleteArchival: (RecordForgotten,),
 }  # fmt: skip
-
-
-def is_of_facts(asked: ArchiveRequest | AddArchival) -> bool:
-    """What is wrong with itself changes nothing, and a record alone says nothing of anybody."""
-    return wrong(asked) is None and (not isinstance(asked, AddArchival) or asked.extract)
-
-
-def fit_of(state: PossibleState, query: str, record: str) -> int:
-    lines = dict(state.told).get(record)
-    return 0 if lines is None or state.entity is None else shared_ppm(query, state.entity.name, lines)
-
-
-def as_remember(asked: AddArchival) -> Remember:
-    """What it says of people and things is remembered as this would be."""
-    return Remember(asked.op_id, asked.content, speaker=asked.speaker)
-
-
-def next_records(answer: Answer) -> list[str]:
-    """What the next record will be called, as this answer shows its log; a damaged one shows nothing."""
-    if not isinstance(answer, ReadDone):
-        return []
-    logs = [row.body.next_seq for row in answer.rows if isinstance(row.body, Log)]
-    return [f"arc_{seq:012}" for seq in logs or [1] if type(seq) is int]
 
 
 class ArchiveModel(Model):
@@ -430,15 +405,7 @@ class ArchiveModel(Model):
                 self.lists.judge_recent(op, value)
 
     def told_fit(self, query: str, record: str) -> tuple[int, int]:
-        """How well what a record told fits the query of the search that just ended: at least, and at most."""
-        op, low, high = self.searched, 0, 0
-        if op is None:
-            return 0, 0
-        for track in [*self.tracks.tracks.values()]:
-            states = self.tracks.states_since(track, op)
-            fits = [fit_of(state, query, record) for state in states]
-            low, high = max(low, min(fits, default=0)), max(high, max(fits, default=limits.PPM))
-        return 0 if self.context.surroundings.atlas.losses else low, high
+        return told_fit(self.tracks, self.searched, query, record)
 
     # For the workload and the audit.
 
