@@ -9,7 +9,8 @@ from typing import Final
 import attrs
 
 from umi_core.api_domains import PHASES
-from umi_sim.explore.migration import SMALL, Budget, explore
+from umi_sim.explore.migration import explore
+from umi_sim.judge.trials.one_row import SMALL, Budget
 
 NUMBER_MAX: Final = 9
 HELP: Final = {

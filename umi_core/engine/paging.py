@@ -27,8 +27,9 @@ def collected(
     if isinstance(checked, EffectFailed) or not has_more(asked, checked):
         return checked
     operation.asked = next_page(asked, checked)
-    operation.page_count += 1
-    if len(operation.pages) == known_count or operation.page_count > READ_PAGE_COUNT_MAX:
+    is_beyond = operation.page_count >= READ_PAGE_COUNT_MAX
+    operation.page_count += not is_beyond
+    if len(operation.pages) == known_count or is_beyond:
         return EffectFailed(answer.request_id, "unavailable")
     operation.attempt = 0
     return None

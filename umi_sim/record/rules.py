@@ -49,7 +49,7 @@ SHRUNK_SAME_FAILURE: Final = Rule(
 ORACLE_SELF_TEST: Final = Rule("oracle-self-test", "ORA-4", "the oracle finds what is planted", HARNESS, NONE)
 MARKS_REACHED: Final = Rule("marks-reached", "ORA-5", "a sweep reaches every mark", HARNESS, NONE)
 
-# Migrations, of which `umi_sim/explore/migration.py` tries every short life besides.
+# Migrations, of which `umi_sim/explore/migration.py` tries every short life, and trials a drawn one.
 
 READS_NEVER_GO_BACK: Final = Rule(
     "reads-never-go-back", "MIG-1", "reads never show an older value", ORACLE, CHEAP
@@ -71,6 +71,7 @@ NO_GAPS: Final = Rule("no-gaps", "MIG-9", "no store has a gap", INSIDE, CHEAP)
 REPORT_HONEST: Final = Rule("report-honest", "MIG-10", "reports tell every difference", INSIDE, CHEAP)
 MIGRATION_COMPLETE: Final = Rule("migration-complete", "MIG-11", "healed, a migration can end", ORACLE, FULL)
 PHASES_APART: Final = Rule("phases-apart", "MIG-12", "phases do not touch each other", INSIDE, CHEAP)
+MIRROR_TOLD: Final = Rule("mirror-told", "MIG-13", "main has a write, or its reply says later", INSIDE, CHEAP)
 
 # Two ways that must agree.
 

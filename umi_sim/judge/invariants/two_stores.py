@@ -206,8 +206,10 @@ def check_done(op_id: str, work: Work, done: Done, now: Sight, doubted: Mapping[
     match work.request, done.value:
         case PutRow(id=own_id, content=content), _ if work.has_written:
             check_write(op_id, own_id, content, now)
+            check_mirrored(op_id, own_id, content, now, done)
         case DropRow(id=own_id), _ if work.has_written:
             check_write(op_id, own_id, None, now)
+            check_mirrored(op_id, own_id, None, now, done)
         case AddRow(content=content), own_id if work.has_written:
             check_write(op_id, str(own_id), content, now)
         case ReadRow(id=own_id), content if done.degraded:
@@ -279,6 +281,13 @@ def check_write(op_id: str, own_id: str, due: str | None, now: Sight) -> None:
     got = (now.legacy if now.truth == LEGACY else now.main).get(own_id)
     message = f"{op_id} is done in {now.phase}, and {now.truth} has not got it"
     demand(got == due, rules.ONE_TRUTH, message, due, got)
+
+
+def check_mirrored(op_id: str, own_id: str, due: str | None, now: Sight, done: Done) -> None:
+    """Reads do not show it: legacy has the truth. A log waits for what comes before, without a word."""
+    got = now.main.get(own_id)
+    is_told = now.phase != "dual_write" or bool(done.degraded)
+    demand(is_told or got == due, rules.MIRROR_TOLD, f"{op_id} is done, and main does not know", due, got)
 
 
 def check_fallback(op_id: str, shown: Mapping[str, object], now: Sight) -> None:

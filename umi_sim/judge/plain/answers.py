@@ -5,12 +5,13 @@ from typing import Final
 
 import attrs
 
-from umi_core.data import Data
+from umi_core.data import Data, Owner
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords
 from umi_core.rows import Row
 from umi_sim.judge.plain.filters import fields_of, meets
 
 ONE: Final = 1_000_000
+PAGES: Final = 1_000  # of one read
 Reads = ByIds | ByFilter | ByVector | ByWords
 
 
@@ -36,6 +37,25 @@ def counted(
     if isinstance(query, ByVector | ByWords) or len(kept) == len(rows):
         return Counted(tuple(kept), told, None)
     return Counted((), told, "unavailable" if len(mine) < len(rows) else "damaged")
+
+
+@attrs.define
+class Reading(Owner):
+    """A read of all rows that is under way: what it has, out of how many pages."""
+
+    rows: list[Row]
+    page_count: int
+
+    def turn(self, query: ByFilter, page: Counted, *, is_last: bool) -> str | None:
+        """What comes of one page more: `done`, why it failed, or None if the next one is to be asked for."""
+        if page.failure is not None:
+            return page.failure
+        known, self.rows = len(self.rows), in_order(query, [*self.rows, *page.rows])
+        if is_last:
+            return "done"
+        has_brought, is_allowed = len(self.rows) > known, self.page_count < PAGES
+        self.page_count = min(self.page_count + 1, PAGES)
+        return None if has_brought and is_allowed else "unavailable"
 
 
 def is_meant(query: Reads, row: Row) -> bool:

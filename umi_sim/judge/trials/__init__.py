@@ -5,6 +5,7 @@
     queries.py   small words in any order, and rewrites that are nearly allowed
     answers.py   rows that a storage gives, and nobody asked for
     choices.py   the best of many: vectors, groups, lists, who leaves a core
+    moves.py     one row between two stores, whatever fails
 
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
 again when it is replayed. Nothing of the world is touched, and no draw of the run is another.
@@ -19,6 +20,7 @@ from umi_core.config import Config
 from umi_core.messages.requests import REQUESTS, CreateSession, LoadSession, SaveSession, WorkingRequest
 from umi_sim.judge.trials.answers import try_answers
 from umi_sim.judge.trials.choices import try_choices
+from umi_sim.judge.trials.moves import try_moves
 from umi_sim.judge.trials.queries import try_queries
 from umi_sim.judge.trials.replies import try_replies
 from umi_sim.judge.trials.values import try_values
@@ -29,7 +31,7 @@ __all__ = ["TRIALS", "check_trials"]
 
 TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
-    "answers": try_answers,
+    "answers": try_answers, "moves": try_moves,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 

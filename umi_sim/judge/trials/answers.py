@@ -5,19 +5,28 @@ Law 1. A row counts if it was asked for and is whole. A search goes on without t
 
 from typing import Final
 
+import attrs
+
 from umi_core.answer_checks import in_order, judged_rows
 from umi_core.conditions import Condition, Where
 from umi_core.config import Config
+from umi_core.engine.engine import Engine
+from umi_core.engine.paging import collected
+from umi_core.engine.workflow import Learned, Step
 from umi_core.invariants.broken import demand
-from umi_core.messages.answers import ReadDone
+from umi_core.messages.answers import EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Read
 from umi_core.rows import Address, Body, Category, Entity, Row
+from umi_core.state import Operation, State
 from umi_core.values import Scope
+from umi_core.workflows import BUILT_IN
 from umi_sim.judge.plain import answers
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
 READS: Final = 12  # of each trial
+PAGES: Final = 6  # of one of them
+STEP: Final = Step("rows", take=lambda facts, answer, view: Learned({}))
 MINE: Final = Scope("u", "a")
 SCOPES: Final = (*(MINE,) * 9, Scope("u", "b"))
 KINDS: Final = ("entity", "entity", "entity", "category")
@@ -73,6 +82,7 @@ def query(draw: Stream) -> answers.Reads:
 
 
 def try_answers(draw: Stream, config: Config) -> None:
+    check_pages(draw)
     for _ in range(READS):
         asked = query(draw)
         check_counted(asked, tuple(row(draw) for _ in range(draw.below(5))), draw.pick(((), ("entity",))))
@@ -86,3 +96,37 @@ def check_counted(asked: answers.Reads, rows: tuple[Row, ...], spares: tuple[str
     demand(wanted == got, rules.READ_SCOPE, f"of {rows} to {asked} count", wanted, got)
     order, ordered = answers.in_order(asked, wanted.rows), list(in_order(read, wanted.rows))
     demand(order == ordered, rules.HITS_ORDERED, f"{wanted.rows} to {asked} in order", order, ordered)
+
+
+def check_pages(draw: Stream) -> None:
+    """A read of all rows, which may have seen nearly as many pages as any may."""
+    query = ByFilter(MINE, ("entity", "category"), (), None)
+    count = draw.pick((0, 1, answers.PAGES - draw.below(4)))
+    operation = Operation(1, None, "forget", 1, 1, {}, asked=Read(query), page_count=count)
+    engine, plain = Engine(State(MINE, Config()), BUILT_IN), answers.Reading([], count)
+    for number in range(PAGES):
+        rows, is_last = tuple(row(draw) for _ in range(draw.pick((0, 1, 1, 2)))), draw.chance(1, PAGES)
+        page = ReadDone(number, rows, None if is_last else f"c{number}", draw.pick((None, 7)))
+        wanted = plain.turn(query, answers.counted(query, rows, (), is_right), is_last=is_last)
+        assert isinstance(operation.asked, Read)
+        operation.attempt = 2
+        came = collected(engine, operation, STEP, operation.asked, page)
+        got = None if came is None else came.kind if isinstance(came, EffectFailed) else "done"
+        told = f"page {count + number + 1} of a read, which has {rows}"
+        demand(wanted == got, rules.READ_SCOPE, told, wanted, got)
+        demand(plain.rows == list(operation.pages), rules.READ_SCOPE, told, plain.rows, operation.pages)
+        is_counted = operation.page_count == plain.page_count
+        demand(is_counted, rules.TABLES_BOUNDED, told, plain.page_count, operation.page_count)
+        if came is None:
+            check_onward(operation, page, told)
+        elif isinstance(came, ReadDone):
+            whole = attrs.evolve(page, rows=tuple(plain.rows))
+            demand(whole == came, rules.READ_SCOPE, told, whole, came)
+            break
+
+
+def check_onward(operation: Operation, page: ReadDone, told: str) -> None:
+    """The next page is asked for from the end of this one, with attempts of its own."""
+    cursor = getattr(getattr(operation.asked, "query", None), "cursor", None)
+    demand(cursor == page.cursor, rules.READ_SCOPE, f"{told}: the next one", page.cursor, cursor)
+    demand(operation.attempt == 0, rules.BACKOFF, f"{told}: attempts of the next", 0, operation.attempt)

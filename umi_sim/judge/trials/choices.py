@@ -32,6 +32,7 @@ def try_choices(draw: Stream, config: Config) -> None:
         check_leaving(draw)
         check_worth(draw)
     check_fused(draw)
+    check_angle(draw)
     if draw.chance(1, MANY):
         check_nearest(draw)
         check_grouped(draw)
@@ -93,6 +94,13 @@ def vectors(draw: Stream, count: int, width: int) -> list[tuple[int, ...]]:
     most = draw.pick((1, 2, 9, 127))
     drawn = (tuple(draw.between(-most, most) for _ in range(width)) for _ in range(count))
     return [it if any(it) else (1, *it[1:]) for it in drawn]
+
+
+def check_angle(draw: Stream) -> None:
+    """Of two vectors, also of two lengths: an embedder may have been exchanged for another."""
+    query, row = (vectors(draw, 1, draw.pick(WIDTHS))[0] for _ in range(2))
+    wanted, got = scores.vector_ppm(query, row), similarity.vector_relevance_ppm(query, row)
+    demand(wanted == got, rules.HITS_ORDERED, f"how near {row} is to {query}", wanted, got)
 
 
 def check_nearest(draw: Stream) -> None:

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
+import attrs
+
 from umi_core.config import Config
 from umi_core.invariants.broken import demand
-from umi_core.language import rewriting
+from umi_core.language import persons, pronouns, rewriting
 from umi_core.values import Turn
 from umi_sim.judge.invariants.readings import Question, check_read
 from umi_sim.judge.plain import rewrites
-from umi_sim.judge.plain.persons import PERSONS
+from umi_sim.judge.plain.persons import MEANS, PERSONS, is_another_person
 from umi_sim.judge.plain.references import (
     ANYTHING,
     ARTICLES,
@@ -23,13 +25,15 @@ from umi_sim.judge.plain.references import (
     NOTHING,
     POINTING,
     TERMS,
+    References,
     references,
 )
 from umi_sim.judge.plain.spoken import LIGHT_WORDS, MARKS
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
-QUERIES: Final = 4  # of each run
+QUERIES: Final = 3  # of each run
+OTHERS: Final = 3  # that are only looked at in one way, for each of them
 NAMES: Final = (
     "Alice", "Bob", "Acme", "Zoë", "IT", "tea", "book", "walked", "walking", "walks", "cities",
     "city", "Haus",
@@ -51,6 +55,7 @@ WORDS: Final = (
     "Monday",
 )
 ME: Final = (*("I", "my", "you", "your", "we") * 6, *(word for some in PERSONS for word in some))
+THINGS: Final = ("Bob", "flat", "tea", "")
 BETWEEN: Final = (" ",) * 12 + (
     ", ",
     ". ",
@@ -142,6 +147,48 @@ def try_queries(draw: Stream, config: Config) -> None:
         shown = rewrites.shown_turns(turns)
         asked = Question(query=query, turns=shown)
         check_read("rewrite", rewritten(query, shown, draw), asked, config)
+        for _ in range(OTHERS):
+            check_persons(draw)
+            check_references(line(draw), draw.pick((None, None, None, *TERMS, "")))
+
+
+def of_persons(draw: Stream) -> str:
+    """Persons, and a few things that are theirs."""
+    return " ".join(draw.pick(draw.pick((ME, THINGS))) for _ in range(draw.pick((0, 0, 1, 2, 5))))
+
+
+def check_persons(draw: Stream) -> None:
+    """A rewrite comes to this question last: few that are drawn come so far.
+
+    What somebody says of a person, and what the rewrite adds, are of one pair of those that mean the same, or
+    nearly so.
+    """
+    query, thing = of_persons(draw), draw.pick(THINGS)
+    theirs, mine = draw.pick(MEANS) if draw.chance(7, 8) else (draw.pick(PERSONS), draw.pick(PERSONS))
+    others = draw.pick((thing, thing, draw.pick(THINGS)))
+    said = draw.pick(("", "so ")) + f"{draw.pick(theirs)} {others}"
+    turns = (Turn(draw.pick(("user", "assistant", "tool")), said), Turn("user", of_persons(draw)))
+    rewrite = f"{query} {draw.pick(mine)} {thing}"
+    if draw.chance(1, 4):
+        rewrite = of_persons(draw)
+    wanted, got = is_another_person(rewrite, query, turns), persons.changes_person(rewrite, query, turns)
+    told = f"{rewrite!r} of {query!r} after {turns} speaks of another person"
+    demand(wanted == got, rules.PARSER_TOTAL, told, wanted, got)
+
+
+def check_references(query: str, language: str | None) -> None:
+    """What a text refers to, word by word: a gate that looks at all of it lets few differences be seen."""
+    wanted, read = references(query, language), pronouns.read(query, language)
+    got = References(
+        read.terms, read.others, wanted.languages, read.language,
+        tuple(word for word in read.others if word in read.names),
+        tuple(word for word in read.others if word in read.capitals), read.pointed,
+    )  # fmt: skip
+    wanted = attrs.evolve(
+        wanted, names=tuple(word for word in wanted.others if word in wanted.names),
+        big=tuple(word for word in wanted.others if word in wanted.big),
+    )  # fmt: skip
+    demand(wanted == got, rules.PARSER_TOTAL, f"{query!r} refers to something else", wanted, got)
 
 
 def check_detected(query: str, turns: tuple[Turn, ...], is_on: bool, is_forced: bool) -> None:

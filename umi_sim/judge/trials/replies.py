@@ -14,6 +14,11 @@ from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, EVOLUTION_KINDS, LINK_KIN
 from umi_sim.judge.invariants.readings import Question, check_read
 from umi_sim.kernel.prng import Stream
 
+
+class Written(str):
+    """JSON that is put as it is."""
+
+
 REPLIES: Final = 10  # of each run
 LONG: Final = "1" * limits.JSON_NUMBER_CHARS_MAX
 NAMES: Final = (
@@ -35,7 +40,10 @@ NUMBERS: Final = (
     "1.0000001", "100e-2", "10e-1", "1e-400", "1e999", "0e999", f"0.{LONG[2:]}", "1e-7",
 )  # fmt: skip
 NO_JSON: Final = ("NaN", f"0.{LONG[1:]}", "01", "1.")
-ODD: Final[tuple[object, ...]] = (None, True, False, "", "0.9", 7, [], {}, ["x"], {"name": "Alice"}, "no")
+ODD: Final[tuple[object, ...]] = (
+    None, True, False, "", "0.9", 7, [], {}, ["x"], {"name": "Alice"}, "no", Written("NaN"),
+    Written("-Infinity"),
+)  # fmt: skip
 TYPES: Final = (*ENTITY_TYPES, "Person", " TASK ", "org", "place", "meeting", "thing", "")
 KINDS: Final = (*LINK_KINDS, "Works_At", "likes", "")
 CHANGES: Final = (*EVOLUTION_KINDS, "none", "UPDATE", " none ", "replace")
@@ -65,10 +73,6 @@ LINES: Final = (
 ODDLY: Final = 16  # one field in so many holds anything at all
 
 
-class Written(str):
-    """JSON that is put as it is."""
-
-
 def written(value: Any, draw: Stream) -> str:
     if isinstance(value, Written):
         return str(value)
@@ -95,7 +99,7 @@ def rows(draw: Stream, fields: Mapping[str, Sequence[object]]) -> list[object]:
     return [row(draw, fields) for _ in range(count)]
 
 
-SURE: Final = tuple(map(Written, NUMBERS * 8 + NO_JSON))
+SURE: Final = tuple(map(Written, NUMBERS * 6 + NO_JSON))
 ENTITY: Final = {"name": NAMES, "type": TYPES, "content": CONTENTS, "confidence": SURE}
 LINK: Final = {"source": NAMES, "target": NAMES, "type": KINDS, "confidence": SURE}
 ROUTE: Final = {

@@ -4,7 +4,8 @@ import pytest
 
 from umi_core.api_domains import PHASES
 from umi_core.workflows import BUILT_IN
-from umi_sim.explore.migration import Budget, Found, explore
+from umi_sim.explore.migration import Found, explore
+from umi_sim.judge.trials.one_row import Budget
 from umi_sim.mutants import planted
 
 SHORT = Budget(writes=1, reads=1, works=1, crashes=1, failures=1)
@@ -27,6 +28,7 @@ BUGS = {  # of mutants/migration.toml: the rule, the phase that it shows in, how
     "key-ends-with-the-phase": ("reads-never-go-back", "dual_read", KEYED),
     "no-begun": ("reads-never-go-back", "dual_write", KEYED),
     "begun-taken-as-done": ("reads-never-go-back", "legacy", KEYED),
+    "mirror-never": ("mirror-told", "dual_write", SHORT),
 }
 
 

@@ -23,6 +23,13 @@ SEEN = {
     "i-taken-for-a-name": "parser-total",
     "turns-as-a-list-taken": "reference-agrees",
     "reference-beyond-all-characters": "archive-parser-total",
+    "said-by-others-stays-theirs": "parser-total",
+    "no-number-read": "archive-parser-total",
+    "other-length-compared": "hits-ordered",
+    "last-page-refused": "read-scope",
+    "pages-counted-without-end": "tables-bounded",
+    "settled-key-not-noted": "reads-never-go-back",
+    "mirror-never": "mirror-told",
 }
 
 

@@ -1,0 +1,340 @@
+"""One row that moves between two stores: what may come next, whatever fails, and what must hold then.
+
+Law 1. What may happen next is told from the state alone: so all lives can be tried (umi_sim/explore), or a
+drawn one. Law 2. The judge knows neither phases nor stores: the last acknowledged value, and those that may
+have been written. That one judge does for all phases is the proof that clients notice none.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.invariants.broken import demand
+from umi_core.messages.migration_requests import (
+    AdvanceMigration,
+    DropRow,
+    MigrationRequest,
+    Mirror,
+    Purge,
+    PutRow,
+    ReadRow,
+    Reconcile,
+    RollBack,
+)
+from umi_core.migration import machine
+from umi_core.migration import steps as machine_steps
+from umi_core.migration.machine import Answer, Ask, Held, Key, Migration, Once, Reply
+from umi_sim.record import rules
+
+ID: Final = "r"
+OF: Final = ("op", "blocks")  # who asks, and of which kind
+KEYED: Final = PutRow(*OF, ID, "keyed", request_key="k")
+ROW: Final[Key] = ("row", ID)
+HEAL_STEPS_MAX: Final = 60
+
+Main = tuple[tuple[Key, Held], ...]
+
+
+@attrs.frozen
+class Known(Data):
+    """What a client knows: the value now, and values that may yet show; and of its key whether it is used."""
+
+    value: str | None = None
+    may_be: tuple[str | None, ...] = ()
+    asked: MigrationRequest | None = None
+    key: Literal["new", "in doubt", "used"] = "new"
+
+
+@attrs.frozen
+class Budget(Data):
+    """How much may still happen."""
+
+    writes: int = 2
+    reads: int = 1
+    works: int = 3  # reconcile, mirror and switches
+    crashes: int = 1
+    failures: int = 1
+    keyed: int = 0  # writes with one key, all the same
+
+
+NEW: Final = Migration()
+NOTHING: Final = Known()
+SMALL: Final = Budget()
+
+
+@attrs.frozen
+class World(Data):
+    """Both stores, the machine, what it waits for, and a commit to main that may still land."""
+
+    machine: Migration = NEW
+    main: Main = ()
+    graves: tuple[tuple[Key, int], ...] = ()
+    legacy: str | None = None
+    asked: Ask | None = None
+    late: Ask | None = None
+    known: Known = NOTHING
+    left: Budget = SMALL
+
+
+# Stores.
+
+
+def landed(world: World, ask: Ask) -> World | None:
+    """Main after a batch; None if what it expects is not so."""
+    main, graves = dict(world.main), dict(world.graves)
+    if any(main.get(key, machine.NONE).version != version for key, version in ask.expects):
+        return None
+    for key, value in ask.writes:
+        version = main.pop(key, Held(graves.get(key, 0), None)).version + 1
+        if value is None and key[0] != "row":
+            graves[key] = version
+        else:
+            main[key] = Held(version, None, value) if isinstance(value, Once) else Held(version, value)
+    return attrs.evolve(world, main=tuple(sorted(main.items())), graves=tuple(sorted(graves.items())))
+
+
+def done(world: World, ask: Ask) -> World | None:
+    if ask.store == "main":
+        return landed(world, ask)
+    ((_, value),) = ask.writes
+    assert not isinstance(value, Once)
+    return attrs.evolve(world, legacy=value)
+
+
+def rows_of(world: World, ask: Ask) -> Main:
+    if ask.store == "main":
+        wanted = [ask.only] if ask.only else [key for key, _ in world.main if key[0] != "key"]
+        return tuple(each for each in world.main if each[0] in wanted)
+    return () if world.legacy is None else ((ROW, Held(1, world.legacy)),)
+
+
+# What may happen next.
+
+Step = tuple[str, World]
+
+
+def steps(world: World) -> Iterator[Step]:
+    if world.late is not None:
+        yield "the late batch arrives", attrs.evolve(landed(world, world.late) or world, late=None)
+    if world.asked is None:
+        yield from requests(world)
+    else:
+        yield from answers(world, world.asked)
+        yield from crashes(world, world.asked)
+
+
+def spent(world: World, name: str) -> World:
+    left = world.left
+    return attrs.evolve(world, left=attrs.evolve(left, **{name: getattr(left, name) - 1}))
+
+
+def requests(world: World) -> Iterator[Step]:
+    left, number = world.left, world.left.writes
+    if left.writes:
+        value = f"v{number}"
+        yield f"client writes {value}", asked(spent(world, "writes"), PutRow(*OF, ID, value))
+        yield "client deletes", asked(spent(world, "writes"), DropRow(*OF, ID))
+    if left.keyed:
+        yield "client writes with its key", asked(spent(world, "keyed"), KEYED)
+    if left.reads:
+        yield "client reads", asked(spent(world, "reads"), ReadRow(*OF, ID))
+    if left.works:
+        phase = world.machine.phase or phase_of(world)
+        for to in machine.SWITCHES[phase]:
+            yield f"switch to {to}", asked(spent(world, "works"), AdvanceMigration(*OF, to))
+        if phase == "dual_write":
+            yield "reconcile", asked(spent(world, "works"), Reconcile(*OF))
+        if phase in machine.MIRRORED:
+            yield "mirror", asked(spent(world, "works"), Mirror(*OF))
+        if phase == "cleanup":
+            yield "purge", asked(spent(world, "works"), Purge(*OF))
+
+
+def phase_of(world: World) -> str:
+    return dict(world.main).get(machine.PHASE, machine.NONE).value or "legacy"
+
+
+def asked(world: World, request: MigrationRequest) -> World:
+    known = attrs.evolve(world.known, asked=request)
+    return told(attrs.evolve(world, known=known), machine_steps.begin(world.machine, request))
+
+
+def told(world: World, came: machine.Came) -> World:
+    machine, out = came
+    world = attrs.evolve(world, machine=machine, asked=None)
+    return judged(world, out) if isinstance(out, Reply) else attrs.evolve(world, asked=out)
+
+
+def answers(world: World, ask: Ask) -> Iterator[Step]:
+    """What the store may say: the truth, or one of the failures that are left."""
+    where = f"{ask.store} {'writes' if ask.writes else 'reads'}"
+    after = done(world, ask) if ask.writes else world
+    if not ask.writes:
+        yield where, hears(world, Answer("ok", rows_of(world, ask)))
+    else:
+        yield where, hears(after or world, Answer("ok" if after else "failed"))
+    if not world.left.failures:
+        return
+    poorer = spent(world, "failures")
+    yield f"{where}: fails", hears(poorer, Answer("failed"))
+    if ask.writes:
+        yield f"{where}: nobody knows, and it is not done", hears(poorer, Answer("unknown"))
+        if after:
+            yield f"{where}: nobody knows, and it is done", hears(spent(after, "failures"), Answer("unknown"))
+        if ask.store == "main" and world.late is None:
+            late = attrs.evolve(poorer, late=ask)
+            yield f"{where}: nobody knows, and it is on its way", hears(late, Answer("unknown"))
+
+
+def hears(world: World, answer: Answer) -> World:
+    return told(world, machine_steps.heard(world.machine, answer))
+
+
+def crashes(world: World, ask: Ask) -> Iterator[Step]:
+    """Before the store has done it, after, or while it is on its way."""
+    if not world.left.crashes:
+        return
+    poorer = spent(world, "crashes")
+    yield "crash", dead(poorer)
+    after = done(poorer, ask) if ask.writes else None
+    if after:
+        yield f"crash, {ask.store} has written", dead(after)
+    if ask.writes and ask.store == "main" and world.late is None:
+        yield "crash, the batch is on its way", dead(attrs.evolve(poorer, late=ask))
+
+
+def dead(world: World) -> World:
+    known = world.known
+    if isinstance(known.asked, PutRow | DropRow):
+        known = doubted(known, known.asked)
+    return attrs.evolve(world, machine=Migration(), asked=None, known=attrs.evolve(known, asked=None))
+
+
+# The judge.
+
+
+def content_of(request: PutRow | DropRow) -> str | None:
+    return request.content if isinstance(request, PutRow) else None
+
+
+def judged(world: World, reply: Reply) -> World:
+    known, request = world.known, world.known.asked
+    known = attrs.evolve(known, asked=None)
+    if isinstance(request, PutRow | DropRow) and reply.kind == "done":
+        known = written(known, request)
+        check_mirrored(world, request, reply)
+    elif isinstance(request, PutRow | DropRow) and reply.kind == "unknown":
+        known = doubted(known, request)
+    elif isinstance(request, ReadRow) and reply.kind == "done":
+        assert reply.value is None or isinstance(reply.value, str)
+        known = read(known, reply.value)
+    return attrs.evolve(world, known=known)
+
+
+def check_mirrored(world: World, request: PutRow | DropRow, reply: Reply) -> None:
+    """What has a key may have been so before, and is not written again."""
+    wanted, got = content_of(request), dict(world.main).get(ROW, machine.NONE).value
+    is_told = world.machine.phase != "dual_write" or request.request_key is not None or reply.degraded
+    message = "a write is done, and main does not know"
+    demand(is_told or wanted == got, rules.MIRROR_TOLD, message, wanted, got)
+
+
+def doubted(known: Known, request: PutRow | DropRow) -> Known:
+    """It may have happened, unless its key was used before."""
+    if request.request_key is not None and known.key == "used":
+        return known
+    key = known.key if request.request_key is None else "in doubt"
+    return attrs.evolve(known, may_be=(*known.may_be, content_of(request)), key=key)
+
+
+def written(known: Known, request: PutRow | DropRow) -> Known:
+    """Under its key it is done once: now, or when it was in doubt, or when it was told before."""
+    if request.request_key is None:
+        return Known(content_of(request), key=known.key)
+    if known.key == "new":
+        return Known(content_of(request), key="used")
+    return attrs.evolve(doubted(known, request), key="used")
+
+
+def read(known: Known, value: str | None) -> Known:
+    """A read shows the last value, or one that may have been written; and from then on that is it."""
+    is_known = value == known.value or value in known.may_be
+    is_deleted = known.value is None and not is_known
+    rule = rules.NO_RESURRECTION if is_deleted else rules.READS_NEVER_GO_BACK
+    demand(is_known, rule, "a read shows what is not there any more", (known.value, known.may_be), value)
+    if value == known.value:
+        return known
+    at = known.may_be.index(value)
+    key = "used" if value == KEYED.content else known.key  # nobody else writes that
+    return Known(value, known.may_be[:at] + known.may_be[at + 1 :], key=key)
+
+
+def check(world: World, before: World) -> None:
+    """What must hold of the stores between any two steps, and at each switch."""
+    main, phase, was = dict(world.main), phase_of(world), phase_of(before)
+    held = main.get(ROW, machine.NONE)
+    if (was, phase) in (("dual_write", "dual_read"), ("rolling_back", "legacy")):
+        message = f"from {was} to {phase} while the stores differ"
+        demand(held.value == world.legacy, rules.SWITCH_WHEN_EQUAL, message, held.value, world.legacy)
+    if phase in machine.WITH_OUTBOX and ("outbox", ID) not in main:
+        message = f"in {phase} legacy differs from main, and the outbox does not say so"
+        demand(held.value == world.legacy, rules.OUTBOX_COMPLETE, message, held.value, world.legacy)
+
+
+def come_home(world: World) -> None:
+    """Everything is well again: from here the way back to legacy ends, and nothing is lost on it."""
+    world = attrs.evolve(world, left=Budget(0, 0, 0, 0, 0), late=None)
+    for _ in range(HEAL_STEPS_MAX):
+        world = settled(world)
+        phase = phase_of(world)
+        if phase in ENDS:
+            break
+        world = asked(world, way_home(world, phase))
+    demand(phase_of(world) in ENDS, rules.MIGRATION_COMPLETE, "the way back does not end")
+    settled(asked(world, ReadRow(*OF, ID)))
+
+
+def way_home(world: World, phase: str) -> MigrationRequest:
+    """The next thing to do: back to legacy, or from cleanup on to the end."""
+    if phase == "cleanup":
+        return AdvanceMigration(*OF) if world.legacy is None else Purge(*OF)
+    is_mirrored = phase != "rolling_back" or ("outbox", ID) not in dict(world.main)
+    return RollBack(*OF) if is_mirrored else Mirror(*OF)
+
+
+ENDS: Final = ("legacy", "done")
+
+
+# Where a life begins.
+
+
+def at(phase: str) -> World:
+    """A world that has come to this phase with one row, and nothing has failed."""
+    world = settled(asked(World(), PutRow(*OF, ID, "v0")))
+    for to in ROADS[phase]:
+        while phase_of(world) != to:
+            for work in (Reconcile(*OF), Purge(*OF), AdvanceMigration(*OF, to)):
+                world = settled(asked(world, work))
+    return world
+
+
+ROADS: Final[Mapping[str, tuple[str, ...]]] = {
+    "legacy": (), "dual_write": ("dual_write",), "dual_read": ("dual_write", "dual_read"),
+    "umi_primary": ("dual_write", "dual_read", "umi_primary"),
+    "cleanup": ("dual_write", "dual_read", "umi_primary", "cleanup"),
+    "done": ("dual_write", "dual_read", "umi_primary", "cleanup", "done"),
+    "rolling_back": ("dual_write", "dual_read", "rolling_back"),
+}  # fmt: skip
+
+
+def with_budget(world: World, budget: Budget) -> World:
+    return attrs.evolve(world, left=budget)
+
+
+def settled(world: World) -> World:
+    """All that is asked is answered truthfully."""
+    while world.asked is not None:
+        world = next(answers(world, world.asked))[1]
+    return world
