@@ -19,17 +19,23 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
 STEPS: Final = 50
-STARTS: Final = (*PHASES, "legacy", "dual_write", "dual_write", "dual_read", "rolling_back")
+BEFORE_MAIN: Final = ("legacy", "dual_write")
 WHO: Final = Scope("u", "a")
-DULL: Final = 4  # one answer in so many is any that may come
+DULL: Final = 3  # one answer in so many is any that may come
 
 
 def try_moves(draw: Stream, config: Config) -> None:
+    """Any life; and one in which a write with its key is asked for again and again, before main decides."""
     budget = Budget(
-        writes=draw.between(1, 6), reads=draw.below(6), works=draw.below(6), crashes=draw.below(5),
+        writes=draw.between(1, 6), reads=draw.between(1, 6), works=draw.below(6), crashes=draw.below(5),
         failures=draw.below(5), keyed=draw.below(5),
     )  # fmt: skip
-    live(draw, with_budget(at(draw.pick(STARTS)), budget))
+    live(draw, with_budget(at(draw.pick(PHASES)), budget))
+    of_keys = Budget(
+        writes=draw.between(1, 3), reads=6, works=draw.below(2), crashes=draw.below(4),
+        failures=draw.below(3), keyed=draw.between(2, 6),
+    )  # fmt: skip
+    live(draw, with_budget(at(draw.pick(BEFORE_MAIN)), of_keys))
 
 
 def live(draw: Stream, world: World) -> None:
@@ -44,13 +50,15 @@ def live(draw: Stream, world: World) -> None:
 
 
 def ahead(draw: Stream, world: World) -> World | None:
-    """What happens next: mostly that a store answers as it should."""
-    is_plain = world.asked is not None and not draw.chance(1, DULL)
+    """What happens next: mostly that a store answers as it should, or that the client asks for something."""
     may_be = steps(world)
-    if is_plain and world.late is None:
+    if world.asked is not None and world.late is None and not draw.chance(1, DULL):
         return next(may_be)[1]
-    found = [after for _, after in may_be]
-    return draw.pick(found) if found else None
+    found = list(may_be)
+    of_client = [it for it in found if it[0].startswith("client")]
+    if of_client and draw.chance(3, 4):
+        found = of_client
+    return draw.pick(found)[1] if found else None
 
 
 def check_asked(world: World) -> None:

@@ -39,12 +39,16 @@ Main = tuple[tuple[Key, Held], ...]
 
 @attrs.frozen
 class Known(Data):
-    """What a client knows: the value now, and values that may yet show; and of its key whether it is used."""
+    """What a client knows: the value now, and values that may yet show; and of its key whether it is used.
+
+    `is_kept`: what it asked for under its key has been written where the truth is.
+    """
 
     value: str | None = None
     may_be: tuple[str | None, ...] = ()
     asked: MigrationRequest | None = None
     key: Literal["new", "in doubt", "used"] = "new"
+    is_kept: bool = False
 
 
 @attrs.frozen
@@ -96,6 +100,16 @@ def landed(world: World, ask: Ask) -> World | None:
 
 
 def done(world: World, ask: Ask) -> World | None:
+    after, store = written_by(world, ask), "legacy" if phase_of(world) in machine.OF_LEGACY else "main"
+    known, is_of_key = world.known, (ROW, KEYED.content) in ask.writes and world.known.asked == KEYED
+    if after is None or not is_of_key or ask.store != store:
+        return after
+    message = "what came again with its key is written again"
+    demand(not known.is_kept, rules.KEY_ONCE_ACROSS_PHASES, message, "", ask)
+    return attrs.evolve(after, known=attrs.evolve(known, is_kept=True))
+
+
+def written_by(world: World, ask: Ask) -> World | None:
     if ask.store == "main":
         return landed(world, ask)
     ((_, value),) = ask.writes
@@ -252,9 +266,9 @@ def doubted(known: Known, request: PutRow | DropRow) -> Known:
 def written(known: Known, request: PutRow | DropRow) -> Known:
     """Under its key it is done once: now, or when it was in doubt, or when it was told before."""
     if request.request_key is None:
-        return Known(content_of(request), key=known.key)
+        return Known(content_of(request), key=known.key, is_kept=known.is_kept)
     if known.key == "new":
-        return Known(content_of(request), key="used")
+        return Known(content_of(request), key="used", is_kept=known.is_kept)
     return attrs.evolve(doubted(known, request), key="used")
 
 
@@ -268,7 +282,7 @@ def read(known: Known, value: str | None) -> Known:
         return known
     at = known.may_be.index(value)
     key = "used" if value == KEYED.content else known.key  # nobody else writes that
-    return Known(value, known.may_be[:at] + known.may_be[at + 1 :], key=key)
+    return Known(value, known.may_be[:at] + known.may_be[at + 1 :], key=key, is_kept=known.is_kept)
 
 
 def check(world: World, before: World) -> None:

@@ -25,8 +25,8 @@ BUGS = {  # of mutants/migration.toml: the rule, the phase that it shows in, how
     "no-fence": ("switch-when-equal", "rolling_back", SHORT),
     "unknown-taken-as-failed": ("reads-never-go-back", "dual_write", SHORT),
     "naive-migration": ("outbox-complete", "dual_read", SHORT),
-    "key-ends-with-the-phase": ("reads-never-go-back", "dual_read", KEYED),
-    "no-begun": ("reads-never-go-back", "dual_write", KEYED),
+    "key-ends-with-the-phase": ("key-once-across-phases", "dual_read", KEYED),
+    "no-begun": ("key-once-across-phases", "dual_write", KEYED),
     "begun-taken-as-done": ("reads-never-go-back", "legacy", KEYED),
     "mirror-never": ("mirror-told", "dual_write", SHORT),
 }

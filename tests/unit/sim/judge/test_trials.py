@@ -24,11 +24,11 @@ SEEN = {
     "turns-as-a-list-taken": "reference-agrees",
     "reference-beyond-all-characters": "archive-parser-total",
     "said-by-others-stays-theirs": "parser-total",
-    "no-number-read": "archive-parser-total",
+    "no-number-read": "parser-keeps-the-good",
     "other-length-compared": "hits-ordered",
     "last-page-refused": "read-scope",
     "pages-counted-without-end": "tables-bounded",
-    "settled-key-not-noted": "reads-never-go-back",
+    "settled-key-not-noted": "key-once-across-phases",
     "mirror-never": "mirror-told",
 }
 
