@@ -91,7 +91,7 @@ FROZEN: Final = """
     progress LIVE-2 | second-drain-empty LIVE-3 | restart-invisible LIVE-4 | backoff BND-1 |
     fault-coverage ORA-1 |
     record-replays ORA-2 | shrunk-same-failure ORA-3 | oracle-self-test ORA-4 | marks-reached ORA-5 |
-    replay-inputs E-REPLAY | batch-or-single E-BATCH | promote-or-write E-PROMOTE |
+    replay-inputs E-REPLAY | batch-or-single E-BATCH | cleared-or-fresh E-CLEAR | promote-or-write E-PROMOTE |
     sweep-or-read E-EXPIRE | jump-or-steps E-JUMP | either-order E-COMMUTE | forged-state-refused E-FORGE |
     second-implementation E-SECOND | entry-at-home CORE-6 | vectors-as-answered VEC-1 |
     room-comes-back LIVE-5
