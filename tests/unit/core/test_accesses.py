@@ -19,6 +19,7 @@ from umi_core.invariants.accesses import (
 )
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
+from umi_core.messages.api_requests import AddArchival
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, FailureKind, Read, Reply, Write
 from umi_core.messages.requests import Blocks, CreateSession, Rebalance, Recall, Remember, SetBlock
 from umi_core.messages.results import Recalled, Resolution
@@ -111,6 +112,17 @@ def test_accesses_are_judged_where_interceptors_look_on_but_not_where_one_answer
     pair.memory.state.count("hook substituted")
     pair.memory.state.count("hook failed", -1)  # as many notes as before
     pair.judge()
+
+
+def test_whoever_a_record_tells_of_is_accessed_once() -> None:
+    pair = watched()
+    pair.ask(AddArchival(1, "Alice likes tea", request_key="k", extract=True))
+    assert pair.memory.state.tiers.access.records[ALICE].count == 1
+    count(pair, ALICE, 1)
+    assert caught(pair.judge) == "access-truth"
+    count(pair, ALICE, -1)
+    pair.ask(AddArchival(2, "Alice likes tea", request_key="k", extract=True))
+    assert pair.memory.state.tiers.access.records[ALICE].count == 1
 
 
 def test_a_lost_plan_counts_before_its_reply() -> None:

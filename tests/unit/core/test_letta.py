@@ -172,6 +172,15 @@ def test_the_worlds_failures_may_be_asked_again() -> None:
     assert respond(Unknown()).status == 504
 
 
+def test_of_a_record_that_is_read_for_facts_whom_it_told_of_is_replied() -> None:
+    pair = Pair().run()
+    added = json.loads(respond(pair.ask(api.AddArchival(1, "Alice likes tea", extract=True))).body)
+    assert (added["ids"], [it["change"] for it in added["entities"]]) == (["arc_000000000001"], ["created"])
+    assert "facts" not in added
+    gone = json.loads(respond(pair.ask(api.DeleteArchival(2, "arc_000000000001"))).body)
+    assert (gone["id"], [it["change"] for it in gone["entities"]]) == ("arc_000000000001", ["forgotten"])
+
+
 def test_replies_come_as_json_with_their_pairs_as_objects() -> None:
     pair = Pair().run()
     call = (("role", "assistant"), ("content", "x"), ("tool_call_id", "c1"))
