@@ -15,6 +15,7 @@ class Disk(Kv):
     fails = ("statement",)  # see docs/findings.md for a COMMIT that fails
     sees_expired = True
     keeps_none = True
+    late = 0.0005  # seconds: a time between two of the clock's, so that nothing is met at its deadline
     refuses = (ValueError, TypeError, OverflowError, sqlite3.DataError)
 
     def make(self):
@@ -23,8 +24,11 @@ class Disk(Kv):
     def close(self):
         self.cache.close()
 
+    def lasting(self, ttl):
+        return None if ttl is None else ttl + self.late
+
     def put(self, key, value, ttl=None):
-        self.cache.set(key, value, expire=ttl)
+        self.cache.set(key, value, expire=self.lasting(ttl))
 
     def get(self, key):
         return self.cache.get(key, MISSING)
@@ -33,7 +37,7 @@ class Disk(Kv):
         return key in self.cache
 
     def add(self, key, value, ttl=None):
-        return self.cache.add(key, value, expire=ttl)
+        return self.cache.add(key, value, expire=self.lasting(ttl))
 
     def incr(self, key, by=1):
         return self.cache.incr(key, by)
@@ -42,7 +46,7 @@ class Disk(Kv):
         return self.cache.pop(key, MISSING)
 
     def touch(self, key, ttl):
-        return self.cache.touch(key, expire=ttl)
+        return self.cache.touch(key, expire=self.lasting(ttl))
 
     def delete(self, key):
         return self.cache.delete(key)
@@ -61,6 +65,10 @@ class Disk(Kv):
 
 
 class FailingCommit(Disk):
-    """Shows what is told in docs/findings.md."""
+    """Shows what is told in docs/findings.md, and so does the next one."""
 
     fails = ("commit",)
+
+
+class AtDeadline(Disk):
+    late = 0

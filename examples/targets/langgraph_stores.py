@@ -14,6 +14,7 @@ from umi_sim.targets import Kv
 
 class InMemory(Kv):
     delete_reports = "nothing"
+    steady_pages = False  # a page begins behind so many rows, whichever they are by then
 
     def make(self):
         self.store = InMemoryStore()

@@ -168,7 +168,7 @@ class Checker:
 
     def undecided(self, op: Op, times_ms: Sequence[int], rule: str) -> None:
         """It was cut off: it was applied, or it was not."""
-        after = self.all_after(self.possible, op, times_ms)
+        after = [self.contract.untold(state, op) for state in self.all_after(self.possible, op, times_ms)]
         allowed, forbidden = self.halves(op, times_ms)
         self.possible = distinct([*self.possible, *after, *allowed])
         self.suspect(rule, forbidden)

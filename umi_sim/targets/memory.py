@@ -43,8 +43,11 @@ ALL: Final = ("user", "agent", "run")
 
 @attrs.frozen
 class Remembered(Data):
+    """`is_untold`: who added it was cut off, and may never have been told its id."""
+
     scope: Scope
     texts: tuple[str, ...]
+    is_untold: bool = False
 
     @property
     def text(self) -> str:
@@ -70,6 +73,12 @@ class MemoryState(Data):
         gone = {other: each for other, each in self.gone.items() if other != name}
         before = self.changed(name)
         return attrs.evolve(self, entries={**self.entries, name: entry}, gone=gone, before=before)
+
+    def renamed(self, name: str, to: str) -> "MemoryState":
+        """What was added without a word is known by the name of who added it again."""
+        entry, before = attrs.evolve(self.entries[name], is_untold=False), self.changed(name)
+        left = {other: each for other, each in self.entries.items() if other != name}
+        return attrs.evolve(self, entries=left, before=before).set(to, entry)
 
     def without(self, *names: str) -> "MemoryState":
         left = {name: each for name, each in self.entries.items() if name not in names}
@@ -162,9 +171,17 @@ class MemoryContract(Contract):
         twins = same(state.entries, scope, text) if state.flags["dedupes"] else []
         if twins:
             yield any_of(*twins, MISSING, None), state
+            yield from ((Exactly(id), state.renamed(it, id)) for it in twins if state.entries[it].is_untold)
         else:
             for name in (id, *same(state.gone, scope, text)):
                 yield Exactly(name), state.set(name, Remembered(scope, (text,)))
+
+    def untold(self, state: MemoryState, op: Op) -> MemoryState:
+        name = str(op.args.get("id"))
+        if op.name != "add" or name not in state.entries:
+            return state
+        entry = attrs.evolve(state.entries[name], is_untold=True)
+        return attrs.evolve(state, entries={**state.entries, name: entry})
 
     def on_get(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         entry = state.entries.get(id)

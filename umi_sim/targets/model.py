@@ -192,6 +192,10 @@ class Contract(ABC):
         """The states that a batch leaves of which a part was applied."""
         return iter(())
 
+    def untold(self, state: State, op: Op) -> State:
+        """The state after an operation that was done, and cut off before it could tell what it made."""
+        return state
+
     def foreign(self, state: State, op: Op) -> Iterator[object]:
         """Values of other scopes than that of the operation."""
         return iter(())

@@ -89,3 +89,23 @@ def test_what_was_deleted_and_comes_again_may_have_its_old_id() -> None:
     verdict = run(Hashes, items)
     assert verdict.broken is None
     assert verdict.steps[-1].told == "[['m0', 'tea']]"
+
+
+def test_what_was_cut_off_and_is_told_again_has_the_new_name() -> None:
+    """Nobody was told the first one; a store that dedupes gives its id, which is then that of the second."""
+    cut_off, again = Item("cancel", (add("m1", "tea"),), 1), Item("op", (add("m2", "tea"),))
+    verdict = run(Hashes, (cut_off, again, LIST, Item("op", (Op("delete", {"id": "m2"}),)), LIST))
+    assert verdict.broken is None
+    assert [step.told for step in verdict.steps][1:] == ["'m2'", "[['m2', 'tea']]", "True", "[]"]
+
+
+def test_what_was_told_keeps_its_name_where_a_store_dedupes() -> None:
+    class Renames(Notes):
+        """It says that it dedupes, and makes a new note of what it knows."""
+
+        dedupes = True
+
+    once, again = (Item("op", (add(name, "tea"),)) for name in ("m1", "m2"))
+    broken = run(Renames, (once, again)).broken
+    assert broken is not None
+    assert (broken.rule, broken.got, broken.allowed) == ("answer", "'m2'", "'m1' or nothing or None")
