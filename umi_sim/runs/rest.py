@@ -75,7 +75,7 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
     """Time passes until nobody knows of anything that is left to do."""
     for _ in range(UPKEEP_ROUND_COUNT_MAX):
         waiting = [agent for agent in world.lives if agent.wake_ms is not None]
-        if not waiting or not any(map(upkeep_of, world.lives)):
+        if not waiting or not any(wants_upkeep(world, agent) for agent in world.lives):
             break
         first = min(waiting, key=lambda agent: (agent.wake_ms, agent.name))
         world.set_time(max(first.wake_ms or 0, world.now_ms))
@@ -101,6 +101,14 @@ def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:
 def upkeep_of(agent: Agent) -> tuple[str, ...]:
     machine = memory_of(agent.machine)
     return () if machine is None else tuple(machine.state.tiers.upkeep)
+
+
+def wants_upkeep(world: World, agent: Agent) -> bool:
+    """Of another's memory nobody knows more than that it wants to be stepped."""
+    machine = agent.machine
+    if machine is None or memory_of(machine) is not None:
+        return bool(upkeep_of(agent))
+    return bool(world.config.memory.get("upkeep_interval_ms")) and machine.deadline_ms() is not None
 
 
 def left_undone(world: World, agent: Agent) -> list[str]:

@@ -43,6 +43,12 @@ def test_a_second_memory_comes_to_the_same_trace(scenario: str, seed: int) -> No
     assert verdict.trace_hash == run_from_outside(drawn(scenario, seed, is_compared=True)).trace_hash
 
 
+def test_what_is_to_be_kept_up_is_waited_for() -> None:
+    """Of another memory nobody sees what is left to do, but that it wants to be stepped."""
+    config = drawn("memorize", 17, is_compared=False, settings={"workload.operations": "6"})
+    assert run_from_outside(config).failure is None
+
+
 @pytest.mark.slow
 def test_an_answer_that_is_none_reaches_it_as_none() -> None:
     """Services answer with numbers without end, lists, and parts of another type."""
