@@ -142,7 +142,8 @@ class World(Owner):
 
     def deliver_next(self) -> bool:
         """Deliver one of the ready events; False when the world is quiet."""
-        due_ms = self.next_due()
+        is_awake = self.is_busy()
+        due_ms = self.due_at(is_awake)
         if due_ms is None:
             must_be_quiet(self.lives)
             return False
@@ -150,7 +151,7 @@ class World(Owner):
         if self.is_fifo and self.network.next_due() == due_ms:
             self.deliver_message(self.network.take_first())
             return True
-        ready = list(self.ready(due_ms))
+        ready = list(self.ready(due_ms, is_awake))
         index = 0 if self.is_fifo or len(ready) == 1 else self.choose(ready)
         ready[index][1]()
         return True
@@ -168,16 +169,18 @@ class World(Owner):
 
     def next_due(self) -> int | None:
         """The time of the next event; None when only idle agents are left."""
-        dues, is_awake = [self.network.next_due()], self.is_busy()
+        return self.due_at(self.is_busy())
+
+    def due_at(self, is_awake: bool) -> int | None:
+        dues = [self.network.next_due()]
         for agent in self.lives:
             dues += self.wake_at(agent, is_awake), self.item_at(agent)
         return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
-    def ready(self, due_ms: int) -> Iterator[Ready]:
+    def ready(self, due_ms: int, is_awake: bool) -> Iterator[Ready]:
         """Everything due now, oldest first, each with what delivers it."""
         for entry in self.network.due(due_ms):
             yield entry[2].event, partial(self.deliver_entry, entry)
-        is_awake = self.is_busy()
         for agent in self.lives:
             at_ms = self.wake_at(agent, is_awake)
             if at_ms is not None and at_ms <= due_ms:
