@@ -61,7 +61,7 @@ def test_it_keeps_the_contract_in_memory() -> None:
 
 @pytest.mark.slow
 def test_it_keeps_the_contract_on_a_file(tmp_path: Path) -> None:
-    run_storage_conformance(files_in(tmp_path))
+    run_storage_conformance(files_in(tmp_path), settings(HOW, max_examples=50))
 
 
 def files_in(folder: Path) -> Callable[[], TwoEnds]:

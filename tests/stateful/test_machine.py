@@ -95,7 +95,7 @@ def test_a_landing_meets_the_instant_of_an_expiry(life: MemoryMachine) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(2))
 def test_the_world_that_must_fail_fails_in_every_test(number: int, tmp_path: Path) -> None:
     broken = machine("canary", folder=tmp_path)
     fresh = settings(broken.TestCase.settings, database=None)

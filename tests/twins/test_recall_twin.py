@@ -168,7 +168,7 @@ OUT: Final = Met("unavailable")
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     RECALLS,
     st.builds(Says, st.sampled_from(REWRITES), st.sampled_from(EXPANSIONS)),

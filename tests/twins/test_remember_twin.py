@@ -137,7 +137,7 @@ LOST = Met("silence", lands=True)
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(REQUESTS, st.builds(Before, st.booleans(), st.booleans(), st.booleans()), st.lists(LUCK, max_size=18))
 @example(PLAIN, Before(), [])
 @example(PLAIN, Before(alice=True, carol=True), [])

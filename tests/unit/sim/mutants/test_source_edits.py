@@ -10,10 +10,18 @@ from umi_sim.mutants import source_edits
 from umi_sim.mutants.source_edits import lines_apart, named, overlaid, sampled
 
 
+@pytest.fixture
+def some_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them take ten seconds to read."""
+    some = [file for file in source_edits.files() if file.startswith("umi_core/policies/")]
+    monkeypatch.setattr(source_edits, "files", lambda: some)
+
+
 def original(file: str) -> str:
     return (folders.PROJECT / file).read_text("utf-8")
 
 
+@pytest.mark.usefixtures("some_files")
 def test_edits_are_drawn_from_the_seed() -> None:
     first, again, other = (list(sampled(seed, 4)) for seed in (7, 7, 8))
     assert first == again
@@ -21,6 +29,7 @@ def test_edits_are_drawn_from_the_seed() -> None:
     assert len({(edit.file, edit.line) for edit in first}) == 4
 
 
+@pytest.mark.usefixtures("some_files")
 def test_an_edit_is_found_by_its_name() -> None:
     for edit in sampled(3, 3):
         assert named(edit.name) == edit
@@ -34,6 +43,7 @@ def test_a_name_that_no_edit_has_is_refused(name: str) -> None:
         named(name)
 
 
+@pytest.mark.usefixtures("some_files")
 def test_an_edit_is_python_and_another_program() -> None:
     for edit in sampled(11, 3):
         assert ast.dump(ast.parse(edit.text)) != ast.dump(ast.parse(original(edit.file)))
@@ -50,6 +60,7 @@ def test_the_lines_that_differ_are_told() -> None:
     assert lines_apart("a\nif b:\n    c\nd", "a\nif not b:\n    c\nd") == ("if b:", "if not b:")
 
 
+@pytest.mark.usefixtures("some_files")
 def test_an_overlay_has_the_memory_with_this_edit_and_leaves_nothing_behind() -> None:
     (edit,) = sampled(2, 1)
     with overlaid(edit) as folder:
