@@ -143,7 +143,7 @@ class World(Owner):
     def deliver_next(self) -> bool:
         """Deliver one of the ready events; False when the world is quiet."""
         is_awake = self.is_busy()
-        due_ms = self.due_at(is_awake)
+        due_ms = self.next_due(is_awake)
         if due_ms is None:
             must_be_quiet(self.lives)
             return False
@@ -167,12 +167,9 @@ class World(Owner):
         assert now_ms >= self.now_ms
         self.now_ms = self.trace.world_ms = now_ms
 
-    def next_due(self) -> int | None:
+    def next_due(self, is_awake: bool | None = None) -> int | None:
         """The time of the next event; None when only idle agents are left."""
-        return self.due_at(self.is_busy())
-
-    def due_at(self, is_awake: bool) -> int | None:
-        dues = [self.network.next_due()]
+        dues, is_awake = [self.network.next_due()], self.is_busy() if is_awake is None else is_awake
         for agent in self.lives:
             dues += self.wake_at(agent, is_awake), self.item_at(agent)
         return min((due_ms for due_ms in dues if due_ms is not None), default=None)
