@@ -45,6 +45,13 @@ def check_sent_again(heard: Heard, value: Value, operation: Operation | None) ->
     demand(again == sent, rules.BACKOFF, what, sent.key, again)
 
 
+def is_durable(asked: Asked | None, value: Value) -> bool:
+    """Whether it is this batch that storage has: not an earlier plan, nor another request with its key."""
+    writes = asked.writes if isinstance(asked, Commit) else ()
+    own = next((write.body for write in writes if isinstance(write.body, Receipt)), None)
+    return isinstance(value, Committed) and (own is None or value.receipt == own)
+
+
 def winner(asked: Asked | None, value: Value) -> Receipt | None:
     """The receipt of an earlier plan for the same request; None if it is this one that was committed."""
     receipt = value.receipt if isinstance(value, Committed) else None

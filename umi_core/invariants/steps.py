@@ -40,6 +40,7 @@ from umi_core.invariants.settling import (
     check_believed,
     check_sent_again,
     check_won,
+    is_durable,
     reads_core,
     winner,
 )
@@ -219,7 +220,7 @@ def check_settling(before: Before, told: Told, state: State) -> None:
     operation = now_of(before, heard, state)
     check_sent_again(heard, told.value, operation)
     check_won(heard, told.value, operation, before.tiers, state.tiers)
-    if isinstance(told.value, Committed) and winner(heard.asked, told.value) is None:
+    if is_durable(heard.asked, told.value):
         check_deleted(heard.asked, state.tiers.access)
     if operation is not None and stand_of(operation).place > heard.place:
         check_believed(core_told(told), state.tiers.core)
