@@ -111,6 +111,10 @@ class Target(Protocol):
         """Later lives of this agent have room for so many entries; None: as configured. True if new."""
 
 
+class NothingServed(ValueError):
+    """Of what a configuration asks for the target serves nothing."""
+
+
 def served_part(config: RunConfig, target: Target) -> RunConfig:
     """The configuration without the requests that the target does not serve."""
     served = {name: weight for name, weight in config.weights.items() if name in target.requests}
@@ -118,5 +122,5 @@ def served_part(config: RunConfig, target: Target) -> RunConfig:
         return config
     if not served:
         asked, serves = ", ".join(config.weights), ", ".join(target.requests)
-        raise ValueError(f"the weights ask for {asked} alone, and the target serves {serves}")
+        raise NothingServed(f"the weights ask for {asked} alone, and the target serves {serves}")
     return attrs.evolve(config, weights=served)

@@ -25,6 +25,7 @@ from umi_sim.scenario import files as scenarios
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.shrink import Shrunk, shrink_whole
+from umi_sim.target.machine import NothingServed
 from umi_sim.targets.adapter import FOLDER, BadAdapter
 
 TARGET: Final = "umi_core"  # whose contract it is
@@ -59,12 +60,12 @@ def hunt(
     for config in configs(names, seeds):
         try:
             found.add(runner.run(given_to(command, config, is_compared=is_compared)))
-        except ValueError:  # it serves nothing of what this scenario asks for
+        except NothingServed:  # it serves nothing of what this scenario asks for
             found.scenarios.pop(config.scenario, None)
         at("hunting", found.run_count, seconds=seconds or 0)
         if found.failed or (until_s is not None and monotonic() >= until_s):
             break
-    if not found.operations:
+    if not found.operations and found.failed is None:
         raise BadAdapter(f"{command}: serves nothing of what {', '.join(names)} would ask")
     return found
 

@@ -212,9 +212,8 @@ class World(Owner):
         self.deliver_message(self.network.take(entry))
 
     def deliver_item(self, agent: Agent) -> None:
-        item = agent.pending[0]
+        item = agent.pending.popleft()
         self.item = item.id
-        agent.pending.popleft()
         if isinstance(item, ClockMove):
             self.move_clock(agent, item)
         else:
@@ -225,6 +224,8 @@ class World(Owner):
             agent.held.append(op)
         elif agent.machine is None:
             self.skip(op.id, "op of an agent that is down", "down")
+        elif op.name not in self.target.requests:
+            self.skip(op.id, "op that is not served", "not served")
         else:
             if self.may_change:
                 changes.before_op(self, op.id)
@@ -352,11 +353,10 @@ class World(Owner):
         fault = self.source.fault(*at, args_maker(here, self.tally.without_effect))
         if fault is None:
             return None
-        _, _, event, _ = at
         self.tally.fired[fault.fault] += 1
-        self.trace.add(Tag.FAULT, fault.id, fault.fault, event)
+        self.trace.add(Tag.FAULT, fault.id, fault.fault, at[2])
         if self.keep_story:
-            self.tell(event, f"FAULT {fault.id} {fault.fault}")
+            self.tell(at[2], f"FAULT {fault.id} {fault.fault}")
         return (KINDS[fault.fault](**fault.args).befall(here()),)
 
     def is_struck(self, agent: Agent, event: str) -> bool:

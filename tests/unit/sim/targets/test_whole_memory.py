@@ -1,12 +1,13 @@
 """Another implementation of Umi is judged by the whole oracle; what it breaks is found, shrunk and kept."""
 
 from pathlib import Path
+from shutil import which
 
 import attrs
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.second_memory import COMMAND, counts_one_more, served_here
+from tests.second_memory import COMMAND, Broken, counts_one_more, served_here
 from umi_sim.cli.root import cli
 from umi_sim.judge.equivalences import SECOND
 from umi_sim.record.items import Op
@@ -75,6 +76,38 @@ def test_what_it_does_not_serve_is_not_asked_for() -> None:
         assert list(found.scenarios) == ["working"]
         with pytest.raises(BadAdapter, match="serves nothing of what memorize would ask"):
             whole_memory.hunt(COMMAND, ["memorize"], [1], None, is_compared=False)
+
+
+JAVASCRIPT = Path(__file__).resolve().parents[4] / "examples" / "targets" / "working.mjs"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("node") is None, reason="needs node")
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("expiresMs <= this.seenMs", "expiresMs <= this.seenMs", ""),
+        ("expiresMs <= this.seenMs", "expiresMs < this.seenMs", "ttl-boundary"),
+        ("Math.max(own.seenMs, now_ms)", "now_ms", "reference-agrees"),
+    ],
+    ids=["whole", "alive at its deadline", "a clock that moves back"],
+)
+def test_a_part_in_another_language_is_held_to_every_rule(
+    tmp_path: Path, old: str, new: str, rule: str
+) -> None:
+    own = tmp_path / "working.mjs"
+    own.write_text(JAVASCRIPT.read_text().replace(old, new))
+    found = whole_memory.hunt(f"node {own}", ["working"], range(5), None, is_compared=False)
+    assert found.failed is None or found.failed.failure is not None
+    assert rule == (found.failed.failure.rule if found.failed and found.failed.failure else "")
+    assert {*found.operations} >= {"set", "get", "append", "touch"}
+
+
+def test_one_that_ends_at_once_is_a_failure(here: Path) -> None:
+    with served_here(kind=Broken):
+        done = umi("--scenario", "working", "--seeds", "1..1")
+    assert done.exit_code == 1
+    assert "BadStep: the process has ended with status 3" in done.output
 
 
 def test_a_hunt_ends_with_its_time() -> None:
