@@ -79,7 +79,8 @@ def given_to(command: str, config: RunConfig, *, is_compared: bool) -> RunConfig
     """The run of another implementation: without what is done to a memory of ours alone."""
     equal = [FILTER] if FILTER in config.equivalences else []
     equal += [SECOND] if is_compared else []
-    return attrs.evolve(config, command=command, revise_every=0, equivalences=tuple(equal))
+    memory = {**config.memory, "group_decay_ms": 0}  # which groups are used is seen from inside alone
+    return attrs.evolve(config, command=command, revise_every=0, equivalences=tuple(equal), memory=memory)
 
 
 def names_of(given: Sequence[str]) -> list[str]:
