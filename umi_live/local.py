@@ -27,8 +27,8 @@ DIMS: Final = 256
 PARTS_COUNT_MAX: Final = 16_384  # parts of words of which the component is kept
 NOTE_NAME_CHARS: Final = 60
 NAME: Final = r"[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*"  # words that begin with no small letter
+TURN: Final = re.compile(r"\[\d+\] (?:\S+ )?\[(?P<role>[^\]]*)\]: (?P<text>.*)")  # a line of a conversation
 ONE_AT_A_TIME: Final = ("works_at", "located_in")  # a new one takes the place of the old one
-CATEGORY_OF: Final = {"profile": "facts", "behavior": "preferences", "skill": "skills"}
 SUMMARY_BYTES: Final = 1_900  # what a summary may have, and some room for its tags
 Json = dict[str, Any]
 
@@ -41,6 +41,7 @@ class Cue:
     memory_type: str = "profile"
     link: str = ""  # to the name behind the words
     kind: str = ""  # the type of that name
+    category: str = "facts"
 
     def match(self, sentence: str) -> re.Match[str] | None:
         return re.match(rf"({NAME}) (?:now )?(?:{self.words})\b(?: ({NAME}))?", sentence)
@@ -50,8 +51,11 @@ CUES: Final = (
     Cue("works at|works for|work at|work for|joined", link="works_at", kind="organization"),
     Cue("lives in|live in|moved to|is from|am from", link="located_in", kind="location"),
     Cue("knows|know|met|is married to", link="knows", kind="person"),
-    Cue("likes|like|loves|love|prefers|prefer|hates|hate|is allergic to|am allergic to", "behavior"),
-    Cue("can", "skill"),
+    Cue(
+        "likes|like|loves|love|prefers|prefer|hates|hate|is allergic to|am allergic to",
+        category="preferences",
+    ),
+    Cue("can", "skill", category="skills"),
     Cue("is|am|has|have"),
 )
 
@@ -200,14 +204,24 @@ def rewrite(given: Json) -> str:
 
 def memories(given: Json) -> str:
     """The sentences of one memory type, each about the name that it begins with."""
-    found = [(sentence, told(sentence)) for sentence in sentences(given["text"])]
+    found = [(sentence, told(sentence)) for sentence in said(given["text"])]
     of_type = [(text, it) for text, it in found if it and it.cue.memory_type == given["memory_type"]]
     return f"<item>{''.join(memory(text, it) for text, it in of_type)}</item>"
 
 
+def said(text: str) -> Iterator[str]:
+    """Its sentences; of a conversation those of its users, without the numbers and roles of its lines."""
+    turns = [TURN.match(line) for line in text.split("\n")]
+    if not all(turns):
+        yield from sentences(text)
+    for turn in turns:
+        if turn and turn["role"] == "user":
+            yield from sentences(turn["text"])
+
+
 def memory(sentence: str, found: Told) -> str:
     name = "" if found.name == "I" else f"<name>{escape(found.name)}</name>"
-    category = f"<categories><category>{CATEGORY_OF[found.cue.memory_type]}</category></categories>"
+    category = f"<categories><category>{found.cue.category}</category></categories>"
     return f"<memory>{name}<content>{escape(sentence)}</content>{category}</memory>"
 
 

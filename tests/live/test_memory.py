@@ -153,7 +153,7 @@ def test_a_document_becomes_facts_by_category_and_a_summary(tmp_path: Path) -> N
     async def use(memory: LiveMemory) -> None:
         types = ("profile", "behavior", "skill")
         told = await memory.memorize(text, uri="notes/1", memory_types=types)
-        assert [stored.change for stored in told.value.entities] == ["created"] * 3
+        assert [stored.change for stored in told.value.entities] == ["created"] * 2
         assert (told.value.pending, told.degraded) == ((), ())
         for category, fact in (
             ("preferences", "Ann likes tea."), ("facts", "Ann works at Acme."), ("skills", "Ann can sail."),
