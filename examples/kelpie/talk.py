@@ -14,7 +14,7 @@ FILE = sys.argv[1] if len(sys.argv) > 1 else "agent.db"
 
 
 def memorize(memory: BlockingMemory, messages: tuple[Message, ...]) -> str:
-    """What became of the text, and how many it told of. Their numbers are its address, so it is there once."""
+    """What became of the text, and how many it told of. Their numbers are its address: it is there once."""
     text = json.dumps([{"role": it.role, "content": it.content} for it in messages])
     uri = f"messages/{messages[0].seq}-{messages[-1].seq}"
     told = memory.memorize(text, modality="conversation", uri=uri).value
