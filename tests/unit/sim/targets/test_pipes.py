@@ -2,12 +2,14 @@
 
 import sys
 from pathlib import Path
+from shutil import which
 
 import pytest
 
 from umi_sim.kernel import child_process
-from umi_sim.targets import Kv
+from umi_sim.targets import Kv, Sessions, seed_files
 from umi_sim.targets.adapter import Adapter, BadAdapter, ops_of
+from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
 from umi_sim.targets.pipes import adapter_of
@@ -31,6 +33,7 @@ for line in sys.stdin:
     TWIST
     print(json.dumps(said), flush=True)
 """
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples" / "targets"
 PUT = Item("op", (Op("put", {"key": "a", "value": "v"}),))
 GET = Item("op", (Op("get", {"key": "a"}),))
 
@@ -95,3 +98,28 @@ def test_a_process_that_says_no_hello_is_no_adapter(capfd: pytest.CaptureFixture
     with pytest.raises(BadAdapter, match="has ended with status 1"):
         adapter_of(f"{sys.executable} -S -c 'import no_such_module'", Kv)
     assert "No module named 'no_such_module'" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("node") is None, reason="needs node")
+def test_a_store_in_another_language_replays_from_its_file(tmp_path: Path) -> None:
+    """Answer by answer, restarts and crashes included."""
+    own = tmp_path / "store.mjs"
+    own.write_text(
+        (EXAMPLES / "store.mjs").read_text().replace("    save();\n    return existed", "    return existed")
+    )
+    adapter = adapter_of(f"node {own}", Kv)
+    delete = Item("op", (Op("delete", {"key": "a"}),))
+    verdict = run(adapter, (GET, PUT, Item("crash"), GET, delete, Item("reopen"), GET))
+    saved = seed_files.read(seed_files.write(adapter, "node store.mjs", 0, verdict, tmp_path))
+    again = run(adapter, [step.item for step in saved.steps])
+    assert (saved.rule, saved.message) == ("answer", "get: 'v'; expected nothing or None")
+    assert again.trace == saved.trace == verdict.trace
+
+
+@pytest.mark.skipif(which("perl") is None, reason="needs perl")
+def test_a_store_in_a_third_language_says_the_same_twice() -> None:
+    adapter = adapter_of(f"perl {EXAMPLES / 'store.pl'}", Sessions)
+    first, again = (run(adapter, draw_items(adapter, 3, {})) for _ in range(2))
+    assert first.broken is None
+    assert first.trace == again.trace
