@@ -36,7 +36,8 @@ from umi_sim.targets.model import (
 from umi_sim.targets.values import MISSING, is_plain, same
 
 TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
-CLEARED_MAX: Final = 5  # entries of which any may be left by a clear that failed
+CLEARED_MAX: Final = 5  # entries of which any must not be left by a clear that failed
+TOO_MANY: Final = 9  # entries of which any may be left: more states than a judge holds
 COUNTERS: Final = ("n1", "n2")
 Key = tuple[str, str]  # a namespace, and a key in it
 Ttl = int | None
@@ -168,7 +169,10 @@ class KvContract(Contract):
         for count in range(1, len(keys)):
             yield state.without(*keys[:count])
         if op.name == "clear":
-            own = [key for key in state.entries if key[0] == args["ns"]][:CLEARED_MAX]
+            most = (
+                CLEARED_MAX if state.flags.get("batch_atomic") else TOO_MANY
+            )  # what may be must not be left out
+            own = [key for key in state.entries if key[0] == args["ns"]][:most]
             several = chain.from_iterable(combinations(own, count) for count in range(1, len(own) + 1))
             yield from (state.without(*each) for each in several)
 

@@ -10,9 +10,9 @@ import pytest
 from tests.sessions_store import AddsOneByOne, ClearSwallows, PopReadsThenDeletes
 from tests.unit.sim.targets.test_contracts import Dict, Lists, Notes, Stale
 from tools.tables import DOCS
-from umi_sim.targets import Kv, Sessions
+from umi_sim.targets import MISSING, Kv, Sessions
 from umi_sim.targets.adapter import CONTRACTS, Adapter
-from umi_sim.targets.checker import RULES
+from umi_sim.targets.checker import RULES, Checker, Got, TooMany
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
@@ -257,3 +257,20 @@ def test_the_page_of_targets_has_all_promises_operations_and_flags() -> None:
     for each in contracts:
         (listed,) = re.findall(rf"^\*\*`{each.name.title()}`\*\*: `([a-z_ ]+)`", told, re.MULTILINE)
         assert sorted(listed.split()) == sorted(each.ops)
+
+
+@pytest.mark.parametrize("count", [6, 9])
+def test_a_clear_that_failed_may_have_removed_all_of_many(count: int) -> None:
+    """Where it may fail half way: of nine so much is possible that nothing is said any more."""
+    ops = {name: Kv.contract.ops[name] for name in ("put", "get", "clear")}
+    checker = Checker(Kv.contract, {"batch_atomic": False}, ops)
+    keys = [f"k{number}" for number in range(count)]
+    for key in keys:
+        assert checker.answered(Op("put", {"ns": "", "key": key, "value": 1}), Got(None), [0]) is None
+    if count == 9:
+        with pytest.raises(TooMany):
+            checker.failed(Op("clear", {"ns": ""}), [0])
+        return
+    checker.failed(Op("clear", {"ns": ""}), [0])
+    for key in keys:
+        assert checker.answered(Op("get", {"ns": "", "key": key}), Got(MISSING), [0]) is None
