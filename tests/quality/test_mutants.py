@@ -96,5 +96,3 @@ def test_every_mutant_names_rules_that_somebody_checks() -> None:
     for mutant in MUTANTS.values():
         checked = {rule: rule_named(rule).is_checked for rule in mutant.rules}  # KeyError: no such rule
         assert any(checked.values()), mutant.name
-            mutant.name
-        )  # all of them are known
