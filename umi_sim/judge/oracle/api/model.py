@@ -57,7 +57,7 @@ class ApiModel(Model):
         self.others: Callable[[], Iterator[ApiModel]] = lambda: iter(())
         self.told_fit: Callable[[str, str], tuple[int, int]] = told_nobody
         self.keys = Keys()
-        self.asked_ms: dict[str, int] = {}  # of writes in flight, in the world's time
+        self.asked: dict[str, tuple[int, Any]] = {}  # writes in flight, and since when in the world's time
         self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
         self.begin_anew()
 
@@ -75,7 +75,7 @@ class ApiModel(Model):
 
     def wiped(self) -> None:
         self.keys.asked.clear()
-        self.asked_ms.clear()
+        self.asked.clear()
         self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
         self.begin_anew()
 
@@ -83,6 +83,12 @@ class ApiModel(Model):
         """Numbers go on, and so does what was asked under which key."""
         self.messages, self.records = self.messages.emptied(), self.records.emptied()
         self.begin_anew()
+
+    def crashed(self) -> None:
+        """A day is over for what waited for it, answered or not."""
+        for op_id, (asked_ms, request) in self.asked.items():
+            self.waited(op_id, asked_ms, request)
+        self.asked.clear()
 
     # What is asked. What a crash leaves without a reply stays open: it may have happened.
 
@@ -93,8 +99,8 @@ class ApiModel(Model):
             return
         if not is_sound(request):
             return
-        if isinstance(request, WRITES) and op_id not in self.asked_ms:
-            self.asked_ms[op_id] = self.surroundings.world_ms()
+        if isinstance(request, WRITES) and op_id not in self.asked:
+            self.asked[op_id] = self.surroundings.world_ms(), request
             self.keys.begin(op_id, request.request_key, request)
         if isinstance(request, EDITS):
             self.blocks.begin_edit(op_id, request)
@@ -121,11 +127,11 @@ class ApiModel(Model):
         if isinstance(outcome, Done) and not ending.is_sure:
             return
         if is_gone(outcome):
-            self.asked_ms.pop(ending.op_id, None)
+            self.asked.pop(ending.op_id, None)
             self.drop(ending.op_id, request if is_write else None)
             return
-        if is_write and self.surroundings.world_ms() - self.asked_ms.pop(ending.op_id) >= RECEIPT_MS_MAX:
-            self.may_be_twice(ending.op_id, request)
+        if is_write:
+            self.waited(ending.op_id, *self.asked.pop(ending.op_id))
         if isinstance(outcome, Refused):
             self.judge_refused(ending, outcome.error)
         elif isinstance(outcome, Done):
@@ -134,17 +140,20 @@ class ApiModel(Model):
         if is_write and isinstance(outcome, Refused | Failed):
             self.drop(ending.op_id, request)
 
-    def may_be_twice(self, op_id: str, request: Any) -> None:
-        """It took so long that storage may have forgotten its key, and an attempt of it before the last."""
+    def waited(self, op_id: str, asked_ms: int, request: Any) -> None:
+        """If storage may have forgotten its key meanwhile, an attempt before the last one may count, too."""
+        if self.surroundings.world_ms() - asked_ms < RECEIPT_MS_MAX:
+            return
         twin = f"{op_id}~"
-        if isinstance(request, EDITS):
+        if isinstance(request, EDITS) and op_id in self.blocks.begun:
             self.blocks.begun[twin] = self.blocks.begun[op_id]
             for chain in self.blocks.targets(request):
                 chain.open[twin] = request
         elif isinstance(request, api.AddMessages | api.AddArchival):
             log = self.messages if isinstance(request, api.AddMessages) else self.records
-            log.begun[twin] = log.begun[op_id]
-            log.open[twin] = told_by(request)
+            if op_id in log.begun:
+                log.begun[twin] = log.begun[op_id]
+                log.open[twin] = told_by(request)
 
     def drop(self, op_id: str, request: Any) -> None:
         for part in (self.blocks, self.messages, self.records):
