@@ -20,7 +20,7 @@ from umi_core.invariants.limits import ACCESS_PRUNE_MS
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_core.invariants.vectors import check_written
 from umi_core.invariants.walk import Seat, Walk
-from umi_core.messages.api_requests import AddArchival, DeleteArchival
+from umi_core.messages.api_requests import AddArchival, DeleteArchival, DeleteBlock
 from umi_core.messages.effects import Commit, Write
 from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.entity_requests import UpdateEntity
@@ -155,6 +155,10 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
         case RemoveBlock(kind=kind, label=label):
             block = core.find(kind, label)
             return tuple(entry.entity_id for entry in block.entries) if block else ()
+        case DeleteBlock() if plan.core is not None:
+            there = {(block.kind, block.label) for block in plan.core.blocks}
+            gone = [block for block in core.blocks if (block.kind, block.label) not in there]
+            return tuple(entry.entity_id for block in gone[:1] for entry in block.entries)
     return ()
 
 

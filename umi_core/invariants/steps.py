@@ -1,7 +1,7 @@
 """A memory before and after one step: what may change it, and when it may ask again.
 
 Law 1. Core changes only to what storage has just told: rows read, or a batch known to be durable.
-Law 2. A self entry leaves it only by forget or remove_block. Law 3. A late answer changes nothing.
+Law 2. A self entry leaves it only by what names it. Law 3. A late answer changes nothing.
 Law 4. After a failure nobody asks again before the policy, or the failure itself, allows it.
 Law 5. A load puts the saved session in place as a whole, or changes nothing.
 Law 6. Accesses are counted when a commit or the rows of a recall are learnt, and at no other time.
@@ -72,7 +72,7 @@ OF_NOBODY: Final = (
     "evolve_category ",
     "purge ",
 )  # what is run, and asked for by none
-MAY_LEAVE: Final = ("forget", "remove_block", "delete_archival")
+MAY_LEAVE: Final = ("forget", "remove_block", "delete_block", "delete_archival")
 Decisions = tuple[RoutingDecision, ...]
 TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
 

@@ -32,6 +32,7 @@ from umi_core.invariants.prompts import given as given_by
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.limits import ACCESS_PRUNE_MS
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
+from umi_core.messages.api_requests import DeleteBlock
 from umi_core.messages.effects import (
     Asked,
     AskModel,
@@ -946,6 +947,17 @@ def test_a_planned_core_is_judged() -> None:
     ]  # fmt: skip
     for rule, facts in cases:
         assert broken(partial(planned, facts)) == rule
+
+
+def test_a_block_that_is_deleted_takes_its_entries_with_it_and_no_others() -> None:
+    def deleted(label: str, plan: Plan) -> dict[str, object]:
+        return {"core": seated(SELF, BERT), "plan": plan, "request": DeleteBlock(1, label)}
+
+    planned(deleted("persona", Plan(0, core=seated(BERT))))
+    planned(deleted("human", Plan(0, core=seated(SELF))))
+    planned(deleted("persona", Plan(0)))
+    more = deleted("persona", Plan(0, core=seated()))
+    assert broken(partial(planned, more)) == "fewest-victims"
 
 
 def test_nobody_is_driven_out_by_an_equal() -> None:
