@@ -16,6 +16,7 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.messages.requests import COMMON, REQUESTS
+from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.prng import Ratio
 from umi_sim.record.items import Op
 from umi_sim.record.run_config import RunConfig
@@ -108,7 +109,9 @@ def enabled(scenario: Scenario) -> tuple[str, ...]:
         return ()
     if mode == "one_kind" and pinned:
         return (pinned,)
-    return tuple(possible_kinds(attrs.evolve(scenario, faults=scenario.faults or {})))
+    possible = possible_kinds(attrs.evolve(scenario, faults=scenario.faults or {}))
+    may_destroy = scenario.pin.get("loss") is not False
+    return tuple(name for name in possible if may_destroy or KINDS[name].fault_class != "destroys")
 
 
 def open_options(scenario: Scenario) -> tuple[str, ...]:

@@ -96,6 +96,13 @@ def test_what_the_file_turns_off_or_does_not_name_need_not_fire() -> None:
     assert [name for name in names if name in ("storage_full", "storage_torn", "model_slow")] == []
 
 
+def test_what_destroys_need_not_fire_where_nothing_may_be_lost() -> None:
+    assert "storage_wiped" in floors.enabled(made())
+    kept = floors.enabled(scenario.find("migration"))
+    assert "storage_torn" in kept
+    assert [name for name in kept if KINDS[name].fault_class == "destroys"] == []
+
+
 def test_jumps_of_clocks_turn_their_faults_on() -> None:
     clocks = tuple(name for name, kind in KINDS.items() if kind.group == "clock")
     assert floors.enabled(made("[clock]\njumps = true")) == clocks
