@@ -156,9 +156,10 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
             block = core.find(kind, label)
             return tuple(entry.entity_id for entry in block.entries) if block else ()
         case DeleteBlock() if plan.core is not None:
-            there = {(block.kind, block.label) for block in plan.core.blocks}
-            gone = [block for block in core.blocks if (block.kind, block.label) not in there]
-            return tuple(entry.entity_id for block in gone[:1] for entry in block.entries)
+            there, named = {slot_of(block) for block in plan.core.blocks}, getattr(plan.value, "label", None)
+            gone = [block for block in core.blocks if slot_of(block) not in there]
+            left = [block.entries for block in gone if (block.label or block.kind) == named]
+            return tuple(entry.entity_id for entries in left for entry in entries)
     return ()
 
 

@@ -33,6 +33,7 @@ from umi_core.invariants.walk import Seat, Walk
 from umi_core.limits import ACCESS_PRUNE_MS
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
 from umi_core.messages.api_requests import DeleteBlock
+from umi_core.messages.api_results import BlockWritten
 from umi_core.messages.effects import (
     Asked,
     AskModel,
@@ -950,14 +951,16 @@ def test_a_planned_core_is_judged() -> None:
 
 
 def test_a_block_that_is_deleted_takes_its_entries_with_it_and_no_others() -> None:
-    def deleted(label: str, plan: Plan) -> dict[str, object]:
+    def deleted(label: str, after: CoreTier | None, *left: Entity) -> dict[str, object]:
+        value = BlockWritten("blk_1", label, 1, "deleted", 0, evicted=tuple(it.id for it in left))
+        plan = Plan(0, core=after, value=value)
         return {"core": seated(SELF, BERT), "plan": plan, "request": DeleteBlock(1, label)}
 
-    planned(deleted("persona", Plan(0, core=seated(BERT))))
-    planned(deleted("human", Plan(0, core=seated(SELF))))
-    planned(deleted("persona", Plan(0)))
-    more = deleted("persona", Plan(0, core=seated()))
-    assert broken(partial(planned, more)) == "fewest-victims"
+    planned(deleted("persona", seated(BERT)))
+    planned(deleted("human", seated(SELF)))
+    planned(deleted("persona", None))
+    assert broken(partial(planned, deleted("persona", seated(), SELF, BERT))) == "fewest-victims"
+    assert broken(partial(planned, deleted("human", seated(BERT), SELF))) == "self-stays"
 
 
 def test_nobody_is_driven_out_by_an_equal() -> None:

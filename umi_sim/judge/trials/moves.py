@@ -14,12 +14,11 @@ from umi_core.invariants.broken import demand
 from umi_core.messages.effects import MAIN
 from umi_core.migration.migrator import LEGACY, Migrator
 from umi_core.values import Scope
-from umi_sim.judge.trials.one_row import Budget, World, at, check, come_home, steps, with_budget
+from umi_sim.judge.trials.one_row import OF_LEGACY, Budget, World, at, check, come_home, steps, with_budget
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
 STEPS: Final = 50
-BEFORE_MAIN: Final = ("legacy", "dual_write")
 WHO: Final = Scope("u", "a")
 DULL: Final = 3  # one answer in so many is any that may come
 
@@ -35,7 +34,7 @@ def try_moves(draw: Stream, config: Config) -> None:
         writes=draw.between(1, 3), reads=6, works=draw.below(2), crashes=draw.below(4),
         failures=draw.below(3), keyed=draw.between(2, 6),
     )  # fmt: skip
-    live(draw, with_budget(at(draw.pick(BEFORE_MAIN)), of_keys))
+    live(draw, with_budget(at(draw.pick(OF_LEGACY)), of_keys))
 
 
 def live(draw: Stream, world: World) -> None:

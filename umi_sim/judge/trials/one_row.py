@@ -33,6 +33,7 @@ OF: Final = ("op", "blocks")  # who asks, and of which kind
 KEYED: Final = PutRow(*OF, ID, "keyed", request_key="k")
 ROW: Final[Key] = ("row", ID)
 HEAL_STEPS_MAX: Final = 60
+OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
 
 Main = tuple[tuple[Key, Held], ...]
 
@@ -100,7 +101,7 @@ def landed(world: World, ask: Ask) -> World | None:
 
 
 def done(world: World, ask: Ask) -> World | None:
-    after, store = written_by(world, ask), "legacy" if phase_of(world) in machine.OF_LEGACY else "main"
+    after, store = written_by(world, ask), "legacy" if phase_of(world) in OF_LEGACY else "main"
     known, is_of_key = world.known, (ROW, KEYED.content) in ask.writes and world.known.asked == KEYED
     if after is None or not is_of_key or ask.store != store:
         return after
