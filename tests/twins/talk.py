@@ -11,7 +11,7 @@ import attrs
 from hypothesis import strategies as st
 
 from tests.worlds import Pair
-from umi_core.errors import StepFailed
+from umi_core.errors import Conflict, StepFailed, StorageFailed, StorageFull, StorageRefused
 from umi_core.messages.answers import EffectFailed, Embedded, ModelReplied
 from umi_core.messages.effects import (
     Asked,
@@ -20,6 +20,7 @@ from umi_core.messages.effects import (
     ByVector,
     ByWords,
     Commit,
+    Degraded,
     Embed,
     Failed,
     Outcome,
@@ -81,6 +82,18 @@ def attempts(what: str, count: int, heard: list[Met] | None = None) -> Talk:
 
 def reason_of(kind: str, unusable: str = "no_json") -> str:
     return unusable if kind == "unusable" else kind
+
+
+def settled(less: list[Degraded]) -> Generator[Wants | Sleeps, Met, None]:
+    """The first batch counts, so core may be another one than planned, and is read."""
+    kind, _ = yield from attempts("read core", 2)
+    if kind != "good":
+        less.append(Degraded("settle:core_unread", kind))
+
+
+def not_committed(kind: str, count: int, heard: list[Met]) -> Outcome:
+    errors = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
+    return ended(errors.get(kind, StorageFailed)("commit", kind, count), heard)
 
 
 def ended(error: StepFailed, heard: list[Met]) -> Outcome:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.twins.talk import LUCK, Met, Story, attempts, ended, reason_of, together
+from tests.twins.talk import LUCK, Met, Story, attempts, ended, not_committed, reason_of, settled, together
 from tests.worlds import QUIET, Pair
-from umi_core.errors import Conflict, StorageFailed, StorageFull, StorageRefused
+from umi_core.errors import StorageFailed
 from umi_core.messages.effects import Degraded, Done
 from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import Forget
@@ -55,15 +55,12 @@ def create(request: CreateEntity, before: Before) -> Story:
                 less.append(Degraded("embed_shelf:no_vectors", reason_of(kind, "wrong number of vectors")))
         kind, count = yield from attempts("commit", 3, heard)
         if kind == "good":
-            if is_there:  # the first batch counts, so core may be another one than planned
-                kind, _ = yield from attempts("read core", 2)
-                if kind != "good":
-                    less.append(Degraded("settle:core_unread", kind))
+            if is_there:
+                yield from settled(less)
             return Done("unchanged" if before.fact == "known" else "created", tuple(less))
         if kind != "conflict":
             break
-    errors = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
-    return ended(errors.get(kind, StorageFailed)("commit", kind, count), heard)
+    return not_committed(kind, count, heard)
 
 
 def check_twins(request: CreateEntity, before: Before, lucks: list[Met]) -> None:

@@ -8,9 +8,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.twins.talk import LUCK, Met, Sleeps, Story, Wants, attempts, ended, reason_of, together
+from tests.twins.talk import (
+    LUCK,
+    Met,
+    Sleeps,
+    Story,
+    Wants,
+    attempts,
+    ended,
+    not_committed,
+    reason_of,
+    settled,
+    together,
+)
 from tests.worlds import QUIET, Pair, input_of, saying, verdict
-from umi_core.errors import Conflict, StorageFailed, StorageFull, StorageRefused
+from umi_core.errors import StorageFailed
 from umi_core.messages.effects import Degraded, Done, Failed, Outcome
 from umi_core.messages.requests import Remember
 from umi_core.messages.results import Remembered
@@ -62,15 +74,12 @@ def remember(request: Remember, before: Before) -> Story:
                     less.append(Degraded("route:table", reason_of(kind)))
         kind, count = yield from attempts("commit", 3, heard)
         if kind == "good":
-            if is_there:  # the first batch counts, so core may be another one than planned
-                kind, _ = yield from attempts("read core", 2)
-                if kind != "good":
-                    less.append(Degraded("settle:core_unread", kind))
+            if is_there:
+                yield from settled(less)
             return Done(content, tuple(less))
         if kind != "conflict":
             break
-    errors = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
-    return ended(errors.get(kind, StorageFailed)("commit", kind, count), heard)
+    return not_committed(kind, count, heard)
 
 
 def drafted(

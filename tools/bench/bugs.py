@@ -118,7 +118,7 @@ def looked(mutant: Mutant) -> tuple[Hunt, float]:
 
 def line(found: Hunt, cpu_s: float) -> str:
     rule = found.rule if found.is_found else "NOT FOUND"
-    return f"{found.name:32}{rule:26}{found.seeds:>4} seeds{cpu_s:>8.2f} CPU s"
+    return f"{found.name:40} {rule:26}{found.seeds:>4} seeds{cpu_s:>8.2f} CPU s"
 
 
 def summary(spent: list[float]) -> Iterator[str]:

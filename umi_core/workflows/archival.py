@@ -42,6 +42,8 @@ DELETE: Final = Fact("request", DeleteArchival)
 def revised(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *steps: Step) -> Workflow:
     """The table with these rows in the place of those of the same name."""
     by_name = {step.id: step for step in steps}
+    strange = by_name.keys() - {step.id for step in workflow.steps}
+    assert not strange, f"{name}: {workflow.name} has no row {', '.join(sorted(strange))}"
     rows = tuple(by_name.get(step.id, step) for step in workflow.steps)
     return attrs.evolve(workflow, name=name, given=given, steps=rows)
 

@@ -29,7 +29,7 @@ from umi_core.workflows.commits import (
     entity_ids,
     found,
 )
-from umi_core.workflows.drafting import EVOLVED, Given, drafted, id_of
+from umi_core.workflows.drafting import EVOLVED, SharedOptions, drafted, id_of
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import DEFAULT, addresses, linked
 from umi_core.workflows.placing import place
@@ -81,7 +81,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows, told = found(answer), told_of(facts[REQUEST])
     core = core_of(rows, view.scope)
     adopt(view, core)
-    draft = classed(drafted(told.mention, Given(), rows, view), told.mention.memory_type)
+    draft = classed(drafted(told.mention, SharedOptions(), rows, view), told.mention.memory_type)
     shelf = tuple(row for row in answer.rows if row.address.kind in ("category", "membership"))
     lacking = unshelved((), told.categories, rows, view.scope)
     return Learned(TOLD((told,)) | EVOLVED((draft,)) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))

@@ -88,8 +88,8 @@ class Options(Protocol):
 
 
 @attrs.frozen
-class Given(Data):
-    """What is said of all entities that are told together."""
+class SharedOptions(Data):
+    """Options by themselves, where they are not a request's."""
 
     event_time_ms: int | None = None
     importance_ppm: int | None = None

@@ -49,7 +49,7 @@ from umi_core.workflows.commits import (
     expects_of,
     found,
 )
-from umi_core.workflows.drafting import EVOLVED, Drafted, Given, drafted, id_of
+from umi_core.workflows.drafting import EVOLVED, Drafted, SharedOptions, drafted, id_of
 from umi_core.workflows.giving import given_address, given_rows, told_by
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import addresses, chosen, linked
@@ -191,7 +191,7 @@ def caption_of_whole(facts: Facts) -> str:
 
 def draft_of(told: Told, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
     """The entity as the text leaves it; a fact of no other resource than before is not reinforced."""
-    draft = drafted(told.mention, Given(facts[REQUEST].happened_ms), rows, view)
+    draft = drafted(told.mention, SharedOptions(facts[REQUEST].happened_ms), rows, view)
     return classed(told_by(own_id(facts, view.scope), draft, view.now_ms), told.mention.memory_type)
 
 

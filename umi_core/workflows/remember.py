@@ -61,7 +61,16 @@ from umi_core.workflows.commits import (
     put,
     request_digest,
 )  # fmt: skip
-from umi_core.workflows.drafting import DRAFTS, EVOLVED, Drafted, Given, drafted, embedded_text, id_of, ref
+from umi_core.workflows.drafting import (
+    DRAFTS,
+    EVOLVED,
+    Drafted,
+    SharedOptions,
+    drafted,
+    embedded_text,
+    id_of,
+    ref,
+)
 from umi_core.workflows.evolving import CANDIDATES, EVOLVE, LOOK_FOR_CANDIDATES, VERDICTS
 from umi_core.workflows.extracting import DROPPED, EXTRACT, LINKS, MENTIONS, REQUEST
 from umi_core.workflows.placing import place
@@ -128,7 +137,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     core = core_of(rows, view.scope)
     adopt(view, core)
     request = facts[REQUEST]
-    options = request if isinstance(request, Remember) else Given()
+    options = request if isinstance(request, Remember) else SharedOptions()
     drafts = tuple(drafted(mention, options, rows, view) for mention in facts[MENTIONS])
     known = tuple(key for key in link_ids(facts, view.scope) if address(view.scope, "relation", key) in rows)
     return Learned(DRAFTS(drafts) | KNOWN_LINKS(known) | CORE(core))

@@ -24,7 +24,7 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, entry_of, forget
 from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows.commits import address, expects_of, scores_of
-from umi_core.workflows.drafting import Drafted, Given, created, evolved, told_plainly
+from umi_core.workflows.drafting import Drafted, SharedOptions, created, evolved, told_plainly
 from umi_core.workflows.linking import Batch, link_id, linked, unlinked
 from umi_core.workflows.placing import place
 from umi_core.workflows.telling import link_of, stays, with_entity
@@ -70,7 +70,7 @@ def moved(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafte
         return Drafted(fresh, "unchanged", content, fresh != row.body, row.version, old=row.body)
     view.marks.append("update_entity: a fact moved to another id")
     mention = Mention(old.type, auto_name(content), content, old.confidence_ppm, named=False)
-    given = Given(old.event_time_ms, old.importance_ppm, old.metadata, old.source)
+    given = SharedOptions(old.event_time_ms, old.importance_ppm, old.metadata, old.source)
     draft = created(mention, given, key, rows.get(address(view.scope, "tombstone", key)), view)
     entity = attrs.evolve(
         draft.entity, block=old.block, memory_type=old.memory_type, sources=old.sources,

@@ -57,6 +57,8 @@ OF_FACTS: Final = (
     "entity", "version", "relation", "membership", "subcategory", "resource", "given", "vector", "access",
 )  # fmt: skip
 
+Says = Mapping[tuple[str, str], object]  # by kind and id of its rows
+
 
 @attrs.define
 class World(Owner):
@@ -132,7 +134,7 @@ def without_names(value: Any) -> dict[str, Any]:
 # What an archive says.
 
 
-def said(world: World) -> dict[tuple[str, str], object]:
+def said(world: World) -> Says:
     """By kind and id."""
     return {
         (where.kind, where.id): SAID[type(body)](body) for where, body in world.rows() if type(body) in SAID
@@ -159,16 +161,11 @@ SAID: Final[Mapping[type, Callable[[Any], object]]] = {
 }  # fmt: skip
 
 
-def must_say(due: object, got: object, rule: Any, what: str) -> None:
-    if due != got:
-        first, second = apart(due, got)  # type: ignore[arg-type]
-        demand(False, rule, what, first, second)
-
-
-def apart(due: Mapping[Any, object], got: Mapping[Any, object]) -> tuple[object, object]:
-    """What is not the same in both."""
-    keys = [key for key in {**due, **got} if due.get(key) != got.get(key)]
-    return {key: due.get(key) for key in keys}, {key: got.get(key) for key in keys}
+def must_say(due: Says, got: Says, rule: Any, what: str) -> None:
+    """Tells what is not the same in both. Raises Broken."""
+    apart = [key for key in {**due, **got} if due.get(key) != got.get(key)]
+    first, second = ({key: it.get(key) for key in apart} for it in (due, got))
+    demand(not apart, rule, what, first, second)
 
 
 # E-BATCH.
@@ -230,8 +227,8 @@ def cleared(life: Life) -> int:
 def session_of(world: World) -> str:
     """A new one, in which all is told; nothing of a memory that makes none."""
     outcome = world.ask(requests.CreateSession("session"))
-    is_made = isinstance(outcome, Done) and isinstance(outcome.value, SessionCreated)
-    return outcome.value.session_id if is_made else ""  # type: ignore[union-attr]  # as was just looked at
+    value = outcome.value if isinstance(outcome, Done) else None
+    return value.session_id if isinstance(value, SessionCreated) else ""
 
 
 def in_session(session: str, request: Any) -> Any:
@@ -284,7 +281,7 @@ def is_segment(world: World, key: str) -> bool:
     return body.parent_id is not None
 
 
-def left(world: World) -> dict[tuple[str, str], object]:
+def left(world: World) -> Says:
     """What still says something of what was forgotten."""
     return {(where.kind, where.id): body for where, body in world.rows() if says(where.kind, body)}
 
@@ -299,7 +296,7 @@ def says(kind: str, body: Any) -> bool:
     return kind in OF_FACTS
 
 
-def others(world: World) -> dict[tuple[str, str], object]:
+def others(world: World) -> Says:
     """What has nothing to do with the archive: authored text of core, and rows of any other kind."""
     apart_from = (*OF_FACTS, *EMPTY, *KEPT)
     return {
