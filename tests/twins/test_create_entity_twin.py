@@ -14,7 +14,7 @@ from umi_core.messages.effects import Degraded, Done
 from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import Forget
 from umi_core.messages.results import Stored
-from umi_core.rows import Membership
+from umi_core.rows import Category, Membership
 
 FACT: Final = "is allergic to nuts"
 DEFAULT: Final = "facts"  # where a profile is put if nobody says
@@ -84,7 +84,8 @@ def check_twins(request: CreateEntity, before: Before, lucks: list[Met]) -> None
 
 def homes(pair: Pair, key: str) -> dict[str, str]:
     """The categories that the fact is in, with who says so."""
-    names = {row.address.id: row.body.name for row in pair.rows("category")}  # type: ignore[union-attr]
+    bodies = [row.body for row in pair.rows("category")]
+    names = {it.id: it.name for it in bodies if isinstance(it, Category)}
     bodies = [row.body for row in pair.rows("membership")]
     links = [it for it in bodies if isinstance(it, Membership) and it.entity_id == key]
     return {names[it.category_id]: it.assigned_by for it in links}
