@@ -1,4 +1,4 @@
-"""Trials: what parts of a memory make of inputs that runs seldom bring: one at the end of each run.
+"""Trials: what parts of a memory make of inputs that runs seldom bring, at the end of each run.
 
     values.py    each value in the place of each argument: who is refused, and with which error
     replies.py   replies of models that no fault makes
@@ -9,11 +9,13 @@
 
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
 again when it is replayed. Nothing of the world is touched, and no draw of the run is another.
-Law 2. A run that asks for nothing but the working tier and its sessions has none: it would double its time.
+Law 2. A run makes one. One that asks for nothing but the working tier and its sessions makes none: it would
+double its time. A scenario may want any number of rounds of all of them (`run.trials`).
 Law 3. What must come of it is worked out by umi_sim/judge/plain, as in a run.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Final
 
 from umi_core.config import Config
@@ -37,8 +39,14 @@ OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 
 
 def check_trials(config: RunConfig) -> None:
-    """One of them, or none. Raises Broken if a part does something else."""
-    if all(issubclass(REQUESTS[name], OF_NO_TRIAL) for name in config.weights):
+    """One of them, or none; or as many rounds of all as the scenario says.
+
+    Raises Broken if a part does something else.
+    """
+    memory = Config.of(config.memory)
+    for number, name in product(range(config.trials), TRIALS):
+        TRIALS[name](Stream(config.seed, "trials", config.scenario, name, number), memory)
+    if config.trials or all(issubclass(REQUESTS[name], OF_NO_TRIAL) for name in config.weights):
         return
     name = highest(stream_key(config.seed, ("trials", config.scenario)), TRIALS)
-    TRIALS[name](Stream(config.seed, "trials", config.scenario, name), Config.of(config.memory))
+    TRIALS[name](Stream(config.seed, "trials", config.scenario, name), memory)
