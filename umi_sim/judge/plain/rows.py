@@ -3,8 +3,10 @@
 Written a second time, field by field and without the domains of the memory. What does not fit is damaged.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
+
+import attrs
 
 from umi_core.declared import Incomplete
 from umi_core.invariants import limits
@@ -171,7 +173,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "entity_id": is_id, "type": word(*ENTITY_TYPES), "importance_ppm": SHARE, "count": COUNT,
         "first_ms": TIME, "last_ms": TIME,
     },
-    "epoch": {"claimed_ms": TIME},
+    "epoch": {"claimed_ms": TIME, "is_closed": of_type(bool), "held_by": COUNT},
     "head": {"cursor": WORD},
     "core": {"blocks": are_blocks},
     "tombstone": {"version": VERSION},
@@ -199,7 +201,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "id": is_id, "seq": VERSION, "content": CONTENT, "tags": are_tags, "metadata": is_metadata,
         "at_ms": TIME,
     },
-    "log": {"name": word("message", "archival"), "next_seq": VERSION},
+    "log": {"name": word("message", "archival"), "next_seq": VERSION, "first_seq": VERSION},
     "moved": {"id": WORD, "kind": MOVED, "content": or_none(CONTENT)},
     "moved_key": {"id": WORD, "kind": MOVED, "row_id": WORD, "content": or_none(CONTENT)},
     "moved_begun": {
@@ -211,13 +213,17 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "phase": word("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back"),
     },
 }  # fmt: skip
+ANYTHING: Final = (("receipt", "value"),)
+"""What is judged where it is read, or may be anything."""
 
 
-def check_kinds(kinds: Iterable[str]) -> None:
-    """Raises Incomplete if rows of one of these kinds would be taken unread."""
-    if unknown := [kind for kind in kinds if kind not in FIELDS]:
-        told = f"rows of kind {', '.join(unknown)} are unknown to the judge"
-        raise Incomplete(f"{told}: add them to FIELDS in umi_sim/judge/plain/rows.py")
+def check_kinds(bodies: Mapping[str, type]) -> None:
+    """Raises Incomplete if rows of one of these kinds would be taken unread, or one of their fields."""
+    for kind, cls in bodies.items():
+        known = [*FIELDS.get(kind, ()), *(name for of, name in ANYTHING if of == kind)]
+        if unread := [name for name in attrs.fields_dict(cls) if name not in known]:
+            told = f"rows of kind {kind} are unknown to the judge in {', '.join(unread)}"
+            raise Incomplete(f"{told}: add them to FIELDS in umi_sim/judge/plain/rows.py")
 
 
 check_kinds(BODIES)

@@ -115,6 +115,12 @@ def path_with(old: str, new: str) -> Callable[[Said], Said]:
     return lambda it: attrs.evolve(it, path=it.path.replace(old, new, 1))
 
 
+def dated_with(day: str, year: str = r"\2") -> Callable[[Said], Said]:
+    """From or until a day that no year has, or not this one."""
+    put = rf"\1={year}-{day}"
+    return lambda it: attrs.evolve(it, path=re.sub("(from|until)=([0-9]{4})-[0-9]{2}-[0-9]{2}", put, it.path))
+
+
 def blank_limit(it: Said) -> Said:
     return attrs.evolve(it, path=re.sub("limit=[0-9]+", "limit=", it.path))
 
@@ -140,6 +146,14 @@ WRONG: Final[tuple[tuple[Callable[[Said], Said] | None, int], ...]] = (
     (path_with("after=msg_", "after=msg_-"), 400),
     (path_with("from=", "from=x"), 400),
     (path_with("until=", "until=1"), 400),
+    (dated_with("02-30"), 400),
+    (dated_with("04-31"), 400),
+    (dated_with("11-31"), 400),
+    (dated_with("13-01"), 400),
+    (dated_with("00-10"), 400),
+    (dated_with("10-00"), 400),
+    (dated_with("02-29", "2100"), 400),
+    (lambda it: attrs.evolve(it, path=re.sub("T[0-9]{2}", "T24", it.path)), 400),
     (path_with("skip=", "skip=-"), 400),
     (lambda it: attrs.evolve(it, method="PUT"), 405),
     (path_with("/v1/", "/v2/"), 404),

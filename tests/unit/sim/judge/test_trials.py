@@ -35,6 +35,8 @@ SEEN = {
     "pages-counted-without-end": "tables-bounded",
     "settled-key-not-noted": "key-once-across-phases",
     "mirror-never": "mirror-told",
+    "thirty-first-of-november": "wire-says-the-same",
+    "last-field-believed": "read-scope",
 }
 
 
