@@ -51,7 +51,8 @@ def edits_wanted(name: str | None, sample: int, seed: int) -> "Sequence[SourceEd
 
 
 def hunt_report(found: "SourceHunt") -> Report:
-    head = f"{found.name:34} {found.how or 'SURVIVED':26} {plural(found.runs, 'run'):>8}"
+    how = found.how or f"SURVIVED, {found.met or 'none'} met it"
+    head = f"{found.name:34} {how:26} {plural(found.runs, 'run'):>8}"
     lines = (
         row("", f"- {cut(found.before, SHOWN_MAX)}", hang=2),
         row("", f"+ {cut(found.after, SHOWN_MAX)}", hang=2),

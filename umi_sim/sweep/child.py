@@ -10,7 +10,7 @@ import os
 import resource
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +29,7 @@ from umi_sim.sweep import gate
 from umi_sim.sweep.plan import parsed
 from umi_sim.sweep.totals import TOTALS, of_verdict
 from umi_sim.sweep.verify import is_seed_file
+from umi_sim.sweep.watched import Place, Watch, watching
 
 Plain = dict[str, Any]
 OVER: Final[Plain] = {"limit": "memory"}
@@ -72,14 +73,17 @@ def spent_s() -> int:
 
 
 def do_run(question: Plain) -> Plain:
-    file = file_of(question)
-    verdict = run(scenario.draw(file, int(question["seed"])))
+    """One run; with `watched`, also whether it met that place."""
+    file, place = file_of(question), question.get("watched")
+    watched = watching(Place(**place)) if place else nullcontext(Watch(True))
+    with watched as watch:
+        verdict = run(scenario.draw(file, int(question["seed"])))
     if is_out_of_memory(verdict):
         return OVER
     return {
-        "trace": verdict.trace_hash,
+        "trace": verdict.trace_hash, "met": watch.met,
         "totals": TOTALS.write(of_verdict(question["scenario"], file, verdict)),
-    }
+    }  # fmt: skip
 
 
 def is_out_of_memory(verdict: Verdict) -> bool:

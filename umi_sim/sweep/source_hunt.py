@@ -2,13 +2,15 @@
 
 Law 1. The edited text is all that the process knows of that file: oracle and world see it too, as they would
        see a real bug.
-Law 2. Which runs are lived depends on the base alone: scenarios take turns, and no two runs have one seed,
-       since a seed alone says what settings, faults and equivalences are drawn, whatever the scenario.
+Law 2. Scenarios take turns, and no two runs have one seed, since a seed alone says what settings, faults and
+       equivalences are drawn, whatever the scenario. Those whose runs did not meet the edited line sit out
+       all turns but each fifth. So the base and the edit say which runs are lived.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle, islice
+from itertools import count, islice
 from typing import Any, Final
 
 import attrs
@@ -17,6 +19,7 @@ from umi_core.data import Data
 from umi_sim.mutants.source_edits import SourceEdit, overlaid
 from umi_sim.sweep.plan import Source, fresh_seed
 from umi_sim.sweep.totals import TOTALS, Totals
+from umi_sim.sweep.watched import Place, place_of
 from umi_sim.sweep.worker_process import Died, OutOfLimit, Worker
 
 LIMITS: Final = {"cpu_s_max": 30, "wall_ms_max": 120_000, "memory_bytes_max": 2 * 1024**3}
@@ -31,9 +34,16 @@ HOW: Final = {
 """How an edit is seen besides by a rule."""
 
 
+OF_ALL: Final = 5
+"""In every so many turns each scenario has a run."""
+
+
 @attrs.frozen
 class SourceHunt(Data):
-    """What came of one edit: `how` it was seen, by a rule or otherwise, in which run; empty: it survived."""
+    """What came of one edit: `how` it was seen, by a rule or otherwise, in which run; empty: it survived.
+
+    `met`: how many of the runs came by the edited line.
+    """
 
     name: str
     before: str
@@ -42,6 +52,7 @@ class SourceHunt(Data):
     scenario: str
     seed: int
     runs: int
+    met: int
 
 
 def hunts(
@@ -56,41 +67,50 @@ def hunts(
 
 
 def hunt(edit: SourceEdit, sources: Sequence[Source], base: str, run_count: int) -> SourceHunt:
-    survived = SourceHunt(edit.name, edit.before, edit.after, "", "", 0, run_count)
+    survived = SourceHunt(edit.name, edit.before, edit.after, "", "", 0, run_count, 0)
+    place, met = place_of(edit.text, edit.file, edit.line), Counter[str]()
     with overlaid(edit) as folder:
         worker = Worker("plain", folder)
         try:
-            for run, (source, seed) in enumerate(islice(turns(sources, base), run_count), 1):
-                if how := seen(worker, source, seed):
-                    return attrs.evolve(survived, how=how, scenario=source.name, seed=seed, runs=run)
+            for run, (source, seed) in enumerate(islice(turns(sources, base, met), run_count), 1):
+                how, is_met = seen(worker, source, seed, place)
+                met[source.name] += is_met
+                if how:
+                    return attrs.evolve(
+                        survived, how=how, scenario=source.name, seed=seed, runs=run, met=met.total()
+                    )
         finally:
             worker.end()
-    return survived
+    return attrs.evolve(survived, met=met.total())
 
 
-def turns(sources: Sequence[Source], base: str) -> Iterator[tuple[Source, int]]:
-    """The runs in their order."""
-    return ((source, fresh_seed(base, run)) for run, source in enumerate(cycle(sources)))
+def turns(sources: Sequence[Source], base: str, met: Mapping[str, int]) -> Iterator[tuple[Source, int]]:
+    """The runs in their order; `met`: by scenario, how many of its runs met the line so far."""
+    run = count()
+    for turn in count():
+        wanted = [it for it in sources if met.get(it.name)] if turn % OF_ALL else []
+        yield from ((source, fresh_seed(base, next(run))) for source in wanted or sources)
 
 
-def seen(worker: Worker, source: Source, seed: int) -> str:
-    """How this run shows the edit; empty if it passes."""
+def seen(worker: Worker, source: Source, seed: int, place: Place | None) -> tuple[str, bool]:
+    """How this run shows the edit, empty if it passes, and whether it met the line."""
     try:
         if worker.process is None:
             worker.start()
     except Died:
-        return NO_START
+        return NO_START, True
     try:
-        totals: Totals = TOTALS.read(worker.ask(question(source, seed))["totals"])
+        answer = worker.ask(question(source, seed, place))
     except OutOfLimit:
-        return NO_END
+        return NO_END, True
     except Died:
-        return NO_VERDICT
-    return next((found.rule for found in totals.found.values()), "")
+        return NO_VERDICT, True
+    totals: Totals = TOTALS.read(answer["totals"])
+    return next((found.rule for found in totals.found.values()), ""), answer["met"]
 
 
-def question(source: Source, seed: int) -> dict[str, Any]:
+def question(source: Source, seed: int, place: Place | None) -> dict[str, Any]:
     return {
         "do": "run", "scenario": source.name, "text": source.text, "folder": source.folder,
-        "seed": str(seed), **LIMITS,
+        "seed": str(seed), "watched": None if place is None else attrs.asdict(place), **LIMITS,
     }  # fmt: skip

@@ -69,10 +69,11 @@ def follow(memory: Memory, step: Step) -> None:
         memory.use(step.registry)
 
 
-def copied(memory: Memory) -> Memory:
-    """The memory made anew from its bytes; Broken if it refuses them."""
+def copied(memory: Memory) -> tuple[Memory, int]:
+    """The memory made anew from its bytes, and how many these are; Broken if it refuses them."""
+    saved = memory.snapshot()
     try:
-        return Memory.restore(memory.snapshot(), memory.registry, life=memory.life)
+        return Memory.restore(saved, memory.registry, life=memory.life), len(saved)
     except Rejected as refused:
         what = f"the memory refuses its own bytes: {refused}"
         raise Broken(rules.COPIED_STATE_CONTINUES, what) from refused

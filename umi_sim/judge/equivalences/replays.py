@@ -1,6 +1,8 @@
-"""A whole life again: afresh, and with a memory made anew from its bytes after every step.
+"""A whole life again: afresh, and with a memory that is made anew from its bytes again and again.
 
 Law 1. What a memory does follows from its inputs alone (E-REPLAY), and from its bytes alone (E-RESTORE).
+Law 2. A copy of a large memory is followed by steps without one, so that what copies cost grows with the steps
+       of a life and not with their square.
 """
 
 from contextlib import suppress
@@ -13,6 +15,8 @@ from umi_core.recordings import Head, Taken, digest_line, digest_of, read_record
 from umi_sim.judge.equivalences.lives import Life, copied, follow, told
 from umi_sim.record import rules
 
+STEP_BYTES: Final = 4_096
+"""So many bytes of a copy are paid by each step: one of five times as many is followed by five without."""
 NO_BYTES: Final = (KeyError, UnicodeEncodeError, OverflowError)  # what a value without bytes raises
 
 
@@ -53,13 +57,15 @@ def replayed(life: Life) -> int:
 
 
 def restored(life: Life) -> int:
-    """E-RESTORE: the inputs of a life into a memory that is made anew from its bytes before each of them."""
-    memory = life.born()
+    """E-RESTORE: the inputs of a life into a memory that is made anew from its bytes as often as Law 2 allows."""
+    memory, copied_at, next_at = life.born(), 0, 0
     for number, step in enumerate(life.steps):
         follow(memory, step)
-        memory = copied(memory)
+        if number == next_at:
+            memory, size_bytes = copied(memory)
+            copied_at, next_at = number, number + 1 + size_bytes // STEP_BYTES
         effects = memory.step(step.now_ms, step.value)
-        what = f"made anew before step {number}, {step.name}, it"
+        what = f"made anew before step {copied_at}, it in step {number}, {step.name},"
         rule = rules.COPIED_STATE_CONTINUES
         if effects != step.effects:
             raise Broken(rule, f"{what} has other effects", told(step.effects), told(effects))

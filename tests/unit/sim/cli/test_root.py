@@ -430,17 +430,21 @@ def test_edits_of_the_source_tell_what_saw_them(monkeypatch: pytest.MonkeyPatch)
     found, told = json.loads(drawn.stdout)
     assert (found["name"], found["before"], found["after"]) == (edit.name, edit.before, edit.after)
     assert told["edits"] == 1
-    hunted = SourceHunt(edit.name, edit.before, edit.after, NO_START, "calm", 0, 1)
+    hunted = SourceHunt(edit.name, edit.before, edit.after, NO_START, "calm", 0, 1, 1)
     monkeypatch.setattr(source_hunt, "hunts", lambda edits, *rest: [hunted for one in edits if one == edit])
     (alone, _) = json.loads(umi("mutants", "--source", edit.name, "--runs", "1", "--json").stdout)
     assert alone["name"] == edit.name
 
 
 def test_edits_of_the_source_are_told_as_lines() -> None:
-    found = SourceHunt("text.py:8:0", "return a", "return b", NO_START, "calm", 3, 1)
-    reports = (hunt_report(found), summary([found, attrs.evolve(found, how="", runs=400)]))
+    found = SourceHunt("text.py:8:0", "return a", "return b", NO_START, "calm", 3, 1, 1)
+    survived = attrs.evolve(found, how="", runs=400, met=12)
+    reports = (hunt_report(found), hunt_report(survived), summary([found, survived]))
     assert [line.split() for report in reports for line in laid_out(report, 80)] == [
         ["text.py:8:0", "does", "not", "start", "1", "run"],
+        ["-", "return", "a"],
+        ["+", "return", "b"],
+        ["text.py:8:0", "SURVIVED,", "12", "met", "it", "400", "runs"],
         ["-", "return", "a"],
         ["+", "return", "b"],
         ["1", "of", "2", "edits", "seen"],

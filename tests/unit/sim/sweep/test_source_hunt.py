@@ -1,5 +1,7 @@
 """Goal: an edit of the source is lived in a process of its own until a run shows it, and however it shows."""
 
+from itertools import islice
+
 import attrs
 import pytest
 
@@ -24,7 +26,7 @@ BOUNDARY = edit(WORKING, "if tier.due_ms <= now_ms:", "if tier.due_ms < now_ms:"
 HOW = {
     "a rule": (BOUNDARY, "reference-agrees (REF-1)"),
     "an exception": (edit(WORKING, "if tier.due_ms <= now_ms:", "if tier.due_ms <= None:"), "crash"),
-    "no import": (edit(WORKING, "if tier.due_ms <= now_ms:", "if 1 <=:"), NO_START),
+    "no import": (edit(WORKING, '"""Working tier: key', 'import nowhere\n"""Working tier: key'), NO_START),
     "no end": (edit(WORKING, "if tier.due_ms <= now_ms:", "while True:"), NO_END),
     "an exception of the simulator": (
         edit(
@@ -52,12 +54,26 @@ def test_what_changes_nothing_survives() -> None:
         3,
         1,
     )
-    assert attrs.astuple(found)[3:] == ("", "", 0, 3)
+    assert attrs.astuple(found)[3:] == ("", "", 0, 3, 3)
 
 
 def test_scenarios_take_turns() -> None:
     names = sorted(scenario.shipped())[:3]
-    order = turns(tuple(source_of(name) for name in names), "0")
+    order = turns(tuple(source_of(name) for name in names), "0", {})
     first = [next(order) for _ in range(6)]
     assert [source.name for source, _ in first] == names * 2
     assert len({seed for _, seed in first}) == 6  # a seed alone says what settings and faults are drawn
+
+
+def test_scenarios_that_do_not_meet_the_line_sit_out_four_of_five_turns() -> None:
+    names = ["core", "smoke", "working"]
+    order = turns(tuple(source_of(name) for name in names), "0", {"core": 1, "smoke": 0})
+    lived = [source.name for source, _ in islice(order, 10)]
+    assert lived == [*names, "core", "core", "core", "core", *names]
+
+
+def test_a_survivor_tells_how_many_runs_met_its_line() -> None:
+    late = edit(WORKING, "    total = number + delta", "    total = delta + number")
+    line = late.text[: late.text.index(late.after)].count("\n") + 1
+    found = hunt(attrs.evolve(late, line=line), (source_of("working"), source_of("rendering")), "1", 3)
+    assert (found.how, found.runs, found.met) == ("", 3, 2)

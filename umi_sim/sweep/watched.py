@@ -1,0 +1,92 @@
+"""Watched: whether a run came by one line of the source.
+
+Law 1. A line belongs to the innermost function around it; what stands in none is met by every run, since
+       importing it does.
+Law 2. A line without code of its own, such as the second of a long text, counts with the last before it
+       that has some.
+Law 3. Nothing that is watched is changed: the trace of a run is the same.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from inspect import CO_OPTIMIZED
+from types import CodeType, FrameType
+from typing import Any
+
+import attrs
+
+from umi_core.data import Data, Owner
+
+
+@attrs.frozen
+class Place(Data):
+    """Where to look: a file by the end of its path, the first line of a function, its name, and the line."""
+
+    file: str
+    first: int
+    function: str
+    line: int
+
+
+@attrs.define
+class Watch(Owner):
+    """What was seen so far."""
+
+    met: bool = False
+
+
+def place_of(text: str, file: str, line: int) -> Place | None:
+    """The place of a line of this text; None if every run meets it."""
+    around = [code for code in codes(compile(text, file, "exec", dont_inherit=True)) if line in span(code)]
+    inner = max(around, key=lambda code: (code.co_firstlineno, -len(span(code))), default=None)
+    if inner is None or not inner.co_flags & CO_OPTIMIZED:
+        return None
+    own = max(it for it in lines(inner) if it <= line)
+    return Place(file, inner.co_firstlineno, inner.co_name, own)
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+def lines(code: CodeType) -> list[int]:
+    return [line for _, _, line in code.co_lines() if line is not None]
+
+
+def span(code: CodeType) -> range:
+    own = lines(code)
+    return range(min(own), max(own) + 1)
+
+
+@contextmanager
+def watching(place: Place) -> Iterator[Watch]:
+    """Within it runs are slower, until the line was met."""
+    watch, known = Watch(), dict[CodeType, bool]()
+
+    def is_meant(code: CodeType) -> bool:
+        own = (code.co_firstlineno, code.co_name) == (place.first, place.function)
+        return own and code.co_filename.endswith(place.file)
+
+    def enter(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:
+        code = frame.f_code
+        if code not in known:
+            known[code] = is_meant(code)
+        return within if known[code] else None
+
+    def within(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:
+        if event != "line" or frame.f_lineno != place.line:
+            return within
+        watch.met = True
+        sys.settrace(before)
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        yield watch
+    finally:
+        sys.settrace(before)
