@@ -1,8 +1,8 @@
 """A whole life again: afresh, and with a memory that is made anew from its bytes again and again.
 
 Law 1. What a memory does follows from its inputs alone (E-REPLAY), and from its bytes alone (E-RESTORE).
-Law 2. A copy of a large memory is followed by steps without one, so that what copies cost grows with the steps
-       of a life and not with their square.
+Law 2. A copy of a large memory is followed by steps without one: what copies cost grows with the steps of a
+       life, and not with their square.
 """
 
 from contextlib import suppress
@@ -57,7 +57,7 @@ def replayed(life: Life) -> int:
 
 
 def restored(life: Life) -> int:
-    """E-RESTORE: the inputs of a life into a memory that is made anew from its bytes as often as Law 2 allows."""
+    """E-RESTORE: its inputs into a memory that is made anew from its bytes as often as Law 2 allows."""
     memory, copied_at, next_at = life.born(), 0, 0
     for number, step in enumerate(life.steps):
         follow(memory, step)
