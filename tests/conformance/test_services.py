@@ -196,7 +196,6 @@ BROKEN = {
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
 def test_a_broken_storage_fails_by_the_law_it_breaks(broken: type[SimStorage]) -> None:
     with pytest.raises(AssertionError, match=BROKEN[broken]):
@@ -227,7 +226,6 @@ LOST = [(kind, name) for kind, cls in BODIES.items() for name in ("", *(it.name 
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize(("kind", "field"), LOST)
 def test_a_storage_that_loses_rows_of_a_kind_or_any_field_of_them_fails(kind: str, field: str) -> None:
     broken = type("Broken", (Losing,), {"kind": kind, "field": field, "firsts": {}})
@@ -280,7 +278,6 @@ INEXACT = (
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_scores_may_be_off_by_the_tolerance_and_no_more() -> None:
     run_storage_conformance(Near, SHORT, tolerance_ppm=3)
     for broken, tolerance_ppm, law in INEXACT:
@@ -351,7 +348,6 @@ def test_a_broken_embedder_fails_by_the_law_it_breaks(broken: conformance.Embed,
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_a_failure_shows_the_shortest_script_that_breaks_the_contract() -> None:
     with pytest.raises(AssertionError) as failure:
         run_storage_conformance(PendingSeen)  # of all of them the quickest to shrink

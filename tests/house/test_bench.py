@@ -117,7 +117,6 @@ def test_the_small_task_makes_each_request() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("kind", [Store, *PLANTED])
 def test_a_loop_finds_what_is_planted_in_a_store_and_nothing_else(kind: type[Store]) -> None:
     found = stores.theirs(LOOP, kind, 3)

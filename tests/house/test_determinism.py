@@ -19,7 +19,6 @@ def verified(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("scenario", ["smoke", "transcripts"])
 def test_two_unlike_processes_live_the_same_life(scenario: str) -> None:
     done = verified(scenario, "--seed", "7")

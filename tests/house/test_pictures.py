@@ -9,7 +9,6 @@ from tools.tables import DOCS
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_what_its_script_draws(name: str) -> None:
     drawn = PICTURES[name]()

@@ -34,7 +34,6 @@ def test_each_world_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_a_store_of_your_own_is_tested_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = "test-your-own-memory.md"
@@ -74,7 +73,6 @@ def with_method(text: str, method: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_the_first_bug_is_found_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     finding, *_ = (text for text in examples("first-bug.md", "console") if "FAIL" in text)

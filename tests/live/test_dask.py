@@ -15,7 +15,7 @@ from tests.unit.sim.commands import BAD, umi
 distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 import dask  # noqa: E402  # comes with it
 
-pytestmark = [pytest.mark.slow, pytest.mark.uncounted]
+pytestmark = pytest.mark.slow
 SWEEP = ("sweep", "bad.toml", "--seeds", "0..19", "--jobs", "2", "--no-shrink")
 
 

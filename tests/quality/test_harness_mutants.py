@@ -208,14 +208,12 @@ def test_every_mistake_of_the_registry_is_planted() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("find", dict(FINDS.values()), ids=lambda find: find.__name__)
 def test_without_a_mistake_nothing_is_found(find: Callable[[], str]) -> None:
     assert find() == ""
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("plant", FINDS, ids=lambda plant: plant.__name__)
 def test_a_mistake_of_the_simulator_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)

@@ -35,7 +35,6 @@ def test_the_table_of_needs_was_measured_with_these_bugs_and_lacks_nothing() -> 
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_its_kind_a_bug_is_not_seen(kind: str) -> None:
     assert matrix.seen_without(BUGS[kind], 2) == ""

@@ -8,10 +8,11 @@ import pytest
 from tests.unit.core.test_memorize import memorized, told, xml
 from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
-from umi_core.errors import BadOption, BadType, EmptyText, Error, TextTooLong
+from umi_core.errors import BadOption, BadType, EmptyText, Error, Rejected, TextTooLong
 from umi_core.fact_domains import CategoryNames
 from umi_core.ids import category_id, membership_id, note_id
 from umi_core.language.words import auto_name
+from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Refused
 from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import EvolveCategory, Forget, Memorize
@@ -153,3 +154,15 @@ def test_a_long_fact_has_a_short_name() -> None:
     pair, content = world(), "likes green tea and black tea and white tea, all of them with sugar"
     value = created(pair, CreateEntity(1, content, "profile"))
     assert entity(pair, value.id).name == auto_name(content)
+
+
+def test_a_fact_on_its_way_is_restored_only_as_the_one_that_was_told() -> None:
+    pair = world()
+    pair.step(CreateEntity(1, "Likes tea", "profile"))
+    pair.hold(Commit)
+    assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
+    facts = next(iter(pair.memory.state.operations.values())).facts
+    one = facts["told"][0]
+    facts["told"] = (attrs.evolve(one, mention=attrs.evolve(one.mention, content="Likes coffee")),)
+    with pytest.raises(Rejected):
+        Memory.restore(pair.memory.snapshot(), life=0)

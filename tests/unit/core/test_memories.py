@@ -41,6 +41,12 @@ def test_a_name_belongs_to_its_memory() -> None:
     assert [it.name for it in read.memories] == ["Ann B", ""]
 
 
+def test_of_two_contents_the_first_is_kept_and_the_other_noted() -> None:
+    read = parse_memories("<memory><content>naps</content><content>snores</content></memory>")
+    assert isinstance(read, Memories)
+    assert ([it.content for it in read.memories], read.diagnostics) == (["naps"], ("second_content",))
+
+
 def test_the_same_fact_of_two_names_is_two_memories() -> None:
     one = "<memory><name>Ann</name><content>naps</content></memory>"
     read = parse_memories(one + one.replace("Ann", "Bob") + one)

@@ -32,7 +32,6 @@ def test_each_report_that_cannot_be_written_is_told_besides_the_verdict(
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize(
     "command", [("run", "bad.toml", "--seed", "1"), (*SWEEP, "bad.toml"), ("run", "no.toml")]
 )

@@ -75,7 +75,6 @@ def told(width: int, *args: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_every_word_is_plain_or_has_a_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Say it in plain words, give it an entry in glossary.toml, or, if every reader knows it, add it to
     tests/plain_words.txt."""
@@ -91,7 +90,6 @@ def test_every_word_is_plain_or_has_a_page(folder: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("width", [30, 60, 80, 120])
 def test_no_line_is_wider_than_its_terminal(
     width: int, folder: Path, monkeypatch: pytest.MonkeyPatch

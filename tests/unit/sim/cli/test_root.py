@@ -110,7 +110,6 @@ def test_a_conversation_is_lived_through() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_a_conversation_is_told_whole_or_it_is_said_how_much_of_it_was() -> None:
     lines = [{"speaker": "ann", "text": f"I like tea number {n}."} for n in range(60)]
     Path("talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -422,7 +421,6 @@ def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_edits_of_the_source_tell_what_saw_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_edits, "files", lambda: ["umi_core/text.py", "umi_core/ids.py"])
     (edit,) = sampled(5, 1)

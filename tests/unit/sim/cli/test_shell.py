@@ -44,7 +44,6 @@ def history(own_folder: Path) -> list[str]:
     return [commit(code) for code in (0, 0, 0, 2, 0, 1, 1, 3, 1)]
 
 
-@pytest.mark.uncounted
 def test_the_first_bad_commit_is_found_and_nothing_else_changes(history: list[str]) -> None:
     before = (git("status", "--porcelain"), git("rev-parse", "HEAD"), git("for-each-ref"))
     done = umi("bisect", "a.json", history[0], "HEAD")
@@ -52,7 +51,6 @@ def test_the_first_bad_commit_is_found_and_nothing_else_changes(history: list[st
     assert (git("status", "--porcelain"), git("rev-parse", "HEAD"), git("for-each-ref")) == before
 
 
-@pytest.mark.uncounted
 def test_where_only_commits_are_left_that_cannot_tell_nothing_is_claimed(history: list[str]) -> None:
     git("checkout", "--quiet", "-b", "mended", history[4])
     last_good, skipped, first_bad = commit(0), commit(-1), commit(1)
@@ -62,7 +60,6 @@ def test_where_only_commits_are_left_that_cannot_tell_nothing_is_claimed(history
     assert f"{skipped[:12]} skip" in done.stdout
 
 
-@pytest.mark.uncounted
 def test_ends_that_are_not_what_they_should_be_are_refused(history: list[str]) -> None:
     assert "nothing: no such commit in " in refused("bisect", "a.json", "nothing", "HEAD")
     assert "HEAD: expected a good commit, but there the file fails" in refused(

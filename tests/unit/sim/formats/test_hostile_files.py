@@ -13,7 +13,6 @@ ALLOCATED_BYTES_MAX = 64 * 1024 * 1024
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_ten_thousand_damaged_files_are_read_or_refused_and_nothing_else_happens() -> None:
     watch = Watch()
     told = fuzz(10_000, 42, watch, run_every=30)
@@ -47,7 +46,6 @@ def test_a_file_of_too_many_values_is_refused_before_it_is_parsed(piece: bytes) 
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("piece", [b"[]", b'"\\ud83d\\ude00"'])
 def test_no_file_makes_more_of_itself_than_the_bound(piece: bytes) -> None:
     data = full(piece, (VALUE_COUNT_MAX - 1_000) // (1 + piece.count(b"[")))

@@ -7,6 +7,7 @@ import pytest
 
 from tests.known_seeds import seeds_of
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.rules import rule_named
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
@@ -48,3 +49,11 @@ def test_a_bug_passes_where_the_rule_that_sees_it_is_off(bug: str, rule: str) ->
 def test_what_is_broken_elsewhere_is_seen_all_the_same() -> None:
     configs = shown("ttl-zero-is-forever", "ttl-range")
     assert any(rule_broken(config, "ttl-range") == "reference-agrees" for config in configs)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("scenario", ["smoke", "reorganise"])
+def test_a_run_without_bugs_is_judged_from_outside_and_inside(scenario: str, seed: int) -> None:
+    verdict, _ = run_once(draw(find(scenario), seed))
+    assert verdict.failure is None
+    assert {"inside", "oracle"} <= {rule_named(name).seen_by for name in verdict.rules}

@@ -252,7 +252,6 @@ def test_a_named_row_has_a_level_between_the_counts_or_with_one() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("name", ["smoke", "storage_storm", "crash_storm"])
 def test_a_life_is_the_same_whether_storage_scans_or_looks_up(name: str) -> None:
     for seed in range(3):

@@ -74,7 +74,6 @@ def swept(*args: str) -> Result:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("make", [Hosting, LikeDask, LikeLoky], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("args", [(), ("--stop-first",)], ids=["whole", "until the first failure"])
 def test_a_sweep_on_any_executor_tells_the_same_and_leaves_none_open(

@@ -333,7 +333,6 @@ def test_earlier_failures_come_first_and_go_when_they_have_passed_three_times() 
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_an_interrupted_sweep_tells_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = iter(range(1))
 

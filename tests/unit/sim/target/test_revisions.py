@@ -73,7 +73,6 @@ def test_the_doorkeeper_comes_and_goes_and_is_gone_in_a_healed_world() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_what_is_turned_away_is_named_in_a_reply_and_judged_as_an_answer() -> None:
     """By word, by a mistake of its own, in place of the model, and behind a commit."""
     away, behind = "turned away", "turned away behind a commit"

@@ -17,7 +17,6 @@ MORE = settings(FEW, max_examples=100)
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_a_planted_bug_is_found_and_shrunk(tmp_path: Path) -> None:
     with pytest.raises(BrokenPromise) as caught:
         run_state_machine_as_test(ClearSwallows.machine(str(tmp_path)), settings=MORE)
@@ -28,7 +27,6 @@ def test_a_planted_bug_is_found_and_shrunk(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 @pytest.mark.parametrize("store", [Store, Dict, Lists, Notes])
 def test_a_store_without_a_bug_is_left_alone(tmp_path: Path, store: type[Adapter]) -> None:
     run_state_machine_as_test(store.machine(str(tmp_path)), settings=FEW)

@@ -465,7 +465,6 @@ def test_questions_refer_in_each_of_the_four_languages() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.uncounted
 def test_every_term_of_the_tables_is_asked_about() -> None:
     asked = {term for args in recalls(1_000) for term in read(args["query"]).terms}
     assert asked == set(LANGUAGES)
