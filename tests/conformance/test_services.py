@@ -27,9 +27,25 @@ SHORT = settings(conformance.HOW, max_examples=30)  # where the same contract is
 Answer = Committed | EffectFailed | None
 
 
+class Noting(SimStorage):
+    """Notes which values of which fields it gave to a reader."""
+
+    given: ClassVar[dict[tuple[str, str], set[str]]] = {}
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        done = super().read(request_id, query)
+        for row in done.rows:
+            for field in attrs.fields(type(row.body)) if row.body else ():
+                value = repr(getattr(row.body, field.name))
+                self.given.setdefault((row.address.kind, field.name), set()).add(value)
+        return done
+
+
 @pytest.mark.slow
-def test_the_simulated_storage_keeps_the_contract() -> None:
-    run_storage_conformance(SimStorage)
+def test_the_simulated_storage_keeps_the_contract_and_gives_several_values_of_each_field() -> None:
+    run_storage_conformance(Noting)
+    fields = [(kind, field.name) for kind, cls in BODIES.items() for field in attrs.fields(cls)]
+    assert [it for it in fields if len(Noting.given.get(it, ())) < 2] == []
 
 
 @pytest.mark.slow
@@ -222,12 +238,12 @@ class Losing(SimStorage):
         return attrs.evolve(write, body=attrs.evolve(write.body, **{self.field: first}))
 
 
-LOST = [(kind, name) for kind, cls in BODIES.items() for name in ("", *(it.name for it in attrs.fields(cls)))]
+LOST = [(kind, name) for kind, cls in BODIES.items() for name in ("", attrs.fields(cls)[-1].name)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "field"), LOST)
-def test_a_storage_that_loses_rows_of_a_kind_or_any_field_of_them_fails(kind: str, field: str) -> None:
+def test_a_storage_that_loses_rows_of_a_kind_or_a_field_of_them_fails(kind: str, field: str) -> None:
     broken = type("Broken", (Losing,), {"kind": kind, "field": field, "firsts": {}})
     with pytest.raises(AssertionError, match=r"versions grow by one|a durable batch is visible"):
         run_storage_conformance(broken, UNSHRUNK)
