@@ -161,7 +161,7 @@ def test_a_fact_on_its_way_is_restored_only_as_the_one_that_was_told() -> None:
     pair.step(CreateEntity(1, "Likes tea", "profile"))
     pair.hold(Commit)
     assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
-    facts = next(iter(pair.memory.state.operations.values())).facts
+    facts: dict[str, Any] = next(iter(pair.memory.state.operations.values())).facts
     one = facts["told"][0]
     facts["told"] = (attrs.evolve(one, mention=attrs.evolve(one.mention, content="Likes coffee")),)
     with pytest.raises(Rejected):

@@ -300,19 +300,19 @@ def without(store: type[Adapter], name: str) -> type[Adapter]:
     return type(store.__name__, (store,), {name: nothing})
 
 
-SILENT = 40  # seeds; tools/ready_adapters.py has thousands of each adapter
+SEED_COUNT = 40  # seeds; tools/ready_adapters.py has thousands of each adapter
 
 
 @pytest.mark.parametrize("store", STORES)
 def test_a_store_with_all_operations_is_left_alone(store: type[Adapter]) -> None:
     assert all(hasattr(store, name) for name in store.contract.ops)
-    found = hunt(store, range(SILENT))
+    found = hunt(store, range(SEED_COUNT))
     assert (found.small and found.small.broken) is None
 
 
 @pytest.mark.parametrize("store", [Stripped, Lowered])
 def test_names_that_a_store_takes_as_the_same_are_the_same(store: type[Adapter]) -> None:
-    found = hunt(store, range(SILENT))
+    found = hunt(store, range(SEED_COUNT))
     assert (found.small and found.small.broken) is None
     unsaid = type("Unsaid", (store,), {"scope_ids": "exact", "session_ids": "exact"})
     assert hunt(unsaid, range(200)).first is not None
@@ -320,7 +320,7 @@ def test_names_that_a_store_takes_as_the_same_are_the_same(store: type[Adapter])
 
 @pytest.mark.parametrize("store", [Eventual, Approximate])
 def test_a_memory_that_needs_time_or_misses_few_is_left_alone(store: type[Adapter]) -> None:
-    found = hunt(store, range(SILENT))
+    found = hunt(store, range(SEED_COUNT))
     assert (found.small and found.small.broken) is None
 
 
