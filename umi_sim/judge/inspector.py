@@ -28,6 +28,7 @@ from umi_sim.judge.invariants import check_needed, check_recovered, check_render
 from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.judge.invariants.defaults import check_defaults
 from umi_sim.judge.invariants.groups import check_dues
+from umi_sim.judge.invariants.numbers import check_numbers
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
 from umi_sim.judge.invariants.store import check_opening
@@ -206,6 +207,7 @@ class Inspector:
             check_settings(turn)
             check_defaults(turn)
             check_vocabulary()
+            check_numbers()
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:

@@ -4,13 +4,18 @@ Law 1. A word of these is never renamed: rows that were stored years ago hold it
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, get_args
 
 from umi_core import api_domains, domains, filters, level_domains, values
 from umi_core.invariants.broken import demand
+from umi_core.messages import effects
 from umi_sim.record import rules
 
 WORDS: Final[Mapping[str, tuple[Iterable[str], str]]] = {
+    "failures": (
+        get_args(effects.FailureKind),
+        "timeout unavailable rate_limited refused too_long full conflict unknown unusable damaged",
+    ),
     "blocks": (values.BLOCK_KINDS, "system persona human facts goals scratch"),
     "types of entities": (
         values.ENTITY_TYPES,

@@ -6,6 +6,7 @@
     answers.py   rows that a storage gives, and nobody asked for
     choices.py   the best of many: vectors, groups, lists, who leaves a core
     moves.py     one row between two stores, whatever fails
+    stated.py    what is stated twice: settings, defaults, ids, whole requests, filters
     wire.py      requests of an agent server over HTTP and by its object, and the responses
     stored.py    rows that a storage gives back: each value in the place of each field, and rows as bytes
 
@@ -27,6 +28,7 @@ from umi_sim.judge.trials.choices import try_choices
 from umi_sim.judge.trials.moves import try_moves
 from umi_sim.judge.trials.queries import try_queries
 from umi_sim.judge.trials.replies import try_replies
+from umi_sim.judge.trials.stated import try_stated
 from umi_sim.judge.trials.stored import try_stored
 from umi_sim.judge.trials.values import try_values
 from umi_sim.judge.trials.wire import try_wire
@@ -37,7 +39,7 @@ __all__ = ["TRIALS", "check_trials"]
 
 TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
-    "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire,
+    "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 

@@ -150,7 +150,8 @@ TAGS: Final[Mapping[str, Sequence[str]]] = {
     "name_subcategory": ("b",),
 }
 INSIDE: Final = (
-    *CONTENTS, "Bob", "RETRIEVE", "no_retrieve", " NO RETRIEVE.", "facts", "skills, facts;Rules\n", "{query}",
+    *CONTENTS, "Bob", *("RETRIEVE", "no_retrieve", " NO RETRIEVE.", "retrieve", "No-Retrieve!") * 3,
+    "facts", "skills, facts;Rules\n", "{query}",
     "&amp;", "&#65;", "&#x41;", "&#0;", "&#xd800;", "&#1114112;", "&lt", "&nbsp;", "<", ">",
     "<!-- x -->", "<!--",
     "<![CDATA[<b>]]>", "<![CDATA[", "<!DOCTYPE x>", "<!DOCTYPE x [y]>", "\x07", "\r\n", "\n",
@@ -227,13 +228,22 @@ def spoilt(reply: str, draw: Stream) -> str:
     )
 
 
+def well_formed(draw: Stream, names: Sequence[str]) -> str:
+    """Each tag at most once or twice, in any order, with one thing in it: what a model mostly writes."""
+    told = ""
+    for name in draw.shuffle(draw.pick((names[:1], names[:2], names[:2], (*names[:2], names[0])))):
+        spelling = draw.pick((name,) * 6 + (name.upper(), name.capitalize()))
+        told += f"<{spelling}>{draw.pick(INSIDE)}</{spelling}>" + draw.pick(("", "", "\n", "so "))
+    return told
+
+
 def reply_to(task: str, draw: Stream) -> str:
     if task in AS_JSON:
         reply = written(AS_JSON[task](draw), draw)
     elif task == "memories" and draw.chance(3, 4):
         reply = memories(draw)
     else:
-        reply = tagged(draw, TAGS[task])
+        reply = (well_formed if draw.chance(1, 2) else tagged)(draw, TAGS[task])
     return spoilt(reply, draw) if draw.chance(1, 3) else reply
 
 

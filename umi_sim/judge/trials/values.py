@@ -4,7 +4,7 @@ Law 1. Each value is tried in the place of each argument, so also where it is ab
 refuses exactly what the plain one refuses, with the same error.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import chain, islice, product
 from typing import Any, Final
@@ -100,6 +100,12 @@ def places() -> dict[str, Callable[[str, Any], Error | None]]:
     """By domain: how the memory judges a value of it."""
     found = [domain_of(field.type) for cls in ALL for field in attrs.fields(cls)[1:]]
     return {domain.name: domain.wrong for domain in found}
+
+
+@cache
+def sound_values(domain: str) -> Sequence[object]:
+    """What the plain reader allows there."""
+    return [it for it in values() if WRONG[domain]("it", it) is None]
 
 
 def try_values(draw: Stream, config: Config) -> None:

@@ -5,7 +5,6 @@ class that such a request gets, and of its fields each is any of its type.
 """
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, Final, get_args, get_origin
 
 import attrs
@@ -19,8 +18,7 @@ from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.results import RecordAdded, RecordForgotten
 from umi_sim.judge.invariants.wire import check_delegate, check_request, check_response
 from umi_sim.judge.plain.dates import DAY_MS, LAST_MS
-from umi_sim.judge.plain.requests import WRONG
-from umi_sim.judge.trials.values import SAID, around, values
+from umi_sim.judge.trials.values import SAID, around, sound_values
 from umi_sim.kernel.prng import Stream
 
 REQUESTS: Final = 30  # of each trial
@@ -106,13 +104,7 @@ def given(draw: Stream, argument: Argument) -> object:
     if argument.domain == "time":
         return time_of(draw)
     own = OWN.get(argument.domain)
-    return draw.pick(own if own and draw.chance(7, 8) else sound(argument.domain))
-
-
-@cache
-def sound(domain: str) -> Sequence[object]:
-    """What the plain reader allows of all that is tried."""
-    return [it for it in values() if WRONG[domain]("it", it) is None]
+    return draw.pick(own if own and draw.chance(7, 8) else sound_values(argument.domain))
 
 
 # Replies.

@@ -37,6 +37,7 @@ SEEN = {
     "mirror-never": "mirror-told",
     "thirty-first-of-november": "wire-says-the-same",
     "last-field-believed": "read-scope",
+    "true-is-one-in-a-list": "filter-narrows",
 }
 
 
