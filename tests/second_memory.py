@@ -55,16 +55,30 @@ def counts_one_more(asked: dict[str, Any], said: dict[str, Any]) -> None:
             done[1] += 1
 
 
+def saves_what_it_was() -> Twist:
+    """It answers each `save` with what it answered to the first."""
+    first: list[Any] = []
+
+    def twist(asked: dict[str, Any], said: dict[str, Any]) -> None:
+        if asked["op"] == "save":
+            first.append(said["saved"])
+            said["saved"] = first[0]
+
+    return twist
+
+
 class Here:
     """In the place of a process."""
 
     def __init__(self, command: str, *, twist: Twist = unchanged, **_: Any) -> None:
         self.lives: dict[int, Memory] = {}
+        self.asked: list[str] = []
         self.twist = twist
         self.is_killed = False
 
     def ask(self, request: Any) -> dict[str, Any]:
         asked = json.loads(json.dumps(request))
+        self.asked.append(asked["op"])
         said = ANSWER(self.lives, asked, BUILT_IN)
         self.twist(asked, said)
         found: dict[str, Any] = json.loads(json.dumps({"id": 1, "answer": said}))

@@ -3,7 +3,8 @@
     umi-sim target --contract umi --command "python umi_over_pipes.py"
 
 Each line of standard input is a request, each line of standard output its answer; docs/targets.md has the
-protocol. A life is made by `begin`, and whatever happens to it afterwards is a `step`.
+protocol. A life is made by `begin`, and whatever happens to it afterwards is a `step`; `save` and `restore`
+carry it into another process.
 """
 
 import json
@@ -27,6 +28,8 @@ def serve(registry: Registry = BUILT_IN) -> None:
 
 def answer(lives: dict[int, Memory], asked: dict[str, Any], registry: Registry) -> dict[str, Any]:
     match asked:
+        case {"op": "hello"}:
+            return {"saves": True}
         case {"op": "begin", "life": life}:
             scope, config = from_json(asked["scope"], Scope), from_json(asked["config"], Config)
             lives[life] = Memory(scope, config, registry)
@@ -34,6 +37,11 @@ def answer(lives: dict[int, Memory], asked: dict[str, Any], registry: Registry) 
             memory = lives[life]
             effects = memory.step(now_ms, valued(asked["value"]))
             return {"effects": [to_json(each) for each in effects], **standing(memory)}
+        case {"op": "save", "life": life}:
+            return {"saved": to_json(lives[life].snapshot())}
+        case {"op": "restore", "life": life, "saved": saved}:
+            lives[life] = Memory.restore(valued(saved), registry, life=0)  # goes on as the one that it was
+            return standing(lives[life])
     return {}
 
 

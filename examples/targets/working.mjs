@@ -1,7 +1,8 @@
 // The working tier of Umi, in another language: umi-sim target --contract umi --command "node working.mjs"
 //
 // A part of a memory is enough to begin with: it serves what works on keys alone, and nobody asks for more.
-// It stores nothing and asks the world for nothing, so each step is answered by itself.
+// It stores nothing and asks the world for nothing, so each step is answered by itself. What `save` answers
+// comes back with `restore`, in another process.
 
 import { createInterface } from "node:readline";
 
@@ -52,6 +53,18 @@ class Life {
     this.entries = new Map(); // key -> { value: Buffer, expiresMs }
     this.expired = 0;
     this.seenMs = 0;
+  }
+
+  saved() {
+    const entries = [...this.entries].map(([key, { value, expiresMs }]) => [key, value.toString("base64"), expiresMs]);
+    return { entries, expired: this.expired, seenMs: this.seenMs };
+  }
+
+  restore({ entries, expired, seenMs }) {
+    for (const [key, value, expiresMs] of entries) {
+      this.entries.set(key, { value: Buffer.from(value, "base64"), expiresMs });
+    }
+    Object.assign(this, { expired, seenMs });
   }
 
   get used() {
@@ -144,13 +157,21 @@ const OPS = {
       tags[name] = Number(tag);
       names[tag] = { name: name.toLowerCase(), fields };
     }
-    return { serves: SERVES };
+    return { serves: SERVES, saves: true };
   },
 
   begin({ life, config: [tag, ...values] }) {
     const options = ["working_bytes_max", "working_entry_count_max", "working_ttl_ms_default", "auto_populate"];
     lives[life] = new Life(options.map((name) => values[names[tag].fields.indexOf(name)]));
     return {};
+  },
+
+  save: ({ life }) => ({ saved: lives[life].saved() }),
+
+  restore(asked) {
+    OPS.begin(asked);
+    lives[asked.life].restore(asked.saved);
+    return { deadline_ms: null };
   },
 
   step({ life, now_ms, value: [tag, opId, ...args] }) {

@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from tests.known_seeds import seeds_of
-from tests.second_memory import counts_one_more, run_beside_ours
+from tests.second_memory import counts_one_more, run_beside_ours, saves_what_it_was
 from tests.spec_tables import rows
 from umi_sim.faults.declaration import args_maker
 from umi_sim.judge.inspector import Inspector
@@ -127,6 +127,10 @@ def nothing_is_compared(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(process, "must_be_alike", lambda ours, theirs: None)
 
 
+def saved_form_unread(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(process.Server, "stepped", lambda self: None)
+
+
 def tiers_never_fill(patch: pytest.MonkeyPatch) -> None:
     draw = files.draw
     patch.setattr(files, "draw", lambda *args: attrs.evolve(draw(*args), memory={}))
@@ -181,6 +185,12 @@ def second_memory_that_differs() -> str:
     return "" if failure and failure.rule == "second-implementation" else "not seen"
 
 
+def second_memory_that_forgets() -> str:
+    """DET-3: of a memory that saves what it was."""
+    failure = run_beside_ours("smoke", 1, saves_what_it_was()).failure
+    return "" if failure and failure.rule == "copied-state-continues" else "goes on as if nothing were lost"
+
+
 def floors_of_core() -> str:
     """ORA-5: a mark that a scenario must reach, and does in half of its runs."""
     scenario, met = files.find("core"), floors.Summary()
@@ -198,6 +208,7 @@ FINDS: dict[Plant, tuple[Callable[[], str], str]] = {
     replay_without_faults: (gate_of_a_run, "record-replays"),
     shrink_swaps_failure: (shrunk_failures, "the shrinker kept another failure"),
     nothing_is_compared: (second_memory_that_differs, "not seen"),
+    saved_form_unread: (second_memory_that_forgets, "goes on as if nothing were lost"),
     tiers_never_fill: (floors_of_core, "mark core: an entry left for a better one: 0 of 10 runs"),
 }
 

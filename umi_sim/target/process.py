@@ -5,10 +5,12 @@ One process for each run serves all lives of it, by number. A life that has cras
 Law 1. Whatever the process does, it is a finding: it ends, says nothing, babbles, or asks what nobody can.
 Law 2. With E-SECOND among the equivalences of the run, a memory of ours is given the same inputs, and each
 step must come to the same effects.
+Law 3. One that saves itself is ended in the middle of a run, and another process goes on with what it saved.
+Nobody may notice.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -32,6 +34,8 @@ from umi_sim.target.umi import UmiMachine, UmiTarget, found_cores
 CONTRACT: Final = "umi"
 VERSION: Final = 1
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
+RESTART_AFTER: Final = tuple(4**count for count in range(1, 11))
+"""So many steps of a run: early, so that what is found shrinks, and seldom, for a process takes long to start."""
 
 
 class BadProcess(Exception):
@@ -68,13 +72,22 @@ class Standing(Data):
     digest: str = ""
 
 
+class Served(Protocol):
+    """A process, or the one that took its place."""
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]: ...
+    def stepped(self) -> None:
+        """A life was stepped: now and then another process takes its place, with what it saved."""
+
+
 @attrs.define
 class ProcessMachine(Owner):
     """One life in the process. `twin`: a memory of ours that is given the same, if both are compared."""
 
-    process: Process
+    process: Served
     life: int
     twin: UmiMachine | None = None
+    is_stepped: bool = False
     standing: Standing = Standing()
     seen_ms: int = 0
     asked: dict[int, Asked] = attrs.field(factory=dict)
@@ -99,6 +112,7 @@ class ProcessMachine(Owner):
     def step(self, now_ms: int, value: Value) -> Sequence[Effect]:
         self.seen_ms = max(self.seen_ms, min(now_ms, NOW_MS_MAX))
         said = told(self.process, op="step", life=self.life, now_ms=now_ms, value=wire.to_json(value))
+        self.is_stepped = True
         try:
             effects = tuple(wire.from_json(each, Effect) for each in list_of(said, "effects"))
             self.standing = standing_of(said)
@@ -107,6 +121,7 @@ class ProcessMachine(Owner):
             raise BadStep(str(error)) from None
         if self.twin is not None:
             must_be_alike(self.twin.step(now_ms, value), effects)
+        self.process.stepped()
         return effects
 
     def must_be_awaited(self, effects: Sequence[Effect]) -> None:
@@ -146,8 +161,14 @@ class ProcessMachine(Owner):
         return Origin(it.op, it.workflow, it.number, it.step)
 
     def copied(self) -> None:
-        """It is not asked to save itself."""
+        """All lives of a process are made anew at once, when another one takes its place."""
         return
+
+    def must_stand_as(self, standing: Standing) -> None:
+        """Raises Broken if a life that was made of what it saved stands otherwise than it did."""
+        expected, got = (attrs.evolve(each, marks=()) for each in (self.standing, standing))
+        what = f"life {self.life}, made of what it has saved, is another memory"
+        demand(expected == got, rules.COPIED_STATE_CONTINUES, what, expected, got)
 
 
 def must_be_alike(ours: Sequence[Effect], theirs: Sequence[Effect]) -> None:
@@ -163,7 +184,7 @@ def must_be_alike(ours: Sequence[Effect], theirs: Sequence[Effect]) -> None:
 # What it says.
 
 
-def told(process: Process, **request: Any) -> dict[str, Any]:
+def told(process: Served | Process, **request: Any) -> dict[str, Any]:
     """Its answer. Raises BadStep."""
     try:
         said = process.ask(request)
@@ -203,6 +224,91 @@ def list_of(said: dict[str, Any], name: str) -> list[Any]:
     return found
 
 
+# The process.
+
+
+@attrs.define
+class Server(Owner):
+    """The process that serves all lives of a run, and what another one needs to take its place.
+
+    `is_judged`: a life that comes back as another one breaks the rule. Raises BadProcess.
+    """
+
+    command: str
+    is_judged: bool = True
+    step_count: int = 0
+    lives: dict[int, tuple[ProcessMachine, Scope, Config]] = attrs.field(factory=dict)
+    process: Process = attrs.field(init=False)
+    hello: dict[str, Any] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        try:
+            self.start()
+        except BadStep as error:
+            raise BadProcess(f"{self.command}: {error}") from None
+
+    def start(self) -> None:
+        """Raises BadStep."""
+        try:
+            self.process = Process(self.command, errors=None, line_bytes_max=LINE_BYTES_MAX)
+        except ProcessBroken as error:
+            raise BadStep(str(error)) from None
+        try:
+            self.hello = told(self, op="hello", contract=CONTRACT, version=VERSION, classes=wire.classes())
+        except BadStep:
+            self.process.kill()
+            raise
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return self.process.ask(request)
+
+    def begin(self, scope: Scope, config: Config, twin: UmiMachine | None) -> ProcessMachine:
+        life = len(self.lives) + 1
+        machine = ProcessMachine(self, life, twin)
+        self.lives[life] = machine, scope, config
+        told(self, op="begin", life=life, **begun(scope, config))
+        return machine
+
+    def stepped(self) -> None:
+        """Raises BadStep, and Broken."""
+        self.step_count += 1
+        if self.hello.get("saves") is True and self.step_count in RESTART_AFTER:
+            self.restart()
+
+    def restart(self) -> None:
+        saved = {life: saved_of(self, life) for life, (it, _, _) in self.lives.items() if it.is_stepped}
+        self.process.kill()
+        self.start()
+        for machine, scope, config in self.lives.values():
+            self.restore(machine, saved, begun(scope, config))
+
+    def restore(self, machine: ProcessMachine, saved: Mapping[int, Any], more: Mapping[str, Any]) -> None:
+        """A life that nobody has stepped begins again."""
+        life = machine.life
+        if life not in saved:
+            told(self, op="begin", life=life, **more)
+            return
+        said = told(self, op="restore", life=life, saved=saved[life], **more)
+        try:
+            standing = standing_of(said)
+        except (ValueError, TypeError) as error:
+            raise BadStep(str(error)) from None
+        if self.is_judged:
+            machine.must_stand_as(standing)
+
+
+def begun(scope: Scope, config: Config) -> dict[str, Any]:
+    return {"scope": wire.to_json(scope), "config": wire.to_json(config)}
+
+
+def saved_of(process: Served, life: int) -> Any:
+    """Whatever it wants to have back. Raises BadStep."""
+    said = told(process, op="save", life=life)
+    if said.get("saved") is None:
+        raise BadStep(f"saves nothing of life {life}: {shown(said)}")
+    return said["saved"]
+
+
 # The target.
 
 
@@ -214,13 +320,9 @@ class ProcessTarget:
     def __init__(self, config: RunConfig) -> None:
         self.own = UmiTarget(config)  # whose services and settings it is given
         self.is_compared = rules.SECOND_IMPLEMENTATION.id in config.equivalences
-        self.life_count = 0
+        self.server = Server(config.command, rules.COPIED_STATE_CONTINUES.name not in config.off)
         try:
-            self.process = Process(config.command, errors=None, line_bytes_max=LINE_BYTES_MAX)
-        except ProcessBroken as error:
-            raise BadProcess(f"{config.command}: {error}") from None
-        try:
-            self.requests: Collection[str] = served(hello(self.process))
+            self.requests: Collection[str] = served(self.server.hello)
         except BadStep as error:
             self.close()
             raise BadProcess(f"{config.command}: {error}") from None
@@ -229,14 +331,11 @@ class ProcessTarget:
         return self.own.services()
 
     def close(self) -> None:
-        self.process.kill()
+        self.server.process.kill()
 
     def begin(self, agent: str, scope: Scope, stored: Stored) -> ProcessMachine:
-        self.life_count += 1
         config = self.own.config_of(agent, found_cores(scope, stored))
-        begin_life(self.process, self.life_count, scope, config)
-        twin = UmiMachine(scope, config) if self.is_compared else None
-        return ProcessMachine(self.process, self.life_count, twin)
+        return self.server.begin(scope, config, UmiMachine(scope, config) if self.is_compared else None)
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
         """Its program is its own."""
@@ -249,10 +348,6 @@ class ProcessTarget:
         return self.own.limit_entries(agent, entry_count_max)
 
 
-def hello(process: Process) -> dict[str, Any]:
-    return told(process, op="hello", contract=CONTRACT, version=VERSION, classes=wire.classes())
-
-
 def served(said: dict[str, Any]) -> Collection[str]:
     """The requests that it says it serves; all, if it says nothing. Raises BadStep."""
     names = said.get("serves", list(OF_MEMORY))
@@ -260,7 +355,3 @@ def served(said: dict[str, Any]) -> Collection[str]:
     if not is_known or not names:
         raise BadStep(f"serves {shown(names)}: expected names of requests")
     return dict.fromkeys(names)
-
-
-def begin_life(process: Process, life: int, scope: Scope, config: Config) -> None:
-    told(process, op="begin", life=life, scope=wire.to_json(scope), config=wire.to_json(config))

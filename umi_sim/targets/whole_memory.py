@@ -1,7 +1,7 @@
 """Another implementation of Umi, judged by the whole oracle: scenario after scenario, seed after seed.
 
 Law 1. It is judged from outside, by what it asks, stores and answers; what only our own memory shows is not
-looked at: its state, its saved form, changes of its workflows.
+looked at: its state, changes of its workflows.
 Law 2. What it does not serve is not asked for. A hunt in which nothing was asked is no pass.
 """
 

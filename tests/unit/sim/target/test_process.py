@@ -11,10 +11,13 @@ from tests.second_memory import (
     COMMAND,
     SERVER,
     Broken,
+    Here,
+    Twist,
     counts_one_more,
     drawn,
     run_beside_ours,
     run_from_outside,
+    saves_what_it_was,
     served_here,
 )
 from umi_core.invariants.broken import Broken as BrokenRule
@@ -24,7 +27,7 @@ from umi_core.messages.effects import CountRows as Count
 from umi_core.values import Scope
 from umi_sim.runs.runner import run_once
 from umi_sim.target import wire
-from umi_sim.target.process import BadProcess, BadStep, ProcessMachine, ProcessTarget, must_be_alike
+from umi_sim.target.process import BadProcess, BadStep, ProcessMachine, ProcessTarget, Server, must_be_alike
 
 
 @pytest.mark.slow
@@ -80,6 +83,90 @@ def test_a_process_that_ends_is_a_crash_of_the_memory() -> None:
     assert (failure.kind, failure.message) == ("crash", "BadStep: the process has ended with status 3")
 
 
+# One that saves itself.
+
+
+class Counted(Here):
+    started: list["Counted"] = []  # noqa: RUF012  # of all its runs
+
+    def __init__(self, command: str, **more: Any) -> None:
+        super().__init__(command, **more)
+        self.started.append(self)
+
+
+def test_in_the_middle_of_a_run_another_process_goes_on_with_what_was_saved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Crashes, several agents, operations in flight; each step beside one of ours (E-SECOND)."""
+    monkeypatch.setattr(Counted, "started", [])
+    config = drawn("crash_storm", 1, is_compared=True)
+    with served_here(kind=Counted):
+        verdict, _ = run_once(config)
+    assert verdict.failure is None
+    assert verdict.trace_hash == run_from_outside(config).trace_hash
+    assert len(Counted.started) == 1 + sum(count <= verdict.steps for count in (4, 16, 64, 256, 1024))
+    assert len(Counted.started) > 3
+    first, *later = Counted.started
+    assert first.asked.count("step") == 4
+    assert {"save", "restore"} <= {*later[0].asked}
+    assert all(each.is_killed for each in Counted.started)
+
+
+def test_one_that_forgets_in_what_it_saves_is_another_memory() -> None:
+    failure = run_beside_ours("smoke", 1, saves_what_it_was()).failure
+    assert failure is not None
+    assert (failure.kind, failure.rule) == ("safety", "copied-state-continues")
+    assert failure.message == "life 1, made of what it has saved, is another memory"
+
+
+def test_a_rule_that_is_off_says_nothing_of_what_was_saved() -> None:
+    config = attrs.evolve(drawn("smoke", 1, is_compared=False), off=("copied-state-continues",))
+    with served_here(saves_what_it_was()):
+        failure = run_once(config)[0].failure
+    assert failure is None or failure.rule != "copied-state-continues"
+
+
+def without(name: str) -> Twist:
+    return lambda asked, said: said.pop(name, None) and None
+
+
+def odd_when_restored(asked: dict[str, Any], said: dict[str, Any]) -> None:
+    if asked["op"] == "restore":
+        said["deadline_ms"] = "soon"
+
+
+def stepped_once(twist: Twist) -> tuple[Server, ProcessMachine]:
+    with served_here(twist):
+        server = Server(COMMAND)
+        config = ProcessTarget(drawn("working", 1, is_compared=False)).own.config_of("a", ())
+        machine = server.begin(SCOPE, config, None)
+        machine.step(1, Wake())
+        server.begin(SCOPE, config, None)
+        server.restart()
+    return server, machine
+
+
+def test_a_life_that_nobody_has_stepped_begins_again() -> None:
+    server, _ = stepped_once(lambda asked, said: None)
+    assert server.process.asked == ["hello", "restore", "begin"]  # type: ignore[attr-defined]  # that of the test
+
+
+@pytest.mark.parametrize(
+    ("twist", "told"),
+    [(without("saved"), "saves nothing of life 1"), (odd_when_restored, "says no time")],
+)
+def test_what_is_nothing_that_was_saved_is_told(twist: Twist, told: str) -> None:
+    with pytest.raises(BadStep, match=told):
+        stepped_once(twist)
+
+
+def test_one_that_does_not_save_itself_lives_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Counted, "started", [])
+    with served_here(without("saves"), kind=Counted):
+        assert run_once(drawn("smoke", 1, is_compared=False))[0].failure is None
+    assert len(Counted.started) == 1
+
+
 # One step.
 
 
@@ -92,9 +179,12 @@ class Says:
     def ask(self, request: Any) -> dict[str, Any]:
         return self.said
 
+    def stepped(self) -> None:
+        """It goes on as it is."""
+
 
 def machine(answer: object, **more: object) -> ProcessMachine:
-    return ProcessMachine(Says(answer, **more), 1)  # type: ignore[arg-type]  # all that it needs of a process
+    return ProcessMachine(Says(answer, **more), 1)
 
 
 def standing(*operations: object, effects: Sequence[Effect] = (), **more: object) -> dict[str, object]:
@@ -177,5 +267,5 @@ def test_the_process_ends_with_the_run() -> None:
     with served_here():
         target = ProcessTarget(attrs.evolve(drawn("working", 1, is_compared=False), command=COMMAND))
         target.close()
-    assert target.process.is_killed  # type: ignore[attr-defined]  # that of the test
+    assert target.server.process.is_killed  # type: ignore[attr-defined]  # that of the test
     assert not target.revise(None, ())

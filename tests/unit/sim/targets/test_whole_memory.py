@@ -35,7 +35,7 @@ def test_a_memory_that_keeps_its_promises_passes(here: Path) -> None:
     assert "PASS second: 1 run of 1 scenario, " in done.output
     assert "every promise kept" in done.output
     assert "never asked: " in done.output
-    assert "judged   by 19 rules" in done.output
+    assert "judged   by 20 rules" in done.output
     assert not (here / ".umi-sim").exists()
 
 
@@ -89,14 +89,17 @@ JAVASCRIPT = Path(__file__).resolve().parents[4] / "examples" / "targets" / "wor
         ("expiresMs <= this.seenMs", "expiresMs <= this.seenMs", ""),
         ("expiresMs <= this.seenMs", "expiresMs < this.seenMs", "ttl-boundary"),
         ("Math.max(own.seenMs, now_ms)", "now_ms", "reference-agrees"),
+        ("expiresMs] of entries)", "expiresMs] of entries.slice(1))", "reference-agrees"),
     ],
-    ids=["whole", "alive at its deadline", "a clock that moves back"],
+    ids=["whole", "alive at its deadline", "a clock that moves back", "an entry that is not restored"],
 )
 def test_a_part_in_another_language_is_held_to_every_rule(
     tmp_path: Path, old: str, new: str, rule: str
 ) -> None:
     own = tmp_path / "working.mjs"
-    own.write_text(JAVASCRIPT.read_text().replace(old, new))
+    source = JAVASCRIPT.read_text()
+    assert old in source
+    own.write_text(source.replace(old, new))
     found = whole_memory.hunt(f"node {own}", ["working"], range(5), None, is_compared=False)
     assert found.failed is None or found.failed.failure is not None
     assert rule == (found.failed.failure.rule if found.failed and found.failed.failure else "")
