@@ -35,7 +35,7 @@ CONTRACT: Final = "umi"
 VERSION: Final = 1
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 RESTART_AFTER: Final = tuple(4**count for count in range(1, 11))
-"""So many steps of a run: early, so that what is found shrinks, and seldom, for a process takes long to start."""
+"""Steps of a run: early ones, so that what is found shrinks, and few, for a process takes long to start."""
 
 
 class BadProcess(Exception):
