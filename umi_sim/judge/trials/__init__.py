@@ -7,6 +7,7 @@
     choices.py   the best of many: vectors, groups, lists, who leaves a core
     moves.py     one row between two stores, whatever fails
     stated.py    what is stated twice: settings, defaults, ids, whole requests, filters
+    kept.py      saved states in which one field is odd, and recordings
     wire.py      requests of an agent server over HTTP and by its object, and the responses
     stored.py    rows that a storage gives back: each value in the place of each field, and rows as bytes
 
@@ -25,6 +26,7 @@ from umi_core.config import Config
 from umi_core.messages.requests import REQUESTS, CreateSession, LoadSession, SaveSession, WorkingRequest
 from umi_sim.judge.trials.answers import try_answers
 from umi_sim.judge.trials.choices import try_choices
+from umi_sim.judge.trials.kept import try_kept
 from umi_sim.judge.trials.moves import try_moves
 from umi_sim.judge.trials.queries import try_queries
 from umi_sim.judge.trials.replies import try_replies
@@ -40,6 +42,7 @@ __all__ = ["TRIALS", "check_trials"]
 TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
     "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
+    "kept": try_kept,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 

@@ -21,7 +21,7 @@ from umi_sim.judge.trials.values import around, long_values, values
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
-TURNS: Final = 192
+TURNS: Final = 256
 AS_BYTES: Final = 4  # bodies of each trial
 SHOWN: Final = 200
 ENTRY: Final = Entry("e1", 1, "Ann", "tea", 5)

@@ -23,7 +23,7 @@ from umi_sim.judge.plain.requests import WRONG, is_same
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
-TURNS: Final = 64
+TURNS: Final = 48
 LONG_TURNS: Final = 128
 SHOWN: Final = 200
 WIDE: Final = "é"  # of two bytes

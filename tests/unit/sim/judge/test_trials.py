@@ -1,69 +1,25 @@
-"""Goal: trials pass for a sound memory, and each sees a mistake that no run brings to light."""
+"""Goal: trials pass for a sound memory, as many as the scenario says; their failures are shown again."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import attrs
 import pytest
 
 from umi_core.config import Config
-from umi_core.invariants.broken import Broken
-from umi_core.workflows import BUILT_IN
 from umi_sim.judge import inspector
 from umi_sim.judge.trials import TRIALS, check_trials
 from umi_sim.judge.trials.values import check_value, filters, long_values, places, values
 from umi_sim.kernel.prng import Stream
-from umi_sim.mutants import planted
 from umi_sim.record import fingerprint
-from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 from umi_sim.seedfile.files import loads, of_verdict, text_of
 from umi_sim.shrink import shrink
 
-SEEDS = 20
-SEEN = {
-    "score-of-no-search-is-foreign": "read-scope",
-    "better-entry-leaves": "fewest-victims",
-    "rest-of-a-block-unsearched": "hits-ordered",
-    "i-taken-for-a-name": "parser-total",
-    "turns-as-a-list-taken": "reference-agrees",
-    "reference-beyond-all-characters": "archive-parser-total",
-    "said-by-others-stays-theirs": "parser-total",
-    "no-number-read": "parser-keeps-the-good",
-    "other-length-compared": "hits-ordered",
-    "last-page-refused": "tables-bounded",
-    "pages-counted-without-end": "tables-bounded",
-    "settled-key-not-noted": "key-once-across-phases",
-    "mirror-never": "mirror-told",
-    "thirty-first-of-november": "wire-says-the-same",
-    "last-field-believed": "read-scope",
-    "true-is-one-in-a-list": "filter-narrows",
-}
-
-
-def configs() -> Iterator[RunConfig]:
-    config = draw(find("trials"), 0)
-    return (attrs.evolve(config, seed=seed) for seed in range(SEEDS))
-
-
-def rule_broken(config: RunConfig) -> str:
-    try:
-        check_trials(config)
-    except Broken as broken:
-        return broken.rule
-    return ""
-
 
 def test_a_sound_memory_passes() -> None:
-    for _, config in zip(range(2), configs(), strict=False):
-        check_trials(config)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bug", SEEN)
-def test_a_mistake_is_seen_by_trials_alone(bug: str) -> None:
-    with planted(bug, BUILT_IN):
-        assert next(filter(None, map(rule_broken, configs()))) == SEEN[bug]
+    for seed in range(2):
+        check_trials(draw(find("trials"), seed))
 
 
 def test_each_value_of_a_domain_is_judged_alike() -> None:
