@@ -8,6 +8,7 @@
     moves.py     one row between two stores, whatever fails
     stated.py    what is stated twice: settings, defaults, ids, whole requests, filters
     kept.py      saved states in which one field is odd, and recordings
+    hooks.py     what interceptors give in the place of questions and answers
     wire.py      requests of an agent server over HTTP and by its object, and the responses
     stored.py    rows that a storage gives back: each value in the place of each field, and rows as bytes
 
@@ -26,6 +27,7 @@ from umi_core.config import Config
 from umi_core.messages.requests import REQUESTS, CreateSession, LoadSession, SaveSession, WorkingRequest
 from umi_sim.judge.trials.answers import try_answers
 from umi_sim.judge.trials.choices import try_choices
+from umi_sim.judge.trials.hooks import try_hooks
 from umi_sim.judge.trials.kept import try_kept
 from umi_sim.judge.trials.moves import try_moves
 from umi_sim.judge.trials.queries import try_queries
@@ -43,6 +45,7 @@ TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
     "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
     "kept": try_kept,
+    "hooks": try_hooks,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 
