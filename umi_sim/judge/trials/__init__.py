@@ -9,6 +9,7 @@
     stated.py    what is stated twice: settings, defaults, ids, whole requests, filters
     kept.py      saved states in which one field is odd, and recordings
     hooks.py     what interceptors give in the place of questions and answers
+    texts.py     lines and parts of texts, what a speaker says of themselves, names of groups
     wire.py      requests of an agent server over HTTP and by its object, and the responses
     stored.py    rows that a storage gives back: each value in the place of each field, and rows as bytes
 
@@ -34,6 +35,7 @@ from umi_sim.judge.trials.queries import try_queries
 from umi_sim.judge.trials.replies import try_replies
 from umi_sim.judge.trials.stated import try_stated
 from umi_sim.judge.trials.stored import try_stored
+from umi_sim.judge.trials.texts import try_texts
 from umi_sim.judge.trials.values import try_values
 from umi_sim.judge.trials.wire import try_wire
 from umi_sim.kernel.prng import Stream, highest, stream_key
@@ -46,6 +48,7 @@ TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
     "kept": try_kept,
     "hooks": try_hooks,
+    "texts": try_texts,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 
