@@ -125,6 +125,9 @@ class Memory(Adapter):
     contract = MemoryContract()
 
 
+PAGED: Final = "scan"
+CURSOR: Final = "cursor"  # its argument that no run draws
+
 CONTRACTS: Final[Mapping[str, type[Adapter]]] = {"kv": Kv, "sessions": Sessions, "memory": Memory}
 
 
@@ -170,8 +173,12 @@ def slips_of(adapter: type[Adapter]) -> list[tuple[str, str]]:
 
 
 def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[str, ...]:
-    names = parameters(getattr(adapter, name))
-    taken = tuple("ttl" if each == "ttl_ms" else each for each in names if each != "cursor")
+    names: Sequence[str] = parameters(getattr(adapter, name))
+    if name == PAGED and CURSOR not in names:
+        told = f"it is {CURSOR!r}, what the page before it told, None for the first page"
+        raise BadAdapter(f"{adapter.__name__}.{name}: lacks an argument: {told}")
+    names = [each for each in names if (name, each) != (PAGED, CURSOR)]
+    taken = tuple("ttl" if each == "ttl_ms" else each for each in names)
     known = [each for each in known if each != adapter.contract.made.get(name)]
     for each in taken:
         if each not in known:

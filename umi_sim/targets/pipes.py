@@ -14,7 +14,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from umi_sim.kernel.child_process import Process, ProcessBroken
-from umi_sim.targets.adapter import Adapter, BadAdapter
+from umi_sim.targets.adapter import CURSOR, PAGED, Adapter, BadAdapter
 from umi_sim.targets.values import MISSING, shown
 
 
@@ -79,6 +79,7 @@ def asking(command: str, name: str, args: Any, known: Sequence[str]) -> Any:
         return ask(self.process, {"op": name, **args, "now_ms": self.clock.now_ms})
 
     names = ["ttl_ms" if each == "ttl" else each for each in dict.fromkeys(args)]
+    names += [CURSOR] if name == PAGED else []
     vars(asked)["__signature__"] = Signature([Parameter(each, Parameter.KEYWORD_ONLY) for each in names])
     return asked
 

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from umi_sim.targets.adapter import CONTRACTS
+from umi_sim.targets.adapter import CONTRACTS, CURSOR, PAGED
+from umi_sim.targets.model import Contract
 
 HEAD: Final = '''\
 """An adapter of a store for umi-sim. Run it: umi-sim target {module}:Mine --seconds 30
@@ -94,12 +95,15 @@ MEMORY: Final = """
 BODIES: Final = {"kv": ("MISSING, Kv", KV), "sessions": ("Sessions", SESSIONS), "memory": ("Memory", MEMORY)}
 
 
+def taken(contract: Contract, name: str) -> list[str]:
+    """The arguments of an operation, as a method may take them."""
+    more = [CURSOR] if name == PAGED else []
+    return [each for each in contract.ops[name] if each != contract.made.get(name)] + more
+
+
 def skeleton(kind: str, module: str) -> str:
     names, body = BODIES[kind]
     base = CONTRACTS[kind]
     contract = base.contract
-    ops = "\n".join(
-        f"    {name}({', '.join(arg for arg in args if arg != contract.made.get(name))})"
-        for name, args in contract.ops.items()
-    )
+    ops = "\n".join(f"    {name}({', '.join(taken(contract, name))})" for name in contract.ops)
     return HEAD.format(module=module, names=names, base=base.__name__, ops=ops) + body + TAIL

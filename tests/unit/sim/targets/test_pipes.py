@@ -26,7 +26,7 @@ for line in sys.stdin:
     elif asked["op"] == "put":
         rows[asked["key"]] = asked["value"]
         json.dump(rows, open(path, "w"))
-    elif asked["key"] in rows:
+    elif asked.get("key") in rows:
         said["answer"] = rows[asked["key"]]
     else:
         said = {"id": asked["id"], "missing": True}
@@ -52,6 +52,24 @@ def test_a_process_is_judged_and_replays(tmp_path: Path) -> None:
     assert verdict.broken is None
     assert [step.told for step in verdict.steps] == ["nothing", "None", "done", "'v'", "done", "'v'"]
     assert run(adapter, items).trace == verdict.trace
+
+
+PAGES = """
+    if asked["op"] == "hello":
+        said["answer"]["ops"]["scan"] = ["limit"]
+    elif asked["op"] == "scan":
+        keys, at = sorted(rows), asked["cursor"] or 0
+        end = at + asked["limit"]
+        said = {"id": asked["id"], "answer": [keys[at:end], end if end < len(keys) else None]}
+"""
+
+
+def test_pages_are_asked_for_by_what_the_page_before_told(tmp_path: Path) -> None:
+    adapter = piped(tmp_path, PAGES.strip())
+    puts = [Item("op", (Op("put", {"key": key, "value": "v"}),)) for key in "abc"]
+    verdict = run(adapter, (*puts, Item("op", (Op("scan", {"limit": 2}),))))
+    assert verdict.broken is None
+    assert verdict.steps[-1].told == "['a', 'b', 'c']"
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,8 @@ def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], told: str
         (Kv, {"put": lambda self, key: None}, "has put, and nothing is read back that could be judged"),
         (Kv, {"put": lambda self, key: None, "gett": lambda self: None}, "is gett meant as get?"),
         (Kv, {"put": lambda self, key: None, "gett": "a text of its own"}, "add one of get"),
+        (Kv, {"scan": lambda self, limit: ([], None)}, "scan: lacks an argument: it is 'cursor'"),
+        (Kv, {"get": lambda self, key, cursor: None}, "unknown argument 'cursor'"),
         (Sessions, {"version": lambda self, session, version: None}, "unknown argument 'version'"),
         (Sessions, {"pop": lambda self, session: None, "limit_zero": "some"}, "limit_zero: is 'some'"),
     ],
