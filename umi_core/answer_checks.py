@@ -37,7 +37,6 @@ from umi_core.rows import (
     Body,
     Receipt,
     Row,
-    is_sound,
 )
 from umi_core.text import is_text
 
@@ -171,7 +170,7 @@ def is_body_of(address: Address, body: object) -> bool:
 def is_whole_body(body: Body) -> bool:
     """True if its fields are in their domains; what a receipt tells again is the value of a reply."""
     told = body.value if isinstance(body, Receipt) else None
-    return is_sound(body) and (told is None or is_typed(told))
+    return body.is_sound and (told is None or is_typed(told))
 
 
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:

@@ -1,8 +1,14 @@
 """What a row holds: the base that every kind of row is made of."""
 
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, Final
 
 import attrs
+
+from umi_core.domains import Checks, bad_fields
+
+CHECKS: Final[dict[type, Checks]] = {}
+"""Of each kind of row what its fields may hold; umi_core/rows.py fills it."""
 
 
 @attrs.frozen(eq=False)
@@ -17,6 +23,14 @@ class Body:
     def own_id(self) -> str | None:
         """The id that its row must have; None if any will do. Epoch, head and core are one row each."""
         return None
+
+    @cached_property
+    def is_sound(self) -> bool:
+        """Whether each field holds what its domain says; a body that came back otherwise is damaged.
+
+        It never changes, so it is looked at once, however many reads bring it.
+        """
+        return bad_fields(self, CHECKS[self.__class__]) is None
 
     def told(self) -> tuple[str, str]:
         """What a search by words goes by: its name, and what else it says."""

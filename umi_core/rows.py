@@ -12,14 +12,13 @@ import attrs
 
 from umi_core import agent_rows, api_rows, given_rows, reflection_rows
 from umi_core.block_domains import Blocks
+from umi_core.body import CHECKS, OfEntity
 from umi_core.body import Body as Body
-from umi_core.body import OfEntity
 from umi_core.data import Data
 from umi_core.declared import Incomplete, declared
 from umi_core.domains import (
     Anything,
     Change,
-    Checks,
     Components,
     Content,
     Count,
@@ -47,7 +46,6 @@ from umi_core.domains import (
     Texts,
     VersionNumber,
     Word,
-    bad_fields,
     checks_of,
 )
 from umi_core.resource_rows import Resource as Resource
@@ -391,9 +389,4 @@ BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls
 FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
     cls: frozenset((*(field.name for field in attrs.fields(cls)), *cls.derived)) for cls in BODIES.values()
 }
-CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in BODIES.values()}
-
-
-def is_sound(body: Body) -> bool:
-    """True if each field holds what its domain says; a body that came back otherwise is damaged."""
-    return bad_fields(body, CHECKS[body.__class__]) is None
+CHECKS.update({cls: checks_of(cls) for cls in BODIES.values()})

@@ -20,7 +20,7 @@ from umi_core.language.extraction import Mention
 from umi_core.language.prompts import Statement
 from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import Address, Entity, Row, Tombstone, is_sound
+from umi_core.rows import Address, Entity, Row, Tombstone
 from umi_core.text import cut, norm, shown, size, unique
 from umi_core.values import Pairs, Scope
 from umi_core.workflows.commits import address
@@ -31,7 +31,7 @@ APPENDING = ("extend", "derive")
 def bad_draft(name: str, value: object) -> Error | None:
     """An entity, but that nobody may have decided on its block yet."""
     decided = isinstance(value, Entity) and (value if value.block else attrs.evolve(value, block=SELF_BLOCK))
-    if decided and is_sound(decided):
+    if decided and decided.is_sound:
         return None
     return BadOption(name, shown(value), "an entity whose fields are in their domains")
 

@@ -20,6 +20,8 @@ from umi_sim.world.world import World
 SCANNED: Final = ("entity", "access")
 Demand = Callable[..., None]
 UPKEEP_ROUND_COUNT_MAX: Final = 200
+LYING_ROUND_COUNT_MAX: Final = 10
+"""The same where storage has lost something for good: what it says is there may never be found."""
 WITHOUT_ROOM: Final = f"equal: {rules.ROOM_COMES_BACK.id}"
 """The mark of a run in which a life had no room for what was stored."""
 
@@ -73,7 +75,8 @@ def core_of(agent: Agent) -> list[tuple[str, object]]:
 
 def keep_up(world: World, step_max: int, demand: Demand) -> None:
     """Time passes until nobody knows of anything that is left to do."""
-    for _ in range(UPKEEP_ROUND_COUNT_MAX):
+    has_lied = bool(world.services.atlas.losses)
+    for _ in range(LYING_ROUND_COUNT_MAX if has_lied else UPKEEP_ROUND_COUNT_MAX):
         waiting = [agent for agent in world.lives if agent.wake_ms is not None]
         if not waiting or not any(wants_upkeep(world, agent) for agent in world.lives):
             break
@@ -86,8 +89,7 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
         if machine is not None and machine.state.phase == "closed" and not machine.state.tiers.upkeep:
             check_purged(world.services.storage, agent.config.scope)
     left = {agent.name: keys for agent in world.lives if (keys := upkeep_of(agent))}
-    is_fair = not left or world.services.atlas.losses
-    demand(is_fair, rules.PENDING_UNTIL_DONE, "something is still to be done that was pending", {}, left)
+    demand(not left or has_lied, rules.PENDING_UNTIL_DONE, "something is still to be done that was pending", {}, left)
 
 
 def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:

@@ -15,7 +15,7 @@ from umi_core.declared import Incomplete
 from umi_core.domains import domain_of
 from umi_core.limits import COMPONENT_MAX, I64_MAX, PPM
 from umi_core.messages.effects import Write
-from umi_core.rows import BODIES, Address, Body, is_sound
+from umi_core.rows import BODIES, Address, Body
 from umi_core.values import (
     BLOCK_KINDS,
     ENTITY_TYPES,
@@ -93,7 +93,7 @@ must_cover(BODIES.values())
 def bodies_of(kind: str) -> st.SearchStrategy[Body]:
     cls = BODIES[kind]
     fields = {field.name: values_of(field) for field in attrs.fields(cls)}
-    return st.builds(cls, **fields).filter(is_sound)
+    return st.builds(cls, **fields).filter(lambda body: body.is_sound)
 
 
 def writes_of(scopes: tuple[Scope, ...], kind: str) -> st.SearchStrategy[Write]:

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.core.test_rows import ROWS
 from tests.worlds import Pair
 from umi_core import codec, rows
+from umi_core.body import CHECKS
 from umi_core.declared import Incomplete
 from umi_core.domains import Count, Texts, checks_of
 from umi_core.errors import BadVersion, Rejected, StateDamaged
@@ -147,7 +148,7 @@ def release(monkeypatch: pytest.MonkeyPatch, cls: type[Body]) -> None:
     """From now on this class is what its kind is."""
     names = [field.name for field in attrs.fields(cls)]
     monkeypatch.setitem(BODIES, cls.row_kind, cls)
-    monkeypatch.setitem(rows.CHECKS, cls, checks_of(cls))
+    monkeypatch.setitem(CHECKS, cls, checks_of(cls))
     monkeypatch.setitem(codec.DECODERS, cls.tag, cls)
     monkeypatch.setitem(codec.ENCODERS, cls, codec.fields_encoder(names, cls.tag))
     for cached in (shape_of, fields_of):
@@ -237,7 +238,7 @@ def test_a_row_with_any_byte_changed_is_a_sound_row_or_a_typed_error() -> None:
         data[chance.randrange(len(data))] = chance.randrange(256)
         try:
             body = decode_row(bytes(data))
-            assert (rows.is_sound(body), encode_row(body)) == (True, bytes(data))
+            assert (body.is_sound, encode_row(body)) == (True, bytes(data))
         except Rejected:
             refused += 1
     assert 300 < refused < 2_900

@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 from tests.worlds import Pair, saying
+from umi_core.body import CHECKS
 from umi_core.messages.requests import (
     CreateSession,
     GetBlock,
@@ -14,7 +15,7 @@ from umi_core.messages.requests import (
     SaveSession,
     SetBlock,
 )
-from umi_core.rows import BODIES, CHECKS, Body, Core, is_sound
+from umi_core.rows import BODIES, Body, Core
 from umi_core.values import Block, Entry
 
 ODD: Final[tuple[object, ...]] = (
@@ -50,13 +51,13 @@ ROWS: Final = stored()
 
 @pytest.mark.parametrize("kind", sorted(ROWS))
 def test_what_a_memory_writes_is_sound(kind: str) -> None:
-    assert is_sound(ROWS[kind])
+    assert ROWS[kind].is_sound
 
 
 def test_each_field_refuses_most_of_what_is_odd() -> None:
     for kind, body in ROWS.items():
         for name, is_optional, _ in CHECKS[BODIES[kind]]:
-            taken = [odd for odd in ODD if is_sound(attrs.evolve(body, **{name: odd}))]
+            taken = [odd for odd in ODD if attrs.evolve(body, **{name: odd}).is_sound]
             plausible = name in ANYTHING or len(taken) <= 3 + is_optional
             assert plausible, (kind, name, [str(it)[:20] for it in taken])
 

@@ -115,13 +115,15 @@ def contents(storage: SimStorage, scope: Scope, kind: str) -> dict[str, str | No
 class Work(Owner):
     """What is known of one request in flight.
 
-    `unheard`: its questions that nobody answered, or not well, with the store and the step of each.
+    `unheard`: its questions that nobody answered, or not well, with the store and the step of each. `written`:
+    rows that its batches to main are about, by the question.
     `has_written`: it has sent a row. `is_keyed`: main has to hear of a key first, its own or that of an
     earlier write of this row.
     """
 
     request: MigrationRequest
     unheard: dict[int, tuple[str, str]] = attrs.field(factory=dict)
+    written: dict[int, list[str]] = attrs.field(factory=dict)
     has_written: bool = False
     is_keyed: bool = False
 
@@ -129,7 +131,9 @@ class Work(Owner):
         """`begun`: rows of which main may have to hear what came of a key."""
         self.unheard[effect.request_id] = effect.store, step
         if isinstance(effect, Commit):
-            self.has_written |= any(write.address.kind == "moved" for write in effect.writes)
+            ids = [it.address.id.partition("/")[2] for it in effect.writes if it.address.kind == "moved"]
+            self.has_written |= bool(ids)
+            self.written[effect.request_id] = ids if effect.store == MAIN else []
         if isinstance(self.request, WRITES):
             is_held_up = bool(begun) if isinstance(self.request, AddRow) else self.request.id in begun
             self.is_keyed |= self.request.request_key is not None or is_held_up
@@ -164,7 +168,13 @@ class TwoStores(Observer):
             work.unheard.pop(answer.request_id, None)
 
     def crashed(self, agent: str) -> None:
-        self.works.pop(agent, None)
+        for work in self.works.pop(agent, {}).values():
+            self.doubt(agent, work)
+
+    def doubt(self, agent: str, work: Work) -> None:
+        """A batch that was given up may land a moment later, between the read of a report and its reply."""
+        for question in work.unheard:
+            self.doubted[agent, work.request.kind].update(dict.fromkeys(work.written.get(question, ())))
 
     def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         works = self.works[agent]
@@ -194,6 +204,7 @@ class TwoStores(Observer):
             check_done(op_id, work, outcome, now, doubted)
         elif isinstance(outcome, Failed | Unknown) and isinstance(request, OF_ROWS):
             check_failure(op_id, work, now)
+        self.doubt(agent, work)
         is_in_doubt = isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded)
         if is_in_doubt and isinstance(request, PutRow | DropRow):
             doubted[request.id] = None
@@ -312,5 +323,5 @@ def check_report(op_id: str, report: StoresCompared, now: Sight, doubted: Mappin
     on_its_way = {**dict.fromkeys((*now.outbox, *report.unsettled)), **doubted}
     hidden = [own_id for own_id in differing if own_id not in listed and own_id not in on_its_way]
     demand(not hidden, rules.REPORT_HONEST, f"{op_id} does not tell what differs", hidden, report)
-    invented = [own_id for own_id in listed if own_id not in differing]
+    invented = [own_id for own_id in listed if own_id not in differing and own_id not in doubted]
     demand(not invented, rules.REPORT_HONEST, f"{op_id} tells of differences that are none", invented, report)

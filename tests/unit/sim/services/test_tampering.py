@@ -8,7 +8,7 @@ import pytest
 from tests.worlds import ALICE, SCOPE, Pair
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Count, GetEntity, Remember, SetBlock
-from umi_core.rows import Address, Entity, Row, is_sound
+from umi_core.rows import Address, Entity, Row
 from umi_core.values import Scope
 from umi_sim.kernel.prng import Keyed, stream_key
 from umi_sim.runs.runner import run_once
@@ -30,7 +30,7 @@ def lived(seed: int) -> tuple[SimStorage, list[str]]:
         pair.ask(Remember(number, text))
         done.append(hands.reached(f"o{number}", pair.storage, number))
         pair.storage.check()
-        assert all(row.body and is_sound(row.body) for row in pair.storage.rows.values())
+        assert all(row.body and row.body.is_sound for row in pair.storage.rows.values())
         assert all(row.body and row.body.own_id() in (None, it.id) for it, row in pair.storage.rows.items())
     return pair.storage, done
 

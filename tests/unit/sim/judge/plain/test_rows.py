@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.declared import Incomplete
-from umi_core.rows import BODIES, Body, Tombstone, is_sound
+from umi_core.rows import BODIES, Body, Tombstone
 from umi_sim.judge.plain.rows import FIELDS, check_kinds, is_fit
 from umi_sim.services.unfit_rows import WRONG, can_be_unfit, unfit
 from umi_sim.testing.random_rows import bodies_of
@@ -24,7 +24,7 @@ def test_a_row_that_a_memory_may_write_fits_and_an_unfit_one_does_not(body: Body
     other = unfit(body, choice)
     assert other is not None
     assert not is_fit(other)
-    assert not is_sound(other)
+    assert not other.is_sound
     assert (other.row_kind, other.own_id()) == (body.row_kind, body.own_id())
 
 
