@@ -89,7 +89,8 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
         if machine is not None and machine.state.phase == "closed" and not machine.state.tiers.upkeep:
             check_purged(world.services.storage, agent.config.scope)
     left = {agent.name: keys for agent in world.lives if (keys := upkeep_of(agent))}
-    demand(not left or has_lied, rules.PENDING_UNTIL_DONE, "something is still to be done that was pending", {}, left)
+    told = "something is still to be done that was pending"
+    demand(not left or has_lied, rules.PENDING_UNTIL_DONE, told, {}, left)
 
 
 def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:
