@@ -115,10 +115,9 @@ def contents(storage: SimStorage, scope: Scope, kind: str) -> dict[str, str | No
 class Work(Owner):
     """What is known of one request in flight.
 
-    `unheard`: its questions that nobody answered, or not well, with the store and the step of each. `written`:
-    rows that its batches to main are about, by the question.
-    `has_written`: it has sent a row. `is_keyed`: main has to hear of a key first, its own or that of an
-    earlier write of this row.
+    `unheard`: its questions that nobody answered, or not well, with the store and the step of each.
+    `written`: rows that its batches to main are about, by the question. `has_written`: it has sent a row.
+    `is_keyed`: main has to hear of a key first, its own or that of an earlier write of this row.
     """
 
     request: MigrationRequest
