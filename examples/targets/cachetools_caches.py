@@ -46,9 +46,9 @@ class Ttl(Lru):
     """TLRUCache: each entry has a time of its own."""
 
     def make(self):
-        self.cache = cachetools.TLRUCache(1_000, ttu=self.until, timer=self.now)
+        self.cache = cachetools.TLRUCache(1_000, ttu=self._until, timer=self.now)
 
-    def until(self, key, value, now):
+    def _until(self, key, value, now):
         return now + self.ttl_s if self.ttl_s is not None else float("inf")
 
     def put(self, key, value, ttl=None):

@@ -24,11 +24,11 @@ class Disk(Kv):
     def close(self):
         self.cache.close()
 
-    def lasting(self, ttl):
+    def _lasting(self, ttl):
         return None if ttl is None else ttl + self.late
 
     def put(self, key, value, ttl=None):
-        self.cache.set(key, value, expire=self.lasting(ttl))
+        self.cache.set(key, value, expire=self._lasting(ttl))
 
     def get(self, key):
         return self.cache.get(key, MISSING)
@@ -37,7 +37,7 @@ class Disk(Kv):
         return key in self.cache
 
     def add(self, key, value, ttl=None):
-        return self.cache.add(key, value, expire=self.lasting(ttl))
+        return self.cache.add(key, value, expire=self._lasting(ttl))
 
     def incr(self, key, by=1):
         return self.cache.incr(key, by)
@@ -46,7 +46,7 @@ class Disk(Kv):
         return self.cache.pop(key, MISSING)
 
     def touch(self, key, ttl):
-        return self.cache.touch(key, expire=self.lasting(ttl))
+        return self.cache.touch(key, expire=self._lasting(ttl))
 
     def delete(self, key):
         return self.cache.delete(key)

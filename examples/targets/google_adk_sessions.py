@@ -25,7 +25,7 @@ class InMemory(Sessions):
     async def make(self):
         self.service = InMemorySessionService()
 
-    async def opened(self, user, session):
+    async def _opened(self, user, session):
         where = dict(app_name="app", user_id=user, session_id=session)
         try:
             return await self.service.get_session(**where) or await self.service.create_session(**where)
@@ -33,7 +33,7 @@ class InMemory(Sessions):
             return await self.service.get_session(**where)
 
     async def add(self, user, session, items):
-        found = await self.opened(user, session)
+        found = await self._opened(user, session)
         for item in items:
             content = Content(role=item["role"], parts=[Part(text=item["content"])])
             await self.service.append_event(

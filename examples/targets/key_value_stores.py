@@ -15,40 +15,40 @@ class Wrapped(Kv):
     sees_expired = True  # `keys` shows, and `delete` counts, what has expired and was not read since
     joint = ""  # what stands between a collection and a key, where they are joined
 
-    def plain(self, *names):
+    def _plain(self, *names):
         if self.joint and any(self.joint in name or name[:1] == ":" or name[-1:] == ":" for name in names):
             raise ValueError(names)
 
     async def put(self, ns, key, value, ttl=None):
-        self.plain(ns, key)
+        self._plain(ns, key)
         await self.store.put(key, {"value": value}, collection=ns, ttl=ttl)
 
     async def get(self, ns, key):
-        self.plain(ns, key)
+        self._plain(ns, key)
         found = await self.store.get(key, collection=ns)
         return None if found is None else found["value"]
 
     async def delete(self, ns, key):
-        self.plain(ns, key)
+        self._plain(ns, key)
         return await self.store.delete(key, collection=ns)
 
     async def put_many(self, ns, pairs, ttl=None):
-        self.plain(ns, *pairs)
+        self._plain(ns, *pairs)
         await self.store.put_many(
             list(pairs), [{"value": each} for each in pairs.values()], collection=ns, ttl=ttl
         )
 
     async def get_many(self, ns, keys):
-        self.plain(ns, *keys)
+        self._plain(ns, *keys)
         found = await self.store.get_many(keys, collection=ns)
         return [None if each is None else each["value"] for each in found]
 
     async def delete_many(self, ns, keys):
-        self.plain(ns, *keys)
+        self._plain(ns, *keys)
         return await self.store.delete_many(keys, collection=ns)
 
     async def ttl(self, ns, key):
-        self.plain(ns, key)
+        self._plain(ns, key)
         return (await self.store.ttl(key, collection=ns))[1]
 
 

@@ -19,20 +19,20 @@ class InMemory(Sessions):
     def make(self):
         self.saver = InMemorySaver()
 
-    def where(self, session):
+    def _where(self, session):
         return {"configurable": {"thread_id": session, "checkpoint_ns": ""}}
 
     def add(self, session, items):
-        latest = self.saver.get_tuple(self.where(session))
+        latest = self.saver.get_tuple(self._where(session))
         number = int(latest.checkpoint["id"]) if latest else 0
         for step, item in enumerate(items, number + 1):
             versions = {"message": step}
             own = {"id": f"{step:08d}", "channel_values": {"message": item}, "channel_versions": versions}
             metadata = {"source": "loop", "step": step, "parents": {}}
-            self.saver.put(self.where(session), {**empty_checkpoint(), **own}, metadata, versions)
+            self.saver.put(self._where(session), {**empty_checkpoint(), **own}, metadata, versions)
 
     def get(self, session, limit=None):
-        newest_first = self.saver.list(self.where(session), limit=limit)
+        newest_first = self.saver.list(self._where(session), limit=limit)
         return [each.checkpoint["channel_values"]["message"] for each in newest_first][::-1]
 
     def delete(self, session):

@@ -57,14 +57,14 @@ class Local(Memory):
         self.memory.close()
         self.memory.vector_store.client.close()
 
-    def named(self, user, agent, run):
+    def _named(self, user, agent, run):
         if self.wildcard in (user, agent, run):
             raise ValueError(self.wildcard)
         named = {"user_id": user, "agent_id": agent, "run_id": run}
         return {name: value for name, value in named.items() if value is not None}
 
     def add(self, text, user, agent=None, run=None):
-        done = self.memory.add(text, **self.named(user, agent, run), infer=False)
+        done = self.memory.add(text, **self._named(user, agent, run), infer=False)
         return done["results"][0]["id"]
 
     def get(self, id):
@@ -82,15 +82,15 @@ class Local(Memory):
         return True
 
     def list(self, user, agent=None, run=None):
-        found = self.memory.get_all(filters=self.named(user, agent, run), top_k=1_000)
+        found = self.memory.get_all(filters=self._named(user, agent, run), top_k=1_000)
         return [(each["id"], each["memory"]) for each in found["results"]]
 
     def search(self, query, user, agent=None, run=None, limit=10):
-        found = self.memory.search(query, filters=self.named(user, agent, run), top_k=limit)
+        found = self.memory.search(query, filters=self._named(user, agent, run), top_k=limit)
         return [(each["id"], each["memory"]) for each in found["results"]]
 
     def delete_all(self, user, agent=None, run=None):
-        self.memory.delete_all(**self.named(user, agent, run))
+        self.memory.delete_all(**self._named(user, agent, run))
 
     def history(self, id):
         return [each["new_memory"] for each in self.memory.history(id)]

@@ -12,7 +12,7 @@ from umi_sim.targets import Sessions
 class InFile(Sessions):
     durable = True
 
-    def of(self, session):
+    def _of(self, session):
         if session not in self.sessions_open:
             self.sessions_open[session] = SQLiteSession(session, self.folder / "s.db")
         return self.sessions_open[session]
@@ -25,20 +25,20 @@ class InFile(Sessions):
             session.close()
 
     async def add(self, session, items):
-        await self.of(session).add_items(items)
+        await self._of(session).add_items(items)
 
     async def get(self, session, limit=None):
-        return await self.of(session).get_items(limit)
+        return await self._of(session).get_items(limit)
 
     async def pop(self, session):
-        return await self.of(session).pop_item()
+        return await self._of(session).pop_item()
 
     async def clear(self, session):
-        await self.of(session).clear_session()
+        await self._of(session).clear_session()
 
 
 class Async(InFile):
-    def of(self, session):
+    def _of(self, session):
         if session not in self.sessions_open:
             self.sessions_open[session] = AsyncSQLiteSession(session, self.folder / "s.db")
         return self.sessions_open[session]
@@ -49,7 +49,7 @@ class Async(InFile):
 
 
 class Alchemy(InFile):
-    def of(self, session):
+    def _of(self, session):
         if session not in self.sessions_open:
             url = f"sqlite+aiosqlite:///{self.folder}/s.db"
             self.sessions_open[session] = SQLAlchemySession.from_url(session, url=url, create_tables=True)

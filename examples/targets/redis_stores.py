@@ -33,43 +33,43 @@ class KeyValue(Kv):
     async def close(self):
         await self.client.aclose()
 
-    def plain(self, *names):
+    def _plain(self, *names):
         if self.joint and any(self.joint in name or name[:1] == ":" or name[-1:] == ":" for name in names):
             raise ValueError(names)
 
     async def put(self, ns, key, value, ttl=None):
-        self.plain(ns, key)
+        self._plain(ns, key)
         await self.store.put(key, {"value": value}, collection=ns, ttl=ttl)
 
     async def get(self, ns, key):
-        self.plain(ns, key)
+        self._plain(ns, key)
         found = await self.store.get(key, collection=ns)
         return None if found is None else found["value"]
 
     async def delete(self, ns, key):
-        self.plain(ns, key)
+        self._plain(ns, key)
         return await self.store.delete(key, collection=ns)
 
     async def put_many(self, ns, pairs, ttl=None):
-        self.plain(ns, *pairs)
+        self._plain(ns, *pairs)
         values = [{"value": each} for each in pairs.values()]
         await self.store.put_many(list(pairs), values, collection=ns, ttl=ttl)
 
     async def get_many(self, ns, keys):
-        self.plain(ns, *keys)
+        self._plain(ns, *keys)
         found = await self.store.get_many(keys, collection=ns)
         return [None if each is None else each["value"] for each in found]
 
     async def delete_many(self, ns, keys):
-        self.plain(ns, *keys)
+        self._plain(ns, *keys)
         return await self.store.delete_many(keys, collection=ns)
 
     async def ttl(self, ns, key):
-        self.plain(ns, key)
+        self._plain(ns, key)
         return (await self.store.ttl(key, collection=ns))[1]
 
     async def keys(self, ns):
-        self.plain(ns)
+        self._plain(ns)
         if any(each in ns for each in self.unlisted):
             raise ValueError(ns)
         return await self.store.keys(collection=ns)
@@ -96,17 +96,17 @@ class Session(Sessions):
     async def close(self):
         await self.client.aclose()
 
-    def of(self, session):
+    def _of(self, session):
         return RedisSession(session, redis_client=self.client)
 
     async def add(self, session, items):
-        await self.of(session).add_items(items)
+        await self._of(session).add_items(items)
 
     async def get(self, session, limit=None):
-        return await self.of(session).get_items(limit)
+        return await self._of(session).get_items(limit)
 
     async def pop(self, session):
-        return await self.of(session).pop_item()
+        return await self._of(session).pop_item()
 
     async def clear(self, session):
-        await self.of(session).clear_session()
+        await self._of(session).clear_session()

@@ -47,35 +47,35 @@ class Live(Memory):
             await memory.__aexit__(None, None, None)
         await self.store.leave()
 
-    async def of(self, user):
+    async def _of(self, user):
         async with self.opening:
             if user not in self.memories:
                 self.memories[user] = await open_memory(self.path, user=user, agent="helper").__aenter__()
             return self.memories[user]
 
     async def add(self, text, user):
-        done = await (await self.of(user)).remember(text, extract=False, evolve=False)
+        done = await (await self._of(user)).remember(text, extract=False, evolve=False)
         return json.dumps([user, done.value.entities[0].id])
 
     async def get(self, id):
         user, own = owner_of(id)
-        found = await (await self.of(user)).entity(own)
+        found = await (await self._of(user)).entity(own)
         return MISSING if found is None else found.content
 
     async def delete(self, id):
         user, own = owner_of(id)
-        return (await (await self.of(user)).forget(own)).value.existed
+        return (await (await self._of(user)).forget(own)).value.existed
 
     async def search(self, query, user, limit):
-        hits = await (await self.of(user)).recall(query, limit=limit, resolve=False)
+        hits = await (await self._of(user)).recall(query, limit=limit, resolve=False)
         return [(json.dumps([user, each.id]), each.content) for each in hits]
 
     async def list(self, user):
-        memory = await self.of(user)
+        memory = await self._of(user)
         return [(json.dumps([user, each.id]), each.content) async for each in memory.entities()]
 
     async def count(self, user):
-        return await (await self.of(user)).count()
+        return await (await self._of(user)).count()
 
     async def delete_all(self, user):
         async with self.opening:

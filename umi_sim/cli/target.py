@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from shlex import join
 from traceback import extract_tb
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -112,33 +113,58 @@ def way_of(adapter: "type[Adapter]", against: str | None, to_end: bool, jobs: in
 
 def by_name(name: str) -> "type[Adapter]":
     """The class that the user has named."""
-    from umi_sim.targets.adapter import Adapter, ops_of
+    from umi_sim.targets.adapter import Adapter
 
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
         refuse(
             f"{name or 'target'}: write MODULE:CLASS, as in mine:Mine; --init kv mine.py writes a first one"
         )
+    path = module.removesuffix(".py").replace("/", ".")
+    if path.startswith("."):
+        refuse(
+            f"{name}: write the module as Python imports it from the current folder; go to its folder first"
+        )
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(import_module(module.removesuffix(".py").replace("/", ".")), attribute, None)
+        home = import_module(path)
     except ModuleNotFoundError as error:
         refuse(f"{name}: no module {error.name}")
     except Exception as error:  # whatever their module raises is theirs
         where = f"line {extract_tb(error.__traceback__)[-1].lineno}: {type(error).__name__}: "
         refuse(f"{name}: cannot be imported: {'' if isinstance(error, SyntaxError) else where}{error}")
+    found = getattr(home, attribute, None)
     if not (isinstance(found, type) and issubclass(found, Adapter)):
-        refuse(f"{name}: is no class that inherits from Kv, Sessions or Memory of umi_sim.targets")
-    with usable():
-        ops_of(found)
-    return found
+        own = [each for each in vars(home) if is_adapter_of(home, each)]
+        told = f"{module} has no {attribute}" if found is None else f"{attribute} is none"
+        refuse(
+            f"{name}: {told}; its adapters: {', '.join(own)}"
+            if own
+            else f"{name}: is no class that inherits from Kv, Sessions or Memory of umi_sim.targets"
+        )
+    return checked(found)
+
+
+def is_adapter_of(module: ModuleType, name: str) -> bool:
+    from umi_sim.targets.adapter import Adapter
+
+    found = getattr(module, name)
+    return isinstance(found, type) and issubclass(found, Adapter) and found.__module__ == module.__name__
 
 
 def by_command(command: str, contract: str | None) -> "type[Adapter]":
     from umi_sim.targets.pipes import adapter_of
 
     with usable():
-        return adapter_of(command, contract_of(contract or ""))
+        return checked(adapter_of(command, contract_of(contract or "")))
+
+
+def checked(adapter: "type[Adapter]") -> "type[Adapter]":
+    from umi_sim.targets.declarations import check_declared
+
+    with usable():
+        check_declared(adapter)
+    return adapter
 
 
 def contract_of(kind: str) -> "type[Adapter]":
@@ -186,7 +212,8 @@ def replay_files(adapter: "type[Adapter]", name: str, file: str, out: str | None
     own = [path.as_posix() for path, saved in kept(adapter, Path(file))]
     if not own:
         refuse(f"{file}: holds no run of {adapter.__name__}")
-    verdicts = {path: live(adapter, [step.item for step in readable_run(path).steps]) for path in own}
+    with usable():
+        verdicts = {path: live(adapter, [step.item for step in readable_run(path).steps]) for path in own}
     return telling.of_corpus(name, file, verdicts)
 
 
@@ -196,7 +223,8 @@ def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None,
     saved = readable_run(file)
     if saved.contract != adapter.contract.name:
         refuse(f"{file}: contract: expected {adapter.contract.name}, as {adapter.__name__} has it")
-    verdict = live(adapter, [step.item for step in saved.steps])
+    with usable():
+        verdict = live(adapter, [step.item for step in saved.steps])
     return telling.of_replay(name, file, adapter, saved, verdict).also(*export(adapter, verdict, out))
 
 

@@ -143,22 +143,7 @@ def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
         raise BadAdapter(
             f"{adapter.__name__}: has no operation of {contract.name}: {', '.join(contract.ops)}"
         )
-    for name, choices in contract.flags.items():
-        given = getattr(adapter, name, choices[0])
-        if given not in choices:
-            told = ", ".join(map(repr, choices))
-            raise BadAdapter(f"{adapter.__name__}.{name}: is {given!r}, expected one of {told}")
     return found
-
-
-def check_judged(adapter: type[Adapter]) -> None:
-    """Raises BadAdapter if whatever it does could be right."""
-    contract, found = adapter.contract, ops_of(adapter)
-    if not any(name in (*contract.reads, "pop") for name in found):
-        told = f"has {' and '.join(found)}, and nothing is read back that could be judged"
-        wanted = [f"is {name} meant as {op}?" for name, op in slips_of(adapter)]
-        wanted = wanted or [f"add one of {', '.join(contract.reads)}"]
-        raise BadAdapter(f"{adapter.__name__}: {told}: {' '.join(wanted)}")
 
 
 def slips_of(adapter: type[Adapter]) -> list[tuple[str, str]]:

@@ -21,9 +21,11 @@ def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
     """What there is to tell of a promise that is broken still, or anew; empty if there is none."""
     from umi_sim.kernel.report import laid_out
     from umi_sim.targets import seed_files, telling
+    from umi_sim.targets.declarations import check_judged
     from umi_sim.targets.hunt import hunt
     from umi_sim.targets.life import run
 
+    check_judged(adapter)
     name = f"{adapter.__module__}:{adapter.__name__}"
     for path, saved in seed_files.kept(adapter, folder):
         verdict = run(adapter, [step.item for step in saved.steps])

@@ -14,7 +14,8 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_sim.kernel.progress import at
-from umi_sim.targets.adapter import Adapter, BadAdapter, check_judged
+from umi_sim.targets.adapter import Adapter, BadAdapter
+from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import Verdict, run
@@ -78,7 +79,8 @@ class Hunt(Owner):
 
 
 def moments_of(adapter: type[Adapter]) -> Moments:
-    """When each operation may fail: what it was seen to reach in a few quiet runs there."""
+    """When each operation may fail: what it was seen to reach in a few quiet runs. Raises BadAdapter."""
+    check_judged(adapter)
     most: dict[tuple[str, str], int] = {}
     for seed in PROBES:
         for key, count in run(adapter, draw_items(adapter, seed, {})).reached.items():
@@ -121,7 +123,6 @@ def hunt(
 
     `jobs`: so many processes, each of which gets the adapter by `make`; what is told is the same.
     """
-    check_judged(adapter)
     way = way or Way()
     until_s = None if seconds is None else monotonic() + seconds
     found = Hunt(adapter, moments_of(adapter))

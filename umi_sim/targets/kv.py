@@ -111,6 +111,7 @@ class KvContract(Contract):
     }  # fmt: skip
     names: ClassVar = ("ns", "key", "keys", "prefix")
     reads: ClassVar = ("get", "get_many", "has", "keys", "items", "count", "scan", "ttl")
+    fills: ClassVar = ("put", "put_many", "add", "incr")
 
     def initial(self, flags: Flags) -> KvState:
         return KvState({}, flags)

@@ -98,7 +98,7 @@ class Life:
     def live(self, items: Sequence[Item]) -> Verdict:
         try:
             with computing_at_most(COMPUTING_SECONDS_MAX):
-                self.world.begin()
+                self.begin()
             for self.at, item in enumerate(items):
                 if (broken := self.happen(item)) is not None:
                     return self.verdict(items, broken)
@@ -111,6 +111,17 @@ class Life:
                 raise self.out_of_reach(f"waits for its thread {more[0]}, which") from None
             return self.hung(items, str(stuck))
         return self.verdict(items)
+
+    def begin(self) -> None:
+        """Raises BadAdapter if it cannot even be opened; of a process that is a finding."""
+        try:
+            self.world.begin()
+        except NotOpened as error:
+            if type(error.error).__name__ != "ProcessBroken":
+                raise BadAdapter(
+                    f"{self.adapter.__name__}.{error.name}: {raised_where(error.error)}"
+                ) from None
+            raise
 
     def happen(self, item: Item) -> Broken | None:
         with computing_at_most(COMPUTING_SECONDS_MAX):
@@ -187,6 +198,13 @@ class Life:
         is_refusal = is_busy or (isinstance(outcome, refuses) and op is not None)
         text = shown(str(outcome)).replace(str(self.world.base), "FOLDER")
         return Got(None, type(outcome).__name__, text, is_refusal, is_busy, frame_of(outcome))
+
+
+def raised_where(error: BaseException) -> str:
+    """An error in one line: what, and where."""
+    frames = [it for it in traceback.extract_tb(error.__traceback__) if Path(it.filename).parent != HERE]
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"raised {type(error).__name__}: {error}{where}"
 
 
 def frame_of(error: BaseException) -> str:

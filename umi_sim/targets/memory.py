@@ -126,6 +126,7 @@ class MemoryContract(Contract):
     concerns: ClassVar = {"delete_reports": "delete"}
     names: ClassVar = ALL
     reads: ClassVar = ("get", "list", "search", "count", "history")
+    fills: ClassVar = ("add",)
 
     def initial(self, flags: Flags) -> MemoryState:
         return MemoryState({}, flags)

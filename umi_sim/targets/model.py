@@ -170,6 +170,7 @@ class Contract(ABC):
     ] = {}  # by operation, an argument that is of the run alone, not of the store
     names: ClassVar[Sequence[str]]  # arguments that are names, which may be odd
     reads: ClassVar[Sequence[str]]  # operations that change nothing
+    fills: ClassVar[Sequence[str]]  # operations by which something gets into an empty store
 
     @abstractmethod
     def initial(self, flags: Flags) -> State:

@@ -111,6 +111,7 @@ class SessionsContract(Contract):
     made: ClassVar = {"version": "version"}  # the name of what it gives
     names: ClassVar = ("user", "session", "key")
     reads: ClassVar = ("get", "count", "sessions", "state", "version")
+    fills: ClassVar = ("add", "append", "put_state")
 
     def initial(self, flags: Flags) -> SessionsState:
         return SessionsState({}, {}, flags)

@@ -110,7 +110,10 @@ class World:
 
     def begin(self) -> None:
         """A new process finds the folder. Raises NotOpened."""
-        self.store = self.adapter()
+        try:
+            self.store = self.adapter()
+        except Exception as error:  # its constructor is theirs
+            raise NotOpened("__init__", error) from error
         self.store.folder, self.store.clock, self.store.outside = self.folder, self.clock, self.outside
         self.ask("make", self.store)
 
@@ -138,7 +141,8 @@ class World:
 
     def end(self) -> None:
         """Close what lives, and what has died: files must not stay open after a run."""
-        for store in (*self.gone, self.store):
+        lives = (*self.gone, *([] if self.store is None else [self.store]))
+        for store in lives:
             with suppress(NotOpened, loop.Stuck):
                 self.ask("close", store)
         self.loop.finish()

@@ -30,7 +30,7 @@ class OtherOrder(Dict):
 class OneMoreMoment(Dict):
     """Alive at the very moment of its deadline, which a contract leaves open."""
 
-    def alive(self, ns: str) -> dict[str, Any]:
+    def _alive(self, ns: str) -> dict[str, Any]:
         own = [(key, *row) for (space, key), row in self.rows.items() if space == ns]
         return {key: value for key, value, until in own if until is None or self.now() <= until}
 

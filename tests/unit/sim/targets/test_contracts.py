@@ -23,7 +23,7 @@ class Dict(Kv):
     def make(self) -> None:
         self.rows: dict[tuple[str, str], tuple[Any, float | None]] = {}
 
-    def alive(self, ns: str) -> dict[str, Any]:
+    def _alive(self, ns: str) -> dict[str, Any]:
         own = [(key, *row) for (space, key), row in self.rows.items() if space == ns]
         return {key: value for key, value, until in own if until is None or self.now() < until}
 
@@ -31,13 +31,13 @@ class Dict(Kv):
         self.rows[ns, key] = value, None if ttl is None else self.now() + ttl
 
     def get(self, ns: str, key: str) -> Any:
-        return self.alive(ns).get(key, MISSING)
+        return self._alive(ns).get(key, MISSING)
 
     def has(self, ns: str, key: str) -> bool:
-        return key in self.alive(ns)
+        return key in self._alive(ns)
 
     def delete(self, ns: str, key: str) -> bool:
-        existed = key in self.alive(ns)
+        existed = key in self._alive(ns)
         self.rows.pop((ns, key), None)
         return existed
 
@@ -51,7 +51,7 @@ class Dict(Kv):
             self.put(ns, key, value, ttl)
 
     def get_many(self, ns: str, keys: list[str]) -> Values:
-        return {key: value for key, value in self.alive(ns).items() if key in keys}
+        return {key: value for key, value in self._alive(ns).items() if key in keys}
 
     def delete_many(self, ns: str, keys: list[str]) -> int:
         return sum(self.delete(ns, key) for key in dict.fromkeys(keys))
@@ -83,19 +83,19 @@ class Dict(Kv):
         self.rows = {at: row for at, row in self.rows.items() if at[0] != ns}
 
     def sweep(self) -> None:
-        self.rows = {at: row for at, row in self.rows.items() if at[1] in self.alive(at[0])}
+        self.rows = {at: row for at, row in self.rows.items() if at[1] in self._alive(at[0])}
 
     def keys(self, ns: str, prefix: str = "") -> list[str]:
-        return [key for key in self.alive(ns) if key.startswith(prefix)]
+        return [key for key in self._alive(ns) if key.startswith(prefix)]
 
     def items(self, ns: str) -> list[tuple[str, Any]]:
-        return list(self.alive(ns).items())
+        return list(self._alive(ns).items())
 
     def count(self, ns: str) -> int:
-        return len(self.alive(ns))
+        return len(self._alive(ns))
 
     def scan(self, ns: str, limit: int, cursor: str | None = None) -> tuple[list[str], str | None]:
-        left = sorted(key for key in self.alive(ns) if cursor is None or key > cursor)
+        left = sorted(key for key in self._alive(ns) if cursor is None or key > cursor)
         return left[:limit], left[limit - 1] if len(left) > limit else None
 
 
@@ -314,7 +314,8 @@ def test_a_store_with_all_operations_is_left_alone(store: type[Adapter]) -> None
 def test_names_that_a_store_takes_as_the_same_are_the_same(store: type[Adapter]) -> None:
     found = hunt(store, range(SEED_COUNT))
     assert (found.small and found.small.broken) is None
-    unsaid = type("Unsaid", (store,), {"scope_ids": "exact", "session_ids": "exact"})
+    flag = "scope_ids" if store is Stripped else "session_ids"
+    unsaid = type("Unsaid", (store,), {flag: "exact"})
     assert hunt(unsaid, range(200)).first is not None
 
 

@@ -20,11 +20,11 @@ class Later(Kv):
         self.tasks: set[asyncio.Task[None]] = set()
 
     async def put(self, key: str, value: object) -> None:
-        task = asyncio.ensure_future(self.write(key, value))
+        task = asyncio.ensure_future(self._write(key, value))
         self.tasks.add(task)
         await asyncio.shield(task)
 
-    async def write(self, key: str, value: object) -> None:
+    async def _write(self, key: str, value: object) -> None:
         await asyncio.to_thread(str)
         await asyncio.to_thread(self.rows.__setitem__, key, value)
 

@@ -27,12 +27,12 @@ class Remote(Kv):
 
     def make(self) -> None:
         self.rows = self.outside.setdefault("rows", {})
-        self.client = httpx.Client(base_url=BASE, transport=httpx.MockTransport(self.serve))
+        self.client = httpx.Client(base_url=BASE, transport=httpx.MockTransport(self._serve))
 
     def close(self) -> None:
         self.client.close()
 
-    def serve(self, request: httpx.Request) -> httpx.Response:
+    def _serve(self, request: httpx.Request) -> httpx.Response:
         key = request.url.path
         if request.method == "PUT":
             self.rows[key] = request.content.decode()
@@ -83,7 +83,7 @@ class Swallows(Remote):
 class Later(Remote):
     def make(self) -> None:
         self.rows = self.outside.setdefault("rows", {})
-        self.web = httpx.AsyncClient(base_url=BASE, transport=httpx.MockTransport(self.serve))
+        self.web = httpx.AsyncClient(base_url=BASE, transport=httpx.MockTransport(self._serve))
 
     async def put(self, key: str, value: str) -> None:  # type: ignore[override]  # the same, to be waited for
         await self.web.put(f"/{key}", content=value)

@@ -69,7 +69,7 @@ class SkipsAsRowsGo(Dict):
     """Its cursor is a count of rows."""
 
     def scan(self, ns: str, limit: int, cursor: Any = None) -> Any:
-        keys, at = sorted(self.alive(ns)), cursor or 0
+        keys, at = sorted(self._alive(ns)), cursor or 0
         return keys[at : at + limit], at + limit if at + limit < len(keys) else None
 
 

@@ -1,0 +1,118 @@
+"""Goal: what a class declares is what is tested; a name or value that nobody reads is refused in one line."""
+
+from pathlib import Path
+
+import pytest
+
+from umi_sim.targets import Adapter, Known, Kv, Memory, Sessions
+from umi_sim.targets.adapter import BadAdapter
+from umi_sim.targets.as_test import failure_of
+from umi_sim.targets.declarations import check_declared, check_judged
+from umi_sim.targets.hunt import hunt
+from umi_sim.targets.life import run
+
+
+class Mine(Kv):
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+
+    def put(self, key: str, value: object) -> None:
+        self.rows[key] = value
+
+    def get(self, key: str) -> object:
+        return self.rows.get(key)
+
+
+def method(self: Adapter) -> None:
+    """A method of nothing."""
+
+
+class Foreign:
+    """A store that somebody inherits from: its methods are its own affair."""
+
+    def ping(self) -> None:
+        pass
+
+
+class Inherits(Foreign, Mine):
+    """It has no more to say than what it inherits."""
+
+
+@pytest.mark.parametrize("store", [Mine, Inherits])
+def test_an_adapter_that_says_what_is_read_is_taken(store: type[Kv]) -> None:
+    check_judged(store)
+    assert hunt(store, range(5)).first is None
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"set": method}, "Mine.set: is no operation of kv; begin the names of helpers with _"),
+        ({"remove": method}, "Mine.remove: is no operation of kv; did you mean delete? Begin the names of"),
+        ({"clos": staticmethod(method)}, "did you mean close?"),
+        ({"durabel": True}, "Mine.durabel: is no attribute of kv; did you mean durable?"),
+        ({"delete_report": "existed"}, "did you mean delete_reports?"),
+        ({"limit_zero": "all"}, "is a flag of sessions, and none of kv"),
+        ({"durable": "yes"}, "Mine.durable: is 'yes', expected False or True"),
+        ({"sees_expired": 1}, "expected False or True or 'all'"),
+        ({"fails": ("commits",)}, "a tuple of some of 'statement', 'commit'"),
+        ({"fails": "commit"}, "Mine.fails: is 'commit', expected a tuple"),
+        ({"values": "txt"}, "expected 'text' or 'json'"),
+        ({"refuses": ValueError}, "expected a tuple of errors"),
+        ({"tick_ms": 0}, "expected a whole number above 0"),
+        ({"default_ttl_ms": "5"}, "Mine.default_ttl_ms: is '5', expected a whole number"),
+        ({"known": Known("here")}, "a tuple of Known(...)"),
+        ({"known": (Known("here", rule="answers"),)}, "known: rule='answers': did you mean answer?"),
+        ({"known": (Known("here", op="get+gett"),)}, "known: op='gett': did you mean get?"),
+    ],
+)
+def test_what_nobody_can_mean_is_refused(body: dict[str, object], told: str) -> None:
+    with pytest.raises(BadAdapter) as refused:
+        check_declared(type("Mine", (Mine,), body))
+    assert told in str(refused.value)
+
+
+def test_a_word_for_what_is_lacking_is_known() -> None:
+    with pytest.raises(BadAdapter, match="did you mean put"):
+        check_judged(type("Mine", (Kv,), {"make": method, "get": method, "set": method}))
+
+
+@pytest.mark.parametrize(
+    ("base", "names", "told"),
+    [
+        (Kv, ("make", "get"), "nothing can be written to it, so nothing could be lost: add one of put"),
+        (Sessions, ("make", "get", "clear"), "add one of add, append, put_state"),
+        (Memory, ("add", "list"), "has no make, which opens the store"),
+    ],
+)
+def test_a_store_that_nothing_can_be_seen_of_is_refused(
+    base: type[Adapter], names: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(BadAdapter) as refused:
+        check_judged(type("Mine", (base,), dict.fromkeys(names, method)))
+    assert told in str(refused.value)
+
+
+class Unopened(Mine):
+    def make(self) -> None:
+        raise OSError("no such server")
+
+
+class Unmade(Mine):
+    def __init__(self) -> None:
+        raise OSError("no such server")
+
+
+@pytest.mark.parametrize(("store", "name"), [(Unopened, "make"), (Unmade, "__init__")])
+def test_a_store_that_cannot_be_opened_is_no_broken_promise(store: type[Kv], name: str) -> None:
+    with pytest.raises(BadAdapter) as refused:
+        run(store, ())
+    told = str(refused.value)
+    assert told.startswith(
+        f"{store.__name__}.{name}: raised OSError: no such server (test_declarations.py, line "
+    )
+
+
+def test_a_test_checks_before_it_runs_what_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(BadAdapter):
+        failure_of(type("Mine", (Mine,), {"durabel": True}), 0, tmp_path)

@@ -1,0 +1,156 @@
+"""Declarations: whether a class says what its author means, before anything is run.
+
+Law 1. A name that nobody reads is refused where it is near to one that somebody reads: what is ignored in
+       silence is a promise that nobody tests. A public method is an operation or a hook.
+Law 2. Each attribute has its type and its values; what does not fit is told in one line.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from types import FunctionType
+from typing import Any, Final
+
+from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter, Known, ops_of, slips_of
+from umi_sim.targets.checker import RULES
+from umi_sim.targets.items import SITES
+
+NEAR: Final = 82 / 100  # `durabel` is durable; `table` is not stale
+HOOKS: Final = ("make", "close")
+SYNONYMS: Final[Mapping[str, Sequence[str]]] = {
+    "set": ("put", "put_state"), "store": ("put", "add"), "save": ("put", "add"), "write": ("put", "add"),
+    "insert": ("put", "add"), "remember": ("add",), "push": ("add",), "read": ("get",), "fetch": ("get",),
+    "load": ("get",), "lookup": ("get",), "retrieve": ("get", "search"), "remove": ("delete",),
+    "erase": ("delete",), "evict": ("delete",), "forget": ("delete",), "exists": ("has",),
+    "contains": ("has",), "size": ("count",), "length": ("count",), "set_many": ("put_many",),
+    "mset": ("put_many",), "mget": ("get_many",), "setdefault": ("add",), "increment": ("incr",),
+    "inc": ("incr",), "expire": ("touch", "sweep"), "purge": ("sweep",), "flush": ("clear",),
+    "reset": ("clear", "delete_all"), "get_items": ("get",), "add_items": ("add",), "pop_item": ("pop",),
+    "clear_session": ("clear",), "get_all": ("list", "items"), "recall": ("search",), "find": ("search",),
+    "query": ("search",), "open": ("make",), "setup": ("make",), "connect": ("make",),
+}  # fmt: skip
+
+
+def check_declared(adapter: type[Adapter]) -> None:
+    """Raises BadAdapter if it says something that nobody can mean."""
+    for name, value in own_of(adapter).items():
+        check_name(adapter, name, value)
+    for name, (fits, expected) in expectations(adapter).items():
+        given = getattr(adapter, name, None)
+        if given is not None and not fits(given):
+            raise BadAdapter(f"{adapter.__name__}.{name}: is {given!r}, expected {expected}")
+    for known in adapter.known:
+        check_known(adapter, known)
+    ops_of(adapter)
+
+
+def check_judged(adapter: type[Adapter]) -> None:
+    """Raises BadAdapter if whatever it does could be right."""
+    check_declared(adapter)
+    contract, found = adapter.contract, ops_of(adapter)
+    if not any(name in (*contract.reads, "pop") for name in found):
+        told = f"has {' and '.join(found)}, and nothing is read back that could be judged"
+        wanted = [f"is {name} meant as {op}?" for name, op in slips_of(adapter)]
+        wanted = wanted or [f"add one of {', '.join(contract.reads)}"]
+        raise BadAdapter(f"{adapter.__name__}: {told}: {' '.join(wanted)}")
+    if not any(name in contract.fills for name in found):
+        told = "nothing can be written to it, so nothing could be lost"
+        raise BadAdapter(f"{adapter.__name__}: {told}: add one of {', '.join(contract.fills)}")
+    if adapter.make is Adapter.make and adapter.__init__ is object.__init__:
+        raise BadAdapter(f"{adapter.__name__}: has no make, which opens the store: each life begins with it")
+
+
+# Names.
+
+
+def own_of(adapter: type[Adapter]) -> dict[str, Any]:
+    """The public names of the user's classes; those of a store that is inherited from are its own affair."""
+    ours = {Adapter, *CONTRACTS.values()}
+    classes = [each for each in adapter.__mro__ if issubclass(each, Adapter) and each not in ours]
+    found = {name: value for each in classes for name, value in vars(each).items()}
+    return {name: value for name, value in found.items() if not name.startswith("_")}
+
+
+def check_name(adapter: type[Adapter], name: str, value: object) -> None:
+    contract, attributes = adapter.contract, expectations(adapter)
+    if name in contract.ops or name in attributes or hasattr(Adapter, name):
+        return
+    if isinstance(value, FunctionType | staticmethod | classmethod):
+        lacking = [op for op in (*contract.ops, *HOOKS) if op not in own_of(adapter)]
+        meant = [op for op in SYNONYMS.get(name, ()) if op in lacking] or get_close_matches(name, lacking, 1)
+        told = f"is no operation of {contract.name}; {asked(meant)}"
+        raise BadAdapter(f"{adapter.__name__}.{name}: {told}egin the names of helpers with _")
+    elsewhere = [each for each in CONTRACTS if name in CONTRACTS[each].contract.flags]
+    if elsewhere:
+        raise BadAdapter(
+            f"{adapter.__name__}.{name}: is a flag of {elsewhere[0]}, and none of {contract.name}"
+        )
+    if meant := get_close_matches(name, attributes, 1, NEAR):
+        told = f"is no attribute of {contract.name}; {asked(meant)}"
+        raise BadAdapter(f"{adapter.__name__}.{name}: {told}egin the names of what is yours with _")
+
+
+def asked(meant: Sequence[str]) -> str:
+    """Up to the first letter of what is said next."""
+    return f"did you mean {meant[0]}? B" if meant else "b"
+
+
+# Values.
+
+
+Expected = tuple[Callable[[Any], bool], str]
+
+
+def expectations(adapter: type[Adapter]) -> dict[str, Expected]:
+    """What each attribute may be, by name."""
+    contract = adapter.contract
+    flags = {name: among(choices) for name, choices in contract.flags.items()}
+    return {
+        **flags,
+        **dict.fromkeys(contract.settings, (is_count, "a whole number above 0")),
+        **dict.fromkeys(("durable", "odd"), among((False, True))),
+        "values": among(("text", "json")),
+        **dict.fromkeys(("refuses", "busy", "stale"), (are_errors, "a tuple of errors, as in (ValueError,)")),
+        "tick_ms": (is_count, "a whole number above 0"),
+        "fails": (are_sites, f"a tuple of some of {', '.join(map(repr, SITES))}; () for none"),
+        "known": (are_known, "a tuple of Known(...), such as (Known(...),)"),
+    }  # fmt: skip
+
+
+def among(choices: Sequence[object]) -> Expected:
+    """One of these, and of its type: 1 is not True."""
+    told = " or ".join(repr(each) for each in choices if each is not None)
+    return (lambda value: any(value == each and type(value) is type(each) for each in choices)), told
+
+
+def is_count(value: object) -> bool:
+    return type(value) is int and value > 0
+
+
+def are_errors(value: object) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(each, type) and issubclass(each, BaseException) for each in value
+    )
+
+
+def are_sites(value: object) -> bool:
+    return isinstance(value, tuple | list) and all(each in SITES for each in value)
+
+
+def are_known(value: object) -> bool:
+    return isinstance(value, tuple | list) and all(isinstance(each, Known) for each in value)
+
+
+def check_known(adapter: type[Adapter], known: Known) -> None:
+    ops = (*adapter.contract.ops, *HOOKS)
+    check_word(adapter, "rule", known.rule, RULES)
+    for name in filter(None, known.op.split("+")):  # requests at once
+        check_word(adapter, "op", name, ops)
+
+
+def check_word(adapter: type[Adapter], what: str, word: str, known: Iterable[str]) -> None:
+    names = [*known]
+    if word in ("", *names):
+        return
+    meant = get_close_matches(str(word), names, 1)
+    told = f"did you mean {meant[0]}?" if meant else f"expected one of {', '.join(names)}"
+    raise BadAdapter(f"{adapter.__name__}.known: {what}={word!r}: {told}")
