@@ -10,6 +10,7 @@
     kept.py      saved states in which one field is odd, and recordings
     hooks.py     what interceptors give in the place of questions and answers
     texts.py     lines and parts of texts, what a speaker says of themselves, names of groups
+    plans.py     who becomes a member where, what a page lists, what is due when
     wire.py      requests of an agent server over HTTP and by its object, and the responses
     stored.py    rows that a storage gives back: each value in the place of each field, and rows as bytes
 
@@ -31,6 +32,7 @@ from umi_sim.judge.trials.choices import try_choices
 from umi_sim.judge.trials.hooks import try_hooks
 from umi_sim.judge.trials.kept import try_kept
 from umi_sim.judge.trials.moves import try_moves
+from umi_sim.judge.trials.plans import try_plans
 from umi_sim.judge.trials.queries import try_queries
 from umi_sim.judge.trials.replies import try_replies
 from umi_sim.judge.trials.stated import try_stated
@@ -49,6 +51,7 @@ TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "kept": try_kept,
     "hooks": try_hooks,
     "texts": try_texts,
+    "plans": try_plans,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 
