@@ -106,6 +106,8 @@ def shown_again(script: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-P", script.name], cwd=script.parent, env=alone, capture_output=True, check=False
     )
+    if b"Traceback" in done.stderr:  # Python ends with the same code, say where a package is not installed
+        return f"cannot be run: {done.stderr.decode(errors='replace').splitlines()[-1]}"
     return "says the same" if done.returncode == SHOWN_AGAIN else f"says something else ({done.returncode})"
 
 

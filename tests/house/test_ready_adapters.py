@@ -46,6 +46,20 @@ def test_what_is_found_has_its_row_and_so_has_what_is_not_installed(
     assert lacks[4] == "left out: no module no_such_package"
 
 
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("import sys; sys.exit(1)", "says the same"),
+        ("", "says something else (0)"),
+        ("import no_such_package", "cannot be run: ModuleNotFoundError: No module named 'no_such_package'"),
+    ],
+)
+def test_a_script_that_cannot_be_run_shows_nothing(tmp_path: Path, script: str, told: str) -> None:
+    path = tmp_path / "show.py"
+    path.write_text(script)
+    assert ready_adapters.shown_again(path) == told
+
+
 def test_each_adapter_of_the_examples_is_named_and_what_is_none_is_not() -> None:
     names = ready_adapters.adapters()
     assert {"cachetools_caches:Ttl", "key_value_stores:OnDisk", "umi_live_memory:Live"} <= set(names)
