@@ -58,8 +58,8 @@ def run_both(other: type[Adapter], one: type[Adapter], items: Sequence[Item]) ->
     for at, step in enumerate(first.steps):
         for op, got, wanted in zip(step.item.ops, first.gots[at], second.gots[at], strict=True):
             if not is_alike(one, op, got, wanted):
-                told = f"{wanted}, as {other.__name__} says"
-                return evolve(first, broken=Broken(RULE, op.name, str(got), told), ended_at=at)
+                told = f"{wanted.told}, as {other.__name__} says"
+                return evolve(first, broken=Broken(RULE, op.name, got.told, told), ended_at=at)
     return first
 
 

@@ -14,7 +14,7 @@ import attrs
 from umi_core.data import Data
 from umi_sim.targets.items import Op
 from umi_sim.targets.model import REFUSED, Contract, Flags, Members, Outcome, State, members_during, resolved
-from umi_sim.targets.values import key_of, same, shown
+from umi_sim.targets.values import MISSING, key_of, same, shown
 
 STATE_COUNT_MAX: Final = 256
 SUSPECT_COUNT_MAX: Final = 12
@@ -52,11 +52,16 @@ class Got(Data):
     is_refusal: bool = False
     is_busy: bool = False
     frame: str = ""
+    seen: str = ""  # in place of the value, for people; the trace of a run has the value
 
     def __str__(self) -> str:
         if self.error:
             return TOLD.get(self.error) or f"raised {self.error}: {self.text}"
         return shown(self.value)
+
+    @property
+    def told(self) -> str:
+        return self.seen or ("MISSING" if self.value is MISSING else str(self))
 
 
 TOLD: Final = {"Killed": "died", "CancelledError": "cancelled"}
@@ -130,7 +135,7 @@ class Checker:
                     left = self.all_after(left, ops[at], times_ms)
                 self.suspect("at-once", left)
             return None
-        told = ", ".join(f"{op.name} {got}" for op, got in zip(ops, gots, strict=True))
+        told = ", ".join(f"{op.name} {got.told}" for op, got in zip(ops, gots, strict=True))
         names = "+".join(sorted(op.name for op in ops))
         error = next((got.error for got in gots if got.error), "")
         return Broken(self.blamed.rule or "at-once", names, told, "the answers of some order", error)
@@ -150,7 +155,7 @@ class Checker:
         broken = (self.answered(op, got, times_ms) for op, got in others)
         rule, got = self.blamed.rule or "pages", gots[0]
         kept = "all that was there from its first page to its last, once"
-        return next(filter(None, broken), Broken(rule, ops[0].name, str(got), kept, got.error))
+        return next(filter(None, broken), Broken(rule, ops[0].name, got.told, kept, got.error))
 
     def is_seen(self, path: Sequence[State], op: Op, got: Got, times_ms: Sequence[int]) -> bool:
         if got.is_refusal:
@@ -236,7 +241,7 @@ class Checker:
         answers = [answer for state in self.possible for answer, _ in self.outcomes(state, op, times_ms)]
         allowed = " or ".join(list(dict.fromkeys(map(str, answers)))[:3])
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers)
-        return Broken(rule, op.name, str(got), allowed, got.error, got.frame)
+        return Broken(rule, op.name, got.told, allowed, got.error, got.frame)
 
     def rule_of(self, op: Op, got: Got, answers: Sequence[Any]) -> str:
         if op.name == "scan":

@@ -15,13 +15,14 @@ from umi_sim.targets import clocks, faults, loop, names, network, world
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.life import Verdict
+from umi_sim.targets.lines import text_of
 
 MARK: Final = "Written by `umi-sim target --export`"
 SCRIPT: Final = '''\
 """{op} breaks: {rule}.
 
-{mark}; it needs no umi_sim. Exit 1: it says what was recorded.
-A store that does not end is stopped, and the last line says so.
+{mark}; it needs no umi_sim. Its last line is its verdict.
+Exit 1: it happens still, as recorded. 0: it no longer does. A store that does not end is stopped.
 """
 
 import sys
@@ -103,6 +104,7 @@ if __name__ == "__main__":
         world = stand_in(name, text)
     said = world.replay({name}, CASE)
     print(*said, f"expected  {{EXPECTED}}", sep="\\n")
+    print("it happens still" if said == SAID else "it no longer happens: something else was said")
     sys.exit(1 if said == SAID else 0)
 '''
 
@@ -115,7 +117,7 @@ def script_of(adapter: type[Adapter], verdict: Verdict) -> str:
     broken = verdict.broken
     if broken is None:
         raise CannotExport("the run passes, so there is nothing to show")
-    case = [(str(item), *item.call) for item in verdict.items]
+    case = [(text_of(adapter, item), *item.call) for item in verdict.items]
     said = world.replay(adapter, case)
     if broken.rule == "hang" and not world.is_hang(said[-1]):
         raise CannotExport("it did not hang when it was run again: the judge of the run took the time")

@@ -49,6 +49,8 @@ class Hunt(Owner):
     run_count: int = 0
     op_count: int = 0
     known: tuple[str, ...] = ()
+    has_jobs: bool = False
+    threads: tuple[str, ...] = ()
     findings: list[Finding] = attrs.field(factory=list)
     kinds: dict[str, Finding] = attrs.field(factory=dict)  # by the fingerprint of what was found, and shrunk
 
@@ -100,6 +102,8 @@ class Part(Data):
     op_count: int
     known: tuple[str, ...]
     broken: tuple[tuple[int, Verdict], ...] = ()
+    has_jobs: bool = False
+    threads: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -132,6 +136,8 @@ def hunt(
         found.run_count += part.run_count
         found.op_count += part.op_count
         found.known = tuple(dict.fromkeys((*found.known, *part.known)))
+        found.has_jobs = found.has_jobs or part.has_jobs
+        found.threads = tuple(dict.fromkeys((*found.threads, *part.threads)))
         at("hunting", found.run_count, seconds=seconds or 0)
         if part.broken and parts is not None and not way.to_end:
             parts.close()
@@ -146,16 +152,18 @@ def hunt(
 def run_part(make: Make, seeds: Sequence[int], *, way: Way, moments: Moments) -> Part:
     """Up to the first that breaks a promise, or to the last."""
     adapter, count, op_count = make(), 0, 0
-    known, broken = list[str](), list[tuple[int, Verdict]]()
+    known, broken, threads, has_jobs = list[str](), list[tuple[int, Verdict]](), list[str](), False
     for count, seed in enumerate(seeds, 1):  # noqa: B007 - read after the loop
         verdict = way.live(adapter, way.draw(adapter, seed, moments))
         op_count += sum(len(step.item.ops) for step in verdict.steps)
         known += verdict.known
+        threads += verdict.threads
+        has_jobs = has_jobs or verdict.has_jobs
         if verdict.broken is not None:
             broken.append((seed, verdict))
             if not way.to_end:
                 break
-    return Part(count, op_count, tuple(known), tuple(broken))
+    return Part(count, op_count, tuple(known), tuple(broken), has_jobs, tuple(dict.fromkeys(threads)))
 
 
 def by_processes(

@@ -20,6 +20,7 @@ from umi_sim.targets.checker import Broken, Checker, Got, TooMany
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import Untold
+from umi_sim.targets.threads import noticed
 from umi_sim.targets.values import MISSING, shown
 from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, World, world_of
 
@@ -56,14 +57,16 @@ class Verdict(Data):
     known: tuple[str, ...] = ()
     reached: Mapping[tuple[str, str], int] = attrs.field(factory=dict)
     gots: tuple[tuple[Got, ...], ...] = ()  # of each item, what came of its operations
+    has_jobs: bool = False  # of executors
+    threads: tuple[str, ...] = ()  # operations that began a thread
 
 
 def run(adapter: type[Adapter], items: Sequence[Item]) -> Verdict:
     """Known divergences do not end it: it goes on from what is, or else without the item that showed one."""
     left, known = tuple(items), list[str]()
     while True:
-        with world_of(adapter) as world:
-            life = Life(adapter, world)
+        with world_of(adapter) as world, noticed() as begun:
+            life = Life(adapter, world, begun)
             try:
                 verdict = life.live(left)
             except OutOfReach as error:
@@ -86,14 +89,15 @@ def address_of(adapter: type[Adapter], broken: Broken | None) -> str:
 class Life:
     """What is known of a run as it goes on."""
 
-    def __init__(self, adapter: type[Adapter], world: World) -> None:
-        self.adapter, self.world = adapter, world
+    def __init__(self, adapter: type[Adapter], world: World, begun: list[threading.Thread]) -> None:
+        self.adapter, self.world, self.begun = adapter, world, begun
         self.checker = Checker(adapter.contract, flags_of(adapter), ops_of(adapter))
         self.known: list[str] = []
         self.steps: list[Step] = []
         self.gots: list[tuple[Got, ...]] = []
         self.at = 0  # the item that happens now
         self.threads = set(threading.enumerate())
+        self.threaded: dict[str, None] = {}  # operations that began a thread
 
     def live(self, items: Sequence[Item]) -> Verdict:
         try:
@@ -124,8 +128,10 @@ class Life:
             raise
 
     def happen(self, item: Item) -> Broken | None:
+        self.begun.clear()
         with computing_at_most(COMPUTING_SECONDS_MAX):
             said = self.world.happen(*item.call)
+        self.threaded |= dict.fromkeys(op.name for op in item.ops if self.begun)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
         self.steps.append(Step(item, tuple(map(str, gots))))
         self.gots.append(tuple(gots))
@@ -184,20 +190,26 @@ class Life:
         for step in self.steps:
             digest.update(f"{step.item}\n{step.told}\n".encode(errors="surrogatepass"))
         steps, known, gots = tuple(self.steps), tuple(self.known), tuple(self.gots)
-        reached = self.world.reached
-        return Verdict(tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots)
+        reached, has_jobs = self.world.reached, self.world.loop.job_count > 0
+        return Verdict(
+            tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots, has_jobs,
+            tuple(self.threaded),
+        )  # fmt: skip
 
     def got_of(self, outcome: Any, op: Op | None = None) -> Got:
         """`op`: None for what is asked beside the contract, where nothing may be refused."""
         if not isinstance(outcome, BaseException):
             return Got(outcome[0])
         if isinstance(outcome, LookupError) and op is not None and op.name in MAY_MISS:
-            return Got(MISSING)
+            return Got(MISSING, seen=f"raised {self.hidden(repr(outcome))}, taken for: not there")
         is_busy = isinstance(outcome, (*self.adapter.busy, Untold)) and op is not None
         refuses = self.adapter.refuses + (self.adapter.stale if op and op.name == "append" else ())
         is_refusal = is_busy or (isinstance(outcome, refuses) and op is not None)
-        text = shown(str(outcome)).replace(str(self.world.base), "FOLDER")
+        text = self.hidden(shown(str(outcome)))
         return Got(None, type(outcome).__name__, text, is_refusal, is_busy, frame_of(outcome))
+
+    def hidden(self, text: str) -> str:
+        return text.replace(str(self.world.base), "FOLDER")
 
 
 def raised_where(error: BaseException) -> str:

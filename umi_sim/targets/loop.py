@@ -85,6 +85,7 @@ class Loop(asyncio.BaseEventLoop):
         self.jobs: list[Jobs] = []
         self.executors: dict[Any, Jobs] = {}
         self.pick: Callable[[int], int] = lambda n: 0
+        self.job_count = 0  # of executors
         self.turn = 0  # one after the other, so that nobody waits for ever
 
     # What asyncio asks of a loop.
@@ -95,6 +96,7 @@ class Loop(asyncio.BaseEventLoop):
     def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         if executor not in self.executors:
             self.executors[executor] = Jobs(self, getattr(executor, "_max_workers", 0) == 1)
+        self.job_count += 1
         future: asyncio.Future[T] = self.create_future()
         self.executors[executor].put_nowait((future, lambda: func(*args)))
         return future

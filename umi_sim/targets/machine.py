@@ -21,6 +21,7 @@ from umi_sim.targets.drawing import Moments, Plan, draw_kinds, draw_next, draw_o
 from umi_sim.targets.hunt import moments_of
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import Verdict, run
+from umi_sim.targets.lines import lines_of
 from umi_sim.targets.shrinking import fingerprint_of, shrink
 
 STEP_COUNT: Final = 30
@@ -71,15 +72,15 @@ def machine_of(adapter: type[Adapter], folder: str) -> type[RuleBasedStateMachin
             if kind not in smallest:
                 smallest[kind] = shrink(adapter, verdict)
             file = seed_files.write(adapter, name, 0, smallest[kind], Path(folder)).as_posix()
-            raise ERRORS[verdict.broken.rule](told(smallest[kind], name, file))
+            raise ERRORS[verdict.broken.rule](told(adapter, smallest[kind], name, file))
 
     StoreMachine.TestCase.settings = SETTINGS
     return StoreMachine
 
 
-def told(verdict: Verdict, name: str, file: str) -> str:
+def told(adapter: type[Adapter], verdict: Verdict, name: str, file: str) -> str:
     assert verdict.broken is not None
     promised = RULES[verdict.broken.rule]
-    lines = [f"  {step.item}  ->  {step.told}" for step in verdict.steps]
+    lines = [f"  {each}" for each in lines_of(adapter, verdict)]
     again = f"umi-sim target {name} --replay {file}"
     return "\n".join([f"{verdict.broken.message}; promised: {promised}", *lines, again])

@@ -44,7 +44,7 @@ class Exactly(Answer):
         return same(self.value, got)
 
     def __str__(self) -> str:
-        return shown(self.value)
+        return "MISSING" if self.value is MISSING else shown(self.value)
 
 
 @attrs.frozen
@@ -60,7 +60,7 @@ class Truth(Answer):
         return isinstance(got, int) and bool(got) == self.value
 
     def __str__(self) -> str:
-        return "yes" if self.value else "no"
+        return str(self.value)
 
 
 @attrs.frozen

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from umi_sim.kernel.report import BLANK, Line, Report, Row, row, under, whole
 from umi_sim.kernel.wording import plural
@@ -10,6 +10,7 @@ from umi_sim.targets.adapter import Adapter, is_async, ops_of, slips_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.life import Verdict
+from umi_sim.targets.lines import lines_of, text_of
 from umi_sim.targets.seed_files import Saved, document_of
 from umi_sim.targets.shrinking import fingerprint_of
 
@@ -23,9 +24,16 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     rows = [
         whole("repeat", repeat(name, saved)),
         row("shrunk", f"{plural(before, 'item')} to {after}; found after {counted}"),
+        *simpler(found.first, found.small),
         BLANK,
     ]
-    rows += [*cause(found.small), *known(found), BLANK, *under("next", what_next(name, saved))]
+    rows += [
+        *cause(found.adapter, found.small),
+        *threads(found),
+        *known(found),
+        BLANK,
+        *under("next", what_next(name, saved)),
+    ]
     return Report(head(name, found.small), rows, value, 1)
 
 
@@ -33,7 +41,7 @@ def what_next(name: str, file: str) -> Iterator[Row]:
     """What a person may want to type now."""
     yield whole("", f"umi-sim html {file} --open")
     yield Row("", (f"{repeat(name, file)} --export show.py", "# as a script"))
-    yield Row("", (repeat(name, file), "# passes once it is mended"))
+    yield Row("", (repeat(name, file), "# exit 0: it fails still, as recorded; 1: no longer"))
 
 
 def repeat(name: str, file: str) -> str:
@@ -45,7 +53,15 @@ def head(name: str, verdict: Verdict) -> str:
     return f"FAIL {name} {verdict.broken.rule}: {verdict.broken.op}"
 
 
-def cause(verdict: Verdict) -> Iterator[Row]:
+def simpler(first: Verdict, small: Verdict) -> Iterator[Row]:
+    """Whether less is needed to show it than was met."""
+    assert first.broken is not None
+    assert small.broken is not None
+    if first.broken.rule != small.broken.rule:
+        yield row("", f"found as {first.broken.rule}; without any restart or fault it is {small.broken.rule}")
+
+
+def cause(adapter: type[Adapter], verdict: Verdict) -> Iterator[Row]:
     """What was promised, what came instead, and how it came about."""
     found = verdict.broken
     assert found is not None
@@ -55,7 +71,7 @@ def cause(verdict: Verdict) -> Iterator[Row]:
         yield row("expected", found.allowed)
     if found.frame:
         yield row("raised in", found.frame)
-    yield from under("items", (row("", f"{it.item}  ->  {it.told}", hang=2) for it in verdict.steps))
+    yield from under("items", (row("", each, hang=2) for each in lines_of(adapter, verdict)))
 
 
 def reached(found: Hunt) -> Iterator[Row]:
@@ -73,8 +89,24 @@ def reached(found: Hunt) -> Iterator[Row]:
     yield row("met", ", ".join(kinds) or "operations and time alone")
     if not is_async(adapter):
         yield row("", "no two requests at once: an operation that begins with `async def` can be asked so")
+    if found.has_jobs:
+        yield row("", f"jobs of executors, each whole and in one thread: {UNSEEN}")
+    yield from threads(found)
+    if not adapter.fails:
+        yield row("", "no failures: fails = () asks for none")
     if not adapter.durable:
         yield row("", "no restart, no crash: durable = True asks for them, if all of it is in self.folder")
+
+
+UNSEEN: Final = "a race within one job is not seen, nor an object that is bound to its thread"
+
+
+def threads(found: Hunt) -> Iterator[Row]:
+    if found.threads:
+        told = " and ".join(f"`{name}`" for name in found.threads)
+        yield row(
+            "threads", f"{told} began threads: what those do follows from no seed, and may not come again"
+        )
 
 
 def known(found: Hunt) -> Iterator[Row]:
@@ -156,6 +188,9 @@ def of_replay(name: str, file: str, adapter: type[Adapter], saved: Saved, verdic
     elif saved.trace and saved.trace != verdict.trace:
         told, code = "the same failure by other answers: the store draws chance of its own", 4
     changed = [pair for pair in zip(saved.steps, verdict.steps, strict=False) if code and pair[0] != pair[1]]
-    rows = [row("differs", f"{new.item}  ->  {new.told}, recorded: {old.told}") for old, new in changed[:1]]
-    rows = [whole("repeat", repeat(name, file)), row("replay", told), *rows, BLANK, *cause(verdict)]
+    rows = [
+        row("differs", f"{text_of(adapter, new.item)}  ->  {new.told}, recorded: {old.told}")
+        for old, new in changed[:1]
+    ]
+    rows = [whole("repeat", repeat(name, file)), row("replay", told), *rows, BLANK, *cause(adapter, verdict)]
     return Report(head(name, verdict), rows, value, code)

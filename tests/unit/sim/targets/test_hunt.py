@@ -70,10 +70,12 @@ def test_the_exported_script_shows_it_without_us(tmp_path: Path) -> None:
     )
     assert done.returncode == 1, done.stderr
     assert "1 fails" in done.stdout
+    assert done.stdout.endswith("\nit happens still\n")
     mended = script.read_text().replace("with suppress(sqlite3.Error):", "if True:")
     script.write_text(mended)
     done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1].startswith("it no longer happens")
     assert "import umi_sim" not in script.read_text()
 
 

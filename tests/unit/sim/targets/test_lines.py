@@ -1,0 +1,165 @@
+"""Goal: people read what their methods got, what those raised, and what a run cannot see."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+from umi_sim.kernel.report import laid_out
+from umi_sim.targets import MISSING, Kv
+from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.exporting import script_of
+from umi_sim.targets.hunt import hunt
+from umi_sim.targets.items import Item, Op
+from umi_sim.targets.life import Verdict, run
+from umi_sim.targets.lines import lines_of
+from umi_sim.targets.shrinking import shrink
+from umi_sim.targets.telling import of_hunt
+
+
+class Seconds(Kv):
+    """Nothing is there as soon as a time was given."""
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+
+    def put(self, key: str, value: object, ttl: float | None = None) -> None:
+        if ttl is None:
+            self.rows[key] = value
+
+    def get(self, key: str) -> object:
+        return self.rows[key]
+
+
+class Milliseconds(Seconds):
+    def put(self, key: str, value: object, ttl_ms: int | None = None) -> None:  # type: ignore[override] # its unit
+        super().put(key, value, ttl_ms)
+
+
+def op(name: str, **args: object) -> Item:
+    return Item("op", (Op(name, args),))
+
+
+PUT, GET = op("put", key="a", value=1, ttl=1_500), op("get", key="a")
+
+
+def told(store: type[Adapter], items: Sequence[Item]) -> list[str]:
+    return [*lines_of(store, run(store, items))]
+
+
+def test_a_time_is_told_as_the_method_got_it_and_an_error_that_means_missing_as_well() -> None:
+    got = "raised KeyError('a'), taken for: not there"
+    assert told(Seconds, (PUT, GET)) == [
+        "put(key='a', value=1, ttl=1.5)  ->  None", f"get(key='a')  ->  {got}",
+    ]  # fmt: skip
+    assert told(Milliseconds, (PUT,)) == ["put(key='a', value=1, ttl_ms=1500)  ->  None"]
+    verdict = run(Seconds, (PUT, GET))
+    assert verdict.broken is not None
+    assert (verdict.broken.got, verdict.broken.allowed) == (got, "1")
+    assert "put(key='a', value=1, ttl=1.5)" in script_of(Seconds, verdict)
+    assert "ttl=1500" in str(verdict.steps[0].item)  # the trace says what it has always said
+
+
+class Deletes(Kv):
+    """It says that nothing is there, and nothing at all of what it does."""
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+
+    def put(self, key: str, value: object) -> None:
+        self.rows[key] = value
+
+    def get(self, key: str) -> object:
+        return MISSING
+
+    def has(self, key: str) -> bool:
+        return False
+
+
+def test_expected_is_said_in_words_of_python() -> None:
+    found = [run(Deletes, (op("put", key="a", value=1), op(name, key="a"))).broken for name in ("has", "get")]
+    assert [(each.got, each.allowed) for each in found if each] == [("False", "True"), ("MISSING", "1")]
+    undone = run(Deletes, (op("has", key="a"), op("get", key="b")))
+    assert undone.broken is None
+
+
+class Jobs(Seconds):
+    async def get(self, key: str) -> object:
+        return await asyncio.to_thread(self.rows.get, key)
+
+
+class Threads(Seconds):
+    def get(self, key: str) -> object:
+        found: list[object] = []
+        thread = threading.Thread(target=lambda: found.append(self.rows.get(key)))
+        thread.start()
+        thread.join()
+        return found[0]
+
+
+class InMake(Seconds):
+    def make(self) -> None:
+        super().make()
+        thread = threading.Thread(target=list)
+        thread.start()
+        thread.join()
+
+
+def report(store: type[Adapter]) -> str:
+    store = type("Mine", (store,), {"put": Deletes.put})
+    found = hunt(store, range(3))
+    assert found.first is None
+    return " ".join(" ".join(laid_out(of_hunt("mine:Mine", found, ""))).split())
+
+
+def test_what_a_run_cannot_see_is_told() -> None:
+    start = threading.Thread.start
+    assert "a race within one job is not seen" in report(Jobs)
+    assert "`get` began threads" in report(Threads)
+    for store in (Seconds, InMake):
+        assert "began threads" not in report(store)
+        assert "within one job" not in report(store)
+    assert threading.Thread.start is start
+
+
+def test_that_nothing_fails_is_told_where_it_was_asked_for() -> None:
+    assert "fails = () asks for none" in report(type("Quiet", (Seconds,), {"fails": ()}))
+    assert "asks for none" not in report(Seconds)
+
+
+class Loses(Deletes):
+    """What has blanks in it is not kept, restart or none."""
+
+    durable = True
+
+    def put(self, key: str, value: object) -> None:
+        (self.folder / "rows").write_text("")
+
+    def count(self) -> int:
+        return 0
+
+
+def test_what_needs_no_restart_is_told_as_the_plainer_promise() -> None:
+    put = op("put", key="a", value=1)
+    lost = run(Loses, (put, Item("reopen"), op("count")))
+    assert lost.broken is not None
+    assert lost.broken.rule == "reopen-lost"
+    small = shrink(Loses, lost)
+    assert small.broken is not None
+    assert small.broken.rule == "answer"
+    assert [item.kind for item in small.items] == ["op", "op"]
+    kept = run(Keeps, (put, Item("reopen"), op("count")))
+    assert rule_of(shrink(Keeps, kept)) == "reopen-lost"
+
+
+class Keeps(Deletes):
+    """Only a restart loses something."""
+
+    durable = True
+
+    def count(self) -> int:
+        return len(self.rows)
+
+
+def rule_of(verdict: Verdict) -> str:
+    assert verdict.broken is not None
+    return verdict.broken.rule

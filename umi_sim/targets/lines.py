@@ -1,0 +1,35 @@
+"""Lines: what happened to a store, for people: what its methods got, and what came of them.
+
+Law. The trace of a run and its seed file speak as the contract does; this is for the author of the store.
+"""
+
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.items import Item, Op
+from umi_sim.targets.life import Verdict
+from umi_sim.targets.world import fitting
+
+
+def lines_of(adapter: type[Adapter], verdict: Verdict) -> Iterator[str]:
+    """One for each item."""
+    for at, step in enumerate(verdict.steps):
+        gots = verdict.gots[at] if at < len(verdict.gots) else ()
+        is_said = bool(gots) and step.said == tuple(map(str, gots))  # else it ended within the item
+        told = "; ".join(got.told for got in gots) if is_said else step.told
+        yield f"{text_of(adapter, step.item)}  ->  {told}"
+
+
+def text_of(adapter: type[Adapter], item: Item) -> str:
+    return str(evolve(item, ops=tuple(as_taken(adapter, op) for op in item.ops)))
+
+
+def as_taken(adapter: type[Adapter], op: Op) -> Op:
+    """A time as the method gets it: in seconds, or as `ttl_ms`."""
+    method = getattr(adapter, op.name, None)
+    if method is None or "ttl" not in op.args:
+        return op
+    args = {name: value for name, value in op.args.items() if name != "ttl"}
+    return Op(op.name, {**args, **fitting(method, {"ttl": op.args["ttl"]})})
