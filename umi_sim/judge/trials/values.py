@@ -60,6 +60,8 @@ OTHERS: Final[tuple[object, ...]] = (
     (Turn("user", "x"),), (Turn("nobody", "x"),), [Turn("user", "x")], (Turn("user", "\ud800"),),
 )  # fmt: skip
 
+CHANGING: Final[tuple[object, ...]] = (["x"], [Turn("user", "x")])
+
 
 def around(number: int) -> tuple[int, ...]:
     return number - 1, number, number + 1
@@ -109,7 +111,9 @@ def sound_values(domain: str) -> Sequence[object]:
 
 
 def try_values(draw: Stream, config: Config) -> None:
-    """Some of them, others in each run."""
+    """Some of them, others in each run; and what its giver may still change, each time."""
+    for domain, value in product(places(), CHANGING):
+        check_value(domain, value)
     pairs = chain(product(places(), values()), product(("filter", "row_filter"), filters()))
     longer = product(places(), long_values())
     for tried, turns in ((pairs, TURNS), (longer, LONG_TURNS)):

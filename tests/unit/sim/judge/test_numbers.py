@@ -21,6 +21,16 @@ def test_a_bound_that_is_another_is_seen(name: str, monkeypatch: pytest.MonkeyPa
     assert broken.value.rule == "reference-agrees"
 
 
+def test_a_bound_that_is_none_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CAPTION_BYTES_MAX", None)
+    with pytest.raises(Broken, match="CAPTION_BYTES_MAX"):
+        check_numbers()
+
+
+def test_all_that_is_no_bound_of_this_file_is_left_out() -> None:
+    assert all(type(getattr(limits, name)) is int for name in NAMES)
+
+
 def test_a_bound_that_nobody_states_is_named() -> None:
     with pytest.raises(Incomplete, match=r"LETTERS_MAX of umi_core/limits\.py are unknown"):
         must_state((*NAMES, "LETTERS_MAX"))
