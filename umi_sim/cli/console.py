@@ -7,6 +7,7 @@ Law 3. A bug of ours shows its traceback and ends with status 4: it says nothing
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -229,6 +230,8 @@ def seed_of(text: str) -> int:
 
 def seeds_of(text: str) -> range:
     """Seeds A..B, both included, or one seed."""
+    if re.fullmatch(r"\d+-\d+", text):
+        raise click.BadParameter(f"{text}: write {text.replace('-', '..')}")
     first, dots, last = text.partition("..")
     low, high = seed_of(first), seed_of(last if dots else first)
     if not low <= high < low + SEED_COUNT_MAX:

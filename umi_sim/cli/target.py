@@ -40,8 +40,11 @@ HEAD_BYTES: Final = 4_096
 @click.option("--against", metavar="MODULE:CLASS", help="A second implementation: both must answer alike.")
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, metavar="N", help="So many processes hunt.")
 @click.option("--replay", metavar="FILE", help="Run a saved failure again, or all those of a folder.")
-@click.option("--export", "out", metavar="OUT", help="Write the failure as a script without umi_sim.")
-@click.option("--init", metavar="KIND", help="Write an adapter to begin with: kv, sessions or memory.")
+@click.option("--export", "out", metavar="OUT", help="Write a failure, found or replayed, as a script.")
+@click.option(
+    "--init", is_flag=False, flag_value="", metavar="KIND",
+    help="Write an adapter to begin with: kv, sessions or memory.",
+)  # fmt: skip
 @click.option(
     "--command", metavar="COMMAND", help="A store in a process of its own, over standard input and output."
 )
@@ -91,7 +94,8 @@ def target(
     with usable():
         found = hunt(adapter, seeds or range(SEED_COUNT_MAX), limit, jobs, make, way)
     if found.small is None:
-        return telling.of_hunt(called, found, "")
+        nothing = [row("script", f"{out} was not written: no promise was broken")] if out else []
+        return telling.of_hunt(called, found, "").also(*nothing)
     saved = [seed_files.write(adapter, called, each.seed, each.small).as_posix() for each in found.findings]
     told = telling.of_all(called, found, saved) if to_end else telling.of_hunt(called, found, saved[0])
     return told.also(*export(adapter, found.small, out))
@@ -190,6 +194,8 @@ def begin(kind: str, file: str) -> Report:
     from umi_sim.record.trace import write_whole
     from umi_sim.targets.skeletons import skeleton
 
+    if not kind:
+        refuse("--init: name one of kv, sessions, memory, and a file: umi-sim target --init kv mine.py")
     contract_of(kind)
     path = Path(file)
     if path.suffix != ".py" or not path.stem.isidentifier() or not path.parent.is_dir():
@@ -205,16 +211,19 @@ def begin(kind: str, file: str) -> Report:
 
 def replay_files(adapter: "type[Adapter]", name: str, file: str, out: str | None, live: "Live") -> Report:
     from umi_sim.targets import telling
-    from umi_sim.targets.seed_files import kept
+    from umi_sim.targets.seed_files import BadFile, kept
 
     if not Path(file).is_dir():
         return replay_file(adapter, name, file, out, live)
-    own = [path.as_posix() for path, saved in kept(adapter, Path(file))]
+    try:
+        own, other_count = kept(adapter, name, Path(file))
+    except BadFile as error:
+        refuse(error)
     if not own:
         refuse(f"{file}: holds no run of {adapter.__name__}")
     with usable():
-        verdicts = {path: live(adapter, [step.item for step in readable_run(path).steps]) for path in own}
-    return telling.of_corpus(name, file, verdicts)
+        verdicts = {path.as_posix(): live(adapter, [step.item for step in it.steps]) for path, it in own}
+    return telling.of_corpus(name, file, verdicts, other_count)
 
 
 def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None, live: "Live") -> Report:
@@ -223,9 +232,19 @@ def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None,
     saved = readable_run(file)
     if saved.contract != adapter.contract.name:
         refuse(f"{file}: contract: expected {adapter.contract.name}, as {adapter.__name__} has it")
+    check_has(adapter, file, saved)
     with usable():
         verdict = live(adapter, [step.item for step in saved.steps])
     return telling.of_replay(name, file, adapter, saved, verdict).also(*export(adapter, verdict, out))
+
+
+def check_has(adapter: "type[Adapter]", file: str, saved: "Saved") -> None:
+    from umi_sim.targets.adapter import ops_of
+
+    ops = ops_of(adapter)
+    asked = dict.fromkeys(op.name for step in saved.steps for op in step.item.ops)
+    if lacking := [name for name in asked if name not in ops]:
+        refuse(f"{file}: asks for {' and '.join(lacking)}, which {adapter.__name__} does not have")
 
 
 def is_run_of_store(file: str) -> bool:

@@ -18,6 +18,7 @@ An operation that the class does not have is not asked for, nor is an argument t
 import inspect
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -96,21 +97,26 @@ class Adapter:
         return self.clock.seconds()
 
     @classmethod
-    def pytest(cls, seconds: int = 20, folder: str = FOLDER) -> type:
+    def pytest(cls, seconds: int = 20, folder: str | None = None) -> type:
         """A test class, `TestMine = Mine.pytest(seconds=20)`: what was found before first, then a hunt.
 
-        `folder`: where findings are kept, each as a seed file.
+        `folder`: where findings are kept, each as a seed file, beside the file of this class; else in FOLDER
+        of the current folder, as by the command.
         """
         from umi_sim.targets.as_test import class_of_test
 
         return class_of_test(cls, seconds, folder)
 
     @classmethod
-    def machine(cls, folder: str = FOLDER) -> Any:
+    def machine(cls, folder: str | None = None) -> Any:
         """A state machine of Hypothesis: `TestMine = Mine.machine().TestCase`. It needs hypothesis."""
+        from umi_sim.targets.as_test import place_of
+
+        if find_spec("hypothesis") is None:
+            raise BadAdapter(f"{cls.__name__}.machine: needs hypothesis: pip install hypothesis")
         from umi_sim.targets.machine import machine_of
 
-        return machine_of(cls, folder)
+        return machine_of(cls, place_of(cls, folder))
 
 
 class Kv(Adapter):

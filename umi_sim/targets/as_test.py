@@ -1,5 +1,6 @@
 """A hunt as a test: `TestMine = Mine.pytest(seconds=20)`, for pytest and unittest."""
 
+import sys
 import unittest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,18 +9,31 @@ if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
 
 
-def class_of_test(adapter: "type[Adapter]", seconds: int, folder: str) -> type:
+def class_of_test(adapter: "type[Adapter]", seconds: int, folder: str | None) -> type:
+    place = place_of(adapter, folder)
+
     def test_keeps_its_contract(self: unittest.TestCase) -> None:
-        if told := failure_of(adapter, seconds, Path(folder)):
+        if told := failure_of(adapter, seconds, place):
             self.fail(told)
 
     body = {"test_keeps_its_contract": test_keeps_its_contract, "__module__": adapter.__module__}
     return type(f"Test{adapter.__name__}", (unittest.TestCase,), body)
 
 
+def place_of(adapter: "type[Adapter]", folder: str | None) -> Path:
+    """A folder that is named stands beside the file of the class; the common one, where a command runs."""
+    from umi_sim.targets.adapter import FOLDER
+
+    if folder is None:
+        return Path(FOLDER)
+    file = getattr(sys.modules.get(adapter.__module__), "__file__", None)
+    return Path(file or "").parent / folder
+
+
 def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
     """What there is to tell of a promise that is broken still, or anew; empty if there is none."""
     from umi_sim.kernel.report import laid_out
+    from umi_sim.kernel.wording import plural
     from umi_sim.targets import seed_files, telling
     from umi_sim.targets.declarations import check_judged
     from umi_sim.targets.hunt import hunt
@@ -27,7 +41,10 @@ def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
 
     check_judged(adapter)
     name = f"{adapter.__module__}:{adapter.__name__}"
-    for path, saved in seed_files.kept(adapter, folder):
+    own, other_count = seed_files.kept(adapter, name, folder)
+    if other_count:
+        print(f"{folder}: {plural(other_count, 'file')} of other adapters not run")  # shown on failure
+    for path, saved in own:
         verdict = run(adapter, [step.item for step in saved.steps])
         if verdict.broken is not None:
             report = telling.of_replay(name, path.as_posix(), adapter, saved, verdict)

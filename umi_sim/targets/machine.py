@@ -41,7 +41,7 @@ ERRORS: Final[Mapping[str, type[BrokenPromise]]] = {
 }
 
 
-def machine_of(adapter: type[Adapter], folder: str) -> type[RuleBasedStateMachine]:
+def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachine]:
     """The machine of an adapter; the smallest failure of each kind is kept in the folder."""
     moments: list[Moments] = []
     smallest: dict[str, Verdict] = {}
@@ -71,7 +71,7 @@ def machine_of(adapter: type[Adapter], folder: str) -> type[RuleBasedStateMachin
             kind = fingerprint_of(verdict.broken)
             if kind not in smallest:
                 smallest[kind] = shrink(adapter, verdict)
-            file = seed_files.write(adapter, name, 0, smallest[kind], Path(folder)).as_posix()
+            file = seed_files.write(adapter, name, 0, smallest[kind], folder).as_posix()
             raise ERRORS[verdict.broken.rule](told(adapter, smallest[kind], name, file))
 
     StoreMachine.TestCase.settings = SETTINGS

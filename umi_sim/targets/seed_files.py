@@ -5,6 +5,8 @@ Law 1. Input is hostile: bounded, typed, every name known. The store is named on
 Law 2. A file is whole or not there. A checksum that is wrong says: edited by hand, its hash proves nothing.
 """
 
+import re
+from contextlib import suppress
 from itertools import starmap, zip_longest
 from pathlib import Path
 from typing import Final
@@ -17,7 +19,7 @@ from umi_sim.formats.strict_json import bytes_of, parsed
 from umi_sim.record.provenance import made_by
 from umi_sim.record.trace import write_whole
 from umi_sim.seedfile.text import checksum, layout
-from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter
+from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter, ops_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import AT_ONCE_MAX, item_to_json, read_item
 from umi_sim.targets.life import Step, Verdict
@@ -26,6 +28,8 @@ from umi_sim.targets.shrinking import fingerprint_of
 FORMAT: Final = "umi-target"
 VERSION: Final = 1
 ITEM_COUNT_MAX: Final = 1_000
+OWNER_CHARS_MAX: Final = 60
+WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
 class BadFile(ValueError):
@@ -68,9 +72,10 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) 
 def write(
     adapter: type[Adapter], name: str, seed: int, verdict: Verdict, folder: Path = Path(FOLDER)
 ) -> Path:
-    """The file of a broken promise: one for each fingerprint."""
+    """The file of a broken promise: one for each adapter and fingerprint."""
     assert verdict.broken is not None
-    path = folder / f"{verdict.broken.rule}-{fingerprint_of(verdict.broken)}.json"
+    own = "-".join(WORD.findall(whose(name)))[:OWNER_CHARS_MAX]
+    path = folder / f"{own}-{verdict.broken.rule}-{fingerprint_of(verdict.broken)}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, layout(document_of(adapter, name, seed, verdict)).encode())
     return path
@@ -86,14 +91,44 @@ def read(path: Path) -> Saved:
         raise BadFile(f"{path}: {error}") from None
 
 
-def kept(adapter: type[Adapter], folder: Path) -> list[tuple[Path, Saved]]:
-    """The runs of this adapter in a folder, by name; those of others are theirs. Raises BadFile."""
-    found = [(path, read(path)) for path in sorted(folder.glob("*.json"))]
-    return [(path, saved) for path, saved in found if is_of(adapter, saved)]
+def kept(adapter: type[Adapter], name: str, folder: Path) -> tuple[list[tuple[Path, Saved]], int]:
+    """The runs of this adapter in a folder, by name, and how many files are of others. Raises BadFile."""
+    found = [(path, run_of_store(path)) for path in sorted(folder.glob("*.json"))]
+    own = [(path, saved) for path, saved in found if saved is not None and is_of(adapter, name, saved)]
+    return own, len(found) - len(own)
 
 
-def is_of(adapter: type[Adapter], saved: Saved) -> bool:
-    return saved.target.partition(" ")[0].rpartition(":")[2] == adapter.__name__
+def run_of_store(path: Path) -> Saved | None:
+    """None for a file of something else. Raises BadFile for one that says that it is such a run."""
+    try:
+        return read(path)
+    except BadFile:
+        with suppress(OSError):
+            if FORMAT not in path.read_text(errors="replace"):
+                return None
+        raise
+
+
+def is_of(adapter: type[Adapter], name: str, saved: Saved) -> bool:
+    """Of this adapter, wherever its module is imported from, and with operations that it has."""
+    ops = ops_of(adapter)
+    is_known = all(op.name in ops for step in saved.steps for op in step.item.ops)
+    return saved.contract == adapter.contract.name and is_known and is_same(whose(saved.target), whose(name))
+
+
+def is_same(one: str, other: str) -> bool:
+    """A module that is the program has no name of its own."""
+    classes = one.rpartition(":")[2] == other.rpartition(":")[2]
+    return one == other or (classes and "__main__:" in one + other)
+
+
+def whose(name: str) -> str:
+    """The last part of the module and the class; the command of a process."""
+    own = name.partition(" --against ")[0]
+    if own.startswith("--contract"):
+        return own.partition(" --command ")[2]
+    module, _, cls = own.rpartition(":")
+    return f"{module.rpartition('.')[2]}:{cls}"
 
 
 def saved_of(document: dict[str, Json]) -> Saved:

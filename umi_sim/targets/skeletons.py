@@ -9,7 +9,8 @@ HEAD: Final = '''\
 """An adapter of a store for umi-sim. Run it: umi-sim target {module}:Mine --seconds 30
 
 Put your store in the place of the dict. An operation that you leave out is not asked for; nor is an argument,
-which is found by its name, so their order is yours. What is not there is None, where no other value is named.
+which is found by its name, so their order is yours; one with a default is not always given. What is not there
+is None or MISSING; a time `ttl` is in seconds, or in milliseconds as `ttl_ms`. Names of helpers begin with _.
 {ops}
 """
 
@@ -17,11 +18,11 @@ from umi_sim.targets import {names}
 
 
 class Mine({base}):
-    durable = False  # True if all of it is in the folder self.folder, and is there after a restart
+    durable = False  # True if all of it is in self.folder, a pathlib.Path, and is there after a restart
 '''
 TAIL: Final = """
 
-TestMine = Mine.pytest(seconds=20)  # for pytest
+TestMine = Mine.pytest(seconds=20)  # pytest mine.py; plain pytest collects test_*.py only
 """
 KV: Final = """    values = "json"  # "text": no numbers, lists or objects
 
@@ -95,10 +96,19 @@ MEMORY: Final = """
 BODIES: Final = {"kv": ("MISSING, Kv", KV), "sessions": ("Sessions", SESSIONS), "memory": ("Memory", MEMORY)}
 
 
+DEFAULTS: Final = {  # of what not every request gives
+    "kv": {"ttl": "ttl=None", "prefix": 'prefix=""', "by": "by=1", "cursor": "cursor=None"},
+    "sessions": {"limit": "limit=None"},
+    "memory": {"agent": "agent=None", "run": "run=None", "limit": "limit=10"},
+}
+
+
 def taken(contract: Contract, name: str) -> list[str]:
-    """The arguments of an operation, as a method may take them."""
+    """The arguments of an operation, as a method may take them; those with defaults come last."""
     more = [CURSOR] if name == PAGED else []
-    return [each for each in contract.ops[name] if each != contract.made.get(name)] + more
+    own = [each for each in contract.ops[name] if each != contract.made.get(name)] + more
+    may_lack = {} if name == "touch" else DEFAULTS[contract.name]
+    return sorted((may_lack.get(each, each) for each in own), key=lambda each: "=" in each)
 
 
 def skeleton(kind: str, module: str) -> str:

@@ -152,12 +152,14 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
     return Report(f"FAIL {name}: {kinds} of failure in {counted}", [*lines()], value, 1)
 
 
-def of_corpus(name: str, folder: str, verdicts: Mapping[str, Verdict]) -> Report:
+def of_corpus(name: str, folder: str, verdicts: Mapping[str, Verdict], other_count: int) -> Report:
     """Failures that were kept, each run again: one that fails still, or again, is a failure."""
     failing = [(file, each.broken) for file, each in verdicts.items() if each.broken is not None]
     rows: list[Line] = []
     for file, broken in failing:
         rows += [f"{broken.rule}: {broken.message}", whole("", repeat(name, file))]
+    if other_count:
+        rows.append(f"{plural(other_count, 'file')} of other adapters not run")
 
     def value() -> dict[str, Any]:
         told = {file: "fail" if each.broken else "pass" for file, each in verdicts.items()}

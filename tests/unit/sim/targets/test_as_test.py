@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.sessions_store import PopReadsThenDeletes, Store
-from umi_sim.targets import seed_files
-from umi_sim.targets.as_test import failure_of
+from umi_sim.targets import Kv, Sessions, seed_files
+from umi_sim.targets.as_test import failure_of, place_of
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
 
@@ -26,7 +26,8 @@ def test_a_test_of_an_adapter_tells_what_was_found(tmp_path: Path, monkeypatch: 
 def test_what_was_found_before_is_run_first(tmp_path: Path) -> None:
     pop = Item("at_once", (Op("pop", {"session": "a"}),) * 2)
     items = Item("op", (Op("add", {"session": "a", "items": ["v"]}),)), pop
-    path = seed_files.write(Mended, "elsewhere:Mended", 7, run(PopReadsThenDeletes, items), tmp_path)
+    broken = run(PopReadsThenDeletes, items)
+    path = seed_files.write(Mended, "elsewhere.test_as_test:Mended", 7, broken, tmp_path)
     assert failure_of(Mended, 0, tmp_path) == ""
     told = failure_of(type("Mended", (PopReadsThenDeletes,), {}), 0, tmp_path)
     assert "as recorded, answer by answer" in told
@@ -41,3 +42,35 @@ def test_a_test_of_an_adapter_without_a_bug_passes() -> None:
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Store.pytest(seconds=0)).run(result)
     assert (result.testsRun, result.wasSuccessful()) == (1, True)
+
+
+def test_only_what_is_of_this_adapter_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Adapters that begin as the same file have the same name, and files of other things lie there too."""
+    add, pop = Op("add", {"session": "a", "items": ["v"]}), Op("pop", {"session": "a"})
+    broken = run(PopReadsThenDeletes, (Item("op", (add,)), Item("at_once", (pop, pop))))
+    paths = {
+        name: seed_files.write(PopReadsThenDeletes, name, 7, broken, tmp_path)
+        for name in ("a.one:Mine", "two:Mine", "--contract sessions --command 'node mine.mjs'")
+    }
+    assert [path.name.partition("-at-once")[0] for path in paths.values()] == [
+        "one-Mine", "two-Mine", "node-mine-mjs",
+    ]  # fmt: skip
+    (tmp_path / "world.json").write_text('{"format": "umi-seed"}')
+    for name, path in paths.items():
+        own, others = seed_files.kept(PopReadsThenDeletes, name, tmp_path)
+        assert ([it for it, _ in own], others) == ([path], 3)
+    assert len(seed_files.kept(PopReadsThenDeletes, "__main__:Mine", tmp_path)[0]) == 2
+    lacking = type("Mine", (Sessions,), {"add": Store.add, "get": Store.get})
+    assert seed_files.kept(lacking, "one:Mine", tmp_path) == ([], 4)
+    other = type("Mine", (Kv,), {"pop": lambda self, key: None})
+    assert seed_files.kept(other, "one:Mine", tmp_path) == ([], 4)
+    assert failure_of(Store, 0, tmp_path) == ""
+    assert f"{tmp_path}: 4 files of other adapters not run" in capsys.readouterr().out
+    (tmp_path / "torn.json").write_text('{"format": "umi-target"')
+    with pytest.raises(seed_files.BadFile):
+        seed_files.kept(Store, "one:Mine", tmp_path)
+
+
+def test_a_folder_that_is_named_stands_beside_the_class() -> None:
+    assert place_of(Mended, "found") == Path(__file__).parent / "found"
+    assert place_of(Mended, None) == Path(".umi-sim/targets")

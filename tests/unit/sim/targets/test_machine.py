@@ -23,7 +23,7 @@ def test_a_planted_bug_is_found_and_shrunk(tmp_path: Path) -> None:
     assert type(caught.value) is ERRORS["done-lost"]
     saved = [seed_files.read(path) for path in tmp_path.glob("*.json")]
     assert min(len(each.steps) for each in saved) <= 3
-    assert all(seed_files.is_of(ClearSwallows, each) for each in saved)
+    assert all(seed_files.is_of(ClearSwallows, "sessions_store:ClearSwallows", each) for each in saved)
 
 
 @pytest.mark.slow

@@ -2,7 +2,10 @@
 
 import json
 import os
+import re
 import sys
+from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -10,8 +13,12 @@ from click.testing import CliRunner, Result
 
 from umi_sim.cli.root import cli
 from umi_sim.targets import Kv, Memory, Sessions
-from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter
+from umi_sim.targets.declarations import check_judged
+from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.hunt import hunt
+from umi_sim.targets.skeletons import skeleton
+from umi_sim.targets.world import fitting
 
 POP = {"op": "pop", "session": "a"}
 BROKEN = """
@@ -101,6 +108,8 @@ def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
         (("--init", "kv", "folder/mine.py"), "name a new .py file"),
         (("--init", "kv", "my-store.py"), "name a new .py file"),
         (("--init", "kv"), "name a new .py file"),
+        (("--init",), "name one of kv, sessions, memory"),
+        (("mine:Mine", "--seeds", "5-9"), "write 5..9"),
         (("tests.sessions_store:Store", "--replay", "none.json"), "none.json: cannot be read"),
         (("--contract", "kv", "--command", "no-such-program"), "cannot be started"),
     ],
@@ -181,8 +190,6 @@ def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], told: str
 def test_an_adapter_that_cannot_be_run_says_why(
     base: type[Adapter], body: dict[str, object], told: str
 ) -> None:
-    from umi_sim.targets.adapter import BadAdapter
-
     with pytest.raises(BadAdapter) as refused:
         hunt(type("Mine", (base,), body), range(1))
     assert told in str(refused.value)
@@ -312,3 +319,43 @@ def test_two_implementations_are_compared(here: Path) -> None:
     assert (refused.exit_code, "without --jobs" in refused.output) == (2, True)
     none = umi("broken_store:Other", "--against", "tests.sessions_store:Store")
     assert (none.exit_code, "of two contracts, kv and sessions" in none.output) == (2, True)
+
+
+@pytest.mark.parametrize("kind", ["kv", "sessions", "memory"])
+def test_the_list_of_a_skeleton_names_what_is_asked(kind: str) -> None:
+    """Methods with exactly these arguments can be called with whatever a run draws."""
+    contract = CONTRACTS[kind].contract
+    lines = re.findall(r"^    (\w+)\((.*)\)$", skeleton(kind, "mine").split('"""')[1], re.M)
+    assert [name for name, _ in lines] == [*contract.ops]
+    methods: dict[str, Callable[..., None]] = {}
+    for name, args in lines:
+        exec(f"def {name}({', '.join(['self', *filter(None, [args])])}): pass", {}, methods)
+    adapter = type("Mine", (CONTRACTS[kind],), {**methods, "make": lambda self: None})
+    check_judged(adapter)
+    for seed in range(40):
+        for item in draw_items(adapter, seed, {}):
+            for op in item.ops:
+                cursor = {"cursor": None} if op.name == "scan" else {}
+                signature(methods[op.name]).bind(None, **fitting(methods[op.name], op.args), **cursor)
+
+
+def test_a_file_that_asks_for_more_than_there_is_is_one_line(here: Path) -> None:
+    (here / "broken_store.py").write_text(SEVERAL)
+    saved = json.loads(umi("broken_store:Mine", "--seeds", "0..60", "--json").stdout)["saved"]
+    (here / "run.json").write_text(Path(saved).read_text().replace('{"op":"count"', '{"op":"keys"', 1))
+    done = umi("broken_store:Mine", "--replay", "run.json")
+    told = "umi-sim: run.json: asks for keys, which Mine does not have\n"
+    assert (done.exit_code, done.output) == (2, told)
+
+
+def test_without_a_failure_there_is_no_script_and_that_is_told(here: Path) -> None:
+    umi("--init", "kv", "mine.py")
+    done = umi("mine:Mine", "--seeds", "0..1", "--export", "show.py")
+    assert "show.py was not written: no promise was broken" in done.stdout
+    assert (done.exit_code, (here / "show.py").exists()) == (0, False)
+
+
+def test_hypothesis_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("umi_sim.targets.adapter.find_spec", lambda name: None)
+    with pytest.raises(BadAdapter, match=r"Minute\.machine: needs hypothesis: pip install hypothesis"):
+        Minute.machine()
