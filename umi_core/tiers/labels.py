@@ -18,8 +18,8 @@ KIND_DEFAULT: Final = "facts"
 
 
 def slot_of(label: str, kind: str | None) -> Slot:
-    """Where a new block of this label goes: the name of a kind is its block without a label."""
-    return (label, "") if label in BLOCK_KINDS else (kind or KIND_DEFAULT, label)
+    """Where a new block of this label goes: that of a kind's name, in any spelling, has no label."""
+    return (norm(label), "") if norm(label) in BLOCK_KINDS else (kind or KIND_DEFAULT, label)
 
 
 def names_of(core: CoreTier) -> dict[str, Block]:

@@ -151,9 +151,8 @@ def sought(request: BlockEdit, facts: Facts, view: View) -> Standing | Error:
         return LabelTaken(it.label, it.id) if isinstance(request, CreateBlock) else it
     if not isinstance(request, CreateBlock | AppendToBlock) or bad_api_label("block", wanted):
         return NotFound("block", wanted)
-    label = tidy(wanted)
-    kind, own_label = slot_of(label, request.kind if isinstance(request, CreateBlock) else None)
-    return standing(label, Block(kind, own_label), sheets, view.scope)
+    kind, label = slot_of(tidy(wanted), request.kind if isinstance(request, CreateBlock) else None)
+    return standing(label or kind, Block(kind, label), sheets, view.scope)
 
 
 def edited(request: BlockEdit, now: Standing) -> Edit | Error:

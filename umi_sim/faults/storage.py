@@ -154,7 +154,9 @@ class OfRow(FaultKind):
     def strike(self, call: Arrival[Read]) -> Handled:
         rows = list(true_rows(call))
         if rows:
-            self.change(call, rows, self.index % len(rows))
+            at = self.index % len(rows)
+            call.store.storage.misread[place_of(call, rows[at])] = None
+            self.change(call, rows, at)
         return with_rows(call, rows)
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:

@@ -84,7 +84,8 @@ class SimStorage:
 
     A search of a scope with `indexed_count_min` entities or more asks an index, made then and kept from then
     on; it says what a scan says. `horizon_ms`: searches do not know what was told after it; `fresh_ms` says
-    when that was, for each version of an entity and each vector.
+    when that was, for each version of an entity and each vector. `misread`: rows that were once given as
+    damaged, or as others.
     """
 
     indexed_count_min: int = INDEXED_COUNT_MIN
@@ -100,6 +101,7 @@ class SimStorage:
     rotten: dict[Address, Rot] = attrs.field(factory=dict, init=False)  # how it is read
     index: "SearchIndex | None" = attrs.field(default=None, init=False, eq=False, repr=False)
     fresh_ms: dict[Address, int] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    misread: dict[Address, None] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     _now_ms: int = attrs.field(default=0, init=False, eq=False, repr=False)
     _used_bytes: int | None = attrs.field(default=None, init=False, eq=False, repr=False)  # counted on demand
 

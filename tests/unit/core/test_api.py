@@ -22,7 +22,7 @@ from umi_core.messages import api_requests as api
 from umi_core.messages import api_results as results
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Done, Failed, Refused
-from umi_core.messages.requests import RemoveBlock, Request, SetBlock
+from umi_core.messages.requests import Rebalance, Remember, RemoveBlock, Request, SetBlock
 from umi_core.messages.results import RecordForgotten
 
 NOTES = block_id(SCOPE, "facts", "notes")
@@ -219,6 +219,17 @@ def test_two_blocks_of_one_label_have_two_names() -> None:
     prompt = told(pair, api.BuildSystemPrompt(3, form="tagged"))
     assert isinstance(prompt, results.Prompt)
     assert '<block label="goals/Notes">\nother\n</block>' in prompt.text
+
+
+@pytest.mark.parametrize("label", ["human", "HUMAN", " Human "])
+def test_the_name_of_a_kind_in_any_spelling_is_its_block(label: str) -> None:
+    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.ask(Rebalance(2))  # now that block has an entry
+    made = told(pair, api.AppendToBlock(3, label, "kind"))
+    assert isinstance(made, results.BlockWritten)
+    assert (made.label, made.change) == ("human", "created")
+    assert block(pair, label).value == "kind"
 
 
 def test_a_prompt_is_the_system_text_and_core() -> None:

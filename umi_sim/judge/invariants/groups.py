@@ -4,7 +4,7 @@ What a commit makes of them is judged beside it, in divisions.py.
 """
 
 from umi_core.invariants.broken import demand
-from umi_core.rows import Category
+from umi_core.rows import Address, Category
 from umi_core.state import State
 from umi_sim.judge.invariants.relations import Rows
 from umi_sim.judge.plain.ids import subcategory_id
@@ -13,7 +13,11 @@ from umi_sim.services.storage import SimStorage
 
 
 def check_groups(rows: Rows) -> None:
-    """Of all rows: a category lists its groups, and who is in one of them is a member of that category."""
+    """Of all rows: a category lists its groups, and who is in one of them is a member of that category.
+
+    A member that could not be read when its category was divided stays in a group that may be gone, until
+    the next division.
+    """
     for key, it in rows.groups.items():
         own, home = (
             subcategory_id(rows.scope, it.category_id, it.founder_id),
@@ -29,6 +33,7 @@ def check_groups(rows: Rows) -> None:
     for member in rows.memberships.values():
         place, group = member.subcategory_id, rows.groups.get(member.subcategory_id or "")
         is_there = place is None or (group is not None and group.category_id == member.category_id)
+        is_there = is_there or Address(rows.scope, "membership", member.id) in rows.misread
         demand(is_there, rules.EDGE_SCOPE, f"{member.id} is in a group that its category has not", "", member)
         is_whole = (member.confidence_ppm is None) == (place is None)
         told = f"how near {member.id} is to its group"

@@ -4,6 +4,7 @@ Law 1. Kept versions have no gaps, and one relation each from the one before. La
 exists, counts it and, if it contradicts, names it. Law 3. Written a second time, from the rows alone.
 """
 
+from collections.abc import Container
 from itertools import pairwise
 from typing import Final
 
@@ -42,9 +43,10 @@ Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source
 
 @attrs.define
 class Rows(Owner):
-    """What storage holds of one scope, by kind and by the id that counts."""
+    """What storage holds of one scope, by kind and by the id that counts; `misread`: once given otherwise."""
 
     scope: Scope
+    misread: Container[Address] = ()
     entities: dict[str, Entity] = attrs.field(factory=dict)
     versions: dict[str, dict[int, Version]] = attrs.field(factory=dict)
     relations: list[Relation] = attrs.field(factory=list)

@@ -60,7 +60,7 @@ def check_store(
     `has_lied`: storage has told of a batch that it then lost; what a memory took for saved may be absent.
     `was_closed`: the agent was, so rows have gone without being forgotten.
     """
-    rows = Rows(state.scope)
+    rows = Rows(state.scope, storage.misread)
     for row in storage.live_rows(state.scope):
         own, key = row.address.id, key_of(row)
         demand(own == key, rules.UNIQUE_ROWS, f"a {row.address.kind} row under another key", key, own)

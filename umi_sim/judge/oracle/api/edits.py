@@ -13,7 +13,7 @@ from umi_core.messages.api_requests import (
     UpdateBlock,
 )
 from umi_core.values import BLOCK_KINDS
-from umi_sim.judge.plain.text import byte_count, line_ends
+from umi_sim.judge.plain.text import byte_count, folded, line_ends, tidy
 
 Edit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
 EDITS: Final = (CreateBlock, UpdateBlock, AppendToBlock, ReplaceInBlock, DeleteBlock)
@@ -45,7 +45,8 @@ class Outcome(Data):
 
 
 def new_slot(label: str, kind: str | None) -> Slot:
-    return (label, "") if label in BLOCK_KINDS else (kind or "facts", label)
+    name = folded(tidy(label))
+    return (name, "") if name in BLOCK_KINDS else (kind or "facts", label)
 
 
 def done(edit: Edit, slot: Slot, before: Shown, version: int) -> Outcome | None:
