@@ -12,6 +12,7 @@ from tests.unit.sim.commands import umi
 from tools.tables import DOCS
 from umi_core.messages.effects import Done
 from umi_sim.scenario import files as scenario
+from umi_sim.targets.hunt import hunt
 
 FOLDER: Final = DOCS / "tutorials"
 
@@ -70,6 +71,16 @@ def with_method(text: str, method: str) -> str:
     """The text of a class with this method in the place of the one of its name."""
     name, new = method.partition("(")[0], indent(method, "    ")
     return re.sub(rf"    {name}\(.*?(?=\n    async def |\Z)", lambda _: new, text, flags=re.DOTALL)
+
+
+def test_adapters_of_the_page_about_stores_pass(tmp_path: Path) -> None:
+    """The one around SQLite needs nothing but Python; each stands at the beginning of the page."""
+    (code,) = (each for each in examples("../targets.md", "python") if "class Rows(Kv)" in each)
+    own: dict[str, Any] = {"__name__": "own"}
+    exec(compile(code, "targets.md", "exec"), own)  # what a reader would run
+    found = hunt(own["Rows"], range(40))
+    assert (found.small and found.small.broken) is None
+    assert {site for each in found.moments.values() for site, _ in each} == {"commit", "statement"}
 
 
 @pytest.mark.slow

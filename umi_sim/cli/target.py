@@ -58,7 +58,8 @@ def target(
 ) -> Report:  # fmt: skip
     """Test a store of yours: put it under seeded runs full of faults, and judge each of its answers.
 
-    MODULE:CLASS is an adapter (docs/targets.md); it is imported from the current folder, and run.
+    MODULE:CLASS is an adapter, which is imported from the current folder, and run. --init writes a first
+    one, with a list of all operations; docs/targets.md of the sources says what each has to give.
 
     \b
     umi-sim target --init kv mine.py
