@@ -44,6 +44,11 @@ def test_the_wheel_carries_the_canary_and_says_where_the_other_planted_bugs_are(
     assert "known: get-alive-at-expiry; all others are in the folder mutants of the source" in refused.stderr
 
 
+def test_the_wheel_carries_the_page_about_adapters(unzipped: Path, tmp_path: Path) -> None:
+    said = run_python(["-m", "umi_sim", "target", "--manual"], tmp_path, PYTHONPATH=str(unzipped))
+    assert said.strip() == (ROOT / "docs/targets.md").read_text().strip()
+
+
 def test_the_wheel_carries_nothing_of_the_workshop(unzipped: Path) -> None:
     names = sorted(path.name for path in unzipped.iterdir())
     assert [name for name in names if not name.endswith(".dist-info")] == ["umi_core", "umi_live", "umi_sim"]

@@ -15,6 +15,7 @@ import click
 
 from umi_sim.cli import implementations
 from umi_sim.cli.console import refuse, seeds_of, shows
+from umi_sim.kernel.folders import DOCS
 from umi_sim.kernel.report import Report, Row, row, whole
 
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ SECONDS: Final = 30
 COUNT_MAX: Final = 1_000_000
 MARK: Final = b'"format":"umi-target"'
 HEAD_BYTES: Final = 4_096
+
+
+def show_manual(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
+    """The page about adapters, as it is in this package."""
+    if is_asked:
+        click.echo((DOCS / "targets.md").read_text(encoding="utf-8"))
+        ctx.exit()
 
 
 @click.command()
@@ -49,6 +57,10 @@ HEAD_BYTES: Final = 4_096
     "--command", metavar="COMMAND", help="A store in a process of its own, over standard input and output."
 )
 @click.option("--contract", metavar="KIND", help="Its contract: kv, sessions, memory; or umi, all of ours.")
+@click.option(
+    "--manual", is_flag=True, is_eager=True, expose_value=False, callback=show_manual,
+    help="Show docs/targets.md: what each operation has to give, and all flags.",
+)  # fmt: skip
 @click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="For umi: only these worlds.")
 @shows()
 def target(
@@ -59,7 +71,7 @@ def target(
     """Test a store of yours: put it under seeded runs full of faults, and judge each of its answers.
 
     MODULE:CLASS is an adapter, which is imported from the current folder, and run. --init writes a first
-    one, with a list of all operations; docs/targets.md of the sources says what each has to give.
+    one, with a list of all operations; --manual says what each has to give.
 
     \b
     umi-sim target --init kv mine.py

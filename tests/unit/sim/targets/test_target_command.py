@@ -359,3 +359,8 @@ def test_hypothesis_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("umi_sim.targets.adapter.find_spec", lambda name: None)
     with pytest.raises(BadAdapter, match=r"Minute\.machine: needs hypothesis: pip install hypothesis"):
         Minute.machine()
+
+
+def test_the_page_about_adapters_is_shown(here: Path) -> None:
+    done = umi("--manual")
+    assert (done.exit_code, done.output.splitlines()[0]) == (0, "# Test a store of yours")
