@@ -139,7 +139,7 @@ class StoreLife:
         raise Differs(f"{calls}: {came} came; kept: {self.kept()}")
 
     def kept(self) -> Lists:
-        rows = self.store.query("SELECT session, body FROM m ORDER BY id")
+        rows = self.store._query("SELECT session, body FROM m ORDER BY id")
         kept: Lists = {}
         for session, body in rows:
             kept.setdefault(session, []).append(body)

@@ -29,7 +29,7 @@ OTHERS: Final = {
     "REVISION_COUNT_MAX": 1_000, "INTERCEPTOR_COUNT_MAX": 32,
 }  # fmt: skip
 NUMBERS: Final = OTHERS | {name: number for name, number in vars(known).items() if type(number) is int}
-NAMES: Final = tuple(name for name in vars(limits) if name[0] != "_" and name != "Final")
+NAMES: Final = tuple(name for name in vars(limits) if name.isupper())
 
 
 def check_numbers() -> None:
