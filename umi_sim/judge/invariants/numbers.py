@@ -3,6 +3,7 @@
 Law 1. A bound that is not stated here, or by the limits that rules know, is named when this is imported.
 """
 
+import re
 from typing import Final
 
 from umi_core import limits
@@ -29,7 +30,7 @@ OTHERS: Final = {
     "REVISION_COUNT_MAX": 1_000, "INTERCEPTOR_COUNT_MAX": 32,
 }  # fmt: skip
 NUMBERS: Final = OTHERS | {name: number for name, number in vars(known).items() if type(number) is int}
-NAMES: Final = tuple(name for name in vars(limits) if name.isupper())
+NAMES: Final = tuple(name for name in vars(limits) if re.fullmatch("[A-Z][A-Z0-9_]*", name))
 
 
 def check_numbers() -> None:
