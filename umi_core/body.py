@@ -30,11 +30,15 @@ class Body:
 
         It never changes, so it is looked at once, however many reads bring it.
         """
-        return bad_fields(self, CHECKS[self.__class__]) is None
+        return has_sound_fields(self)
 
     def told(self) -> tuple[str, str]:
         """What a search by words goes by: its name, and what else it says."""
         return "", ""
+
+
+def has_sound_fields(body: Body) -> bool:
+    return bad_fields(body, CHECKS[body.__class__]) is None
 
 
 class OfEntity:

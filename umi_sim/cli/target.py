@@ -59,7 +59,7 @@ def show_manual(ctx: click.Context, param: click.Parameter, is_asked: bool) -> N
 @click.option("--contract", metavar="KIND", help="Its contract: kv, sessions, memory; or umi, all of ours.")
 @click.option(
     "--manual", is_flag=True, is_eager=True, expose_value=False, callback=show_manual,
-    help="Show docs/targets.md: what each operation has to give, and all flags.",
+    help="Show docs/targets.md: what each operation has to give, and how stores may differ.",
 )  # fmt: skip
 @click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="For umi: only these worlds.")
 @shows()

@@ -17,7 +17,8 @@
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
 again when it is replayed. Nothing of the world is touched, and no draw of the run is another.
 Law 2. A run makes one. One that asks for nothing but the working tier and its sessions makes none: it would
-double its time. A scenario may want any number of rounds of all of them (`run.trials`).
+double its time. A scenario may want any number of rounds of all of them (`run.trials`); only there are hooks
+tried: in other runs an answer that is none comes from a fault alone, so that what needs the fault is known.
 Law 3. What must come of it is worked out by umi_sim/judge/plain, as in a run.
 """
 
@@ -48,11 +49,9 @@ __all__ = ["TRIALS", "check_trials"]
 TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
     "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
-    "kept": try_kept,
-    "hooks": try_hooks,
-    "texts": try_texts,
-    "plans": try_plans,
+    "kept": try_kept, "hooks": try_hooks, "texts": try_texts, "plans": try_plans,
 }  # fmt: skip
+OF_ANY_RUN: Final = tuple(name for name in TRIALS if name != "hooks")
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 
 
@@ -66,5 +65,5 @@ def check_trials(config: RunConfig) -> None:
         TRIALS[name](Stream(config.seed, "trials", config.scenario, name, number), memory)
     if config.trials or all(issubclass(REQUESTS[name], OF_NO_TRIAL) for name in config.weights):
         return
-    name = highest(stream_key(config.seed, ("trials", config.scenario)), TRIALS)
+    name = highest(stream_key(config.seed, ("trials", config.scenario)), OF_ANY_RUN)
     TRIALS[name](Stream(config.seed, "trials", config.scenario, name), memory)
