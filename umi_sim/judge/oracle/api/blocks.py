@@ -126,6 +126,7 @@ class Blocks(Owner):
     chains: dict[Slot, Chain] = attrs.field(factory=dict)
     begun: dict[str, Begun] = attrs.field(factory=dict)
     foreign: dict[Slot, None] = attrs.field(factory=dict)  # whose texts are written otherwise too
+    edits: dict[str, Edit] = attrs.field(factory=dict)  # of which it is not known how they ended
 
     def chain(self, slot: Slot) -> Chain:
         return self.chains.setdefault(slot, Chain(slot, is_foreign=slot in self.foreign))
@@ -157,8 +158,10 @@ class Blocks(Owner):
             self.chain(new_slot(tidy(edit.label), edit.kind))
         elif isinstance(edit, AppendToBlock) and not self.meant(edit.block):
             self.chain(new_slot(tidy(edit.block), None))
-        for chain in self.targets(edit):
-            chain.open[op_id] = edit
+        self.edits[op_id] = edit
+        for other_id, other in self.edits.items():  # a block that is made now may be the one that they name
+            for chain in self.targets(other):
+                chain.open[other_id] = other
 
     def targets(self, edit: Edit) -> list[Chain]:
         if isinstance(edit, CreateBlock):
@@ -175,11 +178,13 @@ class Blocks(Owner):
 
     def drop(self, op_id: str) -> None:
         """It did not happen."""
+        self.edits.pop(op_id, None)
         for chain in self.chains.values():
             chain.open.pop(op_id, None)
 
     def judge_edit(self, op_id: str, edit: Edit, value: BlockWritten, *, is_new: bool) -> None:
         """`is_new`: told for the first time; else the one whose reply this repeats was judged."""
+        self.edits.pop(op_id, None)
         chain = self.of_id(value.id)
         demand(
             chain is not None,
