@@ -13,7 +13,7 @@ import click
 from umi_sim.cli import recordings
 from umi_sim.cli.arguments import config_named, must_be_writable, readable
 from umi_sim.cli.console import complain, refuse, shows
-from umi_sim.cli.target import is_run_of_store, readable_run
+from umi_sim.cli.target import readable_run
 from umi_sim.kernel.report import Report, row, whole
 from umi_sim.kernel.wording import plural, spaced
 
@@ -128,7 +128,9 @@ def shown(
         head, steps = recordings.readable(file)
         page, life = recording_page.data_of, recording_page.lived
         return partial(page, file, head, steps), partial(life, head, steps, (), 1)
-    if is_run_of_store(file):
+    from umi_sim.targets.seed_files import is_run_of_store
+
+    if is_run_of_store(Path(file)):
         from umi_sim.targets import page as store_page
 
         saved = readable_run(file)

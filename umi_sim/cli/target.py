@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 30
 COUNT_MAX: Final = 1_000_000
-MARK: Final = b'"format":"umi-target"'
-HEAD_BYTES: Final = 4_096
 
 
 def show_manual(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
@@ -258,13 +256,6 @@ def check_has(adapter: "type[Adapter]", file: str, saved: "Saved") -> None:
     asked = dict.fromkeys(op.name for step in saved.steps for op in step.item.ops)
     if lacking := [name for name in asked if name not in ops]:
         refuse(f"{file}: asks for {' and '.join(lacking)}, which {adapter.__name__} does not have")
-
-
-def is_run_of_store(file: str) -> bool:
-    """By its first lines; anything else is for others to complain about."""
-    with suppress(OSError), Path(file).open("rb") as opened:
-        return MARK in opened.read(HEAD_BYTES)
-    return False
 
 
 def readable_run(file: str) -> "Saved":

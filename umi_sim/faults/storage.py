@@ -155,7 +155,8 @@ class OfRow(FaultKind):
         rows = list(true_rows(call))
         if rows:
             at = self.index % len(rows)
-            call.store.storage.misread[place_of(call, rows[at])] = None
+            misread = call.store.storage.misread.setdefault(place_of(call, rows[at]), {})
+            misread[call.call.workflow] = None
             self.change(call, rows, at)
         return with_rows(call, rows)
 

@@ -65,8 +65,11 @@ class Mutant(Data):
 
     @property
     def overrides_without(self) -> Mapping[str, str]:
-        """The same small world with every other kind of fault, but those that are one with its own."""
-        off = {f"faults.{kind}": "false" for kind in (self.kind, *self.alike)}
+        """The same small world with every other kind of fault, but those that are one with its own.
+
+        Without trials: they try what only that kind may bring.
+        """
+        off = {f"faults.{kind}": "false" for kind in (self.kind, *self.alike)} | {"run.trials": "0"}
         every = {"scenario.swarm.mode": "swarm", "scenario.swarm.sites": "all"}
         return {**SMALL, **every, **self.settings, **off}
 

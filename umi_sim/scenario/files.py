@@ -246,7 +246,7 @@ class Scenario(Data):
     marks: Mapping[str, Ratio] = key("run", mapping(RATIO, key=LINE), {})
     off: tuple[str, ...] = key("run", names(OFF), ())
     equivalences: Sequence[str] | None = key("run", names(one_of(equivalences.NAMES, "equivalence")))
-    trials: int = key("run", whole(0, TRIALS_MAX), 0)
+    trials: int | None = key("run", whole(0, TRIALS_MAX))
     reason: str | None = key("run", LINE)
     memory: Mapping[str, Range] = key("", MEMORY, {})
     faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)

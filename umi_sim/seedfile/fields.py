@@ -128,7 +128,7 @@ CONFIG: Final[Mapping[str, Schema]] = {
     "workload": one_of(("generated", "transcript", "script"), "workload"),
     "planted": PLANTED, "off": listed(RULE, 100),
     "equivalences": listed(one_of(equivalences.OF_FILES, "equivalence"), len(equivalences.OF_FILES)),
-    "trials": whole(0, TRIALS_MAX),
+    "trials": maybe(whole(0, TRIALS_MAX)),
 }  # fmt: skip
 CONFIG_FIELDS: Final = tuple(CONFIG)
 OLD: Final = {"loss": FLAG}  # stands in older files; nobody needs it

@@ -84,8 +84,8 @@ class SimStorage:
 
     A search of a scope with `indexed_count_min` entities or more asks an index, made then and kept from then
     on; it says what a scan says. `horizon_ms`: searches do not know what was told after it; `fresh_ms` says
-    when that was, for each version of an entity and each vector. `misread`: rows that were once given as
-    damaged, or as others.
+    when that was, for each version of an entity and each vector. `misread`: rows that were
+    given as damaged or as others since they were written, and to which workflow.
     """
 
     indexed_count_min: int = INDEXED_COUNT_MIN
@@ -101,7 +101,7 @@ class SimStorage:
     rotten: dict[Address, Rot] = attrs.field(factory=dict, init=False)  # how it is read
     index: "SearchIndex | None" = attrs.field(default=None, init=False, eq=False, repr=False)
     fresh_ms: dict[Address, int] = attrs.field(factory=dict, init=False, eq=False, repr=False)
-    misread: dict[Address, None] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    misread: dict[Address, dict[str, None]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     _now_ms: int = attrs.field(default=0, init=False, eq=False, repr=False)
     _used_bytes: int | None = attrs.field(default=None, init=False, eq=False, repr=False)  # counted on demand
 
@@ -137,8 +137,10 @@ class SimStorage:
     def wipe(self) -> None:
         """Restart empty: versions begin anew, and no key is known."""
         self.crash()
-        for table in (self.rows, self.graves, self.shelves, self.receipts, self.rotten, self.fresh_ms):
+        for table in (self.rows, self.graves, self.shelves, self.receipts, self.rotten):
             table.clear()
+        self.fresh_ms.clear()
+        self.misread.clear()
         self.index, self._used_bytes = None, None
 
     def rot(self, address: Address, rot: Rot = None) -> None:
@@ -304,6 +306,7 @@ class SimStorage:
     def _note(self, row: Row | None, address: Address, body: Body | None) -> None:
         """Before a row changes: it is whole again; what it will take; since when searches could know it."""
         self.rotten.pop(address, None)
+        self.misread.pop(address, None)
         if self._used_bytes is not None:
             old_bytes = 0 if row is None else bytes_of(row.address, row.body)
             self._used_bytes += bytes_of(address, body) - old_bytes
@@ -315,12 +318,12 @@ class SimStorage:
     def _try(self, writes: tuple[Write, ...]) -> Versions:
         """Do the writes and undo them; the versions that they had."""
         rows, graves = dict(self.rows), dict(self.graves)
-        fresh_ms, rotten = dict(self.fresh_ms), dict(self.rotten)
+        fresh_ms, rotten, misread = dict(self.fresh_ms), dict(self.rotten), dict(self.misread)
         before = [(write.address, rows.get(write.address)) for write in writes]
         versions = tuple([(write.address, self._apply(write)) for write in writes])
         for address, row in reversed(before):
             self._restore(address, row, graves.get(address))
-        self.fresh_ms, self.rotten, self._used_bytes = fresh_ms, rotten, None
+        self.fresh_ms, self.rotten, self.misread, self._used_bytes = fresh_ms, rotten, misread, None
         assert self.rows == rows
         assert self.graves == graves
         return versions

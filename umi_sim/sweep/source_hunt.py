@@ -32,10 +32,8 @@ HOW: Final = {
     NO_VERDICT: "the simulator itself raised",
 }
 """How an edit is seen besides by a rule."""
-
-
 OF_ALL: Final = 5
-"""In every so many turns each scenario has a run."""
+"""In each turn of so many every scenario has a run; in the others those whose runs met the line."""
 
 
 @attrs.frozen

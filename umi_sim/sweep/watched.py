@@ -65,17 +65,12 @@ def span(code: CodeType) -> range:
 @contextmanager
 def watching(place: Place) -> Iterator[Watch]:
     """Within it runs are slower, until the line was met."""
-    watch, known = Watch(), dict[CodeType, bool]()
-
-    def is_meant(code: CodeType) -> bool:
-        own = (code.co_firstlineno, code.co_name) == (place.first, place.function)
-        return own and code.co_filename.endswith(place.file)
+    watch = Watch()
 
     def enter(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:
         code = frame.f_code
-        if code not in known:
-            known[code] = is_meant(code)
-        return within if known[code] else None
+        is_named = code.co_firstlineno == place.first and code.co_name == place.function
+        return within if is_named and code.co_filename.endswith(place.file) else None
 
     def within(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:
         if event != "line" or frame.f_lineno != place.line:

@@ -26,6 +26,8 @@ from umi_sim.targets.life import Step, Verdict
 from umi_sim.targets.shrinking import fingerprint_of
 
 FORMAT: Final = "umi-target"
+MARK: Final = re.compile(f'"format"\\s*:\\s*"{FORMAT}"'.encode())
+HEAD_BYTES: Final = 4_096
 VERSION: Final = 1
 ITEM_COUNT_MAX: Final = 1_000
 OWNER_CHARS_MAX: Final = 60
@@ -100,13 +102,14 @@ def kept(adapter: type[Adapter], name: str, folder: Path) -> tuple[list[tuple[Pa
 
 def run_of_store(path: Path) -> Saved | None:
     """None for a file of something else. Raises BadFile for one that says that it is such a run."""
-    try:
-        return read(path)
-    except BadFile:
-        with suppress(OSError):
-            if FORMAT not in path.read_text(errors="replace"):
-                return None
-        raise
+    return read(path) if is_run_of_store(path) else None
+
+
+def is_run_of_store(path: Path) -> bool:
+    """By its first lines; anything else is for others to complain about."""
+    with suppress(OSError):
+        return MARK.search(bytes_of(path, HEAD_BYTES)) is not None
+    return False
 
 
 def is_of(adapter: type[Adapter], name: str, saved: Saved) -> bool:

@@ -15,8 +15,8 @@ from umi_sim.services.storage import SimStorage
 def check_groups(rows: Rows) -> None:
     """Of all rows: a category lists its groups, and who is in one of them is a member of that category.
 
-    A member that could not be read when its category was divided stays in a group that may be gone, until
-    the next division.
+    A member that a division could not read stays in a group that this division may end, until the next one
+    writes it again.
     """
     for key, it in rows.groups.items():
         own, home = (
@@ -33,7 +33,8 @@ def check_groups(rows: Rows) -> None:
     for member in rows.memberships.values():
         place, group = member.subcategory_id, rows.groups.get(member.subcategory_id or "")
         is_there = place is None or (group is not None and group.category_id == member.category_id)
-        is_there = is_there or Address(rows.scope, "membership", member.id) in rows.misread
+        where = Address(rows.scope, "membership", member.id)
+        is_there = is_there or "evolve_category" in rows.misread.get(where, ())
         demand(is_there, rules.EDGE_SCOPE, f"{member.id} is in a group that its category has not", "", member)
         is_whole = (member.confidence_ppm is None) == (place is None)
         told = f"how near {member.id} is to its group"

@@ -4,7 +4,7 @@ Law 1. Kept versions have no gaps, and one relation each from the one before. La
 exists, counts it and, if it contradicts, names it. Law 3. Written a second time, from the rows alone.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -43,10 +43,13 @@ Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source
 
 @attrs.define
 class Rows(Owner):
-    """What storage holds of one scope, by kind and by the id that counts; `misread`: once given otherwise."""
+    """What storage holds of one scope, by kind and by the id that counts.
+
+    `misread`: rows that were given as damaged or as others since they were written, and to which workflow.
+    """
 
     scope: Scope
-    misread: Container[Address] = ()
+    misread: Mapping[Address, Container[str]] = attrs.field(factory=dict)
     entities: dict[str, Entity] = attrs.field(factory=dict)
     versions: dict[str, dict[int, Version]] = attrs.field(factory=dict)
     relations: list[Relation] = attrs.field(factory=list)

@@ -17,8 +17,7 @@
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
 again when it is replayed. Nothing of the world is touched, and no draw of the run is another.
 Law 2. A run makes one. One that asks for nothing but the working tier and its sessions makes none: it would
-double its time. A scenario may want any number of rounds of all of them (`run.trials`); only there are hooks
-tried: in other runs an answer that is none comes from a fault alone, so that what needs the fault is known.
+double its time. A scenario may want any number of rounds of all of them, or none (`run.trials`).
 Law 3. What must come of it is worked out by umi_sim/judge/plain, as in a run.
 """
 
@@ -51,19 +50,18 @@ TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
     "kept": try_kept, "hooks": try_hooks, "texts": try_texts, "plans": try_plans,
 }  # fmt: skip
-OF_ANY_RUN: Final = tuple(name for name in TRIALS if name != "hooks")
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 
 
 def check_trials(config: RunConfig) -> None:
-    """One of them, or none; or as many rounds of all as the scenario says.
+    """As many rounds of all as the scenario says; else one of them, or none.
 
     Raises Broken if a part does something else.
     """
     memory = Config.of(config.memory)
-    for number, name in product(range(config.trials), TRIALS):
-        TRIALS[name](Stream(config.seed, "trials", config.scenario, name, number), memory)
-    if config.trials or all(issubclass(REQUESTS[name], OF_NO_TRIAL) for name in config.weights):
-        return
-    name = highest(stream_key(config.seed, ("trials", config.scenario)), OF_ANY_RUN)
-    TRIALS[name](Stream(config.seed, "trials", config.scenario, name), memory)
+    if config.trials is not None:
+        for number, name in product(range(config.trials), TRIALS):
+            TRIALS[name](Stream(config.seed, "trials", config.scenario, name, number), memory)
+    elif not all(issubclass(REQUESTS[name], OF_NO_TRIAL) for name in config.weights):
+        name = highest(stream_key(config.seed, ("trials", config.scenario)), TRIALS)
+        TRIALS[name](Stream(config.seed, "trials", config.scenario, name), memory)

@@ -149,6 +149,35 @@ def test_an_input_without_bytes_is_lived_all_the_same() -> None:
     assert replays.replayed(pair.life()) >= 2
 
 
+def counts_of_copies(monkeypatch: pytest.MonkeyPatch, value: bytes) -> tuple[int, int, int]:
+    """Of a memory with entries of this value: its steps, how often it is copied, and bytes of all copies."""
+    pair, sizes = Told(now_ms=1_000), list[int]()
+    pair.run()
+    for number in range(30):
+        pair.step(Set(number, f"k{number}", value, 10_000))
+    life, copy = pair.life(), replays.copied
+
+    def counted(memory: Memory) -> tuple[Memory, int]:
+        found = copy(memory)
+        sizes.append(found[1])
+        return found
+
+    monkeypatch.setattr(replays, "copied", counted)
+    assert replays.restored(life) == len(life.steps)
+    monkeypatch.setattr(replays, "copied", copy)
+    return len(life.steps), len(sizes), sum(sizes)
+
+
+def test_a_small_memory_is_copied_before_each_step_and_a_large_one_as_often_as_its_steps_can_pay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    step_count, copy_count, _ = counts_of_copies(monkeypatch, b"v")
+    assert copy_count == step_count
+    step_count, copy_count, size_bytes = counts_of_copies(monkeypatch, b"v" * 2_000)
+    assert 5 < copy_count < step_count / 2
+    assert size_bytes <= replays.STEP_BYTES * (step_count + copy_count) + 80_000  # the last is not paid yet
+
+
 def test_requests_that_compete_for_room_are_not_exchanged() -> None:
     memory = Memory(SCOPE, attrs.evolve(QUIET, working_entry_count_max=1))
     values: list[Value] = [Wake(), Set(1, "a", b"1"), Set(2, "b", b"2")]
