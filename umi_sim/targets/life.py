@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
+from umi_sim.kernel.child_process import ProcessBroken
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.checker import Broken, Checker, Got, TooMany
@@ -121,7 +122,7 @@ class Life:
         try:
             self.world.begin()
         except NotOpened as error:
-            if type(error.error).__name__ != "ProcessBroken":
+            if not isinstance(error.error, ProcessBroken):
                 raise BadAdapter(
                     f"{self.adapter.__name__}.{error.name}: {raised_where(error.error)}"
                 ) from None
