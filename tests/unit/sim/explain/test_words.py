@@ -70,6 +70,7 @@ def test_faults_bugs_and_marks_have_pages(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(len(lines_of(page(name))) <= 40 for name in explain.names())
 
 
+@pytest.mark.usefixtures("own_folder")
 def test_of_an_unknown_name_the_nearest_are_told() -> None:
     with pytest.raises(UnknownName):
         page("acknowleged-is-durable")

@@ -25,7 +25,7 @@ from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
 from umi_sim.judge import equivalences
 from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen, forged, replays
-from umi_sim.judge.equivalences.lives import Life, Recorder, Step
+from umi_sim.judge.equivalences.lives import Life, Recorder, Step, copied
 from umi_sim.judge.equivalences.questions import filtered
 from umi_sim.judge.equivalences.table import COMPARISONS, check
 from umi_sim.mutants.registry import MUTANTS
@@ -155,16 +155,16 @@ def counts_of_copies(monkeypatch: pytest.MonkeyPatch, value: bytes) -> tuple[int
     pair.run()
     for number in range(30):
         pair.step(Set(number, f"k{number}", value, 10_000))
-    life, copy = pair.life(), replays.copied
+    life = pair.life()
 
     def counted(memory: Memory) -> tuple[Memory, int]:
-        found = copy(memory)
+        found = copied(memory)
         sizes.append(found[1])
         return found
 
     monkeypatch.setattr(replays, "copied", counted)
     assert replays.restored(life) == len(life.steps)
-    monkeypatch.setattr(replays, "copied", copy)
+    monkeypatch.setattr(replays, "copied", copied)
     return len(life.steps), len(sizes), sum(sizes)
 
 
