@@ -2,6 +2,8 @@
 
 Those that a whole scenario shows only after seconds are looked for in a smaller world: the same seeds, with
 fewer requests, one agent, or only the kinds of fault that it takes. `umi-sim mutants` lives the whole ones.
+What was found in a world of its own is lived there without the bug; the worlds that ship are lived without
+bugs in tests/simulation and by sweeps.
 """
 
 import sys
@@ -58,7 +60,7 @@ def everything_is_as_it_was() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", sorted(MUTANTS))
-def test_the_bug_is_found_by_its_rule_and_only_with_the_bug(name: str) -> None:
+def test_the_bug_is_found_by_its_rule_and_in_a_smaller_world_only_with_the_bug(name: str) -> None:
     mutant = MUTANTS[name]
     where, smaller = SMALLER.get(name, (mutant.scenario, mutant.overrides))
     scenario = find(where)
@@ -66,8 +68,9 @@ def test_the_bug_is_found_by_its_rule_and_only_with_the_bug(name: str) -> None:
         config = attrs.evolve(draw(scenario, seed, smaller), planted=name)
         verdict, _ = run_once(config)
         if verdict.failure is not None and verdict.failure.rule in mutant.rules:
-            clean, _ = run_once(attrs.evolve(config, planted=None, equivalences=()), verdict.items)
-            assert clean.failure is None
+            if smaller:
+                clean, _ = run_once(attrs.evolve(config, planted=None, equivalences=()), verdict.items)
+                assert clean.failure is None
             return
     pytest.fail(f"{name} was not found by {mutant.rules} in {mutant.seeds_max} seeds of {where}")
 

@@ -75,7 +75,7 @@ def is_label(value: Any) -> bool:
         return False
     kept = tidy(value)
     is_short = byte_count(kept) <= limits.BLOCK_LABEL_BYTES_MAX
-    return is_short and not has_any(kept, CONTROLS | UNWRITABLE)
+    return is_short and not has_any(kept, CONTROLS) and not has_any(kept, UNWRITABLE)
 
 
 def are_blocks(value: Any) -> bool:

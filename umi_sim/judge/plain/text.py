@@ -10,9 +10,9 @@ from typing import Final
 
 from umi_core.characters import LATER
 
-SURROGATES: Final = frozenset(range(0xD800, 0xE000))
-CONTROLS: Final = frozenset((*range(0x20), *range(0x7F, 0xA0)))
-UNWRITABLE: Final = frozenset((*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF))  # by XML
+SURROGATES: Final = re.compile("[\ud800-\udfff]")
+CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+UNWRITABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # by XML
 STRANGE: Final = "\ufffd"  # stands where a character may not stand
 APOSTROPHES: Final = "'’"
 LATER_EDGES: Final = tuple(edge for first, last in LATER for edge in (first, last + 1))  # in and out again
@@ -34,8 +34,8 @@ def is_text(value: object) -> bool:
     return type(value) is str and (value.isascii() or not has_any(value, SURROGATES))
 
 
-def has_any(text: str, codes: frozenset[int]) -> bool:
-    return not codes.isdisjoint(map(ord, text))
+def has_any(text: str, chars: re.Pattern[str]) -> bool:
+    return chars.search(text) is not None
 
 
 def byte_count(text: str) -> int:

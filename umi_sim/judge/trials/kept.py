@@ -55,9 +55,8 @@ OF_STATES: Final[tuple[object, ...]] = (
 def places() -> Sequence[tuple[str, object]]:
     """In each field each value of its type that bytes can hold, and a few others."""
     tried = [it for it in (*values(), *OF_ROWS, *OF_STATES, *OF_CORE) if can_be_saved(it)]
-    return [
-        (way, it) for way in FIELDS for it in tried if may_stand(it, attrgetter(way)(whole())) or it in FEW
-    ]
+    usual = {way: attrgetter(way)(whole()) for way in FIELDS}
+    return [(way, it) for way in FIELDS for it in tried if may_stand(it, usual[way]) or it in FEW]
 
 
 def may_stand(value: object, usual: object) -> bool:
