@@ -82,7 +82,7 @@ def fitting_count(texts: Sequence[str], bytes_max: int) -> int:
     """How many of the texts, from the first on, a context has room for: the first is cut if it must be."""
     used, count = 0, 0
     for text in texts:
-        used += min(byte_count(text), bytes_max) if count == 0 else byte_count(text)
+        used += byte_count(cut(text, bytes_max) if count == 0 else text)
         if used > bytes_max:
             break
         count += 1

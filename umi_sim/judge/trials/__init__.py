@@ -5,11 +5,13 @@
     queries.py   small words in any order, and rewrites that are nearly allowed
     answers.py   rows that a storage gives, and nobody asked for
     choices.py   the best of many: vectors, groups, lists, who leaves a core
+    levels.py    what a level of the archive gives, and whether that is enough
     moves.py     one row between two stores, whatever fails
     stated.py    what is stated twice: settings, defaults, ids, whole requests, filters
     kept.py      saved states in which one field is odd, and recordings
     hooks.py     what interceptors give in the place of questions and answers
     texts.py     lines and parts of texts, what a speaker says of themselves, names of groups
+    prompts.py   what a model is asked, word by word
     plans.py     who becomes a member where, what a page lists, what is due when
     wire.py      requests of an agent server over HTTP and by its object, and the responses
     stored.py    rows that a storage gives back: each value in the place of each field, and rows as bytes
@@ -31,8 +33,10 @@ from umi_sim.judge.trials.answers import try_answers
 from umi_sim.judge.trials.choices import try_choices
 from umi_sim.judge.trials.hooks import try_hooks
 from umi_sim.judge.trials.kept import try_kept
+from umi_sim.judge.trials.levels import try_levels
 from umi_sim.judge.trials.moves import try_moves
 from umi_sim.judge.trials.plans import try_plans
+from umi_sim.judge.trials.prompts import try_prompts
 from umi_sim.judge.trials.queries import try_queries
 from umi_sim.judge.trials.replies import try_replies
 from umi_sim.judge.trials.stated import try_stated
@@ -49,6 +53,7 @@ TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
     "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
     "kept": try_kept, "hooks": try_hooks, "texts": try_texts, "plans": try_plans,
+    "prompts": try_prompts, "levels": try_levels,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 

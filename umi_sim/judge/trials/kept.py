@@ -111,7 +111,9 @@ def check_saved(way: str, value: object) -> None:
 VALUES: Final[tuple[Value, ...]] = (
     Wake(), Len(1), Get("o1", "tea"), Get("o2", "日本\n"), ReadDone(7, ()), EffectFailed(8, "conflict", 5),
 )  # fmt: skip
-SPOILED: Final = ("[", "[1]", '[1, "x"]', '[true, "x"]', "[1, 2]", "{}", "7", "null", '[1, "x", 2]')
+SPOILED: Final = (
+    "[", "[1]", '[1, "x"]', '[true, "x"]', "[1, 2]", "{}", "7", "null", '[1, "x", 2]', '[1, "!kUo="]',
+)  # fmt: skip
 HEADS: Final = ("", "7", "[]", "{}", '{"umi": "recording"}', '{"umi": "seed", "version": 1}')
 
 

@@ -12,8 +12,9 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
+from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
-from umi_core.language import persons, pronouns, rewriting
+from umi_core.language import forms, persons, pronouns, rewriting
 from umi_core.values import Turn
 from umi_sim.judge.invariants.readings import Question, check_read
 from umi_sim.judge.plain import rewrites
@@ -29,11 +30,12 @@ from umi_sim.judge.plain.references import (
     references,
 )
 from umi_sim.judge.plain.spoken import LIGHT_WORDS, MARKS
+from umi_sim.judge.trials.values import around
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
-QUERIES: Final = 3  # of each run
-OTHERS: Final = 3  # that are only looked at in one way, for each of them
+QUERIES: Final = 8  # of each run
+OTHERS: Final = 8  # that are only looked at in one way, for each of them
 NAMES: Final = (
     "Alice", "Bob", "Acme", "Zoë", "IT", "tea", "book", "walked", "walking", "walks", "cities",
     "city", "Haus",
@@ -97,12 +99,13 @@ def small_words() -> dict[str, tuple[str, ...]]:
 
 def phrase(draw: Stream) -> str:
     """One that a pattern of nothing fits, or nearly."""
-    told = re.sub(r"\(\?<?=[^()]*\)", "", draw.pick(NOTHING)).replace("[^ |]+", draw.pick(WORDS))
+    told = draw.pick(NOTHING).replace(r"(?<=\| )", ", ").replace(r"(?= \|)", "?")
+    told = told.replace("[^ |]+", draw.pick(WORDS))
     told = re.sub(r"\[([^]]*)\]", lambda match: draw.pick(match[1]), told)
     while found := re.search(r"\(\?:([^()]*)\)(\??)", told):
         chosen = "" if found[2] and draw.chance(1, 2) else draw.pick(found[1].split("|"))
         told = told[: found.start()] + chosen + told[found.end() :]
-    return told.replace("\\", "").strip()
+    return told.strip()
 
 
 def spelt(word: str, draw: Stream) -> str:
@@ -126,12 +129,15 @@ def turn(draw: Stream) -> Turn:
 
 
 def rewritten(query: str, turns: Sequence[Turn], draw: Stream) -> str:
-    """The query with its references and a few words exchanged, left out or put in."""
+    """The query with its references and a few words exchanged, left out or put in; seldom a very long one."""
+    if draw.chance(1, 32):
+        return "x" * draw.pick(around(limits.QUERY_BYTES_MAX))
     said = " ".join((query, *(each.text for each in turns))).split() or ["tea"]
     terms = references(query).terms
-    told, lost = list[str](), draw.below(8)
+    told, lost, last = list[str](), draw.below(8), ""
     for at, word in enumerate(query.split()):
-        luck = draw.below(4 if word.casefold() in terms else 96)
+        luck = draw.below(4 if {word.casefold(), last} & {*terms} else 96)  # the noun behind a `this`, too
+        last = word.casefold()
         told += [] if luck == 0 or at == lost else [draw.pick(said)] if luck < 3 else [word]
     if draw.chance(1, 4):
         told.insert(draw.below(len(told) + 1), draw.pick(draw.pick((said, said, NAMES))))
@@ -150,6 +156,7 @@ def try_queries(draw: Stream, config: Config) -> None:
         for _ in range(OTHERS):
             check_persons(draw)
             check_references(line(draw), draw.pick((None, None, None, *TERMS, "")))
+            check_form(draw)
 
 
 def of_persons(draw: Stream) -> str:
@@ -174,6 +181,17 @@ def check_persons(draw: Stream) -> None:
     wanted, got = is_another_person(rewrite, query, turns), persons.changes_person(rewrite, query, turns)
     told = f"{rewrite!r} of {query!r} after {turns} speaks of another person"
     demand(wanted == got, rules.PARSER_TOTAL, told, wanted, got)
+
+
+ENDINGS: Final = ("", "s", "es", "ies", "ing", "ed", "e", "y", "en", "em", "er", "n", "os", "as", "o", "a")
+
+
+def check_form(draw: Stream) -> None:
+    """What is left of a word without its endings, of which there may be several."""
+    word = draw.pick(("", "t", "te", "tea", "haus", "日本")) + draw.pick(ENDINGS) + draw.pick(ENDINGS)
+    language = draw.pick((*TERMS, ""))
+    wanted, got = rewrites.bare(word, language), forms.stem(word, language)
+    demand(wanted == got, rules.PARSER_TOTAL, f"{word!r} without its endings in {language!r}", wanted, got)
 
 
 def check_references(query: str, language: str | None) -> None:

@@ -19,7 +19,7 @@ class Written(str):
     """JSON that is put as it is."""
 
 
-REPLIES: Final = 10  # of each run
+REPLIES: Final = 40  # of each run
 LONG: Final = "1" * limits.JSON_NUMBER_CHARS_MAX
 NAMES: Final = (
     "Alice", "ALICE", " alice\t", "Bob Stone", "Acme", "she", "You and me", "", " ", "日本", "e\u0301",
@@ -110,7 +110,13 @@ SPAN: Final = {"start": tuple(map(Written, LINES)), "end": tuple(map(Written, LI
 
 
 def extracted(draw: Stream) -> object:
-    told: dict[str, object] = {"entities": rows(draw, ENTITY), "relations": rows(draw, LINK)}
+    named = rows(draw, ENTITY)
+    known = [it["name"] for it in named if isinstance(it, dict) and "name" in it] or NAMES
+    ends = (*NAMES, *known * 9)
+    told: dict[str, object] = {
+        "entities": named,
+        "relations": rows(draw, {**LINK, "source": ends, "target": ends}),
+    }
     if draw.chance(1, ODDLY):
         told[draw.pick(tuple(told))] = draw.pick(ODD)
     return told
@@ -158,6 +164,7 @@ INSIDE: Final = (
     "```\nx\n```", "```",
     "Name: tea_and_rope", '"tea"', "the_tea 2 rope", "Python docker", "x" * limits.SUMMARY_BYTES_MAX,
     "é" * limits.SUMMARY_BYTES_MAX, "One. Two!", "日本。x",
+    "x " * limits.SUMMARY_BYTES_MAX,
 )  # fmt: skip
 
 
@@ -188,7 +195,8 @@ def memories(draw: Stream) -> str:
     told = ""
     for _ in range(draw.pick((1, 1, 2, 3)) if draw.chance(31, 32) else 51):
         parts = [draw.pick(PARTS).replace("{}", inside(draw)) for _ in range(draw.between(1, 4))]
-        told += "<item><memory>" + "".join(parts) + draw.pick(("</memory></item>",) * 7 + ("</item>",))
+        stray = draw.pick(PARTS).replace("{}", inside(draw)) if draw.chance(1, 4) else ""
+        told += "<item><memory>" + "".join(parts) + draw.pick(("</memory>",) * 7 + ("",)) + stray + "</item>"
     return told
 
 
