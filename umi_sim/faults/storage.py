@@ -92,7 +92,7 @@ def too_little(call: Arrival[Commit]) -> tuple[int, ...]:
     """No room at all, or one byte less than this batch needs, if it would be stored at all."""
     commit, storage = call.effect, call.store.storage
     growth_bytes = storage.growth_bytes(commit)
-    fits = growth_bytes > 0 and storage.is_due(commit, call.now_ms) and storage.has_room(commit)
+    fits = growth_bytes > 0 and storage.is_due(commit) and storage.has_room(commit)
     return (0, growth_bytes - 1) if fits else ()
 
 
@@ -107,7 +107,7 @@ class Full(FaultKind, at="storage.commit", is_a="window", guards=("CAP-3", "STO-
         storage, now_ms = call.store.storage, call.now_ms
         call.store.tight = Tight(now_ms + self.for_ms, storage.used_bytes() + self.spare_bytes)
         call.store.turn_to(now_ms)
-        is_refused = storage.is_due(call.effect, now_ms) and not storage.has_room(call.effect)
+        is_refused = storage.is_due(call.effect) and not storage.has_room(call.effect)
         return call.fails("full") if is_refused else call.unharmed()
 
 
@@ -376,7 +376,7 @@ def promised(commit: Commit) -> tuple[Address, ...]:
 
 def may_ack_early(call: Arrival[Commit]) -> bool:
     keys, services = promised(call.effect), call.services
-    is_due = is_losable(call) and call.store.storage.foretold(call.effect, call.now_ms) is not None
+    is_due = is_losable(call) and call.store.storage.foretold(call.effect) is not None
     return is_due and keys != () and services.atlas.has_left(keys)
 
 
@@ -386,7 +386,7 @@ class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6",
     for_ms: int = span_ms(1, WINDOW_MS_MAX, possible=may_ack_early)
 
     def strike(self, call: Arrival[Commit]) -> Handled:
-        answer = call.store.storage.foretold(call.effect, call.now_ms)
+        answer = call.store.storage.foretold(call.effect)
         if answer is None or not may_ack_early(call):
             return call.unharmed()
         keys, store = promised(call.effect), call.effect.store

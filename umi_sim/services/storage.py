@@ -128,9 +128,9 @@ class SimStorage:
         self._try(writes)
         self.check()
 
-    def foretold(self, commit: Commit, now_ms: int) -> Committed | None:
+    def foretold(self, commit: Commit) -> Committed | None:
         """What the batch would be answered now, without making it durable; None if it would fail."""
-        if not self.is_due(commit, now_ms) or not self.has_room(commit):
+        if not self.is_due(commit) or not self.has_room(commit):
             return None
         return Committed(commit.request_id, self._try(commit.writes), receipt_of(commit))
 
@@ -208,9 +208,9 @@ class SimStorage:
         after = sum(bytes_of(address, body) for address, body in last.items())
         return after - sum(bytes_of(row.address, row.body) for row in old if row is not None)
 
-    def is_due(self, commit: Commit, now_ms: int) -> bool:
+    def is_due(self, commit: Commit) -> bool:
         """Whether the batch would be made durable now, if there is room: its key is new, its expects hold."""
-        return self._kept(commit.key, now_ms) is None and not self._changed(commit.expects)
+        return commit.key not in self.receipts and not self._changed(commit.expects)
 
     def has_room(self, commit: Commit) -> bool:
         if self.capacity_bytes is None:
@@ -231,7 +231,8 @@ class SimStorage:
     # Detail of commits.
 
     def _decide(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
-        kept = self._kept(commit.key, now_ms)
+        self.forget(now_ms)
+        kept = self.receipts.get(commit.key)
         if kept is None:  # the key comes first: a batch that won already conflicts with itself
             changed = self._changed(commit.expects)
             if changed:
@@ -241,14 +242,13 @@ class SimStorage:
             kept = self._make_durable(commit, now_ms)
         return Committed(commit.request_id, kept.versions, kept.receipt)
 
-    def _kept(self, key: str, now_ms: int) -> Kept | None:
-        """What is remembered of a key, after everything that is 24 h old is forgotten."""
+    def forget(self, now_ms: int) -> None:
+        """It is now this time: keys that are 24 h old are forgotten."""
         while self.receipts:
             oldest = next(iter(self.receipts))
             if now_ms < self.receipts[oldest].at_ms + RECEIPT_MS_MAX:
                 break
             self._forget(self.receipts.pop(oldest))
-        return self.receipts.get(key)
 
     def _forget(self, kept: Kept) -> None:
         """The receipt rows of a batch go with its key, as long as no later batch has written them."""

@@ -44,7 +44,8 @@ class Store(Owner):
         self.storage = SimStorage(capacity_bytes=self.capacity_bytes)
 
     def turn_to(self, now_ms: int) -> None:
-        """It is now this time: windows begin or end."""
+        """It is now this time: windows begin or end, and old keys are forgotten."""
+        self.storage.forget(now_ms)
         tight = self.tight if self.tight is not None and now_ms < self.tight.until_ms else None
         self.storage.capacity_bytes = self.capacity_bytes if tight is None else tight.capacity_bytes
         lags = [lag.lag_ms for lag in self.lags if now_ms < lag.until_ms]

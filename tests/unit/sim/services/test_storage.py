@@ -534,10 +534,10 @@ def test_what_is_foretold_is_what_would_be_answered_and_changes_nothing() -> Non
     storage.rot(at("b"))
     batch = Commit((put("a"), delete("b"), put("c")), (Expect(at("a"), 1),), "k", request_id=7)
     before = storage.digest()
-    told = storage.foretold(batch, 0)
+    told = storage.foretold(batch)
     assert (storage.digest(), storage.rotten) == (before, {at("b"): None})
     assert storage.flush(storage.arrive(batch, "a"), 0) == told
-    assert storage.foretold(batch, 0) is None
+    assert storage.foretold(batch) is None
 
 
 def receipt(key: str) -> Write:

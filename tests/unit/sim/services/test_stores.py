@@ -3,9 +3,10 @@
 import attrs
 import pytest
 
+from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.answers import EffectFailed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Read, Write
-from umi_core.rows import Address, Head
+from umi_core.rows import Address, Head, Receipt
 from umi_core.values import Scope
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.service import Arrival
@@ -98,3 +99,15 @@ def test_a_full_store_leaves_room_in_the_other_one(world: Services) -> None:
     handled = world.handle(again, 5)
     assert isinstance(handled, Flush)
     assert not isinstance(getattr(world.flush(again, handled, 5), "answer", None), EffectFailed)
+
+
+def test_old_keys_are_forgotten_when_it_is_time_and_not_when_somebody_asks(world: Services) -> None:
+    """A draw that asked whether a batch fits took their rows away; a replay, which draws none, did not."""
+    storage = world.stores["main"].storage
+    row = Write(Address(HOME.scope, "receipt", "k"), Receipt("k", b"", b"", None, 0))
+    storage.flush(storage.arrive(Commit((row,), (), "k"), "a"), 0)
+    storage.is_due(Commit((), (), "another"))
+    world.turn_to(RECEIPT_MS_MAX - 1)
+    assert storage.rows.keys() == {row.address}
+    world.turn_to(RECEIPT_MS_MAX)
+    assert not storage.rows
