@@ -17,7 +17,7 @@ from umi_sim.target.umi import memory_of
 from umi_sim.world.agent import Agent
 from umi_sim.world.world import World
 
-SCANNED: Final = ("entity", "access")
+SCANNED: Final = ("entity", "access", "core")
 Demand = Callable[..., None]
 UPKEEP_ROUND_COUNT_MAX: Final = 200
 LYING_ROUND_COUNT_MAX: Final = 10

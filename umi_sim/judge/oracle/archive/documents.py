@@ -208,8 +208,7 @@ class Documents(Part):
         """Whatever any answer told may be stored, or not, in any combination."""
         keys = {id_of(it, self.context.scope): it for it in self.told(op, is_last=False)}
         self.tracks.called |= {key: it for key, it in keys.items() if key not in self.tracks.called}
-        for key in (*keys, *op.mentions):
-            self.tracks.release(self.tracks.tracks.setdefault(key, Track(key)))
+        self.tracks.release_ids((*keys, *op.mentions))
         self.tracks.known |= dict.fromkeys(keys)
 
     def told(self, op: Operation, is_last: bool) -> Iterator[Mention]:

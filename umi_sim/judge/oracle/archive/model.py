@@ -307,8 +307,8 @@ class ArchiveModel(Model):
         op.ended = self.context.tick
         is_telling = isinstance(op.request, TELLING)
         self.tracks.known |= dict.fromkeys(op.mentions) if is_telling else {}
-        for track in [] if self.context.keeps_receipt(op.asked_ms) else self.tracks.tracks_of(op):
-            self.tracks.release(track)  # its own key may have been forgotten between two attempts
+        if not self.context.keeps_receipt(op.asked_ms):  # its key may have been forgotten meanwhile
+            self.tracks.release_ids(op.mentions)
 
     def doubt(self, op: Operation) -> None:
         """It may have happened; perhaps as one note, if the answer of its model came too late."""

@@ -163,6 +163,11 @@ class Tracks(Part):
         track.base = ()
         self.release_heirs(track)
 
+    def release_ids(self, keys: Iterable[str]) -> None:
+        """The same of these ids, whether anything was asked of them or not."""
+        for key in keys:
+            self.release(self.tracks.setdefault(key, Track(key)))
+
     def release_heirs(self, track: Track) -> None:
         """What may move from here is as unknown where it goes."""
         for op in list(track.open):

@@ -27,7 +27,6 @@ from umi_sim.judge.oracle.archive.possible import (
     Claim,
     Operation,
     PossibleState,
-    Track,
     first_entity,
     id_of,
     source_of,
@@ -118,8 +117,7 @@ class Writes(Part):
         changed, keys = [value] if value.change in CHANGES else [], list(op.mentions)
         self.degradations.judge_causes(op, names, len(changed))
         if not keys:  # of what nobody has told, as far as answers tell
-            for key in (value.id, op.request.entity_id):
-                self.tracks.release(self.tracks.tracks.setdefault(key, Track(key)))
+            self.tracks.release_ids((value.id, op.request.entity_id))
             return
         told, due = "another id than the content gives", keys[-1]
         self.demand(value.id == due, rules.REFERENCE_AGREES, told, due, value.id)
@@ -212,8 +210,7 @@ class Writes(Part):
         self.tracks.withdraw(op)
         doers = [it for it in self.tracks.by_key.get(op.key, ()) if it is not op and it.is_like(op)]
         open_ones = [it for it in doers if not it.did and not it.is_refuted]
-        for key in dict.fromkeys(key for it in open_ones for key in it.mentions):
-            self.tracks.release(self.tracks.tracks.setdefault(key, Track(key)))
+        self.tracks.release_ids(dict.fromkeys(key for it in open_ones for key in it.mentions))
 
     def may_be_gone(self, op: Operation) -> bool:
         """Whether what it repeats may have been done before the agent was closed."""
@@ -235,8 +232,7 @@ class Writes(Part):
                 value,
             )
         if not op.mentions and not value.repeated:  # its key was known when it was issued, and is no more
-            for key in claims:
-                self.tracks.release(self.tracks.tracks.setdefault(key, Track(key)))
+            self.tracks.release_ids(claims)
             return op
         others = [it for it in self.tracks.by_key.get(op.key, ()) if it is not op and it.is_like(op)]
         others = [it for it in others if not op.record or not it.record_ids.keys().isdisjoint(op.record_ids)]
