@@ -70,6 +70,12 @@ def test_a_word_that_is_stored_and_is_renamed_is_seen(monkeypatch: Any) -> None:
         check_vocabulary()
 
 
+def test_a_class_that_is_saved_under_another_number_is_seen(monkeypatch: Any) -> None:
+    monkeypatch.delitem(vocabulary.DECODERS, 41)
+    with pytest.raises(Broken, match="what is saved under 41"):
+        check_vocabulary()
+
+
 def test_a_registry_refuses_what_is_wrong_and_takes_what_is_right() -> None:
     check_refusals(BUILT_IN)
 
