@@ -2,10 +2,8 @@
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import groupby
 from typing import Final
 
 from umi_core.characters import LATER
@@ -15,7 +13,7 @@ CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 UNWRITABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # by XML
 STRANGE: Final = "\ufffd"  # stands where a character may not stand
 APOSTROPHES: Final = "'’"
-LATER_EDGES: Final = tuple(edge for first, last in LATER for edge in (first, last + 1))  # in and out again
+UNKNOWN: Final = re.compile(f"([{''.join(f'{chr(first)}-{chr(last)}' for first, last in LATER)}]+)")
 DENSE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # no spaces
 KEPT: Final = 8_192  # a text is looked through far more often than it changes
 SHOWN_CHARS: Final = 72  # of a value in a message
@@ -61,17 +59,15 @@ def composed(text: str) -> str:
     return each_known(text, lambda part: unicodedata.normalize("NFC", part))
 
 
-def is_later(char: str) -> bool:
-    """A character that Unicode 14 does not know."""
-    return bisect_right(LATER_EDGES, ord(char)) % 2 == 1
+# What Unicode 14 does not know.
 
 
 def each_known(text: str, change: Callable[[str], str]) -> str:
     """What Unicode 14 knows is changed; what came later stands between as it is."""
     if text.isascii():
         return change(text)
-    runs = ((later, "".join(chars)) for later, chars in groupby(text, is_later))
-    return "".join(run if later else change(run) for later, run in runs)
+    runs = UNKNOWN.split(text)  # one that is known, one that is not, and so on
+    return "".join(run if at % 2 else change(run) for at, run in enumerate(runs))
 
 
 def kind_of(char: str) -> str:
@@ -80,7 +76,7 @@ def kind_of(char: str) -> str:
 
 
 def without_later(text: str) -> str:
-    return text if text.isascii() else "".join(STRANGE if is_later(char) else char for char in text)
+    return UNKNOWN.sub(lambda run: STRANGE * len(run[0]), text)
 
 
 def line_ends(text: str) -> str:
@@ -157,8 +153,7 @@ def content_words(text: str) -> tuple[str, ...]:
 
 def known_only(text: str) -> str:
     """What Unicode 14 does not know is written as an interpreter writes it that does not know it."""
-    later = [char for char in sorted(set(text)) if char > "\xff" and is_later(char)]
-    return text.translate({ord(char): char.encode("unicode_escape").decode() for char in later})
+    return UNKNOWN.sub(lambda run: run[0].encode("unicode_escape").decode(), text)
 
 
 def shown(value: object) -> str:
@@ -166,6 +161,6 @@ def shown(value: object) -> str:
     if type(value) is int and abs(value) >= 2**256:
         return f"a number of {value.bit_length()} bits"
     text = value if isinstance(value, str) else known_only(repr(value))
-    is_plain = text.isprintable() and (text.isascii() or not any(map(is_later, sorted(set(text)))))
+    is_plain = text.isprintable() and (text.isascii() or not UNKNOWN.search(text))
     line = text if is_plain else text.encode("unicode_escape").decode()
     return line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}..."

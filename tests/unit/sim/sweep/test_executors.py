@@ -74,8 +74,10 @@ def swept(*args: str) -> Result:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [Hosting, LikeDask, LikeLoky], ids=lambda make: make.__name__)
-@pytest.mark.parametrize("args", [(), ("--stop-first",)], ids=["whole", "until the first failure"])
+@pytest.mark.parametrize(
+    ("make", "args"), [(Hosting, ()), (LikeDask, ("--stop-first",)), (LikeLoky, ())],
+    ids=["no Executor", "like dask, until the first failure", "like loky"],
+)  # fmt: skip
 def test_a_sweep_on_any_executor_tells_the_same_and_leaves_none_open(
     make: type[Hosting], args: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
