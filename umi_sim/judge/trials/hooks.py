@@ -4,6 +4,7 @@ Law 1. A good one is drawn, then mostly one field of it becomes another. Law 2. 
 umi_sim/judge/plain/hooks.py; who is called when belongs to runs.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
@@ -12,8 +13,9 @@ from umi_core import answer_checks
 from umi_core.conditions import Condition
 from umi_core.config import Config
 from umi_core.engine import permissions
-from umi_core.engine.interceptors import Pass, Refuse, Rewrite, Substitute
+from umi_core.engine.interceptors import Interceptor, Pass, Refuse, Rewrite, Substitute
 from umi_core.invariants.broken import demand
+from umi_core.memory import Memory
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import (
     AskModel,
@@ -29,7 +31,9 @@ from umi_core.messages.effects import (
     Write,
 )
 from umi_core.rows import Address, Entity, Receipt, Row
+from umi_core.state import State
 from umi_core.values import Scope
+from umi_core.workflows import BUILT_IN
 from umi_sim.judge.plain import hooks as plain
 from umi_sim.judge.trials.stored import odd
 from umi_sim.kernel.prng import Stream
@@ -87,10 +91,25 @@ ODD: Final[tuple[object, ...]] = (
 
 
 def try_hooks(draw: Stream, config: Config) -> None:
+    check_disposed(draw.shuffle(("one", "two", "three")))
     for _ in range(TRIED):
         asked = draw.pick(ASKED)
         check_rewrite(asked, changed(draw, draw.pick((asked, asked, asked, draw.pick(ASKED)))))
         check_answer(asked, changed(draw, draw.pick(ANSWERS)))
+
+
+def check_disposed(names: Sequence[str]) -> None:
+    """Of some interceptors one goes, by its name, and once."""
+    memory = Memory.standing_at(State(WHO, Config(), seen_ms=5, phase="ready", epoch=3), BUILT_IN)
+    for name in names:
+        memory.intercept(Interceptor(name))
+    first, *others = names
+    went = [memory.dispose(first), memory.dispose(first)]
+    demand(
+        went == [True, False], rules.WORKFLOW_CONTRACT, f"{first} of {names} goes twice", [True, False], went
+    )
+    left = sorted(memory.registry.generations[-1].named)
+    demand(left == sorted(others), rules.WORKFLOW_CONTRACT, f"{first} of {names} went", sorted(others), left)
 
 
 def changed(draw: Stream, it: Any) -> Any:
