@@ -13,7 +13,7 @@ from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit
 from umi_core.rows import BODIES, Address, Row
 from umi_sim.services.embedder import embed
 from umi_sim.services.model import truth
-from umi_sim.services.storage import Kept, SimStorage
+from umi_sim.services.storage import SimStorage
 from umi_sim.testing import conformance, random_rows
 from umi_sim.testing.conformance import (
     run_embedder_conformance,
@@ -88,8 +88,8 @@ class VersionsReused(SimStorage):
 class KeyIgnored(SimStorage):
     """Does every batch, also one that it did already."""
 
-    def _kept(self, key: str, now_ms: int) -> Kept | None:
-        return None
+    def forget(self, now_ms: int) -> None:
+        self.receipts.clear()
 
 
 class ExpectsBeforeKey(SimStorage):
@@ -107,8 +107,8 @@ class ExpectsBeforeKey(SimStorage):
 class KeyForgottenEarly(SimStorage):
     """Keeps receipts for half of the time."""
 
-    def _kept(self, key: str, now_ms: int) -> Kept | None:
-        return super()._kept(key, 2 * now_ms)
+    def forget(self, now_ms: int) -> None:
+        super().forget(2 * now_ms)
 
 
 class PendingSeen(SimStorage):

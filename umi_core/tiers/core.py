@@ -9,7 +9,6 @@ Law 5. Limits hold after every transition. Entries make room for authored text, 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from typing import Final, Literal
 
 import attrs
@@ -291,36 +290,3 @@ def entry_of(entity: Entity, promoted_ms: int) -> Entry:
     """The entry to admit for an entity."""
     text = entry_text(entity.content, ENTRY_TEXT_BYTES_MAX)
     return Entry(entity.id, entity.version, core_text(entity.name), text, promoted_ms)
-
-
-# The second text of the laws: recounts everything, and shares nothing with the transitions.
-
-
-def check(core: CoreTier, config: Config) -> None:
-    """Assert core-bijection (CORE-1) and core-limits (CORE-2)."""
-    ids = [entry.entity_id for block in core.blocks for entry in block.entries]
-    assert len(ids) == len(frozenset(ids)), ids
-    assert len(ids) <= config.core_entry_count_max
-    assert_ascending([(BLOCK_KINDS.index(block.kind), block.label.encode()) for block in core.blocks])
-    assert sum(check_block(block) for block in core.blocks) <= config.core_bytes_max
-    assert sum(block.text is not None for block in core.blocks) <= BLOCK_COUNT_MAX
-
-
-def check_block(block: Block) -> int:
-    """Assert what holds for a block alone, and recount its bytes."""
-    assert block.text is not None or block.entries, "a block with nothing in it"
-    assert not block.entries or slot_name(block.kind, block.label) in ENTRY_KINDS, "no place for entries"
-    assert block.kind != SELF_BLOCK or len(block.entries) <= limits.SELF_ENTRY_COUNT_MAX
-    assert 0 <= block.importance_ppm <= PPM
-    assert_ascending([(entry.promoted_ms, entry.entity_id.encode()) for entry in block.entries])
-    assert all(len(entry.text.encode()) <= ENTRY_TEXT_BYTES_MAX for entry in block.entries)
-    assert len(block.label.encode()) <= limits.BLOCK_LABEL_BYTES_MAX
-    shown_texts = [text for entry in block.entries for text in (entry.name, entry.text)]
-    text = "".join([block.label, block.text or "", *shown_texts])
-    assert text == core_text(text), "not core text"
-    assert len(text.encode()) <= BLOCK_BYTES_MAX
-    return len(text.encode())
-
-
-def assert_ascending(keys: list[tuple[int, bytes]]) -> None:
-    assert all(before < after for before, after in pairwise(keys)), keys

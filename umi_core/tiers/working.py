@@ -17,12 +17,11 @@ import attrs
 from umi_core import errors, limits
 from umi_core.config import Config
 from umi_core.declared import complete
-from umi_core.domains import bad_stored_key
 from umi_core.messages import requests
 from umi_core.messages.effects import Done, Outcome, Refused
 from umi_core.text import cut, size
 
-__all__ = ["WorkingTier", "answer", "check", "drop_expired"]
+__all__ = ["WorkingTier", "answer", "drop_expired"]
 
 DONE: Final = Done()
 LOOK_MS: Final = limits.I64_MIN  # a due time not known yet: the next request looks
@@ -213,16 +212,3 @@ def got(value: bytes) -> str:
         return f"string: {cut(value.decode(), SHOWN_VALUE_BYTES_MAX)}"
     except UnicodeDecodeError:
         return "non-UTF8 bytes"
-
-
-def check(tier: WorkingTier, now_ms: int, config: Config) -> None:
-    """CAP-1, TTL-4. The dead may lie here until the next request; `due_ms` proves that none will be seen."""
-    assert tier.used_bytes == sum(size(key) + len(value) for key, (value, _) in tier.entries.items())
-    assert tier.used_bytes <= config.working_bytes_max
-    assert len(tier.entries) <= config.working_entry_count_max
-    assert tier.expired_count >= 0
-    for key, (value, expires_ms) in tier.entries.items():
-        assert bad_stored_key("key", key) is None, key
-        assert len(value) <= limits.WORKING_VALUE_BYTES_MAX, key
-        assert tier.due_ms <= expires_ms, key
-        assert expires_ms - now_ms <= limits.TTL_MS_MAX, key

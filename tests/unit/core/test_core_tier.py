@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.spec_tables import rows, told, whole
+from tests.unit.core.sound import check_core
 from umi_core.config import Config
 from umi_core.errors import (
     BadImportance,
@@ -19,6 +20,7 @@ from umi_core.errors import (
     LabelTooLong,
     TooManyBlocks,
 )
+from umi_core.invariants.broken import Broken
 from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance, bad_request
 from umi_core.rows import Entity
@@ -28,7 +30,6 @@ from umi_core.tiers.core import (
     CoreTier,
     CoreWrite,
     admit,
-    check,
     core_of,
     entry_of,
     entry_text,
@@ -88,7 +89,7 @@ def test_bytes_are_counted_to_the_last_one() -> None:
         assert (type(change).__name__ if isinstance(change, Error) else "done") == row["result"], row
         core = core if isinstance(change, Error) else change.core
         assert core.used_bytes == whole(row["core bytes afterwards"]), row
-        check(core, SMALL)
+        check_core(core, SMALL)
 
 
 def test_labels_count_and_names_count_and_markup_does_not() -> None:
@@ -191,7 +192,7 @@ def test_only_authored_blocks_count_towards_their_limit() -> None:
         core = written(core, "human", "", str(i))
     assert isinstance(refusal(core, "facts", ""), TooManyBlocks)
     assert written(core, "human", "again", "7").authored_count == 32
-    check(core, SMALL)
+    check_core(core, SMALL)
 
 
 # Eviction: core 4_096, authored 2_296, a 300, b 1_200 (its name is long), c 200, free 100.
@@ -481,9 +482,9 @@ def facts(**changes: object) -> CoreTier:
     ],
 )
 def test_the_check_finds_what_is_broken(broken: CoreTier) -> None:
-    check(SOUND, Config())
-    with pytest.raises(AssertionError):
-        check(broken, Config())
+    check_core(SOUND, Config())
+    with pytest.raises(Broken):
+        check_core(broken, Config())
 
 
 # Laws, under random writes.
@@ -554,7 +555,7 @@ class CoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def limits_hold(self) -> None:
-        check(self.core, TINY)
+        check_core(self.core, TINY)
         assert fit(self.core, {}, TINY) == (self.core, ())
         assert self.core.used_bytes == sum(recount(block) for block in self.core.blocks)
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import maybe, rows, whole, words
+from tests.unit.core.sound import check_working
 from umi_core.config import Config
 from umi_core.errors import Error, SnapshotDamaged, SnapshotDoesNotFit, SnapshotTooBig, SnapshotVersion
 from umi_core.limits import I64_MAX, SNAPSHOT_BYTES_MAX, TTL_MS_MAX
@@ -23,7 +24,7 @@ from umi_core.tiers.session import (
     reserved,
     sealed,
 )
-from umi_core.tiers.working import WorkingTier, answer, check
+from umi_core.tiers.working import WorkingTier, answer
 
 NOTHING = SessionInfo()
 CONFIG = Config()
@@ -51,7 +52,7 @@ def tier_of(entries: dict[str, tuple[bytes, int]]) -> WorkingTier:
 def loaded(data: bytes, now_ms: int, config: Config = CONFIG) -> Loaded:
     outcome = decode(data, now_ms, config)
     assert isinstance(outcome, Loaded), str(outcome)
-    check(outcome.tier, now_ms, config)
+    check_working(outcome.tier, now_ms, config)
     return outcome
 
 
@@ -201,7 +202,7 @@ def test_any_sealed_body_gives_a_typed_error_or_a_valid_state(body: Any) -> None
     data = sealed(msgpack.packb(body))
     outcome = decode(data, 1_000, CONFIG)
     if isinstance(outcome, Loaded):
-        check(outcome.tier, 1_000, CONFIG)
+        check_working(outcome.tier, 1_000, CONFIG)
         assert decode(encode(outcome.tier, outcome.info, 1_000), 1_000, CONFIG) == outcome
 
 

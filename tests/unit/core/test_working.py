@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import maybe, plain, rows, told, whole
+from tests.unit.core.sound import check_working
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.errors import BadDelta, BadOption, BadText, BadTtl
@@ -29,7 +30,7 @@ from umi_core.messages.requests import (
     WorkingRequest,
 )
 from umi_core.tiers.session import SessionInfo
-from umi_core.tiers.working import ANSWERS, WorkingTier, answer, check, drop_expired
+from umi_core.tiers.working import ANSWERS, WorkingTier, answer, drop_expired
 
 SMALL = Config(working_ttl_ms_default=1_000, working_bytes_max=64, working_entry_count_max=3)
 INFO = SessionInfo()
@@ -40,7 +41,7 @@ BIGGEST = str(I64_MAX).encode()
 
 def ask(tier: WorkingTier, request: WorkingRequest, now_ms: int = 0, config: Config = SMALL) -> Outcome:
     outcome = answer(tier, request, now_ms, config, INFO)
-    check(tier, now_ms, config)
+    check_working(tier, now_ms, config)
     return outcome
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.spec_tables import maybe, plain, rows
+from umi_core import codec
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.errors import BadWorkflow, Error, Rejected, StateDamaged
@@ -71,7 +72,7 @@ def test_a_word_that_is_stored_and_is_renamed_is_seen(monkeypatch: Any) -> None:
 
 
 def test_a_class_that_is_saved_under_another_number_is_seen(monkeypatch: Any) -> None:
-    monkeypatch.delitem(vocabulary.DECODERS, 41)
+    monkeypatch.delitem(codec.DECODERS, 41)
     with pytest.raises(Broken, match="what is saved under 41"):
         check_vocabulary()
 
