@@ -14,6 +14,7 @@
     prompts.py   what a model is asked, word by word
     plans.py     who becomes a member where, what a page lists, what is due when
     wire.py      requests of an agent server over HTTP and by its object, and the responses
+    snapshots.py saved sessions that a stranger wrote
     stored.py    rows that a storage gives back: each value in the place of each field, and rows as bytes
 
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
@@ -39,6 +40,7 @@ from umi_sim.judge.trials.plans import try_plans
 from umi_sim.judge.trials.prompts import try_prompts
 from umi_sim.judge.trials.queries import try_queries
 from umi_sim.judge.trials.replies import try_replies
+from umi_sim.judge.trials.snapshots import try_snapshots
 from umi_sim.judge.trials.stated import try_stated
 from umi_sim.judge.trials.stored import try_stored
 from umi_sim.judge.trials.texts import try_texts
@@ -53,7 +55,7 @@ TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "values": try_values, "replies": try_replies, "queries": try_queries, "choices": try_choices,
     "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
     "kept": try_kept, "hooks": try_hooks, "texts": try_texts, "plans": try_plans,
-    "prompts": try_prompts, "levels": try_levels,
+    "prompts": try_prompts, "levels": try_levels, "snapshots": try_snapshots,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 

@@ -1,7 +1,8 @@
 """What is kept of a memory: saved states in which one field is odd, and recordings, whole and spoiled.
 
 Law 1. A saved state is refused exactly if the plain table of its fields does not allow the odd one; else it
-comes back as it was. Law 2. A recording is read as it was written, or refused with the kind of what is wrong.
+comes back as it was. Bytes of which a part is another are refused. Law 2. A recording is read as it was
+written, or refused with the kind of what is wrong.
 """
 
 import json
@@ -13,10 +14,11 @@ from operator import attrgetter
 from typing import Any, Final
 
 import attrs
+import msgpack
 
 from umi_core.codec import encode
 from umi_core.config import Config
-from umi_core.errors import BadVersion, Error, Rejected, StateDamaged
+from umi_core.errors import BadVersion, Error, Rejected, SnapshotVersion, StateDamaged
 from umi_core.invariants.broken import Broken, demand
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
@@ -85,6 +87,7 @@ def with_odd(it: Any, way: Sequence[str], value: object) -> Any:
 def try_kept(draw: Stream, config: Config) -> None:
     for way, value in places()[draw.below(TURNS) :: TURNS]:
         check_saved(way, value)
+    check_bytes(draw)
     check_recording(draw, config)
 
 
@@ -104,6 +107,32 @@ def check_saved(way: str, value: object) -> None:
     demand(FIELDS[way](value), rules.FORGED_STATE_REFUSED, told, "refused", "restored")
     state.begin_life(LIFE)
     demand(got.state == state, rules.FORGED_STATE_REFUSED, told, state, got.state)
+
+
+def check_bytes(draw: Stream) -> None:
+    """Of what is saved one part is another, or a byte is."""
+    data = Memory.standing_at(whole(), BUILT_IN).snapshot()
+    parts, at = msgpack.unpackb(data), draw.below(len(data))
+    version = parts[1]
+    for spoiled, error in (
+        (msgpack.packb([parts[0], version + 1, *parts[2:]]), SnapshotVersion),
+        (msgpack.packb([parts[0], version - 1, *parts[2:]]), SnapshotVersion),
+        (msgpack.packb([f"{parts[0]}s", *parts[1:]]), StateDamaged),
+        (msgpack.packb(parts[:-1]), StateDamaged), (msgpack.packb([*parts, None]), StateDamaged),
+        (msgpack.packb([*parts[:-1], None]), StateDamaged),
+        (msgpack.packb([*parts[:-2], parts[3] + b"x", parts[4]]), StateDamaged), (data[:-1], StateDamaged),
+        (data + b"x", StateDamaged), (b"", StateDamaged), (msgpack.packb(7), StateDamaged),
+        (data[:-1] + bytes((data[-1] ^ 1,)), StateDamaged), (data[:at], StateDamaged),
+        (msgpack.packb([parts[0], str(version), *parts[2:]]), StateDamaged),
+    ):  # fmt: skip
+        try:
+            got: object = Memory.restore(spoiled, life=LIFE)
+        except Rejected as refused:
+            got = type(refused.errors[0])
+        except Exception as raised:
+            got = repr(raised)
+        told = f"a saved memory of the bytes {spoiled!r}"[:SHOWN]
+        demand(got is error, rules.FORGED_STATE_REFUSED, told, error, got)
 
 
 # Recordings.

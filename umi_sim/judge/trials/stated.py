@@ -38,6 +38,7 @@ WHO: Final = (Scope("u", "a"), Scope("u", "b"), Scope("ua", ""), Scope("日本",
 KINDS: Final = ("category", "entity", "resource", "membership", "subcategory", "reflection")
 TEXTS: Final = (
     "", "Ann", " ANN\t", "ann", "Ａｎｎ", "Ǆ", "ß", "SS", "e\u0301", "é", "日本", "a\x07b", "x" * 300, "İ",
+    "\u0378Ann\u0378", "e\u0301\U0003134fE\u0301", "\u0378 \u0378",
 )  # fmt: skip
 IDS: Final = ("ent_1", "cat_1", "", "x y", "日本")
 NUMBERS: Final = (0, 1, 5, 2**40)
