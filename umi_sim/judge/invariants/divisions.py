@@ -109,6 +109,8 @@ class Divisions(Observer):
                 plan.name(prompt, answer)
             case Commit() as commit if call.workflow in LINKING:
                 check_assignment(plan, commit, self.config)
+            case Commit() as commit if all(it.address.kind == "receipt" for it in commit.writes):
+                pass  # it is as it was, perhaps by an earlier plan of the same operation; the reply says so
             case Commit() as commit:
                 reading = reading_of(
                     plan, scope, self.config.embedding_dims, is_afresh=call.op_id in self.forced

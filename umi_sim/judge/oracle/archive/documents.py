@@ -31,7 +31,15 @@ from umi_sim.judge.plain.extraction import UNSAID_PPM, Mention, name_of_note
 from umi_sim.judge.plain.facts import ENTITY_TYPE, HOME
 from umi_sim.judge.plain.ids import resource_id
 from umi_sim.judge.plain.memories import Told, read_memories
-from umi_sim.judge.plain.parts import WINDOW_LINES, caption, is_divided, lines_of, parts_of, read_starts
+from umi_sim.judge.plain.parts import (
+    WINDOW_LINES,
+    caption,
+    is_divided,
+    lines_of,
+    parts_of,
+    pieces,
+    read_starts,
+)
 from umi_sim.judge.plain.prompts import asked_about
 from umi_sim.judge.plain.text import PRONOUNS, cut, folded, said_once, words
 from umi_sim.record import rules
@@ -197,7 +205,8 @@ class Documents(Part):
         """The levels of the archive are found by first sentences, and by what a category is about."""
         assert isinstance(op.request, Memorize)
         lines = lines_of(op.request.text, op.request.modality) if op.request.modality not in MEDIA else []
-        due = {caption(text): None for text in (*(text for _, text in heard.units), *lines)}
+        parts = [piece for line in lines for piece in pieces(line)]
+        due = {caption(text): None for text in (*(text for _, text in heard.units), *parts)}
         due |= {it.caption: None for it in self.said(op)}
         due |= {caption(part): None for part in self.parts_said(op)}
         due |= {f"{name}: {about}": None for name, about in CATEGORIES.items()}
