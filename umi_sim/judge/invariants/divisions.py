@@ -264,6 +264,7 @@ def check_evolution(reading: Reading, commit: Commit, config: Config) -> Bodies:
     """Groups, members and names are what was read and answered; the rows as the commit leaves them."""
     before, due = rows_before(reading), rows_due(reading, config)
     after = before | {(it.address.kind, it.address.id): it.body for it in commit.writes}
+    after = vectors_of_found_again(reading, after) | after
     check_bounds(reading, after, config)
     for key in due:
         wanted, got = timeless(due[key]), timeless(after.get(key))
@@ -274,6 +275,12 @@ def check_evolution(reading: Reading, commit: Commit, config: Config) -> Bodies:
     is_timed = isinstance(shelf, Category) and shelf.evolved_ms == shelf.updated_ms
     demand(is_timed, RULE, f"when {reading.category.name} was divided", "now", shelf)
     return after
+
+
+def vectors_of_found_again(reading: Reading, rows: Bodies) -> Bodies:
+    """Of a group whose row could not be read, and which is made again as it was, the vector stays."""
+    groups = [it.id for it in rows.values() if isinstance(it, Subcategory)]
+    return {("vector", key): Vector(key, 1, reading.vectors[key]) for key in groups if key in reading.vectors}
 
 
 def told_of(reading: Reading, rows: Bodies, change: str, config: Config) -> Telling:

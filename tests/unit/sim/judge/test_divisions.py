@@ -8,8 +8,8 @@ from umi_core.conditions import Condition
 from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Read
-from umi_core.rows import Address, Category, Membership, Row
-from umi_sim.judge.invariants.divisions import reading_of
+from umi_core.rows import Address, Category, Membership, Row, Subcategory, Vector
+from umi_sim.judge.invariants.divisions import reading_of, vectors_of_found_again
 from umi_sim.judge.invariants.plans import Plan
 
 MEMBER = Membership("mem_1", "ent_1", 1, "cat_1", "model", 0)
@@ -58,3 +58,14 @@ def test_whoever_is_left_out_of_what_is_read_is_missed() -> None:
         members(planned(whole, entity_ids=("ent_1",)))
     with pytest.raises(Broken, match="nobody read"):
         members(planned(attrs.evolve(whole, cursor="next")))
+
+
+def test_the_vector_of_a_group_that_is_made_again_as_it_was_stays() -> None:
+    """Its row could not be read, so it is no group before. A run of `categories` had no verdict by that."""
+    reading = attrs.evolve(
+        reading_of(planned(ReadDone(0, (row("membership", MEMBER),))), SCOPE, 2, is_afresh=False),
+        vectors={"sub_1": (1, 2), "sub_2": (3, 4)},
+    )
+    group = Subcategory("sub_1", "cat_1", "ent_1", "tea", "model", (), 0, 0)
+    kept = vectors_of_found_again(reading, {("subcategory", "sub_1"): group})
+    assert kept == {("vector", "sub_1"): Vector("sub_1", 1, (1, 2))}

@@ -15,6 +15,7 @@ from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, Embed
 from umi_core.messages.requests import Summarise
 from umi_core.messages.results import ResourceForgotten, Summarised
+from umi_core.values import CATEGORIES
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations
 from umi_sim.judge.oracle.archive.evidence import Evidence
@@ -51,11 +52,14 @@ class Summaries(Part):
     gone: dict[str, int] = attrs.field(factory=dict)
 
     def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
+        if step == "home":
+            self.asked.pop(op, None)  # it begins anew
         if step == "embed_summary" and isinstance(effect, Embed) and isinstance(op.request, Summarise):
-            made = list(self.told.get(op.request.category, {}))
-            is_made = len(effect.texts) == 1 and effect.texts[0] in made
-            told = f"{op.request.category} is found by another text than its summary"
-            self.demand(is_made, rules.VECTORS_AS_ANSWERED, told, made, effect.texts)
+            name = op.request.category  # without a fact there is no summary, and no model is asked
+            due = list(self.told.get(name, {})) if op in self.asked else [f"{name}: {CATEGORIES[name]}"]
+            is_due = len(effect.texts) == 1 and effect.texts[0] in due
+            told = f"{name} is found by another text than its summary"
+            self.demand(is_due, rules.VECTORS_AS_ANSWERED, told, due, effect.texts)
         if step != "ask" or not isinstance(effect, AskModel):
             return
         asked = asked_about(effect.prompt)
