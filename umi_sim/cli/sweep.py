@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from umi_sim.sweep.progress import Progress
     from umi_sim.sweep.totals import Outcome, Totals
 
-PINNED: Final = range(20)  # with as many fresh ones: five minutes on two cores for all scenarios
+PINNED: Final = range(20)  # with as many fresh ones: seven minutes on two cores for all scenarios
 FRESH_COUNT: Final = 20
 COUNT_MAX: Final = 1_000_000
 MINUTES_MAX: Final = 10_080
@@ -188,7 +188,7 @@ def sweep(
 ) -> "Outcome":
     """Run many seeds of many scenarios; one seed file for each different failure.
 
-    Without --seeds, --count and --minutes: a look before a change lands, about five minutes on two cores. Of
+    Without --seeds, --count and --minutes: a look before a change lands, about seven minutes on two cores. Of
     each scenario seeds 0 to 19, and 20 fresh ones that are others at each commit. What is rare needs more.
     Ctrl-C ends it with what is known by then.
 
