@@ -16,6 +16,7 @@ from typing import Final
 
 from umi_core.config import Config
 from umi_core.domains import Moment
+from umi_core.limits import DAY_MS
 from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Resource
 
@@ -60,6 +61,13 @@ def upkeep_ms(body: object, config: Config) -> int | None:
         case _:
             return None
     return last_ms + config.upkeep_interval_ms if config.upkeep_interval_ms else None
+
+
+def again_ms(body: object, now_ms: int, config: Config) -> int:
+    """When what this row lacks, and what is done about now, is tried again if that fails: after as long as it
+    has been left, so that what never succeeds is tried ever less often, and at last once a day."""
+    assert isinstance(body, Resource | Category | Reflection)
+    return now_ms + max(config.upkeep_interval_ms, min(now_ms - body.updated_ms, DAY_MS))
 
 
 def noticed(

@@ -135,8 +135,13 @@ def ask_contents(facts: Facts, view: View) -> Read | None:
 def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     rows = answer.rows if answer is not None else ()
     have, ids = vectors_among(rows, view.config.embedding_dims), looked_at(facts, view)
-    bare_count, late_count = sum(key not in have for key in ids), len(facts[MEMBERS]) - len(ids)
-    told = (("partial", "no_vector", bare_count), ("partial", "too_many", late_count))
+    bare_count, late_count = sum(key not in have for key in ids), len(memberships_of(facts)) - len(ids)
+    lost_count = len(facts[MEMBERS]) - len(memberships_of(facts))
+    told = (
+        ("partial", "damaged", lost_count),
+        ("partial", "no_vector", bare_count),
+        ("partial", "too_many", late_count),
+    )
     return Learned(CONTENTS(rows), degraded=tuple(it for it in told if it[2]))
 
 

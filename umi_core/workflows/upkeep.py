@@ -33,12 +33,14 @@ def ask_row(facts: Facts, view: View) -> Read:
 
 def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
     row = next(iter(found(answer).values()), None)
-    work = (
-        work_of(row.body) if row is not None and dues.upkeep_ms(row.body, view.config) is not None else None
-    )
-    if work is None:
-        view.tiers.upkeep = dues.without(view.tiers.upkeep, facts[ROW_ID])
-    return Learned(OUTCOME(Done(work)))
+    row_id, upkeep, config = facts[ROW_ID], view.tiers.upkeep, view.config
+    if row is None or dues.upkeep_ms(row.body, config) is None:
+        view.tiers.upkeep = dues.without(upkeep, row_id)
+        return Learned(OUTCOME(Done(None)))
+    if row_id in upkeep:  # unless a commit has told meanwhile that nothing is left
+        again_ms = dues.again_ms(row.body, view.now_ms, config)
+        view.tiers.upkeep = {**upkeep, row_id: max(upkeep[row_id], again_ms)}
+    return Learned(OUTCOME(Done(work_of(row.body))))
 
 
 def work_of(body: object) -> Work:

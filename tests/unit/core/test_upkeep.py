@@ -88,6 +88,18 @@ def test_what_fails_again_is_due_an_interval_later() -> None:
     assert resource(due(pair)).pending == ()
 
 
+def test_what_never_succeeds_is_tried_ever_less_often_and_at_last_once_a_day() -> None:
+    pair = world(*[""] * 8, SEEN)
+    pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
+    waits = []
+    for _ in range(7):
+        began_ms = pair.now_ms
+        assert resource(due(pair)).pending == PENDING
+        waits.append((pair.now_ms - began_ms) // HOUR_MS)
+    assert waits == [1, 1, 2, 4, 8, 16, 24]
+    assert resource(due(pair)).pending == ()
+
+
 def test_what_was_done_meanwhile_is_not_done_again() -> None:
     pair = world()
     memorized(pair, Memorize(1, "I like tea", uri="chat/1"))

@@ -15,7 +15,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.invariants.broken import demand
-from umi_core.messages.answers import Answer, ReadDone
+from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import AskModel, Commit, Done, Effect, Outcome, Read
 from umi_core.messages.requests import EvolveCategory, Request
 from umi_core.messages.results import Evolved, Group
@@ -60,7 +60,9 @@ Made = tuple[dict[str, int], list[str], int]  # versions of vectors, who is in u
 
 @attrs.frozen
 class Reading:
-    """What is known of a category; entities, vectors and groups by id. `names`: by what a model was shown."""
+    """What is known of a category; entities, vectors and groups by id. `names`: by what a model was shown.
+    `lost_count`: how many memberships could not be read.
+    """
 
     scope: Scope
     category: Category
@@ -73,6 +75,7 @@ class Reading:
     dims: int
     is_afresh: bool
     used: Sequence[str]
+    lost_count: int
 
     def seen(self) -> list[str]:
         return sorted(it.entity_id for it in self.members)[: min(LOOKED_AT, COMPONENTS // self.dims)]
@@ -87,7 +90,9 @@ class Divisions(Observer):
     forced: dict[str, None] = attrs.field(factory=dict)  # operations
     told: dict[str, list[Telling]] = attrs.field(factory=dict)  # what each of its commits comes to
     made: dict[str, Made] = attrs.field(factory=dict)  # by digest
-    links: dict[tuple[str, str], dict[str, int]] = attrs.field(factory=dict)  # by category and digest
+    links: dict[tuple[str, str], dict[str, int]] = attrs.field(
+        factory=dict
+    )  # by category and digest, as told
     dividing: Plan | None = None  # whose contents have come, and are divided in this step
     replies: list[tuple[str, Outcome]] = attrs.field(factory=list)  # of this step
 
@@ -117,6 +122,9 @@ class Divisions(Observer):
                 )
                 rows = check_evolution(reading, commit, self.config)
                 self.check_digest(reading, rows)
+                if isinstance(answer, Committed):
+                    links = {it.entity_id: it.entity_version for it in reading.members}
+                    self.links[reading.category.id, digest_of(reading, rows)] = links
                 telling = told_of(reading, rows, "updated", self.config)
                 self.told.setdefault(call.op_id, []).append(telling)
 
@@ -151,15 +159,12 @@ class Divisions(Observer):
 
     def check_digest(self, reading: Reading, rows: Bodies) -> None:
         """One digest stands for the same members, and nothing is divided anew that was divided like this."""
-        category, after = reading.category, rows["category", reading.category.id]
-        assert isinstance(after, Category)
+        category, digest = reading.category, digest_of(reading, rows)
         is_new = reading.is_afresh or self.made.get(category.evolved_digest) != reading.made
         demand(is_new, rules.REPEAT_SAME_ROWS, f"{category.name} is divided as it was, once more")
-        before = self.made.setdefault(after.evolved_digest, reading.made)
-        told = f"members of {category.name} with the digest {after.evolved_digest}"
+        before = self.made.setdefault(digest, reading.made)
+        told = f"members of {category.name} with the digest {digest}"
         demand(before == reading.made, RULE, told, before, reading.made)
-        links = {it.entity_id: it.entity_version for it in reading.members}
-        self.links[after.id, after.evolved_digest] = links
 
     def looked(self, rows: Iterable[Row]) -> None:
         """A category with a digest has the members that it was made of."""
@@ -251,6 +256,7 @@ def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Readi
         dims,
         is_afresh,
         used,
+        len(plan.rows["members"]) - len(members),
     )
     demand(plan.ended.get("members"), RULE, f"members of {category.name} that nobody read", "all", "some")
     wanted = [(kind, key) for key in reading.seen() for kind in ("entity", "vector")]
@@ -277,6 +283,13 @@ def check_evolution(reading: Reading, commit: Commit, config: Config) -> Bodies:
     return after
 
 
+def digest_of(reading: Reading, rows: Bodies) -> str:
+    """Of what the category has been divided as."""
+    after = rows["category", reading.category.id]
+    assert isinstance(after, Category)
+    return after.evolved_digest
+
+
 def vectors_of_found_again(reading: Reading, rows: Bodies) -> Bodies:
     """Of a group whose row could not be read, and which is made again as it was, the vector stays."""
     groups = [it.id for it in rows.values() if isinstance(it, Subcategory)]
@@ -293,7 +306,7 @@ def told_of(reading: Reading, rows: Bodies, change: str, config: Config) -> Tell
     new = [it for it in groups if isinstance(it, Subcategory) and it.id not in reading.groups]
     is_unnamed = config.name_by_model and any(it.named_by == "keywords" for it in new)
     have = [key for key, it in reading.vectors.items() if len(it) == reading.dims]
-    is_partial = any(it.entity_id not in have for it in reading.members)
+    is_partial = any(it.entity_id not in have for it in reading.members) or reading.lost_count > 0
     lacks = ("contents:partial",) * is_partial + ("name:keywords",) * is_unnamed
     return Evolved(change, tuple(told), homes[None]), lacks
 

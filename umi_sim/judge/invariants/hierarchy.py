@@ -109,9 +109,11 @@ def check_description(it: Resource) -> None:
 
 
 def check_found(it: Resource, segments: list[Resource], rows: Rows) -> None:
-    """What there is no vector of says so; a text says it of its segments too."""
+    """What there is no vector of says so; a text says it of its segments too. It may say so of one that has
+    a vector: that of a text is asked for again with those of its segments, and if it does not come, it stays.
+    """
     lost = [each.id for each in (it, *segments) if each.caption.strip() and each.id not in rows.vectors]
-    is_told = bool(lost) == (EMBED in it.pending)
+    is_told = not lost or EMBED in it.pending
     demand(is_told, rules.INDEX_FOLLOWS_ROW, f"vectors of {it.id} that are pending", lost, it.pending)
 
 

@@ -3,6 +3,8 @@
 Law 1. What an acknowledged commit has left to do is known in the step that hears of it, and what it has done
 is not wanted any more, unless it hears of it late.
 Law 2. A life that has just recovered knows of all of it, and of nothing else.
+Law 3. What is looked at and still lacks something is looked at again: after as long as it has been left, an
+interval at least and a day or an interval at most.
 """
 
 from collections import Counter
@@ -13,7 +15,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.invariants.broken import demand
-from umi_core.messages.answers import Answer, Committed
+from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import Commit, Effect
 from umi_core.messages.requests import Request
 from umi_core.reflection_rows import Reflection
@@ -28,6 +30,8 @@ from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
 
 KEPT_UP: Final = ("category", "resource", "reflection")
+DAY_MS: Final = 86_400_000
+DOERS: Final = ("memorize", "summarise", "reflect")
 PURGE: Final = "epoch"  # the row of the agent, of which the purge is left to do
 
 
@@ -73,7 +77,8 @@ class Tended(Observer):
     """`told`: by agent, what the commit that it hears of in this step leaves to do, by id; None: nothing.
     `newest`: by agent, of the newest row of each id that its life was told of. `heard`: by agent, how many
     commits it has heard of; `begun`: by request, how many when it was asked for. `is_late`: by agent, whether
-    others may have landed since, as may always be of what nobody asked for.
+    others may have landed since, as may always be of what nobody asked for. `looks`: by agent, the row that a
+    look at what is left to do finds in this step.
     """
 
     config: Config
@@ -83,12 +88,19 @@ class Tended(Observer):
     heard: Counter[str] = attrs.field(factory=Counter)
     begun: dict[str, int] = attrs.field(factory=dict)
     is_late: dict[str, bool] = attrs.field(factory=dict)
+    looks: dict[str, Kept] = attrs.field(factory=dict)
 
     def issued(self, agent: str, op_id: str, request: Request) -> None:
         self.begun[op_id] = self.heard[agent]
 
     def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
         if self.is_hooked:
+            return
+        if call.workflow == "upkeep" and isinstance(answer, ReadDone):
+            asker = call.old_asker if call.old_asker in self.newest else call.agent
+            for row in answer.rows:
+                if lacks(row.body):
+                    self.looks[asker] = row.body
             return
         begun, commit = self.begun.get(call.op_id, -1), call.effect
         if not isinstance(commit, Commit) or not isinstance(answer, Committed):
@@ -113,6 +125,9 @@ class Tended(Observer):
     def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         """What comes late may leave something due that is done; it is looked at, and left as it is."""
         told, memory, is_late = self.told.pop(agent, {}), memory_of(machine), self.is_late.get(agent)
+        seen = self.looks.pop(agent, None)
+        if seen is not None and memory is not None and is_being_done(memory.state):
+            self.check_look(agent, seen, memory.state)
         if not told or memory is None:
             return
         known = {key: memory.state.tiers.upkeep.get(key) for key in told}
@@ -124,13 +139,28 @@ class Tended(Observer):
         message = f"{agent}: what a commit has left to do, as it is known"
         demand(not wrong, rules.PENDING_UNTIL_DONE, message, wrong, known)
 
+    def check_look(self, agent: str, seen: Kept, state: State) -> None:
+        """What lacks something when it is looked at is looked at again no sooner than it has been left."""
+        interval_ms, left_ms = self.config.upkeep_interval_ms, state.seen_ms - seen.updated_ms
+        at_ms, known_ms = (
+            state.seen_ms + max(interval_ms, min(left_ms, DAY_MS)),
+            state.tiers.upkeep.get(seen.id),
+        )
+        message = f"{agent}: when what lacks something is looked at again"
+        demand(known_ms in (None, at_ms), rules.PENDING_UNTIL_DONE, message, at_ms, known_ms)
+
     def taken_over(self, agent: str, old: str) -> None:
         """What the old life is answered from now on is its own."""
         self.newest[old], self.heard[old] = self.newest.pop(agent, {}), self.heard[agent]
 
     def crashed(self, agent: str) -> None:
-        for table in (self.told, self.newest, self.is_late):
+        for table in (self.told, self.newest, self.is_late, self.looks):
             table.pop(agent, None)
+
+
+def is_being_done(state: State) -> bool:
+    """Whether a look has found something to do, which follows at once."""
+    return any(it.op_id is None and it.workflow in DOERS for it in state.operations.values())
 
 
 def version_of(due: Due) -> int:

@@ -48,8 +48,9 @@ from umi_sim.judge.plain.requests import is_gone, is_same, wrong
 from umi_sim.record import rules
 from umi_sim.record.run_config import RunConfig
 
-OF_THE_TEXT: Final = ("extract:uncovered", "contents:partial")
-"""No failure: a model that is well passes over sentences, too, and what is told without vectors has none."""
+OF_THE_TEXT: Final = ("extract:uncovered", "contents:partial", "told:partial")
+"""No failure: a model that is well passes over sentences, too, what is told without vectors has none, and of
+a long session the last texts are shown."""
 PHASES: Final = ("drain:", "audit:")  # how the requests of a healed world are called
 OF_EDITS: Final = (
     errors.KeyReused, ReadOnly, AboveLimit, errors.BlockTooLarge, errors.TooManyBlocks, errors.CoreFull,

@@ -14,6 +14,7 @@ from umi_sim.judge.plain.ids import category_id, membership_id
 Dues = Mapping[str, int]
 Linked = tuple[str, int, str, str]  # an entity, its version, a category, and who says that it belongs there
 COUNT_MAX: Final = 2**63 - 1
+A_DAY_MS: Final = 86_400_000
 
 
 def linked(
@@ -89,3 +90,12 @@ def upkeep_ms(body: object, config: Any) -> int | None:
         return None
     assert isinstance(body, Resource | Category | Reflection)
     return body.updated_ms + int(config.upkeep_interval_ms)
+
+
+def again_ms(body: object, now_ms: int, config: Any) -> int:
+    """When what is tried now, and fails, is tried again: after as long as it was left, within limits."""
+    assert isinstance(body, Resource | Category | Reflection)
+    wait_ms = int(config.upkeep_interval_ms)
+    if now_ms - body.updated_ms > wait_ms:
+        wait_ms = max(wait_ms, min(now_ms - body.updated_ms, A_DAY_MS))
+    return now_ms + wait_ms

@@ -122,3 +122,7 @@ def check_due(draw: Stream) -> None:
     body = draw.pick(bodies)
     due, told = plain.upkeep_ms(body, config), dues.upkeep_ms(body, config)
     demand(due == told, rules.PENDING_UNTIL_DONE, f"when {body} is done with", due, told)
+    if due is not None:
+        now_ms = draw.pick((0, 5, 60_001, 60_009, 86_400_000, 86_400_009, 2**50))
+        again = plain.again_ms(body, now_ms, config), dues.again_ms(body, now_ms, config)
+        demand(again[0] == again[1], rules.PENDING_UNTIL_DONE, f"when {body} is tried again", *again)

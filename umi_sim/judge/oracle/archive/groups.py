@@ -75,10 +75,10 @@ class Groups(Part):
         return 0 < decay_ms <= self.context.latest_ms - self.context.first_ms
 
     def judge_again(self, op: Operation, value: Evolved, names: list[str]) -> None:
-        """What a scan may repair meanwhile is not certain: members that had no vector."""
+        """A scan may repair meanwhile what is not certain: members without a vector, or that were not read."""
         request, answers = op.request, self.answers.get(op, [])
         assert isinstance(request, EvolveCategory)
-        before = None if self.may_decay() else self.told.get(request.category)
+        before = None if self.may_decay() or PARTIAL in names else self.told.get(request.category)
         if before is not None and not request.force:
             told = "an evolve after which nothing came did something once more"
             is_idle = (value.change, value.groups, answers) == ("unchanged", before, [])
