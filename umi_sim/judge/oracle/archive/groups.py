@@ -75,7 +75,7 @@ class Groups(Part):
         return 0 < decay_ms <= self.context.latest_ms - self.context.first_ms
 
     def judge_again(self, op: Operation, value: Evolved, names: list[str]) -> None:
-        """A scan may repair meanwhile what is not certain: members without a vector, or that were not read."""
+        """A scan may repair meanwhile what is not certain: members without a vector, or unread ones."""
         request, answers = op.request, self.answers.get(op, [])
         assert isinstance(request, EvolveCategory)
         before = None if self.may_decay() or PARTIAL in names else self.told.get(request.category)
