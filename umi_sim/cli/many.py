@@ -131,6 +131,7 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
     """Each planted bug, until it is found."""
     import attrs
 
+    from umi_sim.mutants import CannotPlant
     from umi_sim.mutants.registry import ELSEWHERE, MUTANTS
     from umi_sim.runs import mutation_run as hunting
 
@@ -143,7 +144,13 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
     wanted = [it for it in MUTANTS.values() if only in (None, it.name) and area in (None, it.area)]
     for number, mutant in enumerate(wanted):
         at("mutants", number, len(wanted), unit="planted bug", note=mutant.name)
-        found = hunting.hunt(mutant)
+        try:
+            found = hunting.hunt(mutant)
+        except CannotPlant as error:
+            told, *text = str(error).splitlines()
+            what = partial(dict, name=mutant.name, is_found=False, cannot_be_planted=str(error))
+            yield Report(f"NOT PLANTED: {told}", tuple(row("", it) for it in text), what, HARNESS)
+            continue
         code = 0 if found.is_found else HARNESS
         more = (row("", f"this is the canary{ELSEWHERE}"),) if ELSEWHERE else ()
         if only and found.is_found and not ELSEWHERE:

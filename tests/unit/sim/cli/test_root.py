@@ -18,7 +18,7 @@ from tests.unit.sim.commands import OWN, refused, umi
 from umi_sim.cli.root import HEADINGS, PLACES, cli
 from umi_sim.cli.source import hunt_report, summary
 from umi_sim.kernel.report import laid_out
-from umi_sim.mutants import source_edits
+from umi_sim.mutants import CannotPlant, Mutant, source_edits
 from umi_sim.mutants.source_edits import sampled
 from umi_sim.record import trace
 from umi_sim.record.verdict import CODES, EXIT_CODES, HARNESS, INTERRUPTED, SEVEREST_FIRST, USAGE, severest
@@ -418,6 +418,18 @@ def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -
     result = umi("mutants", "--only", "get-alive-at-expiry")
     assert result.exit_code == 4
     assert result.stdout == "NOT FOUND get-alive-at-expiry in 200 seeds and 7 ms: expected ttl-boundary\n"
+
+
+def test_a_mutant_whose_place_has_gone_is_told_with_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(mutant: Mutant) -> Hunt:
+        raise CannotPlant(f"{mutant.name} cannot be planted: f.py: the old text is not there:\n    if x:")
+
+    monkeypatch.setattr(hunt, "hunt", gone)
+    result = umi("mutants", "get-alive-at-expiry")
+    assert result.exit_code == 4
+    first, second = result.stdout.splitlines()
+    assert first == "NOT PLANTED: get-alive-at-expiry cannot be planted: f.py: the old text is not there:"
+    assert second.strip() == "if x:"
 
 
 @pytest.mark.slow
