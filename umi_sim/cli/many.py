@@ -148,7 +148,7 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
             found = hunting.hunt(mutant)
         except CannotPlant as error:
             told, *text = str(error).splitlines()
-            what = partial(dict, name=mutant.name, is_found=False, cannot_be_planted=str(error))
+            what = partial(dict[str, object], name=mutant.name, is_found=False, cannot_be_planted=str(error))
             yield Report(f"NOT PLANTED: {told}", tuple(row("", it) for it in text), what, HARNESS)
             continue
         code = 0 if found.is_found else HARNESS

@@ -15,6 +15,7 @@
     plans.py     who becomes a member where, what a page lists, what is due when
     wire.py      requests of an agent server over HTTP and by its object, and the responses
     snapshots.py saved sessions that a stranger wrote
+    repairs.py   vectors that are missing, some of which no embedder can make
     stored.py    rows that a storage gives back: each value in the place of each field, and rows as bytes
 
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
@@ -39,6 +40,7 @@ from umi_sim.judge.trials.moves import try_moves
 from umi_sim.judge.trials.plans import try_plans
 from umi_sim.judge.trials.prompts import try_prompts
 from umi_sim.judge.trials.queries import try_queries
+from umi_sim.judge.trials.repairs import try_repairs
 from umi_sim.judge.trials.replies import try_replies
 from umi_sim.judge.trials.snapshots import try_snapshots
 from umi_sim.judge.trials.stated import try_stated
@@ -56,6 +58,7 @@ TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
     "kept": try_kept, "hooks": try_hooks, "texts": try_texts, "plans": try_plans,
     "prompts": try_prompts, "levels": try_levels, "snapshots": try_snapshots,
+    "repairs": try_repairs,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 

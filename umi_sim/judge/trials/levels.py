@@ -10,10 +10,11 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.invariants.broken import demand
+from umi_core.messages.requests import Retrieve
 from umi_core.policies import sufficiency
 from umi_core.rows import Address, Row
 from umi_core.values import Scope
-from umi_core.workflows import retrieve
+from umi_core.workflows import descending, retrieve
 from umi_sim.judge.plain import descents as plain
 from umi_sim.judge.trials.stored import sound
 from umi_sim.kernel.prng import Stream
@@ -26,6 +27,7 @@ SCORES: Final = (0, 1, 400_000, 400_000, 400_001, 700_000, PPM)
 IDS: Final = ("r1", "r2", "r3", "r4")
 TEXTS: Final = ("", "x", "Alice likes tea.", '日本 <"&\n', "é" * 30, "x" * 60)
 SHOWN: Final = 500
+RANKS: Final = ("vector", "model")
 
 
 def try_levels(draw: Stream, config: Config) -> None:
@@ -40,6 +42,7 @@ def try_levels(draw: Stream, config: Config) -> None:
         demand(wanted == seen, rules.HITS_WITHIN_LIMITS, told, wanted, seen)
         check_enough(draw, got, wanted)
         check_context(draw, got, wanted)
+        check_list_limit(draw)
 
 
 def body(draw: Stream, level: str) -> Any:
@@ -68,6 +71,14 @@ def check_enough(draw: Stream, got: Any, wanted: list[plain.Seen]) -> None:
         is_enough == sufficiency.is_enough(got, count, average_ppm), rules.ENOUGH_RULE, told[:SHOWN],
         is_enough, not is_enough,
     )  # fmt: skip
+
+
+def check_list_limit(draw: Stream) -> None:
+    """How long each of the two lists is that a level is read as (H6.11)."""
+    request = Retrieve("", "x", limit_per_level=draw.pick((1, 24, 25, 26, 50)), rank=draw.pick(RANKS))
+    due = max(2 * request.limit_per_level, 50 if request.rank == "model" else 0)
+    got = descending.list_limit(request)
+    demand(due == got, rules.HITS_WITHIN_LIMITS, f"the length of a list for {request}"[:SHOWN], due, got)
 
 
 def check_context(draw: Stream, got: Any, wanted: list[plain.Seen]) -> None:
