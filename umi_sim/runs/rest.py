@@ -5,10 +5,12 @@ from typing import Final
 
 from umi_core.messages.effects import Done, Reply
 from umi_core.messages.results import Rebalanced
-from umi_core.rows import Address, Row
+from umi_core.rows import Address, Category, Row
 from umi_core.values import CATEGORIES, Scope
 from umi_sim.judge.invariants.store import check_purged, is_closed
 from umi_sim.judge.invariants.upkeep import lacking
+from umi_sim.judge.plain.ids import category_id
+from umi_sim.judge.plain.plans import division_ms
 from umi_sim.judge.plain.requests import is_gone
 from umi_sim.record import rules
 from umi_sim.record.items import Args
@@ -120,6 +122,19 @@ def left_undone(world: World, agent: Agent) -> list[str]:
     if machine is None or not machine.state.config.upkeep_interval_ms or world.services.atlas.losses:
         return []
     return [it.id for it in lacking(storage, agent.config.scope)]
+
+
+def has_more_to_divide(world: World, agent: Agent) -> bool:
+    """Whether a category is to be divided, later: also one that only its row tells of, which a memory learns
+    when it begins anew, since the commit that left it so was never acknowledged."""
+    machine, scope = agent.machine, agent.config.scope
+    if machine is None or machine.deadline_ms() is not None:
+        return machine is not None
+    memory, rows = memory_of(machine), world.services.storage.rows
+    config = None if memory is None else memory.state.config
+    kept = (rows.get(Address(scope, "category", category_id(scope, name))) for name in CATEGORIES)
+    bodies = [it.body for it in kept if it is not None and isinstance(it.body, Category)]
+    return config is not None and any(division_ms(it, config) is not None for it in bodies)
 
 
 def lived_without_room(world: World) -> int:

@@ -137,7 +137,7 @@ class Run(Owner):
             is_next = self.scanned.get(agent.name) == self.scans_of(agent)
             self.demand(rest.is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, told)
             self.scanned[agent.name] = self.scans_of(agent)
-            is_due = agent.machine is not None and agent.machine.deadline_ms() is not None
+            is_due = rest.has_more_to_divide(self.world, agent)
             for name, args in self.served(rest.DUE_LATER if is_due else ()):
                 self.ask(agent, "drain", name, args)
         self.check_all()

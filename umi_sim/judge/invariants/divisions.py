@@ -90,9 +90,8 @@ class Divisions(Observer):
     forced: dict[str, None] = attrs.field(factory=dict)  # operations
     told: dict[str, list[Telling]] = attrs.field(factory=dict)  # what each of its commits comes to
     made: dict[str, Made] = attrs.field(factory=dict)  # by digest
-    links: dict[tuple[str, str], dict[str, int]] = attrs.field(
-        factory=dict
-    )  # by category and digest, as told
+    links: dict[str, tuple[str, dict[str, int]]] = attrs.field(factory=dict)
+    """By category, the digest and the members of its last division, unless somebody divides it now."""
     dividing: Plan | None = None  # whose contents have come, and are divided in this step
     replies: list[tuple[str, Outcome]] = attrs.field(factory=list)  # of this step
 
@@ -109,7 +108,10 @@ class Divisions(Observer):
         match call.effect:
             case Read() as effect if isinstance(answer, ReadDone):
                 plan.read(call.step, effect, answer)
-                self.dividing = plan if call.step == "contents" else self.dividing
+                if call.step == "contents":
+                    self.dividing = plan
+                    for home in plan.bodies("home"):
+                        self.links.pop(home.own_id() or "", None)
             case AskModel(task="name_subcategory", prompt=prompt):
                 plan.name(prompt, answer)
             case Commit() as commit if call.workflow in LINKING:
@@ -124,7 +126,7 @@ class Divisions(Observer):
                 self.check_digest(reading, rows)
                 if isinstance(answer, Committed):
                     links = {it.entity_id: it.entity_version for it in reading.members}
-                    self.links[reading.category.id, digest_of(reading, rows)] = links
+                    self.links[reading.category.id] = digest_of(reading, rows), links
                 telling = told_of(reading, rows, "updated", self.config)
                 self.told.setdefault(call.op_id, []).append(telling)
 
@@ -172,9 +174,10 @@ class Divisions(Observer):
         members = [it for it in bodies if isinstance(it, Membership)]
         for home in (it for it in bodies if isinstance(it, Category)):
             links = {it.entity_id: it.entity_version for it in members if it.category_id == home.id}
-            due = self.links.get((home.id, home.evolved_digest), links)
+            digest, due = self.links.get(home.id, ("", links))
             told = f"members of {home.name}, which nobody has to divide"
-            demand(links == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, links)
+            is_other = digest != home.evolved_digest
+            demand(is_other or links == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, links)
 
     def found(self, plan: Plan, scope: Scope) -> Telling:
         """What is told if nothing was done, which needs a category as it was when it was divided."""

@@ -23,6 +23,7 @@ from umi_core.rows import Category, Receipt, Resource
 from umi_core.state import State
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
+from umi_sim.judge.oracle.failures import is_damaged
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
@@ -99,7 +100,7 @@ class Tended(Observer):
         if call.workflow == "upkeep" and isinstance(answer, ReadDone):
             asker = call.old_asker if call.old_asker in self.newest else call.agent
             for row in answer.rows:
-                if lacks(row.body):
+                if not is_damaged(row) and lacks(row.body):
                     self.looks[asker] = row.body
             return
         begun, commit = self.begun.get(call.op_id, -1), call.effect

@@ -31,17 +31,27 @@ PARTIAL: Final = "contents:partial"
 
 @attrs.define
 class Groups(Part):
-    """`told`: by category, what the last evolve told, if nothing can have changed since."""
+    """`told`: by category, what the last evolve told, if nothing can have changed since. `changing_count`: how
+    often something began or ended that changes members; `begun`: by operation, how often when it began.
+    """
 
     evidence: Evidence
     tracks: Tracks
     told: dict[str, tuple[Group, ...]] = attrs.field(factory=dict)
     answers: dict[Operation, list[Answer]] = attrs.field(factory=dict)
+    changing_count: int = 0
+    begun: dict[Operation, int] = attrs.field(factory=dict)
 
     def begin(self, op: Operation) -> None:
         """What changes members, or who may do so already, leaves nothing certain."""
         if isinstance(op.request, CHANGING):
-            self.told.clear()
+            self.change()
+        elif isinstance(op.request, EvolveCategory):
+            self.begun[op] = self.changing_count
+
+    def change(self) -> None:
+        self.told.clear()
+        self.changing_count += 1
 
     def answered(self, op: Operation, step: str, answer: Answer) -> None:
         if step == "name":
@@ -49,12 +59,14 @@ class Groups(Part):
 
     def ended(self, op: Operation) -> None:
         self.answers.pop(op, None)
+        self.begun.pop(op, None)
         if isinstance(op.request, CHANGING):
-            self.told.clear()
+            self.change()
 
     def forget(self) -> None:
         self.told.clear()
         self.answers.clear()
+        self.begun.clear()
 
     def judge_evolve(self, op: Operation, value: Evolved, names: list[str]) -> None:
         request, answers = op.request, self.answers.get(op, [])
@@ -85,7 +97,7 @@ class Groups(Part):
             self.demand(is_idle, rules.REPEAT_SAME_ROWS, told, before, value)
         others = (it.request for it in self.tracks.flying.values() if it is not op)
         is_unsure = op.is_replanned or self.context.surroundings.atlas.losses or PARTIAL in names
-        is_unsure = is_unsure or self.may_decay()
+        is_unsure = is_unsure or self.may_decay() or self.begun.get(op) != self.changing_count
         if is_unsure or any(isinstance(it, CHANGING) for it in others):
             self.told.pop(request.category, None)
         else:
