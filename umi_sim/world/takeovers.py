@@ -3,22 +3,26 @@
     old life   asked . . . . . asleep . . . . . . . wakes up, hears its answers, asks on: the epoch is 8
     new life                   claims epoch 8 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .
 
-Law 1. An old life wakes up only when the new one has recovered. If that takes too long, it is gone.
+Law 1. An old life wakes up only when the new one has recovered. If that takes too long, it is gone; so it is
+       when it has nothing to hear, a day after it was replaced, and when there are too many of them.
 Law 2. It has a clock of its own from then on, and no further fault strikes the agent that it is.
 Law 3. Answers to what it asked reach it, and what it asks reaches the services.
 """
 
 from collections.abc import Iterator
 from copy import copy
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
 
 import attrs
 
+from umi_core.limits import DAY_MS
 from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.record.trace import Tag
 from umi_sim.services.calls import Call, old_name
 from umi_sim.world import network
 from umi_sim.world.agent import Agent, Judge, Message
+
+OLD_COUNT_MAX: Final = 4  # of one agent
 
 
 @attrs.define(kw_only=True)
@@ -27,6 +31,7 @@ class OldLife(Agent):
 
     is_old: ClassVar[bool] = True
     successor: Agent
+    replaced_ms: int  # the world's time
     sleep_ms: int
     ask_count: int
 
@@ -45,11 +50,14 @@ def take_over(world: Around, agent: Agent, for_ms: int, ask_count: int) -> None:
     old = OldLife(
         name=old_name(agent.name, agent.life), config=agent.config, clock=copy(agent.clock),
         machine=agent.machine, life=agent.life, in_flight=agent.in_flight, successor=agent,
-        sleep_ms=for_ms, ask_count=ask_count,
+        replaced_ms=world.now_ms, sleep_ms=for_ms, ask_count=ask_count,
     )  # fmt: skip
     old.pause(world.now_ms, for_ms, clock_stands=False)
     agent.machine = agent.wake_ms = None
     agent.in_flight = {}
+    others = [it for it in old_lives(world.lives) if it.successor is agent]
+    for surplus in others[: 1 - OLD_COUNT_MAX]:
+        end(world, surplus)
     world.lives.append(old)
     world.trace.add(Tag.LIFE, "taken over", old.name)
     world.judge.taken_over(agent.name, old.name)
@@ -70,6 +78,14 @@ def sleeps_on(world: Around, life: Agent) -> bool:
     else:
         life.pause(world.now_ms, life.sleep_ms, clock_stands=False)
     return True
+
+
+def has_had_its_day(world: Around, life: Agent) -> bool:
+    """Whether it wakes up by itself, with nothing in flight, long after it was replaced: then it is gone."""
+    is_over = isinstance(life, OldLife) and world.now_ms - life.replaced_ms > DAY_MS and not life.in_flight
+    if is_over and isinstance(life, OldLife):
+        end(world, life)
+    return is_over
 
 
 def end(world: Around, old: OldLife) -> None:

@@ -1,11 +1,18 @@
 """Goal: an old life goes on beside the one that took its place, and not before that one has recovered."""
 
 import attrs
+import pytest
 
+from umi_core.limits import DAY_MS
+from umi_sim.judge.inspector import Inspector
 from umi_sim.record.items import Fault, Item, Op
 from umi_sim.record.trace import Tag, decode
 from umi_sim.runs.runner import run, trace_of
 from umi_sim.scenario.files import draw, find
+from umi_sim.target.umi import UmiTarget
+from umi_sim.world import takeovers
+from umi_sim.world.source import Replay
+from umi_sim.world.world import World
 
 DRAWN = draw(find("takeovers"), 0)
 CONFIG = attrs.evolve(DRAWN, agents=DRAWN.agents[:1])
@@ -37,3 +44,39 @@ def test_an_old_life_sleeps_until_the_new_one_has_recovered() -> None:
     assert changes[:4] == [f"start {ONE}", f"taken over {ONE}~1", f"start {ONE}", f"resume {ONE}~1"]
     claims = [at for at, it in enumerate(told) if it[0] == Tag.ANSWER and "recover:2/claim" in str(it[1])]
     assert claims[0] < told.index([Tag.LIFE, "resume", f"{ONE}~1"])
+
+
+def ends_of(monkeypatch: pytest.MonkeyPatch, given: tuple[Item, ...]) -> list[tuple[str, int]]:
+    """Which old lives ended, and when."""
+    ended, end = list[tuple[str, int]](), takeovers.end
+
+    def heard(world: takeovers.Around, old: takeovers.OldLife) -> None:
+        ended.append((old.name, world.now_ms))
+        end(world, old)
+
+    monkeypatch.setattr(takeovers, "end", heard)
+    assert run(CONFIG, given).failure is None
+    return ended
+
+
+def test_of_many_old_lives_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = [Op(f"o{n}", n * LONG_MS, ONE, "set", {"key": "k", "value": b"v"}) for n in range(1, 7)]
+    taken = [Fault(f"f{n}", "agent_taken_over", f"o{n}", {"for_ms": 1, "ask_count": 0}) for n in range(1, 7)]
+    ended = ends_of(monkeypatch, (*sets, *taken))
+    assert ended[:2] == [(f"{ONE}~1", 5 * LONG_MS), (f"{ONE}~2", 6 * LONG_MS)]
+    assert len({name for name, _ in ended}) == 6
+
+
+def test_an_old_life_that_wakes_up_by_itself_a_day_later_is_gone() -> None:
+    world = World(CONFIG, Replay(()), Inspector(CONFIG), UmiTarget(CONFIG))
+    (successor,) = world.lives
+    old = takeovers.OldLife(
+        name=f"{ONE}~1", config=successor.config, clock=successor.clock, successor=successor,
+        replaced_ms=0, sleep_ms=0, ask_count=0,
+    )  # fmt: skip
+    world.lives.append(old)
+    for now_ms, is_gone in ((DAY_MS, False), (DAY_MS + 1, True)):
+        world.set_time(now_ms)
+        assert not takeovers.has_had_its_day(world, successor)
+        assert takeovers.has_had_its_day(world, old) == is_gone
+    assert world.lives == [successor]

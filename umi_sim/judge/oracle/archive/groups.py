@@ -31,8 +31,8 @@ PARTIAL: Final = "contents:partial"
 
 @attrs.define
 class Groups(Part):
-    """`told`: by category, what the last evolve told, if nothing can have changed since. `changing_count`: how
-    often something began or ended that changes members; `begun`: by operation, how often when it began.
+    """`told`: by category, what the last evolve told, if nothing can have changed since. `changing_count`:
+    how often something began or ended that changes members; `begun`: by operation, how often when it began.
     """
 
     evidence: Evidence

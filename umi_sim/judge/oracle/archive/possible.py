@@ -382,6 +382,8 @@ def may_follow(op: Operation, state: PossibleState) -> bool:
 
 def without(state: PossibleState, op: Operation) -> PossibleState:
     """The same state, without saying whether this operation led to it."""
+    if not any(doer is op for doer, _ in state.deeds):
+        return state  # as nearly all are
     return attrs.evolve(state, deeds=tuple(deed for deed in state.deeds if deed[0] is not op))
 
 

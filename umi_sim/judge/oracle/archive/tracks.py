@@ -266,8 +266,9 @@ class Tracks(Part):
         for track in self.tracks_of(op):
             self.end_change(track, op)
             claims = dict.fromkeys(claim for state in track.base for claim in state.claims(op))
-            op.did |= {track.id: tuple(claims)} if claims else {}
-            track.base = tuple(dict.fromkeys(without(state, op) for state in track.base))
+            if claims:
+                op.did[track.id] = tuple(claims)
+                track.base = tuple(dict.fromkeys(without(state, op) for state in track.base))
         for other in self.by_key.get(op.key, ()) if op.has_key else ():
             if other is not op and other.shares_key(op):
                 self.withdraw(other)
