@@ -255,11 +255,9 @@ class World(Owner):
         if agent.resume_ms is not None:
             self.resume(agent)
             return
-        if takeovers.has_had_its_day(self, agent):
-            return
         agent.wake_count += 1
         event = f"{agent.name}/wake#{agent.wake_count}"
-        if not self.is_struck(agent, event):
+        if not (takeovers.has_had_its_day(self, agent) or self.is_struck(agent, event)):
             self.wake(agent, agent.machine, event)
 
     def wake(self, agent: Agent, machine: Machine, event: str) -> None:
