@@ -1,10 +1,13 @@
 """Blame: whether an exception that ended a run is a failure of what is tested, or of the simulator.
 
 Law 1. A broken promise and a run without an end are failures of what is tested, whoever noticed them.
-Law 2. Any other exception is its failure only if its own code raised it. An exception of the simulator goes
-       on to whoever called, and ends a command with exit code 4. So does a machine that has no room left.
+Law 2. Any other exception is its failure only if its own code raised it, or if a memory of ours holds by then
+       what none can hold, on which whoever looks at it stumbles. An exception of the simulator goes on to
+       whoever called, and ends a command with exit code 4. So does a machine that has no room left.
 """
 
+from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final
 
 from umi_core.invariants.broken import Broken
@@ -12,7 +15,10 @@ from umi_sim.kernel.frames import blamed_frame, is_of_target
 from umi_sim.record import rules
 from umi_sim.record.rules import id_of
 from umi_sim.record.verdict import Failure, FailureKind
+from umi_sim.target.umi import memory_of
 from umi_sim.world.world import OutOfSteps, World
+
+OF_REST: Final = ("phase", "epoch", "tiers.working.used_bytes")  # what they hold while nothing is in flight
 
 
 def failure_of(world: World, broken: Broken | OutOfSteps) -> Failure:
@@ -33,9 +39,28 @@ def crash_of(world: World, raised: Exception) -> Failure:
     """An exception out of what is tested; one out of the simulator is no failure of it, and raised again."""
     import traceback  # hardly a run needs it
 
-    if isinstance(raised, MemoryError) or not is_of_target(raised):
+    said = next(wrong_fields(world), "")
+    if isinstance(raised, MemoryError) or not (said or is_of_target(raised)):
         raise raised
-    text = f"{type(raised).__name__}: {raised}"[:300]
+    text = (said or f"{type(raised).__name__}: {raised}")[:300]
     told = "".join(traceback.format_exception(raised))
     where = (world.step_count, world.now_ms, world.item)
     return Failure("crash", "crash", "crash", *where, text, frame=blamed_frame(raised), traceback=told)
+
+
+def wrong_fields(world: World) -> Iterator[str]:
+    """What memories hold that is of no type, or in no range, that it may have."""
+    from umi_sim.judge.plain.saved import FIELDS
+
+    for agent in world.lives:
+        memory = memory_of(agent.machine)
+        if memory is None:
+            continue
+        for way in FIELDS:
+            try:
+                value = attrgetter(way)(memory.state)
+            except AttributeError:
+                yield f"{agent.name}: its state has no {way}"
+                return
+            if way not in OF_REST and not FIELDS[way](value):
+                yield f"{agent.name}: its state holds {value!r} as {way}"

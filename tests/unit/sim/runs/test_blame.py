@@ -1,13 +1,21 @@
 """Goal: what a store raises is its failure, but for a machine that has no room left: that is nobody's."""
 
+import attrs
 import pytest
 
-from umi_core.messages.effects import Outcome
+from umi_core.memory import Memory
+from umi_core.messages.answers import Value
+from umi_core.messages.effects import Effect, Outcome
 from umi_core.messages.requests import Request
+from umi_sim.judge.inspector import Inspector
 from umi_sim.record.verdict import Failure
+from umi_sim.runs.blame import wrong_fields
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 from umi_sim.target.subject import SubjectTarget
+from umi_sim.target.umi import UmiTarget, memory_of
+from umi_sim.world.source import Replay
+from umi_sim.world.world import World
 
 
 class Broke:
@@ -35,3 +43,33 @@ def test_what_a_store_raises_is_a_crash_of_it() -> None:
 def test_an_allocation_that_fails_is_no_finding() -> None:
     with pytest.raises(MemoryError):
         crash_by(MemoryError())
+
+
+def test_on_a_memory_that_holds_what_none_can_hold_the_judge_may_stumble(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def step(memory: Memory, value: Value) -> tuple[Effect, ...]:
+        effects = full_step(memory, value)
+        memory.state.tiers.upkeep = None  # type: ignore[assignment]
+        return effects
+
+    full_step = Memory.full_step
+    monkeypatch.setattr(Memory, "full_step", step)
+    config = attrs.evolve(draw(find("memorize"), 1), memory={"upkeep_interval_ms": 1_000})
+    verdict, _ = run_once(config)
+    assert verdict.failure is not None
+    assert verdict.failure.kind == "crash"
+    assert verdict.failure.message.endswith("its state holds None as tiers.upkeep")
+
+
+def test_what_its_state_holds_is_told() -> None:
+    config = draw(find("smoke"), 1)
+    world = World(config, Replay(()), Inspector(config), UmiTarget(config))
+    world.begin()
+    assert [*wrong_fields(world)] == []
+    memory = memory_of(world.lives[0].machine)
+    assert memory is not None
+    memory.state.tiers.upkeep = None  # type: ignore[assignment]
+    assert [*wrong_fields(world)] == ["a: its state holds None as tiers.upkeep"]
+    memory.state.tiers = None  # type: ignore[assignment]
+    assert next(wrong_fields(world)) == "a: its state has no tiers.decisions"
