@@ -3,7 +3,7 @@
 Law 1. A row counts if it was asked for and is whole. A search goes on without the others, other reads fail.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -14,7 +14,8 @@ from umi_core.engine.engine import Engine
 from umi_core.engine.paging import collected
 from umi_core.engine.workflow import Learned, Step
 from umi_core.invariants.broken import demand
-from umi_core.messages.answers import EffectFailed, ReadDone
+from umi_core.memory import Memory
+from umi_core.messages.answers import EffectFailed, ReadDone, Wake
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Read
 from umi_core.rows import Address, Body, Category, Entity, Row
 from umi_core.state import Operation, State
@@ -25,6 +26,9 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
 READS: Final = 12  # of each trial
+NOW_MS: Final = 5
+FAILURES: Final = ("timeout", "unavailable", "refused")
+STRANGE_NUMBERS: Final = (None, "1", 1.5, b"1", (1,), -1, 0, 2, 2**70)
 PAGES: Final = 6  # of one of them
 STEP: Final = Step("rows", take=lambda facts, answer, view: Learned({}))
 MINE: Final = Scope("u", "a")
@@ -83,9 +87,25 @@ def query(draw: Stream) -> answers.Reads:
 
 def try_answers(draw: Stream, config: Config) -> None:
     check_pages(draw)
+    check_strangers(draw)
     for _ in range(READS):
         asked = query(draw)
         check_counted(asked, tuple(row(draw) for _ in range(draw.below(5))), draw.pick(((), ("entity",))))
+
+
+def check_strangers(draw: Stream) -> None:
+    """Answers to no question that was asked; a new memory asks its first one, number 1, in that very step."""
+    kind, asking = draw.pick(FAILURES), Memory(MINE)
+    first = asking.step(NOW_MS, Wake())
+    due = (), asking.digest()
+    for number in STRANGE_NUMBERS:
+        answer: Any = EffectFailed(number, kind)  # type: ignore[arg-type]
+        got = asking.step(NOW_MS, answer), asking.digest()
+        demand(due == got, rules.LATE_IS_INERT, f"{answer} where 1 was asked", due, got)
+    for number in (*STRANGE_NUMBERS, 1):
+        answer = EffectFailed(number, kind)  # type: ignore[arg-type]
+        effects = Memory(MINE).step(NOW_MS, answer)
+        demand(first == effects, rules.LATE_IS_INERT, f"{answer} before 1 was asked", first, effects)
 
 
 def check_counted(asked: answers.Reads, rows: tuple[Row, ...], spares: tuple[str, ...]) -> None:
