@@ -338,7 +338,7 @@ def places(division: Division, groups: Sequence[Subcategory], facts: Facts, view
     }
     living = {group.id: None for group in groups}
     for it in memberships_of(facts):
-        if it.entity_id in homes:
+        if it.entity_id in homes and it.entity_id in vectors:  # a saved memory may want other lengths by now
             group, centroid = homes[it.entity_id]
             near_ppm = vector_relevance_ppm(vectors[it.entity_id].components, centroid)
             yield Place(group.id, near_ppm, matched(said.get(it.entity_id, ""), group.keywords))
