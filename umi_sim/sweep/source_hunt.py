@@ -5,7 +5,7 @@ Law 1. The edited text is all that the process knows of that file: oracle and wo
 Law 2. Scenarios take turns, and no two runs have one seed, since a seed alone says what settings, faults and
        equivalences are drawn, whatever the scenario. Those whose runs did not meet the edited line sit out
        all turns but each fifth. So the base and the edit say which runs are lived. `trials`, which sees most
-       for its time, comes first.
+       for its time, comes first, and again after each ten of the others.
 """
 
 from collections import Counter
@@ -36,6 +36,8 @@ HOW: Final = {
 FIRST: Final = "trials"
 OF_ALL: Final = 5
 """In each turn of so many every scenario has a run; in the others those whose runs met the line."""
+OF_FIRST: Final = 10
+"""Within a turn, after so many runs the first scenario has one more."""
 
 
 @attrs.frozen
@@ -87,10 +89,13 @@ def hunt(edit: SourceEdit, sources: Sequence[Source], base: str, run_count: int)
 
 def turns(sources: Sequence[Source], base: str, met: Mapping[str, int]) -> Iterator[tuple[Source, int]]:
     """The runs in their order; `met`: by scenario, how many of its runs met the line so far."""
-    run = count()
+    run, first = count(), [it for it in sources if it.name == FIRST]
     for turn in count():
         wanted = [it for it in sources if met.get(it.name)] if turn % OF_ALL else []
-        yield from ((source, fresh_seed(base, next(run))) for source in wanted or sources)
+        for at, source in enumerate(wanted or sources):
+            is_again = at > 0 and at % OF_FIRST == 0 and met.get(FIRST, 1)  # unless it does not meet the line
+            for each in (*(first if is_again else ()), source):
+                yield each, fresh_seed(base, next(run))
 
 
 def seen(worker: Worker, source: Source, seed: int, place: Place | None) -> tuple[str, bool]:

@@ -72,6 +72,13 @@ def test_scenarios_that_do_not_meet_the_line_sit_out_four_of_five_turns() -> Non
     assert lived == [*names, "core", "core", "core", "core", *names]
 
 
+def test_trials_have_a_run_among_each_ten_of_the_others() -> None:
+    names = ["trials", *sorted(set(scenario.shipped()) - {"trials"})[:21]]
+    order = turns(tuple(source_of(name) for name in names), "0", {})
+    lived = [source.name for source, _ in islice(order, 24)]
+    assert lived == [*names[:10], "trials", *names[10:20], "trials", *names[20:]]
+
+
 def test_a_survivor_tells_how_many_runs_met_its_line() -> None:
     late = edit(WORKING, "    total = number + delta", "    total = delta + number")
     line = late.text[: late.text.index(late.after)].count("\n") + 1
