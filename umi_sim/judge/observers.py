@@ -6,6 +6,7 @@ from typing import Final
 from umi_core.config import Config
 from umi_sim.judge.invariants.divisions import Divisions
 from umi_sim.judge.invariants.row_bytes import RowBytes
+from umi_sim.judge.invariants.told_texts import ToldTexts
 from umi_sim.judge.invariants.two_stores import TwoStores
 from umi_sim.judge.invariants.upkeep import Tended
 from umi_sim.judge.invariants.wire import Wire
@@ -17,6 +18,7 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
         lambda config: Divisions(Config.of(config.memory)),
         lambda config: Wire(config.seed),
         lambda config: Tended(Config.of(config.memory), config.revise_every > 0),
+        lambda config: ToldTexts(config.revise_every > 0),
         lambda config: RowBytes(),
     ),
     "migrator": (lambda config: TwoStores(),),

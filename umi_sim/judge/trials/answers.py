@@ -28,7 +28,7 @@ from umi_sim.record import rules
 READS: Final = 12  # of each trial
 NOW_MS: Final = 5
 FAILURES: Final = ("timeout", "unavailable", "refused")
-STRANGE_NUMBERS: Final = (None, "1", 1.5, b"1", (1,), -1, 0, 2, 2**70)
+STRANGE_NUMBERS: Final = (None, "1", b"1", (1,), -1, 0, 2, 2**70)
 PAGES: Final = 6  # of one of them
 STEP: Final = Step("rows", take=lambda facts, answer, view: Learned({}))
 MINE: Final = Scope("u", "a")
