@@ -111,6 +111,16 @@ def test_what_was_done_meanwhile_is_not_done_again() -> None:
     assert pair.memory.deadline_ms() is None
 
 
+def test_what_a_commit_has_told_while_the_row_was_read_stands() -> None:
+    pair = world()
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
+    pair.wake()
+    pair.hold(Read)
+    pair.memory.state.tiers.upkeep = {}
+    pair.release()
+    assert (left(pair), summary(pair)) == ({}, ("Tea.", False))
+
+
 def test_one_row_at_a_time_the_longest_due_first() -> None:
     pair = world("", "")
     pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
