@@ -135,12 +135,11 @@ def ask_contents(facts: Facts, view: View) -> Read | None:
 def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     rows = answer.rows if answer is not None else ()
     have, ids = vectors_among(rows, view.config.embedding_dims), looked_at(facts, view)
-    bare_count, late_count = sum(key not in have for key in ids), len(memberships_of(facts)) - len(ids)
-    lost_count = len(facts[MEMBERS]) - len(memberships_of(facts))
+    sound_count, bare_count = len(memberships_of(facts)), sum(key not in have for key in ids)
     told = (
-        ("partial", "damaged", lost_count),
+        ("partial", "damaged", len(facts[MEMBERS]) - sound_count),
         ("partial", "no_vector", bare_count),
-        ("partial", "too_many", late_count),
+        ("partial", "too_many", sound_count - len(ids)),
     )
     return Learned(CONTENTS(rows), degraded=tuple(it for it in told if it[2]))
 

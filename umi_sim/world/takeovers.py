@@ -82,10 +82,10 @@ def sleeps_on(world: Around, life: Agent) -> bool:
 
 def has_had_its_day(world: Around, life: Agent) -> bool:
     """Whether it wakes up by itself, with nothing in flight, long after it was replaced: then it is gone."""
-    is_over = isinstance(life, OldLife) and world.now_ms - life.replaced_ms > DAY_MS and not life.in_flight
-    if is_over and isinstance(life, OldLife):
-        end(world, life)
-    return is_over
+    if not isinstance(life, OldLife) or life.in_flight or world.now_ms - life.replaced_ms <= DAY_MS:
+        return False
+    end(world, life)
+    return True
 
 
 def end(world: Around, old: OldLife) -> None:

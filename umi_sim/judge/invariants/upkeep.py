@@ -24,6 +24,7 @@ from umi_core.state import State
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.failures import is_damaged
+from umi_sim.judge.plain.plans import again_ms
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
@@ -31,7 +32,6 @@ from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
 
 KEPT_UP: Final = ("category", "resource", "reflection")
-DAY_MS: Final = 86_400_000
 DOERS: Final = ("memorize", "summarise", "reflect")
 PURGE: Final = "epoch"  # the row of the agent, of which the purge is left to do
 
@@ -142,11 +142,7 @@ class Tended(Observer):
 
     def check_look(self, agent: str, seen: Kept, state: State) -> None:
         """What lacks something when it is looked at is looked at again no sooner than it has been left."""
-        interval_ms, left_ms = self.config.upkeep_interval_ms, state.seen_ms - seen.updated_ms
-        at_ms, known_ms = (
-            state.seen_ms + max(interval_ms, min(left_ms, DAY_MS)),
-            state.tiers.upkeep.get(seen.id),
-        )
+        at_ms, known_ms = again_ms(seen, state.seen_ms, self.config), state.tiers.upkeep.get(seen.id)
         message = f"{agent}: when what lacks something is looked at again"
         demand(known_ms in (None, at_ms), rules.PENDING_UNTIL_DONE, message, at_ms, known_ms)
 
