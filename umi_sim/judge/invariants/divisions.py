@@ -57,6 +57,8 @@ Bodies = dict[Key, Body | None]
 Telling = tuple[Evolved, tuple[str, ...]]  # what is replied, and what the division had to do without
 Made = tuple[dict[str, int], list[str], int]  # versions of vectors, who is in use, how many members there are
 
+PARTIAL: Final = "contents:partial"
+
 
 @attrs.frozen
 class Reading:
@@ -125,8 +127,7 @@ class Divisions(Observer):
                 rows = check_evolution(reading, commit, self.config)
                 self.check_digest(reading, rows)
                 if isinstance(answer, Committed):
-                    links = {it.entity_id: it.entity_version for it in reading.members}
-                    self.links[reading.category.id] = digest_of(reading, rows), links
+                    self.links[reading.category.id] = digest_of(reading, rows), links_of(reading)
                 telling = told_of(reading, rows, "updated", self.config)
                 self.told.setdefault(call.op_id, []).append(telling)
 
@@ -158,6 +159,8 @@ class Divisions(Observer):
         names = [it.name for it in outcome.degraded]
         unsaid = [it for it in lacks or () if it not in names]
         demand(not unsaid, rules.DEGRADATION_NAMED, f"what {op_id} had to do without", unsaid, names)
+        is_overstated = PARTIAL in names and PARTIAL not in (lacks or ())
+        demand(not is_overstated, rules.DEGRADATION_NAMED, f"{op_id} lacks nothing", lacks, names)
 
     def check_digest(self, reading: Reading, rows: Bodies) -> None:
         """One digest stands for the same members, and nothing is divided anew that was divided like this."""
@@ -188,6 +191,8 @@ class Divisions(Observer):
         digest = reading.category.evolved_digest
         is_same = bool(digest) and self.made.get(digest, reading.made) == reading.made
         demand(is_same, RULE, f"{name} is not as it was when it was divided, and is left as it is")
+        if digest and not reading.lost_count:
+            self.links[reading.category.id] = digest, links_of(reading)
         return told_of(reading, rows_before(reading), "unchanged", self.config)
 
 
@@ -293,6 +298,10 @@ def digest_of(reading: Reading, rows: Bodies) -> str:
     return after.evolved_digest
 
 
+def links_of(reading: Reading) -> dict[str, int]:
+    return {it.entity_id: it.entity_version for it in reading.members}
+
+
 def vectors_of_found_again(reading: Reading, rows: Bodies) -> Bodies:
     """Of a group whose row could not be read, and which is made again as it was, the vector stays."""
     groups = [it.id for it in rows.values() if isinstance(it, Subcategory)]
@@ -310,7 +319,8 @@ def told_of(reading: Reading, rows: Bodies, change: str, config: Config) -> Tell
     is_unnamed = config.name_by_model and any(it.named_by == "keywords" for it in new)
     have = [key for key, it in reading.vectors.items() if len(it) == reading.dims]
     is_partial = any(it.entity_id not in have for it in reading.members) or reading.lost_count > 0
-    lacks = ("contents:partial",) * is_partial + ("name:keywords",) * is_unnamed
+    is_partial = is_partial or len(reading.seen()) < len(reading.members)
+    lacks = (PARTIAL,) * is_partial + ("name:keywords",) * is_unnamed
     return Evolved(change, tuple(told), homes[None]), lacks
 
 
