@@ -13,7 +13,7 @@ SEED_COUNT = 20
 SEEN_BESIDES = (
     "cached-rewrite-forgets-its-terms",
 )  # the oracle says of a resolution again what it was first
-TOLD_AGAIN = tuple(map(rule_of, ("E-BATCH", "E-CLEAR")))  # which need worlds with texts
+TOLD_AGAIN = tuple(map(rule_of, ("E-BATCH", "E-CLEAR", "E-FAIL")))  # which need worlds with texts
 BUGS = [
     it
     for it in MUTANTS.values()

@@ -22,6 +22,7 @@ from umi_core.messages.effects import Asked, AskModel, Commit, Embed, Read
 from umi_core.messages.results import StopReason
 from umi_core.values import LEVELS
 from umi_core.workflows import WORKFLOWS
+from umi_sim.judge.equivalences import TRIED
 from umi_sim.record.rules import RULES
 
 ANSWERS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
@@ -90,7 +91,9 @@ def never(marks: Mapping[str, int], judged: Mapping[str, int]) -> Iterator[tuple
 
 
 def part(name: str, kinds: Iterable[str], marks: Mapping[str, int]) -> Part:
-    return Part(name, {kind: marks.get(f"{name}: {kind}", 0) for kind in kinds})
+    """In a run, or in the small world beside it (E-FAIL)."""
+    counts = {kind: [marks.get(f"{also}{name}: {kind}", 0) for also in ("", TRIED)] for kind in kinds}
+    return Part(name, {kind: sum(each) for kind, each in counts.items()})
 
 
 def kinds_of(step: Step, is_jumped: bool = False) -> tuple[str, ...]:

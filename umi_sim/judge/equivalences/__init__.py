@@ -6,6 +6,7 @@
     forged.py    a saved memory that somebody changed: refused, or as sound as any
     questions.py one question, asked in two ways: of the cache or anew, filtered or whole
     afresh.py    what it was told, told again: at once or one by one; cleared, or fresh
+    failing.py   what it was asked, asked again where one step fails, and once more
     room.py      a life without room for what is stored, and one with it; at the end of every run
     table.py     which compares what; imported by runs in which one is on
 
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 RESTORE: Final = "E-RESTORE"
 FILTER: Final = "E-FILTER"
 SECOND: Final = "E-SECOND"
+TRIED: Final = "tried: "
+"""Before the name of a mark that was met in no world, but in a small one beside it."""
 
 OF_LIVES: Final = (
     "E-REPLAY", RESTORE, "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE", "E-FORGE",
-    "E-BATCH", "E-CLEAR",
+    "E-BATCH", "E-CLEAR", "E-FAIL",
 )  # fmt: skip
 """Over lives that have ended."""
 

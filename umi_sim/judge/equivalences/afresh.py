@@ -14,26 +14,16 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.data import Owner
 from umi_core.engine.interceptors import Interceptors
 from umi_core.errors import Conflict
 from umi_core.given_rows import Given
 from umi_core.invariants.broken import demand
 from umi_core.limits import RECALL_LIMIT_MAX
-from umi_core.memory import Memory
 from umi_core.messages import requests
-from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import (
-    Asked,
-    AskModel,
-    Commit,
     Done,
-    Effect,
-    Embed,
     Failed,
     Outcome,
-    Read,
-    Reply,
 )
 from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity
@@ -42,13 +32,11 @@ from umi_core.reflection_rows import Reflection
 from umi_core.rows import Address, Category, Core, Entity, Membership, Resource
 from umi_core.text import norm
 from umi_sim.judge.equivalences.lives import Life
+from umi_sim.judge.small_world import SmallWorld
 from umi_sim.record import rules
-from umi_sim.services.embedder import embed
-from umi_sim.services.model import truth
 from umi_sim.services.storage import SimStorage
 
 TOLD_COUNT_MAX: Final = 6
-NEVER: Final = -1
 TELLING: Final = (requests.Memorize, CreateEntity)
 STORING: Final = (*TELLING, requests.Remember, requests.SetBlock)
 EMPTY: Final = ("category", "reflection", "tombstone")  # rows that may stay, and say nothing then
@@ -60,64 +48,11 @@ OF_FACTS: Final = (
 Says = Mapping[tuple[str, str], object]  # by kind and id of its rows
 
 
-@attrs.define
-class World(Owner):
-    """A new memory over a storage, where all is answered truly, and at once. `is_hasty`: the last question
-    first."""
-
-    life: Life
-    storage: SimStorage = attrs.Factory(SimStorage)
-    is_hasty: bool = False
-    memory: Memory = attrs.field(init=False)
-    pending: list[Asked] = attrs.field(factory=list)
-    outcomes: dict[object, Outcome] = attrs.field(factory=dict)
-
-    def __attrs_post_init__(self) -> None:
-        registry = attrs.evolve(self.life.steps[0].registry, generations=(Interceptors(),))
-        self.memory = Memory(self.life.scope, self.life.config, registry)
-        self.step(Wake())
-        self.settle()
-
-    @property
-    def now_ms(self) -> int:
-        return self.life.steps[-1].now_ms
-
-    def step(self, value: Value) -> None:
-        effects: tuple[Effect, ...] = self.memory.step(self.now_ms, value)
-        for effect in effects:
-            if isinstance(effect, Reply):
-                self.outcomes[effect.op_id] = effect.outcome
-            else:
-                self.pending.append(effect)
-
-    def settle(self, count: int = NEVER) -> None:
-        """Answer what is asked, or so many questions of it."""
-        while self.pending and count:
-            self.step(self.answered(self.pending.pop(-1 if self.is_hasty else 0)))
-            count -= 1
-
-    def ask(self, request: requests.Request) -> Outcome:
-        self.step(request)
-        self.settle()
-        return self.outcomes[request.op_id]
-
-    def answered(self, effect: Asked) -> Answer:
-        match effect:
-            case AskModel():
-                return ModelReplied(effect.request_id, truth(effect.task, effect.prompt))
-            case Embed():
-                dims = self.life.config.embedding_dims
-                return Embedded(effect.request_id, tuple(embed(text, dims) for text in effect.texts))
-            case Read():
-                return self.storage.read(effect.request_id, effect.query)
-            case Commit():
-                ticket = self.storage.arrive(effect, self.life.scope.agent)
-                answer = self.storage.flush(ticket, self.now_ms)
-                return answer or EffectFailed(effect.request_id, "unknown")
-
-    def rows(self) -> Iterator[tuple[Address, Any]]:
-        for row in self.storage.live_rows(self.life.scope):
-            yield row.address, row.body
+def new_world(life: Life, storage: SimStorage | None = None, *, is_hasty: bool = False) -> SmallWorld:
+    """As the life ended: its settings, its first tables without interceptors, its last instant."""
+    first, last = life.steps[0], life.steps[-1]
+    registry = attrs.evolve(first.registry, generations=(Interceptors(),))
+    return SmallWorld(life.scope, life.config, last.now_ms, registry, storage or SimStorage(), is_hasty)
 
 
 def told_in(life: Life, kinds: tuple[type, ...]) -> tuple[Any, ...]:
@@ -134,7 +69,7 @@ def without_names(value: Any) -> dict[str, Any]:
 # What an archive says.
 
 
-def said(world: World) -> Says:
+def said(world: SmallWorld) -> Says:
     """By kind and id."""
     return {
         (where.kind, where.id): SAID[type(body)](body) for where, body in world.rows() if type(body) in SAID
@@ -180,9 +115,9 @@ def at_once(life: Life) -> int:
 def together(life: Life, told: tuple[Any, ...]) -> int:
     if len(told) < 2:
         return 0
-    single = one_by_one(World(life), told)
+    single = one_by_one(new_world(life), told)
     for is_hasty in (False, True):
-        batch = World(life, is_hasty=is_hasty)
+        batch = new_world(life, is_hasty=is_hasty)
         for request in told:
             batch.step(request)
         batch.settle()
@@ -191,7 +126,7 @@ def together(life: Life, told: tuple[Any, ...]) -> int:
     return 2
 
 
-def one_by_one(world: World, told: Iterable[Any]) -> World:
+def one_by_one(world: SmallWorld, told: Iterable[Any]) -> SmallWorld:
     for request in told:
         world.ask(request)
     return world
@@ -206,7 +141,7 @@ def is_conflict(outcome: Outcome) -> bool:
 
 def cleared(life: Life) -> int:
     """E-CLEAR: how many archives were cleared that had something to lose."""
-    full = World(life)
+    full = new_world(life)
     session = session_of(full)
     told = [in_session(session, it) for it in told_in(life, STORING)]
     before = said(one_by_one(full, told))
@@ -215,7 +150,7 @@ def cleared(life: Life) -> int:
     kept = others(full)
     one_by_one(full, (*summing_up(full), *grouping(full), EndSession("end", session)))
     forget_all(full, stops=True)
-    empty = World(life, full.storage)
+    empty = new_world(life, full.storage)
     forget_all(empty)
     must_say({}, left(empty), rules.CLEARED_OR_FRESH, "what is left of an archive that was cleared")
     must_say(kept, others(empty), rules.CLEARED_OR_FRESH, "what an archive that was cleared had no part in")
@@ -224,7 +159,7 @@ def cleared(life: Life) -> int:
     return 1
 
 
-def session_of(world: World) -> str:
+def session_of(world: SmallWorld) -> str:
     """A new one, in which all is told; nothing of a memory that makes none."""
     outcome = world.ask(requests.CreateSession("session"))
     value = outcome.value if isinstance(outcome, Done) else None
@@ -235,19 +170,19 @@ def in_session(session: str, request: Any) -> Any:
     return attrs.evolve(request, session_id=session) if isinstance(request, requests.Memorize) else request
 
 
-def names(world: World) -> list[str]:
+def names(world: SmallWorld) -> list[str]:
     return [body.name for _, body in world.rows() if isinstance(body, Category)]
 
 
-def summing_up(world: World) -> list[requests.Request]:
+def summing_up(world: SmallWorld) -> list[requests.Request]:
     return [requests.Summarise(f"sum:{name}", name) for name in names(world)]
 
 
-def grouping(world: World) -> list[requests.Request]:
+def grouping(world: SmallWorld) -> list[requests.Request]:
     return [requests.EvolveCategory(f"group:{name}", name, True) for name in names(world)]
 
 
-def forget_all(world: World, *, stops: bool = False) -> None:
+def forget_all(world: SmallWorld, *, stops: bool = False) -> None:
     """Every text, then every fact; then categories are divided, and have nothing to divide. `stops`: in the
     middle of the middle one of these."""
     texts = [key for key in listed(world, "resource") if not is_segment(world, key)]
@@ -263,7 +198,7 @@ def forget_all(world: World, *, stops: bool = False) -> None:
         world.settle(1 + len(walk) % 4)
 
 
-def listed(world: World, kind: str) -> list[str]:
+def listed(world: SmallWorld, kind: str) -> list[str]:
     ids, cursor = list[str](), None
     while True:
         request = requests.List(f"list:{kind}:{cursor}", kind, RECALL_LIMIT_MAX, cursor)
@@ -276,12 +211,12 @@ def listed(world: World, kind: str) -> list[str]:
             return ids
 
 
-def is_segment(world: World, key: str) -> bool:
-    body: Any = world.storage.rows[Address(world.life.scope, "resource", key)].body
+def is_segment(world: SmallWorld, key: str) -> bool:
+    body: Any = world.storage.rows[Address(world.scope, "resource", key)].body
     return body.parent_id is not None
 
 
-def left(world: World) -> Says:
+def left(world: SmallWorld) -> Says:
     """What still says something of what was forgotten."""
     return {(where.kind, where.id): body for where, body in world.rows() if says(where.kind, body)}
 
@@ -296,7 +231,7 @@ def says(kind: str, body: Any) -> bool:
     return kind in OF_FACTS
 
 
-def others(world: World) -> Says:
+def others(world: SmallWorld) -> Says:
     """What has nothing to do with the archive: authored text of core, and rows of any other kind."""
     apart_from = (*OF_FACTS, *EMPTY, *KEPT)
     return {

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Final
 
 from umi_core.invariants.broken import Broken
-from umi_sim.judge.equivalences import OF_LIVES, RESTORE, afresh, forged, moments, questions, replays
+from umi_sim.judge.equivalences import OF_LIVES, RESTORE, afresh, failing, forged, moments, questions, replays
 from umi_sim.judge.equivalences.lives import Life
 from umi_sim.record.rules import rule_named
 
-COMPARISONS: Final[dict[str, Callable[[Life], int]]] = {
+COMPARISONS: Final[dict[str, Callable[[Life], int | Counter[str]]]] = {
     "E-REPLAY": replays.replayed,
     RESTORE: replays.restored,
     "E-JUMP": moments.jumped,
@@ -19,8 +19,9 @@ COMPARISONS: Final[dict[str, Callable[[Life], int]]] = {
     "E-FORGE": forged.forge,
     "E-BATCH": afresh.at_once,
     "E-CLEAR": afresh.cleared,
+    "E-FAIL": failing.failing,
 }
-"""Each raises Broken, or gives how often it compared."""
+"""Each raises Broken, or gives how often it compared; or how often each thing was met."""
 
 assert tuple(COMPARISONS) == OF_LIVES
 
@@ -30,7 +31,8 @@ def check(life: Life, names: tuple[str, ...], compared: Counter[str]) -> None:
     for name, comparison in COMPARISONS.items():
         if name in names:
             try:
-                compared[f"equal: {name}"] += comparison(life)
+                came = comparison(life)
             except Broken as broken:
                 told = f"{life.agent}, life {life.number}: {broken.message}"
                 raise Broken(rule_named(broken.rule), told, broken.expected, broken.got) from None
+            compared.update(came if isinstance(came, Counter) else {f"equal: {name}": came})

@@ -13,8 +13,9 @@ from umi_core.messages.entity_requests import CreateEntity
 from umi_core.messages.requests import Get, Memorize, Remember, Request, SetBlock
 from umi_core.rows import Address, Category
 from umi_sim.judge.equivalences import afresh
-from umi_sim.judge.equivalences.afresh import World, at_once, cleared, forget_all, said, told_in
+from umi_sim.judge.equivalences.afresh import at_once, cleared, forget_all, new_world, said, told_in
 from umi_sim.judge.equivalences.lives import Life
+from umi_sim.judge.small_world import SmallWorld
 from umi_sim.mutants.registry import MUTANTS
 
 CONFIG = Config(auto_rebalance=False, cluster_size_min=2, cluster_ppm=100_000, segment_line_count_min=2)
@@ -62,24 +63,24 @@ def test_an_archive_that_says_something_else_is_named_row_by_row(monkeypatch: py
     assert ("'category'" in broken.value.expected, "'entity'" in broken.value.expected) == (True, False)
 
 
-def nothing_forgotten(world: World, *, stops: bool = False) -> None:
+def nothing_forgotten(world: SmallWorld, *, stops: bool = False) -> None:
     """As a walk that ends before it begins."""
 
 
-def reflection_kept(world: World, *, stops: bool = False) -> None:
+def reflection_kept(world: SmallWorld, *, stops: bool = False) -> None:
     """As if nobody emptied what was made of a session."""
     kept = [(where, row) for where, row in world.storage.rows.items() if where.kind == "reflection"]
     forget_all(world, stops=stops)
     world.storage.put_back(dict(kept), 0)
 
 
-def core_lost(world: World, *, stops: bool = False) -> None:
+def core_lost(world: SmallWorld, *, stops: bool = False) -> None:
     forget_all(world, stops=stops)
     if not stops:
         world.storage.put_back({Address(SCOPE, "core", "core"): None}, 0)
 
 
-def memory_lost(world: World, *, stops: bool = False) -> None:
+def memory_lost(world: SmallWorld, *, stops: bool = False) -> None:
     forget_all(world, stops=stops)
     if not stops:
         world.memory.state.phase = "deposed"
@@ -118,7 +119,7 @@ def test_each_planted_bug_is_seen_by_its_comparison(bug: str, compare: Any) -> N
 
 def test_a_walk_over_more_rows_than_a_page_meets_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(afresh, "RECALL_LIMIT_MAX", 1)
-    world = World(life(*TOLD))
+    world = new_world(life(*TOLD))
     afresh.one_by_one(world, TOLD)
     ids = [where.id for where, _ in world.rows() if where.kind == "entity"]
     assert sorted(afresh.listed(world, "entity")) == sorted(ids)

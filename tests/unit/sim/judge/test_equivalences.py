@@ -24,7 +24,7 @@ from umi_core.values import Turn
 from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
 from umi_sim.judge import equivalences
-from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen, forged, replays
+from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen, forged, moments, replays
 from umi_sim.judge.equivalences.lives import Life, Recorder, Step, copied
 from umi_sim.judge.equivalences.questions import filtered
 from umi_sim.judge.equivalences.table import COMPARISONS, check
@@ -191,7 +191,7 @@ def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
     values: list[Value] = [Wake(), *(Set(n, f"k{n % 7}", b"v", 10) for n in range(400))]
     steps = tuple(stepped(memory, n, value) for n, value in enumerate(values))
     life = Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
-    assert 20 < COMPARISONS["E-EXPIRE"](life) < 60
+    assert 20 < moments.expired(life) < 60
 
 
 def test_a_jump_goes_no_further_than_the_question_that_comes_next_may_wait() -> None:

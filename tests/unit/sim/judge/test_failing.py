@@ -1,0 +1,65 @@
+"""Goal: what fails is tried as its policy says, step by step, and what is not so is told with step and kind."""
+
+import pytest
+
+from tests.unit.sim.judge.test_afresh import TOLD, life
+from umi_core.engine import attempts
+from umi_core.engine.workflow import Step
+from umi_core.invariants.broken import Broken
+from umi_core.messages.requests import Get, Recall, Retrieve
+from umi_core.workflows import WORKFLOWS
+from umi_sim.judge.equivalences import TRIED, failing
+from umi_sim.judge.equivalences.failing_world import KINDS, told_of
+from umi_sim.judge.plain import policies
+from umi_sim.sweep import reached
+
+ASKING = [(flow.name, step) for flow in WORKFLOWS for step in flow.steps if step.on_failure is not None]
+LIFE = life(*TOLD, Recall(8, "tea", deep=True), Retrieve(9, "Where does Bob live?"))
+
+
+@pytest.mark.parametrize(("workflow", "step"), ASKING, ids=lambda it: it if isinstance(it, str) else it.id)
+def test_the_plain_table_says_of_each_step_what_its_policy_says(workflow: str, step: Step) -> None:
+    policy = step.on_failure
+    assert policy is not None
+    assert policies.substitute(workflow, step.id) == (policy.then.name if policy.then else None)
+    assert policy.attempts == (0 if workflow == policies.WITHOUT_END else policies.attempts(workflow, step.id))
+    assert policy.plans_max == policies.PLAN_COUNT
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_a_step_waits_twice_as_long_each_time_up_to_a_limit(count: int) -> None:
+    assert policies.wait_ms(count, 0) == attempts.backoff_ms(count)
+
+
+def test_each_request_of_a_life_is_asked_again_where_its_steps_fail() -> None:
+    met = failing.failing(LIFE)
+    assert met["equal: E-FAIL"] == failing.TRIED_COUNT * len(failing.story(LIFE, "s"))
+    steps = {part.name: part.met for part in reached.steps(met)}
+    assert {"retried"} <= {what for each in steps.values() for what in each}
+    assert all(name.startswith((TRIED, "equal: ")) for name in met)
+
+
+def test_what_follows_is_the_same_each_time_and_the_life_is_as_before() -> None:
+    digest = LIFE.digest
+    assert failing.failing(LIFE) == failing.failing(LIFE)
+    assert LIFE.digest == digest
+
+
+def test_a_life_that_asked_nothing_of_storage_has_its_recovery_tried_alone() -> None:
+    met = failing.failing(life(Get(1, "k")))
+    assert "equal: E-FAIL" not in met
+    assert any(name.startswith(f"{TRIED}recover.") for name in met)
+
+
+def test_a_memory_that_waits_too_long_is_told_with_the_step_and_what_befell_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(attempts, "BACKOFF_MS_MIN", 99)
+    with pytest.raises(Broken, match=r"\w+, \w+ (once|always|\d times) at \w+: how long it waits"):
+        failing.failing(LIFE)
+
+
+def test_every_kind_has_a_name_that_the_memory_knows() -> None:
+    for effect, kinds in KINDS.items():
+        known = (*effect.failures, "odd")
+        assert [kind for kind in kinds if told_of(kind) not in known] == []

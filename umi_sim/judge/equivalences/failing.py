@@ -1,0 +1,265 @@
+"""What a life was asked is asked again, in a small world where one step of each request meets failures.
+
+    E-FAIL   a step asks as often, waits as long and ends as its policy says; what failed, and is asked again,
+             leaves what it would have left if nothing had failed
+
+Law 1. What is due is said by umi_sim/judge/plain/policies.py.
+Law 2. What failed has changed no row. What nobody knows the end of left all of it, or nothing.
+Law 3. No model and no embedder makes an operation fail, whatever it says.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.engine.interceptors import Interceptors
+from umi_core.engine.registry import Registry
+from umi_core.errors import StepFailed
+from umi_core.invariants import check_memory
+from umi_core.invariants.broken import demand
+from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Failed, Outcome, Read, Unknown
+from umi_core.messages.requests import OF_MEMORY, Memorize, WorkingRequest
+from umi_sim.judge.equivalences import TRIED
+from umi_sim.judge.equivalences.afresh import must_say, said, session_of
+from umi_sim.judge.equivalences.failing_world import (
+    DURABLE,
+    KINDS,
+    LATER_MS,
+    SILENCE,
+    FailingWorld,
+    Question,
+    Script,
+    told_of,
+)
+from umi_sim.judge.equivalences.lives import Life
+from umi_sim.judge.plain import policies
+from umi_sim.kernel.fork import forked
+from umi_sim.kernel.prng import Stream
+from umi_sim.record import rules
+
+STORY_COUNT_MAX: Final = 14  # requests of a life that are asked again
+OF_ONE_KIND: Final = 2
+TRIED_COUNT: Final = 4  # of each request
+ALWAYS: Final = 99
+FAILED_COUNT: Final = 2  # of a step of recovery, which is tried without end
+ALONE: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_interval_ms": 0}
+DOUBTS: Final = ("unknown", "timeout", SILENCE, DURABLE)  # nobody knows then what became of a commit
+OF_REQUESTS: Final = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
+
+
+def failing(life: Life) -> Counter[str]:
+    """E-FAIL: how often something failed, and what operations met then. Raises Broken."""
+    draw, marks = Stream(int.from_bytes(life.digest[:8]), "E-FAIL"), Counter[str]()
+    config = attrs.evolve(life.config, **ALONE)
+    world = FailingWorld(life.scope, config, life.steps[-1].now_ms, first_tables(life))
+    births = Ways(draw, world.registry)
+    births.learn(world.asked, {})
+    for request in story(life, session_of(world)):
+        before = forked(world)
+        whole = Whole(request, world.begin(request, {}), world)
+        ways = Ways(draw, world.registry)
+        ways.learn(world.asked, {})
+        for script in ways:
+            other = forked(before)
+            other.marks = []
+            check(other, whole, script)
+            ways.learn(other.asked, script)
+            marks.update(met_in(other))
+            marks["equal: E-FAIL"] += 1
+    for script in births:
+        marks.update(met_in(recovered(world, script)))
+    return marks
+
+
+def met_in(world: FailingWorld) -> Iterator[str]:
+    return (f"{TRIED}{mark}" for mark in world.marks)
+
+
+def story(life: Life, session: str) -> list[Any]:
+    """What it was asked: the first of each kind, in their order, all of one session."""
+    counts, found = Counter[type](), dict[Any, None]()
+    for value in (it.value for it in life.steps if isinstance(it.value, OF_REQUESTS)):
+        if counts[type(value)] < OF_ONE_KIND:
+            counts[type(value)] += 1
+            found[attrs.evolve(value, op_id="")] = None
+    told = [attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate([*found][:STORY_COUNT_MAX])]
+    return [attrs.evolve(it, session_id=session) if hasattr(it, "session_id") else it for it in told]
+
+
+@attrs.define
+class Ways(Owner):
+    """Some of all that may befall a request: each failure of each step that it met, or meets if others fail.
+
+    `known`: each of these steps with what has to fail before.
+    """
+
+    draw: Stream
+    registry: Registry
+    known: dict[str, tuple[Question, Script]] = attrs.field(factory=dict)
+
+    def learn(self, asked: list[Question], script: Script) -> None:
+        for it in asked:
+            self.known.setdefault(it.step, (it, script))
+
+    def __iter__(self) -> Iterator[Script]:
+        for _ in range(TRIED_COUNT if self.known else 0):
+            it, script = self.draw.pick([*self.known.values()])
+            before = {step: kinds for step, kinds in script.items() if step != it.step}
+            if it.step == "commit" and self.settles(it.workflow) and self.draw.chance(1, 4):
+                yield {**before, "commit": [DURABLE, "conflict"], "settle": self.failures(Read)}
+            else:
+                yield {**before, it.step: self.failures(it.of)}
+
+    def settles(self, workflow: str) -> bool:
+        """Whether core is read again when an earlier plan has won."""
+        return self.registry.at(workflow).index("settle") is not None
+
+    def failures(self, of: type[Asked]) -> list[str]:
+        return [self.draw.pick(KINDS[of])] * self.draw.pick((1, ALWAYS))
+
+
+def first_tables(life: Life) -> Registry:
+    """Those that no user has changed, without interceptors."""
+    given = life.steps[0].registry
+    first = {name: tables[:1] for name, tables in given.revisions.items()}
+    return attrs.evolve(given, revisions=first, generations=(Interceptors(),))
+
+
+# What comes of it.
+
+
+@attrs.frozen
+class Whole(Data):
+    """A request, its outcome and its world where nothing failed."""
+
+    request: Any
+    outcome: Outcome
+    world: FailingWorld
+
+
+@attrs.frozen
+class Failing(Data):
+    """What befell the last step of a script: one kind of failure, once or always."""
+
+    step: str
+    kind: str
+    is_lasting: bool
+    told: str
+
+    @property
+    def ends_at_once(self) -> bool:
+        """Nobody asks again: the same would come, or much later."""
+        return self.kind in (*policies.FINAL, "conflict", "even_later")
+
+    @property
+    def is_conflict(self) -> bool:
+        return self.kind == "conflict"
+
+    def count(self, it: Question) -> int:
+        """How often a step asks in all, if it always fails."""
+        return 1 if self.ends_at_once else policies.attempts(it.workflow, it.step)
+
+    def wait_ms(self, world: FailingWorld, it: Question, number: int) -> int:
+        """How long after this attempt the next one comes."""
+        config, is_of_model = world.config, it.of in (AskModel, Embed)
+        timeout_ms = config.model_timeout_ms if is_of_model else config.store_timeout_ms
+        late_ms = timeout_ms if self.kind == SILENCE else 0
+        return late_ms + policies.wait_ms(number, LATER_MS.get(self.kind, 0))
+
+    def demand(self, holds: bool, what: str, wanted: object, got: object) -> None:
+        demand(holds, rules.FAILED_THEN_AGAIN, f"{self.told}: {what}", wanted, got)
+
+
+def check(world: FailingWorld, whole: Whole, script: Script) -> None:
+    """One request in this world, and then once more. Raises Broken."""
+    request, before, saying = whole.request, world.stored(), said(world)
+    step, kinds = [*script.items()][-1]
+    told = f"{type(request).__name__}, {kinds[0]} {'always' if len(kinds) == ALWAYS else 'once'} at {step}"
+    failing = Failing(step, kinds[0], len(kinds) == ALWAYS, told)
+    outcome = world.begin(request, script)
+    check_memory(world.memory.state)
+    met = [it for it in world.asked if it.step == step]
+    if met:
+        check_waits(world, met, failing)
+        check_end(outcome, whole.outcome, met, failing)
+    if isinstance(outcome, Failed):
+        check_again(world, whole, before, failing)
+    if not isinstance(whole.outcome, Done) or (isinstance(outcome, Done) and outcome.degraded):
+        return
+    if isinstance(outcome, Done | Failed) or said(world) != saying:
+        must_say(said(whole.world), said(world), rules.FAILED_THEN_AGAIN, f"{told}, and where nothing failed")
+    if isinstance(outcome, Done) and (isinstance(request, Memorize) or getattr(request, "request_key", None)):
+        check_again(world, whole, None, failing)
+
+
+def check_again(world: FailingWorld, whole: Whole, before: Any, failing: Failing) -> None:
+    """What failed has changed nothing, and is done now; what was done before is not done twice."""
+    now = world.stored()
+    failing.demand(before in (None, now), "what has changed", before, now)
+    again = world.begin(attrs.evolve(whole.request, op_id="again"), {})
+    failing.demand(type(again) is type(whole.outcome), "asked again", whole.outcome, again)
+    if before is None and world.memory.state.phase != "closed":  # then rows go, one page after the other
+        failing.demand(now == world.stored(), "asked again: what has changed", now, world.stored())
+
+
+def check_waits(world: FailingWorld, met: list[Question], failing: Failing) -> None:
+    """Of each unit in each plan: how often it is asked, and when again. What is odd is no failure."""
+    groups = dict[tuple[int, int], list[Question]]()
+    for it in met if failing.kind != "odd" else ():
+        groups.setdefault((it.unit, it.plan), []).append(it)
+    for number, group in enumerate(groups.values()):
+        count = failing.count(group[0])
+        if failing.is_lasting:
+            failing.demand(len(group) == count, "how often it asks", count, len(group))
+        elif number == 0 and count > 1:
+            failing.demand(len(group) > 1, "whether it asks again", "yes", "no")
+        failed = group[: count + 1] if failing.is_lasting else group[: 2 if number == 0 else 0]
+        for at, (one, other) in enumerate(pairwise(failed), 1):
+            check_wait(world, one, other, at, failing)
+
+
+def check_wait(world: FailingWorld, one: Question, other: Question, number: int, failing: Failing) -> None:
+    wait_ms, waited_ms = failing.wait_ms(world, one, number), other.at_ms - one.at_ms
+    failing.demand(wait_ms == waited_ms, "how long it waits", wait_ms, waited_ms)
+
+
+def check_end(outcome: Outcome, true: Outcome, met: list[Question], failing: Failing) -> None:
+    it, told = met[0], told_of(failing.kind)
+    other = policies.substitute(it.workflow, it.step)
+    passes = not failing.is_lasting and (failing.is_conflict or not failing.ends_at_once)
+    if failing.kind == "odd":
+        failing.demand(not isinstance(outcome, Failed), "how it ends", "no failure", outcome)
+    elif passes:
+        failing.demand(type(outcome) is type(true), "how it ends", true, outcome)
+    elif other is not None:
+        without = (f"{it.step}:{other}", told)
+        names = {(each.name, each.reason) for each in outcome.degraded} if isinstance(outcome, Done) else ()
+        failing.demand(without in names, "how it ends", without, outcome)
+    elif it.of is Commit and failing.kind in DOUBTS:
+        failing.demand(isinstance(outcome, Unknown), "how it ends", "unknown", outcome)
+    else:
+        error: Any = outcome.error if isinstance(outcome, Failed) else None
+        due = (it.step, told, failing.count(it))
+        named = (error.step, error.kind, error.attempts) if isinstance(error, StepFailed) else None
+        failing.demand(named == due, "how it ends", due, outcome)
+        plans, plan_count = {each.plan for each in met}, policies.PLAN_COUNT if failing.is_conflict else 1
+        failing.demand(len(plans) == plan_count, "how often it is planned", plan_count, len(plans))
+
+
+def recovered(world: FailingWorld, script: Script) -> FailingWorld:
+    """A new life begins, and steps of its recovery fail; then it says what the last one said."""
+    few = {name: kinds[:FAILED_COUNT] for name, kinds in script.items()}
+    step, kinds = [*few.items()][-1]
+    failing = Failing(step, kinds[0], False, f"recovery, {kinds[0]} {len(kinds)} times at {step}")
+    storage, coming = forked(world.storage), {name: [*it] for name, it in few.items()}
+    new = FailingWorld(world.scope, world.config, world.now_ms, world.registry, storage, script=coming)
+    met = [it for it in new.asked if it.step == step]
+    failing.demand(not met or len(met) > len(kinds), "how often it asks", "without end", len(met))
+    for at, (one, other) in enumerate(pairwise(met[: len(kinds) + 1]), 1):
+        check_wait(new, one, other, at, failing)
+    must_say(said(world), said(new), rules.FAILED_THEN_AGAIN, failing.told)
+    return new

@@ -1,0 +1,111 @@
+"""A small world in which chosen steps of one operation meet failures, and what can be met."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.invariants.broken import demand
+from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
+from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
+from umi_core.rows import Address
+from umi_sim.judge.equivalences.afresh import KEPT
+from umi_sim.judge.small_world import NEVER, SmallWorld
+from umi_sim.record import rules
+
+STEP_COUNT_MAX: Final = 2_000
+ODD: Final = ("", "{}", "no", "<xml>", "[1]", "yes yes", "{}" * 3)
+SILENCE: Final = "silence"
+DURABLE: Final = "durable"
+LATER_MS: Final = {"soon": 1, "later": 7_321, "in_an_hour": 3_600_000, "even_later": 3_600_001}
+ANYBODY: Final = ("timeout", "unavailable", "rate_limited", "refused", SILENCE, *LATER_MS)
+KINDS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
+    AskModel: (*ANYBODY, "too_long", "odd"),
+    Embed: (*ANYBODY, "too_long", "odd"),
+    Read: ANYBODY,
+    Commit: (*ANYBODY, "full", "conflict", "unknown", DURABLE),
+}
+"""What may be answered. `silence`: nothing, so that the memory gives up waiting. `durable`: it happened, and
+nobody says so. `odd`: no failure, and of no use. Who is rate limited may be told when to come again."""
+
+Script = Mapping[str, list[str]]  # what the next questions of a step meet
+
+
+@attrs.frozen
+class Question(Data):
+    """One attempt of a step: for which unit of it, in which plan, and when."""
+
+    workflow: str
+    step: str
+    of: type[Asked]
+    unit: int
+    plan: int
+    at_ms: int
+
+
+@attrs.define
+class FailingWorld(SmallWorld):
+    """`script`: what steps of the `subject` meet: an op_id, None for recovery. All else is answered truly."""
+
+    subject: object = None
+    script: Script = attrs.field(factory=dict)
+    asked: list[Question] = attrs.field(factory=list)
+    marks: list[str] = attrs.field(factory=list)
+
+    def begin(self, request: Any, script: Script) -> Outcome:
+        self.subject, self.asked = request.op_id, []
+        self.script = {step: [*kinds] for step, kinds in script.items()}
+        return self.ask(request)
+
+    def step(self, value: Value) -> None:
+        super().step(value)
+        self.marks += self.memory.marks
+
+    def settle(self, count: int = NEVER) -> None:
+        """And wait, for as long as the subject waits."""
+        for _ in range(STEP_COUNT_MAX):
+            if self.pending:
+                answer = self.scripted(self.pending.pop(0))
+                if answer is not None:
+                    self.step(answer)
+            elif self.has_ended():
+                return
+            else:
+                self.now_ms = max(self.now_ms, self.memory.deadline_ms() or 0)
+                self.step(Wake())
+        demand(False, rules.FAILED_THEN_AGAIN, f"{self.subject} has not ended with {self.script}")
+
+    def has_ended(self) -> bool:
+        if self.subject is None:
+            return self.memory.state.phase != "recovering"
+        return self.subject in self.outcomes
+
+    def scripted(self, effect: Asked) -> Answer | None:
+        it = self.memory.in_flight.get(effect.request_id)
+        if it is None or it.op_id != self.subject:
+            return self.answered(effect)
+        step = self.registry.at(it.workflow, it.revision).steps[it.row].id
+        self.asked.append(Question(it.workflow, step, type(effect), it.unit, it.plan_number, self.now_ms))
+        coming = self.script.get(step)
+        return self.failure(effect, coming.pop(0)) if coming else self.answered(effect)
+
+    def failure(self, effect: Asked, kind: str) -> Answer | None:
+        number = effect.request_id
+        if kind == SILENCE:
+            return None
+        if kind == "odd":
+            text = ODD[number % len(ODD)]
+            return Embedded(number, ()) if isinstance(effect, Embed) else ModelReplied(number, text)
+        if kind == DURABLE:
+            self.answered(effect)
+        return EffectFailed(number, cast(FailureKind, told_of(kind)), LATER_MS.get(kind, 0))
+
+    def stored(self) -> dict[Address, Any]:
+        """All rows but those of lives and commits."""
+        return {where: body for where, body in self.rows() if where.kind not in KEPT}
+
+
+def told_of(kind: str) -> str:
+    """How the memory is to call it."""
+    return {SILENCE: "timeout", DURABLE: "unknown", **dict.fromkeys(LATER_MS, "rate_limited")}.get(kind, kind)

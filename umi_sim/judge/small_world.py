@@ -1,0 +1,84 @@
+"""A small world without faults: one memory over one storage, where all is answered truly, and at once.
+
+Comparisons and trials are lived in here, beside the run: the run does not notice.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.data import Owner
+from umi_core.engine.registry import Registry
+from umi_core.memory import Memory
+from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
+from umi_core.messages.effects import Asked, AskModel, Commit, Effect, Embed, Outcome, Read, Reply
+from umi_core.messages.requests import Request
+from umi_core.rows import Address
+from umi_core.values import Scope
+from umi_core.workflows import BUILT_IN
+from umi_sim.services.embedder import embed
+from umi_sim.services.model import truth
+from umi_sim.services.storage import SimStorage
+
+NEVER: Final = -1
+
+
+@attrs.define
+class SmallWorld(Owner):
+    """`is_hasty`: it answers the last question first. The memory is a new one."""
+
+    scope: Scope
+    config: Config
+    now_ms: int
+    registry: Registry = BUILT_IN
+    storage: SimStorage = attrs.Factory(SimStorage)
+    is_hasty: bool = False
+    memory: Memory = attrs.field(init=False)
+    pending: list[Asked] = attrs.field(factory=list)
+    outcomes: dict[object, Outcome] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.memory = Memory(self.scope, self.config, self.registry)
+        self.step(Wake())
+        self.settle()
+
+    def step(self, value: Value) -> None:
+        effects: tuple[Effect, ...] = self.memory.step(self.now_ms, value)
+        for effect in effects:
+            if isinstance(effect, Reply):
+                self.outcomes[effect.op_id] = effect.outcome
+            else:
+                self.pending.append(effect)
+
+    def settle(self, count: int = NEVER) -> None:
+        """Answer what is asked, or so many questions of it."""
+        while self.pending and count:
+            self.step(self.answered(self.pending.pop(-1 if self.is_hasty else 0)))
+            count -= 1
+
+    def ask(self, request: Request) -> Outcome:
+        self.step(request)
+        self.settle()
+        return self.outcomes[request.op_id]
+
+    def answered(self, effect: Asked) -> Answer:
+        match effect:
+            case AskModel():
+                return ModelReplied(effect.request_id, truth(effect.task, effect.prompt))
+            case Embed():
+                return Embedded(effect.request_id, tuple(map(self.vector, effect.texts)))
+            case Read():
+                return self.storage.read(effect.request_id, effect.query)
+            case Commit():
+                ticket = self.storage.arrive(effect, self.scope.agent)
+                answer = self.storage.flush(ticket, self.now_ms)
+                return answer or EffectFailed(effect.request_id, "unknown")
+
+    def vector(self, text: str) -> tuple[int, ...]:
+        return embed(text, self.config.embedding_dims)
+
+    def rows(self) -> Iterator[tuple[Address, Any]]:
+        for row in self.storage.live_rows(self.scope):
+            yield row.address, row.body
