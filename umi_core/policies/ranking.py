@@ -1,7 +1,8 @@
 """Ranking: lists of hits become one, in whole numbers.
 
 Law 1. Order is by score, then by id. Law 2. A single list keeps its scores. Law 3. How many lists there are
-is what was asked for, not what was found: an empty list counts.
+is what was asked for, not what was found: an empty list counts. Law 4. Of two versions of a row the newer one
+counts, however much better the older one would have been.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,6 +23,15 @@ class Ranked(Data):
     row: Row
     score_ppm: int
     relevance_ppm: int
+
+
+def current(lists: Iterable[Iterable[Row]]) -> list[tuple[Row, ...]]:
+    """The same lists, read one after the other, without what a later one has in a newer version."""
+    whole = [tuple(rows) for rows in lists]
+    newest: dict[str, int] = {}
+    for row in (row for rows in whole for row in rows):
+        newest[row.address.id] = max(row.version, newest.get(row.address.id, 0))
+    return [tuple(row for row in rows if row.version == newest[row.address.id]) for rows in whole]
 
 
 def merged(rows: Iterable[Row], limit: int) -> tuple[Row, ...]:

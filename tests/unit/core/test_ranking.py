@@ -4,13 +4,13 @@ import pytest
 
 from tests.spec_tables import rows, whole
 from tests.worlds import SCOPE
-from umi_core.policies.ranking import Ranked, fused, merged
+from umi_core.policies.ranking import Ranked, current, fused, merged
 from umi_core.rows import Address, Entity, Row
 
 
 def row(key: str, score_ppm: int | None, version: int = 1) -> Row:
     body = Entity(key, "person", key, "x", version, 500_000, 500_000, "human", 0, 0)
-    return Row(Address(SCOPE, "entity", key), 1, body, score_ppm)
+    return Row(Address(SCOPE, "entity", key), version, body, score_ppm)
 
 
 def ranked(**scores: int) -> tuple[Row, ...]:
@@ -34,6 +34,14 @@ A_LIST, B_LIST = ranked(A=900_000, B=800_000), ranked(B=850_000, C=700_000)
 
 def test_a_row_counts_once_at_its_best() -> None:
     assert listed([row("a", 5), row("b", 3), row("a", 7), row("b", 1)], 10) == [("a", 7), ("b", 3)]
+
+
+def test_of_two_versions_the_newer_counts_in_every_list_and_equal_ones_stay() -> None:
+    old, new, other = row("a", 7), row("a", 3, version=2), row("b", 1)
+    assert current([[old, other], [new]]) == [(other,), (new,)]
+    assert current([[new], [old, other], []]) == [(new,), (other,), ()]
+    assert current([[old], [old]]) == [(old,), (old,)]
+    assert listed([it for rows in current([[old, other], [new]]) for it in rows], 10) == [("a", 3), ("b", 1)]
 
 
 def test_ties_go_to_the_smaller_id_in_any_order_of_arrival() -> None:

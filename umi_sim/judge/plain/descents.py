@@ -42,6 +42,8 @@ class Seen(Data):
 def found_in(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[Seen]:
     """Each row once, the best first; of a text and its parts either it or them."""
     vectors, scores, rows = dict[str, int](), dict[str, int](), dict[str, Row]()
+    lists = [*by_vector], [*by_words]
+    by_vector, by_words = ([it for it in each if not is_outdated(it, lists)] for each in lists)
     for row in by_vector:
         vectors[row.address.id] = max(row.score_ppm or 0, vectors.get(row.address.id, 0))
     for row in (*by_vector, *by_words):
@@ -56,6 +58,11 @@ def found_in(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> l
     lost = [whole for whole, ppm in best.items() if ppm >= scores.get(str(whole), -1)]
     kept = [it for it in found if it.id not in lost and (it.whole is None or it.whole in lost)]
     return sorted(kept, key=lambda it: (-it.score_ppm, it.id))
+
+
+def is_outdated(row: Row, lists: Iterable[Iterable[Row]]) -> bool:
+    """Whether one of these lists has it as it was later."""
+    return any(it.address == row.address and it.version > row.version for each in lists for it in each)
 
 
 def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Seen:

@@ -73,17 +73,20 @@ def check_fused(draw: Stream) -> None:
     """Lists of one variant each, then all of them as one."""
     limit = draw.between(1, 6)
     lists = [
-        [(f"e{draw.below(8)}", draw.below(5)) for _ in range(draw.below(12))]
+        [(f"e{draw.below(8)}", draw.below(5), draw.pick((3, 3, 3, 4))) for _ in range(draw.below(12))]
         for _ in range(draw.between(1, 3))
     ]
-    best = [ranking.merged((row_of(*it) for it in each), 2 * limit) for each in lists]
+    told = ranking.current((row_of(*it) for it in each) for each in lists)
+    best = [ranking.merged(each, 2 * limit) for each in told]
     fused = [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in ranking.fused(best, limit)]
-    wanted = scores.fused([scores.ranked(each, limit) for each in lists], limit)
+    known = {(key, version) for each in lists for key, _, version in each}
+    due = [[(key, ppm) for key, ppm, version in each if (key, version + 1) not in known] for each in lists]
+    wanted = scores.fused([scores.ranked(each, limit) for each in due], limit)
     demand(wanted == fused, rules.FUSION_RULE, f"{lists} as one of {limit}", wanted, fused)
 
 
-def row_of(key: str, relevance_ppm: int) -> Row:
-    return Row(Address(WHO, "entity", key), 1, None, score_ppm=relevance_ppm)
+def row_of(key: str, relevance_ppm: int, version: int) -> Row:
+    return Row(Address(WHO, "entity", key), version, None, score_ppm=relevance_ppm)
 
 
 # Vectors.

@@ -58,7 +58,7 @@ def rows(draw: Stream, level: str, bodies: dict[str, Any]) -> tuple[Row, ...]:
     chosen = [row_id for row_id in IDS if draw.chance(1, 2)]
     found = sorted((-draw.pick(SCORES), row_id) for row_id in chosen)
     return tuple(
-        Row(Address(WHO, plain.KINDS[level], row_id), 3, bodies[row_id], score_ppm=-ppm)
+        Row(Address(WHO, plain.KINDS[level], row_id), draw.pick((3, 3, 4)), bodies[row_id], score_ppm=-ppm)
         for ppm, row_id in found
     )
 

@@ -1,4 +1,4 @@
-"""Goal: what fails is tried as its policy says, step by step, and what is not so is told with step and kind."""
+"""Goal: what fails is tried as its policy says, and what is not so is told with step and kind."""
 
 import pytest
 
@@ -22,7 +22,9 @@ def test_the_plain_table_says_of_each_step_what_its_policy_says(workflow: str, s
     policy = step.on_failure
     assert policy is not None
     assert policies.substitute(workflow, step.id) == (policy.then.name if policy.then else None)
-    assert policy.attempts == (0 if workflow == policies.WITHOUT_END else policies.attempts(workflow, step.id))
+    assert policy.attempts == (
+        0 if workflow == policies.WITHOUT_END else policies.attempts(workflow, step.id)
+    )
     assert policy.plans_max == policies.PLAN_COUNT
 
 

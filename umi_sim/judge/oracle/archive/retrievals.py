@@ -20,7 +20,7 @@ from umi_sim.judge.oracle.archive.evidence import Evidence
 from umi_sim.judge.oracle.archive.paths import Path, asked_levels
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, rule_of
 from umi_sim.judge.oracle.archive.reflections import Reflections
-from umi_sim.judge.oracle.archive.searches import Searches
+from umi_sim.judge.oracle.archive.searches import Searches, Shown
 from umi_sim.judge.oracle.archive.showing import shown
 from umi_sim.judge.oracle.archive.summaries import Summaries
 from umi_sim.judge.oracle.archive.tracks import Tracks
@@ -72,8 +72,7 @@ class Retrievals(Part):
         request = op.request
         assert isinstance(request, Descent)
         self.judge_shape(request, value)
-        for hit in value.hits:
-            self.judge_hit(op, hit)
+        self.tracks.settle_all(op, [it for hit in value.hits for it in self.judge_hit(op, hit)])
         if not self.is_clear(op, names):
             return
         config = self.context.config
@@ -114,9 +113,10 @@ class Retrievals(Part):
 
     # Whether a hit is true.
 
-    def judge_hit(self, op: Operation, hit: LevelHit) -> None:
+    def judge_hit(self, op: Operation, hit: LevelHit) -> Iterator[Shown]:
+        """Of an entity its id, and what it may be."""
         if hit.level == "entities":
-            self.judge_entity(op, hit)
+            yield self.judge_entity(op, hit)
         elif hit.level == "categories":
             may_be = self.summaries.told.get(hit.name, {})
             is_own = hit.name in CATEGORIES and hit.id == category_id(self.context.scope, hit.name)
@@ -146,7 +146,7 @@ class Retrievals(Part):
                 if any(hit.text in whole for whole in wholes):
                     yield hit.text
 
-    def judge_entity(self, op: Operation, hit: LevelHit) -> None:
+    def judge_entity(self, op: Operation, hit: LevelHit) -> Shown:
         track = self.tracks.track(hit.id)
         states = self.tracks.states_since(track, op)
         kept = tuple(it for it in states if is_shown(it, hit))
@@ -154,7 +154,7 @@ class Retrievals(Part):
         self.tracks.must(track, is_ours, rules.READ_SCOPE, "is a hit, of another scope", states[:3], hit)
         rule = rule_of(track, states, [shown(state, None) for state in states], hit.version)
         self.tracks.must(track, kept, rule, "is a hit that cannot be", states[:3], hit)
-        self.tracks.settle(track, op, kept)
+        return track, kept
 
     # Whether it came about as it must.
 

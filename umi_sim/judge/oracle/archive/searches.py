@@ -16,6 +16,7 @@ from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.requests import Descent, Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
+from umi_core.rows import Entity
 from umi_core.values import Turn
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations
@@ -49,6 +50,7 @@ SURE_PPM: Final = {  # by what became of the references; where they are resolved
     "disabled": 500_000, "no_context": 500_000, "failed": 500_000,
 }  # fmt: skip
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
+Shown = tuple[Track, tuple[PossibleState, ...]]
 Missable = tuple[tuple[int, ...] | None, ...]
 
 FOREIGN: Final = "read:foreign_rows"
@@ -90,8 +92,9 @@ class Searches(Part):
         self.demand(
             is_once and order == sorted(order), rules.HITS_ORDERED, "hits are out of order", limit, order
         )
-        for hit in hits:
-            self.judge_hit(op, request, hit, is_fused=len(value.variants) > 1)
+        is_fused = len(value.variants) > 1
+        self.tracks.settle_all(op, [self.judge_hit(op, request, hit, is_fused=is_fused) for hit in hits])
+        self.judge_newest(op, hits, names)
         is_any = may_hold(request.where, "entities", self.context.scope)
         is_asked = is_any or not (op.answers_of("by_words") or op.answers_of("by_vector"))
         self.demand(is_asked, rules.FILTER_NARROWS, "searched, and the filter leaves nobody", request.where)
@@ -201,7 +204,19 @@ class Searches(Part):
 
     # Hits.
 
-    def judge_hit(self, op: Operation, request: Recall, hit: Hit, is_fused: bool) -> None:
+    def judge_newest(self, op: Operation, hits: tuple[Hit, ...], names: list[str]) -> None:
+        """No hit is older than what this recall itself has read."""
+        if FOREIGN in names or DAMAGED in names:
+            return  # such a page is read again, and counts for nothing
+        answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
+        rows = [row for it in answers if isinstance(it, ReadDone) for row in it.rows]
+        for hit in hits:
+            read = [it.body.version for it in rows if it.address.id == hit.id and isinstance(it.body, Entity)]
+            newest, told = max(read, default=0), f"{hit.id} is older than what was read of it"
+            self.demand(newest <= hit.version, rules.HITS_ORDERED, told, newest, hit.version)
+
+    def judge_hit(self, op: Operation, request: Recall, hit: Hit, is_fused: bool) -> Shown:
+        """The id, and what it may be."""
         is_ppm = 0 <= hit.relevance_ppm <= limits.PPM
         self.demand(
             is_ppm, rules.HITS_ORDERED, f"{hit.id} has no such relevance", limits.PPM, hit.relevance_ppm
@@ -228,8 +243,8 @@ class Searches(Part):
             track, kept or not self.context.is_elsewhere(hit.id), rules.SCOPE_APART, told, states[:3], hit
         )
         self.tracks.must(track, kept, rule, told, states[:3], hit)
-        self.tracks.settle(track, op, kept)
         self.relations.judge_contradicts(op, hit.id, hit.version, hit.contradicts)
+        return track, kept
 
     def floor_of(self, request: Recall) -> int:
         floor_ppm = self.context.config.recall_min_score_ppm

@@ -217,6 +217,13 @@ class Tracks(Part):
             self.root(track, kept)
             self.agree(doers)
 
+    def settle_all(self, op: Operation, shown: Iterable[tuple[Track, tuple[PossibleState, ...]]]) -> None:
+        """The same of all hits of a search, which reads at several instants: a later one may have shown that
+        an earlier one is out of date."""
+        for track, kept in shown:
+            now = self.states_of(track)
+            self.settle(track, op, tuple(it for it in kept if it in now) or now)
+
     def agree(self, doers: Iterable[Operation]) -> None:
         """All or nothing: what one id shows of an operation holds for all its ids."""
         todo = list(doers)
