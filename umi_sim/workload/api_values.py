@@ -12,10 +12,11 @@ from umi_sim.workload import pools
 from umi_sim.workload.pools import Pool, filled_in
 from umi_sim.workload.users import User
 
-LABELS: Final = ("notes", "todo", "plans", "human", "persona")
+LABELS: Final = ("notes", "todo", "plans", "human", "persona")  # of new ones
 NO_LABELS: Final = ("", " ", "a/b", "blk_0", "facts/notes")
 SLOTS: Final = (("facts", "notes"), ("facts", "todo"), ("goals", "plans"), ("human", ""), ("persona", ""))
 PIECES: Final = ("tea", "likes tea", "o", "no nuts", "ok\n")
+PIECE_CHARS: Final = 8
 TAGS: Final = ((), (), ("work",), ("work", "home"), ("x",))
 CALL: Final = (("tool_call_id", "c1"), ("tool_name", "search"), ("arguments", '{"q": "tea"}'))
 MESSAGE_COUNTS: Final = (1, 1, 2, 2, 3, 5)
@@ -23,15 +24,33 @@ SEQS: Final = (1, 2, 3, 5, 8, 13, 21, 34)
 
 
 def block_name(user: User, stream: Stream) -> object:
-    """A label in some spelling, or an id."""
+    """A label in some spelling, or an id: mostly of a block that is there."""
+    key, label = block_of(user, stream)
     if stream.chance(1, 4):
-        return block_id(user.scope, *stream.pick(SLOTS))
-    label = stream.pick(LABELS)
-    return label.upper() if stream.chance(1, 8) else label
+        return key
+    return label.upper() if stream.chance(1, 4) else label
 
 
 def block_key(user: User, stream: Stream) -> object:
-    return block_id(user.scope, *stream.pick(SLOTS))
+    return block_of(user, stream)[0]
+
+
+def block_of(user: User, stream: Stream) -> tuple[str, str]:
+    """Id and label."""
+    known = user.known.blocks(user.agent)
+    if known and stream.chance(3, 4):
+        return stream.pick(known)[:2]
+    kind, label = stream.pick(SLOTS)
+    return block_id(user.scope, kind, label), label or kind
+
+
+def piece(user: User, stream: Stream) -> object:
+    """Mostly of the text of a block that is there: a word of it, or its beginning."""
+    texts = [text for _, _, text in user.known.blocks(user.agent) if text]
+    if not texts or stream.chance(1, 3):
+        return stream.pick(PIECES)
+    text = stream.pick(texts)
+    return stream.pick((text[:PIECE_CHARS], *text.split()[:PIECE_CHARS]))
 
 
 def record_id(user: User, stream: Stream) -> object:
@@ -96,7 +115,7 @@ HABITS: Final[Mapping[str, tuple[Any, ...]]] = {
     "block_name": (block_name, HOSTILE_NAMES, ALWAYS),
     "block_key": (block_key, HOSTILE_NAMES, ALWAYS),
     "author": (("user", "model"), HOSTILE_WORDS, SOMETIMES),
-    "piece": (PIECES, {"size": pools.sizes(limits.TEXT_BYTES_MAX), "type": pools.NO_TEXTS}, ALWAYS),
+    "piece": (piece, {"size": pools.sizes(limits.TEXT_BYTES_MAX), "type": pools.NO_TEXTS}, ALWAYS),
     "description": (("", "to be done"), {"size": pools.sizes(limits.DESCRIPTION_BYTES_MAX)}, SOMETIMES),
     "block_limit": ((8, 20, 2_000, 20_000), pools.numbers(1, limits.I64_MAX), SELDOM),
     "messages": (messages, HOSTILE_MESSAGES, ALWAYS),

@@ -249,7 +249,8 @@ class CoreModel(Model):
             demand(not block.entries, rules.SYSTEM_IS_AUTHORED, "the system block shows promoted entries")
         if isinstance(block, Block) and block.text is not None:
             said, got = f"block {slot_name(slot)} has another importance", block.importance_ppm
-            demand(ranks.allows(got), rules.AUTHORED_TEXT_KEPT, said, ranks, got)
+            is_new = got == DEFAULT_PPM and chain is not None and chain.may_be_new
+            demand(is_new or ranks.allows(got), rules.AUTHORED_TEXT_KEPT, said, ranks, got)
 
 
 def slot_of(request: BlockWrite) -> Slot | None:

@@ -325,6 +325,9 @@ class Oracle:
     def record_ids(self, agent: str) -> Sequence[str]:
         return self.agents[agent].api.record_ids()
 
+    def blocks(self, agent: str) -> Sequence[tuple[str, str, str]]:
+        return self.agents[agent].api.blocks_there()
+
     def resource_ids(self, agent: str) -> Sequence[str]:
         return self.agents[agent].archive.documents.known_ids()
 

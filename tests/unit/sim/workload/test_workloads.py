@@ -105,6 +105,9 @@ class Everything:
     def record_ids(self, agent: str) -> Sequence[str]:
         return ("arc_000000000001", "arc_000000000002")
 
+    def blocks(self, agent: str) -> Sequence[tuple[str, str, str]]:
+        return (("blk_000000000000000000000001", "notes", "likes tea"),)
+
     def resource_ids(self, agent: str) -> Sequence[str]:
         return ("res_29c52b02d6ac5cbcf0ae6e0d",)
 
@@ -121,10 +124,10 @@ class Everything:
 class Nothing:
     """A world that has just begun."""
 
-    def nothing(self, agent: str) -> Sequence[str]:
+    def nothing(self, agent: str) -> Sequence[Any]:
         return ()
 
-    entity_ids = session_ids = record_ids = resource_ids = keys = other_agents = nothing
+    entity_ids = session_ids = record_ids = resource_ids = blocks = keys = other_agents = nothing
 
 
 def workload(agent: str = "a", **changes: Any) -> Workload:

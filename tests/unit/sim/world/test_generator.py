@@ -50,10 +50,10 @@ class Life:
     def clock(self, agent: str) -> SimClock:
         return SimClock(START_MS, 0, num=self.num)
 
-    def nothing(self, agent: str) -> Sequence[str]:
+    def nothing(self, agent: str) -> Sequence[Any]:
         return ()
 
-    entity_ids = session_ids = record_ids = resource_ids = keys = other_agents = nothing
+    entity_ids = session_ids = record_ids = resource_ids = blocks = keys = other_agents = nothing
 
 
 def asked(life: Life, **changes: Any) -> list[Op]:

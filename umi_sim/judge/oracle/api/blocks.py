@@ -62,6 +62,7 @@ class Chain(Owner):
     told: dict[int, str] = attrs.field(factory=dict)
     is_foreign: bool = False
     erased_version: int = 0  # changes up to here have no text any more
+    may_be_new: bool = False  # deleted and made again: its importance went with it (M3.3)
 
     def possible(self, version: int) -> list[Shown] | None:
         """What this version may be; None: anything. Nothing: there cannot be such a version."""
@@ -98,6 +99,11 @@ class Chain(Owner):
             found is None or any((it.text is not None) == there for it in found)
             for _, found in self.later(floor)
         )
+
+    def text(self) -> str | None:
+        """As its newest acknowledged version may say."""
+        states = self.possible(self.floor)
+        return states[0].text if states else None
 
     def shows(self, text: str | None) -> bool:
         """Whether its text may be this one now."""
@@ -162,6 +168,7 @@ class Blocks(Owner):
         for other_id, other in self.edits.items():  # a block that is made now may be the one that they name
             for chain in self.targets(other):
                 chain.open[other_id] = other
+                chain.may_be_new |= isinstance(other, DeleteBlock)
 
     def targets(self, edit: Edit) -> list[Chain]:
         if isinstance(edit, CreateBlock):

@@ -15,7 +15,7 @@ from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock
 from umi_core.messages.results import RecordForgotten
 from umi_core.values import Scope
-from umi_sim.judge.oracle.api.blocks import Blocks, Chain
+from umi_sim.judge.oracle.api.blocks import Blocks, Chain, name_of
 from umi_sim.judge.oracle.api.edits import EDITS, Slot
 from umi_sim.judge.oracle.api.keys import Keys
 from umi_sim.judge.oracle.api.logs import Log, Told, told_by, told_nobody
@@ -226,6 +226,11 @@ class ApiModel(Model):
 
     def record_ids(self) -> tuple[str, ...]:
         return tuple(f"arc_{seq:012}" for seq in self.records.rows)
+
+    def blocks_there(self) -> tuple[tuple[str, str, str], ...]:
+        """Id, label and text of each block that may be there; an empty text if nobody knows it."""
+        there = [it for it in self.blocks.chains.values() if it.floor and it.may_be(it.floor, there=True)]
+        return tuple((block_id(self.scope, *it.slot), name_of(it.slot), it.text() or "") for it in there)
 
     def audit(self) -> tuple[AuditRead, ...]:
         """The requests whose replies show all that there is; none for whoever asked nothing of this."""
