@@ -61,6 +61,17 @@ class Known(Protocol):
     def other_agents(self, agent: str) -> Sequence[str]: ...
 
 
+NAMED: Final[Mapping[str, Callable[[Known, str], Sequence[object]]]] = {
+    **dict.fromkeys(
+        ("update_block", "replace_in_block", "delete_block", "find_block", "block_history"),
+        lambda known, agent: known.blocks(agent),
+    ),
+    **dict.fromkeys(("get_archival", "delete_archival"), lambda known, agent: known.record_ids(agent)),
+    "forget_resource": lambda known, agent: known.resource_ids(agent),
+}
+"""By request, what of its kind is known."""
+
+
 class User:
     """The user of one agent, with the pools that depend on the configuration."""
 
@@ -256,6 +267,11 @@ class User:
 
     def members(self, stream: Stream) -> object:
         return tuple(stream.subset(self.known.other_agents(self.agent), 1, 2))
+
+    def lacks(self, name: str) -> bool:
+        """Whether this request names what there is none of, as far as this user knows."""
+        known = NAMED.get(name)
+        return known is not None and not known(self.known, self.agent)
 
     def request_key(self, stream: Stream) -> object:
         return f"r{stream.below(16)}"

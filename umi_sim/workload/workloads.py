@@ -1,7 +1,8 @@
 """Workloads: what the user of one agent asks, request by request.
 
 Law 1. A request follows from seed, agent, its number and what is known; an extra draw in one moves no other.
-Law 2. Requests are drawn from the weights of the run, or follow a script or a transcript.
+Law 2. Requests are drawn from the weights of the run, or follow a script or a transcript. Who knows of no
+block, record or text that a request could name mostly asks for something else.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ Line = tuple[int | None, Drawn]  # when, if that is told, and what
 
 SECTION_BLOCKS: Final = 2**32
 GENERATED: Final = (1, 4)  # beside a transcript
+CHOICE_COUNT: Final = 3  # how often a user who has nothing to name asks for something else
 BATCH_COUNTS: Final = (1, 8)  # turns that are remembered together
 RECALL_EVERY: Final = 5
 
@@ -75,6 +77,10 @@ class Workload:
 
     def _invent(self, stream: Stream) -> Drawn:
         name = self._choice[stream.below(SLOT_COUNT)]
+        for _ in range(CHOICE_COUNT):
+            if not self._user.lacks(name):
+                break
+            name = self._choice[stream.below(SLOT_COUNT)]
         args = arguments(name, self._user, stream)
         self.is_again = name == "recall" and self._user.has_asked(args)
         if "request_key" in args and self._config.retry[0]:

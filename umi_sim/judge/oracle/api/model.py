@@ -230,7 +230,8 @@ class ApiModel(Model):
     def blocks_there(self) -> tuple[tuple[str, str, str], ...]:
         """Id, label and text of each block that may be there; an empty text if nobody knows it."""
         there = [it for it in self.blocks.chains.values() if it.floor and it.may_be(it.floor, there=True)]
-        return tuple((block_id(self.scope, *it.slot), name_of(it.slot), it.text() or "") for it in there)
+        known = {it.slot: it.text() or "" for it in there} | dict.fromkeys(self.blocks.foreign, "")
+        return tuple((block_id(self.scope, *slot), name_of(slot), text) for slot, text in known.items())
 
     def audit(self) -> tuple[AuditRead, ...]:
         """The requests whose replies show all that there is; none for whoever asked nothing of this."""
