@@ -144,14 +144,17 @@ class Blocks(Owner):
 
     def of_id(self, key: str) -> Chain | None:
         """Also of one that nobody has asked for here, and somebody has written otherwise."""
-        slots = {**self.chains, **self.foreign}
-        slot = next((slot for slot in slots if block_id(self.scope, *slot) == key), None)
+        slot = next((slot for slot in self.slots() if block_id(self.scope, *slot) == key), None)
         return None if slot is None else self.chain(slot)
+
+    def slots(self) -> list[Slot]:
+        return [*{**self.chains, **self.foreign}]
 
     def meant(self, name: str) -> list[Chain]:
         """The blocks that this id or label may mean."""
         known = self.of_id(name)
-        same = [it for slot, it in self.chains.items() if folded(tidy(name_of(slot))) == folded(tidy(name))]
+        wanted = folded(tidy(name))
+        same = [self.chain(slot) for slot in self.slots() if folded(tidy(name_of(slot))) == wanted]
         return [known] if known else same
 
     def begin(self, op_id: str) -> None:
