@@ -98,7 +98,9 @@ def check_snapshot(data: bytes, now_ms: int, config: Config) -> None:
     wanted, got = read_snapshot(data, now_ms, config), session.decode(data, now_ms, config)
     told = f"a saved session of {len(data)} bytes, {data[:200]!r}, loaded at {now_ms} ms"
     if not isinstance(got, session.Loaded):
-        got = SnapshotDamaged("") if isinstance(got, SnapshotDamaged) else got
+        if isinstance(got, SnapshotDamaged):
+            demand(got.reason not in ("", str(None)), rules.ERROR_SAYS_IT, told, "what is wrong", got.reason)
+            got = SnapshotDamaged("")
         demand(wanted == got, rules.SNAPSHOT_ROUNDTRIP, told, wanted, got)
         return
     entries = tuple((key, value, ends_ms) for key, (value, ends_ms) in sorted(got.tier.entries.items()))
