@@ -65,6 +65,9 @@ def check_request(op_id: str, request: Request, draw: Stream) -> None:
 
 
 def check_response(op_id: str, outcome: Outcome) -> None:
+    if isinstance(outcome, Done):
+        is_result, told_of = attrs.has(type(outcome.value)), f"the reply to {op_id}"
+        demand(is_result, rules.WIRE_SAYS_THE_SAME, told_of, "a result", repr(outcome.value))
     is_again = isinstance(outcome, Done) and getattr(outcome.value, "repeated", False)
     wanted = status_of(outcome), HEADERS | REPLAYED if is_again else HEADERS, body_of(outcome)
     got = told(respond(outcome))
