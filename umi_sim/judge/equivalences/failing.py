@@ -29,6 +29,7 @@ from umi_sim.judge.equivalences.failing_world import (
     DURABLE,
     KINDS,
     LATER_MS,
+    ODD,
     SILENCE,
     FailingWorld,
     Question,
@@ -106,7 +107,9 @@ class Ways(Owner):
             self.known.setdefault(it.step, (it, script))
 
     def __iter__(self) -> Iterator[Script]:
-        for _ in range(TRIED_COUNT if self.known else 0):
+        tried = 0
+        while self.known and tried < TRIED_COUNT + len(self.known) // 4:
+            tried += 1
             it, script = self.draw.pick([*self.known.values()])
             before = {step: kinds for step, kinds in script.items() if step != it.step}
             if it.step == "commit" and self.settles(it.workflow) and self.draw.chance(1, 4):
@@ -188,7 +191,8 @@ def check(world: FailingWorld, whole: Whole, script: Script) -> None:
         check_end(outcome, whole.outcome, met, failing)
     if isinstance(outcome, Failed):
         check_again(world, whole, before, failing)
-    if not isinstance(whole.outcome, Done) or (isinstance(outcome, Done) and outcome.degraded):
+    is_odd = any(ODD in kinds for kinds in script.values())
+    if is_odd or not isinstance(whole.outcome, Done) or (isinstance(outcome, Done) and outcome.degraded):
         return
     if isinstance(outcome, Done | Failed) or said(world) != saying:
         must_say(said(whole.world), said(world), rules.FAILED_THEN_AGAIN, f"{told}, and where nothing failed")
@@ -209,7 +213,7 @@ def check_again(world: FailingWorld, whole: Whole, before: Any, failing: Failing
 def check_waits(world: FailingWorld, met: list[Question], failing: Failing) -> None:
     """Of each unit in each plan: how often it is asked, and when again. What is odd is no failure."""
     groups = dict[tuple[int, int], list[Question]]()
-    for it in met if failing.kind != "odd" else ():
+    for it in met if failing.kind != ODD else ():
         groups.setdefault((it.unit, it.plan), []).append(it)
     for number, group in enumerate(groups.values()):
         count = failing.count(group[0])
@@ -231,7 +235,7 @@ def check_end(outcome: Outcome, true: Outcome, met: list[Question], failing: Fai
     it, told = met[0], told_of(failing.kind)
     other = policies.substitute(it.workflow, it.step)
     passes = not failing.is_lasting and (failing.is_conflict or not failing.ends_at_once)
-    if failing.kind == "odd":
+    if failing.kind == ODD:
         failing.demand(not isinstance(outcome, Failed), "how it ends", "no failure", outcome)
     elif passes:
         failing.demand(type(outcome) is type(true), "how it ends", true, outcome)

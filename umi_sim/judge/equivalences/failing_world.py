@@ -7,6 +7,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.invariants.broken import demand
+from umi_core.limits import QUERY_BYTES_MAX, REPLY_BYTES_MAX
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
 from umi_core.rows import Address
@@ -15,14 +16,23 @@ from umi_sim.judge.small_world import NEVER, SmallWorld
 from umi_sim.record import rules
 
 STEP_COUNT_MAX: Final = 2_000
-ODD: Final = ("", "{}", "no", "<xml>", "[1]", "yes yes", "{}" * 3)
+DECISION: Final = "<decision>{}</decision>"
+REPLIES: Final = (
+    "", " ", "no", "{}", "<xml>", "x" * (REPLY_BYTES_MAX + 1), "x " * QUERY_BYTES_MAX, "<notes>", "I see.",
+    *map(DECISION.format, ("retrieve", "RETRIEVE", "perhaps", "retrieve</decision><decision>no retrieve")),
+    '{"ids": [7, "c99", "c2", "c2", "c1", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11"]}',
+    '["tea", " ", 7, "TEA", "what else", "who else", "where else", "tea or coffee"]', '[{}, 7, "x", null]',
+    '{"entities": [7, {}, {"name": "it"}, {"name": "x"}], "relations": [7]}',
+)  # fmt: skip
+"""Replies of models; whoever decides by one of them may go on where a true one ends."""
 SILENCE: Final = "silence"
 DURABLE: Final = "durable"
+ODD: Final = "odd"
 LATER_MS: Final = {"soon": 1, "later": 7_321, "in_an_hour": 3_600_000, "even_later": 3_600_001}
 ANYBODY: Final = ("timeout", "unavailable", "rate_limited", "refused", SILENCE, *LATER_MS)
 KINDS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
-    AskModel: (*ANYBODY, "too_long", "odd"),
-    Embed: (*ANYBODY, "too_long", "odd"),
+    AskModel: (*ANYBODY, "too_long", *[ODD] * 4),
+    Embed: (*ANYBODY, "too_long", ODD),
     Read: ANYBODY,
     Commit: (*ANYBODY, "full", "conflict", "unknown", DURABLE),
 }
@@ -94,8 +104,8 @@ class FailingWorld(SmallWorld):
         number = effect.request_id
         if kind == SILENCE:
             return None
-        if kind == "odd":
-            text = ODD[number % len(ODD)]
+        if kind == ODD:
+            text = REPLIES[number % len(REPLIES)]
             return Embedded(number, ()) if isinstance(effect, Embed) else ModelReplied(number, text)
         if kind == DURABLE:
             self.answered(effect)

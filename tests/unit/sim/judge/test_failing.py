@@ -9,7 +9,7 @@ from umi_core.invariants.broken import Broken
 from umi_core.messages.requests import Get, Recall, Retrieve
 from umi_core.workflows import WORKFLOWS
 from umi_sim.judge.equivalences import TRIED, failing
-from umi_sim.judge.equivalences.failing_world import KINDS, told_of
+from umi_sim.judge.equivalences.failing_world import KINDS, ODD, told_of
 from umi_sim.judge.plain import policies
 from umi_sim.sweep import reached
 
@@ -35,7 +35,7 @@ def test_a_step_waits_twice_as_long_each_time_up_to_a_limit(count: int) -> None:
 
 def test_each_request_of_a_life_is_asked_again_where_its_steps_fail() -> None:
     met = failing.failing(LIFE)
-    assert met["equal: E-FAIL"] == failing.TRIED_COUNT * len(failing.story(LIFE, "s"))
+    assert met["equal: E-FAIL"] >= failing.TRIED_COUNT * len(failing.story(LIFE, "s"))
     steps = {part.name: part.met for part in reached.steps(met)}
     assert {"retried"} <= {what for each in steps.values() for what in each}
     assert all(name.startswith((TRIED, "equal: ")) for name in met)
@@ -63,5 +63,5 @@ def test_a_memory_that_waits_too_long_is_told_with_the_step_and_what_befell_it(
 
 def test_every_kind_has_a_name_that_the_memory_knows() -> None:
     for effect, kinds in KINDS.items():
-        known = (*effect.failures, "odd")
+        known = (*effect.failures, ODD)
         assert [kind for kind in kinds if told_of(kind) not in known] == []
