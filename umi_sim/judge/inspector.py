@@ -64,7 +64,7 @@ class Inspector:
         self.woken = self.oracle.read_clock
         self.compared: Counter[str] = Counter()
         self.coverage: dict[str, int] = {}
-        self._lives = recorder(config.equivalences)
+        self._lives = recorder(config.equivalences, config.seed)
         self._reading_ms = 0
         self._before: Before | None = None
         self._after: dict[str, tuple[Memory, Before]] = {}  # by agent, what its last step has left

@@ -84,7 +84,7 @@ FORGED_STATE_REFUSED: Final = Rule(
 BATCH_OR_SINGLE: Final = Rule("batch-or-single", "E-BATCH", "many at once, one by one", EQUIVALENCE, NONE)
 CLEARED_OR_FRESH: Final = Rule("cleared-or-fresh", "E-CLEAR", "cleared, or never told", EQUIVALENCE, NONE)
 FAILED_THEN_AGAIN: Final = Rule(
-    "failed-then-again", "E-FAIL", "failed and asked again, or never failed", EQUIVALENCE, NONE
+    "failed-then-again", "E-FAIL", "what fails ends as its policy says", EQUIVALENCE, NONE
 )
 EITHER_ORDER: Final = Rule("either-order", "E-COMMUTE", "independent requests exchanged", EQUIVALENCE, NONE)
 SECOND_IMPLEMENTATION: Final = Rule(

@@ -23,6 +23,9 @@ class Known(Owner):
     def entity_ids(self, agent: str) -> Sequence[str]:
         return self.inspector.oracle.entity_ids(agent)
 
+    def joined_ids(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.joined_ids(agent)
+
     def blocks(self, agent: str) -> Sequence[tuple[str, str, str]]:
         return self.inspector.oracle.blocks(agent)
 

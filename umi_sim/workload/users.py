@@ -54,6 +54,7 @@ class Known(Protocol):
 
     def entity_ids(self, agent: str) -> Sequence[str]: ...
     def session_ids(self, agent: str) -> Sequence[str]: ...
+    def joined_ids(self, agent: str) -> Sequence[str]: ...
     def record_ids(self, agent: str) -> Sequence[str]: ...
     def blocks(self, agent: str) -> Sequence[tuple[str, str, str]]: ...
     def resource_ids(self, agent: str) -> Sequence[str]: ...
@@ -67,6 +68,8 @@ NAMED: Final[Mapping[str, Callable[[Known, str], Sequence[object]]]] = {
         lambda known, agent: known.blocks(agent),
     ),
     **dict.fromkeys(("get_archival", "delete_archival"), lambda known, agent: known.record_ids(agent)),
+    "update_entity": lambda known, agent: known.entity_ids(agent),
+    "end_session": lambda known, agent: known.joined_ids(agent),
     "forget_resource": lambda known, agent: known.resource_ids(agent),
 }
 """By request, what of its kind is known."""
@@ -262,8 +265,9 @@ class User:
         return stream.pick(self.known.session_ids(self.agent) or pools.HOSTILE_IDS["absent"])
 
     def talk(self, stream: Stream) -> object:
-        """One of few sessions, in which many texts are told."""
-        return stream.pick(self.known.session_ids(self.agent)[:2] or pools.HOSTILE_IDS["absent"])
+        """One of few sessions, in which many texts are told: mostly one that this agent has joined."""
+        own, all_ids = self.known.joined_ids(self.agent)[:2], self.known.session_ids(self.agent)[:2]
+        return stream.pick((own if stream.chance(7, 8) else ()) or all_ids or pools.HOSTILE_IDS["absent"])
 
     def members(self, stream: Stream) -> object:
         return tuple(stream.subset(self.known.other_agents(self.agent), 1, 2))

@@ -2,7 +2,7 @@
 
 Law 1. A request follows from seed, agent, its number and what is known; an extra draw in one moves no other.
 Law 2. Requests are drawn from the weights of the run, or follow a script or a transcript. Who knows of no
-block, record or text that a request could name mostly asks for something else.
+block, record, text, fact or session that a request could name mostly asks for something else.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -43,13 +43,13 @@ OF_FILES: Final = (*NAMES, SECOND)
 """All that a run may have on: E-SECOND compares another implementation, which no file names."""
 
 
-def recorder(names: Sequence[str]) -> "Recorder | None":
+def recorder(names: Sequence[str], seed: int) -> "Recorder | None":
     """What keeps the lives of a run, if one of these is about lives."""
     if not any(name in OF_LIVES for name in names):
         return None
     from umi_sim.judge.equivalences.lives import Recorder
 
-    return Recorder()
+    return Recorder(seed)
 
 
 def rule_of(name: str) -> str:

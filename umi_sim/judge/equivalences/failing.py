@@ -54,15 +54,15 @@ OF_REQUESTS: Final = tuple(cls for cls in OF_MEMORY.values() if not issubclass(c
 
 def failing(life: Life) -> Counter[str]:
     """E-FAIL: how often something failed, and what operations met then. Raises Broken."""
-    draw, marks = Stream(int.from_bytes(life.digest[:8]), "E-FAIL"), Counter[str]()
+    marks = Counter[str]()
     config = attrs.evolve(life.config, **ALONE)
     world = FailingWorld(life.scope, config, life.steps[-1].now_ms, first_tables(life))
-    births = Ways(draw, world.registry)
+    births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
     for request in story(life, session_of(world)):
         before = forked(world)
         whole = Whole(request, world.begin(request, {}), world)
-        ways = Ways(draw, world.registry)
+        ways = Ways(draws_of(life, type(request).__name__), world.registry)
         ways.learn(world.asked, {})
         for script in ways:
             other = forked(before)
@@ -74,6 +74,11 @@ def failing(life: Life) -> Counter[str]:
     for script in births:
         marks.update(met_in(recovered(world, script)))
     return marks
+
+
+def draws_of(life: Life, name: str) -> Stream:
+    """The same for all requests of a kind, so that a failure stays while others are left out."""
+    return Stream(life.seed, "E-FAIL", name)
 
 
 def met_in(world: FailingWorld) -> Iterator[str]:

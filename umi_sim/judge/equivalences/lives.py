@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 @attrs.frozen
 class Life(Data):
-    """One memory from its birth on. `digest` is over its state at the end."""
+    """One memory from its birth on. `digest` is over its state at the end, `seed` that of the run."""
 
     agent: str
     number: int
@@ -49,6 +49,7 @@ class Life(Data):
     config: Config
     steps: tuple[Step, ...]
     digest: bytes
+    seed: int = 0
 
     def born(self, config: Config | None = None) -> Memory:
         """The memory as it was before its first input."""
@@ -93,6 +94,7 @@ def told(value: object) -> str:
 class Recorder(Owner):
     """The lives of a run in progress, by agent."""
 
+    seed: int = 0
     steps: dict[str, list[Step]] = attrs.field(factory=dict)
     memories: dict[str, Memory] = attrs.field(factory=dict)
     counts: dict[str, int] = attrs.field(factory=dict)
@@ -114,4 +116,6 @@ class Recorder(Owner):
         if not steps or memory is None:
             return None
         state = memory.state
-        return Life(agent, self.counts[agent], state.scope, state.config, tuple(steps), state_digest(state))
+        return Life(
+            agent, self.counts[agent], state.scope, state.config, tuple(steps), state_digest(state), self.seed
+        )  # fmt: skip

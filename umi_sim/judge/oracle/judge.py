@@ -335,6 +335,11 @@ class Oracle:
         user = self.agents[agent].config.scope.user
         return tuple(key for key, session in self.sessions.sessions.items() if session.user == user)
 
+    def joined_ids(self, agent: str) -> Sequence[str]:
+        """Of the sessions of this user those of which the agent is a member, for all that is known."""
+        name, known = self.agents[agent].config.scope.agent, self.sessions.sessions
+        return tuple(key for key in self.session_ids(agent) if name in known[key].members)
+
     def other_agents(self, agent: str) -> Sequence[str]:
         scope = self.agents[agent].config.scope
         others = (other.config.scope for other in self.agents.values())

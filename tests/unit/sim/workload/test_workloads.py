@@ -114,6 +114,9 @@ class Everything:
     def session_ids(self, agent: str) -> Sequence[str]:
         return ("ses_d3363bafb44a607274f98c29",)
 
+    def joined_ids(self, agent: str) -> Sequence[str]:
+        return self.session_ids(agent)
+
     def keys(self, agent: str) -> Sequence[str]:
         return ("alive",)
 
@@ -127,7 +130,7 @@ class Nothing:
     def nothing(self, agent: str) -> Sequence[Any]:
         return ()
 
-    entity_ids = session_ids = record_ids = resource_ids = blocks = keys = other_agents = nothing
+    entity_ids = session_ids = joined_ids = record_ids = resource_ids = blocks = keys = other_agents = nothing
 
 
 def workload(agent: str = "a", **changes: Any) -> Workload:

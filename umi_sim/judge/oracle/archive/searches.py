@@ -209,7 +209,8 @@ class Searches(Part):
         if FOREIGN in names or DAMAGED in names:
             return  # such a page is read again, and counts for nothing
         answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
-        rows = [row for it in answers if isinstance(it, ReadDone) for row in it.rows]
+        pages = [it.rows for it in answers if isinstance(it, ReadDone)]
+        rows = [row for page in pages for row in page if not is_damaged(row)]
         for hit in hits:
             read = [it.body.version for it in rows if it.address.id == hit.id and isinstance(it.body, Entity)]
             newest, told = max(read, default=0), f"{hit.id} is older than what was read of it"
