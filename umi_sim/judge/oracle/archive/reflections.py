@@ -134,7 +134,10 @@ class Reflections(Part):
             self.doubted[session] = None
 
     def stored(self, session: str, value: Reflected) -> None:
-        """What is written anew, no older plan removes: it was made of another version of the row."""
+        """What is written anew, no older plan removes: it was made of another version of the row. What it
+        says has been judged, and stays when its text is told in another session."""
+        if value.text:
+            self.told.setdefault(session, {})[value.text] = None
         if value.reflection_id is None or value.is_degraded:
             self.made.pop(session, None)
         else:

@@ -108,7 +108,7 @@ class Summaries(Part):
         assert isinstance(op.request, Summarise)
         self.degradations.judge_causes(op, names, 0)
         asked, may_be = self.asked.get(op), self.told.get(op.request.category, {})
-        is_known = value.summary == "" or value.summary in may_be
+        is_known = value.summary == "" or self.may_show(op.request.category, value.summary, op.began)
         self.demand(is_known, rules.REFERENCE_AGREES, "a summary that no model gave", list(may_be), value)
         if asked is not None and asked.text is not None and self.evidence.is_exact(op):
             told = "another summary than the answer says"
