@@ -298,15 +298,18 @@ class Searches(Part):
         variants: tuple[str, ...],
         vectors: Missable,
     ) -> dict[str, Relevances | None]:
-        """How relevant each id is to each variant; None where that is not certain."""
+        """How relevant each id is to each variant; None where that is not certain, or which lists count: of what
+        was written meanwhile those with the newer version."""
         pairs, floor_ppm = list(zip(variants, vectors, strict=True)), self.floor_of(request)
         found: dict[str, Relevances | None] = {}
         for track in list(self.tracks.tracks.values()):
+            states = self.tracks.states_since(track, op)
             told = {
                 tuple(self.relevance(state, request, text, vector, floor_ppm) for text, vector in pairs): None
-                for state in self.tracks.states_since(track, op)
+                for state in states
             }
-            only = next(iter(told)) if len(told) == 1 and self.is_indexed(track, op) else (None,)
+            is_still = len(told) == len({state.version: None for state in states}) == 1
+            only = next(iter(told)) if is_still and self.is_indexed(track, op) else (None,)
             found[track.id] = None if None in only else tuple(it or 0 for it in only)
         return found
 
