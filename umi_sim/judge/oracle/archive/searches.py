@@ -298,8 +298,8 @@ class Searches(Part):
         variants: tuple[str, ...],
         vectors: Missable,
     ) -> dict[str, Relevances | None]:
-        """How relevant each id is to each variant; None where that is not certain, or in which lists it counts:
-        what was written meanwhile counts in those with the newer version."""
+        """How relevant each id is to each variant; None where that is not certain, or which lists count:
+        what was written meanwhile counts where the newer version is."""
         pairs, floor_ppm = list(zip(variants, vectors, strict=True)), self.floor_of(request)
         found: dict[str, Relevances | None] = {}
         for track in list(self.tracks.tracks.values()):
