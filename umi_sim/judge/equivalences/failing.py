@@ -53,13 +53,19 @@ OF_REQUESTS: Final = tuple(cls for cls in OF_MEMORY.values() if not issubclass(c
 
 
 def failing(life: Life) -> Counter[str]:
-    """E-FAIL: how often something failed, and what operations met then. Raises Broken."""
+    """E-FAIL: how often something failed, and what operations met then. Of requests of a kind the last one is
+    tried: more is there by then. Raises Broken."""
     marks = Counter[str]()
     config = attrs.evolve(life.config, **ALONE)
     world = FailingWorld(life.scope, config, life.steps[-1].now_ms, first_tables(life))
     births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
-    for request in story(life, session_of(world)):
+    asked = story(life, session_of(world))
+    last = {type(request): request for request in asked}
+    for request in asked:
+        if last[type(request)] is not request:
+            world.begin(request, {})
+            continue
         before = forked(world)
         whole = Whole(request, world.begin(request, {}), world)
         ways = Ways(draws_of(life, type(request).__name__), world.registry)

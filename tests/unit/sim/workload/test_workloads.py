@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from umi_core import limits
 from umi_core.codec import encode
+from umi_core.ids import block_id
 from umi_core.language.pronouns import LANGUAGES, read
 from umi_core.language.rewriting import is_deep
 from umi_core.messages.requests import (
@@ -30,7 +31,7 @@ from umi_sim.formats.values import op_args
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.services.model.extraction import extract
-from umi_sim.workload import arguments, choice, pools
+from umi_sim.workload import api_values, arguments, choice, pools
 from umi_sim.workload.arguments import drawn as habits_of
 from umi_sim.workload.choice import slots
 from umi_sim.workload.filter_values import HOSTILE_FILTERS
@@ -141,10 +142,19 @@ def drawn_by(workload: Workload) -> list[Drawn]:
     return list(iter(workload.next, None))
 
 
-def test_users_who_are_alike_say_the_same() -> None:
+def test_users_who_are_alike_say_the_same_but_for_the_ids_of_their_own_blocks() -> None:
     told = [drawn_by(workload(agent, alike=True)) for agent in "ab"]
-    assert told[0] == told[1]
+    ids = [{block_id(agent.scope, *slot): slot for slot in api_values.SLOTS} for agent in AGENTS]
+    one, other = (
+        [(name, named(args, own)) for name, args in each] for each, own in zip(told, ids, strict=True)
+    )
+    assert one == other
     assert told[0] != drawn_by(workload("a"))
+
+
+def named(args: dict[str, object], own: dict[str, tuple[str, str]]) -> dict[str, object]:
+    """With the blocks of an agent by kind and label."""
+    return {key: own.get(it, it) if isinstance(it, str) else it for key, it in args.items()}
 
 
 def requests(agent: str = "a", **changes: Any) -> list[tuple[str, dict[str, Any]]]:
