@@ -16,7 +16,8 @@ LABELS: Final = ("notes", "todo", "plans", "human", "persona")  # of new ones
 NO_LABELS: Final = ("", " ", "a/b", "blk_0", "facts/notes")
 SLOTS: Final = (("facts", "notes"), ("facts", "todo"), ("goals", "plans"), ("human", ""), ("persona", ""))
 PIECES: Final = ("tea", "likes tea", "o", "no nuts", "ok\n")
-PIECE_CHARS: Final = 8
+PIECE_CHARS: Final = 8  # of the beginning of a text
+PIECE_COUNT: Final = 8  # words of a text that may be named
 TAGS: Final = ((), (), ("work",), ("work", "home"), ("x",))
 CALL: Final = (("tool_call_id", "c1"), ("tool_name", "search"), ("arguments", '{"q": "tea"}'))
 MESSAGE_COUNTS: Final = (1, 1, 2, 2, 3, 5)
@@ -50,7 +51,7 @@ def piece(user: User, stream: Stream) -> object:
     if not texts or stream.chance(1, 3):
         return stream.pick(PIECES)
     text = stream.pick(texts)
-    return stream.pick((text[:PIECE_CHARS], *text.split()[:PIECE_CHARS]))
+    return stream.pick((text[:PIECE_CHARS], *text.split()[:PIECE_COUNT]))
 
 
 def record_id(user: User, stream: Stream) -> object:

@@ -1,7 +1,7 @@
 """What a life was asked is asked again, in a small world where one step of each request meets failures.
 
     E-FAIL   a step asks as often, waits as long and ends as its policy says; what failed, and is asked again,
-             leaves what it would have left if nothing had failed
+             leaves the archive as it would be if nothing had failed
 
 Law 1. What is due is said by umi_sim/judge/plain/policies.py.
 Law 2. What failed has changed no row. What nobody knows the end of left all of it, or nothing.
@@ -207,6 +207,9 @@ def check(world: FailingWorld, whole: Whole, script: Script) -> None:
         return
     if isinstance(outcome, Done | Failed) or said(world) != saying:
         must_say(said(whole.world), said(world), rules.FAILED_THEN_AGAIN, f"{told}, and where nothing failed")
+    if isinstance(outcome, Done | Failed):
+        due, got = (Counter(where.kind for where in it.stored()) for it in (whole.world, world))
+        failing.demand(due == got, "how many rows of each kind there are", due, got)
     if isinstance(outcome, Done) and (isinstance(request, Memorize) or getattr(request, "request_key", None)):
         check_again(world, whole, None, failing)
 
