@@ -195,7 +195,8 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
     learn_plan(plan, answer.versions, view)
-    return Learned(STORED(plan.value) | LOST(False))
+    value = first_value(receipt, view) if isinstance(receipt, Receipt) else plan.value
+    return Learned(STORED(value) | LOST(False))
 
 
 def learn_lost(plan: Plan, versions: Versions, view: View) -> None:

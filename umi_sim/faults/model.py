@@ -139,7 +139,7 @@ class Prose(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT
     @classmethod
     def options(cls, reply: str) -> edits.Options:
         """Some frames; and in a quarter blanks behind it, as many as a reply may have bytes, or one more."""
-        left = max(0, limits.REPLY_BYTES_MAX - len(reply.encode()))
+        left = max(0, limits.REPLY_BYTES_MAX - len(reply.encode("utf-8", "surrogatepass")))
         blanks = [("", " " * count) for count in (left, left + 1)] * 4
         return [{"before": before, "after": after} for before, after in (*words.FRAMES, *blanks)]
 

@@ -15,14 +15,15 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.data import Data, Owner
+from umi_core.data import Data, Owner, compared
 from umi_core.engine.interceptors import Interceptors
 from umi_core.engine.registry import Registry
 from umi_core.errors import StepFailed
 from umi_core.invariants import check_memory
-from umi_core.invariants.broken import demand
+from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Failed, Outcome, Read, Unknown
 from umi_core.messages.requests import OF_MEMORY, Memorize, WorkingRequest
+from umi_core.messages.results import SessionCreated
 from umi_sim.judge.equivalences import TRIED
 from umi_sim.judge.equivalences.afresh import must_say, said, session_of
 from umi_sim.judge.equivalences.failing_world import (
@@ -42,8 +43,8 @@ from umi_sim.kernel.fork import forked
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
-STORY_COUNT_MAX: Final = 14  # requests of a life that are asked again
-OF_ONE_KIND: Final = 2
+STORY_COUNT_MAX: Final = 24  # requests of a life that are asked again
+OF_ONE_KIND: Final = 4
 TRIED_COUNT: Final = 4  # of each request
 ALWAYS: Final = 99
 FAILED_COUNT: Final = 2  # of a step of recovery, which is tried without end
@@ -67,12 +68,12 @@ def failing(life: Life) -> Counter[str]:
             world.begin(request, {})
             continue
         before = forked(world)
-        whole = Whole(request, world.begin(request, {}), world)
+        whole = Whole(request, world.begin(request, {}), before, world)
         ways = Ways(draws_of(life, type(request).__name__), world.registry)
         ways.learn(world.asked, {})
         for script in ways:
             other = forked(before)
-            other.marks = []
+            other.marks, other.luck = [], ways.draw.word()
             check(other, whole, script)
             ways.learn(other.asked, script)
             marks.update(met_in(other))
@@ -148,11 +149,19 @@ def first_tables(life: Life) -> Registry:
 
 @attrs.frozen
 class Whole(Data):
-    """A request, its outcome and its world where nothing failed."""
+    """A request, and its outcome where nothing failed; the world before it, and after."""
 
     request: Any
     outcome: Outcome
+    before: FailingWorld
     world: FailingWorld
+
+    def at(self, now_ms: int) -> FailingWorld:
+        """The world after it, had it been asked so late."""
+        other = forked(self.before)
+        other.now_ms = now_ms
+        other.begin(self.request, {})
+        return other
 
 
 @attrs.frozen
@@ -163,6 +172,7 @@ class Failing(Data):
     kind: str
     is_lasting: bool
     told: str
+    op_id: object = None
 
     @property
     def ends_at_once(self) -> bool:
@@ -193,7 +203,7 @@ def check(world: FailingWorld, whole: Whole, script: Script) -> None:
     request, before, saying = whole.request, world.stored(), said(world)
     step, kinds = [*script.items()][-1]
     told = f"{type(request).__name__}, {kinds[0]} {'always' if len(kinds) == ALWAYS else 'once'} at {step}"
-    failing = Failing(step, kinds[0], len(kinds) == ALWAYS, told)
+    failing = Failing(step, kinds[0], len(kinds) == ALWAYS, told, request.op_id)
     outcome = world.begin(request, script)
     check_memory(world.memory.state)
     met = [it for it in world.asked if it.step == step]
@@ -206,12 +216,46 @@ def check(world: FailingWorld, whole: Whole, script: Script) -> None:
     if is_odd or not isinstance(whole.outcome, Done) or (isinstance(outcome, Done) and outcome.degraded):
         return
     if isinstance(outcome, Done | Failed) or said(world) != saying:
-        must_say(said(whole.world), said(world), rules.FAILED_THEN_AGAIN, f"{told}, and where nothing failed")
-    if isinstance(outcome, Done | Failed):
-        due, got = (Counter(where.kind for where in it.stored()) for it in (whole.world, world))
-        failing.demand(due == got, "how many rows of each kind there are", due, got)
+        check_left(world, whole, isinstance(outcome, Done | Failed), failing)
     if isinstance(outcome, Done) and (isinstance(request, Memorize) or getattr(request, "request_key", None)):
         check_again(world, whole, None, failing)
+
+
+def check_left(world: FailingWorld, whole: Whole, is_known: bool, failing: Failing) -> None:
+    """As where nothing failed, then or now: who has waited decides by what has become old meanwhile."""
+    since = range(whole.world.now_ms, world.now_ms + 1)
+    try:
+        check_same(world, whole.world, since if is_known else None, failing)
+    except Broken:
+        if len(since) == 1:
+            raise
+        check_same(world, whole.at(world.now_ms), since if is_known else None, failing)
+
+
+def check_same(world: FailingWorld, true: FailingWorld, since: range | None, failing: Failing) -> None:
+    """All rows and the reply, but for times; of what nobody knows the end of, what the archive says."""
+    told = f"{failing.told}, and where nothing failed"
+    if since is None:
+        must_say(said(true), said(world), rules.FAILED_THEN_AGAIN, told)
+        return
+    there, here = (untimed_rows(it, since) for it in (true, world))
+    must_say(there, here, rules.FAILED_THEN_AGAIN, told)
+    due, got = (it.outcomes[failing.op_id] for it in (true, world))
+    if isinstance(due, Done) and isinstance(got, Done) and not isinstance(due.value, SessionCreated):
+        failing.demand(untimed(due, since) == untimed(got, since), "what it replies", due, got)
+
+
+def untimed_rows(world: FailingWorld, since: range) -> dict[tuple[str, str], Any]:
+    return {(where.kind, where.id): untimed(body, since) for where, body in world.stored().items()}
+
+
+def untimed(value: Any, since: range) -> Any:
+    """With all times of late as one."""
+    if isinstance(value, tuple):
+        return tuple(untimed(it, since) for it in value)
+    if attrs.has(type(value)):
+        return type(value), *(untimed(getattr(value, name), since) for name in compared(type(value)))
+    return since.start if type(value) is int and value in since else value
 
 
 def check_again(world: FailingWorld, whole: Whole, before: Any, failing: Failing) -> None:

@@ -7,24 +7,16 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.invariants.broken import demand
-from umi_core.limits import QUERY_BYTES_MAX, REPLY_BYTES_MAX
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
 from umi_core.rows import Address
 from umi_sim.judge.equivalences.afresh import KEPT
+from umi_sim.judge.equivalences.odd_replies import odd_reply
 from umi_sim.judge.small_world import NEVER, SmallWorld
+from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
 STEP_COUNT_MAX: Final = 2_000
-DECISION: Final = "<decision>{}</decision>"
-REPLIES: Final = (
-    "", " ", "no", "{}", "<xml>", "x" * (REPLY_BYTES_MAX + 1), "x " * QUERY_BYTES_MAX, "<notes>", "I see.",
-    *map(DECISION.format, ("retrieve", "RETRIEVE", "perhaps", "retrieve</decision><decision>no retrieve")),
-    '{"ids": [7, "c99", "c2", "c2", "c1", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11"]}',
-    '["tea", " ", 7, "TEA", "what else", "who else", "where else", "tea or coffee"]', '[{}, 7, "x", null]',
-    '{"entities": [7, {}, {"name": "it"}, {"name": "x"}], "relations": [7]}',
-)  # fmt: skip
-"""Replies of models; whoever decides by one of them may go on where a true one ends."""
 SILENCE: Final = "silence"
 DURABLE: Final = "durable"
 ODD: Final = "odd"
@@ -56,10 +48,14 @@ class Question(Data):
 
 @attrs.define
 class FailingWorld(SmallWorld):
-    """`script`: what steps of the `subject` meet: an op_id, None for recovery. All else is answered truly."""
+    """`script`: what steps of the `subject` meet: an op_id, None for recovery. All else is answered truly.
+
+    `luck`: what odd replies are drawn from.
+    """
 
     subject: object = None
     script: Script = attrs.field(factory=dict)
+    luck: int = 0
     asked: list[Question] = attrs.field(factory=list)
     marks: list[str] = attrs.field(factory=list)
 
@@ -105,11 +101,16 @@ class FailingWorld(SmallWorld):
         if kind == SILENCE:
             return None
         if kind == ODD:
-            text = REPLIES[number % len(REPLIES)]
-            return Embedded(number, ()) if isinstance(effect, Embed) else ModelReplied(number, text)
+            return self.odd(effect)
         if kind == DURABLE:
             self.answered(effect)
         return EffectFailed(number, cast(FailureKind, told_of(kind)), LATER_MS.get(kind, 0))
+
+    def odd(self, effect: Asked) -> Answer:
+        number = effect.request_id
+        if not isinstance(effect, AskModel):
+            return Embedded(number, ())
+        return ModelReplied(number, odd_reply(effect.task, effect.prompt, Stream(self.luck, number)))
 
     def stored(self) -> dict[Address, Any]:
         """All rows but those of lives and commits."""

@@ -3,14 +3,20 @@
 import pytest
 
 from tests.unit.sim.judge.test_afresh import TOLD, life
+from umi_core.config import Config
 from umi_core.engine import attempts
 from umi_core.engine.workflow import Step
 from umi_core.invariants.broken import Broken
-from umi_core.messages.requests import Get, Recall, Retrieve
+from umi_core.limits import CORE_BYTES_MIN
+from umi_core.messages.effects import Done
+from umi_core.messages.requests import Get, Recall, Remember, Retrieve, SetBlock
+from umi_core.messages.results import BlockSet
+from umi_core.values import Scope
 from umi_core.workflows import WORKFLOWS
 from umi_sim.judge.equivalences import TRIED, failing
-from umi_sim.judge.equivalences.failing_world import KINDS, ODD, told_of
+from umi_sim.judge.equivalences.failing_world import DURABLE, KINDS, ODD, FailingWorld, told_of
 from umi_sim.judge.plain import policies
+from umi_sim.kernel.fork import forked
 from umi_sim.sweep import reached
 
 ASKING = [(flow.name, step) for flow in WORKFLOWS for step in flow.steps if step.on_failure is not None]
@@ -66,3 +72,18 @@ def test_every_kind_has_a_name_that_the_memory_knows() -> None:
     for effect, kinds in KINDS.items():
         known = (*effect.failures, ODD)
         assert [kind for kind in kinds if told_of(kind) not in known] == []
+
+
+def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice() -> None:
+    """The second plan writes the same row, and finds nobody who would have to leave."""
+    config = Config(core_bytes_max=CORE_BYTES_MIN, semantic_routing=True, promote_score_min_ppm=0)
+    world = FailingWorld(Scope("u", "a"), config, 1_700_000_000_000)
+    for name in ("Alice", "Bob Stone"):
+        world.begin(Remember(name, f"{name} works at Acme."), {})
+    request = SetBlock("block", "scratch", "x" * (CORE_BYTES_MIN - 8))
+    other = forked(world)
+    due = world.begin(request, {})
+    assert isinstance(due, Done)
+    assert isinstance(due.value, BlockSet)
+    assert due.value.evicted
+    assert other.begin(request, {"commit": [DURABLE, "conflict"]}) == due

@@ -1,0 +1,99 @@
+"""Odd replies of a model: a true one with one thing spoilt, or one of no use at all.
+
+Law 1. Pure: what a task, a prompt and a stream give is always the same.
+Law 2. Many ways lead off the path: a reply is spoilt as worlds spoil it, once or twice, or in one of its
+words, fields or lists; or another one stands in its place.
+"""
+
+import re
+from typing import Any, Final
+
+from umi_core.limits import QUERY_BYTES_MAX, REPLY_BYTES_MAX
+from umi_sim.faults import edits
+from umi_sim.faults.kinds import KINDS
+from umi_sim.faults.model import Repeats
+from umi_sim.kernel.prng import Stream
+from umi_sim.services.model import truth
+
+Spoiler = type[edits.WholeEdit | edits.ValueEdit | edits.CutShort]
+
+DECISIONS: Final = tuple(
+    f"<decision>{word}</decision>"
+    for word in (
+        "retrieve", "RETRIEVE", "perhaps", "retrieve</decision><decision>no retrieve", " " * REPLY_BYTES_MAX,
+        "retrieve</decision><rewritten_query>And she?</rewritten_query><decision>",
+    )
+)  # fmt: skip
+USELESS: Final = ("", " ", "no", "{}", "<xml>", "x" * (REPLY_BYTES_MAX + 1), "<notes>", "I see.")
+USELESS_OF: Final = {
+    "decide_need": DECISIONS, "decide_enough": DECISIONS,
+    "rewrite": ("x " * QUERY_BYTES_MAX,),
+    "rank": (
+        '{"ids": [7, "c99", "c2", "c2", "c1", "c3"]}',
+        '{"ids": [' + ", ".join(f'"c{number}"' for number in range(1, 100)) + "]}",
+    ),
+    "expand": ('["tea", " ", 7, "TEA", "what else", "who else", "where else", "tea or coffee"]',),
+    "evolve": ('[{}, 7, "x", null]',),
+    "extract": ('{"entities": [7, {}, {"name": "it"}, {"name": "x"}], "relations": [7]}',),
+}  # fmt: skip
+"""Of any task, and of one: whoever decides by one of them may go on where a true one ends."""
+WORDS: Final = ("she", "they", "you", "your", "I", "zebra", "Zed", "not", "<decision>", "<rewritten_query>")
+"""Some that a true reply has no reason to say: a reference, another person, a stranger, a tag."""
+FIELDS: Final = (
+    (r'"block":"\w+"', '"block":"scratch"'), (r'"promote":false', '"promote":true'),
+    (r'"confidence":[0-9.]+', '"confidence":0.6'),
+    (r'"source":("[^"]*"),"target":"[^"]*"', r'"source":\1,"target":\1'),
+)  # fmt: skip
+MANY: Final = 101  # one more than any list may have
+SPOILERS: Final[tuple[Spoiler, ...]] = tuple(
+    kind for kind in KINDS.values() if issubclass(kind, edits.WholeEdit | edits.ValueEdit | edits.CutShort)
+)
+
+
+def odd_reply(task: str, prompt: str, draw: Stream) -> str:
+    reply = truth(task, prompt)
+    match draw.below(6):
+        case 0:
+            return draw.pick((*USELESS, *USELESS_OF.get(task, ())))
+        case 1:
+            return draw.pick(USELESS_OF.get(task, USELESS))
+        case 2:
+            return (
+                with_a_word_spoilt(reply, draw) if reply[:1] not in "[{" else with_fields_spoilt(reply, draw)
+            )
+        case 3:
+            return crowded(reply, draw)
+        case 4:
+            return spoilt(reply, draw)
+        case _:
+            return spoilt(spoilt(reply, draw), draw)
+
+
+def with_a_word_spoilt(reply: str, draw: Stream) -> str:
+    """Left out, put in the place of another one, or put before it."""
+    words = reply.split()
+    at = draw.below(len(words) + 1)
+    words[at : at + draw.below(2)] = [draw.pick(WORDS)] * draw.below(2)
+    return " ".join(words)
+
+
+def with_fields_spoilt(reply: str, draw: Stream) -> str:
+    """Each that it has, or not, of all rows."""
+    for field, other in draw.subset(FIELDS, 1, 2):
+        reply = re.sub(field, other, reply)
+    return reply
+
+
+def crowded(reply: str, draw: Stream) -> str:
+    """One element of one of its lists again and again."""
+    lists = [path for path, old in edits.values(reply) if isinstance(old, list) and old]
+    return Repeats(path=draw.pick(lists), at=draw.below(MANY), times=MANY).edited(reply) if lists else reply
+
+
+def spoilt(reply: str, draw: Stream) -> str:
+    """As a world would: by one of all edits that this reply has a place for; as it was if it has none."""
+    kinds: list[Any] = draw.shuffle(SPOILERS)
+    for kind in kinds:
+        if args := kind.drawn(reply, lambda label, n: draw.below(n), None):
+            return str(kind(**args).edited(reply))
+    return reply
