@@ -201,7 +201,7 @@ class TwoStores(Observer):
         now, doubted = seen(self.stores, scope, request.kind), self.doubted[agent, request.kind]
         if isinstance(outcome, Done):
             check_done(op_id, work, outcome, now, doubted)
-        elif isinstance(outcome, Failed | Unknown) and isinstance(request, OF_ROWS):
+        elif isinstance(outcome, Failed | Unknown):
             check_failure(op_id, work, now)
         self.doubt(agent, work)
         is_in_doubt = isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded)
@@ -307,10 +307,12 @@ def check_fallback(op_id: str, shown: Mapping[str, object], now: Sight) -> None:
 
 
 def check_failure(op_id: str, work: Work, now: Sight) -> None:
-    """That a store fails is told of the one that has the truth, unless the phase was not known yet, or main
-    has to hear of a key first."""
+    """Nothing fails of itself; and that a store fails is told of the one that has the truth, unless the phase
+    was not known yet, or main has to hear of a key first."""
     due, failed = (now.truth, MAIN) if work.is_keyed else (now.truth,), [*work.unheard.values()]
-    has_reason = not failed or any(store in due or step in STARTS for store, step in failed)
+    if not isinstance(work.request, OF_ROWS):
+        due = MAIN, LEGACY  # it asks both
+    has_reason = any(store in due or step in STARTS for store, step in failed)
     message = f"{op_id} fails in {now.phase}, where {now.truth} has the truth"
     demand(has_reason, rules.STORE_FAILURE_CONTAINED, message, now.truth, failed)
 

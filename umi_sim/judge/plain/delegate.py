@@ -48,6 +48,8 @@ METHODS: Final[Mapping[type, Method]] = {
 }
 
 
+OWN: Final[Mapping[type, Mapping[str, object]]] = {api.CreateBlock: {"value": ""}}
+"""What a method leaves out though its request may not."""
 PLAIN: Final = ("role", "content")  # of a message that is only said
 
 
@@ -65,6 +67,7 @@ def called(request: Request) -> Called | None:
         return None
     fields = {it.name: getattr(request, it.name) for it in attrs.fields(type(request)) if it.name != "op_id"}
     defaults = {it.name: it.default for it in attrs.fields(type(request))}
+    defaults.update(OWN.get(type(request), {}))
     key = fields.pop("request_key", None)
     if isinstance(request, api.AddMessages) and [tuple(dict(it)) for it in request.messages] == [PLAIN]:
         return Called("add_message", tuple(dict(request.messages[0]).values()), {"key": key})

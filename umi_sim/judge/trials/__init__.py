@@ -16,6 +16,7 @@
     wire.py      requests of an agent server over HTTP and by its object, and the responses
     snapshots.py saved sessions that a stranger wrote
     repairs.py   vectors that are missing, some of which no embedder can make
+    versions.py  a fact that changes more often than versions are kept
     stored.py    rows that a storage gives back: each value in the place of each field, and rows as bytes
 
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
@@ -47,6 +48,7 @@ from umi_sim.judge.trials.stated import try_stated
 from umi_sim.judge.trials.stored import try_stored
 from umi_sim.judge.trials.texts import try_texts
 from umi_sim.judge.trials.values import try_values
+from umi_sim.judge.trials.versions import try_versions
 from umi_sim.judge.trials.wire import try_wire
 from umi_sim.kernel.prng import Stream, highest, stream_key
 from umi_sim.record.run_config import RunConfig
@@ -58,7 +60,7 @@ TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
     "kept": try_kept, "hooks": try_hooks, "texts": try_texts, "plans": try_plans,
     "prompts": try_prompts, "levels": try_levels, "snapshots": try_snapshots,
-    "repairs": try_repairs,
+    "repairs": try_repairs, "versions": try_versions,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 

@@ -85,7 +85,8 @@ def try_wire(draw: Stream, config: Config) -> None:
 def arguments(draw: Stream, cls: type) -> dict[str, Any]:
     if cls in SEARCHES and draw.chance(1, 2):
         return as_a_model_searches(draw, cls)
-    return {it.name: given(draw, it) for it in arguments_of(cls) if is_given(draw, it)}
+    n = draw.below(4)  # in four of what may be left out; none at all too, as most people ask
+    return {it.name: given(draw, it) for it in arguments_of(cls) if it.is_required or draw.chance(n, 4)}
 
 
 def as_a_model_searches(draw: Stream, cls: type) -> dict[str, Any]:
@@ -94,10 +95,6 @@ def as_a_model_searches(draw: Stream, cls: type) -> dict[str, Any]:
     if cls is api.SearchMessages and draw.chance(1, 2):
         return {"from_ms": time_of(draw), "until_ms": time_of(draw), **page}
     return {"query": draw.pick(OWN["query"]), **page}
-
-
-def is_given(draw: Stream, argument: Argument) -> bool:
-    return argument.is_required or draw.chance(1, 2)
 
 
 def given(draw: Stream, argument: Argument) -> object:
