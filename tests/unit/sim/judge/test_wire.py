@@ -183,7 +183,9 @@ def test_what_no_method_says_is_not_asked_of_it() -> None:
     unsaid = (api.AppendToBlock(1, "x", "tea", "model"), api.BlockHistory(1, "blk_1"), Get(1, "k"))
     assert [called(it) for it in unsaid] == [None, None, None]
     assert called(api.ListMessages(1, None, 7, 5)) == Called("list_messages", (5,), {"after": 7})
-    assert called(api.CreateBlock(1, "x", "", request_key="k")) == Called("create_block", ("x",), {"key": "k"})
+    assert called(api.CreateBlock(1, "x", "", request_key="k")) == Called(
+        "create_block", ("x",), {"key": "k"}
+    )
 
 
 def test_an_object_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
