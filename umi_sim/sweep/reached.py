@@ -4,7 +4,8 @@
     replies  each name that a parser has for what it drops or mends
     rules    each rule that something checks, once it had something to judge
 
-Law 1. What can come at all follows from the tables and types of umi_core: nobody keeps a list of it.
+Law 1. What can come at all follows from the tables and types of umi_core: nobody keeps a list of it, but for
+       what a table has from another one and never asks nothing.
 Law 2. The engine marks what a row meets as `workflow.step: what`, what its parser says of a reply as
        `workflow.step reply: what`; rules are counted.
 """
@@ -47,6 +48,12 @@ PARSED: Final[Mapping[str, tuple[str, ...]]] = {
 """What each parser may say of a reply, by the row that it reads for."""
 
 
+ALWAYS_ASK: Final = (
+    "delete_archival.told", "delete_archival.ends",  # a record that is not there was refused before
+    "delete_archival.commit", "delete_agent.commit",  # and what is there is written again
+)  # fmt: skip
+
+
 @attrs.frozen
 class Part(Data):
     """One row, or the rules: how often it met each thing that it can meet, in order."""
@@ -70,7 +77,11 @@ def steps(marks: Mapping[str, int], workflows: Iterable[Workflow] = WORKFLOWS) -
         for flow in workflows
         for at, step in enumerate(flow.steps)
     ]
-    return [part(name, kinds, marks) for name, kinds in rows]
+    return [part(name, possible(name, kinds), marks) for name, kinds in rows]
+
+
+def possible(name: str, kinds: Iterable[str]) -> list[str]:
+    return [kind for kind in kinds if kind != "no question" or name not in ALWAYS_ASK]
 
 
 def replies(marks: Mapping[str, int]) -> list[Part]:

@@ -4,6 +4,7 @@ from collections import Counter
 
 from umi_core.invariants.broken import COUNTS
 from umi_core.language import evolution, extraction, replies, rewriting, routing
+from umi_core.workflows import WORKFLOWS
 from umi_sim.record.rules import RULES
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
@@ -65,3 +66,9 @@ def test_a_run_counts_what_it_judged_and_leaves_nobody_watching() -> None:
     assert set(verdict.rules) <= set(rules({}).counts)
     assert len(COUNTS) == watching
     assert run_once(draw(find("working"), 0))[0].rules == verdict.rules
+
+
+def test_what_always_asks_is_a_row_that_could_be_left_out_by_its_type() -> None:
+    rows = {f"{flow.name}.{step.id}": reached.kinds_of(step) for flow in WORKFLOWS for step in flow.steps}
+    assert all("no question" in rows[name] for name in reached.ALWAYS_ASK)
+    assert not any("no question" in it.counts for it in reached.steps({}) if it.name in reached.ALWAYS_ASK)
