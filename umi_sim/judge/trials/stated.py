@@ -1,6 +1,7 @@
 """What is stated twice: settings, defaults, ids, requests as a whole, and what a filter leaves of rows.
 
 Law 1. Every run compares some of these; here it is more of them, and with values that nobody gives.
+Law 2. What a row is found by it says itself, to any store.
 """
 
 from collections.abc import Callable, Sequence
@@ -112,6 +113,25 @@ def try_stated(draw: Stream, config: Config) -> None:
         check_compared(draw)
     for _ in range(FILTERS):
         check_filtered(draw)
+    for kind, told in FOUND_BY.items():
+        check_found_by(draw, kind, told)
+
+
+FOUND_BY: Final[dict[str, Callable[[Any], tuple[str, ...]]]] = {
+    "entity": lambda it: (it.name, it.content),
+    "category": lambda it: (it.name, it.description, it.summary),
+    "resource": lambda it: ("", it.caption, it.description or it.text),
+    "reflection": lambda it: ("", it.text),
+    "membership": lambda it: ("", ""),
+}
+"""What a search by words goes by: a name, and what else a row says."""
+
+
+def check_found_by(draw: Stream, kind: str, told: Callable[[Any], tuple[str, ...]]) -> None:
+    body = sound(draw, kind)
+    name, *rest = told(body)
+    wanted, got = (name, "\n".join(rest)), body.told()
+    demand(wanted == got, rules.REFERENCE_AGREES, f"what {kind} is found by", wanted, got)
 
 
 def check_id(draw: Stream, what: str) -> None:
