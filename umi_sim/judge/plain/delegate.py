@@ -15,6 +15,7 @@ from umi_core.messages import api_requests as api
 from umi_core.messages.api_results import BlocksShown, Prompt, RecordsShown
 from umi_core.messages.effects import Done, Failed, Outcome, Refused
 from umi_core.messages.request import Request
+from umi_core.messages.results import Listed
 
 
 @attrs.frozen
@@ -44,6 +45,7 @@ METHODS: Final[Mapping[type, Method]] = {
     api.DeleteArchival: Method("delete_archival", "record_id"),
     api.DeleteAgent: Method("delete_agent"),
     api.OpenAgent: Method("open_agent"),
+    api.RecentEntities: Method("recent_entities", "types limit", "skip"),
     api.BuildSystemPrompt: Method("build_system_prompt", "system form"),
 }
 
@@ -97,4 +99,6 @@ def returned(request: Request, outcome: Outcome) -> object:
         return value.records[0]
     if isinstance(value, BlocksShown):
         return value.blocks
+    if isinstance(value, Listed):
+        return value.rows
     return value.text if isinstance(value, Prompt) else value

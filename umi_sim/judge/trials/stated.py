@@ -15,9 +15,11 @@ from umi_core import conditions, filters, ids
 from umi_core.config import Config
 from umi_core.invariants.broken import demand
 from umi_core.messages.arguments import arguments_of
+from umi_core.messages.effects import AskModel, Embed
 from umi_core.messages.requests import OF_MEMORY, bad_request
 from umi_core.rows import Body
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, LINK_KINDS, MEMORY_TYPES, Scope
+from umi_core.workflows import WORKFLOWS
 from umi_sim.judge.invariants import defaults, settings
 from umi_sim.judge.plain import filters as plain_filters
 from umi_sim.judge.plain import ids as plain_ids
@@ -115,6 +117,7 @@ def try_stated(draw: Stream, config: Config) -> None:
         check_filtered(draw)
     for kind, told in FOUND_BY.items():
         check_found_by(draw, kind, told)
+    check_profiles()
 
 
 FOUND_BY: Final[dict[str, Callable[[Any], tuple[str, ...]]]] = {
@@ -132,6 +135,16 @@ def check_found_by(draw: Stream, kind: str, told: Callable[[Any], tuple[str, ...
     name, *rest = told(body)
     wanted, got = (name, "\n".join(rest)), body.told()
     demand(wanted == got, rules.REFERENCE_AGREES, f"what {kind} is found by", wanted, got)
+
+
+def check_profiles() -> None:
+    """Whoever wants another model for a step says so by its option."""
+    asking = [
+        (flow.name, step) for flow in WORKFLOWS for step in flow.steps if step.effect in (AskModel, Embed)
+    ]
+    for name, step in asking:
+        got = dict(step.config).get("profile")
+        demand(got == "default", rules.WORKFLOW_CONTRACT, f"profile of {name}.{step.id}", "default", got)
 
 
 def check_id(draw: Stream, what: str) -> None:
