@@ -64,6 +64,7 @@ def failing(life: Life) -> Counter[str]:
     asked = story(life, session_of(world))
     last = {type(request): request for request in asked}
     for request in asked:
+        world.now_ms += 1  # of one instant no more than three sessions can begin
         if last[type(request)] is not request:
             world.begin(request, {})
             continue
