@@ -159,7 +159,8 @@ class Divisions(Observer):
         names = [it.name for it in outcome.degraded]
         unsaid = [it for it in lacks or () if it not in names]
         demand(not unsaid, rules.DEGRADATION_NAMED, f"what {op_id} had to do without", unsaid, names)
-        is_overstated = PARTIAL in names and PARTIAL not in (lacks or ())
+        has_lacked = any(PARTIAL in it for _, it in due)  # also an earlier plan, of which nobody knew the end
+        is_overstated = PARTIAL in names and not has_lacked
         demand(not is_overstated, rules.DEGRADATION_NAMED, f"{op_id} lacks nothing", lacks, names)
 
     def check_digest(self, reading: Reading, rows: Bodies) -> None:
