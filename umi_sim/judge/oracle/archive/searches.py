@@ -6,6 +6,7 @@ due. Law 3. One list keeps its scores; several are fused by the rule.
 Law 4. While searches lie behind, what was told within that time may be missing, and nothing else.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -270,7 +271,7 @@ class Searches(Part):
         if FOREIGN in names or len(ways) > 1 or len(damaged) > limit:
             return  # of two times the limit that storage is asked for, no more than the limit is missing
         relevances = self.relevances(op, request, value.variants, ways[0])
-        relevances |= dict.fromkeys(damaged)
+        relevances |= dict.fromkeys((*damaged, *written_again(op)))
         if count == 1:
             self.judge_cut(value.hits, {key: it[0] if it else None for key, it in relevances.items()}, limit)
             return
@@ -371,6 +372,18 @@ def certainly_found(relevances: Mapping[str, Relevances], count: int) -> dict[st
         for ppm, key in order[: max(0, count)]:
             found[key] = max(-ppm, found.get(key, 0))
     return found
+
+
+def written_again(op: Operation) -> list[str]:
+    """Ids whose row its reads brought in two versions: the newer one counts, with its own scores alone."""
+    answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
+    rows = {
+        (it.address.id, it.version): None
+        for page in answers
+        if isinstance(page, ReadDone)
+        for it in page.rows
+    }
+    return [key for key, count in Counter(key for key, _ in rows).items() if count > 1]
 
 
 def damaged_ids(op: Operation, *steps: str) -> dict[str, None]:
