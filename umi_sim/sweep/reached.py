@@ -4,8 +4,8 @@
     replies  each name that a parser has for what it drops or mends
     rules    each rule that something checks, once it had something to judge
 
-Law 1. What can come at all follows from the tables and types of umi_core: nobody keeps a list of it, but for
-       what a table has from another one and never asks nothing.
+Law 1. What can come at all follows from the tables and types of umi_core: nobody keeps a list of it, except
+       of the few rows whose type allows them to ask nothing, and which always ask (ALWAYS_ASK).
 Law 2. The engine marks what a row meets as `workflow.step: what`, what its parser says of a reply as
        `workflow.step reply: what`; rules are counted.
 """

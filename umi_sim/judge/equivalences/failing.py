@@ -1,10 +1,10 @@
 """What a life was asked is asked again, in a small world where one step of each request meets failures.
 
-    E-FAIL   a step asks as often, waits as long and ends as its policy says; what failed, and is asked again,
-             leaves the archive as it would be if nothing had failed
+    E-FAIL   a step asks as often, waits as long and ends as its policy says; what is done after a failure, or
+             is asked again after it failed, leaves all rows and replies as if nothing had failed
 
 Law 1. What is due is said by umi_sim/judge/plain/policies.py.
-Law 2. What failed has changed no row. What nobody knows the end of left all of it, or nothing.
+Law 2. What failed has changed no row. What nobody knows the end of left all rows of it, or none.
 Law 3. No model and no embedder makes an operation fail, whatever it says.
 """
 
@@ -94,7 +94,7 @@ def met_in(world: FailingWorld) -> Iterator[str]:
 
 
 def story(life: Life, session: str) -> list[Any]:
-    """What it was asked: the first of each kind, in their order, all of one session."""
+    """What it was asked: the first ones of each kind, in their order, all of one session."""
     counts, found = Counter[type](), dict[Any, None]()
     for value in (it.value for it in life.steps if isinstance(it.value, OF_REQUESTS)):
         if counts[type(value)] < OF_ONE_KIND:
@@ -173,7 +173,6 @@ class Failing(Data):
     kind: str
     is_lasting: bool
     told: str
-    op_id: object = None
 
     @property
     def ends_at_once(self) -> bool:
@@ -201,10 +200,10 @@ class Failing(Data):
 
 def check(world: FailingWorld, whole: Whole, script: Script) -> None:
     """One request in this world, and then once more. Raises Broken."""
-    request, before, saying = whole.request, world.stored(), said(world)
+    request, before = whole.request, world.stored()
     step, kinds = [*script.items()][-1]
     told = f"{type(request).__name__}, {kinds[0]} {'always' if len(kinds) == ALWAYS else 'once'} at {step}"
-    failing = Failing(step, kinds[0], len(kinds) == ALWAYS, told, request.op_id)
+    failing = Failing(step, kinds[0], len(kinds) == ALWAYS, told)
     outcome = world.begin(request, script)
     check_memory(world.memory.state)
     met = [it for it in world.asked if it.step == step]
@@ -216,32 +215,28 @@ def check(world: FailingWorld, whole: Whole, script: Script) -> None:
     is_odd = any(ODD in kinds for kinds in script.values())
     if is_odd or not isinstance(whole.outcome, Done) or (isinstance(outcome, Done) and outcome.degraded):
         return
-    if isinstance(outcome, Done | Failed) or said(world) != saying:
-        check_left(world, whole, isinstance(outcome, Done | Failed), failing)
+    if isinstance(outcome, Done | Failed) or world.stored() != before:
+        check_left(world, whole, failing)
     if isinstance(outcome, Done) and (isinstance(request, Memorize) or getattr(request, "request_key", None)):
         check_again(world, whole, None, failing)
 
 
-def check_left(world: FailingWorld, whole: Whole, is_known: bool, failing: Failing) -> None:
+def check_left(world: FailingWorld, whole: Whole, failing: Failing) -> None:
     """As where nothing failed, then or now: who has waited decides by what has become old meanwhile."""
     since = range(whole.world.now_ms, world.now_ms + 1)
     try:
-        check_same(world, whole.world, since if is_known else None, failing)
+        check_same(world, whole.world, since, failing)
     except Broken:
         if len(since) == 1:
             raise
-        check_same(world, whole.at(world.now_ms), since if is_known else None, failing)
+        check_same(world, whole.at(world.now_ms), since, failing)
 
 
-def check_same(world: FailingWorld, true: FailingWorld, since: range | None, failing: Failing) -> None:
-    """All rows and the reply, but for times; of what nobody knows the end of, what the archive says."""
-    told = f"{failing.told}, and where nothing failed"
-    if since is None:
-        must_say(said(true), said(world), rules.FAILED_THEN_AGAIN, told)
-        return
+def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: Failing) -> None:
+    """All rows and the reply, but for times. A session has another name at another time."""
     there, here = (untimed_rows(it, since) for it in (true, world))
-    must_say(there, here, rules.FAILED_THEN_AGAIN, told)
-    due, got = (it.outcomes[failing.op_id] for it in (true, world))
+    must_say(there, here, rules.FAILED_THEN_AGAIN, f"{failing.told}, and where nothing failed")
+    due, got = (it.outcomes[it.subject] for it in (true, world))
     if isinstance(due, Done) and isinstance(got, Done) and not isinstance(due.value, SessionCreated):
         failing.demand(untimed(due, since) == untimed(got, since), "what it replies", due, got)
 
@@ -251,7 +246,7 @@ def untimed_rows(world: FailingWorld, since: range) -> dict[tuple[str, str], Any
 
 
 def untimed(value: Any, since: range) -> Any:
-    """With all times of late as one."""
+    """With each time since then as the first of them."""
     if isinstance(value, tuple):
         return tuple(untimed(it, since) for it in value)
     if attrs.has(type(value)):

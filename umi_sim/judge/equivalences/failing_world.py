@@ -26,10 +26,11 @@ KINDS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
     AskModel: (*ANYBODY, "too_long", *[ODD] * 4),
     Embed: (*ANYBODY, "too_long", ODD),
     Read: ANYBODY,
-    Commit: (*ANYBODY, "full", "conflict", "unknown", DURABLE),
+    Commit: (*ANYBODY, "full", "unknown", *["conflict"] * 4, *[DURABLE] * 2),
 }
 """What may be answered. `silence`: nothing, so that the memory gives up waiting. `durable`: it happened, and
-nobody says so. `odd`: no failure, and of no use. Who is rate limited may be told when to come again."""
+nobody says so. `odd`: no failure, and of no use. Who is rate limited may be told when to come again. What
+leads on (an odd reply, a plan made again) is drawn more often than what is only asked again."""
 
 Script = Mapping[str, list[str]]  # what the next questions of a step meet
 

@@ -1,8 +1,8 @@
 """Odd replies of a model: a true one with one thing spoilt, or one of no use at all.
 
 Law 1. Pure: what a task, a prompt and a stream give is always the same.
-Law 2. Many ways lead off the path: a reply is spoilt as worlds spoil it, once or twice, or in one of its
-words, fields or lists; or another one stands in its place.
+Law 2. A reply is odd in one of six ways, each as likely: useless to any task, or to this one; with a word or
+some fields spoilt; with a list that is too long; spoilt as the faults of a world spoil it, once or twice.
 """
 
 import re
@@ -36,10 +36,10 @@ USELESS_OF: Final = {
     "evolve": ('[{}, 7, "x", null]',),
     "extract": ('{"entities": [7, {}, {"name": "it"}, {"name": "x"}], "relations": [7]}',),
 }  # fmt: skip
-"""Of any task, and of one: whoever decides by one of them may go on where a true one ends."""
+"""Replies to any task, and to one. Whoever decides by one of them may go on where a true reply ends."""
 WORDS: Final = ("she", "they", "you", "your", "I", "zebra", "Zed", "not", "<decision>", "<rewritten_query>")
 """Some that a true reply has no reason to say: a reference, another person, a stranger, a tag."""
-FIELDS: Final = (
+FIELDS: Final = (  # as they stand in JSON, and otherwise
     (r'"block":"\w+"', '"block":"scratch"'), (r'"promote":false', '"promote":true'),
     (r'"confidence":[0-9.]+', '"confidence":0.6'),
     (r'"source":("[^"]*"),"target":"[^"]*"', r'"source":\1,"target":\1'),
@@ -58,9 +58,8 @@ def odd_reply(task: str, prompt: str, draw: Stream) -> str:
         case 1:
             return draw.pick(USELESS_OF.get(task, USELESS))
         case 2:
-            return (
-                with_a_word_spoilt(reply, draw) if reply[:1] not in "[{" else with_fields_spoilt(reply, draw)
-            )
+            is_json = reply[:1] in ("[", "{")
+            return with_fields_spoilt(reply, draw) if is_json else with_a_word_spoilt(reply, draw)
         case 3:
             return crowded(reply, draw)
         case 4:

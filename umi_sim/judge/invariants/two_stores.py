@@ -313,8 +313,8 @@ def check_failure(op_id: str, work: Work, now: Sight) -> None:
     if not isinstance(work.request, OF_ROWS):
         due = MAIN, LEGACY  # it asks both
     has_reason = any(store in due or step in STARTS for store, step in failed)
-    message = f"{op_id} fails in {now.phase}, where {now.truth} has the truth"
-    demand(has_reason, rules.STORE_FAILURE_CONTAINED, message, now.truth, failed)
+    message = f"{op_id} fails in {now.phase}, and no store that it needs has failed"
+    demand(has_reason, rules.STORE_FAILURE_CONTAINED, message, due, failed)
 
 
 def check_report(op_id: str, report: StoresCompared, now: Sight, doubted: Mapping[str, None]) -> None:

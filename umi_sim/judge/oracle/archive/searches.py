@@ -17,7 +17,7 @@ from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.requests import Descent, Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.rows import Entity
+from umi_core.rows import Entity, Row
 from umi_core.values import Turn
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations
@@ -54,6 +54,7 @@ CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
 Shown = tuple[Track, tuple[PossibleState, ...]]
 Missable = tuple[tuple[int, ...] | None, ...]
 
+SEARCHES: Final = ("by_vector", "by_words")  # the steps of a recall that read entities
 FOREIGN: Final = "read:foreign_rows"
 DAMAGED: Final = "read:damaged_rows"
 
@@ -209,9 +210,7 @@ class Searches(Part):
         """No hit is older than what this recall itself has read."""
         if FOREIGN in names or DAMAGED in names:
             return  # such a page is read again, and counts for nothing
-        answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
-        pages = [it.rows for it in answers if isinstance(it, ReadDone)]
-        rows = [row for page in pages for row in page if not is_damaged(row)]
+        rows = [row for row in rows_read(op, *SEARCHES) if not is_damaged(row)]
         for hit in hits:
             read = [it.body.version for it in rows if it.address.id == hit.id and isinstance(it.body, Entity)]
             newest, told = max(read, default=0), f"{hit.id} is older than what was read of it"
@@ -267,7 +266,7 @@ class Searches(Part):
         if "by_vector:words_only" in names and count > 1:
             return  # some variants have vectors and some have not
         ways = self.ways(op, count, names) or [(None,) * count]
-        damaged = damaged_ids(op, "by_vector", "by_words") if DAMAGED in names else {}
+        damaged = damaged_ids(op, *SEARCHES) if DAMAGED in names else {}
         if FOREIGN in names or len(ways) > 1 or len(damaged) > limit:
             return  # of two times the limit that storage is asked for, no more than the limit is missing
         relevances = self.relevances(op, request, value.variants, ways[0])
@@ -374,20 +373,18 @@ def certainly_found(relevances: Mapping[str, Relevances], count: int) -> dict[st
     return found
 
 
+def rows_read(op: Operation, *steps: str) -> list[Row]:
+    """By these steps, in all their reads."""
+    answers = [answer for step in steps for answer in op.answers_of(step)]
+    return [row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows]
+
+
 def written_again(op: Operation) -> list[str]:
-    """Ids whose row its reads brought in two versions: the newer one counts, with its own scores alone."""
-    answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
-    rows = {
-        (it.address.id, it.version): None
-        for page in answers
-        if isinstance(page, ReadDone)
-        for it in page.rows
-    }
-    return [key for key, count in Counter(key for key, _ in rows).items() if count > 1]
+    """Ids whose row came in two versions: the newer one counts, with its own scores alone."""
+    seen = dict.fromkeys((row.address.id, row.version) for row in rows_read(op, *SEARCHES))
+    return [key for key, count in Counter(key for key, _ in seen).items() if count > 1]
 
 
 def damaged_ids(op: Operation, *steps: str) -> dict[str, None]:
     """Rows that came without a body, or with one that is not theirs, in any of its reads."""
-    answers = [answer for step in steps for answer in op.answers_of(step)]
-    rows = (row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows)
-    return {row.address.id: None for row in rows if is_damaged(row)}
+    return {row.address.id: None for row in rows_read(op, *steps) if is_damaged(row)}
