@@ -110,15 +110,21 @@ def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard
     demand(is_read or is_commit, rules.SESSION_KEYS_TRUE, what, was, now)
 
 
-def check_counted(was: AccessTable, now: AccessTable, heard: Heard | None, replies: Iterable[Reply]) -> None:
-    """`replies` are those of the step that was given what the operation had waited for."""
-    if heard is None or heard.pinned[0] not in COUNTED:
-        return
-    op_id = getattr(heard.request, "op_id", None)
-    outcome = next((reply.outcome for reply in replies if reply.op_id == op_id), None)
-    if outcome is None:
+def check_counted(
+    was: AccessTable, now: AccessTable, heard: Heard | None, replies: Iterable[Reply], late: Iterable[Outcome]
+) -> None:
+    """`replies` are those of the step that was given what the operation had waited for.
+
+    `late`: outcomes of other operations that ended in it, since nobody had answered their last question.
+    """
+    op_id = getattr(heard.request, "op_id", None) if heard is not None else None
+    mine = [reply.outcome for reply in replies if heard is not None and reply.op_id == op_id]
+    if heard is not None and (heard.pinned[0] not in COUNTED or not mine):
         return  # not at its end yet; a remember whose earlier plan won reads core before it replies
-    expected = {key: count for key, count in accessed(heard, outcome).items() if key not in now.forgotten}
+    counted = Counter[str]()
+    for outcome in (*mine[:1], *late):
+        counted.update(accessed(heard, outcome))
+    expected = {key: count for key, count in counted.items() if key not in now.forgotten}
     got = {key: more for key, record in now.records.items() if (more := record.count - count_of(was, key))}
     demand(got == expected, rules.ACCESS_TRUTH, "how often each was accessed", expected, got)
 
@@ -128,7 +134,7 @@ def count_of(table: AccessTable, key: str) -> int:
     return record.count if record else 0
 
 
-def accessed(heard: Heard, outcome: Outcome) -> Mapping[str, int]:
+def accessed(heard: Heard | None, outcome: Outcome) -> Mapping[str, int]:
     """What an outcome tells that was accessed in the step that brought it."""
     value = outcome.value if isinstance(outcome, Done) else None
     if isinstance(value, Recalled):
@@ -137,9 +143,11 @@ def accessed(heard: Heard, outcome: Outcome) -> Mapping[str, int]:
         return Counter(hit.id for hit in value.hits if hit.level == "entities")
     if isinstance(value, RecordAdded):
         value = attrs.evolve(value.facts, repeated=value.repeated)
-    if isinstance(value, Remembered | Memorized) and isinstance(heard.asked, Commit):
+    if heard is None or not isinstance(heard.asked, Commit):
+        return {}
+    if isinstance(value, Remembered | Memorized):
         return {} if getattr(value, "repeated", False) else Counter(stored.id for stored in value.entities)
-    if isinstance(value, Stored) and isinstance(heard.asked, Commit):
+    if isinstance(value, Stored):
         return {value.id: 1}
     return {}
 

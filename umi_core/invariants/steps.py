@@ -57,7 +57,7 @@ from umi_core.invariants.tiers import check_equal_entries, check_share_of_self
 from umi_core.invariants.vectors import check_counted as check_vectors_counted
 from umi_core.invariants.vectors import check_learnt, check_texts, named_count
 from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
-from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
+from umi_core.messages.effects import Asked, Commit, Done, Embed, Outcome, Reply
 from umi_core.messages.requests import Descent, InCore, Recall, request_name
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Core, SessionRow
@@ -128,17 +128,27 @@ def check_replies(before: Before, told: Told, state: State, replies: Sequence[Re
         check_in_core(told.value, state.tiers.core, replies)
     if before.stands:
         check_told(before, state, replies)
+    ended = [stand for number, stand in before.stands.items() if number not in state.operations]
     if not told.is_hooked:
         heard = told.heard
-        check_counted(before.tiers.access, state.tiers.access, heard, replies)
+        check_counted(before.tiers.access, state.tiers.access, heard, replies, late(ended, heard, replies))
         if replies and heard is not None and not is_late(heard, state):
             check_closed(told.value, [call for reply in replies for call in reply.calls])
             check_taken(told, state, replies)
-    ended = [stand for number, stand in before.stands.items() if number not in state.operations]
     for reply in replies:
         mine = [stand for stand in ended if getattr(stand.request, "op_id", None) == reply.op_id]
         if len(mine) == 1:  # of two under one name nobody knows which
             check_all_told(mine[0].calls, reply.calls)
+
+
+def late(ended: Iterable[Stand], heard: Stand | None, replies: Iterable[Reply]) -> list[Outcome]:
+    """The ends of those to which this step brought no answer, but the end of their waiting."""
+    names = [
+        getattr(stand.request, "op_id", None)
+        for stand in ended
+        if stand is not heard and stand.pinned[0] == LEARN_AT_ANY_STEP
+    ]
+    return [reply.outcome for reply in replies if reply.op_id in names]
 
 
 def check_told(before: Before, state: State, replies: Sequence[Reply]) -> None:

@@ -12,6 +12,7 @@ from umi_core.engine.interceptors import Interceptor, Refuse
 from umi_core.invariants import Before, Broken, before_step
 from umi_core.invariants.accesses import (
     check_access_source,
+    check_counted,
     check_kept,
     check_recorded,
     check_scan,
@@ -22,7 +23,7 @@ from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, Rea
 from umi_core.messages.api_requests import AddArchival
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, FailureKind, Read, Reply, Write
 from umi_core.messages.requests import Blocks, CreateSession, Rebalance, Recall, Remember, SetBlock
-from umi_core.messages.results import Recalled, Resolution
+from umi_core.messages.results import LevelHit, Recalled, Resolution, Retrieved
 from umi_core.rows import AccessRecord, Address, Entity
 from umi_core.state import State
 from umi_core.tiers.archive import AccessTable
@@ -177,12 +178,19 @@ def test_what_asks_nothing_of_the_world_changes_neither_accesses_nor_the_session
 
 
 @attrs.frozen
+class Wish:
+    """What somebody asked for, under this name."""
+
+    op_id: str
+
+
+@attrs.frozen
 class Waiting:
     """An operation of this workflow, which has waited for the value of a step."""
 
     workflow: str
     asked: None = None
-    request: None = None
+    request: Wish | None = None
     facts: Mapping[str, object] = attrs.field(factory=dict)
 
     @property
@@ -208,6 +216,28 @@ def test_only_what_learns_may_count_or_speak(workflow: str, value: Value) -> Non
     }.get(type(value), ())
     with nullcontext() if workflow in speaks else pytest.raises(Broken, match="session-keys-true"):
         check_session_source(SessionInfo(), SessionInfo(interaction_count=1), value, heard)
+
+
+def test_each_search_that_ends_in_a_step_counts_its_own_hits() -> None:
+    mine, other = (Waiting("retrieve", request=Wish(op_id)) for op_id in ("o1", "o2"))
+    found = (("entities", "ent_000"), ("categories", "cat_000"))
+    hits = tuple(LevelHit(level, key, 1, 0, None, "", "tea") for level, key in found)
+    ended = Done(Retrieved("tea", None, hits, ("entities",), (), "exhausted", "score", ""))
+    replies = (Reply("o1", ended), Reply("o2", ended))
+    once = crowd(1)
+    twice = attrs.evolve(once, records={key: attrs.evolve(it, count=2) for key, it in once.records.items()})
+    check_counted(AccessTable(), once, mine, replies[:1], [])
+    check_counted(AccessTable(), once, None, replies[1:], [ended])
+    check_counted(AccessTable(), twice, mine, replies, [ended])
+    for now, heard, late in (
+        (twice, mine, []),
+        (once, mine, [ended]),
+        (once, None, []),
+        (twice, None, [ended]),
+    ):
+        with pytest.raises(Broken, match="how often each was accessed"):
+            check_counted(AccessTable(), now, heard, replies, late)
+    check_counted(AccessTable(), twice, other, (), [ended])  # the other one has not come to its end
 
 
 def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> None:
