@@ -166,8 +166,11 @@ class AccessTable(Data):
 
     def scan_at(self, cursor: str, head_version: int) -> "AccessTable":
         """Where the head row says the scan stands; an older head takes nothing back."""
-        is_newer = head_version > self.head_version
-        return attrs.evolve(self, cursor=cursor, head_version=head_version) if is_newer else self
+        return self.scan_from(cursor, head_version) if head_version > self.head_version else self
+
+    def scan_from(self, cursor: str, head_version: int) -> "AccessTable":
+        """The same of a head that was read again after a conflict: storage may have lost a newer one."""
+        return attrs.evolve(self, cursor=cursor, head_version=head_version)
 
     def after(self, cursor: str, count: int) -> tuple[tuple[AccessRecord, ...], str]:
         """The next records of the fair scan, by id, and the new cursor: empty when the end was reached."""

@@ -181,7 +181,7 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
     """What the plan says is learnt now, unless another batch had the key first."""
     plan = facts[PLAN]
     if answer is None:
-        learn_plan(plan, (), view)
+        learn_plan(plan, (), view, is_late=True)
         return Learned(STORED(plan.value) | LOST(False))
     receipt = answer.receipt
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
@@ -194,14 +194,14 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
-    learn_plan(plan, answer.versions, view)
+    learn_plan(plan, answer.versions, view, is_late=view.landed_since > 1)
     value = first_value(receipt, view) if isinstance(receipt, Receipt) else plan.value
     return Learned(STORED(value) | LOST(False))
 
 
 def learn_lost(plan: Plan, versions: Versions, view: View) -> None:
     """The rows are those of another plan; what the operation meant has happened all the same."""
-    learn_plan(attrs.evolve(plan, writes=()), versions, view)
+    learn_plan(attrs.evolve(plan, writes=()), versions, view, is_late=True)
 
 
 def decided(plan: Plan, receipt: Receipt) -> tuple[RoutingDecision, ...] | None:
@@ -228,19 +228,23 @@ def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> Tak
     return take_commit(facts, answer, view)
 
 
-def learn_plan(plan: Plan, versions: Versions, view: View) -> None:
-    """Access, dues, sessions and decisions, as the plan said; `versions` of the rows that are stored now."""
+def learn_plan(plan: Plan, versions: Versions, view: View, *, is_late: bool) -> None:
+    """Access, dues, sessions and decisions, as the plan said; `versions` of the rows that are stored now.
+
+    `is_late`: another commit landed since, which may have been planned later. If none has, these versions are
+    the newest, though storage has lost rows and counts from a lower one again.
+    """
     tiers = view.tiers
     access = tiers.access
     in_core = entity_ids(tiers.core)
     newest = access.newest(versions)  # of ten thousand: looked for once
+    newest = newest if is_late else dict.fromkeys(newest, 0)
     access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, in_core, versions, newest)
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
     access = access.without(pruned).saved(
         plan.writes, versions, newest
     )  # who was named again meanwhile stays
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
-    is_late = view.landed_since > 1  # another one landed, which may have been planned later
     tiers.dues = dues.learnt(
         tiers.dues, (write.body for write in plan.writes), view.config, is_late=is_late
     )  # fmt: skip

@@ -92,7 +92,9 @@ def take_rows(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = found(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    view.tiers.access = view.tiers.access.scan_at(*head_of(rows, view.scope))
+    head = head_of(rows, view.scope)
+    access = view.tiers.access
+    view.tiers.access = access.scan_from(*head) if view.plan_count > 1 else access.scan_at(*head)
     there = {row.address.id: row for row in rows.values() if isinstance(row.body, Entity)}
     gone = tuple(key for key in looked_at(facts) if address(view.scope, "entity", key) not in rows)
     eligible = tuple(there[key] for key in facts[CANDIDATES] if key in there)

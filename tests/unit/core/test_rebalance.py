@@ -28,6 +28,7 @@ from umi_core.messages.requests import Forget, GetEntity, InCore, Rebalance, Rec
 from umi_core.messages.results import Rebalanced
 from umi_core.rows import AccessRecord, Address, Entity, Head, Row, Vector
 from umi_core.values import Entry
+from umi_core.workflows import rebalance
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
 UMI = entity_id(SCOPE, "self", "Umi")
@@ -421,6 +422,33 @@ def test_what_is_touched_during_a_run_makes_it_due_again_even_if_saved() -> None
     pair.release()
     assert pair.memory.state.tiers.access.is_due
     assert pair.step(Wake()) == []
+
+
+# Storage that lost what it had called durable, as one that was restored from an older copy.
+
+
+def test_a_record_that_storage_has_lost_is_deleted_once_and_not_each_minute() -> None:
+    pair = Pair(config=Config(rebalance_interval_ms=1_000, auto_evolution=False)).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    lost = {row.address: None for kind in ("entity", "vector", "access") for row in pair.rows(kind)}
+    pair.storage.put_back(lost, pair.now_ms)
+    for _ in range(9):
+        pair.wake()
+        pair.run()
+    access = pair.memory.state.tiers.access
+    assert (access.records, access.unsaved, access.is_due) == ({}, {}, False)
+
+
+def test_a_scan_whose_head_storage_has_lost_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebalance, "SCAN_COUNT_MAX", 1)
+    pair = Pair().run()
+    for n, name in enumerate(("Alice", "Bob", "Carol")):
+        pair.ask(Remember(n, f"{name} likes tea"))
+    cursors = [rebalanced(pair.ask(Rebalance(n))).cursor for n in (10, 11, 12)]
+    (head,) = pair.rows("head")
+    assert (cursors[-1], head.version) == ("", 3)
+    pair.storage.put_back({head.address: None}, pair.now_ms)
+    assert [rebalanced(pair.ask(Rebalance(n))).cursor for n in (20, 21, 22)] == cursors
 
 
 def test_a_second_run_with_the_first_one_in_flight_does_no_harm() -> None:
