@@ -45,7 +45,8 @@ from umi_sim.record import rules
 
 STORY_COUNT_MAX: Final = 24  # requests of a life that are asked again
 OF_ONE_KIND: Final = 4
-TRIED_COUNT: Final = 4  # of each request
+TRIED_COUNT: Final = 2  # of each request, and a quarter of what may befall it
+SETTLE: Final = "settle"  # the step that reads core again, when an earlier plan has won
 ALWAYS: Final = 99
 FAILED_COUNT: Final = 2  # of a step of recovery, which is tried without end
 ALONE: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_interval_ms": 0}
@@ -106,36 +107,35 @@ def story(life: Life, session: str) -> list[Any]:
 
 @attrs.define
 class Ways(Owner):
-    """Some of all that may befall a request: each failure of each step that it met, or meets if others fail.
+    """Some of all that may befall a request: failures of each step that it met, or meets if others fail.
 
-    `known`: each of these steps with what has to fail before.
+    `known`: each of these steps, with what has to fail before. `left`: what has not been tried yet.
     """
 
     draw: Stream
     registry: Registry
-    known: dict[str, tuple[Question, Script]] = attrs.field(factory=dict)
+    known: dict[str, Script] = attrs.field(factory=dict)
+    left: list[tuple[str, tuple[str, ...]]] = attrs.field(factory=list)
+    learned_count: int = 0
 
     def learn(self, asked: list[Question], script: Script) -> None:
         for it in asked:
-            self.known.setdefault(it.step, (it, script))
+            if it.step not in self.known:
+                self.add(it.step, it.of, {step: kinds for step, kinds in script.items() if step != it.step})
+                if it.step == "commit" and self.registry.at(it.workflow).index(SETTLE) is not None:
+                    self.add(SETTLE, Read, {"commit": [DURABLE, "conflict"]})
+
+    def add(self, step: str, of: type[Asked], before: Script) -> None:
+        self.known[step] = before
+        self.left += ((step, group) for group in KINDS[of])
+        self.learned_count += len(KINDS[of])
 
     def __iter__(self) -> Iterator[Script]:
         tried = 0
-        while self.known and tried < TRIED_COUNT + len(self.known) // 4:
+        while self.left and tried < TRIED_COUNT + self.learned_count // 4:
             tried += 1
-            it, script = self.draw.pick([*self.known.values()])
-            before = {step: kinds for step, kinds in script.items() if step != it.step}
-            if it.step == "commit" and self.settles(it.workflow) and self.draw.chance(1, 4):
-                yield {**before, "commit": [DURABLE, "conflict"], "settle": self.failures(Read)}
-            else:
-                yield {**before, it.step: self.failures(it.of)}
-
-    def settles(self, workflow: str) -> bool:
-        """Whether core is read again when an earlier plan has won."""
-        return self.registry.at(workflow).index("settle") is not None
-
-    def failures(self, of: type[Asked]) -> list[str]:
-        return [self.draw.pick(KINDS[of])] * self.draw.pick((1, ALWAYS))
+            step, group = self.left.pop(self.draw.below(len(self.left)))
+            yield {**self.known[step], step: [self.draw.pick(group)] * self.draw.pick((1, ALWAYS))}
 
 
 def first_tables(life: Life) -> Registry:

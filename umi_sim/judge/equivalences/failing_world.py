@@ -21,16 +21,19 @@ SILENCE: Final = "silence"
 DURABLE: Final = "durable"
 ODD: Final = "odd"
 LATER_MS: Final = {"soon": 1, "later": 7_321, "in_an_hour": 3_600_000, "even_later": 3_600_001}
-ANYBODY: Final = ("timeout", "unavailable", "rate_limited", "refused", SILENCE, *LATER_MS)
-KINDS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
-    AskModel: (*ANYBODY, "too_long", *[ODD] * 4),
-    Embed: (*ANYBODY, "too_long", ODD),
-    Read: ANYBODY,
-    Commit: (*ANYBODY, "full", "unknown", *["conflict"] * 4, *[DURABLE] * 2),
+LATE: Final = ("timeout", SILENCE)
+BUSY: Final = ("rate_limited", *LATER_MS)
+AWAY: Final = ("unavailable", "refused")
+KINDS: Final[Mapping[type[Asked], tuple[tuple[str, ...], ...]]] = {
+    AskModel: (LATE, AWAY, BUSY, ("too_long",), *[(ODD,)] * 3),
+    Embed: (LATE, (*AWAY, *BUSY), ("too_long", ODD)),
+    Read: (LATE, (*AWAY, *BUSY)),
+    Commit: (LATE, (*AWAY, *BUSY), ("refused",), ("full",), ("unknown",), (DURABLE,), *[("conflict",)] * 2),
 }
-"""What may be answered. `silence`: nothing, so that the memory gives up waiting. `durable`: it happened, and
-nobody says so. `odd`: no failure, and of no use. Who is rate limited may be told when to come again. What
-leads on (an odd reply, a plan made again) is drawn more often than what is only asked again."""
+"""What may be answered, in groups of which one is as good as another. `silence`: nothing, so that the memory
+gives up waiting. `durable`: it happened, and nobody says so. `odd`: no failure, and of no use. Who is rate
+limited may be told when to come again. What leads on (an odd reply, a plan made again) stands here more
+often than what is only asked again."""
 
 Script = Mapping[str, list[str]]  # what the next questions of a step meet
 
