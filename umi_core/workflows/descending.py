@@ -13,7 +13,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Learned, Step, Taken, Unusable, degrade, retry
+from umi_core.engine.workflow import Law, Learned, Step, Taken, Unusable, degrade, retry
 from umi_core.filters import conditions_of, reaches
 from umi_core.language.decisions import Decision, parse_decision
 from umi_core.language.prompts import FOUND_BYTES_MAX, ask_enough, ask_rank
@@ -205,6 +205,20 @@ def found_at(facts: Facts, level: LevelFacts) -> tuple[Found, ...]:
         return shown[: facts[REQUEST].limit_per_level]
     by_id = {it.row.address.id: it for it in shown}
     return tuple(by_id[row_id] for row_id in order)
+
+
+def order_law(name: str) -> Law:
+    """What a model has put in order are rows that this level gave, each once."""
+    level = OF[name]
+    return Law(
+        f"an order of {name} that were found", (REQUEST, level.by_vector, level.order),
+        lambda facts, scope: is_order(facts, level),
+    )  # fmt: skip
+
+
+def is_order(facts: Facts, level: LevelFacts) -> bool:
+    ids, shown = facts[level.order], {it.row.address.id: None for it in candidates(facts, level)}
+    return ids is None or ids == tuple(key for key in dict.fromkeys(ids) if key in shown)
 
 
 def found_until(facts: Facts, name: str) -> tuple[Found, ...]:

@@ -44,6 +44,7 @@ from umi_core.workflows.descending import (
     by_words,
     found_at,
     name_and_text,
+    order_law,
     query_at,
     skipped_levels,
     steps_of,
@@ -229,4 +230,5 @@ RETRIEVE: Final = Workflow(
         Step("build", requires=(REQUEST, NEED, RESOLUTION, MISSED, AGAIN, *LEVEL_FACTS, *STOPS),
              produces=(OUTCOME,), take=take_hits),
     ),
+    laws=tuple(order_law(name) for name in NAMES),
 )  # fmt: skip

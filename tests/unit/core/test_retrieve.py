@@ -7,10 +7,11 @@ import pytest
 
 from tests.unit.core.test_memorize import TEA, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
-from umi_core.errors import BadOption, StorageFailed
+from umi_core.errors import BadOption, Rejected, StorageFailed
 from umi_core.filter_errors import BadFilterValue, UnknownField, UnknownOperator
 from umi_core.filters import filter_of
 from umi_core.ids import category_id
+from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, Embedded
 from umi_core.messages.effects import Asked, AskModel, ByWords, Done, Embed, Failed, Read, Refused
 from umi_core.messages.requests import Descent, Memorize, Request, Retrieve, Search, Summarise
@@ -167,6 +168,20 @@ def test_a_model_orders_what_was_found_and_may_leave_out() -> None:
     assert [hit.level for hit in value.hits] == ["categories", "entities", "resources"]
     assert value.ordered_by == "model"
     assert World(rank="[]").retrieve(attrs.evolve(ASK, rank="model", enough="never")).hits == ()
+
+
+@pytest.mark.parametrize("order", [("res_1",), (FACTS, FACTS), (FACTS, "res_1")])
+def test_an_order_on_its_way_is_restored_only_if_it_is_of_what_was_found(order: tuple[str, ...]) -> None:
+    pair = World(rank='{"ids": ["c1"]}').pair
+    pair.step(attrs.evolve(ASK, rank="model", enough="never"))
+    (operation,) = pair.memory.state.operations.values()
+    while operation.facts.get("categories_order") is None:
+        pair.answer()
+    assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
+    facts: Any = operation.facts
+    facts["categories_order"] = order
+    with pytest.raises(Rejected, match="an order of categories that were found"):
+        Memory.restore(pair.memory.snapshot(), life=0)
 
 
 def test_an_order_that_cannot_be_read_is_that_of_the_scores() -> None:

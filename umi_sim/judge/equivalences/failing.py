@@ -9,7 +9,7 @@ Law 3. No model and no embedder makes an operation fail, whatever it says.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
@@ -22,8 +22,9 @@ from umi_core.errors import StepFailed
 from umi_core.invariants import check_memory
 from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Failed, Outcome, Read, Unknown
-from umi_core.messages.requests import OF_MEMORY, Memorize, WorkingRequest
+from umi_core.messages.requests import OF_MEMORY, Descent, Memorize, Recall, WorkingRequest
 from umi_core.messages.results import SessionCreated
+from umi_core.values import LEVELS
 from umi_sim.judge.equivalences import TRIED
 from umi_sim.judge.equivalences.afresh import must_say, said, session_of
 from umi_sim.judge.equivalences.failing_world import (
@@ -51,6 +52,13 @@ ALWAYS: Final = 99
 FAILED_COUNT: Final = 2  # of a step of recovery, which is tried without end
 ALONE: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_interval_ms": 0}
 DOUBTS: Final = ("unknown", "timeout", SILENCE, DURABLE)  # nobody knows then what became of a commit
+WIDE: Final[Mapping[type, Mapping[str, Any]]] = {
+    Recall: {"deep": True},
+    Descent: {
+        "enough": "model", "rank": "model", "levels": tuple(LEVELS), "levels_max": len(LEVELS),
+        "min_score_ppm": 0, "where": (),
+    },
+}  # fmt: skip
 OF_REQUESTS: Final = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
 
 
@@ -101,8 +109,15 @@ def story(life: Life, session: str) -> list[Any]:
         if counts[type(value)] < OF_ONE_KIND:
             counts[type(value)] += 1
             found[attrs.evolve(value, op_id="")] = None
-    told = [attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate([*found][:STORY_COUNT_MAX])]
+    wide = [wider(it, draws_of(life, f"wide {type(it).__name__}")) for it in found][:STORY_COUNT_MAX]
+    told = [attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate(wide)]
     return [attrs.evolve(it, session_id=session) if hasattr(it, "session_id") else it for it in told]
+
+
+def wider(request: Any, draw: Stream) -> Any:
+    """Half of the questions ask for all that they may, so that most of their steps are met."""
+    options = next((most for cls, most in WIDE.items() if isinstance(request, cls)), {})
+    return attrs.evolve(request, **options) if options and draw.chance(1, 2) else request
 
 
 @attrs.define

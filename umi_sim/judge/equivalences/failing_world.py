@@ -22,13 +22,13 @@ DURABLE: Final = "durable"
 ODD: Final = "odd"
 LATER_MS: Final = {"soon": 1, "later": 7_321, "in_an_hour": 3_600_000, "even_later": 3_600_001}
 LATE: Final = ("timeout", SILENCE)
-BUSY: Final = ("rate_limited", *LATER_MS)
-AWAY: Final = ("unavailable", "refused")
+AWAY: Final = ("unavailable",)
+BUSY: Final = ("rate_limited", "refused", *LATER_MS)
 KINDS: Final[Mapping[type[Asked], tuple[tuple[str, ...], ...]]] = {
     AskModel: (LATE, AWAY, BUSY, ("too_long",), *[(ODD,)] * 3),
-    Embed: (LATE, (*AWAY, *BUSY), ("too_long", ODD)),
-    Read: (LATE, (*AWAY, *BUSY)),
-    Commit: (LATE, (*AWAY, *BUSY), ("refused",), ("full",), ("unknown",), (DURABLE,), *[("conflict",)] * 2),
+    Embed: (LATE, AWAY, BUSY, ("too_long", ODD)),
+    Read: (LATE, AWAY, BUSY),
+    Commit: (LATE, AWAY, BUSY, ("refused",), ("full",), ("unknown",), (DURABLE,), *[("conflict",)] * 2),
 }
 """What may be answered, in groups of which one is as good as another. `silence`: nothing, so that the memory
 gives up waiting. `durable`: it happened, and nobody says so. `odd`: no failure, and of no use. Who is rate
