@@ -129,6 +129,16 @@ def check_counted(
     demand(got == expected, rules.ACCESS_TRUTH, "how often each was accessed", expected, got)
 
 
+def late(ended: Iterable[Heard], heard: Heard | None, replies: Iterable[Reply]) -> list[Outcome]:
+    """The ends of those to which this step brought no answer, but the end of their waiting."""
+    names = [
+        getattr(it.request, "op_id", None)
+        for it in ended
+        if it is not heard and it.pinned[0] == LEARN_AT_ANY_STEP
+    ]
+    return [reply.outcome for reply in replies if reply.op_id in names]
+
+
 def count_of(table: AccessTable, key: str) -> int:
     record = table.records.get(key)
     return record.count if record else 0

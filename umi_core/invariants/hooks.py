@@ -2,6 +2,7 @@
 
 Law 1. Those around the step, and while it asks those around the question: all whose filters name the place.
 Law 2. One that did not pass on the way out is noted instead, unless nobody waits for a reply.
+Law 3. A fallback that one of them gave is told with what the operation went without.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,8 @@ from typing import Protocol
 
 from umi_core.invariants import rules
 from umi_core.invariants.broken import demand
-from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel
+from umi_core.invariants.vectors import BY_HOOK
+from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Done, Reply
 from umi_core.state import Operation
 
 
@@ -53,3 +55,14 @@ def is_named(hook: Hook, operation: Operation, step: str, asks: type[Asked] | No
     here = (operation.workflow, step, effect, task)
     filters = (hook.workflows, hook.steps, hook.effects, hook.tasks)
     return all(each in names for each, names in zip(here, filters, strict=True) if names)
+
+
+def check_fallbacks(reply: Reply, plan_number: int) -> None:
+    """A fallback of an interceptor is less than was asked for; with a plan goes what it went without."""
+    if not isinstance(reply.outcome, Done):
+        return
+    notes = [it for it in reply.hooks if (it.hook, it.what) == ("on_error", "substituted")]
+    due = sorted({f"{it.step}{BY_HOOK}{it.name}" for it in notes})
+    got = sorted({it.name for it in reply.outcome.degraded if BY_HOOK in it.name})
+    holds = due == got if plan_number == 1 else {*got} <= {*due}
+    demand(holds, rules.HOOK_ORDER, "fallbacks of interceptors among the degradations", due, got)

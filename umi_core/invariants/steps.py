@@ -30,9 +30,11 @@ from umi_core.invariants.accesses import (
     check_kept,
     check_scan,
     check_session_source,
+    late,
 )
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.calls import check_all_told, check_closed, check_opened
+from umi_core.invariants.hooks import check_fallbacks
 from umi_core.invariants.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
 from umi_core.invariants.plans import check_new_plan
 from umi_core.invariants.prompts import check_prompt, check_turns
@@ -57,7 +59,7 @@ from umi_core.invariants.tiers import check_equal_entries, check_share_of_self
 from umi_core.invariants.vectors import check_counted as check_vectors_counted
 from umi_core.invariants.vectors import check_learnt, check_texts, named_count
 from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
-from umi_core.messages.effects import Asked, Commit, Done, Embed, Outcome, Reply
+from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
 from umi_core.messages.requests import Descent, InCore, Recall, request_name
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Core, SessionRow
@@ -139,16 +141,7 @@ def check_replies(before: Before, told: Told, state: State, replies: Sequence[Re
         mine = [stand for stand in ended if getattr(stand.request, "op_id", None) == reply.op_id]
         if len(mine) == 1:  # of two under one name nobody knows which
             check_all_told(mine[0].calls, reply.calls)
-
-
-def late(ended: Iterable[Stand], heard: Stand | None, replies: Iterable[Reply]) -> list[Outcome]:
-    """The ends of those to which this step brought no answer, but the end of their waiting."""
-    names = [
-        getattr(stand.request, "op_id", None)
-        for stand in ended
-        if stand is not heard and stand.pinned[0] == LEARN_AT_ANY_STEP
-    ]
-    return [reply.outcome for reply in replies if reply.op_id in names]
+            check_fallbacks(reply, mine[0].place[2])
 
 
 def check_told(before: Before, state: State, replies: Sequence[Reply]) -> None:

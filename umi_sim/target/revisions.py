@@ -44,7 +44,7 @@ from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query, Read
 from umi_core.values import Scope
 from umi_sim.record import rules
-from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, OF_ANY_ROW
+from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, OF_ANY_ROW, USHER
 from umi_sim.target.refusals import check_refusals
 
 ONLOOKER: Final = "onlooker"
@@ -302,6 +302,7 @@ class Doorkeeper:
         for hook in (
             Interceptor(DOORKEEPER, before=before, after=after, on_raise="fail"),
             Interceptor(ONLOOKER, after=seen, on_error=missed, priority=-1),
+            Interceptor(USHER, on_error=makes_do, priority=-2),
             Interceptor(BEHIND, "step", before=behind, steps=("reply",), on_raise="fail"),
         ):
             registry = registry.with_interceptor(hook)
@@ -309,7 +310,7 @@ class Doorkeeper:
 
     def gone(self, registry: Registry) -> Registry:
         if DOORKEEPER in registry.generations[-1].named:
-            for name in (DOORKEEPER, ONLOOKER, BEHIND):
+            for name in (DOORKEEPER, ONLOOKER, USHER, BEHIND):
                 registry = registry.without_interceptor(name)
         return registry
 
@@ -349,6 +350,12 @@ def turns_back(place: Place, request: Asked, answer: Answer) -> Verdict:
     """Of other operations what the model has said."""
     is_due = place.operation % TURNS_AWAY_EVERY == 1 and place.step in UNHEARD
     return Refuse("not heard") if is_due and isinstance(request, AskModel) else Pass()
+
+
+def makes_do(place: Place, request: Asked, came: Answer) -> Verdict:
+    """Of every third operation: whoever is not answered, or not heard, goes on with nothing."""
+    is_due = place.operation % 3 == 0 and isinstance(request, AskModel) and place.step in REFUSED
+    return Substitute(NO_USE) if is_due else Pass()
 
 
 def turns_away_behind(place: Place, facts: Facts) -> Verdict:

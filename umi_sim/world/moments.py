@@ -7,7 +7,7 @@ from umi_core.limits import I64_MAX, I64_MIN
 from umi_core.messages.effects import HookNote
 from umi_core.messages.requests import CoreRead, Request
 from umi_core.messages.results import BlockSet, Rebalanced, Remembered
-from umi_sim.record.run_config import BEHIND, DOORKEEPER
+from umi_sim.record.run_config import BEHIND, DOORKEEPER, USHER
 from umi_sim.target.machine import Machine
 
 ENDS: Final = (I64_MIN, I64_MAX)
@@ -28,7 +28,8 @@ def of_unheard(machine: Machine | None, reading_ms: int) -> Iterator[str]:
 def of_hooks(notes: Iterable[HookNote]) -> Sequence[str]:
     """When an interceptor has answered in place of the world."""
     behind = (f"turned away behind a commit: {note.what}" for note in notes if note.name == BEHIND)
-    return (*(f"turned away: {note.what}" for note in notes if note.name == DOORKEEPER), *behind)
+    usher = ("turned away: made do" for note in notes if note.name == USHER)
+    return (*(f"turned away: {note.what}" for note in notes if note.name == DOORKEEPER), *usher, *behind)
 
 
 def of_value(value: object) -> Sequence[str]:

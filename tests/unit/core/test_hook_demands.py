@@ -1,6 +1,7 @@
 """Goal: what an operation in flight owes to interceptors, time-outs and other plans is demanded by name."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import attrs
 import pytest
@@ -9,7 +10,9 @@ from tests.worlds import Pair, check_step
 from umi_core.engine.interceptors import Interceptor, Substitute
 from umi_core.invariants import Broken, before_step, check_tables
 from umi_core.invariants.homes import check_told
+from umi_core.invariants.hooks import check_fallbacks
 from umi_core.messages.answers import Wake
+from umi_core.messages.effects import Degraded, Done, HookNote, Reply, Unknown
 from umi_core.messages.requests import Remember
 from umi_core.state import Operation
 from umi_core.values import Entry, RoutingDecision
@@ -120,3 +123,26 @@ def test_who_has_come_is_said_to_have_come() -> None:
     check_told((attrs.evolve(DECISION, outcome="promoted"),), {}, HERE)
     refused = attrs.evolve(DECISION, outcome="refused_full")
     assert broken(lambda: check_told((refused,), {}, HERE)) == "entry-at-home"
+
+
+FALLBACK = HookNote("usher", "on_error", "substituted", "extract")
+LACK = Degraded("extract:hook:usher", "timeout", 1)
+
+
+@pytest.mark.parametrize(
+    ("notes", "lacks", "plan_number", "holds"),
+    [
+        ((FALLBACK,), (LACK,), 1, True),
+        ((FALLBACK,), (), 1, False),
+        ((FALLBACK,), (), 2, True),  # the first plan went without, and is forgotten
+        ((), (LACK,), 1, False),
+        ((), (LACK,), 2, False),
+        ((attrs.evolve(FALLBACK, hook="after"),), (), 1, True),
+    ],
+)
+def test_a_fallback_is_told_as_less_than_was_asked_for(
+    notes: tuple[HookNote, ...], lacks: tuple[Degraded, ...], plan_number: int, *, holds: bool
+) -> None:
+    with nullcontext() if holds else pytest.raises(Broken, match="fallbacks of interceptors"):
+        check_fallbacks(Reply("o1", Done(None, lacks), hooks=notes), plan_number)
+    check_fallbacks(Reply("o1", Unknown(), hooks=notes), plan_number)

@@ -2,7 +2,8 @@
 
 So are those of results, effects, answers and rows: the judge makes these too, so it would share a wrong one.
 
-Law 1. Most of it is nothing: None, an empty text or list, a flag that is off. All else stands in `NAMED`.
+Law 1. Most of it is nothing: None where that may be, else an empty text or list, a flag that is off. All else
+stands in `NAMED`.
 Law 2. It is a value that the caller might have given.
 """
 
@@ -85,7 +86,8 @@ def check_defaults_of(cls: type[Request]) -> None:
             continue
         told = f"{field} of {name}, where nothing is said"
         named = NAMED.get(name, {})
-        wanted = tuple(map(repr, (named[field],) if field in named else NOTHING))
+        nothing = NOTHING[:1] if may_be_none else NOTHING[1:]
+        wanted = tuple(map(repr, (named[field],) if field in named else nothing))
         demand(repr(got) in wanted, rules.REFERENCE_AGREES, told, " or ".join(wanted), repr(got))
         is_fit = (got is None and may_be_none) or wrong_with(field, got) is None
         demand(is_fit, rules.REFERENCE_AGREES, f"{told}, is refused", "", repr(got))

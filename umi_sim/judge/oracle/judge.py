@@ -33,7 +33,7 @@ from umi_sim.judge.oracle.sessions import Sessions
 from umi_sim.judge.oracle.tampered import Tampered
 from umi_sim.judge.oracle.working import WorkingModel
 from umi_sim.record import rules
-from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, AgentConfig, RunConfig
+from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, USHER, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
 
 MODELS: Final[tuple[type[Model], ...]] = (
@@ -78,6 +78,8 @@ def turned_away(reply: Reply) -> Iterator[tuple[str, Answer]]:
         if note.name == DOORKEEPER:
             is_answered = note.what == "substituted"  # else it refused, or stumbled, which is the same
             yield note.step, ModelReplied(0, "") if is_answered else EffectFailed(0, "refused")
+        elif note.name == USHER:
+            yield note.step, ModelReplied(0, "")
         elif note.name == BEHIND:
             yield note.step, EffectFailed(0, "unknown")
 

@@ -72,11 +72,13 @@ from umi_sim.judge.plain.attribution import with_speaker
 from umi_sim.judge.plain.extraction import read_extraction
 from umi_sim.judge.plain.requests import is_gone, is_same, wrong
 from umi_sim.record import rules
+from umi_sim.record.run_config import USHER
 from umi_sim.services.calls import Call
 
 TELLING: Final = (Remember, Memorize, CreateEntity, UpdateEntity)
 FORGETTING: Final = (ForgetResource, DeleteArchival)
 WRITING: Final = (*TELLING, Forget, *FORGETTING, Summarise, EvolveCategory, EndSession)
+BY_USHER: Final = f":hook:{USHER}"  # what an interceptor of the world's own gave in the place of a failure
 AUDIT_VERSION_COUNT_MAX: Final = 2
 AUDIT_SEARCH_COUNT_MAX: Final = 8  # of more names, every second, third, ...
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
@@ -354,7 +356,8 @@ class ArchiveModel(Model):
         is_shaped = isinstance(value, shapes) and not isinstance(value, bool)
         demand(op.error is None, rules.REFERENCE_AGREES, "done, and must be refused", op.error, outcome)
         demand(is_shaped, rules.REFERENCE_AGREES, "a value of another kind", shapes, value)
-        names = [item.name for item in outcome.degraded]
+        lacks = [item for item in outcome.degraded if not item.name.endswith(BY_USHER)]
+        names = [item.name for item in lacks]
         self.degradations.judge_names(names)
         if op.error is None and is_shaped:
             if isinstance(value, RecordAdded):
@@ -362,7 +365,7 @@ class ArchiveModel(Model):
                 value = attrs.evolve(value.facts, repeated=value.repeated)
             self.judge_value(op, value, names)
             if isinstance(value, Recalled) or (isinstance(value, Remembered) and self.is_its_own(op, value)):
-                self.degradations.judge_reasons(op, outcome.degraded)
+                self.degradations.judge_reasons(op, lacks)
 
     def is_its_own(self, op: Operation, value: Remembered) -> bool:
         """Whether nobody else can have done what it says."""
