@@ -17,6 +17,7 @@
     snapshots.py saved sessions that a stranger wrote
     repairs.py   vectors that are missing, some of which no embedder can make
     versions.py  a fact that changes more often than versions are kept
+    tables.py    tables of users that break their word
     stored.py    rows that a storage gives back: each value in the place of each field, and rows as bytes
 
 Law 1. What is tried follows from the seed and the name of the scenario alone: a run whose trial fails, fails
@@ -46,6 +47,7 @@ from umi_sim.judge.trials.replies import try_replies
 from umi_sim.judge.trials.snapshots import try_snapshots
 from umi_sim.judge.trials.stated import try_stated
 from umi_sim.judge.trials.stored import try_stored
+from umi_sim.judge.trials.tables import try_tables
 from umi_sim.judge.trials.texts import try_texts
 from umi_sim.judge.trials.values import try_values
 from umi_sim.judge.trials.versions import try_versions
@@ -60,7 +62,7 @@ TRIALS: Final[Mapping[str, Callable[[Stream, Config], None]]] = {
     "answers": try_answers, "moves": try_moves, "stored": try_stored, "wire": try_wire, "stated": try_stated,
     "kept": try_kept, "hooks": try_hooks, "texts": try_texts, "plans": try_plans,
     "prompts": try_prompts, "levels": try_levels, "snapshots": try_snapshots,
-    "repairs": try_repairs, "versions": try_versions,
+    "repairs": try_repairs, "versions": try_versions, "tables": try_tables,
 }  # fmt: skip
 OF_NO_TRIAL: Final = (WorkingRequest, CreateSession, SaveSession, LoadSession)
 
