@@ -35,6 +35,9 @@ DUE_LATER: Final[tuple[tuple[str, Args], ...]] = tuple(
 )
 """What a memory whose scans are done may still have to do, hours later; asked for, it is done at once."""
 
+DIVIDED_COUNT_MAX: Final = 2
+"""A memory that hears of a division behind another commit keeps in mind that it was due, until it looks."""
+
 
 def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
     """All rows but those that any scan moves on: its cursor, and the receipts of its commits."""

@@ -137,9 +137,10 @@ class Run(Owner):
             is_next = self.scanned.get(agent.name) == self.scans_of(agent)
             self.demand(rest.is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, told)
             self.scanned[agent.name] = self.scans_of(agent)
-            is_due = rest.has_more_to_divide(self.world, agent)
-            for name, args in self.served(rest.DUE_LATER if is_due else ()):
-                self.ask(agent, "drain", name, args)
+            for _ in range(rest.DIVIDED_COUNT_MAX):
+                is_due = rest.has_more_to_divide(self.world, agent)
+                for name, args in self.served(rest.DUE_LATER if is_due else ()):
+                    self.ask(agent, "drain", name, args)
         self.check_all()
         self.must_rest()
         self.drained = rest.lasting_rows(self.world.services.storage)

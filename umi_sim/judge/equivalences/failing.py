@@ -10,7 +10,7 @@ Law 3. No model and no embedder makes an operation fail, whatever it says.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final
 
 import attrs
@@ -21,6 +21,8 @@ from umi_core.engine.registry import Registry
 from umi_core.errors import StepFailed
 from umi_core.invariants import check_memory
 from umi_core.invariants.broken import Broken, demand
+from umi_core.messages.answers import Wake
+from umi_core.messages.api_requests import DeleteAgent
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Failed, Outcome, Read, Unknown
 from umi_core.messages.requests import OF_MEMORY, Descent, Memorize, Recall, WorkingRequest
 from umi_core.messages.results import SessionCreated
@@ -49,6 +51,10 @@ OF_ONE_KIND: Final = 4
 TRIED_COUNT: Final = 2  # of each request, and a quarter of what may befall it
 SETTLE: Final = "settle"  # the step that reads core again, when an earlier plan has won
 ALWAYS: Final = 99
+NOTHING_FAILS: Final[Script] = {"page": []}
+PURGED_COUNT: Final = 2
+PURGE_COUNT_MAX: Final = 99  # pages of rows, and attempts
+OF_NO_AGENT: Final = ("log", "session")  # these stay when an agent is deleted
 FAILED_COUNT: Final = 2  # of a step of recovery, which is tried without end
 ALONE: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_interval_ms": 0}
 DOUBTS: Final = ("unknown", "timeout", SILENCE, DURABLE)  # nobody knows then what became of a commit
@@ -90,6 +96,10 @@ def failing(life: Life) -> Counter[str]:
             marks["equal: E-FAIL"] += 1
     for script in births:
         marks.update(met_in(recovered(world, script)))
+    deaths = Ways(draws_of(life, "purge"), world.registry)
+    deaths.learn(purged(world, NOTHING_FAILS).asked, {})
+    for script in islice(deaths, PURGED_COUNT):
+        marks.update(met_in(purged(world, script)))
     return marks
 
 
@@ -326,13 +336,45 @@ def check_end(outcome: Outcome, true: Outcome, met: list[Question], failing: Fai
 def recovered(world: FailingWorld, script: Script) -> FailingWorld:
     """A new life begins, and steps of its recovery fail; then it says what the last one said."""
     few = {name: kinds[:FAILED_COUNT] for name, kinds in script.items()}
-    step, kinds = [*few.items()][-1]
-    failing = Failing(step, kinds[0], False, f"recovery, {kinds[0]} {len(kinds)} times at {step}")
+    failing = background("recovery", few)
     storage, coming = forked(world.storage), {name: [*it] for name, it in few.items()}
     new = FailingWorld(world.scope, world.config, world.now_ms, world.registry, storage, script=coming)
-    met = [it for it in new.asked if it.step == step]
-    failing.demand(not met or len(met) > len(kinds), "how often it asks", "without end", len(met))
-    for at, (one, other) in enumerate(pairwise(met[: len(kinds) + 1]), 1):
-        check_wait(new, one, other, at, failing)
+    count = len(few[failing.step])
+    met = [it for it in new.asked if it.step == failing.step]
+    failing.demand(not met or len(met) > count, "how often it asks", "without end", len(met))
+    check_first_waits(new, failing, count)
     must_say(said(world), said(new), rules.FAILED_THEN_AGAIN, failing.told)
     return new
+
+
+def purged(world: FailingWorld, script: Script) -> FailingWorld:
+    """The agent is deleted, and steps of what takes its rows away fail; in the end nothing is left."""
+    other, few = forked(world), {name: [*kinds[:FAILED_COUNT]] for name, kinds in script.items()}
+    failing, count = background("purge", few), len([*few.values()][-1])
+    other.begin(DeleteAgent("deleted"), {})
+    other.subject, other.asked, other.marks, other.script = None, [], [], few
+    for _ in range(PURGE_COUNT_MAX):
+        due_ms = other.memory.deadline_ms()
+        if due_ms is None:
+            break
+        other.now_ms = max(other.now_ms, due_ms)
+        other.step(Wake())
+        other.settle()
+    if not failing.ends_at_once:
+        check_first_waits(other, failing, count)
+    left = [where for where in other.stored() if where.kind not in OF_NO_AGENT]
+    demand(not left, rules.CLOSED_IS_CLOSED, f"{failing.told}: rows are left", [], left[:3])
+    return other
+
+
+def background(what: str, few: Script) -> Failing:
+    """What befalls something that nobody asked for."""
+    step, kinds = [*few.items()][-1]
+    kind = kinds[0] if kinds else "nothing"
+    return Failing(step, kind, False, f"{what}, {kind} {len(kinds)} times at {step}")
+
+
+def check_first_waits(world: FailingWorld, failing: Failing, count: int) -> None:
+    met = [it for it in world.asked if it.step == failing.step]
+    for at, (one, other) in enumerate(pairwise(met[: count + 1]), 1):
+        check_wait(world, one, other, at, failing)
