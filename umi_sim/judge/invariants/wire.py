@@ -59,6 +59,8 @@ def check_request(op_id: str, request: Request, draw: Stream) -> None:
     if isinstance(got, Malformed) and isinstance(line.meant, int):
         wanted = line.meant, HEADERS, {"error": "Malformed", "detail": str(got.reason)}
         demand(told(malformed(got)) == wanted, rules.WIRE_SAYS_THE_SAME, what, wanted, told(malformed(got)))
+        is_named = not line.names or str(got.reason).endswith(line.names)
+        demand(is_named, rules.WIRE_SAYS_THE_SAME, f"what is wrong with {what}", line.names, got.reason)
     else:
         meant = line.meant if isinstance(line.meant, int) else Call(AGENT, line.meant, line.ignored)
         demand(got == meant, rules.WIRE_SAYS_THE_SAME, what, meant, got)

@@ -37,7 +37,10 @@ class Draw(Protocol):
 
 @attrs.frozen
 class Said(Data):
-    """A request in the words of HTTP. `meant`: what the memory is to be asked, or the status due."""
+    """A request in the words of HTTP. `meant`: what the memory is to be asked, or the status due.
+
+    `names`: of which one is named as what is wrong with it.
+    """
 
     method: str
     path: str
@@ -45,6 +48,7 @@ class Said(Data):
     body: str
     meant: Request | int
     ignored: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -82,9 +86,9 @@ def said(request: Request, agent: str, draw: Draw) -> Said | None:
         request,
         ignored,
     )
-    spoil, status = draw.pick(((None, 0),) * 2 * len(WRONG) + WRONG)
+    spoil, status, names = draw.pick(((None, 0, ()),) * 2 * len(WRONG) + WRONG)
     spoiled = None if spoil is None else spoil(whole)
-    return whole if spoiled in (None, whole) else attrs.evolve(spoiled, meant=status)
+    return whole if spoiled in (None, whole) else attrs.evolve(spoiled, meant=status, names=names)
 
 
 KEY_HEADERS: Final = ("Idempotency-Key", "x-idempotency-key", "X-IDEMPOTENCY-KEY")
@@ -121,6 +125,11 @@ def dated_with(day: str, year: str = r"\2") -> Callable[[Said], Said]:
     return lambda it: attrs.evolve(it, path=re.sub("(from|until)=([0-9]{4})-[0-9]{2}-[0-9]{2}", put, it.path))
 
 
+def odd_in_body(name: str) -> Callable[[Said], Said]:
+    """No date, and no number of a page either."""
+    return lambda it: attrs.evolve(it, body=re.sub(rf'"{name}": ("[^"]*"|[0-9]+)', f'"{name}": "x"', it.body))
+
+
 def blank_limit(it: Said) -> Said:
     return attrs.evolve(it, path=re.sub("limit=[0-9]+", "limit=", it.path))
 
@@ -133,33 +142,34 @@ def without_its_first(it: Said) -> Said:
     return attrs.evolve(it, body=json.dumps(dict(given[1:])))
 
 
-WRONG: Final[tuple[tuple[Callable[[Said], Said] | None, int], ...]] = (
-    (lambda it: attrs.evolve(it, body=it.body[: len(it.body) // 2]) if len(it.body) > 2 else it, 400),
-    (lambda it: attrs.evolve(it, body=f"[{it.body}]"), 400),
-    (body_with('"colour": NaN'), 400),
-    (body_with(f'"colour": [{DEEP}]'), 400),
-    (without_its_first, 400),
-    (blank_limit, 400),
-    (path_with("limit=", "limit=x"), 400),
-    (path_with("limit=", "limit=" + quote("\N{DEVANAGARI DIGIT ONE}")), 400),
-    (path_with("limit=", "limit=" + "1" * 19), 400),
-    (path_with("after=msg_", "after=msg_-"), 400),
-    (path_with("from=", "from=x"), 400),
-    (path_with("until=", "until=1"), 400),
-    (dated_with("02-30"), 400),
-    (dated_with("04-31"), 400),
-    (dated_with("11-31"), 400),
-    (dated_with("13-01"), 400),
-    (dated_with("00-10"), 400),
-    (dated_with("10-00"), 400),
-    (dated_with("02-29", "2100"), 400),
-    (lambda it: attrs.evolve(it, path=re.sub("T[0-9]{2}", "T24", it.path)), 400),
-    (path_with("skip=", "skip=-"), 400),
-    (lambda it: attrs.evolve(it, method="PUT"), 405),
-    (path_with("/v1/", "/v2/"), 404),
-    (path_with("/agents/", "/agents/nothing/"), 404),
+WRONG: Final[tuple[tuple[Callable[[Said], Said] | None, int, tuple[str, ...]], ...]] = (
+    (lambda it: attrs.evolve(it, body=it.body[: len(it.body) // 2]) if len(it.body) > 2 else it, 400, ()),
+    (lambda it: attrs.evolve(it, body=f"[{it.body}]"), 400, ()),
+    (body_with('"colour": NaN'), 400, ()),
+    (body_with(f'"colour": [{DEEP}]'), 400, ()),
+    (without_its_first, 400, ()),
+    (blank_limit, 400, ("limit",)),
+    (path_with("limit=", "limit=x"), 400, ("limit",)),
+    (path_with("limit=", "limit=" + quote("\N{DEVANAGARI DIGIT ONE}")), 400, ("limit",)),
+    (path_with("limit=", "limit=" + "1" * 19), 400, ("limit",)),
+    (path_with("after=msg_", "after=msg_-"), 400, ("after",)),
+    (path_with("from=", "from=x"), 400, ("from",)),
+    (path_with("until=", "until=1"), 400, ("until",)),
+    (dated_with("02-30"), 400, ("from", "until")),
+    (dated_with("04-31"), 400, ("from", "until")),
+    (dated_with("11-31"), 400, ("from", "until")),
+    (dated_with("13-01"), 400, ("from", "until")),
+    (dated_with("00-10"), 400, ("from", "until")),
+    (dated_with("10-00"), 400, ("from", "until")),
+    (dated_with("02-29", "2100"), 400, ("from", "until")),
+    (lambda it: attrs.evolve(it, path=re.sub("T[0-9]{2}", "T24", it.path)), 400, ("from", "until")),
+    *((odd_in_body(name), 400, (name,)) for name in ("start_date", "end_date", "page")),
+    (path_with("skip=", "skip=-"), 400, ("skip",)),
+    (lambda it: attrs.evolve(it, method="PUT"), 405, ()),
+    (path_with("/v1/", "/v2/"), 404, ()),
+    (path_with("/agents/", "/agents/nothing/"), 404, ()),
 )
-"""How a request is spoiled, unless it has no such part, and the status of that."""
+"""How a request is spoiled, unless it has no such part, the status of that, and what the response names."""
 
 
 def line_of(request: Request, draw: Draw) -> Line | None:
