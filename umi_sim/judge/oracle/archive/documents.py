@@ -259,12 +259,13 @@ class Documents(Part):
         return min((each.began for each in self.tracks.flying.values()), default=op.began)
 
     def forgotten(self, op: Operation, request: ForgetResource, value: object, is_unsure: bool) -> None:
+        """An earlier plan may have forgotten what a later one does not find, once its key is unknown."""
         it, label = self.resources[request.resource_id], str(op.began)
-        if is_unsure:
-            it.doubt(label, self.context.tick)
-        elif isinstance(value, ResourceForgotten) and value.existed:
+        if isinstance(value, ResourceForgotten) and value.existed and not is_unsure:
             it.store(label, self.context.tick, self.oldest(op))
             it.types = ()
+        elif is_unsure or (value is not None and op.is_replanned):
+            it.doubt(label, self.context.tick)
         else:
             it.drop(label)
 
