@@ -31,10 +31,12 @@ from umi_sim.judge.plain.filters import fields_of, may_hold, meets
 from umi_sim.judge.plain.references import references
 from umi_sim.judge.plain.rewrites import (
     is_deep,
+    is_missing,
     light_words,
     read_rewrite,
     read_variants,
     shown_turns,
+    stands,
     terms_of,
     without_model,
 )
@@ -178,13 +180,14 @@ class Searches(Part):
         return alive[sure[-1] :] if sure else alive
 
     def judge_rewrite(self, request: Asking, got: Resolution, turns: tuple[Turn, ...]) -> None:
-        """An adopted rewrite keeps what was asked and invents nothing."""
+        """An adopted rewrite keeps what was asked and invents nothing; a word may have another ending."""
         before, after = references(request.query), references(got.query)
-        light, there = light_words(before), words(got.query)
-        kept = [word for word in before.others if word not in light and word not in there]
+        light = light_words(before)
+        others = [word for word in before.others if word not in light]
+        kept = [word for word in others if is_missing(word, got.query, after, before)]
         texts = (request.query, *(turn.text for turn in turns))
         known = [*light, *(word for text in texts for word in words(text))]
-        new = [word for word in after.others if word not in known]
+        new = [word for word in after.others if not stands(word, known, known, after.big, before.spoken)]
         self.demand(not kept, rules.REWRITE_GATE, "the rewrite drops words of the query", (), kept)
         self.demand(not new, rules.REWRITE_GATE, "the rewrite has words of nobody", (), new)
         is_own = got.outcome == "resolved" or got.query == request.query
