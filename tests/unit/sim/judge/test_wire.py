@@ -27,7 +27,7 @@ from umi_sim.kernel.prng import Stream
 
 def ways() -> Iterator[Stream]:
     """Of saying a request."""
-    return (Stream(number, "wire") for number in range(300))
+    return (Stream(number, "wire") for number in range(600))
 
 
 TOM: Final = Stored("e1", 1, "created")
