@@ -6,6 +6,7 @@ statements; and what was stated is told, or counted as dropped.
 Law 3. An acknowledged contradiction is shown at both ends.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import attrs
@@ -92,6 +93,12 @@ class Relations(Part):
         read = [read_verdicts(text, ANY, floor_ppm) for text in replies]
         pairs = [pair for it in read if it is not None for pair in it.by_pair]
         return [(end_of(old), end_of(new), verdict.kind, verdict) for (new, old), verdict in pairs]
+
+    def unsaid_count(self, op: Operation, relations: Iterable[Relation]) -> int:
+        """How many of them, between versions, neither the table nor a model has told this operation."""
+        stated = self.verdicts(op)
+        others = [it for it in relations if it.source[0] == it.target[0] and said(it) != BY_TABLE]
+        return sum(stated_by(it) not in stated for it in others)
 
     # What a remember tells.
 

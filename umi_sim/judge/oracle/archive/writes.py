@@ -238,7 +238,9 @@ class Writes(Part):
         others = [it for it in others if not op.record or not it.record_ids.keys().isdisjoint(op.record_ids)]
         doers = others if value.repeated else [op, *others]
         self.demand(doers, rules.ONCE_ONLY, "called repeated, and nobody had asked before")
-        doer = next((it for it in doers if self.tracks.explains(it, claims)), op)
+        able = [it for it in doers if self.tracks.explains(it, claims)]
+        told_of = getattr(value, "relations", ())  # of several the one that a model told the same
+        doer = min(able, key=lambda it: self.relations.unsaid_count(it, told_of), default=op)
         given, got = list(doer.mentions), list(claims)
         self.demand(given == got, rule_at_loss(op, given, got), "other ids than the answers give", given, got)
         self.tracks.hold(doer, claims if given == got else {})
