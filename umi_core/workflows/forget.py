@@ -68,8 +68,9 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     row, core, key = facts[ROW], facts[CORE], id_of(facts)
     touching, ends = facts[TOUCHING], facts[ENDS]
-    if row is None:
-        return Learned(PLAN(Plan(view.now_ms, value=Forgotten(False), forgotten=(key,))))
+    if row is None:  # an entry of it may be there all the same, if storage has lost the row
+        after = forget(core, key) if core.home_of(key) else None
+        return Learned(PLAN(Plan(view.now_ms, core=after, value=Forgotten(False), forgotten=(key,))))
     access = view.tiers.access.writes(view.scope)
     rides = tuple(write for write in access if write.address.id != key)
     shelf = unlinked(touching, ends, view)

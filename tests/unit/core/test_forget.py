@@ -92,6 +92,19 @@ def test_an_entity_in_core_leaves_it_in_the_same_commit() -> None:
     assert pair.memory.state.tiers.core.blocks == ()
 
 
+def test_an_entry_of_whom_storage_has_lost_leaves_core_too() -> None:
+    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.ask(Rebalance(2))
+    pair.storage.put_back({row.address: None for row in pair.rows("entity")}, pair.now_ms)
+    assert pair.ask(InCore(3, ALICE)) == Done(True)
+    assert pair.ask(Forget(4, ALICE)) == Done(Forgotten(False))
+    assert pair.ask(InCore(5, ALICE)) == Done(False)
+    assert pair.memory.state.tiers.core.home_of(ALICE) is None
+    (core,) = pair.rows("core")
+    assert ALICE not in str(core.body)
+
+
 def test_who_comes_into_core_meanwhile_leaves_it_too() -> None:
     pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Alice likes tea"))
