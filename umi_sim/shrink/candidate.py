@@ -22,7 +22,8 @@ from umi_sim.seedfile.files import config_to_json
 
 T = TypeVar("T")
 
-OPTIONS: Final = tuple(name for name in CONFIG_FIELDS if name not in ("agents", "memory", "planted"))
+KEPT: Final = ("agents", "memory", "planted", "off")  # what was not promised is not judged of a smaller run
+OPTIONS: Final = tuple(name for name in CONFIG_FIELDS if name not in KEPT)
 
 
 @attrs.frozen

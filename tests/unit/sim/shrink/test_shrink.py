@@ -337,6 +337,10 @@ def test_another_failure_is_kept_and_not_followed() -> None:
     assert done.seed.fingerprint == whole.fingerprint
     others = [verdict.failure.rule for verdict in done.others if verdict.failure]
     assert "space-accounting" in others
+    off = ("space-accounting",)
+    done = shrink_whole(attrs.evolve(whole, config=attrs.evolve(whole.config, off=off)))
+    assert done.seed.config.off == off
+    assert "space-accounting" not in [it.failure.rule for it in done.others if it.failure]
 
 
 def test_a_run_that_does_not_fail_so_is_refused() -> None:
