@@ -129,8 +129,8 @@ def check_counted(
     demand(got == expected, rules.ACCESS_TRUTH, "how often each was accessed", expected, got)
 
 
-def late(ended: Iterable[Heard], heard: Heard | None, replies: Iterable[Reply]) -> list[Outcome]:
-    """The ends of those to which this step brought no answer, but the end of their waiting."""
+def unanswered_ends(ended: Iterable[Heard], heard: Heard | None, replies: Iterable[Reply]) -> list[Outcome]:
+    """How those ended to which this step brought no answer, but the end of their waiting."""
     names = [
         getattr(it.request, "op_id", None)
         for it in ended

@@ -30,7 +30,7 @@ from umi_core.invariants.accesses import (
     check_kept,
     check_scan,
     check_session_source,
-    late,
+    unanswered_ends,
 )
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.calls import check_all_told, check_closed, check_opened
@@ -133,7 +133,8 @@ def check_replies(before: Before, told: Told, state: State, replies: Sequence[Re
     ended = [stand for number, stand in before.stands.items() if number not in state.operations]
     if not told.is_hooked:
         heard = told.heard
-        check_counted(before.tiers.access, state.tiers.access, heard, replies, late(ended, heard, replies))
+        others = unanswered_ends(ended, heard, replies)
+        check_counted(before.tiers.access, state.tiers.access, heard, replies, others)
         if replies and heard is not None and not is_late(heard, state):
             check_closed(told.value, [call for reply in replies for call in reply.calls])
             check_taken(told, state, replies)

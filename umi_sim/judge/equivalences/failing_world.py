@@ -30,7 +30,7 @@ KINDS: Final[Mapping[type[Asked], tuple[tuple[str, ...], ...]]] = {
     Read: (LATE, AWAY, BUSY),
     Commit: (LATE, AWAY, BUSY, ("refused",), ("full",), ("unknown",), (DURABLE,), *[("conflict",)] * 2),
 }
-"""What may be answered, in groups of which one is as good as another. `silence`: nothing, so that the memory
+"""What may be answered, in groups, of each of which a step meets one. `silence`: nothing, so that the memory
 gives up waiting. `durable`: it happened, and nobody says so. `odd`: no failure, and of no use. Who is rate
 limited may be told when to come again. What leads on (an odd reply, a plan made again) stands here more
 often than what is only asked again."""
