@@ -7,7 +7,7 @@ import attrs
 
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query, Read
-from umi_core.rows import Address, Row, SessionRow
+from umi_core.rows import Address, Row
 from umi_sim.faults.arguments import among, below, flag, one_of, span_ms, whole
 from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.luck import Luck, log_uniform, pick
@@ -16,7 +16,7 @@ from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.kernel.prng import Keyed
 from umi_sim.services.calls import DOUBTS, Handled, Later
 from umi_sim.services.storage import SimStorage
-from umi_sim.services.stored_rows import Rot, address_order, flipped, matches, place_read
+from umi_sim.services.stored_rows import Rot, address_order, flipped, has_snapshot, matches, place_read
 from umi_sim.services.stores import Lag, Tight
 from umi_sim.services.unfit_rows import can_be_unfit, unfit
 
@@ -229,7 +229,7 @@ class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2"
 
     @classmethod
     def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
-        sessions = [(row, row.body) for row in true_rows(call) if isinstance(row.body, SessionRow)]
+        sessions = [(row, row.body) for row in true_rows(call) if has_snapshot(row.body)]
         if not sessions:
             return None
         row, body = sessions[0]
@@ -238,7 +238,7 @@ class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2"
 
     def strike(self, call: Arrival[Read]) -> Handled:
         rows, bit = true_rows(call), (self.byte, self.bit)
-        for row in [row for row in rows if isinstance(row.body, SessionRow)][:1]:
+        for row in [row for row in rows if has_snapshot(row.body)][:1]:
             self.rot(call, row, bit)
         return with_rows(call, [attrs.evolve(row, body=flipped(row.body, *bit)) for row in rows])
 

@@ -5,7 +5,7 @@ Law 1. Pure: rows and addresses in, answers out.
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeGuard
 
 import attrs
 
@@ -72,11 +72,16 @@ def place_read(query: Query, address: Address) -> Address:
 
 def flipped(body: Body | None, byte: int, bit: int) -> Body | None:
     """A session with one bit of its snapshot turned; any other body as it is."""
-    if not isinstance(body, SessionRow):
+    if not has_snapshot(body):
         return body
     data = bytearray(body.snapshot)
     data[byte % len(data)] ^= 1 << bit % 8
     return attrs.evolve(body, snapshot=bytes(data))
+
+
+def has_snapshot(body: Body | None) -> TypeGuard[SessionRow]:
+    """Whether it is a session of which another fault has not made something else."""
+    return isinstance(body, SessionRow) and type(body.snapshot) is bytes and bool(body.snapshot)
 
 
 def rotten(body: Body | None, rot: Rot) -> Body | None:

@@ -9,7 +9,7 @@ Law 3. No model and no embedder makes an operation fail, whatever it says.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import Any, Final
 
@@ -24,9 +24,8 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.answers import Wake
 from umi_core.messages.api_requests import DeleteAgent
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Failed, Outcome, Read, Unknown
-from umi_core.messages.requests import OF_MEMORY, Descent, Memorize, Recall, WorkingRequest
+from umi_core.messages.requests import Memorize
 from umi_core.messages.results import SessionCreated
-from umi_core.values import LEVELS
 from umi_sim.judge.equivalences import TRIED
 from umi_sim.judge.equivalences.afresh import must_say, said, session_of
 from umi_sim.judge.equivalences.failing_world import (
@@ -41,13 +40,12 @@ from umi_sim.judge.equivalences.failing_world import (
     told_of,
 )
 from umi_sim.judge.equivalences.lives import Life
+from umi_sim.judge.equivalences.stories import at_hand, story
 from umi_sim.judge.plain import policies
 from umi_sim.kernel.fork import forked
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
-STORY_COUNT_MAX: Final = 24  # requests of a life that are asked again
-OF_ONE_KIND: Final = 4
 TRIED_COUNT: Final = 2  # of each request, and a quarter of what may befall it
 SETTLE: Final = "settle"  # the step that reads core again, when an earlier plan has won
 ALWAYS: Final = 99
@@ -58,37 +56,20 @@ OF_NO_AGENT: Final = ("log", "session")  # these stay when an agent is deleted
 FAILED_COUNT: Final = 2  # of a step of recovery, which is tried without end
 ALONE: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_interval_ms": 0}
 DOUBTS: Final = ("unknown", "timeout", SILENCE, DURABLE)  # nobody knows then what became of a commit
-WIDE: Final[Mapping[type, Mapping[str, Any]]] = {
-    Recall: {"deep": True},
-    Descent: {
-        "enough": "model", "rank": "model", "levels": tuple(LEVELS), "levels_max": len(LEVELS),
-        "min_score_ppm": 0, "where": (),
-    },
-}  # fmt: skip
-OF_REQUESTS: Final = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
 
 
 def failing(life: Life) -> Counter[str]:
-    """E-FAIL: how often something failed, and what operations met then. Of requests of a kind the last one is
-    tried: more is there by then. Raises Broken."""
+    """E-FAIL: how often something failed, and what operations met then. Raises Broken."""
     marks = Counter[str]()
     config = attrs.evolve(life.config, **ALONE)
     world = FailingWorld(life.scope, config, life.steps[-1].now_ms, first_tables(life))
     births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
-    asked = story(life, session_of(world))
-    last = {type(request): request for request in asked}
-    for request in asked:
-        world.now_ms += 1  # of one instant no more than three sessions can begin
-        if last[type(request)] is not request:
-            world.begin(request, {})
-            continue
-        before = forked(world)
-        whole = Whole(request, world.begin(request, {}), before, world)
-        ways = Ways(draws_of(life, type(request).__name__), world.registry)
-        ways.learn(world.asked, {})
+    for whole in wholes(world, story(life, session_of(world))):
+        ways = Ways(draws_of(life, type(whole.request).__name__), world.registry)
+        ways.learn(whole.world.asked, {})
         for script in ways:
-            other = forked(before)
+            other = forked(whole.before)
             other.marks, other.luck = [], ways.draw.word()
             check(other, whole, script)
             ways.learn(other.asked, script)
@@ -112,22 +93,17 @@ def met_in(world: FailingWorld) -> Iterator[str]:
     return (f"{TRIED}{mark}" for mark in world.marks)
 
 
-def story(life: Life, session: str) -> list[Any]:
-    """What it was asked: the first ones of each kind, in their order, all of one session."""
-    counts, found = Counter[type](), dict[Any, None]()
-    for value in (it.value for it in life.steps if isinstance(it.value, OF_REQUESTS)):
-        if counts[type(value)] < OF_ONE_KIND:
-            counts[type(value)] += 1
-            found[attrs.evolve(value, op_id="")] = None
-    wide = [wider(it, draws_of(life, f"wide {type(it).__name__}")) for it in found][:STORY_COUNT_MAX]
-    told = [attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate(wide)]
-    return [attrs.evolve(it, session_id=session) if hasattr(it, "session_id") else it for it in told]
-
-
-def wider(request: Any, draw: Stream) -> Any:
-    """Half of the questions ask for all that they may, so that most of their steps are met."""
-    options = next((most for cls, most in WIDE.items() if isinstance(request, cls)), {})
-    return attrs.evolve(request, **options) if options and draw.chance(1, 2) else request
+def wholes(world: FailingWorld, asked: list[Any]) -> list["Whole"]:
+    """Of the requests of each kind the last one that was done, for more is there by then; the first one where
+    none was done."""
+    found = dict[type, Whole]()
+    for request in asked:
+        world.now_ms += 1  # of one instant no more than three sessions can begin
+        before, told = forked(world), at_hand(world, request)
+        outcome = world.begin(told, {})
+        if isinstance(outcome, Done) or type(told) not in found:
+            found[type(told)] = Whole(told, outcome, before, forked(world))
+    return [*found.values()]
 
 
 @attrs.define
@@ -240,7 +216,8 @@ def check(world: FailingWorld, whole: Whole, script: Script) -> None:
     is_odd = any(ODD in kinds for kinds in script.values())
     if is_odd or not isinstance(whole.outcome, Done) or (isinstance(outcome, Done) and outcome.degraded):
         return
-    if isinstance(outcome, Done | Failed) or world.stored() != before:
+    has_landed = is_open(whole.before) and world.stored() != before
+    if isinstance(outcome, Done | Failed) or has_landed:
         check_left(world, whole, failing)
     if isinstance(outcome, Done) and (isinstance(request, Memorize) or getattr(request, "request_key", None)):
         check_again(world, whole, None, failing)
@@ -282,11 +259,18 @@ def untimed(value: Any, since: range) -> Any:
 def check_again(world: FailingWorld, whole: Whole, before: Any, failing: Failing) -> None:
     """What failed has changed nothing, and is done now; what was done before is not done twice."""
     now = world.stored()
-    failing.demand(before in (None, now), "what has changed", before, now)
+    if before is not None:
+        stays = before if is_open(whole.before) else {where: before.get(where) for where in now}
+        failing.demand(stays == now, "what has changed", before, now)
     again = world.begin(attrs.evolve(whole.request, op_id="again"), {})
     failing.demand(type(again) is type(whole.outcome), "asked again", whole.outcome, again)
-    if before is None and world.memory.state.phase != "closed":  # then rows go, one page after the other
+    if before is None and is_open(world):
         failing.demand(now == world.stored(), "asked again: what has changed", now, world.stored())
+
+
+def is_open(world: FailingWorld) -> bool:
+    """Of an agent that is deleted rows go, one page after the other."""
+    return world.memory.state.phase != "closed"
 
 
 def check_waits(world: FailingWorld, met: list[Question], failing: Failing) -> None:

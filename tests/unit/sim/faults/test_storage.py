@@ -234,6 +234,21 @@ def test_a_bit_of_a_session_flips_once_or_under_loss_for_good(loss_max: int, sta
     assert bodies(world.handle(LOAD, AT_MS)) == (spoilt if stays else [SAVED])
 
 
+@pytest.mark.parametrize("kind", [name for name, it in KINDS.items() if it.is_at("storage.read")])
+def test_any_fault_strikes_what_another_one_has_made_unfit_for_good(kind: str) -> None:
+    """A session whose snapshot was a text stopped the run when a bit of it was to flip."""
+    for choice in range(9):
+        for at in (0, 1):
+            world = told_of("Ann", loss_max=3)
+            flushed(world, call(Commit((Write(SESSION, SAVED),), (), "k")))
+            for asked in (LOOK, LOAD):
+                unfit: Args = {"index": 0, "choice": choice, "latent": True}
+                assert strike(world, asked, AT_MS, "storage_unfit", unfit) is not None
+                args = drawn(world, asked, kind, at)
+                if args is not None:
+                    strike(world, asked, AT_MS, kind, args)
+
+
 def test_what_is_told_too_early_is_not_there_and_listed() -> None:
     world = services(loss_max=1)
     handled = struck(world, call(batch("Ann"), "o5/commit#1"), "storage_ack_early", at=5)

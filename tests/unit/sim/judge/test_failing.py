@@ -1,5 +1,6 @@
 """Goal: what fails is tried as its policy says, and what is not so is told with step and kind."""
 
+import attrs
 import pytest
 
 from tests.unit.sim.judge.test_afresh import TOLD, life
@@ -8,12 +9,13 @@ from umi_core.engine import attempts
 from umi_core.engine.workflow import Step
 from umi_core.invariants.broken import Broken
 from umi_core.limits import CORE_BYTES_MIN
+from umi_core.messages.api_requests import AddMessages, DeleteAgent, OpenAgent
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Get, Recall, Remember, Retrieve, SetBlock
 from umi_core.messages.results import BlockSet
 from umi_core.values import Scope
 from umi_core.workflows import WORKFLOWS
-from umi_sim.judge.equivalences import TRIED, failing
+from umi_sim.judge.equivalences import TRIED, failing, stories
 from umi_sim.judge.equivalences.failing_world import DURABLE, KINDS, ODD, FailingWorld, told_of
 from umi_sim.judge.plain import policies
 from umi_sim.kernel.fork import forked
@@ -41,7 +43,7 @@ def test_a_step_waits_twice_as_long_each_time_up_to_a_limit(count: int) -> None:
 
 def test_each_request_of_a_life_is_asked_again_where_its_steps_fail() -> None:
     met = failing.failing(LIFE)
-    kinds = {type(request) for request in failing.story(LIFE, "s")}
+    kinds = {type(request) for request in stories.story(LIFE, "s")}
     assert met["equal: E-FAIL"] >= failing.TRIED_COUNT * len(kinds)
     steps = {part.name: part.met for part in reached.steps(met)}
     assert {"retried"} <= {what for each in steps.values() for what in each}
@@ -66,6 +68,14 @@ def test_a_memory_that_waits_too_long_is_told_with_the_step_and_what_befell_it(
     monkeypatch.setattr(attempts, "BACKOFF_MS_MIN", 99)
     with pytest.raises(Broken, match=r"\w+, \w+ (once|always|\d times) at \w+: how long it waits"):
         failing.failing(LIFE)
+
+
+def test_an_agent_begins_again_while_its_rows_go() -> None:
+    """Rows that are on their way out were taken for what a failed request had changed."""
+    turns = tuple((("role", "user"), ("content", f"Turn {n}.")) for n in range(3))
+    ended = life(AddMessages(1, turns), DeleteAgent(2), OpenAgent(3), AddMessages(4, turns))
+    for seed in range(8):
+        failing.failing(attrs.evolve(ended, seed=seed))
 
 
 def test_every_kind_has_a_name_that_the_memory_knows() -> None:

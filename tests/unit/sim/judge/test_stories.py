@@ -1,0 +1,71 @@
+"""Goal: what a life was asked is asked again of a world that has what it names."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.sim.judge.test_afresh import TOLD, life
+from umi_core.config import Config
+from umi_core.messages.api_requests import (
+    AddArchival,
+    AppendToBlock,
+    BlockHistory,
+    CreateBlock,
+    DeleteAgent,
+    DeleteArchival,
+    DeleteBlock,
+)
+from umi_core.messages.effects import Done
+from umi_core.messages.ending_requests import ForgetResource
+from umi_core.messages.requests import Forget, GetEntity, RemoveBlock
+from umi_core.values import Scope
+from umi_sim.judge.equivalences.stories import OF_ONE_KIND, at_hand, story, turn
+from umi_sim.judge.small_world import SmallWorld
+
+OTHERS = "ent_0123456789abcdef01234567"
+
+
+def world() -> SmallWorld:
+    made = SmallWorld(Scope("u", "a"), Config(), 1_700_000_000_000)
+    for request in (
+        *TOLD,
+        AddArchival("added", "Ann likes tea."),
+        CreateBlock("set", "persona", "I am kind."),
+    ):
+        made.ask(request)
+    return made
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Forget(1, OTHERS), GetEntity(1, OTHERS), ForgetResource(1, OTHERS), DeleteArchival(1, "arc_9"),
+        DeleteBlock(1, "nowhere"), AppendToBlock(1, "blk_000000000000000000000000", "x"),
+        BlockHistory(1, "nowhere"), RemoveBlock(1, "scratch", "nowhere"),
+    ],
+    ids=lambda it: type(it).__name__,
+)  # fmt: skip
+def test_what_is_not_here_is_replaced_by_what_is(request_: Any) -> None:
+    found = at_hand(world(), request_)
+    assert found != request_
+    assert isinstance(world().ask(found), Done)
+    assert at_hand(world(), found) == found
+
+
+def test_without_anything_of_its_kind_a_request_stays_as_it_is() -> None:
+    empty = SmallWorld(Scope("u", "a"), Config(), 1_700_000_000_000)
+    for request in (Forget(1, OTHERS), DeleteBlock(1, "nowhere"), RemoveBlock(1, "scratch", "nowhere")):
+        assert at_hand(empty, request) == request
+
+
+def test_a_story_has_no_request_that_says_something_wrong_and_few_of_each_kind() -> None:
+    wrong: Any = Forget(80, "")
+    lived = life(*TOLD, wrong, *(GetEntity(90 + n, f"ent_{n:024}") for n in range(OF_ONE_KIND + 2)))
+    told = story(lived, "s")
+    assert not any(isinstance(it, Forget) for it in told)
+    assert sum(isinstance(it, GetEntity) for it in told) == OF_ONE_KIND
+
+
+def test_what_stores_comes_before_what_asks_what_takes_away_and_what_ends() -> None:
+    ended, gone, asked, kept = DeleteAgent(1), Forget(1, OTHERS), GetEntity(1, OTHERS), AddArchival(1, "x")
+    assert sorted([ended, gone, asked, kept], key=turn) == [kept, asked, gone, ended]

@@ -1,0 +1,83 @@
+"""What a life was asked, as it is asked again in another world.
+
+Law 1. Of a kind of requests the first few, in their order; none that is refused for what it says itself.
+Law 2. What names something that is not in the other world names something that is.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from umi_core.messages.api_requests import AgentRequest
+from umi_core.messages.requests import OF_MEMORY, Descent, Recall, RemoveBlock, WorkingRequest, bad_request
+from umi_core.tiers.labels import authored, named
+from umi_core.values import LEVELS
+from umi_sim.judge.equivalences.lives import Life
+from umi_sim.judge.small_world import SmallWorld
+from umi_sim.kernel.prng import Stream
+
+STORY_COUNT_MAX: Final = 24
+OF_ONE_KIND: Final = 4
+OF_REQUESTS: Final = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
+WIDE: Final[Mapping[type, Mapping[str, Any]]] = {
+    Recall: {"deep": True},
+    Descent: {
+        "enough": "model", "rank": "model", "levels": tuple(LEVELS), "levels_max": len(LEVELS),
+        "min_score_ppm": 0, "where": (),
+    },
+}  # fmt: skip
+NAMED: Final = {
+    "entity_id": ("entity", "id"), "record_id": ("archival", "id"), "resource_id": ("resource", "id"),
+    "block_id": ("change", "block_id"),
+}  # fmt: skip
+"""By the field of a request: which kind of rows it names, and by which field of them."""
+
+
+def story(life: Life, session: str) -> list[Any]:
+    """All of one session. Half of the questions ask for all that they may, so that most steps are met; in
+    half of the lives what stores something comes first, and what ends an agent last."""
+    counts, found = Counter[type](), dict[Any, None]()
+    for value in (it.value for it in life.steps if isinstance(it.value, OF_REQUESTS)):
+        if counts[type(value)] < OF_ONE_KIND and bad_request(value) is None:
+            counts[type(value)] += 1
+            found[attrs.evolve(value, op_id="")] = None
+    few = [*found][:STORY_COUNT_MAX]
+    if Stream(life.seed, "order of a story").chance(1, 2):
+        few.sort(key=turn)
+    wide = [wider(it, Stream(life.seed, "wide", type(it).__name__)) for it in few]
+    told = [attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate(wide)]
+    return [attrs.evolve(it, session_id=session) if hasattr(it, "session_id") else it for it in told]
+
+
+def turn(request: Any) -> int:
+    """Before what only asks, and before what takes away."""
+    return 3 if isinstance(request, AgentRequest) else 0 if request.stores else 1 if request.shows else 2
+
+
+def wider(request: Any, draw: Stream) -> Any:
+    options = next((most for cls, most in WIDE.items() if isinstance(request, cls)), {})
+    return attrs.evolve(request, **options) if options and draw.chance(1, 2) else request
+
+
+def at_hand(world: SmallWorld, request: Any) -> Any:
+    """The same of the last row of its kind, or of the last block, where the one that it names is not here."""
+    for name, (kind, of) in NAMED.items():
+        if hasattr(request, name):
+            ids = [getattr(body, of) for where, body in world.rows() if where.kind == kind]
+            if ids and getattr(request, name) not in ids:
+                request = attrs.evolve(request, **{name: ids[-1]})
+    return with_a_block(world, request)
+
+
+def with_a_block(world: SmallWorld, request: Any) -> Any:
+    core = world.memory.state.tiers.core
+    label, block = next(reversed(authored(core).items()), ("", None))
+    if block is None:
+        return request
+    if isinstance(request, RemoveBlock) and core.find(request.kind, request.label) is None:
+        return attrs.evolve(request, kind=block.kind, label=block.label)
+    if hasattr(request, "block") and named(core, request.block, world.scope) is None:
+        return attrs.evolve(request, block=label)
+    return request
