@@ -43,7 +43,7 @@ class Noting(SimStorage):
 
 @pytest.mark.slow
 def test_the_simulated_storage_keeps_the_contract_and_gives_several_values_of_each_field() -> None:
-    run_storage_conformance(Noting)
+    run_storage_conformance(Noting, settings(conformance.HOW, max_examples=60))
     fields = [(kind, field.name) for kind, cls in BODIES.items() for field in attrs.fields(cls)]
     assert [it for it in fields if len(Noting.given.get(it, ())) < 2] == []
 

@@ -1,4 +1,7 @@
-"""Goal: trials pass for a sound memory, as many as the scenario says; their failures are shown again."""
+"""Goal: a run tries as often as its scenario says; what a trial finds is shown again.
+
+That a sound memory passes is in tests/simulation/test_scenarios.py, with every other scenario.
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -15,11 +18,6 @@ from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 from umi_sim.seedfile.files import loads, of_verdict, text_of
 from umi_sim.shrink import shrink
-
-
-def test_a_sound_memory_passes() -> None:
-    for seed in range(2):
-        check_trials(draw(find("trials"), seed))
 
 
 def test_each_value_of_a_domain_is_judged_alike() -> None:

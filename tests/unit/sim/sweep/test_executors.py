@@ -12,7 +12,7 @@ from click.testing import Result
 from tests.unit.sim.commands import refused, umi
 from umi_sim.sweep import executors
 
-SWEEP: Final = ("sweep", "own.toml", "bad.toml", "--seeds", "0..7", "--jobs", "2")
+SWEEP: Final = ("sweep", "own.toml", "bad.toml", "--seeds", "0..3", "--jobs", "2")
 pytestmark = pytest.mark.usefixtures("small_worlds")
 
 

@@ -152,9 +152,9 @@ class Writes(Part):
         pool = self.tracks.alike(op)  # whose answers may be in it
         dropped, got = [it.extraction.dropped if it.extraction else () for it in pool], value.dropped
         self.demand(got in dropped, rules.REFERENCE_AGREES, "other elements were dropped", dropped, got)
-        is_own = pool == [op] and not value.repeated
+        is_own = pool == [op] and doer is op and not value.repeated
         replies = [it.text for one in pool for it in one.answers_of("route") if isinstance(it, ModelReplied)]
-        self.judge_routing(doer.mentions, value, replies, is_own and "route:table" not in names)
+        self.judge_routing(doer.mentions, value, replies, is_own, "route:table" in names)
         if is_own:
             mentions = [(it.id, doer.mentions.get(it.id)) for it in changed]
             entities = tuple(
@@ -249,9 +249,17 @@ class Writes(Part):
         return doer
 
     def judge_routing(
-        self, mentions: Mapping[str, Mention | None], value: Remembered, replies: list[str], is_heard: bool
+        self,
+        mentions: Mapping[str, Mention | None],
+        value: Remembered,
+        replies: list[str],
+        is_own: bool,
+        is_by_table: bool,
     ) -> None:
-        """One decision per entity: of a sound row, of the table, or kept."""
+        """One decision per entity: of a sound row, of the table, or kept.
+
+        What another request with the same key has decided was kept then: the fact may have moved since.
+        """
         decided, ids = [it.entity_id for it in value.routing], [stored.id for stored in value.entities]
         self.demand(
             decided == ids, rules.ROUTE_PER_ENTITY, "not one decision per entity, in order", ids, decided
@@ -266,7 +274,8 @@ class Writes(Part):
             if mention is not None:
                 entity = first_entity(stored.id, mention, 0)
                 is_kept = stored.change not in CHANGES
-                allowed = self.homes(entity) if is_kept else self.routes(entity, replies, is_heard)
+                heard = self.routes(entity, replies, is_own and not is_by_table)
+                allowed = self.homes(entity, is_own) if is_kept else heard
                 self.judge_route(entity, attrs.evolve(decision, outcome="not_asked"), allowed)
 
     def judge_route(self, entity: Entity, decision: RoutingDecision, allowed: list[RoutingDecision]) -> None:
@@ -282,11 +291,11 @@ class Writes(Part):
         found = [routes.decisions[0] for routes in read if routes is not None]
         return found if found and is_heard else [*found, by_table(*asked)]
 
-    def homes(self, entity: Entity) -> list[RoutingDecision]:
+    def homes(self, entity: Entity, is_now: bool) -> list[RoutingDecision]:
         """What did not change keeps its block, whichever that may be."""
         states = self.tracks.states_of(self.tracks.track(entity.id))
         known = [state.entity.block for state in states if state.entity and "block" not in state.unsure]
-        blocks = known if 0 < len(known) == len(states) else BLOCK_KINDS
+        blocks = known if is_now and 0 < len(known) == len(states) else BLOCK_KINDS
         return [RoutingDecision(entity.id, block, False, None, "", "kept", None) for block in blocks]
 
     def fill(
