@@ -164,6 +164,32 @@ def test_a_key_that_is_known_is_answered_from_its_receipt() -> None:
     assert world.pair.ask(api.DeleteArchival("again", FIRST)) == Refused(NotFound("archival", FIRST))
 
 
+def in_doubt(*, landed: bool) -> Pair:
+    """The answer to the commit of a deletion is lost, and the batch that is sent again conflicts."""
+    world = World()
+    world.add("likes tea")
+    pair = world.pair
+    pair.step(api.DeleteArchival("gone", FIRST))
+    commit = pair.until(Commit)
+    if landed:
+        pair.land(commit)
+    pair.fail("unknown")
+    pair.wake()
+    pair.fail("conflict")
+    return pair
+
+
+def test_an_earlier_plan_that_took_it_away_is_believed() -> None:
+    told = RecordForgotten(FIRST, entities=(Stored(ALICE, 1, "forgotten"),))
+    assert in_doubt(landed=True).run().replies["gone"].outcome == Done(told)
+
+
+def test_in_doubt_it_is_not_found_if_somebody_else_has_taken_it_away() -> None:
+    pair = in_doubt(landed=False)
+    del pair.storage.rows[Address(SCOPE, "archival", FIRST)]
+    assert pair.run().replies["gone"].outcome == Refused(NotFound("archival", FIRST))
+
+
 def test_numbers_stay_dense_while_one_waits_for_its_model() -> None:
     """Its turn begins when it looks up (K4.17)."""
     pair = Pair(config=QUIET)

@@ -211,6 +211,9 @@ def check(world: FailingWorld, whole: Whole, script: Script) -> None:
     if met:
         check_waits(world, met, failing)
         check_end(outcome, whole.outcome, met, failing)
+    elif step == SETTLE:  # what it finds in doubt is its own doing, perhaps
+        is_so = isinstance(outcome, Unknown | type(whole.outcome))
+        failing.demand(is_so, "how it ends in doubt", whole.outcome, outcome)
     if isinstance(outcome, Failed):
         check_again(world, whole, before, failing)
     is_odd = any(ODD in kinds for kinds in script.values())
