@@ -169,7 +169,7 @@ class Inspector:
             observer.stepped(agent, self.oracle.scope_of(agent), machine, effects)
         if memory is None:
             return
-        is_old = agent in self.oracle.old_lives
+        is_old = agent not in self.oracle.agents
         if self._lives is not None and not is_old:
             self._lives.stepped(agent, memory, self._reading_ms, value, tuple(effects))
         self._count += 1

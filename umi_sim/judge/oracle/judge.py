@@ -202,10 +202,12 @@ class Oracle:
     # What happens.
 
     def read_clock(self, agent: str, reading_ms: int) -> int:
-        """The latest time that this life has seen."""
+        """The latest time that this life has seen; of an old one that nobody judges, what it reads."""
         if old := self.old_lives.get(agent):
             return old.read_clock(reading_ms)
-        model = self.agents[agent]
+        model = self.agents.get(agent)
+        if model is None:
+            return reading_ms
         if reading_ms > model.seen_ms:
             model.seen_ms = reading_ms
         return model.seen_ms
@@ -281,12 +283,13 @@ class Oracle:
             tables = [life.requests for life in self.agents.values()]
             tables += [life.requests for life in self.old_lives.values()]
             requests = {op_id: request for table in tables for op_id, request in table.items()}
-            self.tampered = Tampered(self.memory, self.surroundings, requests)
+            old = dict.fromkeys(self.old_lives)
+            self.tampered = Tampered(self.memory, self.surroundings, requests, old)
 
     def taken_over(self, agent: str, old: str) -> None:
         """A new life begins while the one that was there goes on, under this name."""
         if self.tampered is not None:
-            self.crashed(agent)
+            self.tampered.taken_over(agent, old)
             return
         model, near = self.agents[agent], self.surroundings
         failures = Failures(self.memory)

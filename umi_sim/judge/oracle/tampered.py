@@ -35,7 +35,7 @@ EPOCH: Final = "epoch"
 
 @attrs.define
 class Tampered(Owner):
-    """Judges all agents. `requests` are in flight.
+    """Judges all agents. `requests` are in flight; `old`: names of lives that others have replaced.
 
     `told`: whose life was told of another epoch; true if it recovered then, and may claim the next one.
     """
@@ -43,13 +43,15 @@ class Tampered(Owner):
     config: Config
     surroundings: Surroundings
     requests: dict[str, Request]
+    old: dict[str, None] = attrs.field(factory=dict)
     told: dict[str, bool] = attrs.field(factory=dict)
     ids: dict[str, dict[Scope, None]] = attrs.field(factory=dict)
 
     def answered(self, call: Call, answer: Answer) -> None:
         changed = answer.changed if isinstance(answer, EffectFailed) else ()
         if isinstance(call.effect, Commit) and any(address.kind == EPOCH for address, _ in changed):
-            self.told[call.agent] = call.workflow == "recover"
+            asker = call.old_asker if call.old_asker in self.old else call.agent
+            self.told[asker] = call.workflow == "recover"
 
     def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         request = self.requests.pop(op_id)
@@ -97,6 +99,12 @@ class Tampered(Owner):
         """Who has ever had which entities, as far as rows and what is left of rows tell."""
         for address in self.surroundings.entities():
             self.ids.setdefault(address.id, {})[address.scope] = None
+
+    def taken_over(self, agent: str, old: str) -> None:
+        """A new life begins; the one that was there goes on under this name, and knows what it knew."""
+        self.old[old] = None
+        if agent in self.told:
+            self.told[old] = self.told.pop(agent)
 
     def life_over(self, agent: str) -> None:
         self.told.pop(agent, None)

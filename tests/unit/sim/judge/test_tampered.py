@@ -98,3 +98,22 @@ def test_in_a_healed_world_all_is_answered() -> None:
     reply(judge(), ASK, LOST)
     reply(judge(), Rebalance("o1"), Unknown(), "drain:1")  # its key may be that of an earlier life
     assert broken(judge(), ASK, LOST, "audit:1") == rules.ACKNOWLEDGED_IS_DURABLE.name
+
+
+def test_an_old_life_and_its_successor_are_told_apart() -> None:
+    """What the old one was told of another epoch was taken for what the new one was told."""
+    to = judge()
+    to.taken_over("a", "a~1")
+    tell(to, "forget")  # asked by the first life
+    assert broken(to, Rebalance("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
+    to.requests["o2"] = Rebalance("o2")
+    to.replied("a~1", SCOPE, "o2", DEPOSED)
+
+
+def test_a_life_that_is_replaced_knows_what_it_was_told() -> None:
+    to = judge()
+    tell(to, "forget")
+    to.taken_over("a", "a~1")
+    to.requests["o2"] = Rebalance("o2")
+    to.replied("a~1", SCOPE, "o2", DEPOSED)
+    assert broken(to, Rebalance("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
