@@ -357,9 +357,8 @@ EDIT_BLOCK: Final = Workflow(
     "edit_block",
     given=(EDIT, REQUEST_KEY),
     steps=(
-        SEEN,
-        Step("load", produces=(CORE,), otherwise=nothing(CORE), claims=claim_core,
-             **asks(Read, ask_load, take_load, retry(3))),
+        attrs.evolve(SEEN, claims=claim_core),  # else who asks twice at once would meet what it did itself
+        Step("load", produces=(CORE,), otherwise=nothing(CORE), **asks(Read, ask_load, take_load, retry(3))),
         Step("sheet", requires=(EDIT, CORE), produces=(SHEETS,), otherwise=nothing(SHEETS),
              **asks(Read, ask_sheet, take_sheet, retry(3))),
         Step("past", requires=(EDIT, CORE), produces=(PAST,), otherwise=nothing(PAST),

@@ -3,7 +3,7 @@
     remember         seen  extract  lookup  candidates  evolve  embed  route  plan  commit  settle  reply
     add_archival        .     *        *         .         .      .      .     *      .       .       .
     forget_resource        load  told  touching  ends  left  embed  plan  commit  settle  reply
-    delete_archival  seen   *      .      .       .     .      .     *      *       .       *
+    delete_archival   *     *      .      .       .     .      .     *      *       .       *
 
 Law 1. A record is its text, whatever a model makes of it; of one that is not to be read for facts nothing is
 asked. Law 2. Record, facts and who gave them land in one commit. Law 3. A record takes with it what only it
@@ -157,8 +157,9 @@ def take_deleted(facts: Facts, answer: Committed | None, view: View) -> Taken:
 
 DELETE_ARCHIVAL: Final = revised(
     skippable(forget_resource.FORGET_RESOURCE), "delete_archival", (DELETE, REQUEST_KEY),
+    attrs.evolve(SEEN, claims=forget_resource.claim_resource),
     Step("load", requires=(DELETE,), produces=(RESOURCE,), otherwise=nothing(RESOURCE),
-         claims=forget_resource.claim_resource, **asks(Read, ask_record, take_record, retry(3))),
+         **asks(Read, ask_record, take_record, retry(3))),
     Step("plan", requires=forget_resource.PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN),
          take=take_delete),
     commit_row(replan="load", ask=ask_if_any, take=take_deleted),

@@ -3,6 +3,7 @@
 import attrs
 
 from umi_core.data import Owner
+from umi_core.errors import Error, TooBusy
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import RECEIPT_MS_MAX
 from umi_core.messages.requests import Request
@@ -42,6 +43,14 @@ class Keys(Owner):
         mine = self.of(op_id, key)
         others = [it for it in self.asked[key] if it.request != mine.request]
         demand(others, rules.KEY_ONCE, f"{op_id}: nobody asked anything else under the key {key}")
+
+    def judge_refused(self, op_id: str, key: str, error: Error, now_ms: int) -> None:
+        """What was done under its key it is told, whatever it would find now."""
+        mine = self.of(op_id, key)
+        done = [it for it in self.asked[key] if it.value is not None and it.request == mine.request]
+        young = [it.value for it in done if now_ms - (it.done_ms or 0) < RECEIPT_MS_MAX]
+        is_so = not young or isinstance(error, TooBusy)
+        demand(is_so, rules.KEY_ONCE, f"{op_id} is refused what its key {key} has done", young[:1], error)
 
     def of(self, op_id: str, key: str) -> Asked:
         return next(it for it in self.asked[key] if it.op_id == op_id)

@@ -163,6 +163,8 @@ class ApiModel(Model):
 
     def judge_refused(self, ending: Ending, error: errors.Error) -> None:
         op_id, request = ending.op_id, ending.request
+        if isinstance(request, WRITES) and request.request_key is not None:
+            self.keys.judge_refused(op_id, request.request_key, error, self.surroundings.world_ms())
         if isinstance(error, errors.KeyReused):
             self.keys.judge_reused(op_id, request.request_key)
         elif isinstance(error, NotFound) and isinstance(request, api.DeleteArchival | api.GetArchival):
