@@ -6,13 +6,15 @@ Law 2. The draws come from the stream `why` of the file's seed, the same for eve
 Law 3. What was found before an interruption stays found.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 import attrs
 
+from umi_core.config import Config
 from umi_core.data import Data, Owner
+from umi_core.errors import Rejected
 from umi_sim.explain.playback import Playback
 from umi_sim.kernel.prng import Stream
 from umi_sim.kernel.progress import at
@@ -268,7 +270,8 @@ def plainer(whole: Candidate) -> Iterator[tuple[str, str, Candidate]]:
             yield name, f"{getattr(config, name)}", attrs.evolve(whole, config=attrs.evolve(config, **plain))
     for name, value in config.memory.items():
         left = {key: config.memory[key] for key in config.memory if key != name}
-        yield name, f"{value}", attrs.evolve(whole, config=attrs.evolve(config, memory=left))
+        if are_options(left):
+            yield name, f"{value}", attrs.evolve(whole, config=attrs.evolve(config, memory=left))
     for agent in config.agents:
         if agent.skew_ms:
             exact = tuple(attrs.evolve(it, skew_ms=0) if it is agent else it for it in config.agents)
@@ -282,6 +285,15 @@ def plainer(whole: Candidate) -> Iterator[tuple[str, str, Candidate]]:
     deviations = [item.id for item in whole.items if isinstance(item, Deviation)]
     if len(deviations) > 1:
         yield "schedule", f"{len(deviations)} deviations", whole.without(deviations.__contains__)
+
+
+def are_options(options: Mapping[str, int | bool]) -> bool:
+    """Some are at least as high as others: of these none can be plain by itself."""
+    try:
+        Config.of(options)
+    except Rejected:
+        return False
+    return True
 
 
 # Words.

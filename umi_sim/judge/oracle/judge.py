@@ -284,7 +284,8 @@ class Oracle:
             tables += [life.requests for life in self.old_lives.values()]
             requests = {op_id: request for table in tables for op_id, request in table.items()}
             old = dict.fromkeys(self.old_lives)
-            self.tampered = Tampered(self.memory, self.surroundings, requests, old)
+            told = {name: True for name, life in self.old_lives.items() if life.told}
+            self.tampered = Tampered(self.memory, self.surroundings, requests, old, told)
 
     def taken_over(self, agent: str, old: str) -> None:
         """A new life begins while the one that was there goes on, under this name."""

@@ -37,7 +37,8 @@ EPOCH: Final = "epoch"
 class Tampered(Owner):
     """Judges all agents. `requests` are in flight; `old`: names of lives that others have replaced.
 
-    `told`: whose life was told of another epoch; true if it recovered then, and may claim the next one.
+    `told`: whose life was told of another epoch; true if it recovered then, and may claim the next one, or if
+    it was told before anybody tampered.
     """
 
     config: Config

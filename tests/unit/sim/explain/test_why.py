@@ -21,6 +21,7 @@ from umi_sim.runs.continued import Continued
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.fields import PLAIN
+from umi_sim.shrink.candidate import Candidate
 
 RETRIES = attrs.evolve(PLAIN, scenario="retries", seed=10, mode="swarm", faults={"storage_slow": (1, 256)})
 SLOW: tuple[Item, ...] = (
@@ -98,6 +99,13 @@ def test_an_option_is_needed_if_the_run_passes_with_it_plain() -> None:
     found = asked(failing("dead-entries-hold-space", items, tight))
     assert needed(found) == {"o1": "passes", "o2": "passes", "working_entry_count_max": "passes"}
     assert [part.name for part in found.options if not part.is_needed] == ["core_bytes_max"]
+
+
+def test_an_option_that_another_one_needs_is_not_put_to_plain() -> None:
+    """`why` stopped with an error of its own: groups merge at what they form at, or above."""
+    near = attrs.evolve(PLAIN, memory={"cluster_ppm": 1, "merge_ppm": 2, "recall_limit_default": 3})
+    found = {name for name, _, _ in why.plainer(Candidate(near, SLOW))}
+    assert {"cluster_ppm", "merge_ppm", "recall_limit_default"} - found == {"cluster_ppm"}
 
 
 def test_another_failure_that_takes_its_place_is_named() -> None:
