@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from umi_sim.sweep.totals import Outcome, Totals
 
 PINNED: Final = range(10)  # with the fresh ones: five minutes on two cores for all scenarios
-FRESH_COUNT: Final = 20
+FRESH_COUNT: Final = 15
 COUNT_MAX: Final = 1_000_000
 MINUTES_MAX: Final = 10_080
 SHARD_MAX: Final = 10_000
@@ -189,7 +189,7 @@ def sweep(
     """Run many seeds of many scenarios; one seed file for each different failure.
 
     Without --seeds, --count and --minutes: a look before a change lands, about five minutes on two cores. Of
-    each scenario seeds 0 to 9, and 20 fresh ones that are others at each commit. What is rare needs more.
+    each scenario seeds 0 to 9, and 15 fresh ones that are others at each commit. What is rare needs more.
     Ctrl-C ends it with what is known by then.
 
     \b
