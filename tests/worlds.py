@@ -138,6 +138,16 @@ class Pair:
     def fail(self, kind: FailureKind, at: int = 0) -> list[Asked]:
         return self.step(EffectFailed(self.pending.pop(at).request_id, kind))
 
+    def doubt(self, *, landed: bool) -> "Pair":
+        """The answer to the next commit is lost, and the batch that is sent again conflicts."""
+        commit = self.until(Commit)
+        if landed:
+            self.land(commit)
+        self.fail("unknown")
+        self.wake()
+        self.fail("conflict")
+        return self
+
     def wake(self, now_ms: int | None = None) -> list[Asked]:
         """Only time passes: until then, or until the memory wants to be stepped."""
         self.now_ms = max(self.now_ms, self.memory.deadline_ms() or 0) if now_ms is None else now_ms

@@ -18,17 +18,14 @@ from typing import Any, Final
 
 from umi_sim.judge.equivalences import NAMES, RESTORE
 from umi_sim.kernel.prng import Stream
+from umi_sim.record.trace import write_whole
 from umi_sim.scenario.files import shipped
 
 Document = dict[str, Any]
 SECTIONS: Final = ("agents", "workload", "memory", "clock", "services", "faults", "run")
-NOT_MIXED: Final = (
-    "explore",
-    "target",
-    "mutant",
-    "manual",
-)  # worlds of other commands, and those of one purpose
+NOT_MIXED: Final = ("explore", "target", "mutant", "manual")  # worlds of one purpose
 LEFT_OUT: Final = ("weights", "marks", "off", "policy", "storage", "reason")  # mixed otherwise, or too narrow
+COUNT_MAX: Final = 1_000
 OPERATIONS: Final = ([10, 60], [20, 80], [30, 120])
 MORE: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
     "agents": {"count": ([1, 4],), "in_flight": ([1, 8],)},
@@ -45,14 +42,17 @@ def main(args: list[str]) -> int:
     parser.add_argument("--count", type=int, default=40, metavar="N", help="how many; default 40")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="which; default 1")
     options = parser.parse_args(args)
-    options.folder.mkdir(parents=True, exist_ok=True)
-    for number in range(options.count):
-        name = f"x{number:03}"
-        path = options.folder / f"{name}.toml"
-        path.write_text("\n".join(lines(mixed(name, Stream(options.seed, "mixed", number)))) + "\n")
-    print(
-        f"{options.count} scenarios in {options.folder}: umi-sim sweep {options.folder}/*.toml --seeds 0..11"
-    )
+    if not 1 <= options.count <= COUNT_MAX:
+        parser.error(f"--count {options.count}: 1 to {COUNT_MAX}")
+    try:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        for number in range(options.count):
+            name = f"x{number:03}"
+            text = "\n".join((*lines(mixed(name, Stream(options.seed, "mixed", number))), ""))
+            write_whole(options.folder / f"{name}.toml", text.encode())
+    except OSError as error:
+        parser.error(f"{options.folder}: {error.strerror}")
+    print(f"{options.count} scenarios: umi-sim sweep {options.folder}/*.toml --seeds 0..11")
     return 0
 
 
@@ -69,6 +69,7 @@ def worlds() -> dict[str, Document]:
 
 
 def mixed(name: str, draw: Stream) -> Document:
+    """A scenario of this name: two of ours, their settings together, and half of what MORE holds."""
     known = worlds()
     one, other = draw.shuffle([*known])[:2]
     both = known[one], known[other]

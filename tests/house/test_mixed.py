@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tools import mixed
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, load
@@ -19,6 +21,13 @@ def test_each_is_a_scenario_and_the_seed_says_which(tmp_path: Path) -> None:
     texts = [[path.read_text() for path in paths] for paths in (first, again, other)]
     assert texts[0] == texts[1] != texts[2]
     assert len({*texts[0]}) == COUNT
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "1001"])
+def test_a_count_that_cannot_be_is_refused(count: str, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        mixed.main([str(tmp_path / "none"), "--count", count])
+    assert not (tmp_path / "none").exists()
 
 
 def test_each_keeps_every_promise(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
     remember         seen  extract  lookup  candidates  evolve  embed  route  plan  commit  settle  reply
     add_archival        .     *        *         .         .      .      .     *      .       .       .
     forget_resource        load  told  touching  ends  left  embed  plan  commit  settle  reply
-    delete_archival   *     *      .      .       .     .      .     *      *       .       *
+    delete_archival  seen   *      .      .       .     .      .     *      .       .       *
 
 Law 1. A record is its text, whatever a model makes of it; of one that is not to be read for facts nothing is
 asked. Law 2. Record, facts and who gave them land in one commit. Law 3. A record takes with it what only it
@@ -20,23 +20,13 @@ from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, nothing, retry
 from umi_core.ids import log_id
-from umi_core.messages.answers import Committed, ModelReplied, ReadDone
+from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.api_requests import AddArchival, DeleteArchival
 from umi_core.messages.effects import ByIds, Read
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
 from umi_core.workflows import extracting, forget_resource, remember
 from umi_core.workflows.api_logs import LOG, LOG_VERSION, append_plan, found_log
-from umi_core.workflows.commits import (
-    CORE,
-    LOST,
-    PLAN,
-    REQUEST_KEY,
-    Plan,
-    address,
-    ask_if_any,
-    commit_row,
-    take_keyed_commit,
-)
+from umi_core.workflows.commits import CORE, PLAN, REQUEST_KEY, Plan, address, found, key_of
 from umi_core.workflows.drafting import DRAFTS
 from umi_core.workflows.extracting import DROPPED, LINKS, MENTIONS
 from umi_core.workflows.forget_resource import RESOURCE, plan_without, told
@@ -130,14 +120,16 @@ ADD_ARCHIVAL: Final = revised(
 
 
 def ask_record(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "archival", facts[DELETE].record_id),)))
+    record = address(view.scope, "archival", facts[DELETE].record_id)
+    return Read(ByIds((record, address(view.scope, "receipt", key_of(facts, view)))))
 
 
 def take_record(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    """In doubt an earlier plan may have taken it away: then the receipt of that one tells."""
-    if not answer.rows and not view.in_doubt:
+    """An earlier plan, or an equal request with its key, may have taken it away: then the receipt tells."""
+    if not answer.rows:
         return Refuse(NotFound("archival", facts[DELETE].record_id))
-    return Learned(RESOURCE(answer.rows[0] if answer.rows else None))
+    record = address(view.scope, "archival", facts[DELETE].record_id)
+    return Learned(RESOURCE(found(answer).get(record)))
 
 
 def take_delete(facts: Facts, answer: None, view: View) -> Learned:
@@ -148,20 +140,11 @@ def take_delete(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(PLAN(attrs.evolve(plan_without(row, facts, view), value=value)))
 
 
-def take_deleted(facts: Facts, answer: Committed | None, view: View) -> Taken:
-    """What is not there, and no earlier plan of its own has taken away, somebody else has."""
-    taken = take_keyed_commit(facts, answer, view)
-    is_gone = facts[RESOURCE] is None and isinstance(taken, Learned) and not taken.facts[LOST.name]
-    return Refuse(NotFound("archival", facts[DELETE].record_id)) if is_gone else taken
-
-
 DELETE_ARCHIVAL: Final = revised(
     skippable(forget_resource.FORGET_RESOURCE), "delete_archival", (DELETE, REQUEST_KEY),
-    attrs.evolve(SEEN, claims=forget_resource.claim_resource),
     Step("load", requires=(DELETE,), produces=(RESOURCE,), otherwise=nothing(RESOURCE),
-         **asks(Read, ask_record, take_record, retry(3))),
+         claims=forget_resource.claim_resource, **asks(Read, ask_record, take_record, retry(3))),
     Step("plan", requires=forget_resource.PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN),
          take=take_delete),
-    commit_row(replan="load", ask=ask_if_any, take=take_deleted),
     remember.REPLY,
 )  # fmt: skip

@@ -288,7 +288,7 @@ def plainer(whole: Candidate) -> Iterator[tuple[str, str, Candidate]]:
 
 
 def are_options(options: Mapping[str, int | bool]) -> bool:
-    """Some are at least as high as others: of these none can be plain by itself."""
+    """Whether a memory takes them together: one limit may have to be at least another."""
     try:
         Config.of(options)
     except Rejected:

@@ -253,6 +253,29 @@ def test_a_key_does_once_what_it_names() -> None:
     assert refusal(pair, api.AddMessages(3, (HELLO,), "k")) == KeyReused("k")
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        api.CreateBlock(1, "human", "Ann.", request_key="k"),
+        api.UpdateBlock(1, "notes", value="other", expected_version=1, request_key="k"),
+        api.ReplaceInBlock(1, "notes", "tea", "ale", request_key="k"),
+        api.DeleteBlock(1, "notes", request_key="k"),
+        api.DeleteArchival(1, "arc_000000000001", request_key="k"),
+    ],
+    ids=lambda it: type(it).__name__,
+)  # fmt: skip
+def test_of_two_equal_requests_at_once_the_second_is_told_what_the_first_did(request_: Request) -> None:
+    """It was refused, since it met what the first one had done."""
+    pair = with_notes()
+    told(pair, api.AddArchival("record", "plain"))
+    pair.step(request_)
+    pair.step(attrs.evolve(request_, op_id=2))
+    pair.run()
+    first, second = (pair.replies[op_id].outcome for op_id in (1, 2))
+    assert isinstance(first, Done)
+    assert second == Done(attrs.evolve(first.value, repeated=True))  # type: ignore[misc]  # a reply
+
+
 def test_messages_are_numbered_in_the_order_of_their_commits() -> None:
     pair = Pair().run()
     assert told(pair, api.AddMessages(1, (HELLO, CALL))) == results.Appended("message", 1, 2, 0)

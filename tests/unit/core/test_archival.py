@@ -16,7 +16,7 @@ from umi_core.ids import given_id, note_id, resource_id
 from umi_core.limits import SOURCE_COUNT_MAX
 from umi_core.messages import api_requests as api
 from umi_core.messages.api_results import Appended, RecordsShown
-from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused
+from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused, Unknown
 from umi_core.messages.requests import GetEntity, InCore, Memorize, Remember
 from umi_core.messages.results import RecordAdded, RecordForgotten, Stored
 from umi_core.rows import Address, Entity, Version
@@ -165,18 +165,10 @@ def test_a_key_that_is_known_is_answered_from_its_receipt() -> None:
 
 
 def in_doubt(*, landed: bool) -> Pair:
-    """The answer to the commit of a deletion is lost, and the batch that is sent again conflicts."""
     world = World()
     world.add("likes tea")
-    pair = world.pair
-    pair.step(api.DeleteArchival("gone", FIRST))
-    commit = pair.until(Commit)
-    if landed:
-        pair.land(commit)
-    pair.fail("unknown")
-    pair.wake()
-    pair.fail("conflict")
-    return pair
+    world.pair.step(api.DeleteArchival("gone", FIRST, "d"))
+    return world.pair.doubt(landed=landed)
 
 
 def test_an_earlier_plan_that_took_it_away_is_believed() -> None:
@@ -184,10 +176,13 @@ def test_an_earlier_plan_that_took_it_away_is_believed() -> None:
     assert in_doubt(landed=True).run().replies["gone"].outcome == Done(told)
 
 
-def test_in_doubt_it_is_not_found_if_somebody_else_has_taken_it_away() -> None:
+def test_where_somebody_else_has_taken_it_away_nobody_knows_and_its_key_says_nothing() -> None:
+    """A receipt of what was not done would tell a repeat of this request that it was."""
     pair = in_doubt(landed=False)
     del pair.storage.rows[Address(SCOPE, "archival", FIRST)]
-    assert pair.run().replies["gone"].outcome == Refused(NotFound("archival", FIRST))
+    assert pair.run().replies["gone"].outcome == Unknown()
+    again = pair.ask(api.DeleteArchival("again", FIRST, "d"))
+    assert again == Refused(NotFound("archival", FIRST))
 
 
 def test_numbers_stay_dense_while_one_waits_for_its_model() -> None:

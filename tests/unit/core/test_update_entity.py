@@ -280,15 +280,8 @@ def test_what_changes_meanwhile_is_read_again() -> None:
 
 
 def in_doubt(pair: Pair, *, landed: bool) -> Pair:
-    """The answer to its commit is lost, and the batch that is sent again conflicts."""
     pair.step(UpdateEntity(2, TEA, "Likes coffee"))
-    commit = pair.until(Commit)
-    if landed:
-        pair.land(commit)
-    pair.fail("unknown")
-    pair.wake()
-    pair.fail("conflict")
-    return pair
+    return pair.doubt(landed=landed)
 
 
 def test_an_earlier_plan_that_moved_it_is_believed() -> None:

@@ -52,7 +52,7 @@ def story(life: Life, session: str) -> list[Any]:
 
 
 def turn(request: Any) -> int:
-    """Before what only asks, and before what takes away."""
+    """Its place in a story: 0 stores something, 1 only asks, 2 takes something away, 3 ends an agent."""
     return 3 if isinstance(request, AgentRequest) else 0 if request.stores else 1 if request.shows else 2
 
 

@@ -292,7 +292,7 @@ class Writes(Part):
         return found if found and is_heard else [*found, by_table(*asked)]
 
     def homes(self, entity: Entity, is_now: bool) -> list[RoutingDecision]:
-        """What did not change keeps its block, whichever that may be."""
+        """What did not change keeps its block: the one that it has, if that was decided now; else any."""
         states = self.tracks.states_of(self.tracks.track(entity.id))
         known = [state.entity.block for state in states if state.entity and "block" not in state.unsure]
         blocks = known if is_now and 0 < len(known) == len(states) else BLOCK_KINDS
