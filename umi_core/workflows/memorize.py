@@ -62,10 +62,12 @@ from umi_core.workflows.reading import (
     INGEST,
     KNOWN,
     LIST_UNITS,
+    NEWER,
     PARTS,
     PREPROCESS,
     READ_PARTS,
     REQUEST,
+    REREAD_PARTS,
     RESOURCE,
     SEGMENT,
     SEGMENTS,
@@ -75,9 +77,9 @@ from umi_core.workflows.reading import (
     extracted_before,
     is_same_text,
     lacks_description,
+    own_address,
     own_id,
     segment_ids,
-    session_of,
     wanted_types,
 )
 from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
@@ -205,12 +207,14 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     placed = place(entities, tuple(map(stays, entities)), core, access, view)
     is_moved = placed.core.blocks != core.blocks
     rows = entity_rows(drafts, facts, view)
-    shelf = {row.address: row for row in facts[SHELF]}
+    shelf = {row.address: row for row in (*facts[SHELF], *facts[NEWER])}
     links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
     resources, resource_expects = resources_of(facts, shelf, view)
     given, given_expects = given_rows(drafts, own_id(facts, view.scope), shelf, view)
     pending = pending_of(facts, shelf, view)
-    change = "unchanged" if not resources else "updated" if own_address(facts, view) in shelf else "created"
+    change = (
+        "unchanged" if not resources else "updated" if own_address(facts, view.scope) in shelf else "created"
+    )
     stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
     plan = Plan(
         view.now_ms,
@@ -232,39 +236,45 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 # The resource and its segments.
 
 
-def own_address(facts: Facts, view: View) -> Address:
-    return address(view.scope, "resource", own_id(facts, view.scope))
+def whole_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resource | None:
+    """The resource as it is, whatever it says."""
+    row = shelf.get(own_address(facts, view.scope))
+    return row.body if row is not None and isinstance(row.body, Resource) else None
 
 
-def missing(facts: Facts) -> frozenset[Unit]:
+def read_now(facts: Facts) -> frozenset[Unit]:
     units, found_in = facts[UNITS], facts[FOUND]
-    return frozenset(unit for unit, it in zip(units, found_in, strict=True) if it.is_missing)
+    return frozenset(unit for unit, it in zip(units, found_in, strict=True) if not it.is_missing)
 
 
-def types_read(facts: Facts, scope: Scope) -> list[tuple[str, ...]]:
+def types_read(facts: Facts, shelf: Mapping[Address, Row], scope: Scope) -> list[tuple[str, ...]]:
     """Of each segment the memory types for which it has been read by now."""
     if lacks_description(facts):
         return [()]
-    lost, before, segments = missing(facts), bodies(facts[PARTS]), facts[SEGMENTS]
+    request, segments, now, before = (
+        facts[REQUEST],
+        facts[SEGMENTS],
+        read_now(facts),
+        bodies(tuple(shelf.values())),
+    )
     return [
         tuple(
             kind
             for kind in MEMORY_TYPES
-            if kind in extracted_before(key, before, facts)
-            or (kind in wanted_types(facts[REQUEST]) and Unit(kind, segment.text) not in lost)
+            if kind in extracted_before(key, before, request)
+            or (kind in wanted_types(request) and (Unit(kind, it.text) in now or not it.text.strip()))
         )
-        for key, segment in zip(segment_ids(segments, facts, scope), segments, strict=True)
+        for key, it in zip(segment_ids(segments, facts, scope), segments, strict=True)
     ]
 
 
 def pending_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[str, ...]:
     """The types that were asked for, now or before, and that some segment lacks; `describe` before them, and
     `embed` behind, if the text or a segment has no vector."""
-    row = shelf.get(own_address(facts, view))
-    body = row.body if row is not None else None
-    is_same = isinstance(body, Resource) and is_same_text(body, facts[REQUEST])
-    asked = {*wanted_types(facts[REQUEST]), *(body.pending if isinstance(body, Resource) and is_same else ())}
-    done = types_read(facts, view.scope)
+    body = whole_before(facts, shelf, view)
+    is_same = body is not None and is_same_text(body, facts[REQUEST])
+    asked = {*wanted_types(facts[REQUEST]), *(body.pending if body is not None and is_same else ())}
+    done = types_read(facts, shelf, view.scope)
     lacking = [kind for kind in MEMORY_TYPES if kind in asked and any(kind not in types for types in done)]
     first, last = (DESCRIBE,) * lacks_description(facts), (EMBED,) * bool(unfound_texts(facts, view.scope))
     return (*first, *lacking, *last)
@@ -293,8 +303,9 @@ def is_news(resource: Resource, row: Row | None) -> bool:
 
 def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iterator[Resource]:
     """The rows as they are to be; segments have rows of their own if there are several."""
-    request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, view.scope)
+    request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, shelf, view.scope)
     parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
+    before = whole_before(facts, shelf, view)
     lost = unfound_texts(facts, view.scope)
     whole = Resource(
         parent, request.modality, request.text, text_hash(request.text), caption_of_whole(facts), 0,
@@ -302,7 +313,7 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
         extracted_types=tuple(kind for kind in MEMORY_TYPES if all(kind in types for types in done)),
         pending=pending_of(facts, shelf, view), happened_ms=request.happened_ms,
         description=facts[CONTENT] if request.modality in DESCRIBED_BY else "",
-        session_id=session_of(facts),
+        session_id=request.session_id or (before.session_id if before is not None else None),
     )  # fmt: skip
     yield whole
     for at, (key, it) in enumerate(zip(ids, segments, strict=True) if len(ids) > 1 else ()):
@@ -353,6 +364,7 @@ MEMORIZE: Final = Workflow(
         Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD),
              produces=(EVOLVED, SHELF, UNSHELVED, CORE), otherwise=nothing(EVOLVED, SHELF, UNSHELVED, CORE),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
+        REREAD_PARTS,
         Step("embed", requires=(EVOLVED,), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
@@ -360,7 +372,7 @@ MEMORIZE: Final = Workflow(
         READ_HOMES,
         Step("plan",
              requires=(REQUEST, RESOURCE, PARTS, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED,
-                       SHELF, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
+                       SHELF, NEWER, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,

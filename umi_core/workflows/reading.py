@@ -30,10 +30,11 @@ from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Read
 from umi_core.messages.requests import Memorize
 from umi_core.messages.results import Memorized
-from umi_core.rows import Resource, Row
+from umi_core.rows import Address, Resource, Row
 from umi_core.text import size
 from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import address, found
+from umi_core.workflows.grouping import SHELF
 from umi_core.workflows.shelving import EMBED
 
 TYPES_DEFAULT: Final = ("profile", "event")
@@ -58,6 +59,7 @@ REQUEST: Final = Fact("request", Memorize)
 KNOWN: Final = Fact("known", Memorized | None)  # the reply, if there is nothing to do
 RESOURCE: Final = Fact("resource", Row | None)  # as it was when the operation began
 PARTS: Final = Fact("parts", tuple[Row, ...])  # its segments then
+NEWER: Final = Fact("newer", tuple[Row, ...])  # its segments as they are now, if it has changed meanwhile
 CONTENT: Final = Fact("content", str)  # empty if there is nothing to read
 CAPTION: Final = Fact("caption", str)  # as a model gave it; empty of a text, which has its first sentence
 SPANS: Final = Fact("spans", tuple[Span, ...])
@@ -75,6 +77,10 @@ def own_id(facts: Facts, scope: Scope) -> str:
     return resource_id(scope, facts[REQUEST].uri, facts[REQUEST].text)
 
 
+def own_address(facts: Facts, scope: Scope) -> Address:
+    return address(scope, "resource", own_id(facts, scope))
+
+
 def is_same_text(resource: Resource, request: Memorize) -> bool:
     return resource.text_hash == text_hash(request.text) and resource.modality == request.modality
 
@@ -87,7 +93,7 @@ def claim_resource(facts: Facts, view: View) -> tuple[str, ...]:
 
 
 def ask_resource(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "resource", own_id(facts, view.scope)),)))
+    return Read(ByIds((own_address(facts, view.scope),)))
 
 
 def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
@@ -107,23 +113,28 @@ def is_read(resource: Resource, request: Memorize) -> bool:
     return is_same_text(resource, request) and is_whole and is_at_home
 
 
-def session_of(facts: Facts) -> str | None:
-    """The session that it was told in: as is said now, or as was said before."""
-    row = facts[RESOURCE]
-    before = row.body.session_id if row is not None and isinstance(row.body, Resource) else None
-    return facts[REQUEST].session_id or before
-
-
 def ask_parts(facts: Facts, view: View) -> Read | None:
     row = facts[RESOURCE]
-    if row is None:
-        return None
-    where = (Condition("parent_id", "eq", row.address.id),)
-    return Read(ByFilter(view.scope, ("resource",), where))
+    return None if row is None else Read(parts_of(row.address))
+
+
+def parts_of(whole: Address) -> ByFilter:
+    return ByFilter(whole.scope, ("resource",), (Condition("parent_id", "eq", whole.id),))
 
 
 def take_parts(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     return Learned(PARTS(answer.rows if answer is not None else ()))
+
+
+def ask_parts_again(facts: Facts, view: View) -> Read | None:
+    """If the text is another one than `ingest` found: a plan that was in doubt then has landed since."""
+    own = own_address(facts, view.scope)
+    now = next((row for row in facts[SHELF] if row.address == own), None)
+    return None if now == facts[RESOURCE] else Read(parts_of(own))
+
+
+def take_parts_again(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(NEWER(answer.rows if answer is not None else ()))
 
 
 INGEST: Final = Step(
@@ -134,6 +145,11 @@ INGEST: Final = Step(
 READ_PARTS: Final = Step(
     "parts", requires=(RESOURCE,), produces=(PARTS,), otherwise=nothing(PARTS),
     **asks(Read, ask_parts, take_parts, retry(3)),
+)  # fmt: skip
+
+REREAD_PARTS: Final = Step(
+    "reread", requires=(REQUEST, RESOURCE, SHELF), produces=(NEWER,), otherwise=nothing(NEWER),
+    **asks(Read, ask_parts_again, take_parts_again, retry(3)),
 )  # fmt: skip
 
 
@@ -243,12 +259,13 @@ def take_units(facts: Facts, answer: None, view: View) -> Learned:
     """What was not read before, segment by segment."""
     spans = facts[SPANS]
     segments = known_segments(facts) or segments_of(lines_of(facts), spans)
-    ids, known = segment_ids(segments, facts, view.scope), bodies(facts[PARTS])
+    ids = segment_ids(segments, facts, view.scope)
+    known = bodies((*facts[PARTS], *filter(None, (facts[RESOURCE],))))
     units = [
         Unit(kind, segment.text)
         for key, segment in zip(ids, segments, strict=True)
         for kind in wanted_types(facts[REQUEST])
-        if segment.text.strip() and kind not in extracted_before(key, known, facts)
+        if segment.text.strip() and kind not in extracted_before(key, known, facts[REQUEST])
     ]
     return Learned(SEGMENTS(segments) | UNITS(tuple(dict.fromkeys(units))))
 
@@ -262,13 +279,11 @@ def segment_ids(segments: tuple[Segment, ...], facts: Facts, scope: Scope) -> li
     return ids if len(ids) > 1 else [parent]
 
 
-def extracted_before(key: str, known: Mapping[str, Resource], facts: Facts) -> tuple[str, ...]:
+def extracted_before(key: str, known: Mapping[str, Resource], request: Memorize) -> tuple[str, ...]:
     """The memory types for which a segment was read; a single one is the resource itself."""
-    row = facts[RESOURCE]
-    whole = row.body if row is not None else None
-    if isinstance(whole, Resource) and whole.id == key:
-        return whole.extracted_types if is_same_text(whole, facts[REQUEST]) else ()
-    return known[key].extracted_types if key in known else ()
+    it = known.get(key)
+    is_known = it is not None and (it.parent_id is not None or is_same_text(it, request))
+    return it.extracted_types if it is not None and is_known else ()
 
 
 LIST_UNITS: Final = Step(

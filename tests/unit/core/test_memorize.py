@@ -14,7 +14,8 @@ from umi_core.ids import category_id, entity_id, membership_id, note_id, resourc
 from umi_core.memory import Memory
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused, Unknown
-from umi_core.messages.requests import Forget, GetEntity, List, Memorize, Search
+from umi_core.messages.ending_requests import ForgetResource
+from umi_core.messages.requests import Forget, GetEntity, List, Memorize, Request, Search
 from umi_core.messages.results import Listed, Memorized, Retrieved, Stored
 from umi_core.rows import Category, Entity, Membership, Relation, Resource
 from umi_core.values import DESCRIBED_BY
@@ -282,15 +283,43 @@ def test_a_conflict_plans_again_and_asks_no_model() -> None:
     assert (count_of(pair, "preferences"), entity(pair, TEA).reinforced_count) == (1, 2)
 
 
-def test_a_commit_that_nobody_answers_is_unknown() -> None:
-    pair = likes_tea()
-    pair.step(Memorize(1, "I like tea"))
-    pair.until(Commit)
+def unanswered(pair: Pair, request: Request) -> Commit:
+    """Its commit, which nobody answers, so that its operation has ended as unknown."""
+    pair.step(request)
+    commit = pair.until(Commit)
     for _ in range(3):
         pair.pending.clear()
         pair.wake()
         pair.wake()
-    assert pair.replies[1].outcome == Unknown()
+    assert pair.replies[request.op_id].outcome == Unknown()
+    return commit
+
+
+def lands_meanwhile(pair: Pair, late: Commit, request: Memorize) -> None:
+    """That commit is there only when this request has read what was there before."""
+    pair.step(request)
+    pair.until(AskModel)
+    pair.land(late)
+    assert isinstance(pair.run().replies[request.op_id].outcome, Done)
+
+
+def test_segments_of_a_text_that_lands_late_go_with_it() -> None:
+    pair = pair_of(NOTHING, '{"segments":[{"start":0,"end":0},{"start":2,"end":2}]}', PARTED)
+    late = unanswered(pair, Memorize(1, TALK, "conversation", "chat/1", session_id="s1"))
+    lands_meanwhile(pair, late, Memorize(2, "I like tea", uri="chat/1"))
+    assert [row.address.id for row in pair.rows("resource")] == [CHAT]
+    assert resource(pair, CHAT).session_id == "s1"
+
+
+def test_a_text_that_was_forgotten_meanwhile_is_read_for_what_was_asked_now() -> None:
+    pair = likes_tea()
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
+    late = unanswered(pair, ForgetResource(2, CHAT))
+    lands_meanwhile(pair, late, Memorize(3, "I like tea", uri="chat/1", memory_types=("profile", "skill")))
+    assert resource(pair, CHAT).extracted_types == ("skill",)
+    assert resource(pair, CHAT).pending == ("profile",)
+    memorized(pair, Memorize(4, "I like tea", uri="chat/1"))
+    assert entity(pair, TEA).content == "Likes tea"
 
 
 @pytest.mark.parametrize(

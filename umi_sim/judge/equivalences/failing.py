@@ -29,6 +29,7 @@ from umi_core.messages.results import SessionCreated
 from umi_sim.judge.equivalences import TRIED
 from umi_sim.judge.equivalences.afresh import must_say, said, session_of
 from umi_sim.judge.equivalences.failing_world import (
+    ALWAYS,
     DURABLE,
     KINDS,
     LATER_MS,
@@ -48,7 +49,6 @@ from umi_sim.record import rules
 
 TRIED_COUNT: Final = 2  # of each request, and a quarter of what may befall it
 SETTLE: Final = "settle"  # the step that reads core again, when an earlier plan has won
-ALWAYS: Final = 99
 NOTHING_FAILS: Final[Script] = {"page": []}
 PURGED_COUNT: Final = 2
 PURGE_COUNT_MAX: Final = 99  # pages of rows, and attempts

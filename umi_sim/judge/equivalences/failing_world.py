@@ -17,6 +17,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
 STEP_COUNT_MAX: Final = 2_000
+ALWAYS: Final = 99  # so many failures of a step are without end
 SILENCE: Final = "silence"
 DURABLE: Final = "durable"
 ODD: Final = "odd"
@@ -98,7 +99,9 @@ class FailingWorld(SmallWorld):
         step = self.registry.at(it.workflow, it.revision).steps[it.row].id
         self.asked.append(Question(it.workflow, step, type(effect), it.unit, it.plan_number, self.now_ms))
         coming = self.script.get(step)
-        return self.failure(effect, coming.pop(0)) if coming else self.answered(effect)
+        if not coming:
+            return self.answered(effect)
+        return self.failure(effect, coming[0] if len(coming) >= ALWAYS else coming.pop(0))
 
     def failure(self, effect: Asked, kind: str) -> Answer | None:
         number = effect.request_id
