@@ -15,7 +15,17 @@ from umi_core.ids import entity_id
 from umi_core.invariants import Before, told_by
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, Value, Wake
-from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read, Reply
+from umi_core.messages.effects import (
+    Asked,
+    AskModel,
+    Commit,
+    Embed,
+    FailureKind,
+    Outcome,
+    Read,
+    Reply,
+    Unknown,
+)
 from umi_core.messages.requests import Request
 from umi_core.rows import Address, Row
 from umi_core.state import State
@@ -147,6 +157,17 @@ class Pair:
         self.wake()
         self.fail("conflict")
         return self
+
+    def unheard(self, request: Request) -> Commit:
+        """Its commit, which nobody answers, so that its operation ends as unknown; it may land yet."""
+        self.step(request)
+        commit = self.until(Commit)
+        for _ in range(3):
+            self.pending.clear()
+            self.wake()
+            self.wake()
+        assert self.replies[request.op_id].outcome == Unknown()
+        return commit
 
     def wake(self, now_ms: int | None = None) -> list[Asked]:
         """Only time passes: until then, or until the memory wants to be stepped."""

@@ -40,7 +40,7 @@ from umi_core.workflows.leaving import (
     as_left,
     departure,
 )
-from umi_core.workflows.linking import unlinked
+from umi_core.workflows.linking import homes_as_read, unlinked
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
 REQUEST: Final = Fact("request", Forget)
@@ -77,7 +77,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     plan = Plan(
         view.now_ms,
         writes=(*departure(row, facts, shelf, view.scope), *rides),
-        expects=as_left(row, facts),
+        expects=(*as_left(row, facts), *homes_as_read(key, touching, view.scope)),
         value=Forgotten(True),
         forgotten=(key,),
     )

@@ -44,7 +44,7 @@ from umi_core.workflows.commits import (
 )
 from umi_core.workflows.drafting import EVOLVED, Drafted
 from umi_core.workflows.giving import Left, given_address, left_without, rewritten, shortened
-from umi_core.workflows.linking import unlinked
+from umi_core.workflows.linking import homes_as_read, unlinked
 from umi_core.workflows.placing import place
 from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
 from umi_core.workflows.shelving import vector_row
@@ -209,6 +209,7 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
     versions = dict.fromkeys(reflection_address(facts, view.scope), 0)
     versions |= {row.address: row.version for row in read}
     expects = [Expect(where, version) for where, version in versions.items()]
+    expects += homes_of_gone(facts, view.scope)
     return Plan(
         view.now_ms,
         writes=tuple({write.address: write for write in writes}.values()),
@@ -216,6 +217,12 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
         core=core if is_moved else None,
         forgotten=gone,
     )
+
+
+def homes_of_gone(facts: Facts, scope: Scope) -> Iterator[Expect]:
+    for row, touching, it in left(facts):
+        if it.entity is None:
+            yield from homes_as_read(row.address.id, touching, scope)
 
 
 def core_without(gone: Iterable[str], drafts: tuple[Drafted, ...], facts: Facts, view: View) -> CoreTier:

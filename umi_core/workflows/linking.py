@@ -69,6 +69,14 @@ def link_id(scope: Scope, entity_id: str, name: str) -> str:
     return membership_id(scope, entity_id, category_id(scope, name))
 
 
+def homes_as_read(entity_id: str, rows: Iterable[Row], scope: Scope) -> tuple[Expect, ...]:
+    """All its memberships as they were read, and that there are no others: one that comes writes no row of
+    the entity itself, so that nothing else tells whoever makes it go, or says in what it is."""
+    versions = {row.address: row.version for row in rows}
+    places = (address(scope, "membership", link_id(scope, entity_id, name)) for name in CATEGORIES)
+    return tuple(Expect(where, versions.get(where, 0)) for where in places)
+
+
 Batch = tuple[tuple[Write, ...], tuple[Expect, ...]]
 
 

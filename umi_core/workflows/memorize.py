@@ -242,6 +242,12 @@ def whole_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Reso
     return row.body if row is not None and isinstance(row.body, Resource) else None
 
 
+def same_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resource | None:
+    """The resource, if it says already what is to be memorized."""
+    before = whole_before(facts, shelf, view)
+    return before if before is not None and is_same_text(before, facts[REQUEST]) else None
+
+
 def read_now(facts: Facts) -> frozenset[Unit]:
     units, found_in = facts[UNITS], facts[FOUND]
     return frozenset(unit for unit, it in zip(units, found_in, strict=True) if not it.is_missing)
@@ -271,9 +277,8 @@ def types_read(facts: Facts, shelf: Mapping[Address, Row], scope: Scope) -> list
 def pending_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[str, ...]:
     """The types that were asked for, now or before, and that some segment lacks; `describe` before them, and
     `embed` behind, if the text or a segment has no vector."""
-    body = whole_before(facts, shelf, view)
-    is_same = body is not None and is_same_text(body, facts[REQUEST])
-    asked = {*wanted_types(facts[REQUEST]), *(body.pending if body is not None and is_same else ())}
+    same = same_before(facts, shelf, view)
+    asked = {*wanted_types(facts[REQUEST]), *(same.pending if same is not None else ())}
     done = types_read(facts, shelf, view.scope)
     lacking = [kind for kind in MEMORY_TYPES if kind in asked and any(kind not in types for types in done)]
     first, last = (DESCRIBE,) * lacks_description(facts), (EMBED,) * bool(unfound_texts(facts, view.scope))
@@ -306,12 +311,16 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
     request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, shelf, view.scope)
     parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
     before = whole_before(facts, shelf, view)
+    same = same_before(facts, shelf, view)
+    happened_ms = request.happened_ms
+    if happened_ms is None and same is not None:
+        happened_ms = same.happened_ms
     lost = unfound_texts(facts, view.scope)
     whole = Resource(
         parent, request.modality, request.text, text_hash(request.text), caption_of_whole(facts), 0,
         max(segment.last_line for segment in segments), since(parent, shelf, view), view.now_ms, request.uri,
         extracted_types=tuple(kind for kind in MEMORY_TYPES if all(kind in types for types in done)),
-        pending=pending_of(facts, shelf, view), happened_ms=request.happened_ms,
+        pending=pending_of(facts, shelf, view), happened_ms=happened_ms,
         description=facts[CONTENT] if request.modality in DESCRIBED_BY else "",
         session_id=request.session_id or (before.session_id if before is not None else None),
     )  # fmt: skip

@@ -58,7 +58,7 @@ from umi_core.workflows.leaving import (
     departure,
     lost_counts,
 )
-from umi_core.workflows.linking import addresses, link_id
+from umi_core.workflows.linking import addresses, homes_as_read, link_id
 from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
 from umi_core.workflows.revising import members_of, new_id, rehomed, revised, shown_anew, wanted
 from umi_core.workflows.shelving import (
@@ -170,6 +170,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         *expected((draft,), None if is_moved else core, scope),
         *left_as_read(facts, core, scope),
         *link_expects,
+        *(it for key in (old_id, entity.id) for it in homes_as_read(key, rows.values(), scope)),
     )
     plan = Plan(
         view.now_ms,

@@ -15,7 +15,7 @@ from umi_core.ids import category_id, given_id, note_id, reflection_id, resource
 from umi_core.limits import ENTITY_FACTS_BYTES_MAX, ENTITY_VERSION_COUNT_MAX, SOURCE_COUNT_MAX
 from umi_core.messages.effects import Commit, Done, Embed, Read, Refused, Write
 from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import CreateSession, Forget, Memorize, Remember, Summarise
 from umi_core.messages.results import ResourceForgotten, SessionCreated, Stored
 from umi_core.policies.similarity import vector_relevance_ppm
@@ -145,6 +145,17 @@ def test_an_entity_of_which_nothing_is_left_is_forgotten() -> None:
     assert count_of(world.pair, "facts") == 0
     world.tell("b", "Ann sings")
     assert world.versions() == [(2, "sings", "sings", True)]
+
+
+def test_a_membership_that_lands_late_goes_with_its_entity() -> None:
+    world = World()
+    world.tell("a", "Ann likes tea")
+    late = world.pair.unheard(UpdateEntity(90, ANN, None, ("facts", "rules")))
+    world.pair.step(ForgetResource(91, A))
+    world.pair.hold(Commit)
+    world.pair.land(late)
+    assert isinstance(world.pair.release().replies[91].outcome, Done)
+    assert not world.pair.rows("membership")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from umi_core.errors import BadType, EmptyText, UnsupportedModality
 from umi_core.ids import category_id, entity_id, membership_id, note_id, resource_id, segment_id
 from umi_core.memory import Memory
 from umi_core.messages.answers import Embedded
-from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused, Unknown
+from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused
 from umi_core.messages.ending_requests import ForgetResource
-from umi_core.messages.requests import Forget, GetEntity, List, Memorize, Request, Search
+from umi_core.messages.requests import Forget, GetEntity, List, Memorize, Search
 from umi_core.messages.results import Listed, Memorized, Retrieved, Stored
 from umi_core.rows import Category, Entity, Membership, Relation, Resource
 from umi_core.values import DESCRIBED_BY
@@ -283,16 +283,13 @@ def test_a_conflict_plans_again_and_asks_no_model() -> None:
     assert (count_of(pair, "preferences"), entity(pair, TEA).reinforced_count) == (1, 2)
 
 
-def unanswered(pair: Pair, request: Request) -> Commit:
-    """Its commit, which nobody answers, so that its operation has ended as unknown."""
-    pair.step(request)
-    commit = pair.until(Commit)
-    for _ in range(3):
-        pair.pending.clear()
-        pair.wake()
-        pair.wake()
-    assert pair.replies[request.op_id].outcome == Unknown()
-    return commit
+def test_read_for_more_a_text_keeps_when_it_happened() -> None:
+    pair = likes_tea()
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1", happened_ms=7))
+    memorized(pair, Memorize(2, "I like tea", uri="chat/1", memory_types=("skill",)))
+    assert resource(pair, CHAT).happened_ms == 7
+    memorized(pair, Memorize(3, "I like it", uri="chat/1"))
+    assert resource(pair, CHAT).happened_ms is None
 
 
 def lands_meanwhile(pair: Pair, late: Commit, request: Memorize) -> None:
@@ -305,7 +302,7 @@ def lands_meanwhile(pair: Pair, late: Commit, request: Memorize) -> None:
 
 def test_segments_of_a_text_that_lands_late_go_with_it() -> None:
     pair = pair_of(NOTHING, '{"segments":[{"start":0,"end":0},{"start":2,"end":2}]}', PARTED)
-    late = unanswered(pair, Memorize(1, TALK, "conversation", "chat/1", session_id="s1"))
+    late = pair.unheard(Memorize(1, TALK, "conversation", "chat/1", session_id="s1"))
     lands_meanwhile(pair, late, Memorize(2, "I like tea", uri="chat/1"))
     assert [row.address.id for row in pair.rows("resource")] == [CHAT]
     assert resource(pair, CHAT).session_id == "s1"
@@ -314,7 +311,7 @@ def test_segments_of_a_text_that_lands_late_go_with_it() -> None:
 def test_a_text_that_was_forgotten_meanwhile_is_read_for_what_was_asked_now() -> None:
     pair = likes_tea()
     memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
-    late = unanswered(pair, ForgetResource(2, CHAT))
+    late = pair.unheard(ForgetResource(2, CHAT))
     lands_meanwhile(pair, late, Memorize(3, "I like tea", uri="chat/1", memory_types=("profile", "skill")))
     assert resource(pair, CHAT).extracted_types == ("skill",)
     assert resource(pair, CHAT).pending == ("profile",)

@@ -17,10 +17,12 @@ from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Ref
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
     EvolveCategory,
+    Forget,
     InCore,
     Memorize,
     Rebalance,
     Remember,
+    Request,
     Summarise,
 )
 from umi_core.messages.results import Stored
@@ -277,6 +279,31 @@ def test_what_changes_meanwhile_is_read_again() -> None:
     pair.release()
     assert pair.replies[2].outcome == Done(Stored(COFFEE, 1, "created"))
     assert body(pair, "category", FACTS).member_count == 1
+
+
+def lands_late(pair: Pair, late: Commit, request: Request) -> None:
+    """When all has been read that this request wants to know."""
+    pair.step(request)
+    pair.hold(Commit)
+    pair.land(late)
+    assert isinstance(pair.release().replies[request.op_id].outcome, Done)
+
+
+@pytest.mark.parametrize("request_", [Forget(3, TEA), UpdateEntity(3, TEA, "Likes coffee")])
+def test_a_membership_that_lands_late_goes_with_its_entity(request_: Request) -> None:
+    pair = likes_tea("facts")
+    lands_late(pair, pair.unheard(UpdateEntity(2, TEA, None, ("facts", "rules"))), request_)
+    there = [row.address.id for row in pair.rows("entity")]
+    members = [row.body for row in pair.rows("membership")]
+    assert [it.entity_id for it in members if isinstance(it, Membership)] == [*there, *there]
+    assert body(pair, "category", FACTS).member_count == len(there)
+
+
+def test_what_it_is_in_is_what_was_said_last() -> None:
+    pair = likes_tea("facts")
+    late = pair.unheard(UpdateEntity(2, TEA, None, ("facts", "rules")))
+    lands_late(pair, late, UpdateEntity(3, TEA, None, ("context",)))
+    assert [row.address.id for row in pair.rows("membership")] == [member(pair, TEA, "context").id]
 
 
 def in_doubt(pair: Pair, *, landed: bool) -> Pair:

@@ -7,6 +7,7 @@
     questions.py one question, asked in two ways: of the cache or anew, filtered or whole
     afresh.py    what it was told, told again: at once or one by one; cleared, or fresh
     failing.py   what it was asked, asked again where one step fails, and once more
+    landing.py   and what is asked meanwhile, where a commit that nobody heard of lands late
     odd_replies.py what a model may say instead of the truth
     room.py      a life without room for what is stored, and one with it; at the end of every run
     table.py     which compares what; imported by runs in which one is on

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.data import Data, Owner, compared
+from umi_core.data import Data, Owner
 from umi_core.engine.interceptors import Interceptors
 from umi_core.engine.registry import Registry
 from umi_core.errors import StepFailed
@@ -39,7 +39,9 @@ from umi_sim.judge.equivalences.failing_world import (
     Question,
     Script,
     told_of,
+    untimed,
 )
+from umi_sim.judge.equivalences.landing import landings, linking
 from umi_sim.judge.equivalences.lives import Life
 from umi_sim.judge.equivalences.stories import at_hand, story
 from umi_sim.judge.plain import policies
@@ -65,7 +67,9 @@ def failing(life: Life) -> Counter[str]:
     world = FailingWorld(life.scope, config, life.steps[-1].now_ms, first_tables(life))
     births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
-    for whole in wholes(world, story(life, session_of(world))):
+    asked = story(life, session_of(world))
+    lived = wholes(world, asked)
+    for whole in last_done(lived):
         ways = Ways(draws_of(life, type(whole.request).__name__), world.registry)
         ways.learn(whole.world.asked, {})
         for script in ways:
@@ -75,6 +79,9 @@ def failing(life: Life) -> Counter[str]:
             ways.learn(other.asked, script)
             marks.update(met_in(other))
             marks["equal: E-FAIL"] += 1
+    linked = wholes(forked(world), [linking(draws_of(life, "linking"))])
+    for landed in landings([*lived, *linked], asked, life.seed):
+        marks.update(met_in(landed))
     for script in births:
         marks.update(met_in(recovered(world, script)))
     deaths = Ways(draws_of(life, "purge"), world.registry)
@@ -94,15 +101,22 @@ def met_in(world: FailingWorld) -> Iterator[str]:
 
 
 def wholes(world: FailingWorld, asked: list[Any]) -> list["Whole"]:
-    """Of the requests of each kind the last one that was done, for more is there by then; the first one where
-    none was done."""
-    found = dict[type, Whole]()
+    """One request after the other; of each what was, and what is then."""
+    found = list[Whole]()
     for request in asked:
         world.now_ms += 1  # of one instant no more than three sessions can begin
         before, told = forked(world), at_hand(world, request)
-        outcome = world.begin(told, {})
-        if isinstance(outcome, Done) or type(told) not in found:
-            found[type(told)] = Whole(told, outcome, before, forked(world))
+        found.append(Whole(told, world.begin(told, {}), before, forked(world)))
+    return found
+
+
+def last_done(lived: list["Whole"]) -> list["Whole"]:
+    """Of the requests of each kind the last one that was done, for more is there by then; the first one where
+    none was done."""
+    found = dict[type, Whole]()
+    for it in lived:
+        if isinstance(it.outcome, Done) or type(it.request) not in found:
+            found[type(it.request)] = it
     return [*found.values()]
 
 
@@ -168,12 +182,16 @@ class Whole(Data):
 
 @attrs.frozen
 class Failing(Data):
-    """What befell the last step of a script: one kind of failure, once or always."""
+    """What befell the last step of a script: one kind of failure, once or always.
+
+    `in_doubt`: of what is committed before it nobody knows the end.
+    """
 
     step: str
     kind: str
     is_lasting: bool
     told: str
+    in_doubt: bool = False
 
     @property
     def ends_at_once(self) -> bool:
@@ -204,7 +222,8 @@ def check(world: FailingWorld, whole: Whole, script: Script) -> None:
     request, before = whole.request, world.stored()
     step, kinds = [*script.items()][-1]
     told = f"{type(request).__name__}, {kinds[0]} {'always' if len(kinds) == ALWAYS else 'once'} at {step}"
-    failing = Failing(step, kinds[0], len(kinds) == ALWAYS, told)
+    in_doubt = step != "commit" and not frozenset(DOUBTS).isdisjoint(script.get("commit", ()))
+    failing = Failing(step, kinds[0], len(kinds) == ALWAYS, told, in_doubt)
     outcome = world.begin(request, script)
     check_memory(world.memory.state)
     met = [it for it in world.asked if it.step == step]
@@ -248,15 +267,6 @@ def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: F
 
 def untimed_rows(world: FailingWorld, since: range) -> dict[tuple[str, str], Any]:
     return {(where.kind, where.id): untimed(body, since) for where, body in world.stored().items()}
-
-
-def untimed(value: Any, since: range) -> Any:
-    """With each time since then as the first of them."""
-    if isinstance(value, tuple):
-        return tuple(untimed(it, since) for it in value)
-    if attrs.has(type(value)):
-        return type(value), *(untimed(getattr(value, name), since) for name in compared(type(value)))
-    return since.start if type(value) is int and value in since else value
 
 
 def check_again(world: FailingWorld, whole: Whole, before: Any, failing: Failing) -> None:
@@ -309,7 +319,7 @@ def check_end(outcome: Outcome, true: Outcome, met: list[Question], failing: Fai
         without = (f"{it.step}:{other}", told)
         names = {(each.name, each.reason) for each in outcome.degraded} if isinstance(outcome, Done) else ()
         failing.demand(without in names, "how it ends", without, outcome)
-    elif it.of is Commit and failing.kind in DOUBTS:
+    elif failing.in_doubt or (it.of is Commit and failing.kind in DOUBTS):
         failing.demand(isinstance(outcome, Unknown), "how it ends", "unknown", outcome)
     else:
         error: Any = outcome.error if isinstance(outcome, Failed) else None

@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 import attrs
 
-from umi_core.data import Data
+from umi_core.data import Data, compared
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
@@ -55,7 +55,8 @@ class Question(Data):
 class FailingWorld(SmallWorld):
     """`script`: what steps of the `subject` meet: an op_id, None for recovery. All else is answered truly.
 
-    `luck`: what odd replies are drawn from.
+    `luck`: what odd replies are drawn from. `unheard`: the last commit that met silence; it lands before the
+    question of this number (`lands_at`) that the subject asks, or never.
     """
 
     subject: object = None
@@ -63,6 +64,8 @@ class FailingWorld(SmallWorld):
     luck: int = 0
     asked: list[Question] = attrs.field(factory=list)
     marks: list[str] = attrs.field(factory=list)
+    unheard: Commit | None = None
+    lands_at: int | None = None
 
     def begin(self, request: Any, script: Script) -> Outcome:
         self.subject, self.asked = request.op_id, []
@@ -97,6 +100,8 @@ class FailingWorld(SmallWorld):
         if it is None or it.op_id != self.subject:
             return self.answered(effect)
         step = self.registry.at(it.workflow, it.revision).steps[it.row].id
+        if self.lands_at == len(self.asked):
+            self.land()
         self.asked.append(Question(it.workflow, step, type(effect), it.unit, it.plan_number, self.now_ms))
         coming = self.script.get(step)
         if not coming:
@@ -106,12 +111,19 @@ class FailingWorld(SmallWorld):
     def failure(self, effect: Asked, kind: str) -> Answer | None:
         number = effect.request_id
         if kind == SILENCE:
+            self.unheard = effect if isinstance(effect, Commit) else self.unheard
             return None
         if kind == ODD:
             return self.odd(effect)
         if kind == DURABLE:
             self.answered(effect)
         return EffectFailed(number, cast(FailureKind, told_of(kind)), LATER_MS.get(kind, 0))
+
+    def land(self) -> None:
+        """What nobody has heard of reaches storage, if what it expects holds there."""
+        if self.unheard is not None:
+            self.answered(self.unheard)
+        self.unheard = self.lands_at = None
 
     def odd(self, effect: Asked) -> Answer:
         number = effect.request_id
@@ -127,3 +139,12 @@ class FailingWorld(SmallWorld):
 def told_of(kind: str) -> str:
     """How the memory is to call it."""
     return {SILENCE: "timeout", DURABLE: "unknown", **dict.fromkeys(LATER_MS, "rate_limited")}.get(kind, kind)
+
+
+def untimed(value: Any, since: range) -> Any:
+    """With each time since then as the first of them."""
+    if isinstance(value, tuple):
+        return tuple(untimed(it, since) for it in value)
+    if attrs.has(type(value)):
+        return type(value), *(untimed(getattr(value, name), since) for name in compared(type(value)))
+    return since.start if type(value) is int and value in since else value

@@ -22,6 +22,7 @@ from umi_core.api_errors import (
     TextNotFound,
     VersionConflict,
 )
+from umi_core.config import Config
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
 from umi_core.messages import api_requests as api
@@ -51,6 +52,9 @@ from umi_sim.record.run_config import RunConfig
 OF_THE_TEXT: Final = ("extract:uncovered", "contents:partial", "told:partial")
 """No failure: a model that is well passes over sentences, too, what is told without vectors has none, and of
 a long session the last texts are shown."""
+NORMAL: Final = Config()
+TIMEOUTS: Final = ("model_timeout_ms", "store_timeout_ms")
+ROUND_TRIP_MS_MAX: Final = 2 * 2_047  # there and back, each message up to 2,047 ms, where latency is "spread"
 PHASES: Final = ("drain:", "audit:")  # how the requests of a healed world are called
 OF_EDITS: Final = (
     errors.KeyReused, ReadOnly, AboveLimit, errors.BlockTooLarge, errors.TooManyBlocks, errors.CoreFull,
@@ -124,7 +128,7 @@ class Promises(Model):
     def must_be_fair(self, ending: Ending) -> None:
         """In a plain world nothing fails, nothing is unknown, and only what a model passes over is less."""
         run, outcome = self.run, ending.outcome
-        if run.faults or run.mode != "plain" or ending.is_turned_away:
+        if run.faults or run.mode != "plain" or ending.is_turned_away or may_time_out(run):
             return
         rule, where, end = rules.DEGRADATION_NAMED, "in a world without faults", type(outcome).__name__
         demand(not isinstance(outcome, Failed | Unknown), rule, f"{ending.op_id} ended as {end} {where}")
@@ -143,6 +147,14 @@ class Promises(Model):
         holds = is_well or (is_damaged and self.surroundings.atlas.explains(str(key)))
         message = f"{ending.op_id} {type(request).__name__} fails in a healed world"
         demand(holds, rules.ACKNOWLEDGED_IS_DURABLE, message, "an answer, or damage", outcome)
+
+
+def may_time_out(run: RunConfig) -> bool:
+    """Whether a service that only is far away may be given up as if it had failed."""
+    timeouts = (
+        run.memory.get(name, getattr(NORMAL, name)) for name in ("model_timeout_ms", "store_timeout_ms")
+    )
+    return run.latency == "spread" and min(timeouts) <= ROUND_TRIP_MS_MAX
 
 
 def is_conflict(outcome: Outcome) -> bool:

@@ -11,11 +11,11 @@ from umi_core.invariants.broken import Broken
 from umi_core.limits import CORE_BYTES_MIN
 from umi_core.messages.api_requests import AddMessages, DeleteAgent, OpenAgent
 from umi_core.messages.effects import Done
-from umi_core.messages.requests import Get, Recall, Remember, Retrieve, SetBlock
+from umi_core.messages.requests import Forget, Get, Recall, Remember, Retrieve, SetBlock
 from umi_core.messages.results import BlockSet
 from umi_core.values import Scope
-from umi_core.workflows import WORKFLOWS
-from umi_sim.judge.equivalences import TRIED, failing, stories
+from umi_core.workflows import WORKFLOWS, forget
+from umi_sim.judge.equivalences import TRIED, failing, landing, stories
 from umi_sim.judge.equivalences.failing_world import DURABLE, KINDS, ODD, FailingWorld, told_of
 from umi_sim.judge.plain import policies
 from umi_sim.kernel.fork import forked
@@ -97,3 +97,13 @@ def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice(
     assert isinstance(due.value, BlockSet)
     assert due.value.evicted
     assert other.begin(request, {"commit": [DURABLE, "conflict"]}) == due
+
+
+def test_what_lands_late_and_meets_nobody_is_told_with_both_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landing, "ONE_IN", 1)
+    told = life(*TOLD, Forget(8, landing.NOBODY))
+    assert failing.failing(told)
+    monkeypatch.setattr(forget, "homes_as_read", lambda *_: ())
+    with pytest.raises(Broken, match="UpdateEntity lands while Forget is under way") as broken:
+        failing.failing(told)
+    assert broken.value.expected != broken.value.got

@@ -1,0 +1,109 @@
+"""A commit that nobody heard of lands while another request is under way, as if one had come after the other.
+
+Law 1. What is stored then is what it is if the late one has landed before the other request, or after it.
+Law 2. Left out is what follows from what the memory knew when it chose, and not from rows alone: what is in
+core, what was near what, how often it was asked for.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from umi_core.invariants import check_memory
+from umi_core.messages.api_requests import AgentRequest
+from umi_core.messages.effects import Commit, Unknown
+from umi_core.messages.entity_requests import UpdateEntity
+from umi_core.messages.requests import Rebalance, Summarise
+from umi_core.rows import Entity, Membership, Resource
+from umi_core.values import CATEGORIES
+from umi_sim.judge.equivalences.afresh import must_say
+from umi_sim.judge.equivalences.failing_world import ALWAYS, SILENCE, FailingWorld, untimed
+from umi_sim.judge.equivalences.stories import NAMED, at_hand
+from umi_sim.kernel.fork import forked
+from umi_sim.kernel.prng import Stream
+from umi_sim.record import rules
+
+ONE_IN: Final = 3  # of all pairs of a life that are about one thing
+CHOSEN: Final = ("core", "relation", "access")  # kinds of rows that follow from more than rows
+NOBODY: Final = "ent_000000000000000000000000"  # the last entity there is takes its place
+TAKING_THE_BEST: Final = (Rebalance, Summarise)  # who takes first what scores highest
+
+
+def landings(lived: list[Any], asked: list[Any], seed: int) -> Iterator[FailingWorld]:
+    """Some pairs of what a life was asked about one thing, each in its world. Raises Broken."""
+    late = [it for it in lived if any(each.of is Commit for each in it.world.asked)]
+    for one in late:
+        for other in filter(is_meanwhile, asked):
+            draw = Stream(seed, "E-FAIL", "landing", *(str(unnamed(it)) for it in (one.request, other)))
+            if draw.chance(1, ONE_IN):
+                yield from landed(one, other, draw)
+
+
+def linking(draw: Stream) -> UpdateEntity:
+    """What makes an entity a member, and writes no row of its own; few lives ask for that."""
+    return UpdateEntity("linked", NOBODY, categories=(draw.pick(tuple(CATEGORIES)),))
+
+
+def unnamed(request: Any) -> Any:
+    return attrs.evolve(request, op_id="")
+
+
+def is_meanwhile(request: Any) -> bool:
+    """Not who ends an agent, of which rows go page after page."""
+    return not (request.shows or isinstance(request, (*TAKING_THE_BEST, AgentRequest)))
+
+
+def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
+    """`one` is never answered, and what it commits lands before some question of the other."""
+    doubtful, sure = forked(one.before), forked(one.before)
+    outcome = doubtful.begin(one.request, {"commit": [SILENCE] * ALWAYS})
+    late = doubtful.unheard
+    meanwhile = of_the_same(other, late) if late is not None and isinstance(outcome, Unknown) else None
+    if meanwhile is None:
+        return
+    sure.begin(one.request, {})
+    sure.now_ms = doubtful.now_ms
+    meanwhile = attrs.evolve(at_hand(sure, meanwhile), op_id="meanwhile")
+    sure.begin(meanwhile, {})
+    before = forked(doubtful)
+    doubtful.lands_at = draw.below(max(1, len(sure.asked)))
+    doubtful.begin(meanwhile, {})
+    doubtful.land()
+    check_memory(doubtful.memory.state)
+    since = range(one.before.now_ms, doubtful.now_ms + 1)
+    due, got = (says(world, since) for world in (sure, doubtful))
+    if due != got:
+        before.begin(meanwhile, {})
+        before.land()
+        told = f"{type(one.request).__name__} lands while {type(other).__name__} is under way"
+        if got != says(before, since):
+            must_say(due, got, rules.FAILED_THEN_AGAIN, f"{told}, and where it has landed before")
+    yield doubtful
+
+
+def of_the_same(request: Any, late: Commit) -> Any | None:
+    """The same of what the late batch writes about; None if it can name none of that."""
+    named = {name: ids[-1] for name, ids in about(late) if ids and hasattr(request, name)}
+    return attrs.evolve(request, **named) if named else None
+
+
+def about(late: Commit) -> Iterator[tuple[str, list[Any]]]:
+    bodies = [(it.address.kind, it.body) for it in late.writes if it.body is not None]
+    members = [it.entity_id for _, it in bodies if isinstance(it, Membership)]
+    for name, (kind, of) in NAMED.items():
+        yield (
+            name,
+            [getattr(body, of) for of_kind, body in bodies if of_kind == kind] + members * (kind == "entity"),
+        )
+    yield "uri", [it.uri for _, it in bodies if isinstance(it, Resource) and it.parent_id is None and it.uri]
+
+
+def says(world: FailingWorld, since: range) -> dict[tuple[str, str], Any]:
+    rows = {(where.kind, where.id): body for where, body in world.stored().items()}
+    return {key: untimed(sober(body), since) for key, body in rows.items() if key[0] not in CHOSEN}
+
+
+def sober(body: Any) -> Any:
+    """Without what it is told to be near to."""
+    return attrs.evolve(body, relation_count=0, contradicts=()) if isinstance(body, Entity) else body
