@@ -82,6 +82,7 @@ def failing(life: Life) -> Counter[str]:
     linked = wholes(forked(world), [linking(draws_of(life, "linking"))])
     for landed in landings([*lived, *linked], asked, life.seed):
         marks.update(met_in(landed))
+        marks["equal: E-FAIL"] += 1
     for script in births:
         marks.update(met_in(recovered(world, script)))
     deaths = Ways(draws_of(life, "purge"), world.registry)

@@ -35,7 +35,7 @@ def landings(lived: list[Any], asked: list[Any], seed: int) -> Iterator[FailingW
     late = [it for it in lived if any(each.of is Commit for each in it.world.asked)]
     for one in late:
         for other in filter(is_meanwhile, asked):
-            draw = Stream(seed, "E-FAIL", "landing", *(str(unnamed(it)) for it in (one.request, other)))
+            draw = Stream(seed, "E-FAIL", "landing", unnamed(one.request), unnamed(other))
             if draw.chance(1, ONE_IN):
                 yield from landed(one, other, draw)
 
@@ -45,8 +45,9 @@ def linking(draw: Stream) -> UpdateEntity:
     return UpdateEntity("linked", NOBODY, categories=(draw.pick(tuple(CATEGORIES)),))
 
 
-def unnamed(request: Any) -> Any:
-    return attrs.evolve(request, op_id="")
+def unnamed(request: Any) -> str:
+    """The same in every run in which it is asked, and of each Python."""
+    return ascii(attrs.evolve(request, op_id=""))
 
 
 def is_meanwhile(request: Any) -> bool:
