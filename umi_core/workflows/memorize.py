@@ -68,7 +68,6 @@ from umi_core.workflows.reading import (
     READ_PARTS,
     REQUEST,
     REREAD_PARTS,
-    RESOURCE,
     SEGMENT,
     SEGMENTS,
     UNITS,
@@ -212,9 +211,8 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     resources, resource_expects = resources_of(facts, shelf, view)
     given, given_expects = given_rows(drafts, own_id(facts, view.scope), shelf, view)
     pending = pending_of(facts, shelf, view)
-    change = (
-        "unchanged" if not resources else "updated" if own_address(facts, view.scope) in shelf else "created"
-    )
+    is_there = own_address(facts, view.scope) in shelf
+    change = "unchanged" if not resources else "updated" if is_there else "created"
     stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
     plan = Plan(
         view.now_ms,
@@ -249,6 +247,7 @@ def same_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resou
 
 
 def read_now(facts: Facts) -> frozenset[Unit]:
+    """What this memorize has read itself."""
     units, found_in = facts[UNITS], facts[FOUND]
     return frozenset(unit for unit, it in zip(units, found_in, strict=True) if not it.is_missing)
 
@@ -257,12 +256,8 @@ def types_read(facts: Facts, shelf: Mapping[Address, Row], scope: Scope) -> list
     """Of each segment the memory types for which it has been read by now."""
     if lacks_description(facts):
         return [()]
-    request, segments, now, before = (
-        facts[REQUEST],
-        facts[SEGMENTS],
-        read_now(facts),
-        bodies(tuple(shelf.values())),
-    )
+    request, segments = facts[REQUEST], facts[SEGMENTS]
+    now, before = read_now(facts), bodies(tuple(shelf.values()))
     return [
         tuple(
             kind
@@ -310,8 +305,7 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
     """The rows as they are to be; segments have rows of their own if there are several."""
     request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, shelf, view.scope)
     parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
-    before = whole_before(facts, shelf, view)
-    same = same_before(facts, shelf, view)
+    before, same = whole_before(facts, shelf, view), same_before(facts, shelf, view)
     happened_ms = request.happened_ms
     if happened_ms is None and same is not None:
         happened_ms = same.happened_ms
@@ -380,7 +374,7 @@ MEMORIZE: Final = Workflow(
         EMBED_SHELF,
         READ_HOMES,
         Step("plan",
-             requires=(REQUEST, RESOURCE, PARTS, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED,
+             requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED,
                        SHELF, NEWER, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup", ask=ask_if_any),

@@ -260,7 +260,7 @@ def take_units(facts: Facts, answer: None, view: View) -> Learned:
     spans = facts[SPANS]
     segments = known_segments(facts) or segments_of(lines_of(facts), spans)
     ids = segment_ids(segments, facts, view.scope)
-    known = bodies((*facts[PARTS], *filter(None, (facts[RESOURCE],))))
+    known = bodies(tuple(row for row in (facts[RESOURCE], *facts[PARTS]) if row is not None))
     units = [
         Unit(kind, segment.text)
         for key, segment in zip(ids, segments, strict=True)
@@ -282,8 +282,9 @@ def segment_ids(segments: tuple[Segment, ...], facts: Facts, scope: Scope) -> li
 def extracted_before(key: str, known: Mapping[str, Resource], request: Memorize) -> tuple[str, ...]:
     """The memory types for which a segment was read; a single one is the resource itself."""
     it = known.get(key)
-    is_known = it is not None and (it.parent_id is not None or is_same_text(it, request))
-    return it.extracted_types if it is not None and is_known else ()
+    if it is None or (it.parent_id is None and not is_same_text(it, request)):
+        return ()
+    return it.extracted_types
 
 
 LIST_UNITS: Final = Step(

@@ -299,11 +299,12 @@ def test_a_membership_that_lands_late_goes_with_its_entity(request_: Request) ->
     assert body(pair, "category", FACTS).member_count == len(there)
 
 
-def test_what_it_is_in_is_what_was_said_last() -> None:
+@pytest.mark.parametrize(("late", "last"), [(("facts", "rules"), ("context",)), ((), ("facts", "rules"))])
+def test_what_it_is_in_is_what_was_said_last(late: tuple[str, ...], last: tuple[str, ...]) -> None:
     pair = likes_tea("facts")
-    late = pair.unheard(UpdateEntity(2, TEA, None, ("facts", "rules")))
-    lands_late(pair, late, UpdateEntity(3, TEA, None, ("context",)))
-    assert [row.address.id for row in pair.rows("membership")] == [member(pair, TEA, "context").id]
+    lands_late(pair, pair.unheard(UpdateEntity(2, TEA, None, late)), UpdateEntity(3, TEA, None, last))
+    there = {row.address.id for row in pair.rows("membership")}
+    assert there == {member(pair, TEA, name).id for name in last}
 
 
 def in_doubt(pair: Pair, *, landed: bool) -> Pair:

@@ -151,9 +151,7 @@ class Promises(Model):
 
 def may_time_out(run: RunConfig) -> bool:
     """Whether a service that only is far away may be given up as if it had failed."""
-    timeouts = (
-        run.memory.get(name, getattr(NORMAL, name)) for name in ("model_timeout_ms", "store_timeout_ms")
-    )
+    timeouts = (run.memory.get(name, getattr(NORMAL, name)) for name in TIMEOUTS)
     return run.latency == "spread" and min(timeouts) <= ROUND_TRIP_MS_MAX
 
 

@@ -274,6 +274,21 @@ def test_a_snapshot_is_only_damaged_where_bytes_are() -> None:
 # A world without faults.
 
 
+@pytest.mark.parametrize(
+    ("latency", "memory", "rule"),
+    [
+        ("spread", {"model_timeout_ms": 4_094}, None),
+        ("spread", {"model_timeout_ms": 4_095}, "degradation-named"),
+        ("spread", {}, "degradation-named"),
+        ("short", {"model_timeout_ms": 1}, "degradation-named"),
+    ],
+)
+def test_who_is_far_away_may_be_given_up(latency: str, memory: dict[str, int], rule: str | None) -> None:
+    far = attrs.evolve(config("plain"), latency=latency, memory=memory)
+    with broken(rule) if rule else nullcontext():
+        Told(believing(Oracle(far))).tell("a", SetBlock("", "human", "x"), Unknown())
+
+
 LESS = Done(SessionLoaded(2, 0), (Degraded("embed:none", "timeout"),))
 
 
