@@ -44,7 +44,8 @@ class Engine(Owner):
     def view(self, operation: Operation, row: Step) -> View:
         state = self.state
         return View(
-            state.seen_ms, state.scope, state.config, state.epoch, operation.number, operation.plan_number,
+            state.seen_ms, state.scope, state.config, state.epoch, operation.number,
+            operation.op_id is None, operation.plan_number,
             operation.may_have_happened and operation.plan_number > 1,
             state.landed_count - operation.landed_before, row.options, state.tiers, [],
         )  # fmt: skip

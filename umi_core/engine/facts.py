@@ -89,6 +89,7 @@ class View:
     config: Config
     epoch: int
     number: int
+    is_unasked: bool  # nobody waits for the reply: upkeep has begun it
     plan_count: int
     in_doubt: bool  # an earlier plan of this operation may have happened
     landed_since: int  # commits of this memory, since this plan began; its own is one of them once it landed

@@ -2,8 +2,9 @@
 
 Law 1. An access is a hit of an answered recall or a name in a committed remember; nothing else counts.
 Law 2. At most ACCESS_RECORD_COUNT_MAX records; the longest unused one outside core goes first.
-Law 3. `unsaved` names every record that differs in storage, or may differ; the next commit writes them. Of
-two batches on their way the one that was planned first may arrive last, and its answer first, last or never:
+Law 3. `unsaved` names every record that differs in storage, or may differ; the next commit writes them, and
+one is due. Of two batches on their way the one that was planned first may arrive last, and its answer first,
+last or never:
 
     remember  plan Bob, Alice's count 2 ..................... lands last: storage has count 2 again
     recall        Alice: 3
@@ -111,7 +112,7 @@ class AccessTable(Data):
         if not gone:
             return self
         records = {entity_id: record for entity_id, record in self.records.items() if entity_id not in gone}
-        return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone})
+        return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone}, is_due=True)
 
     def saved(
         self, writes: Iterable[Write], versions: Versions, newest: Mapping[str, int] | None = None
@@ -134,7 +135,8 @@ class AccessTable(Data):
         if not newest.keys().isdisjoint(newer):
             others = tuple([pair for pair in others if pair[0] not in newer])
         known = (*others, *newer.items())[-ACCESS_RECORD_COUNT_MAX:]
-        return attrs.evolve(self, unsaved=unsaved, versions=known)
+        is_due = self.is_due or len(same) < len(newer)
+        return attrs.evolve(self, unsaved=unsaved, versions=known, is_due=is_due)
 
     def newest(self, versions: Versions) -> dict[str, int]:
         """The versions that are known of these: a table of all ten thousand would cost more than a commit."""

@@ -79,6 +79,7 @@ from umi_core.workflows.reading import (
     own_address,
     own_id,
     segment_ids,
+    unchanged,
     wanted_types,
 )
 from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
@@ -200,13 +201,21 @@ def draft_of(told: Told, rows: Mapping[Address, Row], facts: Facts, view: View) 
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    """What nobody asked for brings back no text that another has replaced, or that is forgotten by now."""
+    shelf = {row.address: row for row in (*facts[SHELF], *facts[NEWER])}
+    if view.is_unasked and same_before(facts, shelf, view) is None:
+        view.marks.append("memorize: overtaken")
+        return Learned(PLAN(Plan(view.now_ms, value=unchanged(facts, view.scope))))
+    return Learned(PLAN(planned(facts, shelf, view)))
+
+
+def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     core, drafts = facts[CORE], settled(facts)
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
     placed = place(entities, tuple(map(stays, entities)), core, access, view)
     is_moved = placed.core.blocks != core.blocks
     rows = entity_rows(drafts, facts, view)
-    shelf = {row.address: row for row in (*facts[SHELF], *facts[NEWER])}
     links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
     resources, resource_expects = resources_of(facts, shelf, view)
     given, given_expects = given_rows(drafts, own_id(facts, view.scope), shelf, view)
@@ -214,7 +223,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     is_there = own_address(facts, view.scope) in shelf
     change = "unchanged" if not resources else "updated" if is_there else "created"
     stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
-    plan = Plan(
+    return Plan(
         view.now_ms,
         writes=(
             *rows, *links, *resources, *given, *shelved(facts, shelf, resources, view.scope),
@@ -228,7 +237,6 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         value=Memorized(own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending),
         accessed=entities,
     )  # fmt: skip
-    return Learned(PLAN(plan))
 
 
 # The resource and its segments.

@@ -98,11 +98,24 @@ def ask_resource(facts: Facts, view: View) -> Read:
 
 def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
     row = next(iter(found(answer).values()), None)
-    body = row.body if row else None
-    if not isinstance(body, Resource) or not is_read(body, facts[REQUEST]):
+    body = row.body if row is not None and isinstance(row.body, Resource) else None
+    if view.is_unasked and (body is None or left_to_read(body) != facts[REQUEST]):
+        view.marks.append("memorize: overtaken")
+    elif body is not None and is_read(body, facts[REQUEST]):
+        view.marks.append("memorize: unchanged")
+    else:
         return Learned(RESOURCE(row) | KNOWN(None))
-    view.marks.append("memorize: unchanged")
-    return Learned(RESOURCE(row) | KNOWN(Memorized(body.id, "unchanged")), skip_to="reply")
+    return Learned(RESOURCE(row) | KNOWN(unchanged(facts, view.scope)), skip_to="reply")
+
+
+def unchanged(facts: Facts, scope: Scope) -> Memorized:
+    return Memorized(own_id(facts, scope), "unchanged")
+
+
+def left_to_read(resource: Resource) -> Memorize:
+    """What upkeep asks for of a text of which something is pending, and does only while that is so."""
+    kinds = tuple(kind for kind in MEMORY_TYPES if kind in resource.pending) or resource.extracted_types
+    return Memorize("", resource.text, resource.modality, resource.uri, kinds, resource.happened_ms)
 
 
 def is_read(resource: Resource, request: Memorize) -> bool:

@@ -19,8 +19,8 @@ from umi_core.messages.requests import Memorize, Summarise
 from umi_core.reflection_rows import Reflection
 from umi_core.rows import Category, Resource
 from umi_core.tiers import dues
-from umi_core.values import MEMORY_TYPES
 from umi_core.workflows.commits import address, found
+from umi_core.workflows.reading import left_to_read
 
 Work = Memorize | Summarise | EndSession
 ROW_ID: Final = Fact("row_id", str)
@@ -45,8 +45,7 @@ def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def work_of(body: object) -> Work:
     if isinstance(body, Resource):
-        kinds = tuple(kind for kind in MEMORY_TYPES if kind in body.pending) or body.extracted_types
-        return Memorize("", body.text, body.modality, body.uri, kinds, body.happened_ms)
+        return left_to_read(body)
     if isinstance(body, Reflection):
         return EndSession("", body.session_id)
     assert isinstance(body, Category)  # of what is kept up, nothing else is asked for

@@ -13,11 +13,17 @@ from umi_sim.judge.invariants.wire import Wire
 from umi_sim.judge.observer import Observer
 from umi_sim.record.run_config import RunConfig
 
+
+def is_forged(config: RunConfig) -> bool:
+    """Whether rows or answers may be others than were committed."""
+    return config.revise_every > 0 or config.tamper_every > 0
+
+
 OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
     "umi_core": (
         lambda config: Divisions(Config.of(config.memory)),
         lambda config: Wire(config.seed),
-        lambda config: Tended(Config.of(config.memory), config.revise_every > 0),
+        lambda config: Tended(Config.of(config.memory), is_forged=is_forged(config)),
         lambda config: ToldTexts(config.revise_every > 0),
         lambda config: RowBytes(),
     ),

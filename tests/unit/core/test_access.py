@@ -105,7 +105,13 @@ def test_to_delete_what_is_absent_saves_it_though_its_version_stays(version: int
 
 
 def test_a_row_that_an_unknown_plan_wrote_may_say_anything() -> None:
-    assert list(records(("a", 5)).saved((), rows_as(3, "a")).unsaved) == ["a"]
+    table = records(("a", 5)).saved((), rows_as(3, "a"))
+    assert (list(table.unsaved), table.is_due) == (["a"], True)
+
+
+def test_what_is_to_be_deleted_is_due() -> None:
+    table = attrs.evolve(records(("a", 5)), unsaved={}, is_due=False).without(("a",))
+    assert (table.unsaved, table.is_due) == ({"a": None}, True)
 
 
 def test_a_batch_that_a_delete_has_overtaken_is_written_again() -> None:

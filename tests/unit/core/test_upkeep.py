@@ -7,7 +7,7 @@ from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
 from umi_core.ids import category_id, reflection_id
 from umi_core.messages.effects import AskModel, Done, Embed, Read
-from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.requests import CreateSession, Memorize, Summarise
 from umi_core.messages.results import SessionCreated
 from umi_core.reflection_rows import Reflection
@@ -109,6 +109,53 @@ def test_what_was_done_meanwhile_is_not_done_again() -> None:
     pair.release()
     assert done(pair) == ["summarise done 1", "upkeep done 1"]
     assert pair.memory.deadline_ms() is None
+
+
+def pending_text() -> Pair:
+    """A text of which something is pending, and upkeep that has just looked at it."""
+    pair = world("")
+    pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
+    pair.wake()
+    pair.hold(Read)
+    return pair
+
+
+def test_what_another_text_has_replaced_since_upkeep_looked_is_not_brought_back() -> None:
+    pair = pending_text()
+    pair.ask(Memorize(2, "I like tea", uri="chat/1"))
+    row = pair.row("resource", CHAT)
+    pair.release()
+    assert pair.row("resource", CHAT) == row
+    assert resource(pair).text == "I like tea"
+
+
+def test_what_was_forgotten_since_upkeep_looked_stays_forgotten() -> None:
+    pair = pending_text()
+    pair.ask(ForgetResource(2, CHAT))
+    pair.release()
+    assert pair.row("resource", CHAT) is None
+
+
+def test_what_waits_for_its_turn_behind_another_text_does_not_take_its_place() -> None:
+    pair = world("")
+    pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
+    pair.wake()
+    pair.step(Memorize(2, "I like tea", uri="chat/1"))
+    pair.run()
+    assert resource(pair).text == "I like tea"
+
+
+def test_what_another_text_that_lands_late_has_replaced_is_not_brought_back() -> None:
+    pair = world("", "", SEEN)
+    pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
+    late = pair.unheard(Memorize(2, "I like tea", uri="chat/1"))
+    while not pair.pending:
+        pair.wake()
+    pair.until(AskModel)
+    pair.land(late)
+    pair.run()
+    assert resource(pair).text == "I like tea"
+    assert done(pair)[0] == "upkeep done 1"
 
 
 def test_what_a_commit_has_told_while_the_row_was_read_stands() -> None:

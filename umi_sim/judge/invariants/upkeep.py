@@ -71,6 +71,7 @@ def check_upkeep(storage: SimStorage, state: State, *, is_sure: bool) -> None:
 
 
 Due = tuple[int, int | None]  # the version of a row, and when something of it is due
+UNTOLD: Final[Due] = (0, None)
 
 
 @attrs.define
@@ -79,11 +80,12 @@ class Tended(Observer):
     `newest`: by agent, of the newest row of each id that its life was told of. `heard`: by agent, how many
     commits it has heard of; `begun`: by request, how many when it was asked for. `is_late`: by agent, whether
     others may have landed since, as may always be of what nobody asked for. `looks`: by agent, the row that a
-    look at what is left to do finds in this step.
+    look at what is left to do finds in this step. `is_forged`: rows and answers may be others than were
+    committed, and nobody knows which is the newest.
     """
 
     config: Config
-    is_hooked: bool
+    is_forged: bool
     told: dict[str, dict[str, int | None]] = attrs.field(factory=dict)
     newest: dict[str, dict[str, Due]] = attrs.field(factory=dict)
     heard: Counter[str] = attrs.field(factory=Counter)
@@ -95,7 +97,7 @@ class Tended(Observer):
         self.begun[op_id] = self.heard[agent]
 
     def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
-        if self.is_hooked:
+        if self.is_forged:
             return
         if call.workflow == "upkeep" and isinstance(answer, ReadDone):
             asker = call.old_asker if call.old_asker in self.newest else call.agent
@@ -115,8 +117,10 @@ class Tended(Observer):
         versions = {where.id: version for where, version in answer.versions if where.kind in KEPT_UP}
         bodies = {it.address.id: it.body for it in commit.writes if isinstance(it.body, Kept)}
         newest = self.newest.setdefault(asker, {})
+        if not self.is_late[asker]:  # storage may have lost rows, and count from a lower version again
+            newest |= dict.fromkeys(bodies, UNTOLD)
         for key, body in bodies.items():
-            newest[key] = max(newest.get(key, (0, None)), (versions[key], self.due_ms(body)), key=version_of)
+            newest[key] = max(newest.get(key, UNTOLD), (versions[key], self.due_ms(body)), key=version_of)
         self.told[asker] = {key: newest[key][1] for key in bodies}
 
     def due_ms(self, body: Kept) -> int | None:

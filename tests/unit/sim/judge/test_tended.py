@@ -39,7 +39,7 @@ def heard(tended: Tended) -> None:
 
 
 def test_a_life_that_hears_of_it_must_know_of_it() -> None:
-    tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_hooked=False)
+    tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
     heard(tended)
     tended.stepped("a", SCOPE, knowing(machine()), ())
     heard(tended)
@@ -48,9 +48,17 @@ def test_a_life_that_hears_of_it_must_know_of_it() -> None:
 
 
 def test_what_a_life_is_told_that_was_taken_over_is_no_matter_of_the_next() -> None:
-    tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_hooked=False)
+    tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
     tended.taken_over("a", "a~1")
     heard(tended)
     tended.stepped("a", SCOPE, machine(), ())
     with pytest.raises(Broken, match="a~1: what a commit has left to do"):
         tended.stepped("a~1", SCOPE, machine(), ())
+
+
+def test_rows_count_from_a_lower_version_again_once_storage_has_lost_some() -> None:
+    tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
+    tended.begun["o1"] = 0
+    tended.newest["a"] = {DIRTY.id: (9, None)}
+    heard(tended)
+    tended.stepped("a", SCOPE, knowing(machine()), ())

@@ -158,7 +158,8 @@ class Documents(Part):
         it.is_told = True
         is_described = is_sure and DESCRIBE in it.types
         self.heard[op] = Hearing(is_known=is_known, is_described=is_described, turn=it.turn)
-        it.texts.open[str(op.began)] = (value, op.began)
+        if not op.is_unasked:
+            it.texts.open[str(op.began)] = (value, op.began)
         if home is not None:
             it.homes.open[str(op.began)] = (home, op.began)
 

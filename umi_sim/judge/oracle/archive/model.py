@@ -137,8 +137,9 @@ class ArchiveModel(Model):
         record = asked if isinstance(asked, AddArchival) else None
         request = as_remember(asked) if isinstance(asked, AddArchival) else asked
         op = Operation(
-            request, wrong(asked), context.tick, now_ms, context.now_ms, scope=context.scope, record=record
-        )
+            request, wrong(asked), context.tick, now_ms, context.now_ms, scope=context.scope, record=record,
+            is_unasked=op_id in self.upkeep.going,
+        )  # fmt: skip
         self.tracks.flying[op_id] = op
         if op.error is None and isinstance(op.key, str):
             self.tracks.by_key.setdefault(op.key, []).append(op)

@@ -83,7 +83,8 @@ class Operation(Owner):
     never will. `is_gone`: whatever it did went with the agent when that was closed. `did`: what it did to
     each id, once that is certain. `before`, of a read: states that were possible since it was issued and are
     not any more. `sources`, of an update that moves a fact: as what. `record`: the request of one that adds
-    an archival record, whose text is remembered; `record_ids`: what that may be called.
+    an archival record, whose text is remembered; `record_ids`: what that may be called. `is_unasked`: of
+    upkeep, which brings back no text that another has replaced.
     """
 
     request: ArchiveRequest
@@ -94,6 +95,7 @@ class Operation(Owner):
     scope: Scope = attrs.field(default=Scope("", ""), kw_only=True)
     record: AddArchival | None = attrs.field(default=None, kw_only=True)
     record_ids: dict[str, None] = attrs.field(factory=dict, kw_only=True)
+    is_unasked: bool = attrs.field(default=False, kw_only=True)
     mentions: Mapping[str, Mention | None] = {}
     extraction: Extracted | None = None
     answers: list[tuple[str, Answer]] = attrs.field(factory=list)

@@ -1,7 +1,8 @@
 """Upkeep: memorizes that nobody asked for, judged as if the row had asked for what it lacks.
 
 Law 1. What is asked for is what the stored row says that it lacks, as the memory was told of it.
-Law 2. Nobody is told how it ends: whatever it does may have happened.
+Law 2. Nobody is told how it ends: whatever it does may have happened. The text stays what somebody memorized
+last: upkeep brings none back that was replaced or forgotten meanwhile.
 """
 
 from typing import Final
