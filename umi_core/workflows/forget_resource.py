@@ -277,8 +277,8 @@ def kept_writes(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Iterat
             yield from rewritten(touching, it, view.scope)
     yield from entity_rows(drafts, facts, view)
     for body in (row.body for row in facts[ENDS]):
-        if isinstance(body, Entity):
-            yield put(view.scope, "entity", body.id, bereft(body, facts))
+        if isinstance(body, Entity) and (after := bereft(body, facts)) != body:
+            yield put(view.scope, "entity", body.id, after)
 
 
 def category_writes(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> tuple[Write, ...]:

@@ -87,9 +87,10 @@ def departure(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) ->
     assert isinstance(body, Entity)
     own = (address(scope, kind, key) for kind in ("entity", "vector", "access"))
     gone = (Write(where, None) for where in (*own, *(it.address for it in facts[TOUCHING])))
-    others = (it.body for it in facts[ENDS])
+    others = [it.body for it in facts[ENDS] if isinstance(it.body, Entity)]
     counts = lost_counts(facts, key)
-    kept = (bereft(it, key, counts[it.id]) for it in others if isinstance(it, Entity))
+    kept = [bereft(it, key, counts[it.id]) for it in others]
+    kept = [after for before, after in zip(others, kept, strict=True) if after != before]
     grave = put(scope, "tombstone", key, Tombstone(body.version))
     return (*gone, *(put(scope, "entity", it.id, it) for it in kept), *shelf, grave)
 
@@ -97,7 +98,7 @@ def departure(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) ->
 def bereft(entity: Entity, gone_id: str, count: int) -> Entity:
     """An entity at the other end, without its relations to the one that leaves."""
     refs = tuple(it for it in entity.contradicts if it.partition("@")[0] != gone_id)
-    return attrs.evolve(entity, relation_count=entity.relation_count - count, contradicts=refs)
+    return attrs.evolve(entity, relation_count=max(0, entity.relation_count - count), contradicts=refs)
 
 
 def as_left(row: Row, facts: Facts) -> tuple[Expect, ...]:

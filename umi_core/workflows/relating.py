@@ -50,7 +50,7 @@ def related(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
         ends = (relation.source[0], relation.target[0])
         if all(entities[end].relation_count < RELATION_COUNT_MAX for end in ends):
             kept.append(relation)
-            entities |= {end: counted(entities[end], +1) for end in ends}
+            entities |= {end: counted(entities[end]) for end in ends}
     for relation in (*versions, *kept):
         contradict(relation, entities)
     others = tuple((row, entities[key]) for key, row in rows.items() if entities[key] != row.body)
@@ -67,8 +67,8 @@ def with_entity(draft: Drafted, entity: Entity) -> Drafted:
     return attrs.evolve(draft, entity=entity, is_row_changed=is_row_changed)
 
 
-def counted(entity: Entity, by: int) -> Entity:
-    return attrs.evolve(entity, relation_count=entity.relation_count + by)
+def counted(entity: Entity) -> Entity:
+    return attrs.evolve(entity, relation_count=entity.relation_count + 1)
 
 
 def contradict(relation: Relation, entities: dict[str, Entity]) -> None:

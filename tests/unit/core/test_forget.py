@@ -207,6 +207,16 @@ def test_an_end_loses_as_many_as_it_had_to_it() -> None:
     assert (before, entity(pair, BOB).relation_count) == (2, 0)
 
 
+def test_an_end_that_storage_has_as_it_was_before_it_was_joined_is_as_sound_as_ever() -> None:
+    pair = joined("derive")
+    before = attrs.evolve(entity(pair, BOB), relation_count=0)
+    row = pair.row("entity", BOB)
+    assert row is not None
+    pair.storage.put_back({row.address: attrs.evolve(row, body=before)}, pair.now_ms)
+    pair.ask(Forget(3, ALICE))
+    assert pair.ask(GetEntity(4, BOB)) == Done(before)
+
+
 def test_what_joins_the_others_to_somebody_else_stays() -> None:
     pair = joined()
     pair.ask(Forget(3, BOB))

@@ -364,7 +364,8 @@ def test_a_session_that_ends_meanwhile_does_not_keep_it() -> None:
 # Relations, core, vectors.
 
 
-def test_relations_of_what_leaves_leave_and_the_other_ends_know() -> None:
+def bob_who_knows_ann() -> tuple[World, Entity]:
+    """And what is told of Ann is told by a text alone."""
     world = World()
     world.tell("a", "Ann sings")
     both = {
@@ -380,9 +381,22 @@ def test_relations_of_what_leaves_leave_and_the_other_ends_know() -> None:
     assert isinstance(bob, Entity)
     assert bob.relation_count == 1
     world.put(attrs.evolve(world.ann(), given=("sings",)), "entity", ANN)
+    return world, bob
+
+
+def test_relations_of_what_leaves_leave_and_the_other_ends_know() -> None:
+    world, bob = bob_who_knows_ann()
     assert world.forget(A).entities == (Stored(ANN, 1, "forgotten"),)
     assert entity(world.pair, bob.id).relation_count == 0
     assert not world.pair.rows("relation")
+
+
+def test_an_end_that_storage_has_as_it_was_before_it_was_joined_is_not_written() -> None:
+    world, bob = bob_who_knows_ann()
+    world.put(attrs.evolve(bob, relation_count=0), "entity", bob.id)
+    before = world.pair.row("entity", bob.id)
+    world.forget(A)
+    assert world.pair.row("entity", bob.id) == before
 
 
 def test_core_shows_what_is_left_and_nothing_of_what_is_gone() -> None:

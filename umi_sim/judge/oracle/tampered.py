@@ -10,6 +10,7 @@ earlier life, which nobody can use, and it stays unknown what came of the commit
 That no step raises, and that each request ends, the world sees by itself. Nothing else is demanded.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import attrs
@@ -19,11 +20,11 @@ from umi_core.data import Owner
 from umi_core.errors import Deposed
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import OP_COUNT_MAX
-from umi_core.messages.answers import Answer, EffectFailed
+from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Commit, Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import CoreBytes, Recall, Request, WorkingRequest
 from umi_core.messages.results import Recalled
-from umi_core.rows import Entity
+from umi_core.rows import Address, Entity
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Surroundings
 from umi_sim.judge.oracle.promises import PHASES, check_refusal
@@ -33,12 +34,16 @@ from umi_sim.services.calls import Call
 EPOCH: Final = "epoch"
 
 
+def is_of_epoch(changed: Iterable[tuple[Address, object]]) -> bool:
+    return any(address.kind == EPOCH for address, _ in changed)
+
+
 @attrs.define
 class Tampered(Owner):
     """Judges all agents. `requests` are in flight; `old`: names of lives that others have replaced.
 
-    `told`: whose life was told of another epoch; true if it recovered then, and may claim the next one, or if
-    it was told before anybody tampered.
+    `told`: whose life was told of another epoch; true if it recovered then, and may claim the next one until
+    it has, or if it was told before anybody tampered.
     """
 
     config: Config
@@ -49,10 +54,15 @@ class Tampered(Owner):
     ids: dict[str, dict[Scope, None]] = attrs.field(factory=dict)
 
     def answered(self, call: Call, answer: Answer) -> None:
-        changed = answer.changed if isinstance(answer, EffectFailed) else ()
-        if isinstance(call.effect, Commit) and any(address.kind == EPOCH for address, _ in changed):
-            asker = call.old_asker if call.old_asker in self.old else call.agent
-            self.told[asker] = call.workflow == "recover"
+        asker = call.old_asker if call.old_asker in self.old else call.agent
+        is_recovering = call.workflow == "recover"
+        match answer:
+            case EffectFailed(changed=changed) if isinstance(call.effect, Commit) and is_of_epoch(changed):
+                self.told[asker] = is_recovering
+            case ReadDone(rows=rows) if is_recovering and is_of_epoch((row.address, 0) for row in rows):
+                self.told.setdefault(asker, True)  # it claims that epoch, or leaves it to whoever holds it
+            case Committed(versions=versions) if is_recovering and is_of_epoch(versions):
+                self.told.pop(asker, None)
 
     def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         request = self.requests.pop(op_id)

@@ -6,11 +6,11 @@ from tests.worlds import SCOPE
 from umi_core.config import Config
 from umi_core.errors import BadLimit, Deposed, StorageFailed
 from umi_core.invariants.broken import Broken
-from umi_core.messages.answers import EffectFailed
-from umi_core.messages.effects import Commit, Done, Failed, Outcome, Refused, Unknown
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import ByIds, Commit, Done, Failed, Outcome, Read, Refused, Unknown
 from umi_core.messages.requests import CoreBytes, Get, GetEntity, Rebalance, Recall, Request
 from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.rows import Address, Entity
+from umi_core.rows import Address, Entity, Epoch, Row
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Surroundings
 from umi_sim.judge.oracle.tampered import Tampered
@@ -92,6 +92,17 @@ def test_a_life_that_was_told_while_it_recovered_may_have_claimed_the_next_epoch
     tell(told, "recover")
     reply(told, CoreBytes("o1"), Done(0))
     reply(told, CoreBytes("o1"), DEPOSED)
+
+
+def test_a_life_that_reads_another_epoch_behind_a_switch_may_leave_it_alone_until_it_has_claimed_it() -> None:
+    told, head, claim = judge(), Read(ByIds((EPOCH,))), Commit((), ())
+    told.answered(
+        Call("e", "a", 1, "o9", "recover", "head", head, 0), ReadDone(1, (Row(EPOCH, 1, Epoch(0)),))
+    )
+    reply(told, CoreBytes("o1"), Done(0))
+    reply(told, CoreBytes("o1"), DEPOSED)
+    told.answered(Call("e", "a", 2, "o9", "recover", "claim", claim, 0), Committed(2, ((EPOCH, 2),)))
+    assert broken(told, CoreBytes("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
 
 
 def test_in_a_healed_world_all_is_answered() -> None:

@@ -77,6 +77,7 @@ WORDS: dict[str, Any] = {
     "maxLength": lambda high, value, _: not isinstance(value, str) or len(value) <= high,
     "minItems": lambda low, value, _: not isinstance(value, list) or len(value) >= low,
     "maxItems": lambda high, value, _: not isinstance(value, list) or len(value) <= high,
+    "maxProperties": lambda high, value, _: not isinstance(value, dict) or len(value) <= high,
 }  # fmt: skip
 
 
