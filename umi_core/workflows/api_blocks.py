@@ -40,12 +40,12 @@ from umi_core.messages.api_requests import (
 )
 from umi_core.messages.api_results import BlockWritten
 from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
-from umi_core.rows import Row
+from umi_core.rows import Receipt, Row
 from umi_core.text import line_ends, size, tidy
 from umi_core.tiers.core import CoreTier, remove_block, set_block
 from umi_core.tiers.labels import named, slot_of
 from umi_core.values import Block, Scope
-from umi_core.workflows.blocks import ask_load, claim_core, take_load
+from umi_core.workflows.blocks import ask_load, claim_core
 from umi_core.workflows.commits import (
     CORE,
     PLAN,
@@ -53,10 +53,14 @@ from umi_core.workflows.commits import (
     SETTLE,
     Plan,
     address,
+    adopt,
     as_read,
     ask_if_any,
     commit_row,
+    core_of,
     expects_of,
+    found,
+    key_of,
     put,
     scores_of,
 )
@@ -65,6 +69,10 @@ from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 EDIT: Final = Fact("request", CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock)
 SHEETS: Final = Fact("sheets", tuple[Row, ...])
 PAST: Final = Fact("past", tuple[Row, ...])  # the changes of a block that is to be deleted
+MEANT: Final = Fact("meant", str)  # the id of the block, as core was when it was looked for
+LANDED: Final = Fact(
+    "landed", Receipt | None
+)  # what an earlier plan, or an equal request with its key, has done
 
 BlockEdit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
 
@@ -238,7 +246,8 @@ def too_large(edit: Edit, now: Standing) -> Error | None:
     return BlockTooLarge(block_bytes, BLOCK_BYTES_MAX) if block_bytes > BLOCK_BYTES_MAX else None
 
 
-# edit: core, then the sheet and the past of the block that is meant, then plan and commit.
+# edit: which block is meant; then core, its sheet and what has been done already, all as they are at one
+# instant; its past, plan and commit.
 
 
 def key_of_block(request: BlockEdit | FindBlock, core: CoreTier, scope: Scope) -> str:
@@ -250,20 +259,29 @@ def key_of_block(request: BlockEdit | FindBlock, core: CoreTier, scope: Scope) -
     return block_id(scope, *slot)
 
 
-def ask_sheet(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "sheet", key_of_block(facts[EDIT], facts[CORE], view.scope)),)))
+def take_meant(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    core = core_of(found(answer), view.scope)
+    return Learned(MEANT(key_of_block(facts[EDIT], core, view.scope)))
 
 
-def take_sheet(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(SHEETS(answer.rows))
+def ask_block(facts: Facts, view: View) -> Read:
+    known = ("core", None), ("sheet", facts[MEANT]), ("receipt", key_of(facts, view))
+    return Read(ByIds(tuple(address(view.scope, kind, key) for kind, key in known)))
+
+
+def take_block(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    rows = found(answer)
+    core = core_of(rows, view.scope)
+    adopt(view, core)
+    sheets = tuple(row for row in answer.rows if isinstance(row.body, Sheet))
+    receipts = (row.body for row in answer.rows if isinstance(row.body, Receipt))
+    return Learned(CORE(core) | SHEETS(sheets) | LANDED(next(receipts, None)))
 
 
 def ask_past(facts: Facts, view: View) -> Read | None:
-    request = facts[EDIT]
-    if not isinstance(request, DeleteBlock):
+    if not isinstance(facts[EDIT], DeleteBlock):
         return None
-    key = key_of_block(request, facts[CORE], view.scope)
-    return Read(ByFilter(view.scope, ("change",), (Condition("block_id", "eq", key),)))
+    return Read(ByFilter(view.scope, ("change",), (Condition("block_id", "eq", facts[MEANT]),)))
 
 
 def take_past(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
@@ -271,7 +289,9 @@ def take_past(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Taken:
-    request = facts[EDIT]
+    request, landed = facts[EDIT], facts[LANDED]
+    if landed is not None:  # the commit is told of it
+        return Learned(PLAN(Plan(view.now_ms, value=landed.value)))
     now = sought(request, facts, view)
     if isinstance(now, Error):
         return Refuse(now)
@@ -357,13 +377,14 @@ EDIT_BLOCK: Final = Workflow(
     "edit_block",
     given=(EDIT, REQUEST_KEY),
     steps=(
-        attrs.evolve(SEEN, claims=claim_core),  # else who asks twice at once would meet what it did itself
-        Step("load", produces=(CORE,), otherwise=nothing(CORE), **asks(Read, ask_load, take_load, retry(3))),
-        Step("sheet", requires=(EDIT, CORE), produces=(SHEETS,), otherwise=nothing(SHEETS),
-             **asks(Read, ask_sheet, take_sheet, retry(3))),
-        Step("past", requires=(EDIT, CORE), produces=(PAST,), otherwise=nothing(PAST),
+        SEEN,
+        Step("load", requires=(EDIT,), produces=(MEANT,), otherwise=nothing(MEANT), claims=claim_core,
+             **asks(Read, ask_load, take_meant, retry(3))),
+        Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, LANDED),
+             otherwise=nothing(CORE, SHEETS, LANDED), **asks(Read, ask_block, take_block, retry(3))),
+        Step("past", requires=(EDIT, MEANT), produces=(PAST,), otherwise=nothing(PAST),
              **asks(Read, ask_past, take_past, retry(3))),
-        Step("plan", requires=(EDIT, CORE, SHEETS, PAST), produces=(PLAN,), otherwise=nothing(PLAN),
+        Step("plan", requires=(EDIT, CORE, SHEETS, LANDED, PAST), produces=(PLAN,), otherwise=nothing(PLAN),
              take=take_plan),
         commit_row(replan="load", ask=ask_if_any),
         SETTLE,

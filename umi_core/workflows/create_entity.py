@@ -32,7 +32,7 @@ from umi_core.workflows.commits import (
 from umi_core.workflows.drafting import EVOLVED, SharedOptions, drafted, id_of
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import DEFAULT, addresses, linked
-from umi_core.workflows.placing import place
+from umi_core.workflows.placing import shown_again
 from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
@@ -51,7 +51,6 @@ from umi_core.workflows.telling import (
     entity_rows,
     links_of,
     settled,
-    stays,
 )
 
 REQUEST: Final = Fact("request", CreateEntity)
@@ -91,8 +90,8 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     core, drafts = facts[CORE], settled(facts)
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    placed = place(entities, tuple(map(stays, entities)), core, access, view)
-    is_moved = placed.core.blocks != core.blocks
+    after = shown_again(entities, core, view.config)
+    is_moved = after.blocks != core.blocks
     shelf = {row.address: row for row in facts[SHELF]}
     links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
     (draft,) = drafts
@@ -103,7 +102,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
             *access.writes(view.scope)
         ),
         expects=(*expected(drafts, None if is_moved else core, view.scope), *link_expects),
-        core=placed.core if is_moved else None,
+        core=after if is_moved else None,
         value=Stored(draft.entity.id, draft.entity.version, draft.change),
         accessed=entities,
     )  # fmt: skip

@@ -45,10 +45,10 @@ from umi_core.workflows.commits import (
 from umi_core.workflows.drafting import EVOLVED, Drafted
 from umi_core.workflows.giving import Left, given_address, left_without, rewritten, shortened
 from umi_core.workflows.linking import homes_as_read, unlinked
-from umi_core.workflows.placing import place
+from umi_core.workflows.placing import shown_again
 from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
 from umi_core.workflows.shelving import vector_row
-from umi_core.workflows.telling import ask_vectors, entity_rows, settled, stays
+from umi_core.workflows.telling import ask_vectors, entity_rows, settled
 
 REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
 RESOURCE: Final = Fact("resource", Row | None)
@@ -229,8 +229,7 @@ def core_without(gone: Iterable[str], drafts: tuple[Drafted, ...], facts: Facts,
     core = facts[CORE]
     for key in gone:
         core = forget(core, key)
-    entities = tuple(draft.entity for draft in drafts)
-    return place(entities, tuple(map(stays, entities)), core, view.tiers.access, view).core
+    return shown_again((draft.entity for draft in drafts), core, view.config)
 
 
 def told(facts: Facts, drafts: tuple[Drafted, ...]) -> Iterator[Stored]:

@@ -53,7 +53,7 @@ from umi_core.workflows.drafting import EVOLVED, Drafted, SharedOptions, drafted
 from umi_core.workflows.giving import given_address, given_rows, told_by
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import addresses, chosen, linked
-from umi_core.workflows.placing import place
+from umi_core.workflows.placing import shown_again
 from umi_core.workflows.reading import (
     CAPTION,
     CONTENT,
@@ -102,7 +102,6 @@ from umi_core.workflows.telling import (
     entity_rows,
     links_of,
     settled,
-    stays,
 )
 
 SHELVED: Final = ("category", "membership", "resource", "given")
@@ -213,8 +212,8 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     core, drafts = facts[CORE], settled(facts)
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    placed = place(entities, tuple(map(stays, entities)), core, access, view)
-    is_moved = placed.core.blocks != core.blocks
+    after = shown_again(entities, core, view.config)
+    is_moved = after.blocks != core.blocks
     rows = entity_rows(drafts, facts, view)
     links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
     resources, resource_expects = resources_of(facts, shelf, view)
@@ -233,7 +232,7 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
             *expected(drafts, None if is_moved else core, view.scope), *link_expects, *resource_expects,
             *given_expects
         ),
-        core=placed.core if is_moved else None,
+        core=after if is_moved else None,
         value=Memorized(own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending),
         accessed=entities,
     )  # fmt: skip

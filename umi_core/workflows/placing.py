@@ -6,8 +6,11 @@ Law 3. The reply tells what is true at the end: an entity that was promoted and 
 remember counts as refused.
 """
 
+from collections.abc import Iterable
+
 import attrs
 
+from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.engine.facts import View
 from umi_core.policies.promotion import score_ppm
@@ -52,6 +55,13 @@ def place(
     promoted = tuple(it.entity_id for it in told if it.outcome == "promoted")
     gone = tuple(key for key in evicted if before.home_of(key) and not core.home_of(key))
     return Placed(core, told, promoted, gone)
+
+
+def shown_again(entities: Iterable[Entity], core: CoreTier, config: Config) -> CoreTier:
+    """Core with these entities as they are now, where they are in it: nobody enters, moves or leaves."""
+    for entity in entities:
+        core = refresh(core, entity, config)
+    return core
 
 
 def settled_in(

@@ -26,8 +26,8 @@ from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows.commits import address, expects_of, scores_of
 from umi_core.workflows.drafting import Drafted, SharedOptions, created, evolved, told_plainly
 from umi_core.workflows.linking import Batch, link_id, linked, unlinked
-from umi_core.workflows.placing import place
-from umi_core.workflows.telling import link_of, stays, with_entity
+from umi_core.workflows.placing import shown_again
+from umi_core.workflows.telling import link_of, with_entity
 
 BY_CALLER: Final = Verdict("update", PPM, by="user")
 UNSAID: Final = "knowledge"  # of which memory type a fact is that was never memorized, as its id has it
@@ -141,7 +141,7 @@ def categories_of(memberships: list[Row], rows: Rows, scope: Scope) -> list[Row]
 def shown_anew(core: CoreTier, entity: Entity, old_id: str, access: AccessTable, view: View) -> CoreTier:
     """What it says now, where it was; under another id only if there is room without anybody leaving."""
     home, rest = core.home_of(old_id), core if entity.id == old_id else forget(core, old_id)
-    after = place((entity,), (stays(entity),), rest, access, view).core
+    after = shown_again((entity,), rest, view.config)
     if home is None or after.home_of(entity.id) is not None:
         return after
     block, entry = home

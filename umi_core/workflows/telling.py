@@ -16,9 +16,8 @@ from umi_core.fact_domains import CategoryNames
 from umi_core.ids import category_id
 from umi_core.language.extraction import Mention
 from umi_core.messages.effects import Embed, Write
-from umi_core.policies.routing import BLOCK_OF_TYPE, table_decision
+from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Entity
-from umi_core.values import RoutingDecision
 from umi_core.workflows.commits import put
 from umi_core.workflows.drafting import EVOLVED, Drafted, embedded_text
 from umi_core.workflows.grouping import HOMES, place_of
@@ -67,11 +66,6 @@ def entity_rows(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> list[W
     relations = (version_relation(draft, view) for draft in drafts if draft.is_next)
     rows = [write for draft in drafts for write in rows_of(draft, facts, view)]
     return rows + [put(view.scope, "relation", it.id, it) for it in relations]
-
-
-def stays(entity: Entity) -> RoutingDecision:
-    """It is shown anew where it is in core, and enters nowhere: that is for scans."""
-    return attrs.evolve(table_decision(entity), block=entity.block, promote=False)
 
 
 def settled(facts: Facts) -> tuple[Drafted, ...]:

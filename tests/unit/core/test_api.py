@@ -23,7 +23,7 @@ from umi_core.ids import block_id
 from umi_core.messages import api_requests as api
 from umi_core.messages import api_results as results
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import Done, Failed, Refused
+from umi_core.messages.effects import Done, Failed, Outcome, Refused
 from umi_core.messages.requests import Rebalance, Remember, RemoveBlock, Request, SetBlock
 from umi_core.messages.results import RecordForgotten
 
@@ -277,6 +277,36 @@ def test_of_two_equal_requests_at_once_the_second_is_told_what_the_first_did(req
     assert isinstance(first, Done)
     value: Any = first.value
     assert second == Done(attrs.evolve(value, repeated=True))
+
+
+def lands_late(pair: Pair, late: Request, request_: Request, *, before: str) -> Outcome:
+    """How this one ends if the other, of which nobody has heard, lands before it reads this kind of row."""
+    commit = pair.unheard(late)
+    pair.step(request_)
+    while f"kind='{before}'" not in str(pair.pending[0]):
+        pair.answer()
+    pair.land(commit)
+    return pair.run().replies["again"].outcome
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        api.CreateBlock("again", "plans", "write", request_key="k"),
+        api.DeleteBlock("again", "notes", request_key="k"),
+    ],
+)
+def test_what_has_landed_while_it_was_asked_for_again_is_repeated(request_: api.CreateBlock) -> None:
+    outcome = lands_late(with_notes(), attrs.evolve(request_, op_id="first"), request_, before="core")
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, results.BlockWritten)
+    assert outcome.value.repeated
+
+
+def test_a_refusal_names_a_version_that_there_has_been() -> None:
+    late = api.AppendToBlock("late", "notes", "mug")
+    edit = api.UpdateBlock("again", "notes", "oat", expected_version=7)
+    assert lands_late(with_notes(), late, edit, before="sheet") == Refused(VersionConflict(7, 2))
 
 
 def test_messages_are_numbered_in_the_order_of_their_commits() -> None:

@@ -399,7 +399,8 @@ def test_an_end_that_storage_has_as_it_was_before_it_was_joined_is_not_written()
     assert world.pair.row("entity", bob.id) == before
 
 
-def test_core_shows_what_is_left_and_nothing_of_what_is_gone() -> None:
+@pytest.mark.parametrize("kind", ["human", "scratch"])
+def test_core_shows_what_is_left_where_it_was_and_nothing_of_what_is_gone(kind: str) -> None:
     world = World()
     world.tell("a", "Ann sings. Tea is hot")
     world.tell("b", "Ann swims")
@@ -407,13 +408,13 @@ def test_core_shows_what_is_left_and_nothing_of_what_is_gone() -> None:
     entries = tuple(
         Entry(key, entity(world.pair, key).version, "Ann", "sings", 0) for key in sorted((ANN, tea))
     )
-    world.put(Core((Block("human", entries=entries),)), "core", "core")
+    world.put(Core((Block(kind, entries=entries),)), "core", "core")
     world.forget(A)
     core = world.pair.row("core", "core")
     assert core is not None
     assert isinstance(core.body, Core)
-    shown = [(it.entity_id, it.version, it.text) for block in core.body.blocks for it in block.entries]
-    assert shown == [(ANN, 3, "swims")]
+    shown = [(each.kind, it.entity_id, it.text) for each in core.body.blocks for it in each.entries]
+    assert shown == [(kind, ANN, "swims")]
     assert world.pair.memory.state.tiers.core.blocks == core.body.blocks
 
 

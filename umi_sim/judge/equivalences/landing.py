@@ -1,6 +1,7 @@
 """A commit that nobody heard of lands while another request is under way, as if one had come after the other.
 
-Law 1. What is stored then is what it is if the late one has landed before the other request, or after it.
+Law 1. What is stored then is what it is if the late one has landed before the other request, or after it;
+and what is refused is refused so in one of these orders.
 Law 2. Left out is what follows from what the memory knew when it chose, and not from rows alone: what is in
 core, what was near what, how often it was asked for.
 """
@@ -11,8 +12,9 @@ from typing import Any, Final
 import attrs
 
 from umi_core.invariants import check_memory
+from umi_core.invariants.broken import demand
 from umi_core.messages.api_requests import AgentRequest
-from umi_core.messages.effects import Commit, Done, Outcome, Unknown
+from umi_core.messages.effects import Commit, Done, Outcome, Refused, Unknown
 from umi_core.messages.entity_requests import UpdateEntity
 from umi_core.messages.requests import Rebalance, Summarise
 from umi_core.messages.results import Memorized
@@ -67,21 +69,25 @@ def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
     sure.begin(one.request, {})
     sure.now_ms = doubtful.now_ms
     meanwhile = attrs.evolve(at_hand(sure, meanwhile), op_id="meanwhile")
-    sure.begin(meanwhile, {})
+    behind = sure.begin(meanwhile, {})
     before = forked(doubtful)
     doubtful.lands_at = draw.below(max(1, len(sure.asked)))
-    if is_pending(doubtful.begin(meanwhile, {})):
+    answer = doubtful.begin(meanwhile, {})
+    if is_pending(answer):
         doubtful.begin(attrs.evolve(meanwhile, op_id="once more"), {})
     doubtful.land()
     check_memory(doubtful.memory.state)
     since = range(one.before.now_ms, doubtful.now_ms + 1)
     due, got = (says(world, since) for world in (sure, doubtful))
-    if due != got:
-        before.begin(meanwhile, {})
+    is_odd = isinstance(answer, Refused) and answer != behind
+    if is_odd or due != got:
+        ahead = before.begin(meanwhile, {})
         before.land()
         told = f"{type(one.request).__name__} lands while {type(other).__name__} is under way"
-        if got != says(before, since):
+        if got not in (due, says(before, since)):
             must_say(due, got, rules.FAILED_THEN_AGAIN, f"{told}, and where it has landed before")
+        told = f"{told}, and is refused as in neither order"
+        demand(not is_odd or answer == ahead, rules.FAILED_THEN_AGAIN, told, (behind, ahead), answer)
     yield doubtful
 
 
