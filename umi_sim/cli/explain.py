@@ -126,10 +126,14 @@ def side_of(context: click.Context, text: str) -> Side:
     "--runs", type=click.IntRange(0, RUNS_MAX), default=200, show_default=True,
     help="How often the rest is drawn afresh after each item; 0: only what is needed.",
 )  # fmt: skip
+@click.option(
+    "--seconds", type=click.IntRange(1, 86_400), default=120, show_default=True, metavar="N",
+    help="After so many nothing more is drawn.",
+)  # fmt: skip
 @click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")
 @shows()
 @click.pass_context
-def why(context: click.Context, run: str, runs: int, own: str) -> Report:
+def why(context: click.Context, run: str, runs: int, seconds: int, own: str) -> Report:
     """Explain a failing run: what it needs, where it was decided, and the nearest run that passes.
 
     FILE is a seed file, or a seed as in `diff`, which is run and shrunk first. Shrink a long file first.
@@ -149,7 +153,7 @@ def why(context: click.Context, run: str, runs: int, own: str) -> Report:
     try:
         if own:
             scenario.of(seed.config, own)
-        found = asking.why(seed, runs, own)
+        found = asking.why(seed, runs, own, seconds)
     except scenario.BadScenario as error:
         refuse(f"--scenario {error}")
     except asking.NothingToExplain as error:

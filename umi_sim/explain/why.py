@@ -2,10 +2,11 @@
 
 Law 1. A part is needed if without it alone the run does not end in the same fingerprint.
 Law 2. The draws come from the stream `why` of the file's seed, the same for every prefix: a page is
-       reproducible, and two of its shares differ by the items, not by luck.
+       reproducible, up to where its seconds end, and two of its shares differ by the items, not by luck.
 Law 3. What was found before an interruption stays found.
 """
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -29,7 +30,9 @@ from umi_sim.scenario import files as scenario
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.shrink.candidate import OPTIONS, Candidate, dropped
+from umi_sim.shrink.search import Budget, OutOfBudget
 
+SECONDS_MAX: Final = 120
 TAIL_OPERATION_COUNT_MAX: Final = 12
 PREFIX_COUNT_MAX: Final = 24
 STEP_COUNT_MAX: Final = 4_000_000
@@ -99,13 +102,14 @@ class Found(Owner):
         return [share.kept for before, share in pairs if share.rose_since(before)]
 
 
-def why(seed: SeedFile, runs: int, own: str = "") -> Found:
-    """Everything, in order; `own`: the file of a scenario that is not shipped.
+def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int = SECONDS_MAX) -> Found:
+    """Everything, in order; `own`: the file of a scenario that is not shipped. After `seconds_max` no more
+    is drawn.
 
     Raises NothingToExplain before any of it.
     """
     found = begun(seed)
-    inquiry = Inquiry(seed, found)
+    inquiry = Inquiry(seed, found, Budget(sys.maxsize, seconds_max))
     try:
         inquiry.find_needed()
         inquiry.find_options()
@@ -114,6 +118,8 @@ def why(seed: SeedFile, runs: int, own: str = "") -> Found:
             inquiry.find_shares(runs, own)
     except KeyboardInterrupt:
         found.stopped = INTERRUPTED
+    except OutOfBudget:
+        found.stopped = f"stopped after {seconds_max} seconds (--seconds)"
     return found
 
 
@@ -159,6 +165,7 @@ class Inquiry(Owner):
 
     seed: SeedFile
     found: Found
+    budget: Budget
     step_count: int = 0
 
     def live(self, candidate: Candidate, step_max: int) -> tuple[Verdict, Trace]:
@@ -221,7 +228,9 @@ class Inquiry(Owner):
             if self.step_count > STEP_COUNT_MAX:
                 self.found.stopped = f"stopped after {STEP_COUNT_MAX} steps"
                 return
-            at("why: the rest drawn afresh", number * len(counts), runs * len(counts))
+            self.budget.spend()
+            seconds_max = self.budget.seconds_max
+            at("why: the rest drawn afresh", number * len(counts), runs * len(counts), seconds=seconds_max)
             fresh = attrs.evolve(tail, seed=Stream(self.seed.config.seed, "why", number).word())
             for count in counts:
                 source = partial(Continued, self.found.items[:count], fresh)

@@ -245,7 +245,9 @@ class Scenario(Data):
     steps_max: int | None = key("run", whole(1, 10_000_000))
     marks: Mapping[str, Ratio] = key("run", mapping(RATIO, key=LINE), {})
     off: tuple[str, ...] = key("run", names(OFF), ())
-    equivalences: Sequence[str] | None = key("run", names(one_of(equivalences.NAMES, "equivalence")))
+    equivalences: Sequence[str] | None = key(
+        "run", listed(one_of(equivalences.NAMES, "equivalence"), unique="names")
+    )
     trials: int | None = key("run", whole(0, TRIALS_MAX))
     reason: str | None = key("run", LINE)
     memory: Mapping[str, Range] = key("", MEMORY, {})

@@ -157,6 +157,12 @@ def test_the_budget_of_steps_ends_it_with_even_shares(monkeypatch: pytest.Monkey
     assert found.shares[0].runs < 50
 
 
+def test_when_its_seconds_are_over_what_is_needed_is_known_all_the_same() -> None:
+    found = why.why(failing("success-before-commit", EARLY), 50, seconds_max=0)
+    assert found.stopped == "stopped after 0 seconds (--seconds)"
+    assert (sorted(needed(found)), found.shares) == (["f3", "o1", "o4"], [])
+
+
 # A record that is followed, and then drawn.
 
 

@@ -106,6 +106,11 @@ def test_a_file_may_name_its_schedules(allowed: str, plain: str, swarm: set[str]
     assert {drawn(body, seed=seed).policy for seed in range(60)} == swarm
 
 
+@pytest.mark.parametrize("mode", ["plain", "swarm"])
+def test_who_names_no_equivalence_gets_none(mode: str) -> None:
+    assert {drawn("[run]\nequivalences = []", mode, seed).equivalences for seed in range(20)} == {()}
+
+
 def test_given_weights_stay_in_proportion_up_to_a_factor() -> None:
     base = {"set": 100, "get": 1}
     for seed in range(50):
