@@ -261,6 +261,7 @@ def key_of_block(request: BlockEdit | FindBlock, core: CoreTier, scope: Scope) -
 
 def take_meant(facts: Facts, answer: ReadDone, view: View) -> Learned:
     core = core_of(found(answer), view.scope)
+    adopt(view, core)
     return Learned(MEANT(key_of_block(facts[EDIT], core, view.scope)))
 
 

@@ -303,6 +303,14 @@ def test_what_has_landed_while_it_was_asked_for_again_is_repeated(request_: api.
     assert outcome.value.repeated
 
 
+def test_core_is_believed_as_it_is_read_though_it_is_read_again() -> None:
+    pair = with_notes()
+    pair.land(pair.unheard(api.AppendToBlock("late", "notes", "mug")))
+    pair.step(api.DeleteBlock("again", "notes"))
+    pair.answer()
+    assert [it.text for it in pair.memory.state.tiers.core.blocks] == ["tea\nmug"]
+
+
 def test_a_refusal_names_a_version_that_there_has_been() -> None:
     late = api.AppendToBlock("late", "notes", "mug")
     edit = api.UpdateBlock("again", "notes", "oat", expected_version=7)
