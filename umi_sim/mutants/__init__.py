@@ -34,13 +34,16 @@ SMALL: Final[Mapping[str, str]] = {  # what is over soon, and asks every kind of
 }  # fmt: skip
 
 
+NOTHING_BESIDE: Final[Mapping[str, str]] = {"run.equivalences": "[]", "run.trials": "0"}
+
+
 @attrs.frozen
 class Mutant(Data):
     """One planted bug. `rules` may find it; `scenario` finds it within `seeds_max` seeds.
 
     `kind`: the kind of fault without which nothing shows it; then the scenario is narrowed down to that kind,
     everywhere. `alike`: the kinds that are one with it to the memory, so that they show it as well.
-    `settings`: keys of the scenario.
+    `settings`: keys of the scenario. `beside`: only trials and comparisons beside the runs show it.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Mutant(Data):
     kind: str = ""
     alike: tuple[str, ...] = ()
     settings: Mapping[str, str] = {}
+    beside: bool = False
 
     @property
     def overrides(self) -> Mapping[str, str]:
@@ -62,6 +66,11 @@ class Mutant(Data):
         alone = {"scenario.swarm.mode": "one_kind", "scenario.swarm.pin.kind": self.kind}
         rate = QUIRK_RATE if KINDS[self.kind].fault_class == "quirk" else RATE
         return {**SMALL, **alone, f"faults.{self.kind}": rate, **self.settings}
+
+    @property
+    def hunted(self) -> Mapping[str, str]:
+        """The same, without what is tried and compared beside each run, unless that is what shows it."""
+        return self.overrides if self.beside else {**NOTHING_BESIDE, **self.overrides}
 
     @property
     def overrides_without(self) -> Mapping[str, str]:

@@ -39,7 +39,7 @@ def hunt(mutant: mutants.Mutant) -> Hunt:
     file = scenario.find(mutant.scenario)
     rule, seeds, items = "", 0, 0
     while rule not in mutant.rules and seeds < mutant.seeds_max:
-        config = scenario.draw(file, seeds, mutant.overrides)
+        config = scenario.draw(file, seeds, mutant.hunted)
         verdict = run_once(attrs.evolve(config, planted=mutant.name))[0]
         seeds += 1
         if verdict.failure is not None:

@@ -33,14 +33,14 @@ def decide_enough(given: Inputs) -> str:
 
 
 def rank(given: Inputs) -> str:
-    """Most words in common first; who has none is left out."""
+    """Most words in common first, one more than was asked for; who has none is left out."""
     wanted = frozenset(content(words(text_of(given.get("query")))))
     rows = [it for it in listed(given.get("candidates")) if isinstance(it, dict)]
     shares = {str(it.get("id")): shared(wanted, words(text_of(it.get("text")))) for it in rows}
     order = sorted((alias for alias in shares if shares[alias]), key=lambda alias: -shares[alias])
     count = given.get("count")
     limit = int(getattr(count, "text", "0"))
-    return '{"ids":[' + ",".join(map(quoted, order[:limit])) + "]}"
+    return '{"ids":[' + ",".join(map(quoted, order[: limit + 1])) + "]}"
 
 
 def shared(wanted: Iterable[str], there: Sequence[str]) -> int:

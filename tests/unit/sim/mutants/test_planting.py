@@ -185,3 +185,9 @@ def test_a_setting_is_a_text_as_a_command_takes_it() -> None:
         BadMutant, match=re.escape("settings.run.equivalences is ['E-FORGE'], expected a text")
     ):
         mutant("n", {**ROW, "settings": {"run.equivalences": ["E-FORGE"]}}, "x.toml: n")
+
+
+def test_a_bug_is_looked_for_without_what_is_beside_a_run_unless_that_shows_it() -> None:
+    in_runs, beside = MUTANTS[CANARY.name], MUTANTS["thirty-first-of-november"]
+    assert in_runs.hunted == {"run.equivalences": "[]", "run.trials": "0"}
+    assert beside.hunted == beside.overrides
