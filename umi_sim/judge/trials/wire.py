@@ -5,6 +5,7 @@ class that such a request gets, and of its fields each is any of its type.
 """
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any, Final, get_args, get_origin
 
 import attrs
@@ -131,7 +132,16 @@ def part(draw: Stream, name: str, kind: Any) -> object:
 
 
 def time_of(draw: Stream) -> int:
-    return draw.pick(TIMES) if draw.chance(1, 2) else draw.below(TIME_MAX)
+    """One of those at which days are counted otherwise, any, or where a month ends."""
+    if draw.chance(1, 2):
+        return draw.pick(TIMES)
+    return draw.below(TIME_MAX) if draw.chance(1, 2) else draw.pick(around(month_ms(draw)))
+
+
+def month_ms(draw: Stream) -> int:
+    """When some month begins."""
+    first = date(1970 + draw.below(150), 1 + draw.below(12), 1)
+    return max(1, (first - date(1970, 1, 1)).days * DAY_MS)
 
 
 def of_type(draw: Stream, kind: Any) -> object:
