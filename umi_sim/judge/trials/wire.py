@@ -5,7 +5,6 @@ class that such a request gets, and of its fields each is any of its type.
 """
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Any, Final, get_args, get_origin
 
 import attrs
@@ -18,7 +17,7 @@ from umi_core.messages.arguments import Argument, arguments_of
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.results import Listed, RecordAdded, RecordForgotten
 from umi_sim.judge.invariants.wire import check_delegate, check_request, check_response
-from umi_sim.judge.plain.dates import DAY_MS, LAST_MS
+from umi_sim.judge.plain.dates import DAY_MS, LAST_MS, MONTHS, is_leap
 from umi_sim.judge.trials.values import SAID, around, sound_values
 from umi_sim.kernel.prng import Stream
 
@@ -140,8 +139,9 @@ def time_of(draw: Stream) -> int:
 
 def month_ms(draw: Stream) -> int:
     """When some month begins."""
-    first = date(1970 + draw.below(150), 1 + draw.below(12), 1)
-    return max(1, (first - date(1970, 1, 1)).days * DAY_MS)
+    year, month = 1970 + draw.below(150), draw.below(12)
+    days = sum(365 + is_leap(before) for before in range(1970, year)) + sum(MONTHS[:month])
+    return max(1, days + (month > 1 and is_leap(year))) * DAY_MS
 
 
 def of_type(draw: Stream, kind: Any) -> object:
