@@ -98,6 +98,12 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
     demand(not left or has_lied, rules.PENDING_UNTIL_DONE, told, {}, left)
 
 
+def may_be_left(world: World) -> bool:
+    """Whether what is pending may come to be done later: not all was waited for where storage has lied."""
+    has_lied = bool(world.services.atlas.losses)
+    return has_lied and bool(world.config.memory.get("upkeep_interval_ms"))
+
+
 def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:
     """After a restart, which tells a memory of all that is pending, nothing is."""
     keep_up(world, step_max, demand)
