@@ -154,7 +154,7 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
         code = 0 if found.is_found else HARNESS
         more = (row("", f"this is the canary{ELSEWHERE}"),) if ELSEWHERE else ()
         if only and found.is_found and not ELSEWHERE:
-            overrides = {**mutant.hunted, "scenario.mutant": mutant.name}
+            overrides = {**mutant.overrides, "scenario.mutant": mutant.name}
             more = (row("look", command_of(mutant.scenario, found.seeds - 1, overrides)),)
         yield Report(hunting.hunt_line(found), more, partial(attrs.asdict, found), code)
 
