@@ -34,6 +34,7 @@ from umi_core.invariants.tiers import (
     check_rendering,
     check_scores,
     check_snapshot,
+    check_unsaved,
     check_working,
 )
 from umi_core.messages.answers import Value
@@ -95,4 +96,5 @@ def check_full(state: State) -> None:
     if state.phase == "ready":  # before that, stored core may be larger than limits that were lowered
         check_core_limits(tiers.core, config)
     check_rendering(tiers.core)
+    check_unsaved(tiers.access)
     check_scores(tiers.access, now_ms)

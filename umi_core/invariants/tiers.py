@@ -190,10 +190,14 @@ def check_parsed(form: str, told: Sequence[Block], parsed: Sequence[Block]) -> N
 # Scores.
 
 
-def check_scores(access: AccessTable, now_ms: int) -> None:
-    """One record, another one at another time; and that what waits to be stored is due."""
+def check_unsaved(access: AccessTable) -> None:
+    """What waits to be stored is due (M7.3)."""
     is_due = access.is_due or not access.unsaved
     demand(is_due, rules.ACCESS_TRUTH, "nothing is due, and records wait to be stored", (), access.unsaved)
+
+
+def check_scores(access: AccessTable, now_ms: int) -> None:
+    """One record, another one at another time."""
     count = len(access.records)
     start = now_ms % count if count else 0
     for key, record in islice(access.records.items(), start, start + SAMPLE_COUNT):

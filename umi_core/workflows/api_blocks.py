@@ -5,12 +5,12 @@ Law 2. A text that came into core otherwise is a version of its own: the next wr
 Law 3. A deleted block leaves its sheet, without text or description: a block made again goes on from there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import attrs
 
-from umi_core.api_domains import bad_api_label
+from umi_core.api_domains import ID_PREFIX, bad_api_label
 from umi_core.api_errors import (
     AboveLimit,
     LabelTaken,
@@ -44,7 +44,7 @@ from umi_core.rows import Receipt, Row
 from umi_core.text import line_ends, size, tidy
 from umi_core.tiers.core import CoreTier, remove_block, set_block
 from umi_core.tiers.labels import named, slot_of
-from umi_core.values import Block, Scope
+from umi_core.values import BLOCK_KINDS, Block, Scope
 from umi_core.workflows.blocks import ask_load, claim_core
 from umi_core.workflows.commits import (
     CORE,
@@ -69,10 +69,8 @@ from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 EDIT: Final = Fact("request", CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock)
 SHEETS: Final = Fact("sheets", tuple[Row, ...])
 PAST: Final = Fact("past", tuple[Row, ...])  # the changes of a block that is to be deleted
-MEANT: Final = Fact("meant", str)  # the id of the block, as core was when it was looked for
-LANDED: Final = Fact(
-    "landed", Receipt | None
-)  # what an earlier plan, or an equal request with its key, has done
+MEANT: Final = Fact("meant", tuple[str, ...])  # ids of the blocks that may be meant, whatever lands meanwhile
+LANDED: Final = Fact("landed", Receipt | None)  # of an earlier plan, or of an equal request with its key
 
 BlockEdit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
 
@@ -246,14 +244,16 @@ def too_large(edit: Edit, now: Standing) -> Error | None:
     return BlockTooLarge(block_bytes, BLOCK_BYTES_MAX) if block_bytes > BLOCK_BYTES_MAX else None
 
 
-# edit: which block is meant; then core, its sheet and what has been done already, all as they are at one
-# instant; its past, plan and commit.
+# edit: which blocks may be meant; then core, their sheets and what has been done already, all as they are at
+# one instant; the past of the one that is meant, plan and commit.
 
 
 def key_of_block(request: BlockEdit | FindBlock, core: CoreTier, scope: Scope) -> str:
     """The id of the block that is meant, or of the one to make."""
     wanted = request.label if isinstance(request, CreateBlock) else request.block
     there = named(core, wanted, scope)
+    if there is None and wanted.startswith(ID_PREFIX):
+        return wanted
     kind = request.kind if isinstance(request, CreateBlock) else None
     slot = (there[1].kind, there[1].label) if there else slot_of(tidy(wanted), kind)
     return block_id(scope, *slot)
@@ -262,12 +262,20 @@ def key_of_block(request: BlockEdit | FindBlock, core: CoreTier, scope: Scope) -
 def take_meant(facts: Facts, answer: ReadDone, view: View) -> Learned:
     core = core_of(found(answer), view.scope)
     adopt(view, core)
-    return Learned(MEANT(key_of_block(facts[EDIT], core, view.scope)))
+    return Learned(MEANT(tuple(dict.fromkeys(ids_of(facts[EDIT], core, view.scope)))))
+
+
+def ids_of(request: BlockEdit, core: CoreTier, scope: Scope) -> Iterator[str]:
+    """The block that is meant now, and those of this label that may come."""
+    yield key_of_block(request, core, scope)
+    label = tidy(request.label if isinstance(request, CreateBlock) else request.block)
+    yield from (block_id(scope, *slot_of(label, kind)) for kind in BLOCK_KINDS)
 
 
 def ask_block(facts: Facts, view: View) -> Read:
-    known = ("core", None), ("sheet", facts[MEANT]), ("receipt", key_of(facts, view))
-    return Read(ByIds(tuple(address(view.scope, kind, key) for kind, key in known)))
+    sheets = (address(view.scope, "sheet", key) for key in facts[MEANT])
+    receipt = address(view.scope, "receipt", key_of(facts, view))
+    return Read(ByIds((address(view.scope, "core"), *sheets, receipt)))
 
 
 def take_block(facts: Facts, answer: ReadDone, view: View) -> Learned:
@@ -282,7 +290,8 @@ def take_block(facts: Facts, answer: ReadDone, view: View) -> Learned:
 def ask_past(facts: Facts, view: View) -> Read | None:
     if not isinstance(facts[EDIT], DeleteBlock):
         return None
-    return Read(ByFilter(view.scope, ("change",), (Condition("block_id", "eq", facts[MEANT]),)))
+    key = key_of_block(facts[EDIT], facts[CORE], view.scope)
+    return Read(ByFilter(view.scope, ("change",), (Condition("block_id", "eq", key),)))
 
 
 def take_past(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
@@ -383,7 +392,7 @@ EDIT_BLOCK: Final = Workflow(
              **asks(Read, ask_load, take_meant, retry(3))),
         Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, LANDED),
              otherwise=nothing(CORE, SHEETS, LANDED), **asks(Read, ask_block, take_block, retry(3))),
-        Step("past", requires=(EDIT, MEANT), produces=(PAST,), otherwise=nothing(PAST),
+        Step("past", requires=(EDIT, CORE), produces=(PAST,), otherwise=nothing(PAST),
              **asks(Read, ask_past, take_past, retry(3))),
         Step("plan", requires=(EDIT, CORE, SHEETS, LANDED, PAST), produces=(PLAN,), otherwise=nothing(PLAN),
              take=take_plan),

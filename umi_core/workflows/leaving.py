@@ -89,8 +89,7 @@ def departure(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) ->
     gone = (Write(where, None) for where in (*own, *(it.address for it in facts[TOUCHING])))
     others = [it.body for it in facts[ENDS] if isinstance(it.body, Entity)]
     counts = lost_counts(facts, key)
-    kept = [bereft(it, key, counts[it.id]) for it in others]
-    kept = [after for before, after in zip(others, kept, strict=True) if after != before]
+    kept = (after for it in others if (after := bereft(it, key, counts[it.id])) != it)
     grave = put(scope, "tombstone", key, Tombstone(body.version))
     return (*gone, *(put(scope, "entity", it.id, it) for it in kept), *shelf, grave)
 

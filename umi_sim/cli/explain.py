@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from umi_sim.explain.stepper import Stepper
 
 RUNS_MAX: Final = 10_000
+SECONDS_MAX: Final = 120
 COMMAND_BYTES_MAX: Final = 4_096
 NAME_CHARS_MAX: Final = 200
 
@@ -127,7 +128,7 @@ def side_of(context: click.Context, text: str) -> Side:
     help="How often the rest is drawn afresh after each item; 0: only what is needed.",
 )  # fmt: skip
 @click.option(
-    "--seconds", type=click.IntRange(1, 86_400), default=120, show_default=True, metavar="N",
+    "--seconds", type=click.IntRange(1, 86_400), default=SECONDS_MAX, show_default=True, metavar="N",
     help="After so many nothing more is drawn.",
 )  # fmt: skip
 @click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")

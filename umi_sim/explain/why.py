@@ -19,6 +19,7 @@ from umi_core.errors import Rejected
 from umi_sim.explain.playback import Playback
 from umi_sim.kernel.prng import Stream
 from umi_sim.kernel.progress import at
+from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint, trace
 from umi_sim.record.items import ClockMove, Deviation, Item
 from umi_sim.record.run_config import DRAWN, RunConfig
@@ -32,7 +33,6 @@ from umi_sim.seedfile.files import SeedFile
 from umi_sim.shrink.candidate import OPTIONS, Candidate, dropped
 from umi_sim.shrink.search import Budget, OutOfBudget
 
-SECONDS_MAX: Final = 120
 TAIL_OPERATION_COUNT_MAX: Final = 12
 PREFIX_COUNT_MAX: Final = 24
 STEP_COUNT_MAX: Final = 4_000_000
@@ -102,7 +102,7 @@ class Found(Owner):
         return [share.kept for before, share in pairs if share.rose_since(before)]
 
 
-def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int = SECONDS_MAX) -> Found:
+def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int = sys.maxsize) -> Found:
     """Everything, in order; `own`: the file of a scenario that is not shipped. After `seconds_max` no more
     is drawn.
 
@@ -119,7 +119,7 @@ def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int = SECONDS_MAX
     except KeyboardInterrupt:
         found.stopped = INTERRUPTED
     except OutOfBudget:
-        found.stopped = f"stopped after {seconds_max} seconds (--seconds)"
+        found.stopped = f"after {plural(seconds_max, 'second')} (--seconds)"
     return found
 
 
@@ -226,7 +226,7 @@ class Inquiry(Owner):
         failed = dict.fromkeys(counts, 0)
         for number in range(runs):
             if self.step_count > STEP_COUNT_MAX:
-                self.found.stopped = f"stopped after {STEP_COUNT_MAX} steps"
+                self.found.stopped = f"after {STEP_COUNT_MAX} steps"
                 return
             self.budget.spend()
             seconds_max = self.budget.seconds_max

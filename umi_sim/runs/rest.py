@@ -99,9 +99,8 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
 
 
 def may_be_left(world: World) -> bool:
-    """Whether what is pending may come to be done later: not all was waited for where storage has lied."""
-    has_lied = bool(world.services.atlas.losses)
-    return has_lied and bool(world.config.memory.get("upkeep_interval_ms"))
+    """Whether something is known to be pending that was not waited for, since storage has lied."""
+    return bool(world.services.atlas.losses) and any(wants_upkeep(world, agent) for agent in world.lives)
 
 
 def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:

@@ -317,6 +317,16 @@ def test_a_refusal_names_a_version_that_there_has_been() -> None:
     assert lands_late(with_notes(), late, edit, before="sheet") == Refused(VersionConflict(7, 2))
 
 
+@pytest.mark.parametrize("name", [block_id(SCOPE, "human", "Notes"), "Notes"])
+def test_a_block_that_comes_while_it_is_looked_for_is_found_with_its_sheet_and_its_past(name: str) -> None:
+    late = api.CreateBlock("late", "Notes", "tea", kind="human", limit_bytes=3)
+    edit = api.AppendToBlock("again", name, "o" * 20_000)
+    assert lands_late(Pair().run(), late, edit, before="sheet") == Refused(AboveLimit(20_004, 3))
+    pair = Pair().run()
+    lands_late(pair, late, api.DeleteBlock("again", name), before="sheet")
+    assert "tea" not in str(pair.rows("change"))
+
+
 def test_messages_are_numbered_in_the_order_of_their_commits() -> None:
     pair = Pair().run()
     assert told(pair, api.AddMessages(1, (HELLO, CALL))) == results.Appended("message", 1, 2, 0)

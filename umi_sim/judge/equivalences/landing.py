@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.api_rows import Sheet
 from umi_core.invariants import check_memory
 from umi_core.invariants.broken import demand
 from umi_core.messages.api_requests import AgentRequest
@@ -68,7 +69,7 @@ def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
         return
     sure.begin(one.request, {})
     sure.now_ms = doubtful.now_ms
-    meanwhile = attrs.evolve(at_hand(sure, meanwhile), op_id="meanwhile")
+    meanwhile = attrs.evolve(at_hand(sure, of_version(meanwhile, late, draw)), op_id="meanwhile")
     behind = sure.begin(meanwhile, {})
     before = forked(doubtful)
     doubtful.lands_at = draw.below(max(1, len(sure.asked)))
@@ -103,6 +104,13 @@ def of_the_same(request: Any, late: Commit) -> Any | None:
     return attrs.evolve(request, **named) if named else None
 
 
+def of_version(request: Any, late: Commit, draw: Stream) -> Any:
+    """Some edits of a block expect the version that it had before: a refusal names the one that there is."""
+    sheets = [it.body.version - 1 for it in late.writes if isinstance(it.body, Sheet)]
+    is_edit = hasattr(request, "expected_version") and sheets and sheets[-1] > 0
+    return attrs.evolve(request, expected_version=sheets[-1]) if is_edit and draw.chance(1, 2) else request
+
+
 def about(late: Commit) -> Iterator[tuple[str, list[Any]]]:
     """By the field in which a request would name it: the entities, records, texts and blocks of its rows.
 
@@ -113,6 +121,9 @@ def about(late: Commit) -> Iterator[tuple[str, list[Any]]]:
     texts = [it for _, it in bodies if isinstance(it, Resource) and it.parent_id is None]
     yield "uri", [it.uri for it in texts if it.uri]
     yield "happened_ms", [it.happened_ms for it in texts]
+    sheets = [it for _, it in bodies if isinstance(it, Sheet)]
+    yield "block", [it.id if it.version % 2 else it.label or it.kind for it in sheets]
+    yield "label", [it.label or it.kind for it in sheets]
     for name, (kind, field) in NAMED.items():
         yield name, [getattr(body, field) for of_kind, body in bodies if of_kind == kind]
 

@@ -62,7 +62,8 @@ class Tampered(Owner):
             case ReadDone(rows=rows) if is_recovering and is_of_epoch((row.address, 0) for row in rows):
                 self.told.setdefault(asker, True)  # it claims that epoch, or leaves it to whoever holds it
             case Committed(versions=versions) if is_recovering and is_of_epoch(versions):
-                self.told.pop(asker, None)
+                if self.told.get(asker):  # who is deposed stays so, whatever comes
+                    del self.told[asker]
 
     def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         request = self.requests.pop(op_id)

@@ -152,15 +152,21 @@ def test_of_many_items_some_prefixes_are_kept_the_first_and_the_last_among_them(
 def test_the_budget_of_steps_ends_it_with_even_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(why, "STEP_COUNT_MAX", 1_000)
     found = asked(failing("success-before-commit", EARLY), 50)
-    assert found.stopped == "stopped after 1000 steps"
+    assert found.stopped == "after 1000 steps"
     assert len({share.runs for share in found.shares}) == 1
     assert found.shares[0].runs < 50
 
 
 def test_when_its_seconds_are_over_what_is_needed_is_known_all_the_same() -> None:
     found = why.why(failing("success-before-commit", EARLY), 50, seconds_max=0)
-    assert found.stopped == "stopped after 0 seconds (--seconds)"
+    assert found.stopped == "after 0 seconds (--seconds)"
     assert (sorted(needed(found)), found.shares) == (["f3", "o1", "o4"], [])
+
+
+def test_the_command_ends_after_its_seconds() -> None:
+    seed_file.write(Path("two.json"), failing("success-before-commit", EARLY))
+    told = umi("why", "--runs", "10000", "--seconds", "1", "two.json").stdout.splitlines()
+    assert "  stopped  after 1 second (--seconds): this is what was found by then" in told
 
 
 # A record that is followed, and then drawn.

@@ -103,6 +103,9 @@ def test_a_life_that_reads_another_epoch_behind_a_switch_may_leave_it_alone_unti
     reply(told, CoreBytes("o1"), DEPOSED)
     told.answered(Call("e", "a", 2, "o9", "recover", "claim", claim, 0), Committed(2, ((EPOCH, 2),)))
     assert broken(told, CoreBytes("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
+    tell(told, "remember")
+    told.answered(Call("e", "a", 3, "o9", "recover", "claim", claim, 0), Committed(3, ((EPOCH, 3),)))
+    assert broken(told, CoreBytes("o1"), Done(0)) == rules.OLD_LIFE_FENCED.name
 
 
 def test_in_a_healed_world_all_is_answered() -> None:
