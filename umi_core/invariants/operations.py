@@ -63,6 +63,8 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
 def check_turn(operation: Operation, state: State) -> None:
     """It has asked nothing yet, and waits for an operation that claimed the same before."""
     demand(operation.asked is None, CONTRACT, f"{operation.workflow} has asked before its turn")
+    due_ms = operation.due_ms
+    demand(due_ms is None, CONTRACT, f"{operation.workflow} is to wake up before its turn", None, due_ms)
     others = [it for it in state.operations.values() if 0 < it.turn < operation.turn]
     shared = [it.number for it in others if any(claim in it.claims for claim in operation.claims)]
     demand(shared, rules.PROGRESS, f"{operation.workflow} is queued behind nobody", "an earlier turn", shared)

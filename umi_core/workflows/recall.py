@@ -193,12 +193,12 @@ def take_word_list(facts: Facts, answer: ReadDone | None, view: View) -> Learned
 
 def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     ranked = ranking(facts, limit_of(facts, view))
-    entities = [it.row.body for it in ranked if isinstance(it.row.body, Entity)]
-    tiers = view.tiers
+    found = [(it.row.body, it) for it in ranked if isinstance(it.row.body, Entity)]
+    tiers, entities = view.tiers, [entity for entity, _ in found]
     tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
     if is_about_some(facts, view):
         tiers.session = recalled(tiers.session, facts[REQUEST].query)
-    hits = tuple(hit_of(it) for it in ranked)
+    hits = tuple(hit_of(entity, it) for entity, it in found)
     return Learned(OUTCOME(Done(Recalled(hits, facts[RESOLUTION], facts[VARIANTS]))))
 
 
@@ -210,9 +210,7 @@ def ranking(facts: Facts, limit: int) -> tuple[Ranked, ...]:
     return fused([merged(each, 2 * limit) for each in lists], limit)
 
 
-def hit_of(it: Ranked) -> Hit:
-    entity = it.row.body
-    assert isinstance(entity, Entity)
+def hit_of(entity: Entity, it: Ranked) -> Hit:
     return Hit(
         entity.id, entity.version, entity.type, entity.name, entity.content, it.score_ppm, it.relevance_ppm,
         entity.time_ms, entity.contradicts,

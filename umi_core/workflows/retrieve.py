@@ -14,6 +14,7 @@ from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     OUTCOME,
     Degrade,
+    Law,
     Learned,
     Step,
     Workflow,
@@ -99,9 +100,13 @@ def take_resolution(facts: Facts, answer: ModelReplied | None, view: View) -> Le
 
 
 def take_missed(facts: Facts, answer: None, view: View) -> Learned:
+    return Learned(MISSED(missed_levels(facts)))
+
+
+def missed_levels(facts: Facts) -> tuple[str, ...]:
     failed = tuple(name for name in NAMES if facts[OF[name].by_words] is None)
     is_empty = not any(found_at(facts, OF[name]) for name in NAMES)
-    return Learned(MISSED(failed if is_empty else ()))
+    return failed if is_empty else ()
 
 
 def ask_again(facts: Facts, view: View) -> Read:
@@ -230,5 +235,8 @@ RETRIEVE: Final = Workflow(
         Step("build", requires=(REQUEST, NEED, RESOLUTION, MISSED, AGAIN, *LEVEL_FACTS, *STOPS),
              produces=(OUTCOME,), take=take_hits),
     ),
-    laws=tuple(order_law(name) for name in NAMES),
+    laws=(
+        *(order_law(name) for name in NAMES),
+        Law("levels that failed", (MISSED,), lambda facts, scope: facts[MISSED] == missed_levels(facts)),
+    ),
 )  # fmt: skip

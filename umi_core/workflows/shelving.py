@@ -40,7 +40,7 @@ def unshelved(
     ]
     keys = {category_id(scope, name): name for name in names}
     new = [(key, name) for key, name in keys.items() if address(scope, "category", key) not in shelf]
-    return (*texts, *((key, described(name, "")) for key, name in new))
+    return (*texts, *((key, described(name, CATEGORIES[name], "")) for key, name in new))
 
 
 def has_vector(row: Row | None, caption: str) -> bool:
@@ -52,9 +52,9 @@ def caption_of(row: Row | None) -> str | None:
     return row.body.caption if row is not None and isinstance(row.body, Resource) else None
 
 
-def described(name: str, summary: str) -> str:
+def described(name: str, description: str, summary: str) -> str:
     """The text that a category is found by."""
-    return summary or f"{name}: {CATEGORIES[name]}"
+    return summary or f"{name}: {description}"
 
 
 def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:

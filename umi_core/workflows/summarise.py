@@ -99,7 +99,7 @@ def ask_vector(facts: Facts, view: View) -> Embed | None:
     category, text = category_of(facts), facts[TEXT]
     if category is None or text is None or text == category.summary:
         return None
-    return Embed((described(category.name, text),))
+    return Embed((described(category.name, category.description, text),))
 
 
 # plan.

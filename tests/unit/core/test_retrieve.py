@@ -449,3 +449,27 @@ def test_a_model_that_says_whether_it_is_enough_sees_more_than_the_beginning_of_
     world.pair.ask(Summarise(21, "preferences"))
     world.retrieve(ASK)
     assert 1_200 < len(world.found[0][0]) < 1_500
+
+
+@pytest.mark.parametrize("missed", [("attic",), ("entities", "categories"), ("categories",)])
+def test_what_failed_is_restored_only_if_it_is_a_level_that_failed(missed: tuple[str, ...]) -> None:
+    pair = World().pair
+    pair.step(Search(9, "zebra", min_score_ppm=999_999))
+    (operation,) = pair.memory.state.operations.values()
+    while not operation.facts.get("missed"):
+        fail_or_answer(pair)
+    assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
+    facts: Any = operation.facts
+    facts["missed"] = missed
+    with pytest.raises(Rejected, match="levels that failed"):
+        Memory.restore(pair.memory.snapshot(), life=0)
+
+
+def fail_or_answer(pair: Pair) -> None:
+    """No read is answered."""
+    if not pair.pending:
+        pair.wake()
+    elif isinstance(pair.pending[0], Read):
+        pair.fail("unavailable")
+    else:
+        pair.answer()

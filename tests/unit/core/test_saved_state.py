@@ -18,6 +18,7 @@ from umi_core.memory import Memory, fingerprints
 from umi_core.messages import requests
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Reply
+from umi_core.messages.results import Recalled
 from umi_core.rows import AccessRecord, Address, Row, Tombstone
 from umi_core.saved_state import reasons, wrong_facts
 from umi_core.shapes import shape_of
@@ -319,8 +320,26 @@ def test_an_operation_that_does_not_fit_its_table_is_refused(changes: dict[str, 
 
 def test_an_operation_that_waits_for_a_turn_that_nobody_has_is_refused() -> None:
     state = in_flight(requests.Remember(1, "Alice likes tea"))
-    queued = with_operation(state, is_queued=True, asked=None, sent=None, waiting=None)
+    queued = with_operation(state, is_queued=True, asked=None, sent=None, waiting=None, due_ms=None)
     assert "remember is queued behind nobody" in str(refusal(attrs.evolve(queued, waiting={})))
+    waking = with_operation(queued, due_ms=1)
+    assert "remember is to wake up before its turn" in str(refusal(attrs.evolve(waking, waiting={})))
+
+
+def test_what_a_recall_has_found_and_is_no_entity_is_no_hit() -> None:
+    pair = recovered(Pair())
+    pair.step(requests.Recall(1, "tea"))
+    (operation,) = pair.memory.state.operations.values()
+    while "vector_lists" not in operation.facts:
+        pair.answer()
+    facts: Any = operation.facts
+    facts["vector_lists"] = ((ALIEN,),)
+    pair.memory = Memory.restore(pair.memory.snapshot(), life=0)
+    pair.run()
+    outcome = pair.replies[1].outcome
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Recalled)
+    assert outcome.value.hits == ()
 
 
 @pytest.mark.parametrize("changes", [{"row": 99}, {"facts": {}}, {"learned": ({"x": 1}, {})}])

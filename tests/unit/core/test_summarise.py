@@ -8,7 +8,7 @@ from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
 from umi_core.ids import category_id, note_id
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import SUMMARY_BYTES_MAX
-from umi_core.messages.effects import AskModel, Done
+from umi_core.messages.effects import AskModel, Done, Embed
 from umi_core.messages.requests import Forget, Memorize, Summarise
 from umi_core.messages.results import Summarised
 from umi_core.rows import Category
@@ -112,6 +112,18 @@ def test_an_old_summary_is_called_dirty_where_its_row_says_clean() -> None:
     clean = attrs.evolve(world.stored(), summary_dirty=False)
     world.pair.storage.rows[where] = attrs.evolve(row, body=clean)
     assert world.summarise(AskModel).is_dirty
+
+
+def test_a_category_that_somebody_renamed_is_found_by_its_own_words_when_its_summary_goes() -> None:
+    world = World()
+    world.memorize("Likes tea")
+    world.summarise()
+    pair, renamed = world.pair, attrs.evolve(world.stored(), name="ours", description="all")
+    (of_category,), (of_member,) = pair.rows("category"), pair.rows("membership")
+    changed = {of_category.address: attrs.evolve(of_category, body=renamed), of_member.address: None}
+    pair.storage.put_back(changed, 1)
+    pair.step(Summarise(90, "preferences"))
+    assert pair.until(Embed).texts == ("ours: all",)
 
 
 def test_a_category_without_a_row_has_no_summary() -> None:

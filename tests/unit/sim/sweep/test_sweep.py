@@ -193,7 +193,8 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was() -> None:
     around = {**os.environ, "PYTHONPATH": str(ROOT)}
     assert subprocess.run(command, env=around, check=False).returncode == -signal.SIGKILL
     assert Path("done.jsonl").read_bytes().count(b"\n") == 1
-    assert umi(*args, "--resume", "done.jsonl").stdout == whole.stdout
+    again = umi(*args, "--resume", "done.jsonl")
+    assert again.stdout == whole.stdout, again.stderr
 
 
 def test_a_sweep_that_goes_on_looks_at_earlier_failures_again() -> None:

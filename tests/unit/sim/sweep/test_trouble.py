@@ -442,12 +442,14 @@ def test_nothing_that_was_run_keeps_no_promise() -> None:
 def test_who_stops_reading_changes_no_verdict(args: tuple[str, ...], status: int) -> None:
     command = [sys.executable, "-P", "-m", "umi_sim", *args]
     around = {"PYTHONPATH": str(ROOT), "PATH": ""}
-    process = subprocess.Popen(command, env=around, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.close()
-    assert (process.stderr.read() if process.stderr else b"") == b""
-    assert process.wait() == status
-    process.stderr.close() if process.stderr else None
+    with subprocess.Popen(command, env=around, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        complaints = [
+            line for line in process.stderr if b" so far" not in line
+        ]  # of a slow machine only where it is
+    assert (complaints, process.returncode) == ([], status)
 
 
 def test_what_a_terminal_sends_reaches_no_child() -> None:
