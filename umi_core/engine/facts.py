@@ -30,7 +30,8 @@ UNIONS: Final = (Union, UnionType)
 
 @attrs.frozen
 class Fact(Data, Generic[T]):
-    """A name and the type of what is known under it: a class, a tuple, or a union of those.
+    """A name and the type of what is known under it: a class, a tuple, or a union of those. `rows`: the kinds
+    of the rows in it, where steps rely on those.
 
     Called with a value it is what a step learns. A step with `each` learns `fact.unit(value)` per unit, and
     its fact is the tuple of those.
@@ -38,6 +39,7 @@ class Fact(Data, Generic[T]):
 
     name: str
     kind: "TypeForm[T]"
+    rows: tuple[str, ...] = ()
     holds: Check = attrs.field(init=False, eq=False, repr=False)
     holds_unit: Check = attrs.field(init=False, eq=False, repr=False)
 

@@ -53,10 +53,13 @@ class LevelFacts(Data):
 
 
 def facts_of_level(name: str, before: str | None) -> LevelFacts:
+    kinds = (LEVELS[name],)
     return LevelFacts(
-        name, before, Fact(f"{name}_vector", Vector | None), Fact(f"{name}_by_vector", tuple[Row, ...]),
-        Fact(f"{name}_by_words", tuple[Row, ...] | None), Fact(f"{name}_order", tuple[str, ...] | None),
-        Fact(f"{name}_stop", str), Fact(f"{name}_query", str | None),
+        name, before,
+        Fact(f"{name}_vector", Vector | None), Fact(f"{name}_by_vector", tuple[Row, ...], kinds),
+        Fact(f"{name}_by_words", tuple[Row, ...] | None, kinds),
+        Fact(f"{name}_order", tuple[str, ...] | None), Fact(f"{name}_stop", str),
+        Fact(f"{name}_query", str | None),
     )  # fmt: skip
 
 

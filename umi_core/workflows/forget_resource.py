@@ -53,7 +53,7 @@ from umi_core.workflows.telling import ask_vectors, entity_rows, settled
 REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
 RESOURCE: Final = Fact("resource", Row | None)
 MADE_OF_IT: Final = Fact("made_of_it", tuple[Row, ...])  # its segments, and the reflections that name it
-KNOWN: Final = Fact("known", tuple[Row, ...])  # the entities that it told
+KNOWN: Final = Fact("known", tuple[Row, ...], ("entity",))  # the entities that it told
 TOUCHING: Final = Fact("touching", tuple[tuple[Row, ...], ...])  # of each what belongs to it
 ENDS: Final = Fact("ends", tuple[Row, ...])  # other ends of what goes, categories, the session's reflection
 

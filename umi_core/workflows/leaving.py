@@ -19,7 +19,7 @@ from umi_core.rows import Entity, Membership, Relation, Row, Tombstone
 from umi_core.values import Scope
 from umi_core.workflows.commits import address, put
 
-ROW: Final = Fact("row", Row | None)  # of the entity that leaves; None if none does
+ROW: Final = Fact("row", Row | None, ("entity",))  # of the entity that leaves; None if none does
 TOUCHING: Final = Fact("touching", tuple[Row, ...])  # versions, memberships, relations, who gave it what
 ENDS: Final = Fact("ends", tuple[Row, ...])  # the entities at the other ends, and its categories
 

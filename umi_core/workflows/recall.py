@@ -45,8 +45,8 @@ REQUEST: Final = Fact("request", Recall)
 RESOLUTION: Final = Fact("resolution", Resolution)
 VARIANTS: Final = Fact("variants", tuple[str, ...])
 VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of the variants, in order
-VECTOR_LISTS: Final = Fact("vector_lists", tuple[tuple[Row, ...], ...])  # of each the best first
-WORD_LISTS: Final = Fact("word_lists", tuple[tuple[Row, ...], ...])
+VECTOR_LISTS: Final = Fact("vector_lists", tuple[tuple[Row, ...], ...], ("entity",))  # of each the best first
+WORD_LISTS: Final = Fact("word_lists", tuple[tuple[Row, ...], ...], ("entity",))
 
 
 # resolve: what the query refers to.
@@ -193,12 +193,12 @@ def take_word_list(facts: Facts, answer: ReadDone | None, view: View) -> Learned
 
 def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     ranked = ranking(facts, limit_of(facts, view))
-    found = [(it.row.body, it) for it in ranked if isinstance(it.row.body, Entity)]
-    tiers, entities = view.tiers, [entity for entity, _ in found]
+    entities = [it.row.body for it in ranked if isinstance(it.row.body, Entity)]
+    tiers = view.tiers
     tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
     if is_about_some(facts, view):
         tiers.session = recalled(tiers.session, facts[REQUEST].query)
-    hits = tuple(hit_of(entity, it) for entity, it in found)
+    hits = tuple(hit_of(it) for it in ranked)
     return Learned(OUTCOME(Done(Recalled(hits, facts[RESOLUTION], facts[VARIANTS]))))
 
 
@@ -210,7 +210,9 @@ def ranking(facts: Facts, limit: int) -> tuple[Ranked, ...]:
     return fused([merged(each, 2 * limit) for each in lists], limit)
 
 
-def hit_of(entity: Entity, it: Ranked) -> Hit:
+def hit_of(it: Ranked) -> Hit:
+    entity = it.row.body
+    assert isinstance(entity, Entity)
     return Hit(
         entity.id, entity.version, entity.type, entity.name, entity.content, it.score_ppm, it.relevance_ppm,
         entity.time_ms, entity.contradicts,

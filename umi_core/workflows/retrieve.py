@@ -33,6 +33,7 @@ from umi_core.rows import Entity, Row
 from umi_core.text import cut, size
 from umi_core.tiers.rendering import escape
 from umi_core.tiers.session import recalled
+from umi_core.values import LEVELS
 from umi_core.workflows import recall
 from umi_core.workflows.commits import entity_ids
 from umi_core.workflows.descending import (
@@ -56,7 +57,7 @@ Need = Literal["retrieve", "not_needed", "nothing_asked"]
 NEED: Final = Fact("need", str)
 OFFERED: Final = Fact("offered", Resolution | None)  # the rewrite that came with the decision
 MISSED: Final = Fact("missed", tuple[str, ...])  # levels that failed, if nothing at all was found
-AGAIN: Final = Fact("again", tuple[tuple[Row, ...], ...])  # what those give after all
+AGAIN: Final = Fact("again", tuple[tuple[Row, ...], ...], tuple(LEVELS.values()))  # what those give after all
 
 
 # route: whether anything is needed at all.

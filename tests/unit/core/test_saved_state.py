@@ -18,7 +18,6 @@ from umi_core.memory import Memory, fingerprints
 from umi_core.messages import requests
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Reply
-from umi_core.messages.results import Recalled
 from umi_core.rows import AccessRecord, Address, Row, Tombstone
 from umi_core.saved_state import reasons, wrong_facts
 from umi_core.shapes import shape_of
@@ -326,20 +325,16 @@ def test_an_operation_that_waits_for_a_turn_that_nobody_has_is_refused() -> None
     assert "remember is to wake up before its turn" in str(refusal(attrs.evolve(waking, waiting={})))
 
 
-def test_what_a_recall_has_found_and_is_no_entity_is_no_hit() -> None:
-    pair = recovered(Pair())
-    pair.step(requests.Recall(1, "tea"))
+@pytest.mark.parametrize("is_done", [False, True])
+def test_what_a_recall_has_found_is_restored_only_if_it_is_entities(is_done: bool) -> None:
+    pair = recovered(Pair(model=saying(expand='["drinks", "beverages"]')))
+    pair.step(requests.Recall(1, "what does Alice like to drink in the morning", deep=True))
     (operation,) = pair.memory.state.operations.values()
-    while "vector_lists" not in operation.facts:
+    while not ("vector_lists" in operation.facts if is_done else operation.learned):
         pair.answer()
-    facts: Any = operation.facts
-    facts["vector_lists"] = ((ALIEN,),)
-    pair.memory = Memory.restore(pair.memory.snapshot(), life=0)
-    pair.run()
-    outcome = pair.replies[1].outcome
-    assert isinstance(outcome, Done)
-    assert isinstance(outcome.value, Recalled)
-    assert outcome.value.hits == ()
+    known: Any = operation.facts if is_done else operation.learned[0]
+    known["vector_lists"] = tuple((ALIEN,) for _ in known["vector_lists"]) if is_done else (ALIEN,)
+    assert "vector_lists]: a row of tombstone" in str(refusal(pair.memory.state))
 
 
 @pytest.mark.parametrize("changes", [{"row": 99}, {"facts": {}}, {"learned": ({"x": 1}, {})}])
