@@ -230,8 +230,9 @@ class Checker:
 
     def suspect(self, rule: str, states: Iterable[State]) -> None:
         """Only those that are not allowed anyway."""
-        possible = {*map(key_of, self.possible)}
-        new = [state for state in states if key_of(state) not in possible]
+        suspects = [*states]
+        possible = {*map(key_of, self.possible)} if suspects else set()
+        new = [state for state in suspects if key_of(state) not in possible]
         if new:
             self.suspects = [Suspects(rule, distinct(new)), *self.suspects][:SUSPECT_COUNT_MAX]
 
@@ -256,9 +257,18 @@ class Checker:
 
 
 def distinct(states: Iterable[State]) -> list[State]:
+    """Each once. A state keeps its flags, so one that is alone with those is compared with no other."""
+    by_flags: dict[object, list[State]] = {}
+    for state in states:
+        by_flags.setdefault(key_of(state.flags), []).append(state)
+    found = [each for alike in by_flags.values() for each in (alike if len(alike) == 1 else once(alike))]
+    if len(found) > STATE_COUNT_MAX:
+        raise TooMany
+    return found
+
+
+def once(states: Iterable[State]) -> list[State]:
     found: dict[object, State] = {}
     for state in states:
         found.setdefault(key_of(state), state)
-        if len(found) > STATE_COUNT_MAX:
-            raise TooMany
     return [*found.values()]
