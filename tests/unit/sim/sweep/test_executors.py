@@ -13,7 +13,7 @@ from tests.unit.sim.commands import refused, umi
 from umi_sim.sweep import executors
 
 SWEEP: Final = ("sweep", "own.toml", "bad.toml", "--seeds", "0..3", "--jobs", "2")
-pytestmark = pytest.mark.usefixtures("small_worlds")
+pytestmark = pytest.mark.usefixtures("small_worlds", "shared_children")
 
 
 class Hosting:

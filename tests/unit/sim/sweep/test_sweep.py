@@ -7,10 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent import futures
 from concurrent.futures import BrokenExecutor, Executor, Future
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
@@ -22,13 +21,13 @@ from click.testing import Result
 from tests.unit.sim.commands import BAD, OWN, lines_of, refused, umi
 from umi_sim.scenario import floors
 from umi_sim.seedfile import files as seed_file
-from umi_sim.sweep import conductor, failure_files, journal, report, worker_process
+from umi_sim.sweep import conductor, failure_files, journal, report
 from umi_sim.sweep.conductor import Conductor
 from umi_sim.sweep.outside import Stopwatch
 from umi_sim.sweep.plan import Plan, source_of
 from umi_sim.sweep.totals import TOTALS, Found, Swept, Totals
 
-pytestmark = pytest.mark.usefixtures("small_worlds")
+pytestmark = pytest.mark.usefixtures("small_worlds", "shared_children")
 ROOT: Final = Path(__file__).resolve().parents[4]
 BLINDNESS: Final = conductor.blindness
 TWO: Final = ("own.toml", "bad.toml")
@@ -39,16 +38,6 @@ def _the_canary_is_seen(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
     """It takes longer than the rest; those that are about it have it."""
     if "canary" not in request.node.name:
         monkeypatch.setattr(conductor, "blindness", lambda make: "")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _children_are_shared() -> Iterator[None]:
-    """A child serves any test; starting one is most of the time of a small sweep."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker_process, "hired", nullcontext)
-        yield
-    worker_process.CREW.dismiss()
-    worker_process.CREW.is_open = True
 
 
 def sweep(*args: str) -> Result:

@@ -23,7 +23,7 @@ from umi_sim.sweep.plan import Plan, source_of
 from umi_sim.sweep.totals import TOTALS, Found, Lost, Totals, of_limit
 from umi_sim.sweep.worker_process import CREW, Died, OutOfLimit
 
-pytestmark = pytest.mark.usefixtures("small_worlds")
+pytestmark = pytest.mark.usefixtures("small_worlds", "shared_children")
 ROOT: Final = Path(__file__).resolve().parents[4]
 
 
