@@ -181,8 +181,12 @@ def hired() -> Iterator[None]:
 
 
 def environment(kind: Kind, overlay: str = "") -> dict[str, str]:
-    """What a child sees; one thread for linear algebra, since there is a process for every core."""
-    path = os.pathsep.join(filter(None, (overlay, str(folders.PROJECT), os.environ.get("PYTHONPATH"))))
+    """What a child sees: it imports from where this process does, say a changed umi_core.
+
+    One thread for linear algebra, since there is a process for every core.
+    """
+    here = map(os.path.abspath, sys.path)  # the empty entry is the folder that this process is in
+    path = os.pathsep.join(filter(None, (overlay, *here, str(folders.PROJECT))))
     around = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
     if kind == "gate":
         around |= ELSEWHERE

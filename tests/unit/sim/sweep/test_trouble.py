@@ -21,7 +21,7 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import conductor, failure_files, gate, journal, work
 from umi_sim.sweep.plan import Plan, source_of
 from umi_sim.sweep.totals import TOTALS, Found, Lost, Totals, of_limit
-from umi_sim.sweep.worker_process import CREW, Died, OutOfLimit
+from umi_sim.sweep.worker_process import CREW, Died, OutOfLimit, environment
 
 pytestmark = pytest.mark.usefixtures("small_worlds", "shared_children")
 ROOT: Final = Path(__file__).resolve().parents[4]
@@ -450,6 +450,16 @@ def test_who_stops_reading_changes_no_verdict(args: tuple[str, ...], status: int
             line for line in process.stderr if b" so far" not in line
         ]  # of a slow machine only where it is
     assert (complaints, process.returncode) == ([], status)
+
+
+def test_a_child_imports_what_this_process_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A umi_core that stands before the one beside umi_sim, as somebody has who tries an edit."""
+    (tmp_path / "umi_core").mkdir()
+    (tmp_path / "umi_core" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    command = [sys.executable, "-P", "-c", "import umi_core; print(umi_core.__file__)"]
+    told = subprocess.check_output(command, env=environment("plain"), cwd="/", text=True)
+    assert Path(told.strip()).parent == tmp_path / "umi_core"
 
 
 def test_what_a_terminal_sends_reaches_no_child() -> None:
