@@ -16,7 +16,13 @@ settings.register_profile("ci", WITHOUT_CLOCK, derandomize=True, database=None)
 settings.register_profile("dev", WITHOUT_CLOCK)
 settings.load_profile("ci")
 
-JUDGED: Final = ("block_refusals", "equivalences", "invariants", "trials")  # where rules of the core break
+JUDGED: Final = (
+    "block_refusals",
+    "equivalences",
+    "inspector",
+    "invariants",
+    "trials",
+)  # where rules of the core break
 COUNTED: Final = ("unit/core", "transcripts", *(f"unit/sim/judge/test_{name}.py" for name in JUDGED))
 IS_ALL_COUNTED: Final = os.environ.get("UMI_COUNT") == "all"  # tools/test --help says what for
 
