@@ -15,7 +15,7 @@ import attrs
 from umi_core.answer_checks import asked_for
 from umi_core.domains import bad_scope
 from umi_core.engine.engine import Engine, facts_of
-from umi_core.engine.facts import Fact, unit_of
+from umi_core.engine.facts import Fact, odd_row, unit_of
 from umi_core.engine.interceptors import Interceptors
 from umi_core.engine.registry import Registry
 from umi_core.engine.validation import followers_of_skipped
@@ -31,7 +31,7 @@ from umi_core.invariants import (
 from umi_core.invariants.broken import counted_apart
 from umi_core.messages.api_requests import AgentRequest
 from umi_core.messages.effects import ByFilter, Commit, Read
-from umi_core.rows import Epoch, Row
+from umi_core.rows import Epoch
 from umi_core.shapes import shape_of
 from umi_core.state import ALONE, Operation, State
 from umi_core.tiers.core import CoreTier
@@ -176,26 +176,14 @@ def is_left(facts: Mapping[str, object], step: Step) -> bool:
 
 def wrong_values(facts: Mapping[str, object], declared: Iterable[Fact[Any]]) -> Iterator[str]:
     for fact in declared:
-        kind: Any = fact.kind
-        if said := shape_of(kind)(facts[fact.name]) or of_other_kinds(facts[fact.name], fact.rows):
+        if said := wrong_value(facts[fact.name], fact, fact.kind):
             yield f"facts[{fact.name}]{said}"
 
 
-def of_other_kinds(value: object, kinds: tuple[str, ...]) -> str:
-    """What is wrong with the rows of a fact whose rows are of these kinds alone."""
-    rows = rows_in(value) if kinds else ()
-    return next(
-        (f": a row of {it.address.kind}" for it in rows if it.body is None or it.address.kind not in kinds),
-        "",
-    )
-
-
-def rows_in(value: object) -> Iterator[Row]:
-    if isinstance(value, Row):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from rows_in(part)
+def wrong_value(value: object, fact: Fact[Any], kind: Any) -> str:
+    """What is wrong with the value of a fact, or with that of a unit."""
+    odd = odd_row(value, fact.rows) if fact.rows else ""
+    return shape_of(kind)(value) or (f": a row of {odd}" if odd else "")
 
 
 def wrong_counts(facts: Mapping[str, Any], step: Step) -> Iterator[str]:
@@ -214,7 +202,7 @@ def wrong_units(operation: Operation, row: Step) -> Iterator[str]:
             yield f"learned: other facts than those of {row.id}"
             return
         for name, fact in row.learns.items():
-            if said := shape_of(unit_of(fact.kind))(unit[name]) or of_other_kinds(unit[name], fact.rows):
+            if said := wrong_value(unit[name], fact, unit_of(fact.kind)):
                 yield f"learned[{name}]{said}"
 
 

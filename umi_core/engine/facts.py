@@ -16,6 +16,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data, Owner
+from umi_core.rows import Row
 from umi_core.state import Tiers
 from umi_core.values import Scope
 
@@ -30,8 +31,9 @@ UNIONS: Final = (Union, UnionType)
 
 @attrs.frozen
 class Fact(Data, Generic[T]):
-    """A name and the type of what is known under it: a class, a tuple, or a union of those. `rows`: the kinds
-    of the rows in it, where steps rely on those.
+    """A name and the type of what is known under it: a class, a tuple, or a union of those.
+
+    `rows`: the kinds that rows in it may have, where steps rely on that; empty for any.
 
     Called with a value it is what a step learns. A step with `each` learns `fact.unit(value)` per unit, and
     its fact is the tuple of those.
@@ -45,11 +47,20 @@ class Fact(Data, Generic[T]):
 
     @holds.default
     def _of_kind(self) -> Check:
-        return check_of(self.kind)
+        return self._with_rows(check_of(self.kind))
 
     @holds_unit.default
     def _of_unit(self) -> Check:
-        return check_of(unit_of(self.kind)) if unit_of(self.kind) else never
+        return self._with_rows(check_of(unit_of(self.kind))) if unit_of(self.kind) else never
+
+    def _with_rows(self, check: Check) -> Check:
+        rows = self.rows
+        return (lambda value: check(value) and not odd_row(value, rows)) if rows else check
+
+    def covers(self, made: "Fact[Any]") -> bool:
+        """Whether whatever is made under that fact may be read under this one."""
+        of_rows = not self.rows or (bool(made.rows) and set(made.rows) <= set(self.rows))
+        return of_rows and is_within(made.kind, self.kind)
 
     def __call__(self, value: T) -> dict[str, object]:
         return {self.name: value}
@@ -136,6 +147,14 @@ def plain_classes(kind: Any) -> tuple[type, ...]:
     """The classes that a class, or a union of nothing but classes, is made of."""
     parts = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
     return parts if all(isinstance(part, type) and get_origin(part) is None for part in parts) else ()
+
+
+def odd_row(value: object, kinds: tuple[str, ...]) -> str:
+    """The kind of the first row in it that is of none of these kinds, or damaged; empty if there is none."""
+    if isinstance(value, Row):
+        return "" if value.body is not None and value.address.kind in kinds else value.address.kind
+    parts = value if isinstance(value, tuple) else ()
+    return next((odd for part in parts if (odd := odd_row(part, kinds))), "")
 
 
 def never(value: object) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from umi_core.engine.facts import Fact, is_within, unit_of
+from umi_core.engine.facts import Fact, unit_of
 from umi_core.engine.workflow import OUTCOME, Step, Workflow
 from umi_core.errors import BadWorkflow, Rejected
 from umi_core.messages.effects import EFFECT_NAMES, Commit
@@ -52,7 +52,7 @@ def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
         known |= step.learns
     if OUTCOME.name not in known:
         found.append(BadWorkflow("MissingFact", workflow.name, (OUTCOME.name,)))
-    elif not is_within(known[OUTCOME.name].kind, OUTCOME.kind):
+    elif not OUTCOME.covers(known[OUTCOME.name]):
         found.append(BadWorkflow("FactType", workflow.name, (OUTCOME.name,)))
     return found
 
@@ -61,7 +61,7 @@ def of_other_types(step: Step, known: Mapping[str, Fact[Any]]) -> list[str]:
     """What it needs under a type that does not cover the one under which it is produced."""
     return [
         name for name, fact in step.needs.items()
-        if (made := known.get(name, fact)) is not fact and not is_within(made.kind, fact.kind)
+        if (made := known.get(name, fact)) is not fact and not fact.covers(made)
     ]  # fmt: skip
 
 

@@ -72,9 +72,8 @@ from umi_core.workflows.shelving import (
 from umi_core.workflows.telling import ask_vectors, entity_rows, settled, with_entity
 
 REQUEST: Final = Fact("request", UpdateEntity)
-CURRENT: Final = Fact(
-    "current", Row | None, ("entity",)
-)  # the entity; None only where an earlier plan may have moved it
+# The entity; None only where an earlier plan may have moved it.
+CURRENT: Final = Fact("current", Row | None, ("entity",))
 HELD: Final = Fact("held", tuple[Row, ...])  # its memberships, and the categories that there are
 
 

@@ -79,10 +79,10 @@ def page(name: str) -> Report:
 
 def look_up(name: str) -> tuple[str, str]:
     """What kind of thing has this name, and how it is spelt there. Raises UnknownName."""
-    kinds = [(kind, known()) for kind, (known, _) in PAGES.items()]  # once: some lie in files
+    names_of = {kind: known() for kind, (known, _) in PAGES.items()}  # once: some lie in files
     for each in spellings(name):
-        for kind, known in kinds:
-            if each in known:
+        for kind, known_names in names_of.items():
+            if each in known_names:
                 return kind, each
     raise UnknownName(name)
 

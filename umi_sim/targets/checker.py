@@ -230,10 +230,10 @@ class Checker:
 
     def suspect(self, rule: str, states: Iterable[State]) -> None:
         """Only those that are not allowed anyway."""
-        suspects = [*states]
-        possible = {*map(key_of, self.possible)} if suspects else set()
-        new = [state for state in suspects if key_of(state) not in possible]
-        if new:
+        if not (odd := [*states]):
+            return
+        possible = {*map(key_of, self.possible)}
+        if new := [state for state in odd if key_of(state) not in possible]:
             self.suspects = [Suspects(rule, distinct(new)), *self.suspects][:SUSPECT_COUNT_MAX]
 
     # Words.

@@ -10,9 +10,11 @@ import pytest
 from tests.unit.core.test_memorize import ANN, count_of, entity, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, input_of, saying, verdict
 from umi_core.config import Config
+from umi_core.errors import Rejected
 from umi_core.given_rows import Given
 from umi_core.ids import category_id, given_id, note_id, reflection_id, resource_id
 from umi_core.limits import ENTITY_FACTS_BYTES_MAX, ENTITY_VERSION_COUNT_MAX, SOURCE_COUNT_MAX
+from umi_core.memory import Memory
 from umi_core.messages.effects import Commit, Done, Embed, Read, Refused, Write
 from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
@@ -98,6 +100,21 @@ class World:
         value = self.ask(CreateSession)
         assert isinstance(value, SessionCreated)
         return value.session_id
+
+
+def test_what_it_told_is_restored_only_if_it_is_entities() -> None:
+    world = World()
+    world.tell("a", "Ann likes tea")
+    pair = world.pair
+    pair.step(ForgetResource(9, A))
+    (operation,) = pair.memory.state.operations.values()
+    while not operation.facts.get("known"):
+        pair.answer()
+    assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
+    facts: Any = operation.facts
+    facts["known"] = tuple(pair.rows("membership")[:1])
+    with pytest.raises(Rejected, match=r"facts\[known\]: a row of membership"):
+        Memory.restore(pair.memory.snapshot(), life=0)
 
 
 def test_what_a_text_told_is_written_with_it() -> None:

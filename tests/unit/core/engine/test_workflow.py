@@ -17,6 +17,7 @@ from umi_core.errors import BadWorkflow, Rejected
 from umi_core.limits import REVISION_COUNT_MAX
 from umi_core.messages.effects import Commit, Embed, Read, Reply
 from umi_core.messages.requests import ALL, WorkflowRequest
+from umi_core.rows import Row as StoredRow
 from umi_core.workflows import BUILT_IN, WORKFLOWS
 
 
@@ -140,6 +141,23 @@ FINDINGS: dict[str, tuple[tuple[Step, ...], list[str]]] = {
     ),
     "a fact under a wider type": (
         (Step("a", take, (), (Fact("x", int),)), Step("b", take, (Fact("x", int | None),)), END),
+        [],
+    ),
+    "rows of other kinds": (
+        (
+            Step("a", take, (), (Fact("x", StoredRow),)),
+            Step("b", take, (Fact("x", StoredRow, ("entity",)),)),
+            END,
+        ),
+        ["FactType(b, ('x',))"],
+    ),
+    "rows of fewer kinds": (
+        (
+            Step("a", take, (), (Fact("x", StoredRow, ("entity",)),)),
+            Step("b", take, (Fact("x", StoredRow, ("entity", "vector")),)),
+            Step("c", take, (Fact("x", StoredRow),)),
+            END,
+        ),
         [],
     ),
     "units that are none": (
