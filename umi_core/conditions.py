@@ -41,7 +41,8 @@ def equal(found: object, value: object) -> bool:
 
 
 def one_of(found: object, values: object) -> bool:
-    return isinstance(values, tuple) and any(equal(found, value) for value in values)
+    """True is no 1, though Python finds it among numbers: what is not found at all need not be compared."""
+    return isinstance(values, tuple) and found in values and any(equal(found, value) for value in values)
 
 
 def compared(compare: Callable[[int, int], bool]) -> Callable[[object, object], bool]:

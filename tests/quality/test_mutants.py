@@ -62,13 +62,13 @@ def everything_is_as_it_was() -> Iterator[None]:
 @pytest.mark.parametrize("name", sorted(MUTANTS))
 def test_the_bug_is_found_by_its_rule_and_in_a_smaller_world_only_with_the_bug(name: str) -> None:
     mutant = MUTANTS[name]
-    where, smaller = SMALLER.get(name, (mutant.scenario, mutant.overrides))
+    where, smaller = SMALLER.get(name, (mutant.scenario, mutant.hunted))
     scenario = find(where)
     for seed in range(mutant.seeds_max) if name in SMALLER else seeds_of(mutant):
         config = attrs.evolve(draw(scenario, seed, smaller), planted=name)
         verdict, _ = run_once(config)
         if verdict.failure is not None and verdict.failure.rule in mutant.rules:
-            if smaller:
+            if name in SMALLER or mutant.overrides:
                 clean, _ = run_once(attrs.evolve(config, planted=None, equivalences=()), verdict.items)
                 assert clean.failure is None
             return

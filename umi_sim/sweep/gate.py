@@ -10,7 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
+import attrs
+
 from umi_sim.faults.declaration import ArgsMaker
+from umi_sim.judge.equivalences import OF_LIVES
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.items import ClockMove, Fault, Op
 from umi_sim.record.run_config import RunConfig
@@ -56,8 +59,15 @@ class Stirred(Generator):
 def hashes(config: RunConfig) -> dict[Way, str]:
     """The trace hash of each way."""
     fresh = run_once(config)[0]
-    record, stirred = run_once(config, fresh.items)[0], lived(config, "stirred")[0]
+    rest = config if fresh.failure else unaccompanied(config)
+    record, stirred = run_once(rest, fresh.items)[0], lived(rest, "stirred")[0]
     return {"fresh": fresh.trace_hash, "record": record.trace_hash, "stirred": stirred.trace_hash}
+
+
+def unaccompanied(config: RunConfig) -> RunConfig:
+    """Without what is lived beside the run: it leaves no trace, and has been looked at once."""
+    within = tuple(name for name in config.equivalences if name not in OF_LIVES)
+    return attrs.evolve(config, equivalences=within, trials=0)
 
 
 def write_trace(config: RunConfig, way: Way, path: Path) -> None:

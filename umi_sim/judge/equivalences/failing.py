@@ -38,6 +38,7 @@ from umi_sim.judge.equivalences.failing_world import (
     FailingWorld,
     Question,
     Script,
+    apart,
     told_of,
     untimed,
 )
@@ -259,15 +260,11 @@ def check_left(world: FailingWorld, whole: Whole, failing: Failing) -> None:
 
 def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: Failing) -> None:
     """All rows and the reply, but for times. A session has another name at another time."""
-    there, here = (untimed_rows(it, since) for it in (true, world))
+    there, here = apart(true.by_id(), world.by_id(), since)
     must_say(there, here, rules.FAILED_THEN_AGAIN, f"{failing.told}, and where nothing failed")
     due, got = (it.outcomes[it.subject] for it in (true, world))
     if isinstance(due, Done) and isinstance(got, Done) and not isinstance(due.value, SessionCreated):
         failing.demand(untimed(due, since) == untimed(got, since), "what it replies", due, got)
-
-
-def untimed_rows(world: FailingWorld, since: range) -> dict[tuple[str, str], Any]:
-    return {(where.kind, where.id): untimed(body, since) for where, body in world.stored().items()}
 
 
 def check_again(world: FailingWorld, whole: Whole, before: Any, failing: Failing) -> None:

@@ -1,6 +1,6 @@
 """A small world in which chosen steps of one operation meet failures, and what can be met."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 import attrs
@@ -10,7 +10,7 @@ from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
 from umi_core.rows import Address
-from umi_sim.judge.equivalences.afresh import KEPT
+from umi_sim.judge.equivalences.afresh import KEPT, Says
 from umi_sim.judge.equivalences.odd_replies import odd_reply
 from umi_sim.judge.small_world import NEVER, SmallWorld
 from umi_sim.kernel.prng import Stream
@@ -135,16 +135,29 @@ class FailingWorld(SmallWorld):
         """All rows but those of lives and commits."""
         return {where: body for where, body in self.rows() if where.kind not in KEPT}
 
+    def by_id(self) -> Says:
+        """The same by kind and id: a session has another name at another time, and so have its rows."""
+        return {(where.kind, where.id): body for where, body in self.stored().items()}
+
 
 def told_of(kind: str) -> str:
     """How the memory is to call it."""
     return {SILENCE: "timeout", DURABLE: "unknown", **dict.fromkeys(LATER_MS, "rate_limited")}.get(kind, kind)
 
 
+def apart(due: Says, got: Says, since: range, said: Callable[[Any], Any] = lambda body: body) -> list[Says]:
+    """Of both what is not one and the same body: what it is said to be, with each time since then as one."""
+    keys = [key for key in {**due, **got} if due.get(key) is not got.get(key)]
+    return [{key: untimed(said(it.get(key)), since) for key in keys} for it in (due, got)]
+
+
 def untimed(value: Any, since: range) -> Any:
     """With each time since then as the first of them."""
+    cls = type(value)
+    if cls is int:
+        return since.start if value in since else value
     if isinstance(value, tuple):
         return tuple(untimed(it, since) for it in value)
-    if attrs.has(type(value)):
-        return type(value), *(untimed(getattr(value, name), since) for name in compared(type(value)))
-    return since.start if type(value) is int and value in since else value
+    if hasattr(cls, "__attrs_attrs__"):
+        return cls, *(untimed(getattr(value, name), since) for name in compared(cls))
+    return value

@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 import msgpack
 
+from umi_core.data import Owner
 from umi_core.engine.interceptors import Interceptors, passes
 from umi_core.engine.registry import Registry
 from umi_core.errors import Rejected
@@ -21,6 +22,7 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, Commit, Effect, Read, Reply
 from umi_core.messages.requests import Len
+from umi_core.state import State
 from umi_sim.judge.equivalences.lives import Life, Step, told
 from umi_sim.judge.equivalences.moments import at_moments
 from umi_sim.kernel.frames import is_of_target
@@ -36,6 +38,8 @@ ODD: Final = (
 )  # fmt: skip
 Tree = Any  # whole numbers, texts, bytes and lists of them, as a saved memory is written
 Place = tuple[int, ...]  # the way to a part of it
+STATE: Final = 2  # behind the tag of a tuple and the fingerprints of workflows
+OPERATIONS: Final = (STATE, 1 + [field.name for field in attrs.fields(State)].index("operations"))
 
 
 def forge(life: Life) -> int:
@@ -62,10 +66,10 @@ def with_silent_hooks(registry: Registry) -> Registry:
 def forge_moment(number: int, step: Step, memory: Memory) -> bool:
     name, version, long, body, digest = msgpack.unpackb(memory.snapshot(), strict_map_key=False)
     tree, stream = msgpack.unpackb(body), Stream(int.from_bytes(digest[:8], "big"), "forge")
-    registry = with_silent_hooks(memory.registry)
+    registry, forger = with_silent_hooks(memory.registry), Forger(tree, stream)
     for _ in range(EDIT_COUNT):
-        place = somewhere(stream, tree)
-        changed = pack(replaced(tree, place, edited(stream, part_at(tree, place), tree)))
+        place, part = forger.edit()
+        changed = pack(replaced(tree, place, part))
         checksum = blake2b(pack(long) + changed, digest_size=16).digest()
         data = pack([name, version, long, changed, checksum])
         restore(data, registry, memory.life, f"at step {number}, {place} changed")
@@ -134,15 +138,52 @@ def answer(asked: Asked) -> Value:
 # Forging.
 
 
-def somewhere(stream: Stream, tree: Tree) -> Place:
-    """A part of a tree: any of all; or, half of the time, as likely as it has few beside it."""
-    if stream.chance(1, 2):
-        return stream.pick(list(places(tree)))
-    place = list[int]()
-    while isinstance(tree, list) and tree and not (place and stream.chance(1, 8)):
-        place.append(stream.below(len(tree)))
-        tree = tree[place[-1]]
-    return tuple(place)
+@attrs.define
+class Forger(Owner):
+    """Where a saved memory can be changed, and into what. `at_work`: what its operations hold."""
+
+    tree: Tree
+    stream: Stream
+    every: list[Place] = attrs.field(init=False)
+    at_work: list[Place] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.every = list(places(self.tree))
+        self.at_work = [place for place in self.every if place[: len(OPERATIONS)] == OPERATIONS]
+
+    def edit(self) -> tuple[Place, Tree]:
+        """A place, and what stands there now."""
+        place = self.stream.pick(self.at_work) if self.stream.chance(1, 2) else self.somewhere()
+        return place, self.edited(part_at(self.tree, place))
+
+    def somewhere(self) -> Place:
+        """A part of a tree: any of all; or, half of the time, as likely as it has few beside it."""
+        if self.stream.chance(1, 2):
+            return self.stream.pick(self.every)
+        place, tree = list[int](), self.tree
+        while isinstance(tree, list) and tree and not (place and self.stream.chance(1, 8)):
+            place.append(self.stream.below(len(tree)))
+            tree = tree[place[-1]]
+        return tuple(place)
+
+    def edited(self, old: Tree) -> Tree:
+        """Something else: an odd value, another part of the same memory, or nearly what it was."""
+        match self.stream.below(4):
+            case 0:
+                return self.stream.pick(ODD)
+            case 1:
+                return part_at(self.tree, self.somewhere())
+            case 2:
+                parts = (part_at(self.tree, place) for place in self.every)
+                return self.stream.pick([part for part in parts if is_like(part, old)])
+            case _:
+                return nearly(self.stream, old)
+
+
+def is_like(part: Tree, old: Tree) -> bool:
+    """A list begins with what kind of thing it is: a row may stand for another, and a number for a number."""
+    is_named = isinstance(part, list) and part != [] and isinstance(part[0], int)
+    return type(part) is type(old) and (not isinstance(old, list) or is_named or not old)
 
 
 def places(tree: Tree, path: Place = ()) -> Iterator[Place]:
@@ -163,17 +204,6 @@ def replaced(tree: Tree, place: Place, new: Tree) -> Tree:
         return new
     at, *rest = place
     return [*tree[:at], replaced(tree[at], tuple(rest), new), *tree[at + 1 :]]
-
-
-def edited(stream: Stream, old: Tree, tree: Tree) -> Tree:
-    """Something else: an odd value, another part of the same memory, or nearly what it was."""
-    match stream.below(4):
-        case 0:
-            return stream.pick(ODD)
-        case 1:
-            return part_at(tree, somewhere(stream, tree))
-        case _:
-            return nearly(stream, old)
 
 
 def nearly(stream: Stream, old: Tree) -> Tree:

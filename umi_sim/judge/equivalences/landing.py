@@ -21,8 +21,8 @@ from umi_core.messages.requests import Rebalance, Summarise
 from umi_core.messages.results import Memorized
 from umi_core.rows import Entity, Membership, Resource
 from umi_core.values import CATEGORIES
-from umi_sim.judge.equivalences.afresh import must_say
-from umi_sim.judge.equivalences.failing_world import ALWAYS, SILENCE, FailingWorld, untimed
+from umi_sim.judge.equivalences.afresh import Says, must_say
+from umi_sim.judge.equivalences.failing_world import ALWAYS, SILENCE, FailingWorld, apart
 from umi_sim.judge.equivalences.stories import NAMED, at_hand
 from umi_sim.kernel.fork import forked
 from umi_sim.kernel.prng import Stream
@@ -79,13 +79,14 @@ def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
     doubtful.land()
     check_memory(doubtful.memory.state)
     since = range(one.before.now_ms, doubtful.now_ms + 1)
-    due, got = (says(world, since) for world in (sure, doubtful))
+    due, got = apart(settled(sure), settled(doubtful), since, sober)
     is_odd = isinstance(answer, Refused) and answer != behind
     if is_odd or due != got:
         ahead = before.begin(meanwhile, {})
         before.land()
         told = f"{type(one.request).__name__} lands while {type(other).__name__} is under way"
-        if got not in (due, says(before, since)):
+        first, then = apart(settled(before), settled(doubtful), since, sober)
+        if due != got and first != then:
             must_say(due, got, rules.FAILED_THEN_AGAIN, f"{told}, and where it has landed before")
         told = f"{told}, and is refused as in neither order"
         demand(not is_odd or answer == ahead, rules.FAILED_THEN_AGAIN, told, (behind, ahead), answer)
@@ -128,10 +129,9 @@ def about(late: Commit) -> Iterator[tuple[str, list[Any]]]:
         yield name, [getattr(body, field) for of_kind, body in bodies if of_kind == kind]
 
 
-def says(world: FailingWorld, since: range) -> dict[tuple[str, str], Any]:
-    """Its rows, but for those that are chosen; times since then are one."""
-    rows = {(where.kind, where.id): body for where, body in world.stored().items()}
-    return {key: untimed(sober(body), since) for key, body in rows.items() if key[0] not in CHOSEN}
+def settled(world: FailingWorld) -> Says:
+    """Its rows, but for those that are chosen."""
+    return {key: body for key, body in world.by_id().items() if key[0] not in CHOSEN}
 
 
 def sober(body: Any) -> Any:

@@ -1,6 +1,7 @@
 """Filters: what is wrong with one, of which levels and kinds it leaves rows, and which rows, as H9 says."""
 
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from typing import Any, Final
 
 from umi_core.errors import Error
@@ -66,7 +67,13 @@ def meets(given: Given, known: Mapping[str, Any]) -> bool | None:
 
 def fields_of(row: Any, unsure: Collection[str] = ()) -> dict[str, Any]:
     """The fields of a row that a filter may be about, but for those that nobody has told yet."""
-    return {name: getattr(row, name) for name in KINDS_OF if hasattr(row, name) and name not in unsure}
+    return {name: getattr(row, name) for name in names_of(row.__class__) if name not in unsure}
+
+
+@cache
+def names_of(cls: type) -> tuple[str, ...]:
+    """The fields of such a row that a filter may be about."""
+    return tuple(name for name in KINDS_OF if hasattr(cls, name))
 
 
 def wrong_filter(name: str, given: object) -> Error | None:

@@ -86,9 +86,14 @@ def said(request: Request, agent: str, draw: Draw) -> Said | None:
         request,
         ignored,
     )
-    spoil, status, names = draw.pick(((None, 0, ()),) * 2 * len(WRONG) + WRONG)
-    spoiled = None if spoil is None else spoil(whole)
-    return whole if spoiled in (None, whole) else attrs.evolve(spoiled, meant=status, names=names)
+    is_sound = draw.pick((True, True, False))
+    return whole if is_sound else draw.pick(spoiled(whole) or (whole,))
+
+
+def spoiled(whole: Said) -> tuple[Said, ...]:
+    """It in each way that spoils it."""
+    ways = ((spoil(whole), status, names) for spoil, status, names in WRONG)
+    return tuple(attrs.evolve(it, meant=status, names=names) for it, status, names in ways if it != whole)
 
 
 KEY_HEADERS: Final = ("Idempotency-Key", "x-idempotency-key", "X-IDEMPOTENCY-KEY")
@@ -142,7 +147,7 @@ def without_its_first(it: Said) -> Said:
     return attrs.evolve(it, body=json.dumps(dict(given[1:])))
 
 
-WRONG: Final[tuple[tuple[Callable[[Said], Said] | None, int, tuple[str, ...]], ...]] = (
+WRONG: Final[tuple[tuple[Callable[[Said], Said], int, tuple[str, ...]], ...]] = (
     (lambda it: attrs.evolve(it, body=it.body[: len(it.body) // 2]) if len(it.body) > 2 else it, 400, ()),
     (lambda it: attrs.evolve(it, body=f"[{it.body}]"), 400, ()),
     (body_with('"colour": NaN'), 400, ()),
@@ -169,7 +174,7 @@ WRONG: Final[tuple[tuple[Callable[[Said], Said] | None, int, tuple[str, ...]], .
     (path_with("/v1/", "/v2/"), 404, ()),
     (path_with("/agents/", "/agents/nothing/"), 404, ()),
 )
-"""How a request is spoiled, unless it has no such part, the status of that, and what the response names."""
+"""How a request is spoiled, unless it has no such part; the status of that; and what the response names."""
 
 
 def line_of(request: Request, draw: Draw) -> Line | None:

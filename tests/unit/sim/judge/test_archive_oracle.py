@@ -29,6 +29,7 @@ from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remembe
 from umi_core.messages.results import Forgotten, Remembered
 from umi_core.rows import Entity, Version
 from umi_core.values import RoutingDecision
+from umi_sim.judge.oracle.archive import model
 from umi_sim.judge.oracle.archive.tracks import STATE_COUNT_MAX
 
 ONE_NOTE = Degraded("extract:one_note", "timeout")
@@ -729,6 +730,14 @@ def test_the_audit_reads_all_that_may_be_there() -> None:
         ("recall", {"query": "Alice", "limit": 100}),
         ("recall", {"query": "Acme", "limit": 100}),
     )
+
+
+def test_of_more_entities_than_an_audit_reads_it_reads_every_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "AUDIT_ENTITY_COUNT_MAX", 2)
+    told = two_known()
+    read = [args["entity_id"] for name, args in told.oracle.audit() if name == "get_entity"]
+    assert [*dict.fromkeys(read)] == [ALICE]
+    assert len(told.oracle.known_ids()) == 2
 
 
 def test_what_failed_is_audited_too() -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import attrs
+import msgpack
 import pytest
 
 from tests.unit.sim.commands import lines_of
@@ -28,6 +29,7 @@ from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen, forged, moments,
 from umi_sim.judge.equivalences.lives import Life, Recorder, Step, copied
 from umi_sim.judge.equivalences.questions import filtered
 from umi_sim.judge.equivalences.table import COMPARISONS, check
+from umi_sim.kernel.prng import Stream
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runs.runner import run
 from umi_sim.scenario.files import draw, find
@@ -187,11 +189,34 @@ def test_requests_that_compete_for_room_are_not_exchanged() -> None:
 
 
 def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
+    assert 20 < moments.expired(life_of_sets(400)) < 60
+
+
+@pytest.mark.parametrize(
+    ("first", "numbers"),
+    [
+        (0, [0, 100, 200, 300]),
+        (50, [50, 100, 200, 300]),
+        (250, [250, 251, 252, 300]),
+        (350, [350, 351, 352, 353]),
+    ],
+)
+def test_moments_are_no_sooner_left_than_is_their_share_of_a_life(first: int, numbers: list[int]) -> None:
+    left = list[int]()
+
+    def leave(number: int, step: Step, memory: Memory) -> bool:
+        left.append(number)
+        return number != numbers[0]
+
+    count = moments.at_moments(life_of_sets(399), lambda number, step, memory: number >= first, leave, 4)
+    assert (left, count) == (numbers, len(numbers) - 1)
+
+
+def life_of_sets(count: int) -> Life:
     memory = Memory(SCOPE, QUIET)
-    values: list[Value] = [Wake(), *(Set(n, f"k{n % 7}", b"v", 10) for n in range(400))]
+    values: list[Value] = [Wake(), *(Set(n, f"k{n % 7}", b"v", 10) for n in range(count))]
     steps = tuple(stepped(memory, n, value) for n, value in enumerate(values))
-    life = Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
-    assert 20 < moments.expired(life) < 60
+    return Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
 
 
 def test_a_jump_goes_no_further_than_the_question_that_comes_next_may_wait() -> None:
@@ -345,3 +370,32 @@ def test_a_mistake_of_the_simulator_is_no_finding_about_a_memory_that_was_change
     monkeypatch.setattr(forged, "live", mistaken)
     with pytest.raises(KeyError, match="ours"):
         forged.restore(Memory(SCOPE, registry=BUILT_IN).snapshot(), BUILT_IN, 0, "nothing changed")
+
+
+def test_half_of_what_is_forged_is_what_operations_hold() -> None:
+    pair = Told()
+    pair.run()
+    pair.step(HE)
+    *_, body, _ = msgpack.unpackb(pair.memory.snapshot(), strict_map_key=False)
+    tree = msgpack.unpackb(body)
+    forger = forged.Forger(tree, Stream(1, "forge"))
+    assert forged.part_at(tree, (*forged.OPERATIONS, 0)) == len(pair.memory.state.operations) == 1
+    edits = [forger.edit() for _ in range(400)]
+    at_work = [place for place, _ in edits if place[: len(forged.OPERATIONS)] == forged.OPERATIONS]
+    assert 200 < len(at_work) < 390
+    assert any(part != forged.part_at(tree, place) for place, part in edits)
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "is_like"),
+    [
+        (7, 3, True),
+        ("a", 3, False),
+        ([4, "b"], [5], True),
+        (["b"], [5], False),
+        (["b"], [], True),
+        ([], [5], False),
+    ],
+)
+def test_a_row_may_stand_for_another_and_a_number_for_a_number(part: Any, old: Any, is_like: bool) -> None:
+    assert forged.is_like(part, old) is is_like

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import pytest
@@ -10,8 +10,9 @@ import pytest
 from tests.unit.sim.commands import lines_of
 from umi_sim.kernel import prng
 from umi_sim.kernel.prng import Stream
+from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
-from umi_sim.runs.runner import run
+from umi_sim.runs.runner import run, run_once
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import child, gate, report, work, worker_process
@@ -30,6 +31,24 @@ def test_one_seed_in_twenty_is_gated() -> None:
 
 def test_three_ways_have_one_trace() -> None:
     assert len(dict.fromkeys(gate.hashes(scenario.draw(scenario.find("smoke"), 3)).values())) == 1
+
+
+@pytest.mark.parametrize(("planted", "beside"), [(None, ((), 0)), ("get-alive-at-expiry", None)])
+def test_what_is_lived_beside_a_run_is_lived_once(
+    planted: str | None, beside: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived = list[object]()
+
+    def noting(config: RunConfig, *args: Any, **more: Any) -> Any:
+        lived.append((config.equivalences, config.trials))
+        return run_once(config, *args, **more)
+
+    monkeypatch.setattr(gate, "run_once", noting)
+    config = scenario.draw(scenario.find("working"), 0, {"run.equivalences": "['E-REPLAY']"})
+    traces = gate.hashes(attrs.evolve(config, planted=planted))
+    first = (config.equivalences, config.trials)
+    assert len(dict.fromkeys(traces.values())) == 1
+    assert lived == [first, *[beside or first] * 2]
 
 
 def test_a_stream_for_all_is_seen_by_one_more_draw(monkeypatch: pytest.MonkeyPatch) -> None:

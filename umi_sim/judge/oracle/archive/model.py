@@ -81,6 +81,7 @@ WRITING: Final = (*TELLING, Forget, *FORGETTING, Summarise, EvolveCategory, EndS
 BY_USHER: Final = f":hook:{USHER}"  # what an interceptor of the world's own gave in the place of a failure
 AUDIT_VERSION_COUNT_MAX: Final = 2
 AUDIT_SEARCH_COUNT_MAX: Final = 8  # of more names, every second, third, ...
+AUDIT_ENTITY_COUNT_MAX: Final = 150
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
     GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
@@ -420,17 +421,20 @@ class ArchiveModel(Model):
     def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
         """The requests whose replies settle everything."""
         reads: list[tuple[str, Mapping[str, object]]] = [("count", {})]
-        known = [self.tracks.states_of(self.tracks.track(key)) for key in self.tracks.known]
-        has_members = any(state.links for each in known for state in each)
+        known = {key: self.tracks.states_of(self.tracks.track(key)) for key in self.tracks.known}
+        has_members = any(state.links for each in known.values() for state in each)
         kinds = LISTED if self.documents.resources or has_members else ()
         reads += [("list", {"kind": kind, "limit": limits.RECALL_LIMIT_MAX}) for kind in kinds]
-        names: dict[str, None] = {}
-        for key in self.tracks.known:
-            states = self.tracks.states_of(self.tracks.track(key))
-            last = max((state.version for state in states), default=0)
+        for key in spread([*known], AUDIT_ENTITY_COUNT_MAX):
+            last = max((state.version for state in known[key]), default=0)
             reads.append(("get_entity", {"entity_id": key}))
             for number in range(max(1, last + 1 - AUDIT_VERSION_COUNT_MAX), last + 1):
                 reads.append(("get_entity", {"entity_id": key, "version": number}))
-            names |= {state.entity.name: None for state in states if state.entity}
-        searched = list(names)[:: 1 + len(names) // AUDIT_SEARCH_COUNT_MAX]
+        names = {state.entity.name: None for each in known.values() for state in each if state.entity}
+        searched = spread([*names], AUDIT_SEARCH_COUNT_MAX)
         return (*reads, *(("recall", {"query": name, "limit": limits.RECALL_LIMIT_MAX}) for name in searched))
+
+
+def spread(every: list[str], most: int) -> list[str]:
+    """All of them; of more than that every second, third, ..."""
+    return every[:: 1 + len(every) // most]
