@@ -51,6 +51,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
 TRIED_COUNT: Final = 2  # of each request, and a quarter of what may befall it
+SESSION_COUNT: Final = 2  # whose reflections a model may put in order
 SETTLE: Final = "settle"  # the step that reads core again, when an earlier plan has won
 NOTHING_FAILS: Final[Script] = {"page": []}
 PURGED_COUNT: Final = 2
@@ -68,7 +69,7 @@ def failing(life: Life) -> Counter[str]:
     world = FailingWorld(life.scope, config, life.steps[-1].now_ms, first_tables(life))
     births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
-    asked = story(life, session_of(world))
+    asked = story(life, [session_of(world) for _ in range(SESSION_COUNT)])
     lived = wholes(world, asked)
     for whole in last_done(lived):
         ways = Ways(draws_of(life, type(whole.request).__name__), world.registry)

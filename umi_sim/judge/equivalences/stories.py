@@ -5,7 +5,8 @@ Law 2. What names something that is not in the other world names something that 
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any, Final
 
 import attrs
@@ -35,9 +36,12 @@ NAMED: Final = {
 """By the field of a request: which kind of rows it names, and by which field of them."""
 
 
-def story(life: Life, session: str) -> list[Any]:
-    """All of one session. Half of the questions ask for all that they may, so that most steps are met; in
-    half of the lives what stores something comes first, and what ends an agent last."""
+def story(life: Life, sessions: Sequence[str]) -> list[Any]:
+    """All of these sessions, which take the places of its own in turns.
+
+    Half of the questions ask for all that they may, so that most steps are met; in half of the lives what
+    stores something comes first, and what ends an agent last.
+    """
     counts, found = Counter[type](), dict[Any, None]()
     for value in (it.value for it in life.steps if isinstance(it.value, OF_REQUESTS)):
         if counts[type(value)] < OF_ONE_KIND and bad_request(value) is None:
@@ -48,7 +52,11 @@ def story(life: Life, session: str) -> list[Any]:
         few.sort(key=turn)
     wide = [wider(it, Stream(life.seed, "wide", type(it).__name__)) for it in few]
     told = [attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate(wide)]
-    return [attrs.evolve(it, session_id=session) if hasattr(it, "session_id") else it for it in told]
+    own = dict.fromkeys(it.session_id for it in told if hasattr(it, "session_id"))
+    others = dict(zip(own, cycle(sessions), strict=False))
+    return [
+        attrs.evolve(it, session_id=others[it.session_id]) if hasattr(it, "session_id") else it for it in told
+    ]
 
 
 def turn(request: Any) -> int:
@@ -58,7 +66,10 @@ def turn(request: Any) -> int:
 
 def wider(request: Any, draw: Stream) -> Any:
     options = next((most for cls, most in WIDE.items() if isinstance(request, cls)), {})
-    return attrs.evolve(request, **options) if options and draw.chance(1, 2) else request
+    if not options or draw.chance(1, 2):
+        return request
+    fewer = {"limit_per_level": 1} if isinstance(request, Descent) and draw.chance(1, 2) else {}
+    return attrs.evolve(request, **options, **fewer)  # with one of each level most levels have more to give
 
 
 def at_hand(world: SmallWorld, request: Any) -> Any:
