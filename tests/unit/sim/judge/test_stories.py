@@ -17,10 +17,11 @@ from umi_core.messages.api_requests import (
 )
 from umi_core.messages.effects import Done
 from umi_core.messages.ending_requests import ForgetResource
-from umi_core.messages.requests import Forget, GetEntity, RemoveBlock
-from umi_core.values import Scope
-from umi_sim.judge.equivalences.stories import OF_ONE_KIND, at_hand, story, turn
+from umi_core.messages.requests import Forget, GetEntity, Memorize, RemoveBlock, Retrieve
+from umi_core.values import LEVELS, Scope
+from umi_sim.judge.equivalences.stories import OF_ONE_KIND, at_hand, story, turn, wider
 from umi_sim.judge.small_world import SmallWorld
+from umi_sim.kernel.prng import Stream
 
 OTHERS = "ent_0123456789abcdef01234567"
 
@@ -61,7 +62,7 @@ def test_without_anything_of_its_kind_a_request_stays_as_it_is() -> None:
 def test_a_story_has_no_request_that_says_something_wrong_and_few_of_each_kind() -> None:
     wrong: Any = Forget(80, "")
     lived = life(*TOLD, wrong, *(GetEntity(90 + n, f"ent_{n:024}") for n in range(OF_ONE_KIND + 2)))
-    told = story(lived, "s")
+    told = story(lived, ["s"])
     assert not any(isinstance(it, Forget) for it in told)
     assert sum(isinstance(it, GetEntity) for it in told) == OF_ONE_KIND
 
@@ -69,3 +70,17 @@ def test_a_story_has_no_request_that_says_something_wrong_and_few_of_each_kind()
 def test_what_stores_comes_before_what_asks_what_takes_away_and_what_ends() -> None:
     ended, gone, asked, kept = DeleteAgent(1), Forget(1, OTHERS), GetEntity(1, OTHERS), AddArchival(1, "x")
     assert sorted([ended, gone, asked, kept], key=turn) == [kept, asked, gone, ended]
+
+
+def test_two_sessions_take_turns_in_the_places_of_those_of_a_life() -> None:
+    lived = life(*(Memorize(at, f"tea {at}", "text", session_id=name) for at, name in enumerate("xyzx")))
+    assert [it.session_id for it in story(lived, ["s", "t"])] == ["s", "t", "s", "s"]
+
+
+def test_half_of_the_retrieves_ask_for_all_and_half_of_these_for_one_of_each_level() -> None:
+    request = Retrieve(1, "tea", levels=("entities",))
+    asked = [wider(request, Stream(seed, "wide")) for seed in range(200)]
+    wide = [it for it in asked if it != request]
+    assert all(it.rank == "model" and len(it.levels) == len(LEVELS) for it in wide)
+    assert 80 < len(wide) < 120
+    assert 35 < sum(it.limit_per_level == 1 for it in wide) < 65
