@@ -113,7 +113,7 @@ NOT_SEEN = (
     (
         "calm",
         "xml-unescaped",
-        "calm shows it: rendering is a scenario that shows it; or give it more examples",
+        "calm shows it: answers is a scenario that shows it; or give it more examples",
     ),
     ("canary", None, "canary shows it: give it more examples, or more steps"),
 )
