@@ -51,8 +51,9 @@ ALICE = attrs.evolve(ANN, metadata=(("team", "red"),), contradicts=("e2@1",))
     [
         ("version", "eq", 1, True), ("version", "eq", True, False), ("source", "eq", None, True),
         ("version", "ne", 1, False), ("version", "ne", "1", True), ("type", "in", ("note", "person"), True),
-        ("type", "in", "person", False), ("type", "not_in", ("note",), True),
-        ("type", "not_in", "note", False),
+        ("type", "in", "person", False), ("version", "in", (True, 1), True),
+        ("version", "in", (True, "1"), False), ("version", "not_in", (True,), True),
+        ("type", "not_in", ("note",), True), ("type", "not_in", "note", False),
         ("created_ms", "lt", 5, False), ("created_ms", "lt", 6, True), ("created_ms", "lte", 5, True),
         ("created_ms", "gt", 5, False), ("created_ms", "gte", 5, True), ("created_ms", "gte", "5", False),
         ("name", "lt", 5, False), ("contradicts", "contains", "e2@1", True),

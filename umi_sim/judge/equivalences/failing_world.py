@@ -37,6 +37,7 @@ limited may be told when to come again. What leads on (an odd reply, a plan made
 often than what is only asked again."""
 
 Script = Mapping[str, list[str]]  # what the next questions of a step meet
+Counting = Callable[[Any], Any]  # of a body, or of None, what is compared
 
 
 @attrs.frozen
@@ -145,10 +146,14 @@ def told_of(kind: str) -> str:
     return {SILENCE: "timeout", DURABLE: "unknown", **dict.fromkeys(LATER_MS, "rate_limited")}.get(kind, kind)
 
 
-def apart(due: Says, got: Says, since: range, said: Callable[[Any], Any] = lambda body: body) -> list[Says]:
-    """Of both what is not one and the same body: what it is said to be, with each time since then as one."""
+def apart(due: Says, got: Says, since: range, counts: Counting = lambda body: body) -> tuple[Says, Says]:
+    """Of two archives the bodies that they do not share: what `counts` of each, all times since then as one.
+
+    Forked worlds hold the very same body wherever neither has written.
+    """
     keys = [key for key in {**due, **got} if due.get(key) is not got.get(key)]
-    return [{key: untimed(said(it.get(key)), since) for key in keys} for it in (due, got)]
+    first, second = ({key: untimed(counts(it.get(key)), since) for key in keys} for it in (due, got))
+    return first, second
 
 
 def untimed(value: Any, since: range) -> Any:

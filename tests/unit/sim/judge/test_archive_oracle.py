@@ -732,7 +732,9 @@ def test_the_audit_reads_all_that_may_be_there() -> None:
     )
 
 
-def test_of_more_entities_than_an_audit_reads_it_reads_every_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_as_many_entities_as_an_audit_may_read_every_second_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(model, "AUDIT_ENTITY_COUNT_MAX", 2)
     told = two_known()
     read = [args["entity_id"] for name, args in told.oracle.audit() if name == "get_entity"]

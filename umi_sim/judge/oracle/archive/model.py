@@ -80,7 +80,7 @@ FORGETTING: Final = (ForgetResource, DeleteArchival)
 WRITING: Final = (*TELLING, Forget, *FORGETTING, Summarise, EvolveCategory, EndSession)
 BY_USHER: Final = f":hook:{USHER}"  # what an interceptor of the world's own gave in the place of a failure
 AUDIT_VERSION_COUNT_MAX: Final = 2
-AUDIT_SEARCH_COUNT_MAX: Final = 8  # of more names, every second, third, ...
+AUDIT_SEARCH_COUNT_MAX: Final = 8
 AUDIT_ENTITY_COUNT_MAX: Final = 150
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
@@ -436,5 +436,5 @@ class ArchiveModel(Model):
 
 
 def spread(every: list[str], most: int) -> list[str]:
-    """All of them; of more than that every second, third, ..."""
+    """All if they are fewer than `most`; else every second, third and so on, which are not more."""
     return every[:: 1 + len(every) // most]

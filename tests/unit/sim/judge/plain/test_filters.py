@@ -1,0 +1,22 @@
+"""Goal: whatever field of a row a filter may name, the judge looks at."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.histories import ALICE, entity
+from umi_core.rows import BODIES
+from umi_sim.judge.plain.filters import KINDS_OF, fields_of, names_of
+
+
+@pytest.mark.parametrize("cls", BODIES.values(), ids=lambda cls: cls.__name__)
+def test_every_field_of_a_row_that_a_filter_may_name_is_looked_at(cls: Any) -> None:
+    assert {field.name for field in attrs.fields(cls)} & set(KINDS_OF) <= set(names_of(cls))
+
+
+def test_what_nobody_has_told_yet_is_left_out() -> None:
+    row = entity(ALICE, "likes tea")
+    every, told = fields_of(row), fields_of(row, ("type",))
+    assert every["type"] == row.type
+    assert every.keys() - told.keys() == {"type"}
