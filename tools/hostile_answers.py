@@ -131,6 +131,7 @@ class Silent(Inspector):
     """Judges nothing: what is told wrong is believed."""
 
     def answered(self, *_: object) -> None: ...
+    def replies(self, *_: object) -> None: ...
     def replied(self, agent: str, op_id: str, *_: object) -> None:
         if agent in self.oracle.agents:  # else it is a life that was taken over
             self.oracle.agents[agent].requests.pop(op_id)

@@ -243,6 +243,9 @@ ROWS_AS_BYTES: Final = Rule("rows-as-bytes", "STO-9", "a row outlives its bytes"
 OLD_LIFE_FENCED: Final = Rule(
     "old-life-fenced", "STO-8", "a life that was replaced writes nothing, and learns it", ORACLE, CHEAP
 )
+WHOLE_VALUES: Final = Rule(
+    "whole-values", "STO-10", "rows and replies hold what they may", INSIDE, CHEAP, stops=True
+)
 
 # Keys.
 

@@ -21,7 +21,7 @@ from umi_core.invariants import (
 from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
-from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Reply
+from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Outcome, Reply
 from umi_core.messages.requests import Request, is_working
 from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
@@ -36,7 +36,7 @@ from umi_sim.judge.invariants.upkeep import check_upkeep
 from umi_sim.judge.invariants.vocabulary import check_vocabulary
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.observers import OBSERVERS
-from umi_sim.judge.oracle.judge import Oracle
+from umi_sim.judge.oracle.judge import Oracle, check_reply
 from umi_sim.judge.trials import check_trials
 from umi_sim.kernel.prng import stream_key
 from umi_sim.record.answer_shapes import is_due
@@ -103,6 +103,10 @@ class Inspector:
         for observer in self._of_answered:
             observer.answered(call, answer, self.oracle.scope_of(call.agent))
         self.oracle.answered(call, answer)
+
+    def replies(self, agent: str, op_id: str, outcome: Outcome) -> None:
+        """Before anybody looks into it: what has no bytes, or is of another kind, goes no further."""
+        check_reply(op_id, self.oracle.request_of(agent, op_id), outcome)
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         if op_id[0] in PHASES:

@@ -30,8 +30,8 @@ class Hunt(Data):
         return self.rule in self.expected
 
 
-def hunt(mutant: mutants.Mutant) -> Hunt:
-    """Run seeds from 0 on until one of its rules is broken, at most as many as the mutant is granted.
+def hunt(mutant: mutants.Mutant, first: int = 0) -> Hunt:
+    """Run seeds from `first` on until one of its rules is broken, at most as many as the mutant is granted.
 
     Another rule may be broken sooner; it is told if none of the expected ones is.
     """
@@ -39,7 +39,7 @@ def hunt(mutant: mutants.Mutant) -> Hunt:
     file = scenario.find(mutant.scenario)
     rule, seeds, items = "", 0, 0
     while rule not in mutant.rules and seeds < mutant.seeds_max:
-        config = scenario.draw(file, seeds, mutant.hunted)
+        config = scenario.draw(file, first + seeds, mutant.hunted)
         verdict = run_once(attrs.evolve(config, planted=mutant.name))[0]
         seeds += 1
         if verdict.failure is not None:

@@ -7,6 +7,7 @@ Law 3. Importance is a register of its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 
@@ -186,22 +187,17 @@ class CoreModel(Model):
 
     # Reads.
 
-    def judge_read(self, request: object, value: object) -> None:
+    def judge_read(self, request: object, value: Any) -> None:
         if isinstance(request, GetBlock):
-            block = value if isinstance(value, Block) else None
-            self.judge_block((request.kind, tidy(request.label)), block, exact=True)
+            self.judge_block((request.kind, tidy(request.label)), value, exact=True)
         elif isinstance(request, Blocks):
-            assert isinstance(value, tuple)
             self.judge_blocks(value, exact=True)
         elif isinstance(request, CoreBytes):
-            assert isinstance(value, int)
             message = f"{value} bytes in core, at most {self.config.core_bytes_max}"
             demand(0 <= value <= self.config.core_bytes_max, rules.CORE_LIMITS, message)
         elif isinstance(request, Render):
-            assert isinstance(value, str)
             self.judge_blocks(blocks_of(request.form, value), exact=False)
         elif isinstance(request, BuildSystemPrompt):
-            assert isinstance(value, Prompt)
             self.judge_prompt(request, value)
 
     def judge_blocks(self, blocks: Sequence[Block | ShownBlock], exact: bool) -> None:

@@ -14,7 +14,7 @@ from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
-from umi_core.messages.effects import Failed, Refused, Reply
+from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import ALL, Request
 from umi_core.values import Scope
 from umi_sim.judge.oracle.api import ApiModel
@@ -23,6 +23,7 @@ from umi_sim.judge.oracle.archive.upkeep import TENDED
 from umi_sim.judge.oracle.closing import Closing
 from umi_sim.judge.oracle.commit_keys import CommitKeys
 from umi_sim.judge.oracle.core_model import CoreModel
+from umi_sim.judge.oracle.error_values import check_error
 from umi_sim.judge.oracle.failures import Failures, Sentences
 from umi_sim.judge.oracle.migration_model import MigrationModel
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings, check_models
@@ -32,6 +33,8 @@ from umi_sim.judge.oracle.session_model import SessionModel
 from umi_sim.judge.oracle.sessions import Sessions
 from umi_sim.judge.oracle.tampered import Tampered
 from umi_sim.judge.oracle.working import WorkingModel
+from umi_sim.judge.plain.reply_types import TYPES, is_reply
+from umi_sim.judge.plain.typed import is_whole, misfit
 from umi_sim.record import rules
 from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, USHER, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
@@ -96,6 +99,16 @@ def check_echoes(op_id: str, reply: Reply) -> None:
         is_taken = not note.name.startswith(ECHO) or note.what == "substituted"
         message = f"{op_id}: what came for {note.step} is not taken when an interceptor gives it"
         demand(is_taken, rules.WORKFLOW_CONTRACT, message, "substituted", note.what)
+
+
+def check_reply(op_id: str, request: Request, outcome: Outcome) -> None:
+    """Each field of it holds what it may, and what is done is done with what such a request replies."""
+    wrong = "" if is_whole(outcome) else misfit(outcome)
+    told = f"what may not stand there, in the reply to {op_id}"
+    demand(not wrong, rules.WHOLE_VALUES, told, "", wrong)
+    holds = not isinstance(outcome, Done) or is_reply(request, outcome.value)
+    told = f"{op_id}: what {type(request).__name__} replies with"
+    demand(holds, rules.WHOLE_VALUES, told, TYPES.get(type(request)), outcome)
 
 
 @attrs.define
@@ -269,7 +282,15 @@ class Oracle:
         ending = Ending(op_id, request, outcome, model.seen_ms, reading_ms, is_sure, bool(away))
         for at in REPLIED[type(request)]:
             model.models[at].replied(ending)
+        if outcome.__class__ is Refused:
+            check_error(op_id, request, outcome, self.memory)
         del model.requests[op_id]
+
+    def request_of(self, agent: str, op_id: str) -> Request:
+        """What was asked for, of a request that has no reply yet."""
+        if self.tampered is not None:
+            return self.tampered.requests[op_id]
+        return (self.old_lives.get(agent) or self.agents[agent]).requests[op_id]
 
     def crashed(self, agent: str) -> None:
         if self.tampered is not None:

@@ -44,6 +44,7 @@ from umi_core.messages.requests import (
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.oracle.sessions import Sessions
+from umi_sim.judge.oracle.times import check_times
 from umi_sim.judge.plain.ids import session_id
 from umi_sim.judge.plain.requests import is_gone, is_same, wrong
 from umi_sim.record import rules
@@ -92,23 +93,25 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
 class Promises(Model):
     """Watches every request that a working tier does not answer at once.
 
-    `begun`: by op_id, how many batches were durable when it was issued.
+    `begun`: by op_id, how many batches were durable when it was issued, and at which time.
     """
 
     watches = tuple(cls for cls in ALL if not issubclass(cls, WorkingRequest))
 
     def __init__(self, scope: Scope, run: RunConfig, surroundings: Surroundings, sessions: Sessions) -> None:
         self.scope, self.run, self.surroundings, self.sessions = scope, run, surroundings, sessions
-        self.begun: dict[str, int] = {}
+        self.begun: dict[str, tuple[int, int]] = {}
 
     def issued(self, op_id: str, request: object, now_ms: int) -> None:
-        self.begun[op_id] = self.surroundings.durable_count()
+        self.begun[op_id] = self.surroundings.durable_count(), now_ms
 
     def crashed(self) -> None:
         self.begun.clear()
 
     def replied(self, ending: Ending) -> None:
-        others_count = self.surroundings.durable_count() - self.begun.pop(ending.op_id)
+        begun_count, begun_ms = self.begun.pop(ending.op_id)
+        others_count = self.surroundings.durable_count() - begun_count
+        check_times(ending.op_id, ending.outcome, begun_ms, ending.now_ms)
         if not (is_conflict(ending.outcome) and self.is_crowded(ending, others_count)):
             self.must_be_fair(ending)
         self.must_be_whole(ending)

@@ -74,13 +74,14 @@ class Twin:
 
     def put(self, key: str, value: bytes, expires_ms: int, result: object = None) -> Answered:
         if len(value) > WORKING_VALUE_BYTES_MAX:
-            return "EntryTooLarge", None
+            return "EntryTooLarge", (len(value), WORKING_VALUE_BYTES_MAX)
         old = self.entries.get(key)
         more = len(value) - len(old[0]) if old else len(value) + len(key.encode())
-        if self.bytes_used() + more > self.config.working_bytes_max:
-            return "WorkingFull", None
+        used, most = self.bytes_used(), self.config.working_bytes_max
+        if used + more > most:
+            return "WorkingFull", (used, most, len(key.encode()) + len(value))
         if old is None and len(self.entries) >= self.config.working_entry_count_max:
-            return "TooManyEntries", None
+            return "TooManyEntries", (len(self.entries), self.config.working_entry_count_max)
         self.entries[key] = (value, expires_ms)
         return DONE, result
 
@@ -153,7 +154,7 @@ def on_incr(twin: Twin, request: requests.Incr, now_ms: int) -> Answered:
         return "TypeMismatch", None
     number = int(text) + request.delta
     if not I64_MIN <= number <= I64_MAX:
-        return "Overflow", None
+        return "Overflow", (int(text), request.delta)
     return twin.put(request.key, str(number).encode(), twin.renewed(request.key, now_ms), number)
 
 

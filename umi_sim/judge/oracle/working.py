@@ -8,6 +8,8 @@ their batches became durable.
 
 from typing import Final
 
+import attrs
+
 from umi_core.config import Config
 from umi_core.errors import Error
 from umi_core.invariants.broken import demand
@@ -28,6 +30,8 @@ from umi_sim.record.rules import Rule
 from umi_sim.services.calls import Call
 
 SHOWN_BYTES_MAX: Final = 200  # of a text that a reserved key shows
+OF_THE_TIER: Final = ("EntryTooLarge", "WorkingFull", "TooManyEntries", "Overflow")
+"""Errors of which a twin knows the values: what there is no room for."""
 
 
 class WorkingModel(Model):
@@ -156,18 +160,17 @@ def explaining(
 
 
 def check_refusal(request: requests.WorkingRequest, error: Error) -> None:
-    """What is wrong with the request alone is told whole; twins know only the names of errors."""
+    """What is wrong with the request alone is told whole; twins know what the tier has no room for."""
     wanted = wrong(request)
     is_fair = wanted is None or is_same(wanted, error)
     demand(is_fair, rules.REFERENCE_AGREES, f"{type(request).__name__} is refused otherwise", wanted, error)
 
 
 def answer_of(outcome: Outcome) -> Answered:
-    return (
-        (type(outcome.error).__name__, None)
-        if isinstance(outcome, Refused)
-        else (type(outcome).__name__, None)
-    )
+    if not isinstance(outcome, Refused):
+        return type(outcome).__name__, None
+    name = type(outcome.error).__name__
+    return name, attrs.astuple(outcome.error) if name in OF_THE_TIER else None
 
 
 def agrees(expected: Answered, got: Answered) -> bool:
@@ -177,7 +180,8 @@ def agrees(expected: Answered, got: Answered) -> bool:
 
 
 def describe(answer: Answered) -> str:
-    return repr(answer[1]) if answer[0] == DONE else answer[0]
+    name, value = answer
+    return repr(value) if name == DONE else name if value is None else f"{name} {value}"
 
 
 LOOKS: Final = (requests.Get, requests.Exists, requests.Delete)
@@ -224,6 +228,8 @@ def broken_rule(
         return rules.SESSION_KEYS_TRUE
     if "BadTtl" in (expected[0], got[0]):
         return rules.TTL_RANGE
+    if got[0] == expected[0] != DONE:
+        return rules.ERROR_SAYS_IT
     if got[0] in ("WorkingFull", "TooManyEntries"):
         return rules.NO_SPURIOUS_REFUSAL
     is_shown = got[0] == DONE and got[1] not in (None, False)

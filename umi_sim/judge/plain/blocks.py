@@ -50,10 +50,21 @@ XML_ENTRY: Final = r'<entry id="([^"<>]*)" name="([^"<>]*)">([^<>]*)</entry>\n'
 MARKUP: Final = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&amp;": "&"}
 
 
+XML_HEAD: Final = "<core_memory>\n"
+XML_END: Final = "</core_memory>"
+
+
+def between(head: str, text: str, end: str) -> str:
+    """Raises ValueError where one of the two is lacking."""
+    if not (text.startswith(head) and text.endswith(end)):
+        raise ValueError(f"no rendering: {text[:80]!r}")
+    return text[len(head) : len(text) - len(end)]
+
+
 @lru_cache(maxsize=KEPT)
 def read_xml(text: str) -> tuple[ShownBlock, ...]:
     """Raises ValueError for what is no rendering."""
-    inside = text.removeprefix("<core_memory>\n").removesuffix("</core_memory>")
+    inside = between(XML_HEAD, text, XML_END)
     return tuple(xml_block(match) for match in every(XML_BLOCK, inside))
 
 
@@ -89,7 +100,7 @@ MD_ENTRY: Final = r"### (.*) \{(.{28})\}"
 @lru_cache(maxsize=KEPT)
 def read_markdown(text: str) -> tuple[ShownBlock, ...]:
     """Raises ValueError for what is no rendering."""
-    *lines, end = text.removeprefix(MD_HEAD).split("\n")
+    *lines, end = between(MD_HEAD, text, "").split("\n")
     before, *blocks = parts(lines, "## ")
     if before or end:
         raise ValueError(f"no rendering: {before or end}")
@@ -143,7 +154,7 @@ TAGGED_BLOCK: Final = TAGGED_HEAD + r"((?:[^<>]*\n)?)((?:<entry [^<>]*>[^<>]*</e
 @lru_cache(maxsize=KEPT)
 def read_tagged(text: str) -> tuple[ShownBlock, ...]:
     """Raises ValueError for what is no rendering. It tells no importance, and of a label no kind."""
-    inside = text.removeprefix("<memory>\n").removesuffix("</memory>")
+    inside = between("<memory>\n", text, "</memory>")
     return tuple(tagged_block(match) for match in every(TAGGED_BLOCK, inside))
 
 

@@ -236,3 +236,8 @@ def has_all(value: object, fields: Mapping[str, Fits]) -> bool:
 def is_fit(body: Any) -> bool:
     """Whether each field holds what it may; of a kind that is not ours anything may."""
     return has_all(body, FIELDS.get(body.row_kind, {}))
+
+
+def unfit(body: Any) -> list[str]:
+    """The fields that hold what they may not."""
+    return [name for name, fits in FIELDS.get(body.row_kind, {}).items() if not fits(getattr(body, name))]

@@ -67,6 +67,7 @@ FROZEN: Final = """
     acknowledged-is-durable STO-1 | all-or-nothing STO-2 | deleted-stays-deleted STO-3 |
     index-follows-row STO-4 | no-lost-update STO-5 | no-defaults-over-data STO-6 |
     repaired-after-heal STO-7 | old-life-fenced STO-8 | rows-as-bytes STO-9 |
+    whole-values STO-10 |
     once-only IDEM-1 | keys-differ IDEM-2 | late-is-inert DET-4 |
     scope-apart ISO-1 | filter-narrows ISO-2 | equal-names-apart ISO-3 | session-members-only ISO-4 |
     degradation-named WF-1 | workflow-contract WF-2 | revision-pinned WF-3 |

@@ -8,6 +8,7 @@ from umi_core.errors import Deposed, StorageRefused
 from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import Commit, Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import Get, Remember, Set
+from umi_core.messages.results import Remembered
 from umi_core.rows import Address, Receipt
 from umi_core.values import Scope
 from umi_sim.judge.oracle.judge import Oracle
@@ -61,7 +62,12 @@ def test_it_is_deposed_only_when_it_is_told_so() -> None:
 
 @pytest.mark.parametrize(
     "outcome",
-    [Done(), Failed(Deposed(8)), Failed(StorageRefused("commit", "refused", 1)), Refused(Deposed(7))],
+    [
+        Done(Remembered(())),
+        Failed(Deposed(8)),
+        Failed(StorageRefused("commit", "refused", 1)),
+        Refused(Deposed(7)),
+    ],
 )
 def test_once_told_all_else_fails(outcome: Outcome) -> None:
     heard = oracle()

@@ -1,5 +1,6 @@
 """Goal: the oracle accepts recent entities that are the newest, and names the rule that others break."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import attrs
@@ -7,6 +8,7 @@ import pytest
 
 from tests.histories import ACME, ALICE, NOW_MS, History, broken, entity, two_known
 from umi_core.messages.api_requests import RecentEntities
+from umi_core.messages.requests import List
 from umi_core.messages.results import Listed
 from umi_core.rows import Entity
 
@@ -50,6 +52,33 @@ def test_the_newest_come_first_within_the_limit_and_behind_what_is_passed_over()
 def test_what_is_no_such_page(rows: tuple[Entity, ...], options: dict[str, Any], rule: str) -> None:
     with broken(rule):
         recent(known(), *rows, **options)
+
+
+def test_nothing_follows_it() -> None:
+    told = known()
+    with broken("hits-ordered"):
+        told.reply(told.ask(RecentEntities("")), Listed((NEW, OLD), "entity/z"))
+
+
+@pytest.mark.parametrize(
+    ("cursor", "is_right"),
+    [
+        (None, True), (f"entity/{max(ALICE, ACME)}", True), ("entity/z", True), ("", False), ("z", False),
+        (f"entity/{min(ALICE, ACME)}", False), ("resource/z", False),
+    ],
+)  # fmt: skip
+def test_the_next_page_of_a_list_begins_behind_this_one(cursor: str | None, is_right: bool) -> None:
+    told = known()
+    rows = tuple(sorted((OLD, NEW), key=lambda row: row.id))
+    with nullcontext() if is_right else broken("hits-ordered"):
+        told.reply(told.ask(List("", "entity")), Listed(rows, cursor))
+
+
+def test_an_empty_page_leads_on_too() -> None:
+    told, begin = known(), f"entity/{max(ALICE, ACME)}"
+    told.reply(told.ask(List("", "entity", cursor=begin)), Listed((), f"{begin}0"))
+    with broken("hits-ordered"):
+        told.reply(told.ask(List("", "entity", cursor=begin)), Listed((), "entity/a"))
 
 
 def test_what_is_called_damaged_came_so() -> None:

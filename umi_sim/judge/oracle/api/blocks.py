@@ -210,6 +210,9 @@ class Blocks(Owner):
         if chain.is_foreign or not is_new:
             chain.open.pop(op_id, None)
             return
+        name, told = name_of(chain.slot), f"{op_id} wrote a block of another label"
+        is_named = value.label in (name, f"{chain.slot[0]}/{name}")
+        demand(is_named, rules.REFERENCE_AGREES, told, name, value.label)
         if value.change == "unchanged":
             self.judge_unchanged(op_id, edit, value, chain)
         else:

@@ -279,7 +279,7 @@ class Log(Owner):
             demand(is_due, rules.PAGER_COMPLETE, f"{op_id}: {row.id} was not asked for", request, row)
         in_order = seqs == sorted(set(seqs), reverse=True) and len(seqs) <= limit
         demand(in_order, rules.MESSAGE_LOG_COMPLETE, f"{op_id} shows another order", f"{limit} at most", seqs)
-        is_end = value.next is None or value.next == min(seqs, default=0)
+        is_end = value.next in (None, *seqs[-1:])
         demand(is_end, rules.PAGER_COMPLETE, f"{op_id} goes on from elsewhere", seqs[-1:], value.next)
         tick, last = self.begun[op_id].tick, value.next or 0
         sure = [seq for seq in sorted(self.rows) if seq >= last and self.is_sure(seq, tick)]

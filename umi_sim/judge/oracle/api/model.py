@@ -10,10 +10,8 @@ from umi_core.api_errors import LabelTaken, NotFound
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import RECEIPT_MS_MAX
 from umi_core.messages import api_requests as api
-from umi_core.messages import api_results as results
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock
-from umi_core.messages.results import RecordForgotten
 from umi_core.values import Scope
 from umi_sim.judge.oracle.api.blocks import Blocks, Chain, name_of
 from umi_sim.judge.oracle.api.edits import EDITS, Slot
@@ -33,17 +31,6 @@ READS: Final = (
 AuditRead = tuple[str, dict[str, object]]
 
 OF_ROOM: Final = (errors.CoreFull, errors.TooManyBlocks, errors.BlockTooLarge)
-SHAPES: Final = {
-    **dict.fromkeys(EDITS, results.BlockWritten),
-    **dict.fromkeys((api.AddMessages, api.AddArchival), results.Appended),
-    **dict.fromkeys((api.GetArchival, api.ListArchival, api.SearchArchival), results.RecordsShown),
-    api.DeleteArchival: RecordForgotten,
-    api.ListBlocks: results.BlocksShown,
-    api.FindBlock: results.ApiBlock,
-    api.BlockHistory: results.ChangesShown,
-    api.ListMessages: results.MessagesShown,
-    api.SearchMessages: results.MessagesFound,
-}
 
 
 class ApiModel(Model):
@@ -135,8 +122,7 @@ class ApiModel(Model):
         if isinstance(outcome, Refused):
             self.judge_refused(ending, outcome.error)
         elif isinstance(outcome, Done):
-            value = ending.value(SHAPES[type(request)])
-            (self.judge_write if is_write else self.judge_read)(ending, value)
+            (self.judge_write if is_write else self.judge_read)(ending, outcome.value)
         if is_write and isinstance(outcome, Refused | Failed):
             self.drop(ending.op_id, request)
 

@@ -299,7 +299,7 @@ class Documents(Part):
             self.judge_parts(op, heard)
         if value.change == "created" and not op.is_turned_away:
             if request.modality not in MEDIA or op.answers_of("preprocess"):
-                self.judge_units(op, request, list(heard.units))
+                self.judge_units(op, request, list(heard.units), value.segment_count)
             is_unsaid = request.modality in MEDIA and self.description(op) is None
             lacking = lost if not is_unsaid else request.memory_types or TYPES
             due = (DESCRIBE,) * is_unsaid + tuple(kind for kind in MEMORY_TYPES if kind in lacking)
@@ -337,13 +337,15 @@ class Documents(Part):
             is_at_home = request.session_id is None or request.session_id in homes
             self.demand(is_at_home, rules.DERIVED_FOLLOWS_SOURCE, told, request.session_id, homes)
 
-    def judge_units(self, op: Operation, request: Memorize, asked: list[Unit]) -> None:
+    def judge_units(self, op: Operation, request: Memorize, asked: list[Unit], count: int) -> None:
         """A new text is read in parts that are all of it, each part for each memory type."""
         lines = self.lines(op, request)
         wanted = [kind for kind in MEMORY_TYPES if kind in (request.memory_types or TYPES)]
         texts = parts_of(lines, self.starts(op, request, lines))
         due = [(kind, text) for text in dict.fromkeys(texts) if text.strip() for kind in wanted]
         self.demand(asked == due, rules.TEXT_COVERED, "other parts are read than the text has", due, asked)
+        told = "another number of parts is told of than the text has"
+        self.demand(count == len(texts), rules.TEXT_COVERED, told, len(texts), count)
 
     def description(self, op: Operation) -> Described | None:
         """What the last answer says that its payload holds."""

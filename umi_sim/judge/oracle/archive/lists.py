@@ -51,6 +51,7 @@ class Lists(Part):
         of_kind = all(isinstance(row, SHAPES[request.kind]) for row in rows)
         is_page = of_kind and ids == sorted(set(ids)) and len(ids) <= limit
         self.demand(is_page, rules.HITS_ORDERED, f"a page of {request.kind}", limit, ids)
+        self.judge_cursor(request, value, ids)
         is_any = may_hold(request.where, request.kind, self.context.scope)
         others = [row for row in rows if not (is_any and meets(request.where, fields_of(row)))]
         told = f"rows of {request.kind} that the filter leaves out"
@@ -63,6 +64,14 @@ class Lists(Part):
         self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
         self.judge_whole(op, request, value, states)
 
+    def judge_cursor(self, request: List, value: Listed, ids: list[str]) -> None:
+        """The next page begins behind this one and behind where this one began."""
+        of_kind, last = f"{request.kind}/", max((*ids, *value.damaged), default="")
+        begin = max(of_kind + last, request.cursor or "")
+        is_onward = value.cursor is None or (value.cursor.startswith(of_kind) and value.cursor >= begin)
+        told = f"the next page of {request.kind} begins elsewhere than behind this one"
+        self.demand(is_onward, rules.HITS_ORDERED, told, begin, value.cursor)
+
     def judge_recent(self, op: Operation, value: Listed) -> None:
         """Newest first, of the types that were asked for; what is surely newer than the last one is there."""
         request, rows = op.request, value.rows
@@ -71,6 +80,7 @@ class Lists(Part):
         places = [(-row.updated_ms, row.id) for row in entities]
         limit = request.limit or self.context.config.recall_limit_default
         is_page = len(entities) == len(rows) <= limit and places == sorted(set(places))
+        is_page &= value.cursor is None
         self.demand(
             is_page, rules.HITS_ORDERED, f"{limit} recent entities, newest first", sorted(places), places
         )

@@ -34,21 +34,10 @@ from umi_core.messages.requests import (
     Summarise,
 )
 from umi_core.messages.results import (
-    Evolved,
-    Forgotten,
-    Listed,
-    Memorized,
     Recalled,
     RecordAdded,
-    RecordForgotten,
-    Reflected,
     Remembered,
-    ResourceForgotten,
-    Retrieved,
-    Stored,
-    Summarised,
 )
-from umi_core.rows import Entity, Version
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.context import Context
 from umi_sim.judge.oracle.archive.degradations import Degradations
@@ -82,14 +71,6 @@ BY_USHER: Final = f":hook:{USHER}"  # what an interceptor of the world's own gav
 AUDIT_VERSION_COUNT_MAX: Final = 2
 AUDIT_SEARCH_COUNT_MAX: Final = 8
 AUDIT_ENTITY_COUNT_MAX: Final = 150
-SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
-    Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
-    GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
-    CreateEntity: (Stored,), UpdateEntity: (Stored,),
-    RecentEntities: (Listed,),
-    Summarise: (Summarised,), EvolveCategory: (Evolved,), Retrieve: (Retrieved,), Search: (Retrieved,),
-    EndSession: (Reflected,), ForgetResource: (ResourceForgotten,), DeleteArchival: (RecordForgotten,),
-}  # fmt: skip
 
 
 class ArchiveModel(Model):
@@ -354,14 +335,13 @@ class ArchiveModel(Model):
 
     def judge_done(self, op: Operation, outcome: Done) -> None:
         demand, value = self.context.demand, outcome.value
-        shapes = (RecordAdded,) if op.record else SHAPES[type(op.request)]
-        is_shaped = isinstance(value, shapes) and not isinstance(value, bool)
+        is_read = not op.record or isinstance(value, RecordAdded)
         demand(op.error is None, rules.REFERENCE_AGREES, "done, and must be refused", op.error, outcome)
-        demand(is_shaped, rules.REFERENCE_AGREES, "a value of another kind", shapes, value)
+        demand(is_read, rules.REFERENCE_AGREES, "what was read of a record", RecordAdded.__name__, value)
         lacks = [item for item in outcome.degraded if not item.name.endswith(BY_USHER)]
         names = [item.name for item in lacks]
         self.degradations.judge_names(names)
-        if op.error is None and is_shaped:
+        if op.error is None and is_read:
             if isinstance(value, RecordAdded):
                 op.record_ids = dict.fromkeys(value.ids)
                 value = attrs.evolve(value.facts, repeated=value.repeated)

@@ -13,7 +13,14 @@ from umi_core.text import core_text, has_control, has_unwritable, tidy
 from umi_core.tiers.core import core_of
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import BLOCK_KINDS, Block, Entry
-from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, read_markdown, read_xml, shown_block
+from umi_sim.judge.plain.blocks import (
+    ShownBlock,
+    ShownEntry,
+    read_markdown,
+    read_tagged,
+    read_xml,
+    shown_block,
+)
 from umi_sim.workload import pools
 
 ALICE = "ent_d77159c2f7575629b14ff3b0"
@@ -55,6 +62,16 @@ def test_an_empty_core_shows_no_block(read: Read, text: str) -> None:
         (read_markdown, MARKDOWN.replace("\n\n## Human", "\n## Human")),
         (read_markdown, MARKDOWN.replace("## System (importance: 0", "System (importance: 0")),
         (read_markdown, MARKDOWN + "more"),
+        (read_xml, ""),
+        (read_xml, XML.removesuffix("</core_memory>")),
+        (read_xml, "<core_memory>\n"),
+        (read_xml, XML.removeprefix("<core_memory>\n")),
+        (read_markdown, ""),
+        (read_markdown, "\n"),
+        (read_markdown, MARKDOWN.removeprefix("# Core Memory\n\n")),
+        (read_tagged, ""),
+        (read_tagged, "<memory>\n"),
+        (read_tagged, "</memory>"),
     ],
 )
 def test_what_is_no_rendering_is_refused(read: Read, text: str) -> None:

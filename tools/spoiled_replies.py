@@ -1,0 +1,162 @@
+"""What does the judge let pass? In each run one field of one reply is another one than the memory made.
+
+    .venv/bin/python tools/spoiled_replies.py [SCENARIO ...] [--runs N] [--first SEED]
+
+By default 50 runs of each of SCENARIOS, some minutes. It prints how many runs failed, and of the others which
+field of which reply was changed, and into what. Not every field can be judged: of what nobody else knows any
+value may be right. A run that raises is a mistake of the judge, which must take whatever a memory replies.
+What an error says is allowed is left as it is: those words are for people.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from umi_core.messages.effects import Effect, Reply
+from umi_core.workflows import BUILT_IN
+from umi_sim.kernel.prng import Stream
+from umi_sim.record.run_config import RunConfig
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.target.machine import Stored
+from umi_sim.target.umi import UmiMachine, UmiTarget
+
+SCENARIOS: Final = (
+    "smoke", "core", "kelpie", "descent", "memorize", "blocks", "conversation", "reflections", "tenants",
+    "records_of_facts", "categories", "handoff", "retries", "rendering", "babble", "contradictions", "moves",
+    "sessions", "reorganise", "crowd",
+)  # fmt: skip
+FIRST_SEED: Final = 73_000
+REPLY_MAX: Final = 25  # which of the first replies of a life is changed
+TRIES: Final = 6
+SHOWN: Final = 60  # characters of a value
+SPARED: Final = "allowed"
+PASSED: Final = "PASSED"
+RAISED: Final = "RAISED"
+Path = tuple[str | int, ...]
+
+
+@attrs.define
+class Spoiler:
+    """`left`: so many replies are passed on as they are; `done`: what was changed, once it was."""
+
+    stream: Stream
+    left: int
+    done: str = ""
+
+    def spoilt(self, effect: Effect) -> Effect:
+        if not isinstance(effect, Reply) or self.done:
+            return effect
+        self.left -= 1
+        if self.left >= 0:
+            return effect
+        for path in self.stream.shuffle(paths(effect.outcome, ("outcome",)))[:TRIES]:
+            old = part(effect, path)
+            other = self.stream.pick(others(old))
+            if type(other) is not type(old) or other != old:
+                name = ".".join("#" if isinstance(step, int) else step for step in path)
+                self.done = f"{name}: {repr(old)[:SHOWN]} -> {repr(other)[:SHOWN]}"
+                return changed(effect, path, other)  # type: ignore[no-any-return]
+        return effect
+
+
+def paths(value: Any, path: Path = ()) -> Iterator[Path]:
+    """To each field and each member, however deep."""
+    steps: list[str | int] = list(range(len(value))) if type(value) is tuple else []
+    if attrs.has(type(value)):
+        steps = [field.name for field in attrs.fields(type(value)) if field.name != SPARED]
+    for step in steps:
+        yield (*path, step)
+        yield from paths(part(value, (step,)), (*path, step))
+
+
+def part(value: Any, path: Path) -> Any:
+    for step in path:
+        value = value[step] if isinstance(step, int) else getattr(value, step)
+    return value
+
+
+def changed(value: Any, path: Path, other: object) -> Any:
+    if not path:
+        return other
+    step, inner = path[0], changed(part(value, path[:1]), path[1:], other)
+    if isinstance(step, int):
+        return (*value[:step], inner, *value[step + 1 :])
+    return attrs.evolve(value, **{step: inner})
+
+
+def others(value: object) -> tuple[object, ...]:
+    match value:
+        case bool():
+            return not value, None
+        case int():
+            return 0, -1, value - 1, value + 1, 2**62, 2**70, "1"
+        case str():
+            return "", value[:-1], f"{value}x", "\x00", "\ud800", "ent_000000000000000000000000", 1
+        case bytes():
+            return b"", value + b"x", None
+        case tuple():
+            return (), value[1:], value + value, value[::-1], None
+        case None:
+            return 0, "", "x", (), False
+    return (None,)
+
+
+class SpoilingMachine(UmiMachine):
+    spoiler: Spoiler
+
+    def step(self, now_ms: int, value: Any) -> tuple[Effect, ...]:
+        return tuple(map(self.spoiler.spoilt, super().step(now_ms, value)))
+
+    def copied(self) -> None:
+        """A copy would reply otherwise."""
+
+
+class SpoilingTarget(UmiTarget):
+    def __init__(self, config: RunConfig, spoiler: Spoiler) -> None:
+        super().__init__(config, BUILT_IN)
+        self.spoiler = spoiler
+
+    def begin(self, agent: str, scope: Any, stored: Stored) -> SpoilingMachine:
+        machine = SpoilingMachine(scope, self.config_of(agent, ()), self.registry)
+        machine.spoiler = self.spoiler
+        return machine
+
+
+def lived(scenario: str, seed: int) -> tuple[str, str]:
+    """The rule that saw it, or what happened instead; and what was changed."""
+    overrides = {"run.equivalences": "[]", "run.trials": "0"}
+    config = attrs.evolve(draw(find(scenario), seed, overrides), revise_every=0)
+    stream = Stream(seed, "spoiled", scenario)
+    spoiler = Spoiler(stream, stream.below(REPLY_MAX))
+    try:
+        failure = run_once(config, target_of=lambda *_: SpoilingTarget(config, spoiler))[0].failure
+    except Exception as error:  # whatever it is, the judge has raised it
+        return RAISED, f"{spoiler.done}: {type(error).__name__}: {error}"
+    return failure.rule if failure else PASSED, spoiler.done
+
+
+def main() -> None:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
+    parser.add_argument("names", nargs="*", metavar="SCENARIO")
+    parser.add_argument("--runs", type=int, default=50, help="of each scenario")
+    parser.add_argument("--first", type=int, default=FIRST_SEED, metavar="SEED")
+    options = parser.parse_args()
+    rules: Counter[str] = Counter()
+    for name in options.names or SCENARIOS:
+        for seed in range(options.first, options.first + options.runs):
+            rule, done = lived(name, seed)
+            if done:
+                rules[rule] += 1
+            if done and rule in (PASSED, RAISED):
+                print(f"{rule} {name} {seed}: {done}", flush=True)
+    total = sum(rules.values())
+    print(*(f"{count:>5} of {total} {rule}" for rule, count in rules.most_common()), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""What a memory says of its core tier is what is in it when it says so.
+
+The oracle knows the text that users wrote, and not which entries stand beside it; here their number and size,
+and where each stands, are counted in the tier itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from umi_core.invariants.broken import demand
+from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text
+from umi_core.messages.api_requests import BuildSystemPrompt
+from umi_core.messages.effects import Done, Effect, Reply
+from umi_core.messages.requests import Blocks, CoreBytes, GetBlock, InCore, LastRoutingDecisions, Request
+from umi_core.state import Tiers
+from umi_core.values import Scope
+from umi_sim.judge.observer import Observer
+from umi_sim.judge.plain.text import tidy
+from umi_sim.record import rules
+from umi_sim.target.machine import Machine
+from umi_sim.target.umi import memory_of
+
+DUE: Final[Mapping[type, Callable[[Any, Tiers], object]]] = {
+    Blocks: lambda request, tiers: tiers.core.blocks,
+    GetBlock: lambda request, tiers: next(
+        (it for it in tiers.core.blocks if (it.kind, it.label) == (request.kind, tidy(request.label))), None
+    ),
+    CoreBytes: lambda request, tiers: sum(
+        bytes_of_text(block) + sum(map(bytes_of_entry, block.entries)) for block in tiers.core.blocks
+    ),
+    InCore: lambda request, tiers: any(
+        entry.entity_id == request.entity_id for block in tiers.core.blocks for entry in block.entries
+    ),
+    LastRoutingDecisions: lambda request, tiers: tiers.decisions,
+    BuildSystemPrompt: lambda request, tiers: tiers.core.guard_version,
+}
+
+
+@attrs.define
+class CoreShown(Observer):
+    """`asked`: the reads of core that have no reply yet."""
+
+    asked: dict[str, Request] = attrs.field(factory=dict)
+
+    def issued(self, agent: str, op_id: str, request: Request) -> None:
+        if type(request) in DUE:
+            self.asked[op_id] = request
+
+    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
+        memory = memory_of(machine)
+        if not self.asked or memory is None:
+            return
+        for reply in effects:
+            if isinstance(reply, Reply) and reply.op_id in self.asked:
+                check_shown(reply, self.asked.pop(reply.op_id), memory.state.tiers)
+
+
+def check_shown(reply: Reply, request: Request, tiers: Tiers) -> None:
+    if isinstance(reply.outcome, Done):
+        value: Any = reply.outcome.value
+        got = value.version if isinstance(request, BuildSystemPrompt) else value
+        due = DUE[type(request)](request, tiers)
+        told = f"{reply.op_id}: {type(request).__name__} shows something else than core holds"
+        demand(got == due, rules.REFERENCE_AGREES, told, due, got)
