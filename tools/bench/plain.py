@@ -23,6 +23,7 @@ from umi_core.messages.requests import Request
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import Scope
 from umi_sim.judge.oracle.twin import Twin
+from umi_sim.judge.oracle.working import answer_of
 from umi_sim.services.storage import SimStorage
 
 STEPS: Final = 50  # requests of one life, for every tool
@@ -134,11 +135,11 @@ class Life:
 
 
 def said(outcome: Outcome) -> Said:
-    """Success with its value, or the kind of the error."""
+    """Success with its value, or the kind of the error; with its values, if the tier has no room."""
     if isinstance(outcome, Done):
         return "done", outcome.value
     assert isinstance(outcome, Refused), outcome
-    return type(outcome.error).__name__, None
+    return answer_of(outcome)
 
 
 # Sessions.

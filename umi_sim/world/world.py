@@ -326,8 +326,7 @@ class World(Owner):
 
     def restore(self, agent: Agent, machine: Machine, digest: bytes) -> None:
         """Go on with a copy made from bytes: nobody may notice, operations in flight included."""
-        copy = machine.copied()
-        if copy is None:
+        if (copy := machine.copied()) is None:
             return
         agent.machine = copy
         if (rule := rules.COPIED_STATE_CONTINUES).name not in self.config.off:

@@ -4,6 +4,8 @@ relations.py  versions and relations among themselves
 store.py      all rows, and against the core tier
 scores.py     what promotion and eviction go by
 readings.py   what parsers make of the replies of models
+whole.py      rows that are committed may be believed when they are read
+core_shown.py what reads of core show is in it
 """
 
 from umi_sim.faults.kinds import check_kinds

@@ -10,5 +10,7 @@ sessions.py        what all agents know of all sessions
 session_model.py   model of one agent's sessions
 core_model.py      model of authored blocks: each is a register
 archive/           model of the archive: what each id may be, and what is shown of it
+error_values.py    what an error names was asked for, and its numbers hold
+times.py           what was done was done between request and reply
 commit_keys.py     no two operations send batches under one key
 """

@@ -11,4 +11,5 @@ extraction  mentions and links                      routes      blocks of entiti
 verdicts    what a new statement does to an old one
 references  what a query refers to                  rewrites    its rewrites and variants
 scores      promotion, relevance, fusion            blocks      what renderings of core show
+typed       what a field of a reply may hold        reply_types what each request replies with
 """
