@@ -7,6 +7,7 @@ session. Nothing else is judged, no state is looked into, nothing is recorded: w
 property-based testing library would write in an hour.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -14,11 +15,11 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
-from umi_core.limits import I64_MAX
+from umi_core.limits import I64_MAX, PLAN_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import requests
 from umi_core.messages.answers import Answer
-from umi_core.messages.effects import Commit, Done, Effect, Outcome, Read, Refused, Reply
+from umi_core.messages.effects import Commit, Done, Effect, Failed, Outcome, Read, Refused, Reply
 from umi_core.messages.requests import Request
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import Scope
@@ -81,12 +82,13 @@ class Saved:
 
 @attrs.define
 class Life:
-    """One memory, what answers it, and the dict beside it."""
+    """One memory, what answers it, and the dict beside it. `begun`: how many sessions in a millisecond."""
 
     memory: Memory
     storage: SimStorage = attrs.field(factory=SimStorage)
     twin: Twin = attrs.field(factory=lambda: Twin(CONFIG))
     saved: dict[str, Saved] = attrs.field(factory=dict)
+    begun: Counter[int] = attrs.field(factory=Counter)
     now_ms: int = 0
     op_count: int = 0
 
@@ -138,6 +140,8 @@ def said(outcome: Outcome) -> Said:
     """Success with its value, or the kind of the error; with its values, if the tier has no room."""
     if isinstance(outcome, Done):
         return "done", outcome.value
+    if isinstance(outcome, Failed):
+        return type(outcome.error).__name__, None
     assert isinstance(outcome, Refused), outcome
     return answer_of(outcome)
 
@@ -146,7 +150,10 @@ def said(outcome: Outcome) -> Said:
 
 
 def on_create(life: Life, request: Request, came: object) -> Said:
-    """Only the memory knows the id; it must be a new one."""
+    """Only the memory knows the id; it must be a new one. Of one millisecond there are only so many."""
+    if life.begun[life.now_ms] == PLAN_COUNT_MAX:
+        return "Conflict", None
+    life.begun[life.now_ms] += 1
     own_id = came.session_id if isinstance(came, SessionCreated) else ""
     if not own_id or own_id in life.saved:
         return "done", "a session with a new id"
