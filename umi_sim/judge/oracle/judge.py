@@ -269,6 +269,8 @@ class Oracle:
         if old := self.old_lives.get(agent):
             for step, came in away if op_id in old.failures.heard else ():
                 old.failures.turned_away(op_id, step, came)
+            if outcome.__class__ is Refused:
+                check_error(op_id, old.requests[op_id], outcome, self.memory)
             old.is_purged = self.agents[old.agent].closing.was_closed()
             old.replied(op_id, reply, reading_ms)
             return
