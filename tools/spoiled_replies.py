@@ -59,7 +59,8 @@ class Spoiler:
             if type(other) is not type(old) or other != old:
                 name = ".".join("#" if isinstance(step, int) else step for step in path)
                 self.done = f"{name}: {repr(old)[:SHOWN]} -> {repr(other)[:SHOWN]}"
-                return changed(effect, path, other)  # type: ignore[no-any-return]
+                made: Effect = changed(effect, path, other)
+                return made
         return effect
 
 

@@ -104,7 +104,7 @@ class Inspector:
             observer.answered(call, answer, self.oracle.scope_of(call.agent))
         self.oracle.answered(call, answer)
 
-    def replies(self, agent: str, op_id: str, outcome: Outcome) -> None:
+    def replying(self, agent: str, op_id: str, outcome: Outcome) -> None:
         """Before anybody looks into it: what has no bytes, or is of another kind, goes no further."""
         check_reply(op_id, self.oracle.request_of(agent, op_id), outcome)
 

@@ -337,7 +337,7 @@ class World(Owner):
         op_id, outcome = str(reply.op_id), reply.outcome
         is_awaited = agent.in_flight.pop(op_id, None) is not None
         demand(is_awaited, rules.ONE_REPLY, f"{op_id} was answered twice, or never asked")
-        self.judge.replies(agent.name, op_id, outcome)
+        self.judge.replying(agent.name, op_id, outcome)
         self.trace.add(REPLY, op_id, *outcome_fields(outcome))
         if self.keep_story:
             self.tell(op_id, f"Reply {short(outcome)}")

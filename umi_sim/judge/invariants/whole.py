@@ -30,7 +30,7 @@ def check_row(write: Write) -> None:
     body, address = write.body, write.address
     if body is None:
         return
-    told = f"the kind of the row that is written as {address.id}"
+    told = f"the row that is written as {address.id} is of another kind than its address says"
     demand(body.row_kind == address.kind, rules.WHOLE_VALUES, told, address.kind, body.row_kind)
     wrong = {name: getattr(body, name) for name in unfit(body)}
     if isinstance(body, Receipt) and not is_whole(body.value):

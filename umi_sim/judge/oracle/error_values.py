@@ -3,7 +3,8 @@
 Law 1. An id, a key, a label or a name in it is the one of the request, in any spelling of a label.
 Law 2. What exceeds a limit does so by the numbers that it tells, and the limit is the one that there is.
 
-What is wrong with a request alone is told whole (umi_sim/judge/plain/requests.py).
+What is wrong with a request alone is told whole (umi_sim/judge/plain/requests.py). Of what the working tier
+has no room for a twin knows all numbers.
 """
 
 from collections.abc import Mapping
@@ -35,28 +36,22 @@ NOT_FOUND: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """The same of the id of what is not found, by its kind; who asks does not say which agent it is."""
 EXCEEDED: Final[Mapping[type[Error], tuple[str, str, int]]] = {
-    errors.EntryTooLarge: ("size_bytes", "limit_bytes", 1),
     errors.BlockTooLarge: ("size_bytes", "limit_bytes", 1),
     errors.SnapshotTooBig: ("size_bytes", "limit_bytes", 1),
     api_errors.AboveLimit: ("size_bytes", "limit_bytes", 1),
-    errors.WorkingFull: ("need_bytes used_bytes", "limit_bytes", 1),
     errors.TooManyMembers: ("member_count", "member_count_max", 1),
-    errors.TooManyEntries: ("entry_count", "entry_count_max", 0),
     errors.TooManyBlocks: ("block_count", "block_count_max", 0),
     errors.TooBusy: ("op_count", "op_count_max", 0),
 }
-"""By error, the numbers whose sum is above a limit by so much at least; 0: one more would be above it."""
+"""By error, the number that is above a limit by so much at least; 0: one more would be above it."""
 
 
 def limits_in(config: Config) -> Mapping[type[Error], tuple[int, ...]]:
     """The limit that an error tells; of core, the one of a block or the one of all blocks."""
     return {
-        errors.EntryTooLarge: (limits.WORKING_VALUE_BYTES_MAX,),
         errors.BlockTooLarge: (limits.BLOCK_BYTES_MAX,),
-        errors.WorkingFull: (config.working_bytes_max,),
         errors.CoreFull: (limits.BLOCK_BYTES_MAX, config.core_bytes_max),
         errors.TooManyMembers: (limits.SESSION_MEMBER_COUNT_MAX,),
-        errors.TooManyEntries: (config.working_entry_count_max,),
         errors.TooManyBlocks: (limits.BLOCK_COUNT_MAX,),
         errors.TooBusy: (limits.OP_COUNT_MAX,),
     }
@@ -74,11 +69,11 @@ def check_error(op_id: str, request: object, outcome: Refused, config: Config) -
         got = getattr(error, name)
         told = f"{op_id}: the {name} in '{error}' is not the one that was asked for"
         demand(is_named(asked, got, name), rules.ERROR_SAYS_IT, told, asked, got)
-    numbers, most, over = EXCEEDED.get(type(error), ("", "", 0))
-    if numbers:
-        total = sum(getattr(error, name) for name in numbers.split())
+    number, most, over = EXCEEDED.get(type(error), ("", "", 0))
+    if number:
+        limit, got = getattr(error, most), getattr(error, number)
         told = f"{op_id}: '{error}', and that is not too much"
-        demand(total >= getattr(error, most) + over, rules.ERROR_SAYS_IT, told, getattr(error, most), total)
+        demand(got >= limit + over, rules.ERROR_SAYS_IT, told, limit, got)
     known = limits_in(config).get(type(error))
     if known:
         got = getattr(error, most or "limit_bytes")

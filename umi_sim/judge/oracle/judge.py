@@ -107,7 +107,7 @@ def check_reply(op_id: str, request: Request, outcome: Outcome) -> None:
     told = f"what may not stand there, in the reply to {op_id}"
     demand(not wrong, rules.WHOLE_VALUES, told, "", wrong)
     holds = not isinstance(outcome, Done) or is_reply(request, outcome.value)
-    told = f"{op_id}: what {type(request).__name__} replies with"
+    told = f"{op_id}: {type(request).__name__} is done with a value of another kind"
     demand(holds, rules.WHOLE_VALUES, told, TYPES.get(type(request)), outcome)
 
 

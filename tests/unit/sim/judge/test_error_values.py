@@ -65,8 +65,6 @@ def check(request: Any, error: Error) -> None:
         (SetBlock("", "human", "x"), errors.TooManyBlocks(32, 32), {"block_count": 31}),
         (SetBlock("", "human", "x"), errors.TooManyBlocks(32, 32), {"block_count_max": 31}),
         (CreateSession("", ("b",)), errors.TooManyMembers(17, 16), {"member_count": 16}),
-        (Set("", "k", b""), errors.WorkingFull(60, 100, 41), {"need_bytes": 40}),
-        (Set("", "k", b""), errors.TooManyEntries(2, 2), {"entry_count": 1}),
         (Set("", "k", b""), errors.TooBusy(64, 64), {"op_count": 63}),
     ],
 )  # fmt: skip
