@@ -1,13 +1,16 @@
 """Settings for every test. Fixtures stand beside the tests that need them."""
 
+import importlib
 import os
-from collections.abc import Iterator
+import pkgutil
 from pathlib import Path
 from typing import Final
 
 import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
+
+import umi_core
 
 # ci: the same examples on every machine, every day. dev: fresh ones, `tools/test --hypothesis-profile=dev`.
 # No deadlines and no too_slow: both read the wall clock, and a busy machine is not a bug.
@@ -27,26 +30,42 @@ COUNTED: Final = ("unit/core", "transcripts", *(f"unit/sim/judge/test_{name}.py"
 IS_ALL_COUNTED: Final = os.environ.get("UMI_COUNT") == "all"  # tools/test --help says what for
 
 
-@pytest.fixture(scope="session", autouse=True)
-def children_uncounted() -> None:
-    """Processes that tests start count no branches, which makes them three times as fast."""
-    for name in [name for name in os.environ if name.startswith("COVERAGE_PROCESS") and not IS_ALL_COUNTED]:
-        del os.environ[name]
+class Counting:
+    """Counts branches or does not. It is switched seldom, since a start of coverage takes 8 ms."""
+
+    def __init__(self) -> None:
+        self.coverage = None if IS_ALL_COUNTED else Coverage.current()
+        self.is_on = True
+
+    def switch(self, is_on: bool) -> None:
+        if self.coverage is None or is_on == self.is_on:
+            return
+        self.coverage.start() if is_on else self.coverage.stop()
+        self.is_on = is_on
+
+    def leave_children_out(self) -> None:
+        """Processes that tests start count no branches, which makes them three times as fast."""
+        for name in [name for name in os.environ if name.startswith("COVERAGE_PROCESS") and self.coverage]:
+            del os.environ[name]
+
+
+COUNTING: Final = Counting()
+
+
+def pytest_configure() -> None:
+    """Counts what umi_core does while it is imported, and nothing of the collection of tests."""
+    for module in pkgutil.walk_packages(umi_core.__path__, "umi_core."):
+        importlib.import_module(module.name)
+    COUNTING.switch(is_on=False)
 
 
 @pytest.fixture(autouse=True)
-def counted_or_not(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Branches are counted where tests look at each one of umi_core; the others take a third of the time."""
-    counting = None if is_counted(request) else Coverage.current()
-    if counting is None:
-        yield
-        return
-    counting.stop()
-    yield
-    counting.start()
+def counted_or_not(request: pytest.FixtureRequest) -> None:
+    """Branches are counted where tests look at each one of umi_core, which takes three times as long."""
+    COUNTING.switch(is_counted(request))
+    COUNTING.leave_children_out()  # a start names them
 
 
 def is_counted(request: pytest.FixtureRequest) -> bool:
     path = request.path.relative_to(Path(__file__).parent).as_posix()
-    is_meant = path.startswith(COUNTED) and not request.node.get_closest_marker("uncounted")
-    return IS_ALL_COUNTED or is_meant
+    return path.startswith(COUNTED) and not request.node.get_closest_marker("uncounted")

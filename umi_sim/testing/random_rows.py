@@ -93,13 +93,14 @@ must_cover(BODIES.values())
 def bodies_of(kind: str) -> st.SearchStrategy[Body]:
     cls = BODIES[kind]
     fields = {field.name: values_of(field) for field in attrs.fields(cls)}
-    return st.builds(cls, **fields).filter(lambda body: body.is_sound)
+    return st.fixed_dictionaries(fields).map(lambda values: cls(**values)).filter(lambda body: body.is_sound)
 
 
 def writes_of(scopes: tuple[Scope, ...], kind: str) -> st.SearchStrategy[Write]:
     """A row of this kind, under the id that its body names, or any."""
 
-    def write(scope: Scope, body: Body, row_id: str) -> Write:
+    def write(drawn: tuple[Scope, Body, str]) -> Write:
+        scope, body, row_id = drawn
         return Write(Address(scope, kind, body.own_id() or row_id), body)
 
-    return st.builds(write, st.sampled_from(scopes), bodies_of(kind), st.sampled_from(IDS))
+    return st.tuples(st.sampled_from(scopes), bodies_of(kind), st.sampled_from(IDS)).map(write)

@@ -244,7 +244,8 @@ class StorageContract(RuleBasedStateMachine):
                 break
             if writes:
                 self.flush(*self.sent(writes, []))
-                stayed = [key for key in stayed if key in self.keys(query)]
+                left = set(self.keys(query))
+                stayed = [key for key in stayed if key in left]
         agree("a walk comes to its end", cursor, None)
         agree("a walk is in order, each row once", seen, sorted(set(seen)))
         agree("a walk misses no row that stays", [key for key in stayed if key not in seen], [])

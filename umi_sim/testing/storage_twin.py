@@ -48,13 +48,15 @@ class Twin(Owner):
         return self.rows.get(write.address, last).version
 
     def live(self, addresses: tuple[Address, ...]) -> tuple[Row, ...]:
-        return tuple(self.rows[address] for address in addresses if self.version(address))
+        found = (self.rows.get(address) for address in addresses)
+        return tuple(row for row in found if row is not None and row.body is not None)
 
     def matching(self, query: CountRows) -> tuple[Row, ...]:
         """In order (kind, id)."""
-        found = [row for row in self.live(tuple(self.rows)) if row.address.scope == query.scope]
-        found = [row for row in found if row.address.kind in query.kinds and holds(query.where, row.body)]
-        return tuple(sorted(found, key=lambda row: (row.address.kind, row.address.id)))
+        alive = [row for row in self.rows.values() if row.body is not None]
+        found = [row for row in alive if row.address.kind in query.kinds and row.address.scope == query.scope]
+        kept = [row for row in found if holds(query.where, row.body)]
+        return tuple(sorted(kept, key=lambda row: (row.address.kind, row.address.id)))
 
     def hits(self, query: ByVector | ByWords) -> tuple[Row, ...]:
         """In order (score descending, id)."""

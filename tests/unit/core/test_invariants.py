@@ -29,6 +29,7 @@ from umi_core.invariants import (
 from umi_core.invariants.plans import check_marked, check_relations, check_scope
 from umi_core.invariants.prompts import check_prompt
 from umi_core.invariants.prompts import given as given_by
+from umi_core.invariants.rules import Rule, SeenBy
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.limits import ACCESS_PRUNE_MS
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
@@ -1169,3 +1170,13 @@ def test_the_twin_agrees_with_the_machine(
         core = admit(core, Entry(key, 1, "", "x" * size_bytes, n), kind, scores[key], scores, config).core
         walk.admit(Seat(key, kind, size_bytes, scores[key]))
         assert sorted(walk.seats) == sorted(entry.entity_id for _, entry in core.entries())
+
+
+@pytest.mark.parametrize(
+    ("seen_by", "stops", "can_be_off"),
+    [("oracle", False, True), ("oracle", True, False), ("test", False, False), ("harness", True, False)],
+)
+def test_a_rule_without_which_a_run_cannot_go_on_stays(
+    seen_by: SeenBy, stops: bool, can_be_off: bool
+) -> None:
+    assert Rule("r", "X-01", "something holds", seen_by, "cheap", stops).can_be_off is can_be_off

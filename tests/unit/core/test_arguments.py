@@ -1,0 +1,11 @@
+"""Goal: what a caller fills in is known by name, and whether it may be left out."""
+
+from umi_core.messages.arguments import arguments_of
+from umi_core.messages.requests import Recall
+
+
+def test_what_may_be_left_out_is_told_apart_from_what_may_be_none() -> None:
+    of_recall = {it.name: (it.is_required, it.may_be_none) for it in arguments_of(Recall)}
+    assert of_recall["query"] == (True, False)
+    assert of_recall["limit"] == (False, True)
+    assert of_recall["turns"] == (False, False)
