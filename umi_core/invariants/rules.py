@@ -244,7 +244,7 @@ OLD_LIFE_FENCED: Final = Rule(
     "old-life-fenced", "STO-8", "a life that was replaced writes nothing, and learns it", ORACLE, CHEAP
 )
 WHOLE_VALUES: Final = Rule(
-    "whole-values", "STO-10", "rows and replies hold what they may", INSIDE, CHEAP, stops=True
+    "whole-values", "STO-10", "rows, replies and questions hold what they may", INSIDE, CHEAP, stops=True
 )
 
 # Keys.

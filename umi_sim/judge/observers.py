@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from umi_core.config import Config
+from umi_sim.judge.invariants.asked import Asked
 from umi_sim.judge.invariants.core_shown import CoreShown
 from umi_sim.judge.invariants.divisions import Divisions
 from umi_sim.judge.invariants.row_bytes import RowBytes
@@ -29,6 +30,7 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
         lambda config: ToldTexts(config.revise_every > 0),
         lambda config: RowBytes(),
         lambda config: Whole(),
+        lambda config: Asked(),
         lambda config: CoreShown(),
     ),
     "migrator": (lambda config: TwoStores(), lambda config: Whole()),

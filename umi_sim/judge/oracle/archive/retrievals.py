@@ -48,8 +48,6 @@ class Retrievals(Part):
         self.questions.setdefault(op, {})[step] = effect
         asked = effect.query if isinstance(effect, Read) else None
         if isinstance(asked, ByVector | ByWords):
-            own = self.context.scope
-            self.demand(asked.scope == own, rules.READ_SCOPE, f"the scope of {step}", own, asked.scope)
             request = op.request
             assert isinstance(request, Descent)
             due = [it for it in request.where if it[0] not in OF_SCOPE]

@@ -1,0 +1,82 @@
+"""Goal: a memory that asks for what is not its own, or cannot be there, is seen (ISO-1, STO-10)."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from umi_core.conditions import Condition
+from umi_core.invariants.broken import Broken
+from umi_core.messages.effects import (
+    AskModel,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Effect,
+    Expect,
+    Read,
+)
+from umi_core.rows import Address
+from umi_core.values import Scope
+from umi_sim.judge.invariants.asked import Asked
+
+SCOPE, OTHER = Scope("u", "a"), Scope("u", "b")
+AT = Address(SCOPE, "entity", "ent_1")
+SESSION = Address(Scope("u", "ses_1"), "session", "ses_1")
+OF_TYPE = (Condition("type", "in", ("person",)),)
+WALK = ByFilter(SCOPE, ("entity", "category"), OF_TYPE, 10, "entity/ent_1")
+WORDS = ByWords(SCOPE, "tea", OF_TYPE, 10, 0)
+
+
+def look(effect: Effect) -> None:
+    Asked().stepped("a", SCOPE, None, (effect,))  # type: ignore[arg-type]  # no machine is looked at
+
+
+def at(**changed: Any) -> ByIds:
+    return ByIds((AT, attrs.evolve(AT, **changed)))
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        Read(ByIds((AT, SESSION))), Read(WALK), Read(WORDS), Read(CountRows(SCOPE, ("log",))),
+        Read(at(kind="archival", id="")),
+        Read(ByVector(SCOPE, (1, 2), (), 1, 1_000_000)), Commit((), (Expect(SESSION, 0), Expect(AT, 3)), "k"),
+        Commit((), (), "k"), AskModel("rank", "?"),
+    ],
+)  # fmt: skip
+def test_what_can_be_asked_passes(effect: Effect) -> None:
+    look(effect)
+
+
+@pytest.mark.parametrize(
+    ("effect", "rule"),
+    [
+        (Read(at(scope=OTHER)), "scope-apart"),
+        (Read(at(scope=OTHER, kind="session")), "scope-apart"),
+        (Read(ByIds((attrs.evolve(SESSION, scope=Scope("v", "ses_1")),))), "scope-apart"),
+        (Read(attrs.evolve(WALK, scope=OTHER)), "scope-apart"),
+        (Read(attrs.evolve(WORDS, scope=Scope("v", "a"))), "scope-apart"),
+        (Commit((), (Expect(attrs.evolve(AT, scope=OTHER), 1),), "k"), "scope-apart"),
+        (Read(ByIds(())), "whole-values"),
+        (Read(at(id="")), "whole-values"),
+        (Read(at(id="ent_\ud800")), "whole-values"),
+        (Read(at(kind="entities")), "whole-values"),
+        (Read(attrs.evolve(WALK, kinds=())), "whole-values"),
+        (Read(attrs.evolve(WALK, kinds=("entity", "note"))), "whole-values"),
+        (Read(attrs.evolve(WALK, limit=0)), "whole-values"),
+        (Read(attrs.evolve(WALK, limit="10")), "whole-values"),  # type: ignore[arg-type]
+        (Read(attrs.evolve(WORDS, min_score_ppm=1_000_001)), "whole-values"),
+        (Read(attrs.evolve(WORDS, where=(Condition("kind", "eq", "person"),))), "whole-values"),
+        (Read(attrs.evolve(WORDS, where=(Condition("type", "=", "person"),))), "whole-values"),
+        (Commit((), (Expect(AT, -1),), "k"), "whole-values"),
+        (AskModel("ranks", "?"), "whole-values"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_there_is_seen(effect: Effect, rule: str) -> None:
+    with pytest.raises(Broken) as broken:
+        look(effect)
+    assert broken.value.rule == rule

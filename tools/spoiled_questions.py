@@ -1,0 +1,134 @@
+"""What may a memory ask, and nobody sees it? In each run one step asks for something else than it should.
+
+    .venv/bin/python tools/spoiled_questions.py [SCENARIO ...] [--runs N] [--first SEED]
+
+By default 30 runs of each of SCENARIOS, some minutes. Of one step that the run goes through every question
+has one field changed, always in the same way, as by a mistake in the code of a memory: a limit, a kind, a row
+of a commit, a word of a prompt. It prints how many runs failed, and of the others what was changed. Not every
+field matters: rows that are asked for in another order are the same rows.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+
+from tools.spoiled_replies import PASSED, RAISED, SCENARIOS, SHOWN, Path, changed, others, part, paths
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Step
+from umi_core.workflows import BUILT_IN
+from umi_sim.kernel.prng import Stream
+from umi_sim.record.run_config import RunConfig
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.target.umi import UmiTarget
+
+FIRST_SEED: Final = 83_000
+ASSIGNED: Final = ("request_id", "timeout_ms", "key", "profile", "store")  # the engine fills them in later
+Row = tuple[str, str]  # workflow and step
+Ask = Callable[[Any, Any], Any]
+
+
+def with_asks(registry: Registry, other: Callable[[Row, Ask], Ask]) -> Registry:
+    """The registry with other questions in the latest revision of each workflow."""
+    revisions = {
+        name: (
+            *known[:-1],
+            attrs.evolve(known[-1], steps=tuple(with_ask(name, it, other) for it in known[-1].steps)),
+        )
+        for name, known in registry.revisions.items()
+    }
+    return attrs.evolve(registry, revisions=revisions)
+
+
+def with_ask(workflow: str, step: Step, other: Callable[[Row, Ask], Ask]) -> Step:
+    return step if step.ask is None else attrs.evolve(step, ask=other((workflow, step.id), step.ask))
+
+
+def rows_of(config: RunConfig) -> tuple[Row, ...]:
+    """The steps that ask something in this run."""
+    met: dict[Row, None] = {}
+
+    def noted(row: Row, ask: Ask) -> Ask:
+        def noting(facts: Any, view: Any) -> Any:
+            asked = ask(facts, view)
+            if asked is not None:
+                met.setdefault(row)
+            return asked
+
+        return noting
+
+    run_once(config, target_of=lambda *_: UmiTarget(config, with_asks(BUILT_IN, noted)))
+    return tuple(met)
+
+
+@attrs.define
+class Spoiler:
+    """`row` asks for something else, always in the same way. `done`: what was changed at first."""
+
+    row: Row
+    which: int
+    how: int
+    done: str = ""
+
+    def spoilt(self, row: Row, ask: Ask) -> Ask:
+        if row != self.row:
+            return ask
+        return lambda facts, view: self.spoil(ask(facts, view))
+
+    def spoil(self, asked: Any) -> Any:
+        found = [path for path in paths(asked) if path[0] not in ASSIGNED]
+        if asked is None or not found:
+            return asked
+        path = found[self.which % len(found)]
+        old = part(asked, path)
+        choices = [it for it in others(old) if type(it) is type(old) and it != old]
+        if not choices:
+            return asked
+        new = choices[self.how % len(choices)]
+        self.done = self.done or told(self.row, path, old, new)
+        return changed(asked, path, new)
+
+
+def told(row: Row, path: Path, old: object, new: object) -> str:
+    name = ".".join("#" if isinstance(step, int) else step for step in path)
+    return f"{'.'.join(row)} {name}: {repr(old)[:SHOWN]} -> {repr(new)[:SHOWN]}"
+
+
+def lived(scenario: str, seed: int) -> tuple[str, str]:
+    """The rule that saw it, or what happened instead; and what was changed."""
+    overrides = {"run.equivalences": "[]", "run.trials": "0"}
+    config = attrs.evolve(draw(find(scenario), seed, overrides), revise_every=0)
+    stream = Stream(seed, "asked", scenario)
+    spoiler = Spoiler(stream.pick(rows_of(config)), stream.below(1_000), stream.below(1_000))
+    registry = with_asks(BUILT_IN, spoiler.spoilt)
+    try:
+        failure = run_once(config, target_of=lambda *_: UmiTarget(config, registry))[0].failure
+    except Exception as error:  # whatever it is, the judge has raised it
+        return RAISED, f"{spoiler.done}: {type(error).__name__}: {error}"
+    return failure.rule if failure else PASSED, spoiler.done
+
+
+def main() -> None:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
+    parser.add_argument("names", nargs="*", metavar="SCENARIO")
+    parser.add_argument("--runs", type=int, default=30, help="of each scenario")
+    parser.add_argument("--first", type=int, default=FIRST_SEED, metavar="SEED")
+    options = parser.parse_args()
+    rules: Counter[str] = Counter()
+    for name in options.names or SCENARIOS:
+        for seed in range(options.first, options.first + options.runs):
+            rule, done = lived(name, seed)
+            if done:
+                rules[rule] += 1
+            if done and rule in (PASSED, RAISED):
+                print(f"{rule} {name} {seed}: {done}", flush=True)
+    total = sum(rules.values())
+    print(*(f"{count:>5} of {total} {rule}" for rule, count in rules.most_common()), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

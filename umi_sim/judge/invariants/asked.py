@@ -1,0 +1,114 @@
+"""What a memory asks its services for is its own, and can be there.
+
+A read that names a kind, a field or an id which nothing has finds nothing, and the memory goes on as if
+nothing were stored; a read of another scope finds nothing either, as long as nobody has stored there. An
+expect may name a row of others, and a question a task that no model was ever told of.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from umi_core.conditions import Condition
+from umi_core.invariants.broken import demand
+from umi_core.invariants.limits import PPM
+from umi_core.messages.effects import (
+    AskModel,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    Effect,
+    Expect,
+    Query,
+    Read,
+)
+from umi_core.rows import BODIES, Address
+from umi_core.values import Scope
+from umi_sim.judge.observer import Observer
+from umi_sim.judge.plain.filters import HOLDS
+from umi_sim.judge.plain.typed import is_whole, misfit
+from umi_sim.record import rules
+from umi_sim.target.machine import Machine
+
+TASKS: Final = (
+    "extract", "route", "evolve", "rewrite", "expand", "segment", "summarise_category", "reflect", "rank",
+    "name_subcategory", "decide_need", "decide_enough", "memories", "describe_image", "transcribe_audio",
+    "describe_video",
+)  # fmt: skip
+NAMED_BY_USERS: Final = ("archival",)  # whatever a user calls a record is looked up
+FIELDS_OF: Final = {kind: {*cls.derived, *attrs.fields_dict(cls)} for kind, cls in BODIES.items()}
+
+
+class Asked(Observer):
+    """Looks at whatever a memory asks for."""
+
+    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Read():
+                    check_query(effect.query, scope)
+                case Commit():
+                    check_expects(effect.expects, scope)
+                case AskModel():
+                    is_known = effect.task in TASKS
+                    demand(is_known, rules.WHOLE_VALUES, "a task that no model knows", TASKS, effect.task)
+
+
+def check_query(query: Query, scope: Scope) -> None:
+    demand(is_whole(query), rules.WHOLE_VALUES, "a read asks for no such thing", "", misfit(query))
+    if isinstance(query, ByIds):
+        check_addresses(query.addresses, scope)
+        return
+    demand(
+        query.scope == scope, rules.SCOPE_APART, "a read asks for rows of another scope", scope, query.scope
+    )
+    kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
+    check_kinds(kinds)
+    for condition in query.where:
+        check_condition(condition, kinds)
+    check_bounds(query)
+
+
+def check_expects(expects: tuple[Expect, ...], scope: Scope) -> None:
+    if expects:
+        check_addresses(tuple(it.address for it in expects), scope)
+    below = [it for it in expects if it.version < 0]
+    demand(not below, rules.WHOLE_VALUES, "a commit expects versions that no row has", [], below)
+
+
+def check_addresses(addresses: tuple[Address, ...], scope: Scope) -> None:
+    check_kinds([it.kind for it in addresses])
+    nameless = [it for it in addresses if is_broken(it.id) or not (it.id or it.kind in NAMED_BY_USERS)]
+    demand(not nameless, rules.WHOLE_VALUES, "rows are asked for by what is no id", [], nameless)
+    others = [it for it in addresses if it.scope != scope and not is_session(it, scope)]
+    demand(not others, rules.SCOPE_APART, f"rows of others are asked for in {scope}", [], others)
+
+
+def is_broken(text: str) -> bool:
+    """Whether it holds half a surrogate pair."""
+    return not text.isascii() and any("\ud800" <= it <= "\udfff" for it in text)
+
+
+def is_session(address: Address, scope: Scope) -> bool:
+    """A session lies in a scope of its own, of its user."""
+    return address.kind == "session" and address.scope == Scope(scope.user, address.id)
+
+
+def check_kinds(kinds: Sequence[str]) -> None:
+    demand(len(kinds) > 0, rules.WHOLE_VALUES, "a read asks for nothing", "some rows", kinds)
+    unknown = [kind for kind in kinds if kind not in BODIES]
+    demand(not unknown, rules.WHOLE_VALUES, "a read asks for kinds that there are not", [], unknown)
+
+
+def check_condition(condition: Condition, kinds: tuple[str, ...]) -> None:
+    is_known = condition.operator in HOLDS and any(condition.field in FIELDS_OF[kind] for kind in kinds)
+    demand(is_known, rules.WHOLE_VALUES, f"a condition that no row of {kinds} can hold", True, condition)
+
+
+def check_bounds(query: Query) -> None:
+    limit = getattr(query, "limit", None)
+    demand(limit is None or limit > 0, rules.WHOLE_VALUES, "a read asks for no rows", "1 or more", limit)
+    least_ppm = getattr(query, "min_score_ppm", 0)
+    demand(0 <= least_ppm <= PPM, rules.WHOLE_VALUES, "a score that no row has", f"0 to {PPM}", least_ppm)
