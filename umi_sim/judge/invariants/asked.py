@@ -57,7 +57,8 @@ class Asked(Observer):
 
 
 def check_query(query: Query, scope: Scope) -> None:
-    demand(is_whole(query), rules.WHOLE_VALUES, "a read asks for no such thing", "", misfit(query))
+    if not is_whole(query):
+        demand(False, rules.WHOLE_VALUES, "a read asks for no such thing", "", misfit(query))
     if isinstance(query, ByIds):
         check_addresses(query.addresses, scope)
         return
@@ -79,21 +80,32 @@ def check_expects(expects: tuple[Expect, ...], scope: Scope) -> None:
 
 
 def check_addresses(addresses: tuple[Address, ...], scope: Scope) -> None:
+    if addresses and all(is_fit(it, scope) for it in addresses):
+        return
     check_kinds([it.kind for it in addresses])
-    nameless = [it for it in addresses if is_broken(it.id) or not (it.id or it.kind in NAMED_BY_USERS)]
+    nameless = [it for it in addresses if not is_named(it)]
     demand(not nameless, rules.WHOLE_VALUES, "rows are asked for by what is no id", [], nameless)
-    others = [it for it in addresses if it.scope != scope and not is_session(it, scope)]
+    others = [it for it in addresses if not is_own(it, scope)]
     demand(not others, rules.SCOPE_APART, f"rows of others are asked for in {scope}", [], others)
+
+
+def is_fit(address: Address, scope: Scope) -> bool:
+    return address.kind in BODIES and is_named(address) and is_own(address, scope)
+
+
+def is_named(address: Address) -> bool:
+    return bool(address.id or address.kind in NAMED_BY_USERS) and not is_broken(address.id)
+
+
+def is_own(address: Address, scope: Scope) -> bool:
+    """A session lies in a scope of its own, of its user."""
+    of = address.scope
+    return of is scope or of == scope or (address.kind == "session" and of == Scope(scope.user, address.id))
 
 
 def is_broken(text: str) -> bool:
     """Whether it holds half a surrogate pair."""
     return not text.isascii() and any("\ud800" <= it <= "\udfff" for it in text)
-
-
-def is_session(address: Address, scope: Scope) -> bool:
-    """A session lies in a scope of its own, of its user."""
-    return address.kind == "session" and address.scope == Scope(scope.user, address.id)
 
 
 def check_kinds(kinds: Sequence[str]) -> None:
