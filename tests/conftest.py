@@ -40,7 +40,8 @@ class Counting:
     def switch(self, is_on: bool) -> None:
         if self.coverage is None or is_on == self.is_on:
             return
-        self.coverage.start() if is_on else self.coverage.stop()
+        change = self.coverage.start if is_on else self.coverage.stop
+        change()
         self.is_on = is_on
 
     def leave_children_out(self) -> None:

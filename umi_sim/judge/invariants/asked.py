@@ -57,8 +57,7 @@ class Asked(Observer):
 
 
 def check_query(query: Query, scope: Scope) -> None:
-    if not is_whole(query):
-        demand(False, rules.WHOLE_VALUES, "a read asks for no such thing", "", misfit(query))
+    check_types(query)
     if isinstance(query, ByIds):
         check_addresses(query.addresses, scope)
         return
@@ -72,7 +71,13 @@ def check_query(query: Query, scope: Scope) -> None:
     check_bounds(query)
 
 
+def check_types(asked: object) -> None:
+    if not is_whole(asked):
+        demand(False, rules.WHOLE_VALUES, "what is asked for is of another type", "", misfit(asked))
+
+
 def check_expects(expects: tuple[Expect, ...], scope: Scope) -> None:
+    check_types(expects)
     if expects:
         check_addresses(tuple(it.address for it in expects), scope)
     below = [it for it in expects if it.version < 0]

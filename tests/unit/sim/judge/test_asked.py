@@ -73,6 +73,7 @@ def test_what_can_be_asked_passes(effect: Effect) -> None:
         (Read(attrs.evolve(WORDS, where=(Condition("kind", "eq", "person"),))), "whole-values"),
         (Read(attrs.evolve(WORDS, where=(Condition("type", "=", "person"),))), "whole-values"),
         (Commit((), (Expect(AT, -1),), "k"), "whole-values"),
+        (Commit((), (Expect(AT, "1"),), "k"), "whole-values"),  # type: ignore[arg-type]
         (AskModel("ranks", "?"), "whole-values"),
     ],
 )  # fmt: skip
