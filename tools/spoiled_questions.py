@@ -8,14 +8,12 @@ of a commit, a word of a prompt. It prints how many runs failed, and of the othe
 field matters: rows that are asked for in another order are the same rows.
 """
 
-import argparse
-from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
 import attrs
 
-from tools.spoiled_replies import PASSED, RAISED, SCENARIOS, SHOWN, Path, changed, others, part, paths
+from tools.spoiled_replies import PASSED, RAISED, SHOWN, Path, changed, others, part, paths, tell
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Step
 from umi_core.workflows import BUILT_IN
@@ -111,24 +109,5 @@ def lived(scenario: str, seed: int) -> tuple[str, str]:
     return failure.rule if failure else PASSED, spoiler.done
 
 
-def main() -> None:
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    parser.add_argument("names", nargs="*", metavar="SCENARIO")
-    parser.add_argument("--runs", type=int, default=30, help="of each scenario")
-    parser.add_argument("--first", type=int, default=FIRST_SEED, metavar="SEED")
-    options = parser.parse_args()
-    rules: Counter[str] = Counter()
-    for name in options.names or SCENARIOS:
-        for seed in range(options.first, options.first + options.runs):
-            rule, done = lived(name, seed)
-            if done:
-                rules[rule] += 1
-            if done and rule in (PASSED, RAISED):
-                print(f"{rule} {name} {seed}: {done}", flush=True)
-    total = sum(rules.values())
-    print(*(f"{count:>5} of {total} {rule}" for rule, count in rules.most_common()), sep="\n")
-
-
 if __name__ == "__main__":
-    main()
+    tell(__doc__, lived, FIRST_SEED, runs=30)

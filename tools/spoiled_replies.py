@@ -10,7 +10,7 @@ What an error says is allowed is left as it is: those words are for people.
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import attrs
@@ -140,12 +140,13 @@ def lived(scenario: str, seed: int) -> tuple[str, str]:
     return failure.rule if failure else PASSED, spoiler.done
 
 
-def main() -> None:
+def tell(document: str | None, lived: Callable[[str, int], tuple[str, str]], first: int, runs: int) -> None:
+    """Live so many runs of each scenario that is named; print what passed, and how many failed by what."""
     layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
+    parser = argparse.ArgumentParser(description=document, formatter_class=layout)
     parser.add_argument("names", nargs="*", metavar="SCENARIO")
-    parser.add_argument("--runs", type=int, default=50, help="of each scenario")
-    parser.add_argument("--first", type=int, default=FIRST_SEED, metavar="SEED")
+    parser.add_argument("--runs", type=int, default=runs, help="of each scenario")
+    parser.add_argument("--first", type=int, default=first, metavar="SEED")
     options = parser.parse_args()
     rules: Counter[str] = Counter()
     for name in options.names or SCENARIOS:
@@ -160,4 +161,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tell(__doc__, lived, FIRST_SEED, runs=50)

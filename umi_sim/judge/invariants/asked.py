@@ -2,7 +2,7 @@
 
 A read that names a kind, a field or an id which nothing has finds nothing, and the memory goes on as if
 nothing were stored; a read of another scope finds nothing either, as long as nobody has stored there. An
-expect may name a row of others, and a question a task that no model was ever told of.
+expect may name a row of others as well. Tasks of the model are free: a workflow of your own may have its own.
 """
 
 from collections.abc import Sequence
@@ -32,11 +32,6 @@ from umi_sim.judge.plain.typed import is_whole, misfit
 from umi_sim.record import rules
 from umi_sim.target.machine import Machine
 
-TASKS: Final = (
-    "extract", "route", "evolve", "rewrite", "expand", "segment", "summarise_category", "reflect", "rank",
-    "name_subcategory", "decide_need", "decide_enough", "memories", "describe_image", "transcribe_audio",
-    "describe_video",
-)  # fmt: skip
 NAMED_BY_USERS: Final = ("archival",)  # whatever a user calls a record is looked up
 FIELDS_OF: Final = {kind: {*cls.derived, *attrs.fields_dict(cls)} for kind, cls in BODIES.items()}
 
@@ -52,8 +47,8 @@ class Asked(Observer):
                 case Commit():
                     check_expects(effect.expects, scope)
                 case AskModel():
-                    is_known = effect.task in TASKS
-                    demand(is_known, rules.WHOLE_VALUES, "a task that no model knows", TASKS, effect.task)
+                    is_word = effect.task != "" and not is_broken(effect.task)
+                    demand(is_word, rules.WHOLE_VALUES, "a task that is no word", "a word", effect.task)
 
 
 def check_query(query: Query, scope: Scope) -> None:

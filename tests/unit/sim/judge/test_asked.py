@@ -45,7 +45,7 @@ def at(**changed: Any) -> ByIds:
         Read(ByIds((AT, SESSION))), Read(WALK), Read(WORDS), Read(CountRows(SCOPE, ("log",))),
         Read(at(kind="archival", id="")),
         Read(ByVector(SCOPE, (1, 2), (), 1, 1_000_000)), Commit((), (Expect(SESSION, 0), Expect(AT, 3)), "k"),
-        Commit((), (), "k"), AskModel("rank", "?"),
+        Commit((), (), "k"), AskModel("rank", "?"), AskModel("approve", "?"),
     ],
 )  # fmt: skip
 def test_what_can_be_asked_passes(effect: Effect) -> None:
@@ -74,7 +74,8 @@ def test_what_can_be_asked_passes(effect: Effect) -> None:
         (Read(attrs.evolve(WORDS, where=(Condition("type", "=", "person"),))), "whole-values"),
         (Commit((), (Expect(AT, -1),), "k"), "whole-values"),
         (Commit((), (Expect(AT, "1"),), "k"), "whole-values"),  # type: ignore[arg-type]
-        (AskModel("ranks", "?"), "whole-values"),
+        (AskModel("", "?"), "whole-values"),
+        (AskModel("rank\ud800", "?"), "whole-values"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_there_is_seen(effect: Effect, rule: str) -> None:
