@@ -6,8 +6,8 @@
 
 Each section is a program of this folder that says what it measures, can be run alone, and gets a process of
 its own. Whatever can be is CPU time, the least of some turns; what starts processes is wall time, and
-wants an idle machine. All of it takes about an hour. hegeltest and detangle come with the extra `bench`
-(pip install -e '.[test,bench]'); without them their columns stay empty, and the head says so.
+wants an idle machine. All of it takes about an hour and a half. hegeltest and detangle come with the extra
+`bench` (pip install -e '.[test,bench]'); without them their columns stay empty, and the head says so.
 """
 
 import argparse
@@ -49,6 +49,7 @@ SECTIONS: Final = {
     "shares": Section("shares.py", quick=("--seconds", "5")),
     "checks": Section("checks.py", quick=("--seconds", "5")),
     "bugs": Section("shrinking.py", quick=("--turns", "1", "--lives-max", "100", *QUICK_BUGS)),
+    "lengths": Section("lengths.py", quick=("--bugs", "5", "--starts", "1")),
     "stores": Section("stores.py", quick=("--turns", "1", "--lives-max", "100")),
     "steps": Section("long_run.py", quick=("--steps", "100000")),
     "sweep": Section("sweep.py", ("--turns", "2"), ("--turns", "1", "--seeds", "20")),

@@ -11,6 +11,7 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.engine.registry import Registry
+from umi_core.invariants.broken import demand
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Effect, Embed, Outcome, Read, Reply
@@ -18,6 +19,7 @@ from umi_core.messages.requests import Request
 from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
+from umi_sim.record import rules
 from umi_sim.services.embedder import embed
 from umi_sim.services.model import truth
 from umi_sim.services.storage import SimStorage
@@ -59,8 +61,11 @@ class SmallWorld(Owner):
             count -= 1
 
     def ask(self, request: Request) -> Outcome:
+        """Raises Broken if nobody replies, though all was answered."""
         self.step(request)
         self.settle()
+        told = f"no reply to {type(request).__name__} in a small world"
+        demand(request.op_id in self.outcomes, rules.ONE_REPLY, told)
         return self.outcomes[request.op_id]
 
     def answered(self, effect: Asked) -> Answer:

@@ -5,6 +5,8 @@ from typing import Final
 
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
+from umi_core.invariants import rules
+from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.effects import Asked, Commit
 from umi_core.messages.requests import OF_MEMORY
@@ -49,7 +51,12 @@ class UmiMachine(Memory):
         return due_ms is not None and due_ms > max(reading_ms, state.seen_ms)
 
     def origin_of(self, effect: Asked) -> Origin:
-        operation = self.state.operations[self.state.waiting[effect.request_id]]
+        """Raises Broken if the memory has asked what it does not wait for."""
+        number = self.state.waiting.get(effect.request_id)
+        if number not in self.state.operations:
+            told = f"nobody waits for the answer to question {effect.request_id}"
+            raise Broken(rules.WORKFLOW_CONTRACT, told, "an operation", number)
+        operation = self.state.operations[number]
         step = self.registry.at(operation.workflow, operation.revision).steps[operation.row].id
         op_id = None if operation.op_id is None else str(operation.op_id)
         return Origin(op_id, operation.workflow, operation.number, step)

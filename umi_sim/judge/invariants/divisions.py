@@ -54,7 +54,8 @@ RULE: Final = rules.CLUSTER_MEMBERS
 
 Key = tuple[str, str]  # kind and id of a row
 Bodies = dict[Key, Body | None]
-Telling = tuple[Evolved, tuple[str, ...]]  # what is replied, and what the division had to do without
+Lack = tuple[str, str, int]  # name, why and how often; of a name from keywords the name alone
+Telling = tuple[Evolved, tuple[Lack, ...]]  # what is replied, and what the division had to do without
 Made = tuple[dict[str, int], list[str], int]  # versions of vectors, who is in use, how many members there are
 
 PARTIAL: Final = "contents:partial"
@@ -156,12 +157,12 @@ class Divisions(Observer):
             due = [self.found(plan or Plan(), scope)]
         lacks = dict(due).get(value)
         demand(lacks is not None, RULE, f"what {op_id} tells of groups", due, value)
-        names = [it.name for it in outcome.degraded]
-        unsaid = [it for it in lacks or () if it not in names]
-        demand(not unsaid, rules.DEGRADATION_NAMED, f"what {op_id} had to do without", unsaid, names)
-        has_lacked = any(PARTIAL in it for _, it in due)  # also an earlier plan, of which nobody knew the end
-        is_overstated = PARTIAL in names and not has_lacked
-        demand(not is_overstated, rules.DEGRADATION_NAMED, f"{op_id} lacks nothing", lacks, names)
+        names, told = [it.name for it in outcome.degraded], f"what {op_id} had to do without"
+        unsaid = [name for name, _, _ in lacks or () if name not in names]
+        demand(not unsaid, rules.DEGRADATION_NAMED, told, unsaid, names)
+        said = [(it.name, it.reason, it.count) for it in outcome.degraded if it.name == PARTIAL]
+        due_said = [[it for it in each if it[0] == PARTIAL] for _, each in due]  # also of an earlier plan
+        demand(said in due_said, rules.DEGRADATION_NAMED, told, due_said, said)
 
     def check_digest(self, reading: Reading, rows: Bodies) -> None:
         """One digest stands for the same members, and nothing is divided anew that was divided like this."""
@@ -318,11 +319,12 @@ def told_of(reading: Reading, rows: Bodies, change: str, config: Config) -> Tell
     told = [Group(it.id, it.name, it.keywords, homes[it.id]) for it in groups if isinstance(it, Subcategory)]
     new = [it for it in groups if isinstance(it, Subcategory) and it.id not in reading.groups]
     is_unnamed = config.name_by_model and any(it.named_by == "keywords" for it in new)
-    have = [key for key, it in reading.vectors.items() if len(it) == reading.dims]
-    is_partial = any(it.entity_id not in have for it in reading.members) or reading.lost_count > 0
-    is_partial = is_partial or len(reading.seen()) < len(reading.members)
-    lacks = (PARTIAL,) * is_partial + ("name:keywords",) * is_unnamed
-    return Evolved(change, tuple(told), homes[None]), lacks
+    have, seen = {it for it, own in reading.vectors.items() if len(own) == reading.dims}, reading.seen()
+    bare_count, left_count = sum(it not in have for it in seen), len(reading.members) - len(seen)
+    counts = {"damaged": reading.lost_count, "no_vector": bare_count, "too_many": left_count}
+    lacks = [(PARTIAL, reason, count) for reason, count in counts.items() if count]
+    lacks += [("name:keywords", "", 0)] * is_unnamed
+    return Evolved(change, tuple(told), homes[None]), tuple(lacks)
 
 
 def rows_before(reading: Reading) -> Bodies:
@@ -432,6 +434,8 @@ def check_bounds(reading: Reading, rows: Bodies, config: Config) -> None:
     names = [folded(it.name) for it in groups.values()]
     demand(len(names) == len(set(names)), rules.UNIQUE_ROWS, "two groups have one name", "", names)
     vectors = {it.entity_id: it.components for it in rows.values() if isinstance(it, Vector)}
+    bare = sorted(groups.keys() - vectors.keys())
+    demand(not bare, RULE, f"groups of {reading.category.name} without a vector", (), bare)
     for one, other in combinations(groups, 2):
         ppm = vector_ppm(vectors[one], vectors[other])
         demand(ppm < config.merge_ppm, RULE, f"{one} and {other} are one group", config.merge_ppm, ppm)

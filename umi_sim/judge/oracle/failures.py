@@ -22,7 +22,19 @@ from umi_core.data import Owner, compared
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import PLAN_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
-from umi_core.messages.effects import Asked, ByFilter, ByIds, Commit, Failed, Query, Read, Refused, Unknown
+from umi_core.messages.effects import (
+    Asked,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    Failed,
+    Query,
+    Read,
+    Refused,
+    Unknown,
+)
 from umi_core.messages.requests import OF_MEMORY, WorkingRequest
 from umi_core.rows import Row
 from umi_sim.judge.oracle.model import Ending, Model
@@ -133,7 +145,7 @@ def is_foreign(query: Query, row: Row) -> bool:
     """Whether this row was not asked for, as far as its address tells."""
     if isinstance(query, ByIds):
         return row.address not in query.addresses
-    kinds = getattr(query, "kinds", ("entity",))
+    kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
     return row.address.scope != query.scope or row.address.kind not in kinds
 
 

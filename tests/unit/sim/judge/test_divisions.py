@@ -5,11 +5,17 @@ import pytest
 
 from tests.worlds import SCOPE
 from umi_core.conditions import Condition
+from umi_core.config import Config
 from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Read
 from umi_core.rows import Address, Category, Membership, Row, Subcategory, Vector
-from umi_sim.judge.invariants.divisions import reading_of, vectors_of_found_again
+from umi_sim.judge.invariants.divisions import (
+    Bodies,
+    check_bounds,
+    reading_of,
+    vectors_of_found_again,
+)
 from umi_sim.judge.invariants.plans import Plan
 
 MEMBER = Membership("mem_1", "ent_1", 1, "cat_1", "model", 0)
@@ -69,3 +75,14 @@ def test_the_vector_of_a_group_that_is_made_again_as_it_was_stays() -> None:
     group = Subcategory("sub_1", "cat_1", "ent_1", "tea", "model", (), 0, 0)
     kept = vectors_of_found_again(reading, {("subcategory", "sub_1"): group})
     assert kept == {("vector", "sub_1"): Vector("sub_1", 1, (1, 2))}
+
+
+def test_a_group_without_a_vector_is_a_failure_of_the_memory_and_not_of_the_judge() -> None:
+    """A life of `categories` had no verdict by that: a planted bug leaves the row of a group that is gone."""
+    reading = reading_of(planned(ReadDone(0, (row("membership", MEMBER),))), SCOPE, 2, is_afresh=False)
+    groups = [Subcategory(f"sub_{n}", "cat_1", "ent_1", f"tea {n}", "model", (), 0, 0) for n in (1, 2)]
+    rows: Bodies = {("vector", "sub_1"): Vector("sub_1", 1, (1, 2))}
+    rows |= {("subcategory", it.id): it for it in groups}
+    with pytest.raises(Broken, match="without a vector") as caught:
+        check_bounds(reading, rows, Config())
+    assert caught.value.got == "['sub_2']"

@@ -691,6 +691,15 @@ def test_a_score_by_another_constant_is_caught(
         check_scores(access, 304_800_000)
 
 
+@pytest.mark.parametrize(("name", "value"), [("type", "alien"), ("count", -1), ("importance_ppm", "much")])
+def test_an_access_record_of_a_damaged_row_is_caught(name: str, value: object) -> None:
+    """A life of `all_faults` had no verdict by that: the judge looked for what the type `alien` is worth."""
+    record = AccessRecord("ent_a", "person", 500_000, 3, 0, 5)
+    object.__setattr__(record, name, value)
+    with broken("whole-values"):
+        check_scores(AccessTable({"ent_a": record}), 7_654_321)
+
+
 @pytest.mark.parametrize("form", ["render_xml", "render_markdown"])
 @pytest.mark.parametrize(("old", "new"), [("likes", "loves"), ("tea\n", "tea"), ("0.50", "0.5")])
 def test_a_rendering_that_shows_something_else_is_caught(

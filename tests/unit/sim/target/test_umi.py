@@ -3,12 +3,17 @@
 from typing import Final
 
 import attrs
+import pytest
 
+from tests.worlds import SCOPE
 from umi_core.config import Config
+from umi_core.invariants.broken import Broken
+from umi_core.messages.answers import Wake
+from umi_core.messages.effects import Read
 from umi_core.rows import Core
 from umi_core.values import Block, Entry
 from umi_sim.seedfile.fields import PLAIN
-from umi_sim.target.umi import UmiTarget
+from umi_sim.target.umi import UmiMachine, UmiTarget
 
 NOBODY: Final = Entry("", 1, "", "", 0)
 
@@ -41,3 +46,12 @@ def test_entries_of_self_that_may_still_land_have_room() -> None:
 def test_room_that_was_made_for_them_stays_when_they_have_left() -> None:
     """A false alarm of `conversation` 66: a plain restart found less room, and core lost another entry."""
     assert limited(0, core(0, 1), core(1, 0)) == 1
+
+
+def test_a_question_for_which_no_operation_waits_is_a_broken_contract() -> None:
+    """A life of `descent` had no verdict by that: a planted bug took a late answer for the next one."""
+    machine = UmiMachine(SCOPE, Config())
+    (asked,) = [it for it in machine.step(0, Wake()) if isinstance(it, Read)]
+    assert machine.origin_of(asked).workflow
+    with pytest.raises(Broken, match="workflow-contract: nobody waits for the answer to question 99"):
+        machine.origin_of(attrs.evolve(asked, request_id=99))

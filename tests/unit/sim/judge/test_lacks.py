@@ -1,0 +1,120 @@
+"""Goal: why something was lacking, and how often, is what the answers have (WF-1)."""
+
+import json
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.worlds import SCOPE
+from umi_core.config import Config
+from umi_core.invariants.broken import Broken
+from umi_core.language.prompts import ask_extract, ask_route
+from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import (
+    Asked,
+    AskModel,
+    ByIds,
+    ByVector,
+    Degraded,
+    Done,
+    Embed,
+    Read,
+)
+from umi_core.messages.requests import Remember
+from umi_core.rows import Address, Entity, Row
+from umi_sim.judge.invariants.lacks import Lacks
+from umi_sim.services.calls import Call
+
+CONFIG = Config(embedding_dims=2)
+BARE = Entity("ent_1", "person", "Ann", "Ann likes tea.", 1, 0, 0, "human", 0, 0)
+EXTRACT = AskModel("extract", ask_extract("I like tea. Ann came.", "Bo"))
+ROUTE = AskModel("route", ask_route((BARE,), "Ann likes tea."))
+TEXTS = Embed(("a", "b", "c"))
+SEARCH = Read(ByVector(SCOPE, (1, 2), (), 5, 0, kind="category"))
+
+
+def row(kind: str, key: str, **changed: Any) -> Row:
+    return attrs.evolve(Row(Address(SCOPE, kind, key), 1, None), **changed)
+
+
+def look(
+    name: str, reason: str, count: int, *heard: tuple[Asked, Answer], workflow: str = "remember"
+) -> None:
+    """A reply that names this, after these answers to its step."""
+    lacks, step = Lacks(CONFIG, is_sole=True), name.partition(":")[0]
+    lacks.issued("a", "o1", Remember("o1", "I like tea. Ann came.", speaker="Bo"))
+    for effect, answer in heard:
+        lacks.answered(Call("e1", "a", 1, "o1", workflow, step, effect, 0), answer, SCOPE)
+    lacks.replied("a", SCOPE, "o1", Done(None, (Degraded(name, reason, count),)))
+
+
+def said(value: object) -> ModelReplied:
+    return ModelReplied(1, value if isinstance(value, str) else json.dumps(value))
+
+
+FAILED, AWAY, TIRED = "unavailable", EffectFailed(1, "unavailable"), EffectFailed(1, "rate_limited")
+UNSOUND = Embedded(1, ((1, 2), (0, 0), (0, 0)))
+NOBODY = said({"entities": [{"name": "Ann", "type": "person", "content": "Ann came."}, 5, 6]})
+STRAY = said([{"entity_id": "x"}, {"entity_id": "y"}, {"entity_id": "ent_1", "block": 7}])
+FOUND = ReadDone(1, (row("category", "cat_1"), row("category", "cat_2"), row("entity", "ent_1")))
+MEMBERS = Read(ByIds(tuple(Address(SCOPE, "entity", f"ent_{n}") for n in range(202))))
+ALL = ReadDone(1, tuple(row("entity", f"ent_{n}") for n in range(202)))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "count", "heard"),
+    [
+        ("extract:one_note", FAILED, 1, [(EXTRACT, AWAY)]),
+        ("extract:one_note", FAILED, 2, [(EXTRACT, AWAY), (EXTRACT, AWAY)]),
+        ("extract:one_note", "timeout", 1, []),
+        ("extract:one_note", "no_json", 1, [(EXTRACT, said("Sure!"))]),
+        ("extract:one_note", "empty", 1, [(EXTRACT, TIRED), (EXTRACT, said(" "))]),
+        ("extract:partial", "malformed", 1, [(EXTRACT, NOBODY)]),
+        ("extract:uncovered", "passed_over", 1, [(EXTRACT, NOBODY)]),
+        ("route:partial", "unknown_id", 2, [(ROUTE, STRAY)]),
+        ("route:partial", "bad_block", 1, [(ROUTE, STRAY)]),
+        ("embed:no_vectors", "zero", 2, [(TEXTS, UNSOUND)]),
+        ("embed:no_vectors", "wrong number of vectors", 1, [(TEXTS, Embedded(1, ((1, 2),)))]),
+        ("read:damaged_rows", "damaged", 2, [(SEARCH, FOUND)]),
+        ("read:foreign_rows", "foreign", 1, [(SEARCH, FOUND)]),
+        (
+            "settle:core_unread",
+            "damaged",
+            1,
+            [(Read(ByIds((ALL.rows[0].address,))), attrs.evolve(ALL, rows=ALL.rows[:1]))],
+        ),
+    ],
+)
+def test_what_an_answer_has_passes_and_nothing_else(
+    name: str, reason: str, count: int, heard: list[tuple[Asked, Answer]]
+) -> None:
+    look(name, reason, count, *heard)
+    if reason == "timeout":
+        return
+    with pytest.raises(Broken, match="how often o1"):
+        look(name, reason, count + 1, *heard)
+    with pytest.raises(Broken, match="how often o1"):
+        look(name, reason, 0, *heard)
+    with pytest.raises(Broken, match="why o1 has"):
+        look(name, "because", count, *heard)
+    with pytest.raises(Broken, match="why o1 has"):
+        look(name, reason, count)
+
+
+def test_a_summary_leaves_out_what_is_more_than_two_hundred() -> None:
+    look("contents:partial", "too_many", 2, (MEMBERS, ALL), workflow="summarise")
+    with pytest.raises(Broken, match="how often"):
+        look("contents:partial", "too_many", 3, (MEMBERS, ALL), workflow="summarise")
+    some = attrs.evolve(ALL, rows=ALL.rows[:200])
+    with pytest.raises(Broken, match="why"):
+        look("contents:partial", "too_many", 1, (MEMBERS, some), workflow="summarise")
+
+
+def test_what_interceptors_say_and_repeat_is_theirs() -> None:
+    look("extract:hook:usher", "refused", 1)
+    silent = Lacks(CONFIG, is_sole=False)
+    silent.replied("a", SCOPE, "o1", Done(None, (Degraded("extract:one_note", "empty"),)))
+    again = Lacks(CONFIG, is_sole=True)
+    value = attrs.make_class("Again", {"repeated": attrs.field(default=True)})()
+    again.replied("a", SCOPE, "o1", Done(value, (Degraded("extract:one_note", "empty"),)))

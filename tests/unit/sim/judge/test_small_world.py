@@ -1,0 +1,19 @@
+"""Goal: a memory that breaks down in a small world fails there, and the judge goes on."""
+
+import pytest
+
+from tests.worlds import SCOPE
+from umi_core.config import Config
+from umi_core.invariants.broken import Broken
+from umi_core.memory import Memory
+from umi_core.messages.requests import Render
+from umi_sim.judge.small_world import SmallWorld
+
+
+def test_a_request_that_nobody_answers_is_a_broken_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A life of `trials` had no verdict by that: a planted bug waited for ever for what had been answered."""
+    world = SmallWorld(SCOPE, Config(), 0)
+    world.ask(Render(1))
+    monkeypatch.setattr(Memory, "step", lambda self, now_ms, value: ())
+    with pytest.raises(Broken, match=r"one-reply: no reply to Render in a small world"):
+        world.ask(Render(2))

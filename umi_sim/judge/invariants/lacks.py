@@ -1,0 +1,130 @@
+"""Lacks: what a reply says that it went without, and why and how often, is what the answers to it have.
+
+Whoever asked goes by it: a text that was read by no model because that was away is told once more later, and
+one of which the model said nothing of use is not.
+
+Law 1. A reason is that of an answer that the step was given; `timeout` may also be that none came.
+Law 2. It is counted as often as the answer has it. Of several answers some may have come to nothing: then it
+is counted as often as all of them have it, at most.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.invariants.broken import demand
+from umi_core.invariants.limits import REPLY_BYTES_MAX, SUMMARY_MEMBER_COUNT_MAX
+from umi_core.invariants.vectors import why_lacking
+from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, Degraded, Done, Embed, Outcome, Read
+from umi_core.messages.requests import Request
+from umi_core.messages.results import Resolution
+from umi_core.values import Scope
+from umi_sim.judge.invariants.readings import PLAINLY, SUMMING, question
+from umi_sim.judge.observer import Observer
+from umi_sim.judge.oracle.failures import causes, is_damaged, is_foreign, is_left_out
+from umi_sim.judge.plain.attribution import with_speaker
+from umi_sim.judge.plain.descriptions import DESCRIBING
+from umi_sim.judge.plain.extraction import Extracted
+from umi_sim.judge.plain.replies import why_unusable
+from umi_sim.judge.plain.routes import Routes
+from umi_sim.judge.plain.text import byte_count
+from umi_sim.judge.plain.verdicts import Verdicts
+from umi_sim.record import rules
+from umi_sim.services.calls import Call
+from umi_sim.services.model.prompts import inputs
+
+BY_HOOK: Final = ":hook:"  # an interceptor says so itself
+ROWS: Final = "read"  # of whatever step
+LATE: Final = "timeout"
+DIVIDED: Final = ("evolve_category", "contents")  # judged where divisions are
+UNREAD: Final[Mapping[str, tuple[str, ...]]] = {  # by task, what is wrong with a reply besides its JSON
+    "segment": ("no_segment",), "memories": ("empty", "no_tag"), "name_subcategory": ("no_word",),
+    **dict.fromkeys((*SUMMING, *DESCRIBING), ("empty",)),
+}  # fmt: skip
+
+SHOWN_MAX: Final = {"summarise": SUMMARY_MEMBER_COUNT_MAX, "end_session": 0}  # of a session, by bytes
+
+Reason = tuple[str, int]
+
+
+@attrs.define
+class Lacks(Observer):
+    """Hears what each operation is answered.
+
+    `is_sole`: nobody answers in the place of the services. `heard`, `speakers`: by operation.
+    """
+
+    config: Config
+    is_sole: bool
+    heard: dict[str, list[tuple[Call, Answer]]] = attrs.field(factory=dict)
+    speakers: dict[str, str] = attrs.field(factory=dict)
+
+    def issued(self, agent: str, op_id: str, request: Request) -> None:
+        if speaker := getattr(request, "speaker", None):
+            self.speakers[op_id] = speaker
+
+    def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
+        if self.is_sole:
+            self.heard.setdefault(call.op_id, []).append((call, answer))
+
+    def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
+        heard = self.heard.pop(op_id, [])
+        if self.is_sole and isinstance(outcome, Done) and not getattr(outcome.value, "repeated", False):
+            for lack in outcome.degraded:
+                if BY_HOOK not in lack.name:
+                    self.check(op_id, lack, heard)
+
+    def check(self, op_id: str, lack: Degraded, heard: list[tuple[Call, Answer]]) -> None:
+        step = lack.name.partition(":")[0]
+        own = [it for it in heard if step in (ROWS, it[0].step)]
+        if lack.reason == LATE or any((call.workflow, call.step) == DIVIDED for call, _ in own):
+            return
+        found = [it for call, answer in own for it in self.reasons(step, call, answer) if it[1] > 0]
+        counts = [count for reason, count in found if reason == lack.reason]
+        rule, told = rules.DEGRADATION_NAMED, f"why {op_id} has {lack.name}"
+        demand(counts, rule, told, list(dict(found)), lack.reason)
+        is_true = lack.count == counts[0] if len(counts) == 1 else 1 <= lack.count <= sum(counts)
+        demand(is_true, rule, f"how often {op_id} has {lack.name} ({lack.reason})", counts, lack.count)
+
+    def reasons(self, step: str, call: Call, answer: Answer) -> Iterator[Reason]:
+        """What this answer may be a reason for, and how often."""
+        match call.effect, answer:
+            case Read() as read, ReadDone() as done if step == ROWS:
+                yield from reasons_of_rows(read, done)
+            case _ if step == ROWS:
+                pass
+            case Read() as read, ReadDone() as done:
+                yield "too_many", len(done.rows) - SHOWN_MAX.get(call.workflow, len(done.rows))
+                yield from ((kind, 1) for kind in causes(read, done))
+            case Embed(texts=texts), Embedded(vectors=vectors):
+                yield why_lacking(vectors, len(texts), self.config.embedding_dims)
+            case AskModel() as asked, ModelReplied(text=text):
+                yield from reasons_of_text(asked, text, self.config, self.speakers.get(call.op_id))
+            case effect, _:
+                yield from ((kind, 1) for kind in causes(effect, answer))
+
+
+def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | None) -> Iterator[Reason]:
+    """Of a reply without payload what is wrong with it; of another one what was dropped of it."""
+    about = question(inputs(asked.prompt))
+    read = PLAINLY[asked.task](text, about, config)
+    match with_speaker(read, about.text, speaker) if isinstance(read, Extracted) else read:
+        case None:
+            words = UNREAD.get(asked.task, ()) if byte_count(text) <= REPLY_BYTES_MAX else ()
+            yield from dict.fromkeys(((why_unusable(text), 1), *((word, 1) for word in words)))
+        case Extracted(partial=is_partial, uncovered_count=count):
+            yield "malformed", int(is_partial)
+            yield "passed_over", count
+        case Routes(faults=dropped) | Verdicts(dropped=dropped):
+            yield from ((reason, dropped.count(reason)) for reason in dict.fromkeys(dropped))
+        case Resolution(reason=reason):
+            yield reason, 1
+
+
+def reasons_of_rows(read: Read, done: ReadDone) -> Iterator[Reason]:
+    strange = [row for row in done.rows if is_foreign(read.query, row) or is_left_out(read.query, row)]
+    yield "foreign", len(strange)
+    yield "damaged", sum(is_damaged(row) for row in done.rows if row not in strange)
