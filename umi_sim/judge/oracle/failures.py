@@ -20,11 +20,10 @@ from umi_core import errors
 from umi_core.config import Config
 from umi_core.data import Owner, compared
 from umi_core.invariants.broken import demand
-from umi_core.invariants.limits import PLAN_COUNT_MAX
+from umi_core.invariants.limits import PLAN_COUNT_MAX, PPM
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import (
     Asked,
-    ByFilter,
     ByIds,
     ByVector,
     ByWords,
@@ -150,10 +149,19 @@ def is_foreign(query: Query, row: Row) -> bool:
 
 
 def is_left_out(query: Query, row: Row) -> bool:
-    """Whether this row is not what was asked for, as far as its fields tell."""
-    where = query.where if isinstance(query, ByFilter) and not is_damaged(row) else ()
+    """Whether this row is not what was asked for, as far as its score and its fields tell."""
+    where = () if isinstance(query, ByIds) or is_damaged(row) else query.where
     told = [(it, getattr(row.body, it.field)) for it in where if hasattr(row.body, it.field)]
-    return any(not HOLDS[it.operator](found, it.value) for it, found in told)
+    return is_misjudged(query, row) or any(not HOLDS[it.operator](found, it.value) for it, found in told)
+
+
+def is_misjudged(query: Query, row: Row) -> bool:
+    """Whether it has a score that no row may have, or none where that is what was asked for."""
+    score, is_search = row.score_ppm, isinstance(query, ByVector | ByWords)
+    if score is None:
+        return is_search
+    least = query.min_score_ppm if isinstance(query, ByVector | ByWords) else 0
+    return type(score) is not int or not least <= score <= PPM
 
 
 def is_damaged(row: Row) -> bool:

@@ -7,6 +7,7 @@ import attrs
 import pytest
 
 from tests.worlds import SCOPE
+from umi_core.conditions import Condition
 from umi_core.config import Config
 from umi_core.invariants.broken import Broken
 from umi_core.language.prompts import ask_extract, ask_route
@@ -57,7 +58,8 @@ FAILED, AWAY, TIRED = "unavailable", EffectFailed(1, "unavailable"), EffectFaile
 UNSOUND = Embedded(1, ((1, 2), (0, 0), (0, 0)))
 NOBODY = said({"entities": [{"name": "Ann", "type": "person", "content": "Ann came."}, 5, 6]})
 STRAY = said([{"entity_id": "x"}, {"entity_id": "y"}, {"entity_id": "ent_1", "block": 7}])
-FOUND = ReadDone(1, (row("category", "cat_1"), row("category", "cat_2"), row("entity", "ent_1")))
+HIT = row("category", "cat_1", score_ppm=7)
+FOUND = ReadDone(1, (HIT, row("category", "cat_2", score_ppm=7), row("entity", "ent_1", score_ppm=7)))
 MEMBERS = Read(ByIds(tuple(Address(SCOPE, "entity", f"ent_{n}") for n in range(202))))
 ALL = ReadDone(1, tuple(row("entity", f"ent_{n}") for n in range(202)))
 
@@ -100,6 +102,23 @@ def test_what_an_answer_has_passes_and_nothing_else(
         look(name, "because", count, *heard)
     with pytest.raises(Broken, match="why o1 has"):
         look(name, reason, count)
+
+
+OF_PEOPLE = Read(ByVector(SCOPE, (1, 2), (Condition("type", "eq", "person"),), 5, 8))
+PERSON = row("entity", "ent_1", body=BARE, score_ppm=8)
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        attrs.evolve(PERSON, body=attrs.evolve(BARE, type="location")),
+        *(attrs.evolve(PERSON, score_ppm=score) for score in (None, 7, 1_000_001)),
+    ],
+)
+def test_a_hit_that_the_search_leaves_out_is_foreign(stranger: Row) -> None:
+    look("read:foreign_rows", "foreign", 1, (OF_PEOPLE, ReadDone(1, (PERSON, stranger, PERSON))))
+    with pytest.raises(Broken, match="why o1 has"):
+        look("read:foreign_rows", "foreign", 1, (OF_PEOPLE, ReadDone(1, (PERSON, PERSON))))
 
 
 def test_a_summary_leaves_out_what_is_more_than_two_hundred() -> None:
