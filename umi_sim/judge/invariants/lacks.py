@@ -39,13 +39,11 @@ from umi_sim.services.model.prompts import inputs
 BY_HOOK: Final = ":hook:"  # an interceptor says so itself
 ROWS: Final = "read"  # of whatever step
 LATE: Final = "timeout"
-DIVIDED: Final = ("evolve_category", "contents")  # judged where divisions are
+DIVIDED: Final = "evolve_category"  # what it lacks is judged where divisions are, but for its names
 UNREAD: Final[Mapping[str, tuple[str, ...]]] = {  # by task, what is wrong with a reply besides its JSON
     "segment": ("no_segment",), "memories": ("empty", "no_tag"), "name_subcategory": ("no_word",),
     **dict.fromkeys((*SUMMING, *DESCRIBING), ("empty",)),
 }  # fmt: skip
-
-SHOWN_MAX: Final = {"summarise": SUMMARY_MEMBER_COUNT_MAX, "end_session": 0}  # of a session, by bytes
 
 Reason = tuple[str, int]
 
@@ -80,7 +78,8 @@ class Lacks(Observer):
     def check(self, op_id: str, lack: Degraded, heard: list[tuple[Call, Answer]]) -> None:
         step = lack.name.partition(":")[0]
         own = [it for it in heard if step in (ROWS, it[0].step)]
-        if lack.reason == LATE or any((call.workflow, call.step) == DIVIDED for call, _ in own):
+        is_divided = step == "contents" and any(call.workflow == DIVIDED for call, _ in heard)
+        if lack.reason == LATE or is_divided:
             return
         found = [it for call, answer in own for it in self.reasons(step, call, answer) if it[1] > 0]
         counts = [count for reason, count in found if reason == lack.reason]
@@ -97,7 +96,7 @@ class Lacks(Observer):
             case _ if step == ROWS:
                 pass
             case Read() as read, ReadDone() as done:
-                yield "too_many", len(done.rows) - SHOWN_MAX.get(call.workflow, len(done.rows))
+                yield from left_out(call.workflow, done)
                 yield from ((kind, 1) for kind in causes(read, done))
             case Embed(texts=texts), Embedded(vectors=vectors):
                 yield why_lacking(vectors, len(texts), self.config.embedding_dims)
@@ -122,6 +121,15 @@ def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | N
             yield from ((reason, dropped.count(reason)) for reason in dict.fromkeys(dropped))
         case Resolution(reason=reason):
             yield reason, 1
+
+
+def left_out(workflow: str, done: ReadDone) -> Iterator[Reason]:
+    """Of what is more than a model is shown; how much of a session that is, goes by its bytes."""
+    sound = [row for row in done.rows if not is_damaged(row)]
+    if workflow == "summarise":
+        yield "too_many", len(sound) - SUMMARY_MEMBER_COUNT_MAX
+    if workflow == "reflect":
+        yield from (("too_many", 1) for _ in sound)
 
 
 def reasons_of_rows(read: Read, done: ReadDone) -> Iterator[Reason]:

@@ -61,7 +61,7 @@ STRAY = said([{"entity_id": "x"}, {"entity_id": "y"}, {"entity_id": "ent_1", "bl
 HIT = row("category", "cat_1", score_ppm=7)
 FOUND = ReadDone(1, (HIT, row("category", "cat_2", score_ppm=7), row("entity", "ent_1", score_ppm=7)))
 MEMBERS = Read(ByIds(tuple(Address(SCOPE, "entity", f"ent_{n}") for n in range(202))))
-ALL = ReadDone(1, tuple(row("entity", f"ent_{n}") for n in range(202)))
+ALL = ReadDone(1, tuple(row("entity", f"ent_{n}") for n in range(202)))  # all damaged
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,31 @@ def test_a_hit_that_the_search_leaves_out_is_foreign(stranger: Row) -> None:
 
 
 def test_a_summary_leaves_out_what_is_more_than_two_hundred() -> None:
-    look("contents:partial", "too_many", 2, (MEMBERS, ALL), workflow="summarise")
+    look("contents:partial", "too_many", 2, (MEMBERS, members_of(202)), workflow="summarise")
     with pytest.raises(Broken, match="how often"):
-        look("contents:partial", "too_many", 3, (MEMBERS, ALL), workflow="summarise")
-    some = attrs.evolve(ALL, rows=ALL.rows[:200])
-    with pytest.raises(Broken, match="why"):
-        look("contents:partial", "too_many", 1, (MEMBERS, some), workflow="summarise")
+        look("contents:partial", "too_many", 3, (MEMBERS, members_of(202)), workflow="summarise")
+    for few in (members_of(200), ALL):
+        with pytest.raises(Broken, match="why"):
+            look("contents:partial", "too_many", 1, (MEMBERS, few), workflow="summarise")
+
+
+def members_of(count: int) -> ReadDone:
+    bodies = (attrs.evolve(BARE, id=f"ent_{n}") for n in range(count))
+    return ReadDone(1, tuple(row("entity", it.id, body=it) for it in bodies))
+
+
+def test_of_a_session_at_most_what_was_read_is_left_out() -> None:
+    look("told:partial", "too_many", 1, (MEMBERS, members_of(3)), workflow="reflect")
+    look("told:partial", "too_many", 3, (MEMBERS, members_of(3)), workflow="reflect")
+    with pytest.raises(Broken, match="how often"):
+        look("told:partial", "too_many", 4, (MEMBERS, members_of(3)), workflow="reflect")
+
+
+def test_what_a_division_lacks_is_judged_elsewhere() -> None:
+    """A life of `categories` was a false alarm: no member could be read, so no more was asked."""
+    lacks = Lacks(CONFIG, is_sole=True)
+    lacks.answered(Call("e1", "a", 1, "o1", "evolve_category", "members", MEMBERS, 0), ALL, SCOPE)
+    lacks.replied("a", SCOPE, "o1", Done(None, (Degraded("contents:partial", "damaged", 3),)))
 
 
 def test_what_interceptors_say_and_repeat_is_theirs() -> None:
