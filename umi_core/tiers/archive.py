@@ -138,6 +138,10 @@ class AccessTable(Data):
         is_due = self.is_due or len(same) < len(newer)
         return attrs.evolve(self, unsaved=unsaved, versions=known, is_due=is_due)
 
+    def passed(self) -> "AccessTable":
+        """Somebody else wrote a record before this life did, a forget in doubt, say: another scan is due."""
+        return attrs.evolve(self, is_due=True, touch_count=self.touch_count + 1)
+
     def newest(self, versions: Versions) -> dict[str, int]:
         """The versions that are known of these: a table of all ten thousand would cost more than a commit."""
         ids = dict(of_access(versions))
@@ -183,6 +187,13 @@ class AccessTable(Data):
 
 def of_access(versions: Versions) -> list[tuple[str, int]]:
     return [(where.id, version) for where, version in versions if where.kind == "access"]
+
+
+def is_passed(writes: Iterable[Write], versions: Versions, newest: Mapping[str, int]) -> bool:
+    """Whether a record that is put is more than one version newer than the newest that is known of it."""
+    put = {it.address.id for it in writes if it.address.kind == "access" and it.body is not None}
+    told = [(key, version) for key, version in of_access(versions) if key in put]
+    return any(version > newest.get(key, version) + 1 for key, version in told)
 
 
 def accessed(record: AccessRecord | None, entity: Entity, now_ms: int) -> AccessRecord:

@@ -26,7 +26,7 @@ from umi_core.messages.results import RecordAdded, Remembered, as_repeated
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Head, Receipt, Row
 from umi_core.tiers import dues
-from umi_core.tiers.archive import AccessTable, Versions
+from umi_core.tiers.archive import AccessTable, Versions, is_passed
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
 from umi_core.values import RoutingDecision, Scope
@@ -238,12 +238,13 @@ def learn_plan(plan: Plan, versions: Versions, view: View, *, is_late: bool) -> 
     access = tiers.access
     in_core = entity_ids(tiers.core)
     newest = access.newest(versions)  # of ten thousand: looked for once
+    has_passed = is_passed(plan.writes, versions, newest)
     newest = newest if is_late else dict.fromkeys(newest, 0)
     access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, in_core, versions, newest)
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
-    access = access.without(pruned).saved(
-        plan.writes, versions, newest
-    )  # who was named again meanwhile stays
+    access = access.without(pruned)  # who was named again meanwhile stays
+    access = access.saved(plan.writes, versions, newest)
+    access = access.passed() if has_passed else access
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
     tiers.dues = dues.learnt(
         tiers.dues, (write.body for write in plan.writes), view.config, is_late=is_late

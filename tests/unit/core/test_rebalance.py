@@ -26,7 +26,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.requests import Forget, GetEntity, InCore, Rebalance, Recall, Remember, RemoveBlock
 from umi_core.messages.results import Rebalanced
-from umi_core.rows import AccessRecord, Address, Entity, Head, Row, Vector
+from umi_core.rows import AccessRecord, Address, Core, Entity, Head, Row, Vector
 from umi_core.values import Entry
 from umi_core.workflows import rebalance
 
@@ -238,6 +238,22 @@ def test_a_record_that_an_older_commit_puts_back_leaves_again() -> None:
     assert pair.memory.state.tiers.access.is_due
     assert rebalanced(pair.ask(Rebalance(2))) == Rebalanced()
     assert (pair.rows("access"), pair.memory.state.tiers.access.is_due) == ([], False)
+
+
+def test_a_record_that_was_stored_behind_a_forget_in_doubt_leaves_with_the_next_scan() -> None:
+    """`storage_storm` 440005: whoever is in core is not looked up, and a forget of which nobody heard had landed."""
+    pair = Pair(config=EASY).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.ask(Recall(2, "Alice"))
+    pair.ask(Rebalance(3))
+    pair.ask(Recall(4, "Alice"))
+    own = [Address(SCOPE, kind, ALICE) for kind in ("entity", "vector", "access")]
+    core = Write(Address(SCOPE, "core", "core"), Core(()))
+    pair.land(Commit((*(Write(it, None) for it in own), core), (), "a forget in doubt"))
+    pair.ask(Rebalance(5))
+    assert (len(pair.rows("access")), pair.memory.state.tiers.access.is_due) == (1, True)
+    assert rebalanced(pair.ask(Rebalance(6))).pruned == (ALICE,)
+    assert pair.rows("access") == []
 
 
 def test_who_is_forgotten_during_the_scan_is_not_promoted() -> None:
