@@ -116,6 +116,11 @@ def upkeep_of(agent: Agent) -> tuple[str, ...]:
     return () if machine is None else tuple(machine.state.tiers.upkeep)
 
 
+def wants_scan(agent: Agent) -> bool:
+    machine = memory_of(agent.machine)
+    return machine is not None and machine.state.tiers.access.is_due
+
+
 def wants_upkeep(world: World, agent: Agent) -> bool:
     """Of another's memory nobody knows more than that it wants to be stepped."""
     machine = agent.machine

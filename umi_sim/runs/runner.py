@@ -132,11 +132,9 @@ class Run(Owner):
         self.world.run_until_quiet(self.step_max)
         rest.keep_up(self.world, self.step_max, self.demand)
         for agent in rest.with_something_to_scan(self.world):
-            pages = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_PAGE_COUNT_MAX))
-            told = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
-            is_next = self.scanned.get(agent.name) == self.scans_of(agent)
-            self.demand(rest.is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, told)
-            self.scanned[agent.name] = self.scans_of(agent)
+            self.scan(agent)
+            if rest.wants_scan(agent):  # somebody else had written what this one stored
+                self.scan(agent)
             for _ in range(rest.DIVIDED_COUNT_MAX):
                 is_due = rest.has_more_to_divide(self.world, agent)
                 for name, args in self.served(rest.DUE_LATER if is_due else ()):
@@ -144,6 +142,14 @@ class Run(Owner):
         self.check_all()
         self.must_rest()
         self.drained = rest.lasting_rows(self.world.services.storage)
+
+    def scan(self, agent: Agent) -> None:
+        """All pages, until one changes nothing."""
+        pages = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_PAGE_COUNT_MAX))
+        told = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
+        is_next = self.scanned.get(agent.name) == self.scans_of(agent)
+        self.demand(rest.is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, told)
+        self.scanned[agent.name] = self.scans_of(agent)
 
     def scans_of(self, agent: Agent) -> tuple[int, int]:
         """Its life, and how many pages it has scanned that nobody asked for: equal if none came between."""
