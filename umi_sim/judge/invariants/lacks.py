@@ -24,6 +24,7 @@ from umi_core.messages.results import Resolution
 from umi_core.values import Scope
 from umi_sim.judge.invariants.readings import PLAINLY, SUMMING, question
 from umi_sim.judge.observer import Observer
+from umi_sim.judge.oracle.archive.degradations import NAMES
 from umi_sim.judge.oracle.failures import causes, is_damaged, is_foreign, is_left_out
 from umi_sim.judge.plain.attribution import with_speaker
 from umi_sim.judge.plain.descriptions import DESCRIBING
@@ -36,7 +37,6 @@ from umi_sim.record import rules
 from umi_sim.services.calls import Call
 from umi_sim.services.model.prompts import inputs
 
-BY_HOOK: Final = ":hook:"  # an interceptor says so itself
 ROWS: Final = "read"  # of whatever step
 LATE: Final = "timeout"
 DIVIDED: Final = "evolve_category"  # what it lacks is judged where divisions are, but for its names
@@ -72,14 +72,14 @@ class Lacks(Observer):
         heard = self.heard.pop(op_id, [])
         if self.is_sole and isinstance(outcome, Done) and not getattr(outcome.value, "repeated", False):
             for lack in outcome.degraded:
-                if BY_HOOK not in lack.name:
+                if lack.name in NAMES:  # what interceptors and workflows of one's own say is theirs
                     self.check(op_id, lack, heard)
 
     def check(self, op_id: str, lack: Degraded, heard: list[tuple[Call, Answer]]) -> None:
         step = lack.name.partition(":")[0]
         own = [it for it in heard if step in (ROWS, it[0].step)]
         is_divided = step == "contents" and any(call.workflow == DIVIDED for call, _ in heard)
-        if lack.reason == LATE or is_divided:
+        if lack.reason == LATE or is_divided or any(has_own_task(call) for call, _ in own):
             return
         found = [it for call, answer in own for it in self.reasons(step, call, answer) if it[1] > 0]
         counts = [count for reason, count in found if reason == lack.reason]
@@ -104,6 +104,11 @@ class Lacks(Observer):
                 yield from reasons_of_text(asked, text, self.config, self.speakers.get(call.op_id))
             case effect, _:
                 yield from ((kind, 1) for kind in causes(effect, answer))
+
+
+def has_own_task(call: Call) -> bool:
+    """Whether it asks a model something that only a step of somebody's own asks."""
+    return isinstance(call.effect, AskModel) and call.effect.task not in PLAINLY
 
 
 def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | None) -> Iterator[Reason]:

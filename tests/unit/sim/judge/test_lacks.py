@@ -149,8 +149,12 @@ def test_what_a_division_lacks_is_judged_elsewhere() -> None:
     lacks.replied("a", SCOPE, "o1", Done(None, (Degraded("contents:partial", "damaged", 3),)))
 
 
-def test_what_interceptors_say_and_repeat_is_theirs() -> None:
+def test_what_interceptors_and_steps_of_ones_own_say_is_theirs_and_a_repeated_reply_is_told_as_it_was() -> (
+    None
+):
     look("extract:hook:usher", "refused", 1)
+    look("approve:by_table", "no_json", 7)
+    look("extract:one_note", "because", 7, (AskModel("approve", "?"), said("no")))
     silent = Lacks(CONFIG, is_sole=False)
     silent.replied("a", SCOPE, "o1", Done(None, (Degraded("extract:one_note", "empty"),)))
     again = Lacks(CONFIG, is_sole=True)
