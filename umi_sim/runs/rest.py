@@ -116,7 +116,14 @@ def upkeep_of(agent: Agent) -> tuple[str, ...]:
     return () if machine is None else tuple(machine.state.tiers.upkeep)
 
 
+def access_rows(world: World, agent: Agent) -> dict[str, int]:
+    """The versions of the access records in storage, by entity."""
+    rows = world.services.storage.live_rows(agent.config.scope)
+    return {row.address.id: row.version for row in rows if row.address.kind == "access"}
+
+
 def wants_scan(agent: Agent) -> bool:
+    """Whether the access records of this memory are to be looked at again."""
     machine = memory_of(agent.machine)
     return machine is not None and machine.state.tiers.access.is_due
 

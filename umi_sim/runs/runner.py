@@ -132,9 +132,10 @@ class Run(Owner):
         self.world.run_until_quiet(self.step_max)
         rest.keep_up(self.world, self.step_max, self.demand)
         for agent in rest.with_something_to_scan(self.world):
+            before = rest.access_rows(self.world, agent)
             self.scan(agent)
-            if rest.wants_scan(agent):  # somebody else had written what this one stored
-                self.scan(agent)
+            if rest.wants_scan(agent) and rest.access_rows(self.world, agent) != before:
+                self.scan(agent)  # what the first one stored, somebody else may have written besides
             for _ in range(rest.DIVIDED_COUNT_MAX):
                 is_due = rest.has_more_to_divide(self.world, agent)
                 for name, args in self.served(rest.DUE_LATER if is_due else ()):

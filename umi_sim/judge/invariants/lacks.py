@@ -1,7 +1,7 @@
 """Lacks: what a reply says that it went without, and why and how often, is what the answers to it have.
 
-Whoever asked goes by it: a text that was read by no model because that was away is told once more later, and
-one of which the model said nothing of use is not.
+Whoever asked goes by it. If no model read a text because the model was away, it is worth telling again later;
+if the model answered and said nothing of use, it is not.
 
 Law 1. A reason is that of an answer that the step was given; `timeout` may also be that none came.
 Law 2. It is counted as often as the answer has it. Of several answers some may have come to nothing: then it
@@ -39,7 +39,7 @@ from umi_sim.services.model.prompts import inputs
 
 ROWS: Final = "read"  # of whatever step
 LATE: Final = "timeout"
-DIVIDED: Final = "evolve_category"  # what it lacks is judged where divisions are, but for its names
+DIVIDED: Final = "evolve_category"  # what it lacks of its members is judged by invariants/divisions.py
 UNREAD: Final[Mapping[str, tuple[str, ...]]] = {  # by task, what is wrong with a reply besides its JSON
     "segment": ("no_segment",), "memories": ("empty", "no_tag"), "name_subcategory": ("no_word",),
     **dict.fromkeys((*SUMMING, *DESCRIBING), ("empty",)),
