@@ -12,16 +12,15 @@ row. What is chosen by this table must be measured from other seeds: bugs.py --c
 import argparse
 from collections.abc import Iterator, Mapping
 from math import inf
-from time import process_time
 from typing import Final
 
 import attrs
 
+from tools.bench.looks import look
 from tools.bench.measure import Table, short
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.runs.runner import run_once
-from umi_sim.scenario.files import BadScenario, draw, find, shipped
+from umi_sim.scenario.files import BadScenario, shipped
 
 FIRST_SEED: Final = 60_000
 APART: Final = 10_000  # seeds, from one start to the next
@@ -91,24 +90,19 @@ def tried(bug: Mutant, starts: range, most_s: float) -> Home | None:
     """None once the looks so far have taken longer than so much each."""
     spent = 0.0
     for looks, start in enumerate(starts, 1):
-        spent += look(bug, start, looks * most_s - spent)
+        spent += taken_s(bug, start, looks * most_s - spent)
         if spent >= looks * most_s:
             return None
     return Home(bug, spent / len(starts))
 
 
-def look(bug: Mutant, seed: int, most_s: float) -> float:
-    """CPU seconds from this seed on until it is seen, or a little more than the most."""
-    start, seen = process_time(), False
+def taken_s(bug: Mutant, seed: int, most_s: float) -> float:
+    """CPU seconds from this seed on until it is seen, or the most at least."""
     try:
-        file = find(bug.scenario)
-        while not seen and process_time() - start < most_s:
-            config = attrs.evolve(draw(file, seed, bug.hunted), planted=bug.name)
-            failure = run_once(config)[0].failure
-            seen, seed = failure is not None and failure.rule in bug.rules, seed + 1
+        spent = look(bug, seed, most_s)
     except BadScenario:  # a scenario that may not be made so small
         return most_s
-    return process_time() - start if seen else max(most_s, process_time() - start)
+    return spent.seconds if spent.found else max(most_s, spent.seconds)
 
 
 if __name__ == "__main__":

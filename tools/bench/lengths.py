@@ -11,34 +11,21 @@ in a small world of their own.
 import argparse
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from time import process_time
 from typing import Final
 
 import attrs
 
+from tools.bench.looks import Spent, look
 from tools.bench.measure import Table, short
 from umi_sim.kernel.prng import Stream
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.runs.runner import run_once
-from umi_sim.scenario.files import draw, find
+from umi_sim.scenario.files import find
 
 PARTS: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2))
 HEAD: Final = ("operations", "CPU s", "runs", "found")
 NOTE: Final = "A look ends after {} CPU seconds. Operations: times as many as the scenario of the bug draws."
 APART: Final = 10_000  # seeds, from one start to the next
-
-
-@attrs.frozen
-class Spent:
-    """Of some looks: CPU seconds, runs, and how many of the looks found the bug."""
-
-    seconds: float = 0
-    runs: int = 0
-    found: int = 0
-
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(self.seconds + other.seconds, self.runs + other.runs, self.found + other.found)
 
 
 def main() -> None:
@@ -68,24 +55,14 @@ def sample(most: int, seed: int) -> list[Mutant]:
 
 
 def spent(bug: Mutant, part: Fraction, starts: Sequence[int], most_s: float) -> Spent:
-    settings = {**bug.hunted, **scaled(bug, part)}
-    return sum((look(bug, settings, start, most_s) for start in starts), Spent())
+    longer = attrs.evolve(bug, settings={**bug.settings, **scaled(bug, part)})
+    return sum((look(longer, start, most_s) for start in starts), Spent())
 
 
 def scaled(bug: Mutant, part: Fraction) -> Mapping[str, str]:
     """The operations of its scenario, also where the bug is looked for in a smaller one; at least one."""
     low, high = find(bug.scenario).operations or (1, 1)
     return {"workload.operations": f"[{max(1, int(low * part))}, {max(1, int(high * part))}]"}
-
-
-def look(bug: Mutant, settings: Mapping[str, str], seed: int, most_s: float) -> Spent:
-    """Seed after seed until one of its rules is broken, or the time is up."""
-    begun, runs, found, file = process_time(), 0, False, find(bug.scenario)
-    while not found and process_time() - begun < most_s:
-        config = attrs.evolve(draw(file, seed + runs, settings), planted=bug.name)
-        failure, runs = run_once(config)[0].failure, runs + 1
-        found = failure is not None and failure.rule in bug.rules
-    return Spent(process_time() - begun, runs, found)
 
 
 if __name__ == "__main__":
