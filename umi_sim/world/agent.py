@@ -127,9 +127,15 @@ class Message(Data):
 
 
 def is_busy(agent: Agent) -> bool:
-    if agent.pending or agent.in_flight or agent.machine is None or agent.resume_ms is not None:
+    """Return whether the agent does more by itself than background work.
+
+    Work in flight without an alarm does not count: only a message can continue it, and messages count by
+    themselves. An old life whose clock stands still waits like this until the world heals. If it counted, the
+    background work of its successor would run, and fail, for years of world time.
+    """
+    if agent.pending or agent.machine is None or agent.resume_ms is not None:
         return True
-    return agent.machine.is_working
+    return agent.wake_ms is not None and (bool(agent.in_flight) or agent.machine.is_working)
 
 
 def must_be_quiet(agents: Iterable[Agent]) -> None:

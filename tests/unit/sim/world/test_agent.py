@@ -11,7 +11,7 @@ from umi_core.messages.requests import SetBlock
 from umi_sim.kernel.clock import SimClock
 from umi_sim.record.run_config import AgentConfig
 from umi_sim.target.umi import UmiMachine
-from umi_sim.world.agent import Agent
+from umi_sim.world.agent import Agent, is_busy
 
 NOW_MS: Final = 0
 
@@ -45,3 +45,13 @@ def test_an_answer_is_heard_once_and_not_after_a_crash() -> None:
     assert not agent.awaits(answer, NOW_MS)
     agent.machine = None
     assert not agent.awaits(answer, NOW_MS)
+
+
+@pytest.mark.parametrize(("wake_ms", "is_awaited"), [(7, True), (None, False)])
+def test_work_in_flight_keeps_the_world_busy_only_while_an_alarm_can_end_it(
+    wake_ms: int | None, is_awaited: bool
+) -> None:
+    """A clock that stands gives no alarm. Messages under way keep the world busy by themselves."""
+    _, agent, _ = waiting()
+    agent.in_flight, agent.wake_ms = {"o1": "set_block"}, wake_ms
+    assert is_busy(agent) is is_awaited
