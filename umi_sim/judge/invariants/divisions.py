@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
-from umi_core.invariants.broken import demand
+from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import AskModel, Commit, Done, Effect, Outcome, Read
 from umi_core.messages.requests import EvolveCategory, Request
@@ -224,6 +224,8 @@ def check_assignment(plan: Plan, commit: Commit, config: Config) -> None:
         got = (it.subcategory_id, it.confidence_ppm)
         demand(place == got, RULE, f"the group that {it.entity_id} is put into", place, got)
         words = groups[near[0][1]].keywords if near else ()
+        is_written = not words or it.entity_id in said
+        demand(is_written, RULE, f"entity written with its membership {it.id}", it.entity_id, sorted(said))
         due = tuple(word for word in words if word in telling_words(said[it.entity_id]))
         demand(
             due == it.keywords_matched, RULE, f"keywords that {it.entity_id} has", due, it.keywords_matched
@@ -234,8 +236,14 @@ def check_assignment(plan: Plan, commit: Commit, config: Config) -> None:
 
 
 def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Reading:
-    """Raises Broken if something that belongs to the category was not asked for, or not to the end."""
-    category = next(it for it in plan.bodies("home") if isinstance(it, Category))
+    """Return what was read of a category.
+
+    Raises Broken if the plan did not read the category, all its members, or a row that belongs to them.
+    """
+    category = next((it for it in plan.bodies("home") if isinstance(it, Category)), None)
+    if category is None:
+        raise Broken(RULE, "a division of a category whose row was never read")
+    demand(plan.ended.get("members"), RULE, f"members of {category.name} that were not read", "all", "some")
     contents = plan.bodies("contents")
     members = [it for it in plan.bodies("members") if isinstance(it, Membership)]
     vectors = {it.entity_id: it for it in contents if isinstance(it, Vector)}
@@ -268,7 +276,6 @@ def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Readi
         used,
         len(plan.rows["members"]) - len(members),
     )
-    demand(plan.ended.get("members"), RULE, f"members of {category.name} that nobody read", "all", "some")
     wanted = [(kind, key) for key in reading.seen() for kind in ("entity", "vector")]
     wanted += [(kind, key) for key in category.subcategory_ids for kind in ("subcategory", "vector")]
     unread = [it for it in wanted if Address(scope, *it) not in plan.asked]

@@ -9,13 +9,15 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
+from umi_core.invariants.broken import Broken
 from umi_core.limits import PPM
 from umi_core.messages.answers import Answer, ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Read
 from umi_core.rows import Address, Body, Row
 from umi_sim.judge.oracle.failures import is_damaged, is_foreign
 from umi_sim.judge.plain.groups import read_name
-from umi_sim.services.model.prompts import inputs
+from umi_sim.record import rules
+from umi_sim.services.model.prompts import Inputs, inputs
 
 WHOLE: Final = ("members", "contents")  # damaged rows are among the answers of these, without a body
 NEVER_MS: Final = -1  # before any use
@@ -56,14 +58,17 @@ class Plan(Owner):
     def name(self, prompt: str, answer: Answer) -> None:
         name = read_name(answer.text) if isinstance(answer, ModelReplied) else None
         shown = inputs(prompt)
-        self.names[texts_of(shown["keywords"]), texts_of(shown["contents"])] = name or ""
+        self.names[texts_of(shown, "keywords"), texts_of(shown, "contents")] = name or ""
 
     def bodies(self, *steps: str) -> list[Body]:
         return [row.body for step in steps for row in self.rows.get(step, {}).values() if row.body]
 
 
-def texts_of(values: object) -> tuple[str, ...]:
-    assert isinstance(values, list)
+def texts_of(shown: Inputs, name: str) -> tuple[str, ...]:
+    """Return an input of a question for a name. Raises Broken if the memory did not give it."""
+    values = shown.get(name)
+    if not isinstance(values, list):
+        raise Broken(rules.CLUSTER_MEMBERS, f"input {name} of a question for a name", "a list", values)
     return tuple(values)
 
 

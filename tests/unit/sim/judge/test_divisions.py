@@ -7,11 +7,13 @@ from tests.worlds import SCOPE
 from umi_core.conditions import Condition
 from umi_core.config import Config
 from umi_core.invariants.broken import Broken
-from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import ByFilter, ByIds, Read
+from umi_core.limits import PPM
+from umi_core.messages.answers import EffectFailed, ReadDone
+from umi_core.messages.effects import ByFilter, ByIds, Commit, Read, Write
 from umi_core.rows import Address, Category, Membership, Row, Subcategory, Vector
 from umi_sim.judge.invariants.divisions import (
     Bodies,
+    check_assignment,
     check_bounds,
     reading_of,
     vectors_of_found_again,
@@ -62,7 +64,7 @@ def test_whoever_is_left_out_of_what_is_read_is_missed() -> None:
     whole = ReadDone(0, (row("membership", MEMBER), row("membership", OTHER)))
     with pytest.raises(Broken, match="nobody asked for"):
         members(planned(whole, entity_ids=("ent_1",)))
-    with pytest.raises(Broken, match="nobody read"):
+    with pytest.raises(Broken, match="were not read"):
         members(planned(attrs.evolve(whole, cursor="next")))
 
 
@@ -86,3 +88,38 @@ def test_a_group_without_a_vector_is_a_failure_of_the_memory_and_not_of_the_judg
     with pytest.raises(Broken, match="without a vector") as caught:
         check_bounds(reading, rows, Config())
     assert caught.value.got == "['sub_2']"
+
+
+def test_a_division_that_read_no_members_or_no_category_is_a_failure_of_the_memory() -> None:
+    without_members = planned()
+    with pytest.raises(Broken, match="members of facts that were not read"):
+        members(without_members)
+    with pytest.raises(Broken, match="a category whose row was never read"):
+        members(Plan())
+
+
+def test_a_membership_without_its_entity_is_a_failure_of_the_memory() -> None:
+    """A group near the vector has keywords, which are looked for in the content of the entity."""
+    group = Subcategory("sub_1", "cat_1", "ent_1", "tea", "model", ("tea",), 0, 0)
+    shelf = Category("cat_1", "facts", "what is so", 1, 0, 0, subcategory_ids=("sub_1",))
+    centre = Vector("sub_1", 1, (127,) * 8)
+    plan = Plan(
+        rows={
+            "lookup": {row("category", shelf).address: row("category", shelf)},
+            "homes": {
+                Address(SCOPE, it.row_kind, "sub_1"): Row(Address(SCOPE, it.row_kind, "sub_1"), 1, it)
+                for it in (group, centre)
+            },
+        },
+        asked={Address(SCOPE, "subcategory", "sub_1"): None},
+    )
+    near = attrs.evolve(MEMBER, subcategory_id="sub_1", confidence_ppm=PPM)
+    bodies = (attrs.evolve(centre, entity_id="ent_1"), near)
+    writes = tuple(Write(Address(SCOPE, it.row_kind, it.own_id()), it) for it in bodies)
+    with pytest.raises(Broken, match="entity written with its membership mem_1"):
+        check_assignment(plan, Commit(writes, ()), Config())
+
+
+def test_a_question_for_a_name_without_its_inputs_is_a_failure_of_the_memory() -> None:
+    with pytest.raises(Broken, match="input keywords of a question for a name"):
+        Plan().name("What is this group called?", EffectFailed(1, "timeout"))
