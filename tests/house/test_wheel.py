@@ -1,12 +1,18 @@
 """What a user installs is what we test: the wheel carries the scenarios, and runs far from the checkout."""
 
+import re
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from tests.house.wheel import ROOT, python, run_python
+from tests.house.wheel import ROOT, run_python
+from umi_sim.mutants.registry import MUTANTS
 
 pytestmark = pytest.mark.slow
+
+PLANTED: Final = "new-key-on-retry"
+PLANTS: Final = re.compile(r"""\bmutant ?= ?"?([a-z-]+)""")
 
 
 def test_the_wheel_carries_all_packages_with_their_types(unzipped: Path) -> None:
@@ -28,20 +34,18 @@ def test_the_wheel_carries_every_scenario_text_and_seed_file(unzipped: Path) -> 
     assert kept == sorted(path.relative_to(shipped) for path in shipped.rglob("*") if path.is_file())
 
 
-def test_the_wheel_carries_the_canary_and_says_where_the_other_planted_bugs_are(
-    unzipped: Path, tmp_path: Path
-) -> None:
-    said = run_python(["-m", "umi_sim", "mutants"], tmp_path, PYTHONPATH=str(unzipped))
-    told = " ".join(said.split())
-    assert told.startswith("FOUND get-alive-at-expiry ")
-    assert told.endswith(
-        " this is the canary; all others are in the folder mutants of the source, and known there"
-    )
-    seen = python(["-m", "umi_sim", "run", "canary"], tmp_path, PYTHONPATH=str(unzipped))
-    assert "FAIL safety ttl-boundary" in seen.stdout
-    other = ["-m", "umi_sim", "run", "calm", "--set", "scenario.mutant=evicts-self"]
-    refused = python(other, tmp_path, PYTHONPATH=str(unzipped))
-    assert "known: get-alive-at-expiry; all others are in the folder mutants of the source" in refused.stderr
+def test_the_wheel_carries_every_planted_bug(unzipped: Path, tmp_path: Path) -> None:
+    ask = "from umi_sim.mutants.registry import MUTANTS; print(*MUTANTS, sep='\\n')"
+    assert run_python(["-c", ask], tmp_path, PYTHONPATH=str(unzipped)).split() == list(MUTANTS)
+    found = run_python(["-m", "umi_sim", "mutants", "--only", PLANTED], tmp_path, PYTHONPATH=str(unzipped))
+    assert found.startswith(f"FOUND {PLANTED} ")
+
+
+def test_the_planted_bugs_that_pages_name_are_there() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    named = {name: page for page in pages for name in PLANTS.findall(page.read_text("utf-8"))}
+    assert PLANTED in named
+    assert {name: page for name, page in named.items() if name not in MUTANTS} == {}
 
 
 def test_the_wheel_carries_the_page_about_adapters(unzipped: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from umi_sim.cli.arguments import command_of, readable
 from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, shows
 from umi_sim.cli.source import source_hunts
 from umi_sim.kernel.progress import at
-from umi_sim.kernel.report import Report, row
+from umi_sim.kernel.report import Report, Row, row
 from umi_sim.kernel.wording import cut, near
 from umi_sim.record.verdict import HARNESS
 
@@ -132,12 +132,12 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
     import attrs
 
     from umi_sim.mutants import CannotPlant
-    from umi_sim.mutants.registry import ELSEWHERE, MUTANTS
+    from umi_sim.mutants.registry import MUTANTS
     from umi_sim.runs import mutation_run as hunting
 
     areas = list(dict.fromkeys(mutant.area for mutant in MUTANTS.values()))
     if only and only not in MUTANTS:
-        told = ELSEWHERE or near(only, MUTANTS, 3) or f"; docs/scenarios.md lists all {len(MUTANTS)}"
+        told = near(only, MUTANTS, 3) or f"; docs/scenarios.md lists all {len(MUTANTS)}"
         refuse(f"{cut(only)}: no such planted bug{told}")
     if area and area not in areas:
         refuse(f"{cut(area)}: no such area of planted bugs; known: {', '.join(areas)}")
@@ -152,8 +152,8 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
             yield Report(f"NOT PLANTED: {told}", tuple(row("", it) for it in text), what, HARNESS)
             continue
         code = 0 if found.is_found else HARNESS
-        more = (row("", f"this is the canary{ELSEWHERE}"),) if ELSEWHERE else ()
-        if only and found.is_found and not ELSEWHERE:
+        more: tuple[Row, ...] = ()
+        if only and found.is_found:
             overrides = {**mutant.overrides, "scenario.mutant": mutant.name}
             more = (row("look", command_of(mutant.scenario, found.seeds - 1, overrides)),)
         yield Report(hunting.hunt_line(found), more, partial(attrs.asdict, found), code)
@@ -166,12 +166,9 @@ def needs(only: str | None) -> Iterator[Report]:
     import attrs
 
     from umi_sim.faults.kinds import KINDS
-    from umi_sim.mutants.registry import ELSEWHERE
     from umi_sim.record.rules import RULES
     from umi_sim.runs import matrix
 
-    if ELSEWHERE:
-        refuse(f"--matrix needs all planted bugs, and here is the canary{ELSEWHERE}")
     checked = [rule.name for rule in RULES if rule.is_checked]
     rules = [name for name in checked if only in (None, name)]
     kinds = [kind for kind in KINDS if only in (None, kind)]

@@ -1,4 +1,4 @@
-"""Folders: where the two packages lie, and the scenarios that come with them."""
+"""Folders: where the packages lie, and the scenarios, planted bugs and pages that come with them."""
 
 from pathlib import Path
 from typing import Final
@@ -8,3 +8,4 @@ PROJECT: Final = PACKAGE.parent  # a checkout, or where packages are installed
 SHIPPED: Final = PACKAGE / "_scenarios"  # in an installed package
 DOCS: Final = PACKAGE / "_docs" if SHIPPED.is_dir() else PROJECT / "docs"
 SCENARIOS: Final = SHIPPED if SHIPPED.is_dir() else PROJECT / "scenarios"
+MUTANTS: Final = PACKAGE / "_mutants" if SHIPPED.is_dir() else PROJECT / "mutants"

@@ -1,7 +1,7 @@
 """Planted bugs: what the simulator must find. Each is one wrong behaviour, active in one process at a time.
 
-A bug is text of umi_core that is replaced: data in mutants/*.toml of the source, a file for each area. The
-canary is in this package, so that an installed umi_sim can show that its judge finds a bug.
+A bug is text of umi_core that is replaced: data in mutants/*.toml, a file for each area. The
+canary is in this package, so that a sweep, which plants it beside sound runs, reads no file for it.
 
 edits.py      what replaced text changes in a module
 planting.py   the changed module, for the time of a run

@@ -1,6 +1,6 @@
-"""The registry of mutants: all planted bugs that there are here.
+"""The registry of mutants: all planted bugs.
 
-A checkout has them in mutants/*.toml, a file for each area. An installed package brings the canary alone.
+Each area has a file: in mutants/ of a checkout, in umi_sim/_mutants of an installed package.
 """
 
 import tomllib
@@ -14,12 +14,9 @@ from umi_sim.kernel import folders
 from umi_sim.mutants import CANARY, Mutant
 from umi_sim.mutants.edits import Edit
 
-__all__ = ["ELSEWHERE", "MUTANTS"]
+__all__ = ["MUTANTS"]
 
-FOLDER: Final = folders.PROJECT / "mutants"
-FILES: Final = [] if folders.SHIPPED.is_dir() else sorted(FOLDER.glob("*.toml"))
-ELSEWHERE: Final = "" if FILES else "; all others are in the folder mutants of the source, and known there"
-"""What whoever names a bug that is not here is told."""
+FILES: Final = sorted(folders.MUTANTS.glob("*.toml"))
 PARTS: Final = tuple(field.name for field in attrs.fields(Edit))
 
 

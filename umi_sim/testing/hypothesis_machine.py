@@ -32,7 +32,7 @@ from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.report import laid_out
 from umi_sim.mutants import Mutant, planted
-from umi_sim.mutants.registry import ELSEWHERE, MUTANTS
+from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
@@ -256,7 +256,7 @@ def machine(
     (the same ones each time), is taken instead of the profile that Hypothesis is in. Raises BadScenario, or
     ValueError for a bug or a profile that there is not.
     """
-    check(mutant, (None, *MUTANTS), "planted bug", ELSEWHERE)
+    check(mutant, (None, *MUTANTS), "planted bug")
     check(profile, (None, *PROFILES), "profile")
     drawn = draw(find(scenario), 0)
     config = attrs.evolve(
@@ -305,9 +305,9 @@ def advice(config: RunConfig, bug: Mutant) -> str:
     )
 
 
-def check(given: str | None, known: Sequence[str | None], what: str, elsewhere: str = "") -> None:
+def check(given: str | None, known: Sequence[str | None], what: str) -> None:
     if given not in known:
-        raise ValueError(f"{given}: no such {what}; known: {', '.join(filter(None, known))}{elsewhere}")
+        raise ValueError(f"{given}: no such {what}; known: {', '.join(filter(None, known))}")
 
 
 # Bundles: what later rules take up. They are never empty, since a rule with an empty one would not be tried.
