@@ -264,7 +264,7 @@ def keep_file(file: str, ticket: str, notes: str, folder: str) -> Report:
 @corpus.command("prune")
 @shows()
 def prune() -> Report:
-    """Run the seed files that were found here; one that passes three times in a row is removed.
+    """Run the seed files that were found here, and remove those that pass now.
 
     \b
     umi-sim corpus prune
@@ -272,7 +272,7 @@ def prune() -> Report:
     from umi_sim.runs import corpus as keeping
 
     at("replay of earlier failures", unit="file")
-    done = list(keeping.replay_kept())
+    done = list(keeping.replay_kept(removes=True))
     rows = (
         Row(word_of(kept), kept.problem.split(" ") if kept.problem else [kept.path.as_posix()])
         for kept in done

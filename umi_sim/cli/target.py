@@ -99,17 +99,21 @@ def target(
     if replay is not None:
         return replay_files(adapter, called, replay, out, way.live)
     from umi_sim.targets import seed_files, telling
+    from umi_sim.targets.adapter import FOLDER
     from umi_sim.targets.hunt import SEED_COUNT_MAX, hunt
 
     limit = seconds if seconds is not None or seeds is not None else SECONDS
     with usable():
+        earlier = seed_files.run_again(adapter, called, Path(FOLDER), way.live)
         found = hunt(adapter, seeds or range(SEED_COUNT_MAX), limit, jobs, make, way)
     if found.small is None:
         nothing = [row("script", f"{out} was not written: no promise was broken")] if out else []
-        return telling.of_hunt(called, found, "").also(*nothing)
+        if earlier.failing:
+            return telling.of_earlier(called, FOLDER, earlier).also(*nothing)
+        return telling.of_hunt(called, found, "").also(*telling.rows_of(earlier, called), *nothing)
     saved = [seed_files.write(adapter, called, each.seed, each.small).as_posix() for each in found.findings]
     told = telling.of_all(called, found, saved) if to_end else telling.of_hunt(called, found, saved[0])
-    return told.also(*export(adapter, found.small, out))
+    return told.also(*telling.rows_of(earlier, called, saved), *export(adapter, found.small, out))
 
 
 def way_of(adapter: "type[Adapter]", against: str | None, to_end: bool, jobs: int) -> "Way":
@@ -221,20 +225,15 @@ def begin(kind: str, file: str) -> Report:
 
 
 def replay_files(adapter: "type[Adapter]", name: str, file: str, out: str | None, live: "Live") -> Report:
-    from umi_sim.targets import telling
-    from umi_sim.targets.seed_files import BadFile, kept
+    from umi_sim.targets import seed_files, telling
 
     if not Path(file).is_dir():
         return replay_file(adapter, name, file, out, live)
-    try:
-        own, other_count = kept(adapter, name, Path(file))
-    except BadFile as error:
-        refuse(error)
-    if not own:
-        refuse(f"{file}: holds no run of {adapter.__name__}")
     with usable():
-        verdicts = {path.as_posix(): live(adapter, [step.item for step in it.steps]) for path, it in own}
-    return telling.of_corpus(name, file, verdicts, other_count)
+        earlier = seed_files.run_again(adapter, name, Path(file), live)
+    if not earlier.runs and not earlier.unreadable:
+        refuse(f"{file}: holds no run of {adapter.__name__}")
+    return telling.of_earlier(name, file, earlier)
 
 
 def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None, live: "Live") -> Report:

@@ -1,15 +1,14 @@
 """The corpus: what becomes of seed files after they were written.
 
-Law 1. The ephemeral folder holds one file for each fingerprint, the smallest that still fails; hits add up.
-Law 2. A file there goes after it passed three times in a row; there are never more than FILE_COUNT_MAX.
+Law 1. The ephemeral folder holds one file for each fingerprint, the smallest run that still fails; hits
+       add up. A run that passes now is never replaced by another one, which gets another name.
+Law 2. A file that passes stays and is run again each time; only `corpus prune` removes it.
 Law 3. The durable folder holds what must stay fixed, and open bugs that have a ticket.
 Law 4. With changed code the run of a file may never end: it is stopped after REPLAY_S_MAX of computing.
 """
 
-import fcntl
-import os
 from collections.abc import Container, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,8 +24,6 @@ from umi_sim.seedfile import item_json
 from umi_sim.seedfile.files import EPHEMERAL, BadSeedFile, SeedFile
 
 DURABLE: Final = Path("scenarios/seeds")
-FILE_COUNT_MAX: Final = 200
-PASSES_MAX: Final = 3
 REPLAY_S_MAX: Final = 60
 
 
@@ -59,40 +56,22 @@ class Kept(Data):
 
 
 def keep(seed: SeedFile, folder: Path = EPHEMERAL, hits_min: int = 0) -> Path:
-    """Keep a failure in its file, or the smaller run that is there already; hits add up.
+    """Keep a failure in a file of its own, or the smaller run of it that is there already; hits add up.
 
     `hits_min`: so many hits are known, whoever counted them. Raises BadSeedFile if the run is too large.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with held(folder):
-        return keep_alone(seed, folder, hits_min)
 
+    def filled(new: SeedFile, path: Path) -> SeedFile:
+        past = seed_file.maybe_read(path) if path.exists() else None
+        best = past if past and size_of(past) <= size_of(new) and past.items != new.items else new
+        before = past.history if past else attrs.evolve(new.history, hits=0)
+        history = attrs.evolve(
+            before, passes=0, hits=max(before.hits + new.history.hits, hits_min),
+            first_seed=before.first_seed or new.history.first_seed,
+        )  # fmt: skip
+        return attrs.evolve(best, history=history, repro=f"umi-sim replay {path.as_posix()}")
 
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Nobody else keeps anything there meanwhile, so no hit is lost."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def keep_alone(seed: SeedFile, folder: Path, hits_min: int) -> Path:
-    assert seed.failure is not None
-    path = folder / seed_file.default_path(seed.failure).name
-    past = maybe_read(path)
-    best = past if past and is_better(past, seed) else seed
-    before = past.history if past else attrs.evolve(seed.history, hits=0)
-    history = attrs.evolve(
-        before, passes=0, hits=max(before.hits + seed.history.hits, hits_min),
-        first_seed=before.first_seed or seed.history.first_seed,
-    )  # fmt: skip
-    repro = f"umi-sim replay {path.as_posix()}"
-    seed_file.write(path, attrs.evolve(best, history=history, repro=repro))
-    make_room(folder, path)
-    return path
+    return seed_file.save(seed, folder, partial(is_same_failure, seed), filled)
 
 
 def keep_run(verdict: Verdict, folder: Path = EPHEMERAL) -> Path:
@@ -100,17 +79,15 @@ def keep_run(verdict: Verdict, folder: Path = EPHEMERAL) -> Path:
     return keep(seed_file.of_verdict(verdict), folder)
 
 
-def maybe_read(path: Path) -> SeedFile | None:
-    try:
-        return seed_file.read(path)
-    except BadSeedFile:
-        return None
-
-
-def is_better(past: SeedFile, new: SeedFile) -> bool:
-    """Whether the run that is there is the smaller one, about the same code, and still fails."""
-    is_smaller = size_of(past) <= size_of(new) and past.config.planted == new.config.planted
-    done = tried(past, relaxed=True) if is_smaller else None
+def is_same_failure(new: SeedFile, past: SeedFile) -> bool:
+    """Whether two runs of one fingerprint are one failure: one was shrunk to the other, or the smaller one,
+    which is there already, still fails.
+    """
+    if past.items in (new.original, new.items) or (past.original and past.original == new.items):
+        return True
+    if size_of(past) > size_of(new):
+        return False
+    done = tried(past, relaxed=True)
     return done is not None and done.what == "same failure"
 
 
@@ -129,27 +106,9 @@ def size_of(seed: SeedFile) -> tuple[int, int, int]:
     return len(seed.items), len(written), seed.config.seed
 
 
-def make_room(folder: Path, newest: Path) -> None:
-    """Too many files: what passed goes first, then what was seen least."""
-    others = [path for path in files_in(folder) if path != newest]
-    if len(others) < FILE_COUNT_MAX:
-        return
-    for path in sorted(others, key=least_wanted)[: len(others) - FILE_COUNT_MAX + 1]:
-        path.unlink(missing_ok=True)
-
-
-def least_wanted(path: Path) -> tuple[int, int, str]:
-    seed = maybe_read(path)
-    return (-seed.history.passes, seed.history.hits, path.name) if seed else (-PASSES_MAX, 0, path.name)
-
-
-def files_in(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.json"))
-
-
 def listed(folder: Path) -> Iterator[Kept]:
     """The files of a folder, by name; nothing is run."""
-    for path in files_in(folder):
+    for path in sorted(folder.glob("*.json")):
         try:
             yield Kept(path, seed_file.read(path))
         except BadSeedFile as error:
@@ -157,11 +116,16 @@ def listed(folder: Path) -> Iterator[Kept]:
 
 
 def replay_kept(
-    folder: Path = EPHEMERAL, only: Sequence[str] | None = None, known: Container[str] = ()
+    folder: Path = EPHEMERAL,
+    only: Sequence[str] | None = None,
+    known: Container[str] = (),
+    *,
+    removes: bool = False,
 ) -> Iterator[Kept]:
-    """Run each file again, by name. One that passes is counted, and removed the third time in a row.
+    """Run each file again, by name. Passes in a row are counted.
 
     `only`: the ids of scenarios whose files are run; None is all. `known`: fingerprints that need none.
+    `removes`: whether a file that passes is removed.
     """
     for kept in listed(folder):
         if kept.seed and only is not None and kept.seed.config.scenario not in only:
@@ -172,19 +136,19 @@ def replay_kept(
             yield kept
             continue
         done = tried(kept.seed, relaxed=True)
-        is_removed = counted(kept.path, kept.seed, done)
+        is_removed = removes and done is not None and done.what == "passes"
+        if is_removed:
+            kept.path.unlink(missing_ok=True)
+        else:
+            count_passes(kept.path, kept.seed, done)
         yield attrs.evolve(kept, replayed=done, is_removed=is_removed, is_endless=done is None)
 
 
-def counted(path: Path, seed: SeedFile, done: Replayed | None) -> bool:
-    """Count a pass, or forget the ones before; whether the file was removed."""
+def count_passes(path: Path, seed: SeedFile, done: Replayed | None) -> None:
+    """Count a pass, or set the count to zero after a failure."""
     passes = seed.history.passes + 1 if done and done.what == "passes" else 0
-    if passes >= PASSES_MAX:
-        path.unlink(missing_ok=True)
-        return True
     if passes != seed.history.passes:
         seed_file.write(path, attrs.evolve(seed, history=attrs.evolve(seed.history, passes=passes)))
-    return False
 
 
 # The durable folder.
@@ -201,17 +165,18 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
     done = replay(seed)
     if done.exit_code:
         raise NotKept(f"{source}: {done.what}: {done.why}; to expect this: umi-sim bless {source}")
-    path = folder / (seed_file.default_path(seed.failure).name if seed.failure else source.name)
-    if path.exists() and not path.samefile(source):
-        raise NotKept(f"{source}: {path} is there already{told(maybe_read(path))}: remove one of the two")
-    seed_file.write(path, attrs.evolve(seed, repro=f"umi-sim replay {path.as_posix()}"))
+    path = seed_file.save(seed, folder, filled=with_repro) if seed.failure else folder / source.name
+    if seed.failure is None:
+        if path.exists() and not path.samefile(source):
+            raise NotKept(f"{source}: {path} is there already: name the file otherwise")
+        seed_file.write(path, with_repro(seed, path))
     if source.resolve() != path.resolve() and source.resolve().parent == EPHEMERAL.resolve():
         source.unlink()
     return path
 
 
-def told(seed: SeedFile | None) -> str:
-    return f", and expects to {seed.expect.result}" if seed else ""
+def with_repro(seed: SeedFile, path: Path) -> SeedFile:
+    return attrs.evolve(seed, repro=f"umi-sim replay {path.as_posix()}")
 
 
 def problem_of(seed: SeedFile) -> str:

@@ -8,7 +8,7 @@ Law 4. A file is whole or not there. A checksum that is wrong says: edited by ha
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -17,13 +17,14 @@ import attrs
 from umi_sim.formats.schema import Json, Wrong, as_object, at, shown, whole, wrong
 from umi_sim.formats.strict_json import bytes_of, parsed
 from umi_sim.kernel.wording import near
-from umi_sim.record import fingerprint
+from umi_sim.record import failure_files, fingerprint
 from umi_sim.record.items import ClockMove, Item, Op
 from umi_sim.record.provenance import made_by
 from umi_sim.record.rules import RULES
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import is_trace, write_whole
 from umi_sim.record.verdict import Failure, Verdict
+from umi_sim.seedfile import item_json
 from umi_sim.seedfile.fields import CONFIG, DOCUMENT, NEEDED, PLAIN
 from umi_sim.seedfile.parts import BadSeedFile, Expect, History, Minimised, SeedFile
 from umi_sim.seedfile.text import FORMAT, VERSION, checksum, config_to_json, layout, text_of
@@ -56,11 +57,51 @@ def of_verdict(verdict: Verdict) -> SeedFile:
 
 
 def default_path(failure: Failure) -> Path:
-    """Where a failure is kept, from the current folder: one file for each fingerprint."""
+    """Where the first failure of a fingerprint is kept, from the current folder."""
     return EPHEMERAL / f"{failure.rule}-{fingerprint.of(failure)}.json"
 
 
 # Writing.
+
+
+def save(
+    seed: SeedFile,
+    folder: Path,
+    is_own: Callable[[SeedFile], bool] = lambda past: False,
+    filled: Callable[[SeedFile, Path], SeedFile] = lambda seed, path: seed,
+) -> Path:
+    """Write a failure to a file of its own, and return the path. Raises BadSeedFile if it is too large.
+
+    A file with the same items is its own; so is one that `is_own` accepts. `filled`: what is written
+    to this path, from the failure.
+    """
+    assert seed.failure is not None
+    items = [item_json.to_json(item) for item in seed.items]
+
+    def holds(path: Path) -> bool:
+        past = maybe_read(path)
+        if past is None or past.failure is None or kind_of(past) != kind_of(seed):
+            return False
+        return past.items == seed.items or is_own(past)
+
+    def content(path: Path) -> bytes:
+        return text_of(filled(seed, path)).encode()
+
+    return failure_files.save(folder, default_path(seed.failure).stem, items, holds, content)
+
+
+def kind_of(seed: SeedFile) -> tuple[str, str | None]:
+    """Return what two runs of one failure have in common: the fingerprint, and the planted bug if any."""
+    assert seed.failure is not None
+    return fingerprint.of(seed.failure), seed.config.planted
+
+
+def maybe_read(path: Path) -> SeedFile | None:
+    """Return the run in a file; None if it cannot be read."""
+    try:
+        return read(path)
+    except BadSeedFile:
+        return None
 
 
 def dumps(verdict: Verdict) -> str:

@@ -49,20 +49,23 @@ class Shelf(Owner):
         """
         for found in kept(totals):
             mark = found.fingerprint
-            if not self.put(found, self.hits[mark], totals.hits[mark]):
+            path = self.put(found, self.hits[mark], totals.hits[mark])
+            if path is None:
                 totals.found[mark] = attrs.evolve(found, text="")
+            else:
+                totals.found[mark] = attrs.evolve(found, path=path.as_posix())
 
-    def put(self, found: Found, hits: int = 0, hits_min: int = 0) -> bool:
-        """Whether the file is there now."""
+    def put(self, found: Found, hits: int = 0, hits_min: int = 0) -> Path | None:
+        """Write the file of a failure, and return its path; None if it cannot be written."""
         seed = of(found)
         try:
             counted = attrs.evolve(seed, history=attrs.evolve(seed.history, hits=hits))
-            corpus.keep(counted, self.folder, hits_min)
+            path = corpus.keep(counted, self.folder, hits_min)
         except OSError as error:
             self.problem = f"{error.filename or self.folder}: {error.strerror}"
-            return False
+            return None
         self.seen[found.fingerprint] = None
-        return True
+        return path
 
 
 def kept(totals: Totals) -> list[Found]:

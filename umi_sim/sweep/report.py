@@ -121,6 +121,7 @@ def lost_rows(totals: Totals) -> Iterator[Row]:
 
 
 CANNOT_RUN: Final = "cannot run"
+PASS_NOW: Final = "pass now (umi-sim corpus prune removes them)"
 
 
 def class_of(kept: Kept) -> str:
@@ -131,10 +132,10 @@ def kept_rows(outcome: Outcome) -> Iterator[Row]:
     """What became of the files of earlier failures."""
     if not outcome.kept:
         return
-    gone = sum(each.is_removed for each in outcome.kept)
+    fixed = sum(class_of(each) == "passes" for each in outcome.kept)
     bare = sum(class_of(each) == CANNOT_RUN and bool(each.seed) for each in outcome.kept)
     counts = {
-        "still fail": len(outcome.still_failing), "removed after three passes": gone,
+        "still fail": len(outcome.still_failing), PASS_NOW: fixed,
         "without items to replay": bare, "cannot be read": len(outcome.unreadable),
     }  # fmt: skip
     said = "".join(f", {count} {what}" for what, count in counts.items() if count)

@@ -31,24 +31,28 @@ def place_of(adapter: "type[Adapter]", folder: str | None) -> Path:
 
 
 def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
-    """What there is to tell of a promise that is broken still, or anew; empty if there is none."""
+    """Return what fails: a kept failure, a file that cannot be read, or what a hunt finds; else nothing.
+
+    What is kept is run before the hunt, and stays, whatever it comes to.
+    """
     from umi_sim.kernel.report import laid_out
     from umi_sim.kernel.wording import plural
     from umi_sim.targets import seed_files, telling
     from umi_sim.targets.declarations import check_judged
     from umi_sim.targets.hunt import hunt
-    from umi_sim.targets.life import run
 
     check_judged(adapter)
     name = f"{adapter.__module__}:{adapter.__name__}"
-    own, other_count = seed_files.kept(adapter, name, folder)
-    if other_count:
-        print(f"{folder}: {plural(other_count, 'file')} of other adapters not run")  # shown on failure
-    for path, saved in own:
-        verdict = run(adapter, [step.item for step in saved.steps])
-        if verdict.broken is not None:
-            report = telling.of_replay(name, path.as_posix(), adapter, saved, verdict)
-            return "\n".join(["", *laid_out(report)])
+    earlier = seed_files.run_again(adapter, name, folder)
+    if earlier.other_count:
+        print(f"{folder}: {plural(earlier.other_count, 'file')} of other adapters not run")
+    for file in earlier.fixed:
+        print(f"{telling.PASSES_NOW} {file}")  # the plugin of pytest shows it after a pass, too
+    for file, saved, verdict in earlier.failing[:1]:
+        report = telling.of_replay(name, file, adapter, saved, verdict)
+        return "\n".join(["", *laid_out(report.also(*telling.rows_of(earlier, name, [file])))])
+    if earlier.unreadable:
+        return "\n".join(["", *earlier.unreadable])
     found = hunt(adapter, seconds=seconds)
     if found.small is None:
         return ""

@@ -5,6 +5,7 @@ Law 2. Beside the states that may be, it keeps those that must not: of an error 
        of a batch that was applied in part. When no state is left that may be, these name the promise.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, Final
@@ -31,6 +32,7 @@ RULES: Final[Mapping[str, str]] = {
     "reopen-lost": "what was done is there after a restart",
     "scope": "scopes are apart",
     "order": "the order is the one that was promised",
+    "ttl": "what has a time to live is there until that time is over, and not longer",
     "pages": "pages are complete, and nothing is in them twice",
     "alike": "two implementations of one interface answer alike",
     "hang": "every operation ends",
@@ -101,11 +103,13 @@ class Checker:
         self.possible: list[State] = [contract.initial(each) for each in resolved(contract, flags, ops)]
         self.suspects: list[Suspects] = []
         self.blamed = NOBODY
+        self.written: Counter[object] = Counter()  # how many operations wrote each value
 
     # What happened.
 
     def answered(self, op: Op, got: Got, times_ms: Sequence[int], spared: str = "") -> Broken | None:
         """An operation has ended. `spared`: the promise that is at stake if it was not applied after all."""
+        self.note_written([op])
         before = self.possible
         if not self.narrow(lambda states: self.after(states, op, got, times_ms)):
             return self.broken(op, got, times_ms)
@@ -117,6 +121,7 @@ class Checker:
 
     def at_once(self, ops: Sequence[Op], gots: Sequence[Got], times_ms: Sequence[int]) -> Broken | None:
         """Some order of them explains all answers, and none of them is lost."""
+        self.note_written(ops)
         before, each = self.possible, range(len(ops))
 
         def in_some_order(states: Sequence[State]) -> list[State]:
@@ -165,6 +170,7 @@ class Checker:
 
     def failed(self, op: Op, times_ms: Sequence[int]) -> None:
         """It raised because something under it failed: it must not have been applied."""
+        self.note_written([op])
         after = self.all_after(self.possible, op, times_ms)
         allowed, forbidden = self.halves(op, times_ms)
         self.possible = distinct([*self.possible, *allowed])
@@ -173,6 +179,7 @@ class Checker:
 
     def undecided(self, op: Op, times_ms: Sequence[int], rule: str) -> None:
         """It was cut off: it was applied, or it was not."""
+        self.note_written([op])
         after = [self.contract.untold(state, op) for state in self.all_after(self.possible, op, times_ms)]
         allowed, forbidden = self.halves(op, times_ms)
         self.possible = distinct([*self.possible, *after, *allowed])
@@ -184,6 +191,9 @@ class Checker:
             self.suspect("reopen-lost", empty)
         else:
             self.possible, self.suspects = distinct(empty), []
+
+    def note_written(self, ops: Iterable[Op]) -> None:
+        self.written.update(key_of(value) for op in ops for value in self.contract.written(op))
 
     # States.
 
@@ -249,11 +259,24 @@ class Checker:
             return "pages"
         values = got.value if isinstance(got.value, list) else [got.value]
         foreign = [each for state in self.possible for each in self.contract.foreign(state, op)]
+        foreign = [each for each in foreign if self.written[key_of(each)] < 2]  # else it may be an own one
         if any(same(value, each) for value in values for each in foreign):
             return "scope"
+        if op.name == "ttl" or self.is_explained_by_time(op, got):
+            return "ttl"
         expected = [getattr(answer, "value", None) for answer in answers]
         is_ordered = any(isinstance(each, list) and Members(each).takes(got.value) for each in expected)
         return "order" if is_ordered else "answer"
+
+    def is_explained_by_time(self, op: Op, got: Got) -> bool:
+        """Whether the answer would be right just before or just after some time to live is over."""
+        return any(
+            answer.takes(got.value)
+            for state in self.possible
+            for end_ms in {*self.contract.deadlines(state)}
+            for at_ms in (end_ms - 1, end_ms + 1)
+            for answer, _ in self.contract.outcomes(state, op, at_ms)
+        )
 
 
 def distinct(states: Iterable[State]) -> list[State]:

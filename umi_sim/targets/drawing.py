@@ -17,6 +17,7 @@ ADVANCES_MS: Final = (1, 999, 1_000, 1_000, 1_001, 2_000, 4_000, 5_000, 60_000)
 Moments = Mapping[str, Sequence[tuple[str, int]]]  # by operation: a site, and which time it is reached
 SCOPES: Final = {"ns", "user", "agent", "run"}
 SEPARATORS: Final = (":", "::", "/", ".", "-", "_", "__", "|", "#", ",")  # a + b:a is a:b + a
+RENEWED: Final = (7, 8)  # of two alike at once, how many write different values
 PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
 WEIGHTS: Final[Mapping[str, int]] = {
     "add": 4, "put": 4, "get": 4, "delete": 2, "clear": 1, "delete_all": 1, "sweep": 1, "put_many": 2,
@@ -82,7 +83,7 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
     """`own`: a stream for names of two parts, so that it moves no other draw."""
     is_odd = adapter.odd and chance.chance(1, 2)
     names = ["a", "b", *chance.shuffle(ODD_NAMES)[:3]] if is_odd else ["a", "ab", "b"]
-    scopes = ["a", *chance.shuffle(ODD_NAMES)[:1]] if is_odd and chance.chance(1, 2) else ["a", "ab"]
+    scopes = ["a", *chance.shuffle(ODD_NAMES)[:1]] if is_odd and chance.chance(1, 2) else ["u", "ub"]
     values: list[object] = ["likes green tea", "likes coffee"]
     if adapter.values == "json":
         values.append(7)
@@ -148,7 +149,29 @@ def draw_together(plan: Plan, chance: Stream, at: str) -> tuple[Op, ...]:
                 each: f"{ops[0].args[each]}"[:-1] + "b" for each in ("id", "version") if each in ops[0].args
             }
         ops[1] = Op(ops[0].name, {**ops[0].args, **made})
+        if chance.chance(*RENEWED):
+            ops[1] = renewed(ops[1], f"v{at}b", plan.pool)
     return tuple(ops)
+
+
+def renewed(op: Op, own: str, pool: Pool) -> Op:
+    """The same operation in the same place, writing other values: an answer shows which of two it was."""
+    args = dict(op.args)
+    match args:
+        case {"value": _}:
+            args["value"] = own
+        case {"text": _}:
+            args["text"] = own
+        case {"pairs": dict() as pairs}:
+            args["pairs"] = {key: f"{own}.{n}" for n, key in enumerate(pairs)}
+        case {"items": list() as items}:
+            args["items"] = [
+                {**item, "content": f"{own}.{n}"} if isinstance(item, dict) else f"{own}.{n}"
+                for n, item in enumerate(items)
+            ]
+    if "text" in args:
+        pool.used.append(own)
+    return Op(op.name, args)
 
 
 def draw_paged(plan: Plan, chance: Stream, at: str) -> tuple[Op, ...]:

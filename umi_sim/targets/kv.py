@@ -136,8 +136,10 @@ class KvContract(Contract):
             "ns": lambda: chance.pick(pool.scopes),
             "key": lambda: chance.pick(COUNTERS if name == "incr" else pool.names),
             "keys": lambda: some_of(chance, pool),
-            "pairs": lambda: {key: value_of(chance, pool, at) for key in some_of(chance, pool)},
-            "value": lambda: value_of(chance, pool, at),
+            "pairs": lambda: {
+                key: pool.draw_value(chance, f"v{at}.{n}") for n, key in enumerate(some_of(chance, pool))
+            },
+            "value": lambda: pool.draw_value(chance, f"v{at}"),
             "ttl": lambda: chance.pick(TTLS_MS) if name == "touch" or chance.chance(1, 2) else None,
             "by": lambda: chance.pick((1, 2, -1, 0)),
             "limit": lambda: chance.pick((1, 2, 3)),
@@ -147,9 +149,11 @@ class KvContract(Contract):
     def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
         """Some numbers are put where others count, for a store may not make them by itself."""
         drawn = super().draw(chance, pool, name, args, at)
-        numbers = [value for value in pool.values if type(value) is int and is_plain(value)]
-        if name == "put" and numbers and chance.chance(1, 8):
-            drawn |= {"key": chance.pick(COUNTERS), "value": chance.pick(numbers)}
+        has_numbers = any(type(value) is int for value in pool.values)
+        if name == "put" and has_numbers and chance.chance(1, 8):
+            return {**drawn, "key": chance.pick(COUNTERS), "value": pool.draw_number()}
+        if "value" in drawn and "key" in drawn:
+            drawn["value"] = pool.repeat(chance, (drawn.get("ns"), drawn["key"]), drawn["value"])
         return drawn
 
     def is_usual(self, name: str, value: object) -> bool:
@@ -182,6 +186,14 @@ class KvContract(Contract):
         for (ns, key), entry in state.entries.items():
             if ns != own[0] or (own[1] is not None and key != own[1]):
                 yield entry.value
+
+    def written(self, op: Op) -> Iterator[object]:
+        pairs = op.args.get("pairs")
+        yield from [op.args["value"]] if "value" in op.args else []
+        yield from pairs.values() if isinstance(pairs, dict) else ()
+
+    def deadlines(self, state: KvState) -> Iterator[int]:
+        yield from (it.deadline_ms for it in state.entries.values() if it.deadline_ms is not None)
 
     # Operations.
 
@@ -283,11 +295,6 @@ class KvContract(Contract):
 
 def some_of(chance: Stream, pool: Pool) -> list[str]:
     return chance.shuffle(pool.names)[: chance.between(0, 3)]
-
-
-def value_of(chance: Stream, pool: Pool, at: str) -> object:
-    """Mostly one that no other item has, so that it is seen where it came from."""
-    return f"v{at}" if chance.chance(2, 3) else chance.pick(pool.values)
 
 
 def answer_of(entry: Entry | None) -> Answer:

@@ -142,13 +142,11 @@ class MemoryContract(Contract):
     # Drawing.
 
     def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
-        words = [value for value in pool.values if isinstance(value, str)] or ["likes green tea"]
+        texts = [value for value in pool.used if isinstance(value, str)] or ["likes green tea"]
         return {
             "id": lambda: f"m{at}" if name == "add" else chance.pick(pool.made or ["m0"]),
-            "text": lambda: f"note {at}" if chance.chance(1, 2) else chance.pick(words),
-            "query": lambda: (
-                chance.pick(words) if chance.chance(1, 2) or not pool.made else f"note {pool.made[-1][1:]}"
-            ),
+            "text": lambda: pool.draw_value(chance, f"note {at}", (1, 2), str),
+            "query": lambda: chance.pick(texts) if chance.chance(1, 2) else texts[-1],
             "limit": lambda: chance.pick((1, 2, 10, 100)),
             "user": lambda: chance.pick(pool.scopes),
             "agent": lambda: chance.pick((None, "bot", "Bot")),
@@ -160,7 +158,11 @@ class MemoryContract(Contract):
         if name == "add":
             args = "id", *args
             pool.made.append(f"m{at}")
-        return super().draw(chance, pool, name, args, at)
+        drawn = super().draw(chance, pool, name, args, at)
+        if name == "add":
+            place = tuple(drawn.get(each) for each in ALL)
+            drawn["text"] = pool.repeat(chance, place, drawn["text"])
+        return drawn
 
     def foreign(self, state: MemoryState, op: Op) -> Iterator[object]:
         scope = self.bind(op, state.flags).get("scope", (None, None, None))

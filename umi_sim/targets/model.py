@@ -131,6 +131,9 @@ REFUSAL: Final = Exactly(REFUSED)  # an error of the kind that `refuses` names
 WHATEVER: Final = Whatever()
 NOTHING: Final = any_of(MISSING, None)
 
+NUMBER_FIRST: Final = 100
+REPEATED: Final = 16  # one write in so many repeats the value that its place had
+
 State = Any  # of one contract, which alone looks into it
 Outcome = tuple[Answer, State]
 Outcomes = Iterator[Outcome]
@@ -139,14 +142,40 @@ Flags = Mapping[str, object]
 
 @attrs.frozen
 class Pool(Data):
-    """Names and values that one run draws from; few, so that they meet."""
+    """Names and values that one run draws from; names are few, so that they meet; values are unique."""
 
     names: Sequence[str]
     scopes: Sequence[str]
     values: Sequence[object]
     is_odd: bool = False  # whether odd ones are among them
     made: list[str] = attrs.field(factory=list)  # what was drawn to be remembered, or to be given back
+    used: list[object] = attrs.field(factory=list)  # values that one write has and no other
+    latest: dict[object, object] = attrs.field(factory=dict)  # the value that was last drawn for a place
     places: dict[str, Mapping[str, object]] = attrs.field(factory=dict)  # whose each of these is
+
+    def draw_value(
+        self, chance: Stream, own: str, own_share: tuple[int, int] = (2, 3), kind: type = object
+    ) -> object:
+        """Return a value that no other write of the run has: the text `own`, or a `kind` of the pool.
+
+        Then an answer shows which write it comes from.
+        """
+        left = [each for each in self.values if isinstance(each, kind) and not holds(self.used, each)]
+        value = own if chance.chance(*own_share) or not left else chance.pick(left)
+        self.used.append(value)
+        return value
+
+    def draw_number(self) -> int:
+        """Return a number that no other write of the run has."""
+        self.used.append(NUMBER_FIRST + len(self.used))
+        return NUMBER_FIRST + len(self.used) - 1
+
+    def repeat(self, chance: Stream, place: object, value: object) -> object:
+        """Return the value for this place: one in REPEATED is what the place had before."""
+        if place in self.latest and chance.chance(1, REPEATED):
+            return self.latest[place]
+        self.latest[place] = value
+        return value
 
 
 FORMS: Final[Mapping[str, Callable[[str], str]]] = {  # in which names are the same
@@ -199,6 +228,14 @@ class Contract(ABC):
 
     def foreign(self, state: State, op: Op) -> Iterator[object]:
         """Values of other scopes than that of the operation."""
+        return iter(())
+
+    def written(self, op: Op) -> Iterator[object]:
+        """Yield the values that this operation writes, as `foreign` has them."""
+        return iter(())
+
+    def deadlines(self, state: State) -> Iterator[int]:
+        """Yield the times at which something ends by itself."""
         return iter(())
 
     # Drawing.

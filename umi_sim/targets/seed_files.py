@@ -6,6 +6,7 @@ Law 2. A file is whole or not there. A checksum that is wrong says: edited by ha
 """
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import starmap, zip_longest
 from pathlib import Path
@@ -15,15 +16,15 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.formats.schema import TEXT, Json, Schema, Wrong, as_object, at, listed, one_of, table, whole
-from umi_sim.formats.strict_json import bytes_of, parsed
+from umi_sim.formats.strict_json import bytes_of, compact, parsed
+from umi_sim.record import failure_files
 from umi_sim.record.provenance import made_by
-from umi_sim.record.trace import write_whole
 from umi_sim.seedfile.text import checksum, layout
 from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter, ops_of
 from umi_sim.targets.checker import RULES
-from umi_sim.targets.items import AT_ONCE_MAX, item_to_json, read_item
-from umi_sim.targets.life import Step, Verdict
-from umi_sim.targets.shrinking import fingerprint_of
+from umi_sim.targets.items import AT_ONCE_MAX, Item, item_to_json, read_item
+from umi_sim.targets.life import Step, Verdict, run
+from umi_sim.targets.shrinking import Live, fingerprint_of
 
 FORMAT: Final = "umi-target"
 MARK: Final = re.compile(f'"format"\\s*:\\s*"{FORMAT}"'.encode())
@@ -31,6 +32,7 @@ HEAD_BYTES: Final = 4_096
 VERSION: Final = 1
 ITEM_COUNT_MAX: Final = 1_000
 OWNER_CHARS_MAX: Final = 60
+UNIQUE: Final = re.compile(r'"(?:v|m|r|note )[0-9]+[a-z]*(?:\.[0-9]+)?"')  # as the contracts draw them
 WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
@@ -74,13 +76,34 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) 
 def write(
     adapter: type[Adapter], name: str, seed: int, verdict: Verdict, folder: Path = Path(FOLDER)
 ) -> Path:
-    """The file of a broken promise: one for each adapter and fingerprint."""
+    """Write a broken promise to a file of its own, and return the path.
+
+    The same failure of the same adapter is written to the same file: the same promise, operation and items.
+    """
     assert verdict.broken is not None
+    mark, items = fingerprint_of(verdict.broken), renumbered(verdict.items)
+    data = layout(document_of(adapter, name, seed, verdict)).encode()
+
+    def is_own(path: Path) -> bool:
+        try:
+            saved = read(path)
+        except BadFile:
+            return False
+        is_same_failure = (whose(saved.target), saved.fingerprint) == (whose(name), mark)
+        return is_same_failure and renumbered([step.item for step in saved.steps]) == items
+
     own = "-".join(WORD.findall(whose(name)))[:OWNER_CHARS_MAX]
-    path = folder / f"{own}-{verdict.broken.rule}-{fingerprint_of(verdict.broken)}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, layout(document_of(adapter, name, seed, verdict)).encode())
-    return path
+    return failure_files.save(folder, f"{own}-{verdict.broken.rule}-{mark}", items, is_own, lambda _: data)
+
+
+def renumbered(items: Sequence[Item]) -> str:
+    """Return the items as text in which unique words have numbers of their own.
+
+    Two hunts draw `v3.1` and `v17` for the same failure; everything else tells failures apart.
+    """
+    numbers: dict[str, str] = {}
+    text = compact([item_to_json(item) for item in items])
+    return UNIQUE.sub(lambda found: numbers.setdefault(found[0], f'"#{len(numbers)}"'), text)
 
 
 def read(path: Path) -> Saved:
@@ -93,16 +116,42 @@ def read(path: Path) -> Saved:
         raise BadFile(f"{path}: {error}") from None
 
 
-def kept(adapter: type[Adapter], name: str, folder: Path) -> tuple[list[tuple[Path, Saved]], int]:
-    """The runs of this adapter in a folder, by name, and how many files are of others. Raises BadFile."""
-    found = [(path, run_of_store(path)) for path in sorted(folder.glob("*.json"))]
-    own = [(path, saved) for path, saved in found if saved is not None and is_of(adapter, name, saved)]
-    return own, len(found) - len(own)
+@attrs.frozen
+class Earlier(Data):
+    """The runs of an adapter that a folder holds, each lived again. `unreadable`: files, and why.
+
+    `other_count`: how many files are of other adapters, and were not run.
+    """
+
+    runs: tuple[tuple[str, Saved, Verdict], ...] = ()
+    other_count: int = 0
+    unreadable: tuple[str, ...] = ()
+
+    @property
+    def failing(self) -> list[tuple[str, Saved, Verdict]]:
+        return [each for each in self.runs if each[2].broken is not None]
+
+    @property
+    def fixed(self) -> list[str]:
+        """Files of failures that no longer happen."""
+        return [file for file, saved, now in self.runs if saved.fingerprint and now.broken is None]
 
 
-def run_of_store(path: Path) -> Saved | None:
-    """None for a file of something else. Raises BadFile for one that says that it is such a run."""
-    return read(path) if is_run_of_store(path) else None
+def run_again(adapter: type[Adapter], name: str, folder: Path, live: Live = run) -> Earlier:
+    """Run what is kept of this adapter, by name. No file is changed or removed."""
+    runs, unreadable, other_count = list[tuple[str, Saved, Verdict]](), list[str](), 0
+    for path in sorted(folder.glob("*.json")):
+        try:
+            saved = read(path) if is_run_of_store(path) else None
+        except BadFile as error:
+            unreadable.append(str(error))
+            continue
+        if saved is not None and is_of(adapter, name, saved):
+            verdict = live(adapter, [step.item for step in saved.steps])
+            runs.append((path.as_posix(), saved, verdict))
+        else:
+            other_count += 1
+    return Earlier(tuple(runs), other_count, tuple(unreadable))
 
 
 def is_run_of_store(path: Path) -> bool:

@@ -131,11 +131,12 @@ class SessionsContract(Contract):
             "user": lambda: chance.pick(pool.scopes),
             "session": lambda: chance.pick(pool.names),
             "items": lambda: [
-                message(chance, pool, f"v{at}.{n}") for n in range(chance.pick((0, 1, 1, 1, 2, 3)))
+                {"role": chance.pick(ROLES), "content": pool.draw_value(chance, f"v{at}.{n}", (3, 4))}
+                for n in range(chance.pick((0, 1, 1, 1, 2, 3)))
             ],
             "limit": lambda: chance.pick((None, None, -1 if pool.is_odd else 0, 0, 1, 2, 3, 100)),
             "key": lambda: chance.pick(("k1", "k2")),
-            "value": lambda: f"v{at}" if chance.chance(1, 2) else chance.pick(pool.values),
+            "value": lambda: pool.draw_value(chance, f"v{at}", (1, 2)),
             "version": lambda: f"r{at}" if name == "version" else chance.pick(pool.made or ["r0"]),
         }
 
@@ -146,7 +147,13 @@ class SessionsContract(Contract):
         if name == "version":
             pool.made.append(f"r{at}")
             pool.places[f"r{at}"] = {each: drawn[each] for each in ("user", "session") if each in drawn}
-        return {**drawn, **pool.places.get(str(drawn["version"]), {})} if name == "append" else drawn
+        if name == "append":
+            drawn |= pool.places.get(str(drawn["version"]), {})
+        place = drawn.get("user"), drawn.get("session"), drawn.get("key")
+        for each in ("items", "value"):
+            if drawn.get(each):
+                drawn[each] = pool.repeat(chance, (*place, each), drawn[each])
+        return drawn
 
     def is_usual(self, name: str, value: object) -> bool:
         if name == "limit":
@@ -168,6 +175,10 @@ class SessionsContract(Contract):
         told = [(key == own, each) for key, messages in state.messages.items() for _, each in messages]
         mine = [each for is_own, each in told if is_own]
         yield from (each for is_own, each in told if not is_own and each not in mine)
+
+    def written(self, op: Op) -> Iterator[object]:
+        items = op.args.get("items")
+        yield from items if isinstance(items, list) else ()
 
     # Operations.
 
@@ -241,11 +252,6 @@ class SessionsContract(Contract):
 def exactly(value: object) -> Answer:
     """What is empty may be told as None."""
     return Exactly(value) if value else any_of(value, None)
-
-
-def message(chance: Stream, pool: Pool, own: str) -> dict[str, object]:
-    content = own if chance.chance(3, 4) else chance.pick(pool.values)
-    return {"role": chance.pick(ROLES), "content": content}
 
 
 @attrs.frozen

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice, permutations, product
 from time import monotonic
 from typing import Any, Final
 
@@ -16,12 +16,13 @@ from umi_sim.targets.adapter import Adapter, required
 from umi_sim.targets.checker import Broken
 from umi_sim.targets.items import NEEDED, Item, Op
 from umi_sim.targets.life import Verdict, run
-from umi_sim.targets.values import MISSING
+from umi_sim.targets.values import MISSING, key_of
 
 RUNS_MAX: Final = 400
 SECONDS_MAX: Final = 60
-PLAINEST: Final = "answer"
 ROUNDS_MAX: Final = 4
+CALMER_RUNS_MAX: Final = 100
+ORDERS_MAX: Final = 48  # of operations that were concurrent, one after the other
 ORDERS: Final = 6  # of requests at once that are tried from the first one on
 TEXT_CHARS: Final = 40
 Runs = Callable[[Sequence[Item]], Verdict]
@@ -54,23 +55,53 @@ def shrink(adapter: type[Adapter], found: Verdict, live: Live = run) -> Verdict:
 
 
 def simpler(adapter: type[Adapter], small: Verdict, live: Live) -> Verdict:
-    """What breaks the plainest promise without any restart or fault is told as that."""
-    assert small.broken is not None
-    items = tuple(chain.from_iterable(map(alone, small.items)))
-    if small.broken.rule == PLAINEST or items == small.items:
-        return small
-    verdict = live(adapter, items)
-    if verdict.broken is None or verdict.broken.rule != PLAINEST:
-        return small
-    return shrink(adapter, verdict, live)
+    """Return the smallest run of fewer conditions that breaks any promise; else this one.
+
+    A bug that shows without concurrency, faults, restarts or a time to live is reported by the rule that
+    it breaks without them.
+    """
+    until_s = monotonic() + SECONDS_MAX
+    for items in islice(calmer(adapter, small.items), CALMER_RUNS_MAX):
+        verdict = live(adapter, items) if monotonic() < until_s else small
+        if verdict.broken is not None and verdict is not small:
+            return shrink(adapter, verdict, live)
+    return small
 
 
-def alone(item: Item) -> Iterator[Item]:
-    """Its operations, one after the other; nothing of what ends a life."""
+def calmer(adapter: type[Adapter], items: Sequence[Item]) -> Iterator[tuple[Item, ...]]:
+    """Yield runs with fewer conditions than these items have, those with the fewest first."""
+    choices = [[*alone(item)] for item in items]
+    sequential = [tuple(chain.from_iterable(each)) for each in islice(product(*choices), ORDERS_MAX)]
+    tried = [without_ttl(adapter, each) for each in sequential] + sequential
+    for at, item in enumerate(items):
+        tried += [(*items[:at], *each, *items[at + 1 :]) for each in alone(item)]
+        tried.append((*items[:at], *items[at + 1 :]))
+    tried.append(without_ttl(adapter, items))
+    distinct = {key_of(each): each for each in tried if each and each != tuple(items)}
+    yield from distinct.values()
+
+
+def alone(item: Item) -> Iterator[tuple[Item, ...]]:
+    """Yield its operations one after the other, in every order, and nothing that ends a process."""
     if item.kind in ("advance", "op"):
-        yield item
+        yield (item,)
     else:
-        yield from (Item("op", (op,)) for op in item.ops)
+        yield from (tuple(Item("op", (op,)) for op in order) for order in permutations(item.ops))
+
+
+def without_ttl(adapter: type[Adapter], items: Sequence[Item]) -> tuple[Item, ...]:
+    """Return the same items with entries that never end, where no time passes.
+
+    An item that needs a time to live is left out.
+    """
+    found = []
+    for item in items:
+        timed = [op for op in item.ops if "ttl" in op.args]
+        is_needed = any({"ttl", "ttl_ms"} & {*required(adapter, op.name)} for op in timed)
+        if item.kind != "advance" and not is_needed:
+            ops = [Op(op.name, {k: v for k, v in op.args.items() if k != "ttl"}) for op in item.ops]
+            found.append(evolve(item, ops=tuple(ops)))
+    return tuple(found)
 
 
 class Search:

@@ -1,6 +1,6 @@
 """What a hunt or a replay came to, as a report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.life import Verdict
 from umi_sim.targets.lines import lines_of, text_of
-from umi_sim.targets.seed_files import Saved, document_of
+from umi_sim.targets.seed_files import Earlier, Saved, document_of
 from umi_sim.targets.shrinking import fingerprint_of
 
 
@@ -152,23 +152,38 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
     return Report(f"FAIL {name}: {kinds} of failure in {counted}", [*lines()], value, 1)
 
 
-def of_corpus(name: str, folder: str, verdicts: Mapping[str, Verdict], other_count: int) -> Report:
-    """Failures that were kept, each run again: one that fails still, or again, is a failure."""
-    failing = [(file, each.broken) for file, each in verdicts.items() if each.broken is not None]
-    rows: list[Line] = []
-    for file, broken in failing:
-        rows += [f"{broken.rule}: {broken.message}", whole("", repeat(name, file))]
-    if other_count:
-        rows.append(f"{plural(other_count, 'file')} of other adapters not run")
+def of_earlier(name: str, folder: str, earlier: Earlier) -> Report:
+    """Report kept failures that were run again. Exit 1: one fails. 2: none does, and a file is unreadable."""
+    failing, count = earlier.failing, plural(len(earlier.runs), "file")
+    rows: list[Line] = [*rows_of(earlier, name)]
+    if earlier.other_count:
+        rows.append(f"{plural(earlier.other_count, 'file')} of other adapters not run")
 
     def value() -> dict[str, Any]:
-        told = {file: "fail" if each.broken else "pass" for file, each in verdicts.items()}
-        return {"result": "fail" if failing else "pass", "target": name, "files": told}
+        told = {file: "fail" if now.broken else "pass" for file, _, now in earlier.runs}
+        result = "fail" if failing else "unreadable" if earlier.unreadable else "pass"
+        return {"result": result, "target": name, "files": told, "unreadable": [*earlier.unreadable]}
 
-    word = "FAIL" if failing else "PASS"
-    told = f"{len(failing)} of {plural(len(verdicts), 'file')} of {folder} fail" if failing else ""
-    told = told or f"{plural(len(verdicts), 'file')} of {folder}, none fails"
-    return Report(f"{word} {name}: {told}", rows, value, int(bool(failing)))
+    word = "FAIL" if failing else "UNREADABLE" if earlier.unreadable else "PASS"
+    told = f"{len(failing)} of {count} of {folder} fail" if failing else f"{count} of {folder}, none fails"
+    return Report(f"{word} {name}: {told}", rows, value, 1 if failing else 2 if earlier.unreadable else 0)
+
+
+PASSES_NOW: Final = "passes now, and is run each time:"
+
+
+def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[Row]:
+    """Yield what became of kept files that fail, pass now, or cannot be read.
+
+    `known`: files of failures that are reported already.
+    """
+    for file, _, now in earlier.failing:
+        if file in known or now.broken is None:
+            continue
+        yield row("kept", f"{now.broken.rule}: {now.broken.message}")
+        yield whole("", repeat(name, file))
+    yield from (row("kept", PASSES_NOW, file) for file in earlier.fixed)
+    yield from (whole("unreadable", each) for each in earlier.unreadable)
 
 
 def of_replay(name: str, file: str, adapter: type[Adapter], saved: Saved, verdict: Verdict) -> Report:

@@ -17,7 +17,6 @@ import attrs
 from umi_core.data import Owner
 from umi_sim.judge.equivalences import FILTER, SECOND
 from umi_sim.kernel.progress import at
-from umi_sim.record import fingerprint
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs import runner
@@ -101,12 +100,8 @@ def shrunk(verdict: Verdict) -> Shrunk:
 
 
 def saved(seed: SeedFile) -> Path:
-    """The command is in no file: it is given again with each replay."""
-    assert seed.failure is not None
-    path = Path(FOLDER) / f"{seed.failure.rule}-{fingerprint.of(seed.failure)}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    seed_file.write(path, attrs.evolve(seed, repro=""))
-    return path
+    """Write a failure. The command is in no file: it is given again with each replay."""
+    return seed_file.save(attrs.evolve(seed, repro=""), Path(FOLDER))
 
 
 def with_command(seed: SeedFile, command: str) -> SeedFile:

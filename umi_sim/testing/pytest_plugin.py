@@ -28,6 +28,7 @@ SEEDS_DEFAULT: Final = "0..9"
 KEPT: Final = ".umi-sim/ephemeral"
 SEED_COUNT_MAX: Final = 100_000
 SHRINK_SECONDS_MAX: Final = 20
+PASSES_NOW: Final = "passes now, and is run each time:"
 SNIFFED_BYTES: Final = 65_536
 OURS: Final = {  # what a file must show before it is believed to be ours
     ".toml": (re.compile(rb"^\s*\[scenario\]", re.M), re.compile(rb"^\s*(id|title)\s*=", re.M)),
@@ -221,7 +222,7 @@ class Replay(Test):
 
         is_kept = self.path.parent == kept_folder(self.config)
         if is_kept and not self.path.exists():
-            pytest.skip("it is gone: another run saw it pass three times")
+            pytest.skip("it is gone: another process has removed it")
         try:
             seed = seed_file.read(Path(shown(self.path)))
         except seed_file.BadSeedFile as error:
@@ -229,7 +230,9 @@ class Replay(Test):
         must_pass = is_kept or self.path in self.config.stash[REPLAYED]
         done = replay.replay(seed, relaxed=must_pass or self.config.getoption("umi_sim_relaxed"))
         if is_kept:
-            corpus.counted(self.path, seed, done)
+            corpus.count_passes(self.path, seed, done)
+            if done.what == "passes":
+                print(PASSES_NOW, shown(self.path))
         if done.what == "passes" and (must_pass or seed.expect.result == "pass"):
             return
         if done.what == "same failure" and seed.expect.result == "fail" and not must_pass:
@@ -315,6 +318,14 @@ def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str)
     for other in done.others:
         kept(config, other)
     return report.failed(report.of_shrunk(done, shown(path), command, verdict.failure))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Show kept failures that pass now: pytest hides what a test prints if it passes."""
+    told = [line for it in terminalreporter.getreports("passed") for line in it.capstdout.splitlines()]
+    for line in dict.fromkeys(told):
+        if line.startswith(PASSES_NOW):
+            terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(optionalhook=True)

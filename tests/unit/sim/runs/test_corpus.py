@@ -6,7 +6,6 @@ import attrs
 import pytest
 
 from umi_sim.record.items import Deviation
-from umi_sim.record.verdict import Failure
 from umi_sim.runs import corpus, replay, runner
 from umi_sim.runs.acceptance import NotBlessed, blessed
 from umi_sim.runs.corpus import NotKept, keep, keep_for_good, replay_kept
@@ -41,18 +40,13 @@ def mended(seed: SeedFile) -> SeedFile:
     return attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
 
 
-def other(seed: SeedFile, number: int) -> SeedFile:
-    """Another failure, as far as its file tells."""
-    told = Failure("safety", f"rule{number}", f"X-{number}", 1, 0, "o1", "broken")
-    return attrs.evolve(seed, failure=told)
-
-
 # The ephemeral folder.
 
 
 def test_the_smallest_run_of_a_failure_is_kept_and_hits_add_up(failing: SeedFile, folder: Path) -> None:
     path = keep(longer(failing), folder)
-    assert keep(failing, folder) == path
+    shrunk = attrs.evolve(failing, original=longer(failing).items)
+    assert keep(shrunk, folder) == path
     assert keep(longer(failing), folder) == path
     kept = seed_file.read(path)
     assert kept.items == failing.items
@@ -60,30 +54,43 @@ def test_the_smallest_run_of_a_failure_is_kept_and_hits_add_up(failing: SeedFile
     assert kept.repro == f"umi-sim replay {path.as_posix()}"
 
 
-def test_a_smaller_run_that_no_longer_fails_makes_way(failing: SeedFile, folder: Path) -> None:
+def test_a_run_that_passes_now_is_not_replaced(failing: SeedFile, folder: Path) -> None:
     path = keep(failing, folder)
-    cut = attrs.evolve(failing, items=failing.items[:1])
-    seed_file.write(path, cut)
-    keep(failing, folder)
+    fixed = attrs.evolve(failing, items=failing.items[:1])  # it passes, with the name of the failure
+    seed_file.write(path, fixed)
+    other = keep(failing, folder)
+    assert other != path
+    assert (seed_file.read(path).items, seed_file.read(other).items) == (fixed.items, failing.items)
+    assert keep(failing, folder) == other
+    assert seed_file.read(other).history.hits == 2
+
+
+def test_a_larger_run_of_something_else_is_not_replaced(failing: SeedFile, folder: Path) -> None:
+    """Two bugs can have one fingerprint; only a run that was shrunk to the other one replaces it."""
+    path = keep(longer(failing), folder)
+    other = keep(failing, folder)
+    assert other != path
+    assert seed_file.read(path).items == longer(failing).items
+    assert keep(attrs.evolve(failing, original=longer(failing).items), folder) == path
     assert seed_file.read(path).items == failing.items
 
 
-def test_what_cannot_be_read_makes_way(failing: SeedFile, folder: Path) -> None:
+def test_what_cannot_be_read_is_not_replaced(failing: SeedFile, folder: Path) -> None:
     path = keep(failing, folder)
     path.write_text("{}")
-    keep(failing, folder)
-    assert seed_file.read(path).history.hits == 1
+    assert keep(failing, folder) != path
+    assert path.read_text() == "{}"
 
 
-def test_a_file_goes_after_it_passed_three_times_in_a_row(failing: SeedFile, folder: Path) -> None:
+def test_a_file_that_passes_stays_until_it_is_pruned(failing: SeedFile, folder: Path) -> None:
     path = keep(failing, folder)
     assert [each.replayed.what for each in replay_kept(folder) if each.replayed] == ["same failure"]
     seed_file.write(path, mended(failing))
-    for passes in (1, 2):
+    for passes in range(1, 6):
         (kept,) = replay_kept(folder)
         assert not kept.is_removed
         assert seed_file.read(path).history.passes == passes
-    (kept,) = replay_kept(folder)
+    (kept,) = replay_kept(folder, removes=True)
     assert kept.is_removed
     assert not path.exists()
 
@@ -101,17 +108,6 @@ def test_what_cannot_be_read_is_told_and_stays(folder: Path) -> None:
     (kept,) = replay_kept(folder)
     assert (kept.seed, kept.is_removed) == (None, False)
     assert kept.problem.startswith(str(folder / "a.json"))
-
-
-def test_there_are_never_more_files_than_the_limit(
-    failing: SeedFile, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(corpus, "FILE_COUNT_MAX", 3)
-    seed_file.write(folder / "passed.json", attrs.evolve(failing, history=History(hits=9, passes=1)))
-    seed_file.write(folder / "rare.json", attrs.evolve(failing, history=History(hits=1)))
-    seed_file.write(folder / "often.json", attrs.evolve(failing, history=History(hits=2)))
-    first, second = keep(other(failing, 1), folder), keep(other(failing, 2), folder)
-    assert corpus.files_in(folder) == sorted([folder / "often.json", first, second])
 
 
 # The durable folder.

@@ -57,18 +57,19 @@ def test_only_what_is_of_this_adapter_is_run(tmp_path: Path, capsys: pytest.Capt
     ]  # fmt: skip
     (tmp_path / "world.json").write_text('{"format": "umi-seed"}')
     for name, path in paths.items():
-        own, others = seed_files.kept(PopReadsThenDeletes, name, tmp_path)
-        assert ([it for it, _ in own], others) == ([path], 3)
-    assert len(seed_files.kept(PopReadsThenDeletes, "__main__:Mine", tmp_path)[0]) == 2
+        earlier = seed_files.run_again(PopReadsThenDeletes, name, tmp_path)
+        assert ([file for file, _, _ in earlier.runs], earlier.other_count) == ([path.as_posix()], 3)
+    assert len(seed_files.run_again(PopReadsThenDeletes, "__main__:Mine", tmp_path).runs) == 2
     lacking = type("Mine", (Sessions,), {"add": Store.add, "get": Store.get})
-    assert seed_files.kept(lacking, "one:Mine", tmp_path) == ([], 4)
+    assert seed_files.run_again(lacking, "one:Mine", tmp_path) == seed_files.Earlier((), 4)
     other = type("Mine", (Kv,), {"pop": lambda self, key: None})
-    assert seed_files.kept(other, "one:Mine", tmp_path) == ([], 4)
+    assert seed_files.run_again(other, "one:Mine", tmp_path) == seed_files.Earlier((), 4)
     assert failure_of(Store, 0, tmp_path) == ""
     assert f"{tmp_path}: 4 files of other adapters not run" in capsys.readouterr().out
     (tmp_path / "torn.json").write_text('{"format": "umi-target"')
-    with pytest.raises(seed_files.BadFile):
-        seed_files.kept(Store, "one:Mine", tmp_path)
+    (problem,) = seed_files.run_again(Store, "one:Mine", tmp_path).unreadable
+    assert problem.startswith(f"{tmp_path / 'torn.json'}: ")
+    assert "torn.json" in failure_of(Store, 0, tmp_path)
 
 
 def test_a_folder_that_is_named_stands_beside_the_class() -> None:

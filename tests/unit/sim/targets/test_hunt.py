@@ -141,7 +141,7 @@ class Forgetful(Kv):
 
 def test_a_known_divergence_hides_nothing_behind_it() -> None:
     class Declared(Forgetful):
-        known = (Known("https://example.org/17", rule="answer", op="count"),)
+        known = (Known("https://example.org/17", rule="ttl", op="count"),)
 
     first = hunt(Forgetful, range(100))
     behind = hunt(Declared, range(300))

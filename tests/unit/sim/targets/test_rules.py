@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.kv_store import LivesTooLong
 from tests.sessions_store import AddsOneByOne, ClearSwallows, PopReadsThenDeletes
 from tests.unit.sim.targets.test_contracts import Dict, Lists, Notes, Stale
 from tools.tables import DOCS
@@ -145,6 +146,7 @@ def append(name: str) -> Item:
 
 
 TWO = [{"role": "user", "content": content} for content in ("v1", "v2")]
+TIMED_PUT = op("put", ns="", key="a", value="v", ttl=1_000)
 PUT, GET = op("put", ns="", key="a", value="v"), op("get", ns="", key="a")
 ADD, READ, POP = op("add", session="a", items=TWO), op("get", session="a"), op("pop", session="a")
 CASES: dict[str, tuple[type[Adapter], Sequence[Item]]] = {
@@ -159,6 +161,7 @@ CASES: dict[str, tuple[type[Adapter], Sequence[Item]]] = {
     "reopen-lost": (InMemory, (PUT, Item("reopen"), GET)),
     "scope": (Prefixes, (op("add", id="m1", text="tea", user="ab"), op("list", user="a"))),
     "order": (Backwards, (op("add", user="", session="a", items=TWO), op("get", user="", session="a"))),
+    "ttl": (LivesTooLong, (TIMED_PUT, Item("advance", number=1_500), GET)),
     "pages": (LosesTheLastPage, (PUT, op("scan", ns="", limit=1))),
     "hang": (Waits, (op("count"),)),
 }  # fmt: skip
@@ -195,7 +198,7 @@ def test_what_comes_between_two_calls_is_judged(
     broken = run(store, items).broken
     assert broken is not None
     assert broken.rule == rule
-    found = hunt(store, range(60)).small
+    found = hunt(store, range(200)).small
     assert found is not None
     assert len(found.items) <= 3
 
