@@ -14,7 +14,7 @@ class PlainStore(Kv):
     """A store without a bug: asyncio in front, SQLite behind."""
 
     durable = True
-    extra_s = 0
+    extra_s: float = 0
 
     def make(self) -> None:
         self.db = sqlite3.connect(self.folder / "rows.db")

@@ -165,18 +165,25 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
     done = replay(seed)
     if done.exit_code:
         raise NotKept(f"{source}: {done.what}: {done.why}; to expect this: umi-sim bless {source}")
-    path = seed_file.save(seed, folder, filled=with_repro) if seed.failure else folder / source.name
-    if seed.failure is None:
+
+    def filled(seed: SeedFile, path: Path) -> SeedFile:
         if path.exists() and not path.samefile(source):
-            raise NotKept(f"{source}: {path} is there already: name the file otherwise")
-        seed_file.write(path, with_repro(seed, path))
+            raise NotKept(f"{source}: {path} is there already{told(path)}: remove one of the two")
+        return attrs.evolve(seed, repro=f"umi-sim replay {path.as_posix()}")
+
+    if seed.failure:
+        path = seed_file.save(seed, folder, filled=filled)
+    else:
+        path = folder / source.name
+        seed_file.write(path, filled(seed, path))
     if source.resolve() != path.resolve() and source.resolve().parent == EPHEMERAL.resolve():
         source.unlink()
     return path
 
 
-def with_repro(seed: SeedFile, path: Path) -> SeedFile:
-    return attrs.evolve(seed, repro=f"umi-sim replay {path.as_posix()}")
+def told(path: Path) -> str:
+    seed = seed_file.maybe_read(path)
+    return f", and expects to {seed.expect.result}" if seed else ""
 
 
 def problem_of(seed: SeedFile) -> str:

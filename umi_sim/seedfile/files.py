@@ -17,7 +17,7 @@ import attrs
 from umi_sim.formats.schema import Json, Wrong, as_object, at, shown, whole, wrong
 from umi_sim.formats.strict_json import bytes_of, parsed
 from umi_sim.kernel.wording import near
-from umi_sim.record import failure_files, fingerprint
+from umi_sim.record import fingerprint, saved_failures
 from umi_sim.record.items import ClockMove, Item, Op
 from umi_sim.record.provenance import made_by
 from umi_sim.record.rules import RULES
@@ -87,13 +87,17 @@ def save(
     def content(path: Path) -> bytes:
         return text_of(filled(seed, path)).encode()
 
-    return failure_files.save(folder, default_path(seed.failure).stem, items, holds, content)
+    return saved_failures.save(folder, default_path(seed.failure).stem, items, holds, content)
 
 
-def kind_of(seed: SeedFile) -> tuple[str, str | None]:
-    """Return what two runs of one failure have in common: the fingerprint, and the planted bug if any."""
+def kind_of(seed: SeedFile) -> tuple[object, ...]:
+    """Return what two runs of one failure have in common: the fingerprint, and the planted bug if any.
+
+    A run that was ended by force holds no items, so it is known by its scenario and seed.
+    """
     assert seed.failure is not None
-    return fingerprint.of(seed.failure), seed.config.planted
+    run = (seed.config.scenario, seed.config.seed) if seed.is_bare else ()
+    return fingerprint.of(seed.failure), seed.config.planted, run
 
 
 def maybe_read(path: Path) -> SeedFile | None:

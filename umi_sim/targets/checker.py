@@ -7,7 +7,7 @@ Law 2. Beside the states that may be, it keeps those that must not: of an error 
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any, Final
 
 import attrs
@@ -195,6 +195,17 @@ class Checker:
     def note_written(self, ops: Iterable[Op]) -> None:
         self.written.update(key_of(value) for op in ops for value in self.contract.written(op))
 
+    def inferred(self, given: Flags, ops: Mapping[str, Sequence[str]]) -> tuple[tuple[str, object], ...]:
+        """Return each flag that the class does not set and that only one value explains, with that value."""
+        met = {"", *ops, *chain.from_iterable(ops.values())}
+        found = []
+        for name, choices in self.contract.flags.items():
+            is_open = choices[0] is None and name not in given
+            values = [*dict.fromkeys(state.flags[name] for state in self.possible)]
+            if is_open and len(values) == 1 and self.contract.concerns.get(name, "") in met:
+                found.append((name, values[0]))
+        return tuple(found)
+
     # States.
 
     def narrow(self, step: Callable[[Sequence[State]], list[State]]) -> bool:
@@ -251,6 +262,9 @@ class Checker:
     def broken(self, op: Op, got: Got, times_ms: Sequence[int]) -> Broken:
         answers = [answer for state in self.possible for answer, _ in self.outcomes(state, op, times_ms)]
         allowed = " or ".join(list(dict.fromkeys(map(str, answers)))[:3])
+        reasons = {self.contract.absence(state, op, times_ms[-1]) for state in self.possible}
+        if len(reasons) == 1:
+            allowed = ": ".join(filter(None, (allowed, *sorted(reasons))))
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers)
         return Broken(rule, op.name, got.told, allowed, got.error, got.frame)
 

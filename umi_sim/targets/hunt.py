@@ -51,6 +51,7 @@ class Hunt(Owner):
     known: tuple[str, ...] = ()
     has_jobs: bool = False
     threads: tuple[str, ...] = ()
+    inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
     findings: list[Finding] = attrs.field(factory=list)
     kinds: dict[str, Finding] = attrs.field(factory=dict)  # by the fingerprint of what was found, and shrunk
 
@@ -104,6 +105,7 @@ class Part(Data):
     broken: tuple[tuple[int, Verdict], ...] = ()
     has_jobs: bool = False
     threads: tuple[str, ...] = ()
+    inferred: tuple[tuple[str, object], ...] = ()
 
 
 @attrs.frozen
@@ -138,6 +140,7 @@ def hunt(
         found.known = tuple(dict.fromkeys((*found.known, *part.known)))
         found.has_jobs = found.has_jobs or part.has_jobs
         found.threads = tuple(dict.fromkeys((*found.threads, *part.threads)))
+        found.inferred = tuple(dict.fromkeys((*found.inferred, *part.inferred)))
         at("hunting", found.run_count, seconds=seconds or 0)
         if part.broken and parts is not None and not way.to_end:
             parts.close()
@@ -153,17 +156,20 @@ def run_part(make: Make, seeds: Sequence[int], *, way: Way, moments: Moments) ->
     """Up to the first that breaks a promise, or to the last."""
     adapter, count, op_count = make(), 0, 0
     known, broken, threads, has_jobs = list[str](), list[tuple[int, Verdict]](), list[str](), False
+    inferred: dict[tuple[str, object], None] = {}
     for count, seed in enumerate(seeds, 1):  # noqa: B007 - read after the loop
         verdict = way.live(adapter, way.draw(adapter, seed, moments))
         op_count += sum(len(step.item.ops) for step in verdict.steps)
         known += verdict.known
         threads += verdict.threads
         has_jobs = has_jobs or verdict.has_jobs
+        inferred |= dict.fromkeys(verdict.inferred)
         if verdict.broken is not None:
             broken.append((seed, verdict))
             if not way.to_end:
                 break
-    return Part(count, op_count, tuple(known), tuple(broken), has_jobs, tuple(dict.fromkeys(threads)))
+    once = tuple(dict.fromkeys(threads))
+    return Part(count, op_count, tuple(known), tuple(broken), has_jobs, once, tuple(inferred))
 
 
 def by_processes(

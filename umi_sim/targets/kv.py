@@ -192,6 +192,15 @@ class KvContract(Contract):
         yield from [op.args["value"]] if "value" in op.args else []
         yield from pairs.values() if isinstance(pairs, dict) else ()
 
+    def absence(self, state: KvState, op: Op, now_ms: int) -> str:
+        key: Any = op.args.get("ns", ""), op.args.get("key")
+        if "key" not in op.args or state.alive(key, now_ms):
+            return ""
+        deadline_ms = state.entries[key].deadline_ms if key in state.entries else None
+        if deadline_ms is None:
+            return "it was not written, or was removed"
+        return f"its time to live was over {now_ms - deadline_ms} ms ago"
+
     def deadlines(self, state: KvState) -> Iterator[int]:
         yield from (it.deadline_ms for it in state.entries.values() if it.deadline_ms is not None)
 

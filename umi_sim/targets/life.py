@@ -60,6 +60,7 @@ class Verdict(Data):
     gots: tuple[tuple[Got, ...], ...] = ()  # of each item, what came of its operations
     has_jobs: bool = False  # of executors
     threads: tuple[str, ...] = ()  # operations that began a thread
+    inferred: tuple[tuple[str, object], ...] = ()  # flags that the answers showed, each with its value
 
 
 def run(adapter: type[Adapter], items: Sequence[Item]) -> Verdict:
@@ -194,7 +195,7 @@ class Life:
         reached, has_jobs = self.world.reached, self.world.loop.job_count > 0
         return Verdict(
             tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots, has_jobs,
-            tuple(self.threaded),
+            tuple(self.threaded), self.checker.inferred(flags_of(self.adapter), ops_of(self.adapter)),
         )  # fmt: skip
 
     def got_of(self, outcome: Any, op: Op | None = None) -> Got:

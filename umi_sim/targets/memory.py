@@ -168,6 +168,10 @@ class MemoryContract(Contract):
         scope = self.bind(op, state.flags).get("scope", (None, None, None))
         yield from ([name, it.text] for name, it in state.entries.items() if not is_within(it.scope, scope))
 
+    def absence(self, state: MemoryState, op: Op, now_ms: int) -> str:
+        is_absent = op.name in ("get", "delete") and op.args["id"] not in state.entries
+        return "it was not added, or was deleted" if is_absent else ""
+
     # Operations.
 
     def on_add(self, state: MemoryState, now_ms: int, id: str, text: str, scope: Scope) -> Outcomes:

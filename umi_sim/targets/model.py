@@ -234,6 +234,10 @@ class Contract(ABC):
         """Yield the values that this operation writes, as `foreign` has them."""
         return iter(())
 
+    def absence(self, state: State, op: Op, now_ms: int) -> str:
+        """Return why there is nothing for this operation to read; nothing if there is something."""
+        return ""
+
     def deadlines(self, state: State) -> Iterator[int]:
         """Yield the times at which something ends by itself."""
         return iter(())

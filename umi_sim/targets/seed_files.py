@@ -17,7 +17,7 @@ import attrs
 from umi_core.data import Data
 from umi_sim.formats.schema import TEXT, Json, Schema, Wrong, as_object, at, listed, one_of, table, whole
 from umi_sim.formats.strict_json import bytes_of, compact, parsed
-from umi_sim.record import failure_files
+from umi_sim.record import saved_failures
 from umi_sim.record.provenance import made_by
 from umi_sim.seedfile.text import checksum, layout
 from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter, ops_of
@@ -93,7 +93,7 @@ def write(
         return is_same_failure and renumbered([step.item for step in saved.steps]) == items
 
     own = "-".join(WORD.findall(whose(name)))[:OWNER_CHARS_MAX]
-    return failure_files.save(folder, f"{own}-{verdict.broken.rule}-{mark}", items, is_own, lambda _: data)
+    return saved_failures.save(folder, f"{own}-{verdict.broken.rule}-{mark}", items, is_own, lambda _: data)
 
 
 def renumbered(items: Sequence[Item]) -> str:

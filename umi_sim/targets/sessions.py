@@ -176,6 +176,10 @@ class SessionsContract(Contract):
         mine = [each for is_own, each in told if is_own]
         yield from (each for is_own, each in told if not is_own and each not in mine)
 
+    def absence(self, state: SessionsState, op: Op, now_ms: int) -> str:
+        is_empty = op.name in ("get", "pop") and not state.of(self.bind(op, state.flags)["of"])
+        return "the session has no message" if is_empty else ""
+
     def written(self, op: Op) -> Iterator[object]:
         items = op.args.get("items")
         yield from items if isinstance(items, list) else ()

@@ -76,6 +76,7 @@ def calmer(adapter: type[Adapter], items: Sequence[Item]) -> Iterator[tuple[Item
     for at, item in enumerate(items):
         tried += [(*items[:at], *each, *items[at + 1 :]) for each in alone(item)]
         tried.append((*items[:at], *items[at + 1 :]))
+        tried += [(*items[:at], *each, *items[at + 1 :]) for each in less_concurrent(item)]
     tried.append(without_ttl(adapter, items))
     distinct = {key_of(each): each for each in tried if each and each != tuple(items)}
     yield from distinct.values()
@@ -87,6 +88,18 @@ def alone(item: Item) -> Iterator[tuple[Item, ...]]:
         yield (item,)
     else:
         yield from (tuple(Item("op", (op,)) for op in order) for order in permutations(item.ops))
+
+
+def less_concurrent(item: Item) -> Iterator[tuple[Item, ...]]:
+    """Yield one of its concurrent operations before or after the others, which may be in another order."""
+    if item.kind != "at_once" or len(item.ops) < 3:
+        return
+    for at, op in enumerate(item.ops):
+        one, ops = Item("op", (op,)), item.ops[:at] + item.ops[at + 1 :]
+        for number in dict.fromkeys((item.number, *range(ORDERS))):
+            others = evolve(item, ops=ops, number=number)
+            yield one, others
+            yield others, one
 
 
 def without_ttl(adapter: type[Adapter], items: Sequence[Item]) -> tuple[Item, ...]:

@@ -19,7 +19,8 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     counted = f"{plural(found.run_count, 'run')}, {plural(found.op_count, 'operation')}"
     value = partial(as_json, found, name, saved)
     if found.small is None or found.first is None:
-        return Report(f"PASS {name}: {counted}, every promise kept", [*reached(found), *known(found)], value)
+        rows = [*reached(found), *inferred(found), *known(found)]
+        return Report(f"PASS {name}: {counted}, every promise kept", rows, value)
     before, after = len(found.first.items), len(found.small.items)
     rows = [
         whole("repeat", repeat(name, saved)),
@@ -30,6 +31,7 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     rows += [
         *cause(found.adapter, found.small),
         *threads(found),
+        *inferred(found),
         *known(found),
         BLANK,
         *under("next", what_next(name, saved)),
@@ -109,6 +111,19 @@ def threads(found: Hunt) -> Iterator[Row]:
         )
 
 
+def inferred(found: Hunt) -> Iterator[Row]:
+    """Yield the flags that the class does not set, as the answers show them."""
+    values: dict[str, list[object]] = {}
+    for name, value in sorted(found.inferred, key=repr):
+        values.setdefault(name, []).append(value)
+    if values:
+        told = [f"{name} = {' or '.join(map(repr, each))}" for name, each in values.items()]
+        yield row("inferred", f"{', '.join(told)}: set what you promise, and it is checked")
+    for name, each in values.items():
+        if len(each) > 1:
+            yield row("", f"{name} is not the same in every run")
+
+
 def known(found: Hunt) -> Iterator[Row]:
     yield from under("known", [whole("", address) for address in found.known])
 
@@ -124,7 +139,13 @@ def as_json(found: Hunt, name: str, saved: str) -> dict[str, Any]:
 
 
 def counts_of(found: Hunt) -> dict[str, Any]:
-    return {"runs": found.run_count, "operations": found.op_count, "known": list(found.known)}
+    inferred: dict[str, list[object]] = {}
+    for name, value in found.inferred:
+        inferred.setdefault(name, []).append(value)
+    return {
+        "runs": found.run_count, "operations": found.op_count, "known": list(found.known),
+        "inferred": inferred,
+    }  # fmt: skip
 
 
 def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:

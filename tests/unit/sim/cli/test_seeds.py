@@ -59,11 +59,11 @@ def test_a_mended_bug_is_blessed_and_stays_fixed(path: str) -> None:
     assert "nothing to bless" in umi("bless", path).stdout
 
 
-def test_what_passes_is_pruned_the_third_time(path: str) -> None:
+def test_what_passes_is_removed_by_a_prune_alone(path: str) -> None:
     assert umi("corpus", "prune").stdout == f"  same failure  {path}\n"
     mend(path)
-    words = [umi("corpus", "prune").stdout.split()[0] for _ in range(3)]
-    assert words == ["passes", "passes", "removed"]
+    assert umi("corpus", "list").stdout.split()[0] == "fail"
+    assert umi("corpus", "prune").stdout.split() == ["removed", path]
     assert umi("corpus", "prune").stdout == "no seed files in .umi-sim/ephemeral\n"
 
 
@@ -111,7 +111,7 @@ def test_what_is_expected_to_pass_is_shown_so(path: str) -> None:
 
 
 def test_what_is_kept_for_good_is_not_replaced(path: str) -> None:
-    """A bug that was fixed and is back fails in the same way, so its file has the same name."""
+    """A bug that was fixed and is back is the same failure; one with other items gets another file."""
     assert umi("corpus", "keep", path, "--ticket", "1").exit_code == 0
     (kept,) = Path("scenarios/seeds").glob("*.json")
     before = kept.read_bytes()
@@ -122,6 +122,12 @@ def test_what_is_kept_for_good_is_not_replaced(path: str) -> None:
     )
     assert kept.read_bytes() == before
     assert umi("corpus", "keep", kept.as_posix(), "--notes", "new").exit_code == 0
+    longer = seed_file.read(again)
+    seed_file.write(kept, attrs.evolve(longer, items=longer.items[:1]))
+    before = kept.read_bytes()
+    assert umi("corpus", "keep", "again.json", "--ticket", "3").exit_code == 0
+    assert kept.read_bytes() == before
+    assert len([*Path("scenarios/seeds").glob("*.json")]) == 2
 
 
 def test_a_trace_replaces_nothing_but_a_trace(path: str) -> None:

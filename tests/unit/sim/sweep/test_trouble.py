@@ -15,6 +15,7 @@ import attrs
 import pytest
 
 from tests.unit.sim.commands import refused, umi
+from umi_sim.record import saved_failures
 from umi_sim.runs import corpus
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.seedfile import files as seed_file
@@ -326,7 +327,7 @@ def test_of_two_that_keep_files_in_one_folder_one_waits() -> None:
     (path,) = seed_file.EPHEMERAL.glob("*.json")
     order = list[str]()
     keeping = threading.Thread(target=lambda: order.append(corpus.keep(seed_file.read(path)).name))
-    with corpus.held(seed_file.EPHEMERAL):
+    with saved_failures.locked(seed_file.EPHEMERAL):
         keeping.start()
         keeping.join(0.2)
         order.append("held")

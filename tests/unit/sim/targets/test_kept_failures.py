@@ -11,7 +11,7 @@ from umi_sim.targets import seed_files
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import Item, Op
-from umi_sim.targets.life import run
+from umi_sim.targets.life import Verdict, run
 
 pytest_plugins = ("pytester",)
 STORE = """
@@ -113,7 +113,7 @@ def test_pytest_keeps_both_failures_and_reports_what_passes_now(pytester: pytest
     assert contents(found) == both
 
 
-def small(store: type[Adapter], first_seed: int = 0) -> seed_files.Verdict:
+def small(store: type[Adapter], first_seed: int = 0) -> Verdict:
     found = hunt(store, range(first_seed, first_seed + 400)).small
     assert found is not None
     return found

@@ -3,9 +3,13 @@
 import pytest
 
 from tests import kv_store
+from umi_sim.kernel.report import laid_out
+from umi_sim.targets import MISSING, telling
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.hunt import hunt
+from umi_sim.targets.items import Item, Op
+from umi_sim.targets.life import run
 from umi_sim.targets.values import key_of
 
 EXPECTED = {
@@ -51,3 +55,64 @@ def test_values_of_different_writes_differ() -> None:
                 known.add(value)
                 by_place.setdefault(place, set()).add(value)
     assert 1 / 100 < repeated / count < 1 / 8
+
+
+def put(ttl: int | None = None) -> Item:
+    args = {"ns": "u", "key": "a", "value": "v"}
+    return Item("op", (Op("put", args if ttl is None else {**args, "ttl": ttl}),))
+
+
+def get() -> Item:
+    return Item("op", (Op("get", {"ns": "u", "key": "a"}),))
+
+
+def delete() -> Item:
+    return Item("op", (Op("delete", {"ns": "u", "key": "a"}),))
+
+
+class KeepsDeleted(kv_store.PlainStore):
+    async def delete(self, ns: str, key: str) -> bool:
+        return self._read(ns, key) is not MISSING
+
+
+def test_a_report_says_why_nothing_was_expected() -> None:
+    late = run(kv_store.LivesTooLong, (put(1_000), Item("advance", number=1_500), get())).broken
+    assert late is not None
+    assert late.allowed == "MISSING or None: its time to live was over 500 ms ago"
+    removed = run(KeepsDeleted, (put(), delete(), get())).broken
+    assert removed is not None
+    assert removed.allowed == "MISSING or None: it was not written, or was removed"
+
+
+class AliveAtDeadline(kv_store.PlainStore):
+    extra_s = 0.000_5  # less than the shortest time that passes
+
+
+def test_what_was_inferred_is_reported_on_a_pass() -> None:
+    """The class does not say whether an entry is there at the very moment of its deadline."""
+    for store, boundary in ((kv_store.PlainStore, "expired"), (AliveAtDeadline, "alive")):
+        found = hunt(store, range(40))
+        assert found.first is None
+        assert ("boundary", boundary) in found.inferred
+        shown = "\n".join(laid_out(telling.of_hunt("mine:Mine", found, "")))
+        assert f"boundary = '{boundary}'" in shown
+        declared = type("Declared", (store,), {"boundary": boundary, "delete_reports": "existed"})
+        assert hunt(declared, range(20)).inferred == ()
+
+
+def test_an_answer_that_two_writes_explain_is_not_reported_as_scope() -> None:
+    """The value of another key was written to this one, too."""
+    here = {"ns": "u", "key": "a"}
+    items = [Item("op", (Op("put", {**here, "value": value}),)) for value in ("same", "new")]
+    other = Item("op", (Op("put", {"ns": "u", "key": "b", "value": "same"}),))
+    stale = run(Stale, (*items, other, get())).broken
+    assert stale is not None
+    assert stale.rule == "answer"
+
+
+class Stale(kv_store.PlainStore):
+    """The first value of a key stays."""
+
+    async def put(self, ns: str, key: str, value: object, ttl: float | None = None) -> None:
+        if self._read(ns, key) is MISSING:
+            await super().put(ns, key, value, ttl)
