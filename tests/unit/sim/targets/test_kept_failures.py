@@ -93,7 +93,8 @@ def test_a_command_names_a_file_that_cannot_be_read_and_runs_the_others(here: Pa
 @pytest.mark.slow
 def test_pytest_keeps_both_failures_and_reports_what_passes_now(pytester: pytest.Pytester) -> None:
     def outcome(text: str) -> pytest.RunResult:
-        own = "\nTestMine = Mine.pytest(seconds=3, folder='found')\n"
+        seconds = 1 if text == FIXED else 60  # a hunt ends when it has found something
+        own = f"\nTestMine = Mine.pytest(seconds={seconds}, folder='found')\n"
         (pytester.path / "test_kept.py").write_text(text + own)
         sys.modules.pop("test_kept", None)
         return pytester.runpytest_inprocess(
