@@ -1,7 +1,7 @@
 """Files of failures: which name each gets, and how it is written.
 
-Law 1. A failure that was written before is written to its own file again. No file of another failure
-       is ever replaced, nor one that cannot be read.
+Law 1. A failure that was written before is written to its own file again. No file of another
+       failure is ever replaced, nor one that cannot be read.
 Law 2. A reader sees the old file or the new one. Two processes never choose the same name.
 """
 
@@ -26,7 +26,7 @@ def save(
 ) -> Path:
     """Write a failure to a file of its own in `folder`, and return the path.
 
-    `name`: the name that the file gets if no other failure has it; else a digest of `items` follows it.
+    `name`: the name of the file if no other failure has it; else a digest of `items` follows it.
     `is_own`: whether the file that is there holds this failure. `content`: what to write to this path.
     """
     folder.mkdir(parents=True, exist_ok=True)
