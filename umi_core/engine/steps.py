@@ -2,11 +2,14 @@
 
 Law 1. Until a step is done nothing that it learnt is visible.
 Law 2. It gives exactly the facts that it declares, and none that contradicts what is already known.
-Law 3. When its policy is used up the step goes on with a stated substitute, which the reply names, or the
+Law 3. What a model thought aloud is taken out of its reply here, once, before any step reads it.
+Law 4. When its policy is used up the step goes on with a stated substitute, which the reply names, or the
        operation ends.
 """
 
 from collections.abc import Mapping
+
+import attrs
 
 from umi_core.engine import around
 from umi_core.engine.engine import Ending, Engine, facts_of
@@ -14,7 +17,8 @@ from umi_core.engine.facts import View
 from umi_core.engine.onion import StepCame
 from umi_core.engine.workflow import OUTCOME, Degrade, Learned, Refuse, Step, Unusable, abort_error
 from umi_core.errors import Error, WorkflowBroken
-from umi_core.messages.answers import Answer, Committed
+from umi_core.language.reasoning import strip_reasoning
+from umi_core.messages.answers import Answer, Committed, ModelReplied
 from umi_core.messages.effects import Failed, Refused, Unknown
 from umi_core.state import Operation
 
@@ -23,6 +27,8 @@ def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None)
     """The step learns from the answer; None if it had nothing to ask."""
     view = engine.view(operation, row)
     view.tiers = engine.state.tiers.copy()
+    if isinstance(answer, ModelReplied):
+        answer = without_reasoning(engine, operation, row, answer)
     taken = row.take(facts_of(operation), answer, view)
     if isinstance(taken, Unusable):
         engine.mark(operation, row, "unusable")
@@ -34,6 +40,18 @@ def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None)
         return Refused(taken.error) if is_certain else Unknown()
     engine.mark(operation, row, *taken.shapes, of=" reply")
     return learn(engine, operation, row, taken, view)
+
+
+def without_reasoning(
+    engine: Engine, operation: Operation, row: Step, answer: ModelReplied
+) -> ModelReplied:
+    """Return what the step may read: no `take` ever sees a draft from the reasoning of a model."""
+    text = strip_reasoning(answer.text)
+    if text == answer.text:
+        return answer
+    engine.mark(operation, row, "reasoning", of=" reply")
+    engine.state.count("reasoning stripped")
+    return attrs.evolve(answer, text=text)
 
 
 def learn(

@@ -141,6 +141,11 @@ def decoded(text: str, start: int) -> Json:
     return value
 
 
+def value_end(text: str, start: int) -> int | None:
+    """Return where the JSON value that begins at `start` ends; None if there is none."""
+    return None if decoded(text, start) is None else DECODER.raw_decode(text, start)[1]
+
+
 TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # an open string runs to the end
 
 

@@ -147,6 +147,27 @@ class Prose(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT
         return self.before + reply + self.after
 
 
+class Reasoning(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
+    """Reasoning with a draft in it stands before, between or behind the answer, or there is nothing else."""
+
+    before: str = string()
+    after: str = string()
+    keep: int = whole()
+
+    @classmethod
+    def options(cls, reply: str) -> edits.Options:
+        """A draft of the same form, in the tags of several families of models; or as much as was left."""
+        draft = words.DRAFTS.get(reply[:1], words.DRAFTS[""])
+        frames = [(before.format(draft), after.format(draft)) for before, after in words.REASONING]
+        return [
+            *({"before": before, "after": after, "keep": len(reply)} for before, after in frames),
+            *({"before": before.format(draft), "after": "", "keep": 0} for before in words.ONLY_REASONING),
+        ]
+
+    def edited(self, reply: str) -> str:
+        return self.before + reply[: self.keep] + self.after
+
+
 class TextDamage(edits.Stretch, at="model.ask", is_a="shape", guards=("EXT-1", "REN-1", "CAP-1")):
     """Broken characters in one value."""
 

@@ -19,6 +19,19 @@ FRAMES: Final = (  # prose, fences, second payloads, quotations: before and afte
     ("", '\n{"entities": []}'), ('{"entities": []}\n', ""), ("[]\n", ""), ("", "\n[]"),
     ("Use {} and [ so: ", " ok?"), ('She said: "', '".'), ("> ", "\n> (quoted)"), ("// answer\n", ""),
 )  # fmt: skip
+DRAFTS: Final = {  # by the first character of the answer; a draft could be taken for one
+    "{": '{"entities": [], "relations": [], "segments": [], "ids": []}', "[": "[]",
+    "<": "<decision>NO_RETRIEVE</decision> <memory><content>Zed likes tea</content></memory>", "": "Zed",
+}  # fmt: skip
+REASONING: Final = (  # before and behind the answer, with a place for a draft
+    ("<think>First: {} No, that is wrong.</think>\n", ""), ("First: {} No, that is wrong.\n</think>\n\n", ""),
+    ("<THINKING effort='high'>Perhaps {} or <think>none</think>.</THINKING>", ""),
+    ("<think>The tag <think> begins it. {}\n</think>", ""), ("", "\n<reasoning>Or {}? No.</reasoning>"),
+    ("", "\n<think>Let me check: {}"), ("<think></think>\n\n", ""),
+    ("<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>", "<|return|>"),
+    ("[THINK]{}[/THINK]", ""), ("◁think▷{}◁/think▷", ""),
+)  # fmt: skip
+ONLY_REASONING: Final = ("<think>First: {}", "<|channel|>analysis<|message|>{}", "{}\n</think>")
 SENTENCES: Final = (
     "The weather is nice today.", "Das Wetter ist heute schön.", "Hoy hace buen tiempo.",
     "Il fait beau aujourd'hui.", "Сегодня хорошая погода.", "今天天气很好。", "今日はいい天気です。",

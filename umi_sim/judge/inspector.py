@@ -10,6 +10,8 @@ from collections.abc import Callable, Container, Sequence
 from functools import wraps
 from typing import Final, ParamSpec
 
+import attrs
+
 from umi_core.invariants import (
     Before,
     before_step,
@@ -37,6 +39,7 @@ from umi_sim.judge.invariants.vocabulary import check_vocabulary
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle, check_reply
+from umi_sim.judge.plain.reasoning import answer_in
 from umi_sim.judge.trials import check_trials
 from umi_sim.kernel.prng import stream_key
 from umi_sim.record.answer_shapes import is_due
@@ -99,6 +102,7 @@ class Inspector:
             kind: FailureKind = "unknown" if isinstance(call.effect, Commit) else "unavailable"
             answer = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
+            answer = attrs.evolve(answer, text=answer_in(answer.text))
             check_reading(call.effect, answer.text, self.oracle.memory)
         for observer in self._of_answered:
             observer.answered(call, answer, self.oracle.scope_of(call.agent))

@@ -1,0 +1,145 @@
+"""Reasoning: what a model thought aloud before, between or behind its answer, taken out of a reply.
+
+    <think>Paris? No, she moved.</think>{"entities": [...]}     the JSON
+    Paris? No, she moved.</think>{"entities": [...]}            the JSON: the template had opened the tag
+    {"content": "Ann typed <think> into a form"}                as it is: a tag inside a value is text
+
+Law 1. Total: any string gives a text, in time linear in its size per start of a value.
+Law 2. A tag inside a complete JSON value, or inside a complete element that a prompt asks for, is text. So is
+a tag in quotes, or in the middle of a sentence. Law 3. A text without such a tag is returned as it is.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.language.replies import value_end
+from umi_core.limits import JSON_START_COUNT_MAX
+
+NAMES: Final = (
+    r"(?:think|thinking|thoughts?|thought_process|reasoning|reflection|analysis|scratchpad"
+    r"|inner_monologue|internal_monologue|antthinking|(?:seed|ant|mm):(?:think|thinking))"
+)
+CHANNEL: Final = r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*"
+TAG: Final = re.compile(
+    rf"""
+      (?P<blank><{NAMES}(?:\s[^<>]*)?/> | <\|return\|> | <\|(?:begin|end)_of_solution\|>
+        | <\|(?:START|END)_RESPONSE\|>)
+    | (?P<close></{NAMES}\s*> | \[/THINK\] | ◁/think▷ | <\|end_of_thought\|> | <\|END_THINKING\|>
+        | {CHANNEL}final\b[^<>]*<\|message\|>)
+    | (?P<open><{NAMES}(?:\s[^<>]*)?> | \[THINK\] | ◁think▷ | <\|begin_of_thought\|> | <\|START_THINKING\|>
+        | {CHANNEL}(?:analysis|commentary)\b[^<>]*<\|message\|>)
+    | (?P<end><\|end\|>)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""The tags of model families: `blank` stands alone, `end` closes what is open and is a blank otherwise."""
+
+ANSWER: Final = re.compile(r"\s*<(answer|response|output)>(.*)</\1>\s*", re.IGNORECASE | re.DOTALL)
+ELEMENT: Final = re.compile(
+    r"<(?P<slash>/?)(?P<name>memory|content|summary|caption|decision|rewritten_query)(?:\s[^<>]*)?>",
+    re.IGNORECASE,
+)
+START: Final = re.compile(rf"[\[{{]|{ELEMENT.pattern}", re.IGNORECASE)
+QUOTES: Final = frozenset("\"'`“”„«»‘’「」")
+STOPS: Final = frozenset(".,;:?!)")
+
+
+@attrs.frozen
+class Tag(Data):
+    """One tag outside all values: `kind` is a group of TAG."""
+
+    kind: str
+    start: int
+    end: int
+
+
+LINE_CHARS: Final = 200  # of the line around a tag, to see whether it stands in a sentence
+
+
+def strip_reasoning(text: str) -> str:
+    """Return the answer in a reply: the reply without the reasoning in it."""
+    if TAG.search(text) is None:
+        return text
+    tags = list(find_tags(text))
+    closes = match_tags(tags)
+    parts, at, number = list[str](), 0, 0
+    while number < len(tags):
+        tag, last = tags[number], closes.get(number)
+        is_unclosed = tag.kind == "open" and last is None
+        stop = tag.end if last is None else tags[last].end
+        number = 1 + (number if last is None else last)
+        if is_quoted(text, tag, stop):
+            continue
+        # A closing tag that nothing opened: all before it is reasoning, which the template had opened.
+        if tag.kind == "close":
+            parts.clear()
+        else:
+            parts.append(text[at : tag.start])
+        at = len(text) if is_unclosed else stop
+        number = len(tags) if is_unclosed else number
+    answer = "".join((*parts, text[at:]))
+    inside = ANSWER.fullmatch(answer) if len(answer) < len(text) else None
+    return inside[2] if inside else answer
+
+
+def find_tags(text: str) -> Iterator[Tag]:
+    """Yield the tags that stand in no complete value, in order."""
+    ends, at, tries = find_element_ends(text), 0, 0
+    tag = TAG.search(text)
+    while tag is not None:
+        start = START.search(text, at, tag.start()) if tries < JSON_START_COUNT_MAX else None
+        if start is None:
+            yield Tag(str(tag.lastgroup), *tag.span())
+            at = tag.end()
+            tag = TAG.search(text, at)
+            continue
+        end = ends.get(start.start()) if start["name"] else value_end(text, start.start())
+        tries += end is None
+        at = start.end() if end is None else end
+        tag = tag if at <= tag.start() else TAG.search(text, at)
+
+
+def find_element_ends(text: str) -> dict[int, int]:
+    """Return where each complete element ends, by where it starts."""
+    opened: dict[str, list[int]] = {}
+    ends: dict[int, int] = {}
+    for match in ELEMENT.finditer(text):
+        starts = opened.setdefault(match["name"].lower(), [])
+        if not match["slash"]:
+            starts.append(match.start())
+        elif starts:
+            ends[starts.pop()] = match.end()
+    return ends
+
+
+def match_tags(tags: list[Tag]) -> dict[int, int]:
+    """Return the number of the tag that closes each opening one.
+
+    Reasoning may mention an opening tag: `<think>no <think> tag</think>` ends at the last tag that closes.
+    """
+    opened: list[int] = []
+    closes: dict[int, int] = {}
+    for number, tag in enumerate(tags):
+        if tag.kind == "open":
+            opened.append(number)
+        elif tag.kind in ("close", "end") and opened:
+            closes[opened.pop()] = number
+    last = max(closes.values(), default=-1)
+    return closes | {number: last for number in opened if number < last}
+
+
+def is_quoted(text: str, tag: Tag, stop: int) -> bool:
+    """Check whether a tag, or the pair of tags that ends at `stop`, is mentioned in a sentence."""
+    before = text[max(0, tag.start - LINE_CHARS) : tag.start].rpartition("\n")[2]
+    behind = text[stop : stop + LINE_CHARS].partition("\n")[0]
+    if tag.kind in ("blank", "end"):
+        return False
+    if before[-1:] in QUOTES and behind[:1] in QUOTES:
+        return bool(before[:-1].strip())
+    left, right = before.rstrip(), behind.lstrip()
+    is_apart = tag.kind == "open" and left != before and left[-1:].isalnum()
+    return is_apart and (right[:1].isalnum() or right[:1] in STOPS)
