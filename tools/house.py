@@ -31,7 +31,7 @@ from typing import Final
 LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_core": (
         ("data", "characters"),
-        ("limits", "text"),
+        ("limits", "text", "json_text", "conversations"),
         ("errors", "api_errors", "filter_errors", "declared"),
         ("config", "values"),
         (

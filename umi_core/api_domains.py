@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final
 
 from umi_core import errors, limits
 from umi_core.api_errors import BadCursor, BadLabel, BadMessages
+from umi_core.conversations import list_positions
 from umi_core.domains import Domain, bad_block_label, bad_flag, is_int, one_of, text_of
 from umi_core.errors import Error
 from umi_core.text import is_text, shown, size, tidy
@@ -55,10 +56,24 @@ def bad_skip(name: str, value: object) -> Error | None:
 
 def bad_messages(name: str, value: object) -> Error | None:
     count_max, bytes_max = limits.MESSAGE_COUNT_MAX, limits.MESSAGE_BYTES_MAX
+    if type(value) is tuple and len(value) <= count_max:
+        mute = tuple(at for at, message in enumerate(value) if not has_text(message))
+        if mute:
+            return errors.UnreadableMessages(len(mute), len(value), list_positions(mute))
     if type(value) is tuple and 1 <= len(value) <= count_max and all(map(is_message, value)):
         return None
     wanted = f"1 to {count_max} messages with role and content, each text of at most {bytes_max} bytes"
     return BadMessages(name, shown(value), wanted)
+
+
+def has_text(value: object) -> bool:
+    """Check whether a message has a role and says something, or tells of the call of a tool."""
+    if type(value) is not tuple or not all(type(part) is tuple and len(part) == 2 for part in value):
+        return False
+    parts = {name: text for name, text in value if type(name) is str}
+    texts = [text for name, text in parts.items() if name != "role"]
+    are_texts = all(map(is_text, (parts.get("role"), parts.get("content"))))
+    return are_texts and any(is_text(text) and text.strip() for text in texts)
 
 
 def is_message(value: object) -> bool:

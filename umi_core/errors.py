@@ -116,6 +116,20 @@ class UnsupportedModality(BadOption):
 
 
 @attrs.frozen
+class UnreadableMessages(Error):
+    """Messages of a conversation without a role or a text; `positions`: the first few, counted from 0."""
+
+    tag = 563
+    sentence: ClassVar[str] = (
+        "{count} of {total} messages cannot be read, at positions {positions} counted from 0: "
+        "each must be an object with a role and, under content, a text that is not blank"
+    )
+    count: int
+    total: int
+    positions: str
+
+
+@attrs.frozen
 class BadLimit(Error):
     tag = 513
     sentence: ClassVar[str] = f"limit out of range: {{limit}}, allowed 1 to {RECALL_LIMIT_MAX}"

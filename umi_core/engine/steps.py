@@ -42,9 +42,7 @@ def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None)
     return learn(engine, operation, row, taken, view)
 
 
-def without_reasoning(
-    engine: Engine, operation: Operation, row: Step, answer: ModelReplied
-) -> ModelReplied:
+def without_reasoning(engine: Engine, operation: Operation, row: Step, answer: ModelReplied) -> ModelReplied:
     """Return what the step may read: no `take` ever sees a draft from the reasoning of a model."""
     text = strip_reasoning(answer.text)
     if text == answer.text:

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 import attrs
 
 from umi_core.data import Data
-from umi_core.language.replies import whole
+from umi_core.json_text import whole
 from umi_core.limits import REPLY_BYTES_MAX
 from umi_core.text import size
 

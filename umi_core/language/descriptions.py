@@ -11,9 +11,9 @@ from typing import Final, Literal
 
 import attrs
 
+from umi_core.conversations import first_sentence
 from umi_core.data import Data
-from umi_core.language.conversations import first_sentence
-from umi_core.language.replies import whole
+from umi_core.json_text import whole
 from umi_core.limits import CAPTION_BYTES_MAX, REPLY_BYTES_MAX
 from umi_core.text import cut, size
 

@@ -12,15 +12,8 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.domains import Change, Importance, Reason, Word
-from umi_core.language.replies import (
-    ArrayOf,
-    Json,
-    Unusable,
-    confidence_ppm,
-    find_json,
-    reason_mend,
-    reason_of,
-)
+from umi_core.json_text import Json
+from umi_core.language.replies import ArrayOf, Unusable, confidence_ppm, find_json, reason_mend, reason_of
 from umi_core.limits import PPM, RELATION_REASON_BYTES_MAX
 from umi_core.text import norm
 from umi_core.values import EVOLUTION_KINDS

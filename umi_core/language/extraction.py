@@ -13,8 +13,9 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, RelationKind
+from umi_core.json_text import Json
 from umi_core.language.coverage import uncovered
-from umi_core.language.replies import Json, ObjectWith, Unusable, confidence_ppm, find_json
+from umi_core.language.replies import ObjectWith, Unusable, confidence_ppm, find_json
 from umi_core.language.words import NAME_PRONOUNS, auto_name, clean_name, words
 from umi_core.limits import (
     ENTITY_NAME_BYTES_MAX,

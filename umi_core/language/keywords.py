@@ -13,7 +13,7 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.data import Data
-from umi_core.language.replies import whole
+from umi_core.json_text import whole
 from umi_core.language.rewriting import clean_line
 from umi_core.language.words import STOP_WORDS
 from umi_core.limits import KEYWORD_COUNT_MAX, REPLY_BYTES_MAX, SUBCATEGORY_NAME_BYTES_MAX

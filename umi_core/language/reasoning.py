@@ -16,7 +16,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.language.replies import value_end
+from umi_core.json_text import value_end
 from umi_core.limits import JSON_START_COUNT_MAX
 
 NAMES: Final = (

@@ -1,30 +1,18 @@
 """Replies: the JSON that a model was asked for, found in whatever it said.
 
 Law 1. Total: any string gives a payload or an `Unusable`, in time linear in its size per start.
-Law 2. Strict JSON, bounded before it is decoded: depth, length of numbers, number of starts.
-Law 3. Numbers stay the text they were: no float is made, and nothing is rounded unasked.
+Law 2. What is read, and how deep, json_text.py says; here the number of starts is bounded.
 """
 
-import json
 import re
-from typing import Final, Literal, NoReturn, get_args, overload
+from typing import Final, Literal, get_args, overload
 
 import attrs
 
 from umi_core.data import Data
-from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, PPM, REPLY_BYTES_MAX
-from umi_core.text import SURROGATE, cut, size
-
-
-@attrs.frozen
-class Number(Data):
-    """A JSON number as it was written."""
-
-    text: str
-
-
-Json = None | bool | str | Number | list["Json"] | dict[str, "Json"]
-
+from umi_core.json_text import Json, Number, cleaned, decoded, value_end, whole
+from umi_core.limits import JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, PPM, REPLY_BYTES_MAX
+from umi_core.text import cut, size
 
 Unread = Literal["empty", "too_long", "no_json"]
 UNREAD: Final[tuple[str, ...]] = get_args(Unread)
@@ -103,86 +91,8 @@ def find_objects(reply: str, keys: tuple[str, ...]) -> list[Json]:
         value = decoded(text, start)
         if has_keys(value, keys):
             found.append(cleaned(value))
-            start = DECODER.raw_decode(text, start)[1] - 1
+            start = (value_end(text, start) or start + 1) - 1
     return found
-
-
-def whole_json(text: str) -> Json:
-    """The JSON value that a text is, with blanks around it; None if it is none, or one beyond the limits."""
-    bare = text.strip(" \t\r\n")
-    value = decoded(bare, 0)
-    return value if value is not None and DECODER.raw_decode(bare, 0)[1] == len(bare) else None
-
-
-def written(value: Json) -> str:
-    """A value as JSON."""
-    if isinstance(value, Number):
-        return value.text
-    if isinstance(value, list):
-        return f"[{','.join(map(written, value))}]"
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{written(key)}:{written(part)}" for key, part in value.items()) + "}"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def whole(text: str) -> str:
-    """Lone surrogates become U+FFFD."""
-    return SURROGATE.sub("\ufffd", text)
-
-
-def decoded(text: str, start: int) -> Json:
-    """The JSON value that begins at `start`; None if there is none, or one beyond the limits."""
-    if not is_bounded(text, start):
-        return None
-    try:
-        value: Json = DECODER.raw_decode(text, start)[0]
-    except ValueError:
-        return None
-    return value
-
-
-def value_end(text: str, start: int) -> int | None:
-    """Return where the JSON value that begins at `start` ends; None if there is none."""
-    return None if decoded(text, start) is None else DECODER.raw_decode(text, start)[1]
-
-
-TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # an open string runs to the end
-
-
-def is_bounded(text: str, start: int) -> bool:
-    """Whether the brackets close without nesting too deep: counted first, as decoding recurses."""
-    depth = 0
-    for match in TOKEN.finditer(text, start):
-        token = match[0]
-        depth += 1 if token in "[{" else -1 if token in "]}" else 0
-        if depth in (0, JSON_DEPTH_MAX + 1):
-            break
-    return depth == 0
-
-
-def number(text: str) -> Number:
-    if len(text) > JSON_NUMBER_CHARS_MAX:
-        raise ValueError("number too long")
-    return Number(text)
-
-
-def refuse(constant: str) -> NoReturn:
-    """NaN and Infinity are Python's idea of JSON."""
-    raise ValueError(constant)
-
-
-DECODER: Final = json.JSONDecoder(parse_float=number, parse_int=number, parse_constant=refuse)
-
-
-def cleaned(value: Json) -> Json:
-    """The value without the lone surrogates that escapes can write."""
-    if isinstance(value, str):
-        return whole(value)
-    if isinstance(value, list):
-        return [cleaned(element) for element in value]
-    if isinstance(value, dict):
-        return {whole(key): cleaned(element) for key, element in value.items()}
-    return value
 
 
 # Confidence.

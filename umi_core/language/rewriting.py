@@ -13,11 +13,12 @@ from typing import Final, Literal, get_args
 import attrs
 
 from umi_core.data import Data
+from umi_core.json_text import Json, whole
 from umi_core.language.forms import Forms, forms_of
 from umi_core.language.languages import LIGHT_WORDS, written_words
 from umi_core.language.persons import changes_person
 from umi_core.language.pronouns import BEFORE_NOUN, LANGUAGES, Reading, read
-from umi_core.language.replies import ArrayOf, Json, Unusable, find_json, whole
+from umi_core.language.replies import ArrayOf, Unusable, find_json
 from umi_core.language.words import content, words
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
 from umi_core.messages.results import Resolution

@@ -12,15 +12,8 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.language.replies import (
-    ArrayOf,
-    Json,
-    Unusable,
-    confidence_ppm,
-    find_json,
-    reason_mend,
-    reason_of,
-)
+from umi_core.json_text import Json
+from umi_core.language.replies import ArrayOf, Unusable, confidence_ppm, find_json, reason_mend, reason_of
 from umi_core.policies.routing import table_decision
 from umi_core.rows import Entity
 from umi_core.text import norm

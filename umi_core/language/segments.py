@@ -12,16 +12,8 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.domains import Content, Count
-from umi_core.language.replies import (
-    ArrayWith,
-    Json,
-    Number,
-    ObjectWith,
-    Unread,
-    Unusable,
-    find_json,
-    find_objects,
-)
+from umi_core.json_text import Json, Number
+from umi_core.language.replies import ArrayWith, ObjectWith, Unread, Unusable, find_json, find_objects
 from umi_core.limits import SEGMENT_BYTES_MAX
 from umi_core.text import cut, size
 

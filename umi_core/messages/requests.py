@@ -15,6 +15,7 @@ from typing import Final, TypeGuard
 
 import attrs
 
+from umi_core.conversations import conversation, find_unreadable, list_positions
 from umi_core.declared import declared
 from umi_core.domains import (
     BlockKind,
@@ -58,7 +59,7 @@ from umi_core.domains import (
     bad_fields,
     checks_of,
 )
-from umi_core.errors import BlockTooLarge, Error
+from umi_core.errors import BlockTooLarge, EmptyText, Error, UnreadableMessages
 from umi_core.filters import Filter, RowFilter
 from umi_core.level_domains import (
     HitCount,
@@ -332,6 +333,15 @@ class Memorize(WorkflowRequest):
     memory_types: MemoryTypes | None = None
     happened_ms: EventTime | None = None
     session_id: ToldIn | None = None
+
+    def contradiction(self) -> Error | None:
+        """Check that each message of a conversation can be read: none becomes an empty line."""
+        if self.modality != "conversation":
+            return None
+        positions, total = find_unreadable(self.text)
+        if positions:
+            return UnreadableMessages(len(positions), total, list_positions(positions))
+        return None if conversation(self.text).strip() else EmptyText()
 
 
 @attrs.frozen

@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.conversations import first_sentence
 from umi_core.engine.facts import Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
@@ -23,7 +24,6 @@ from umi_core.engine.workflow import (
     retry,
 )
 from umi_core.ids import text_hash
-from umi_core.language.conversations import first_sentence
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention, is_pronoun
 from umi_core.language.memories import Memory
 from umi_core.language.words import auto_name

@@ -12,6 +12,7 @@ from typing import Final
 import attrs
 
 from umi_core.conditions import Condition
+from umi_core.conversations import NORMALISERS
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
@@ -29,7 +30,6 @@ from umi_core.engine.workflow import (
 )
 from umi_core.errors import SessionNotFound
 from umi_core.ids import reflection_id
-from umi_core.language.conversations import NORMALISERS
 from umi_core.language.prompts import ask_reflection
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import BEGINNING_BYTES_MAX, SOURCE_COUNT_MAX, TEXT_BYTES_MAX

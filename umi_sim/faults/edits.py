@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
 import attrs
 
-from umi_core.language.replies import Number, decoded
+from umi_core.json_text import Number, decoded
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel
 from umi_sim.faults.arguments import string, whole

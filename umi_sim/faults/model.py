@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, Self
 
 from umi_core import limits
-from umi_core.language.replies import Number
+from umi_core.json_text import Number
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel
 from umi_sim.faults import edits, words

@@ -16,7 +16,7 @@ import attrs
 
 from umi_core.characters import LATER
 from umi_core.data import Data
-from umi_core.language.replies import Number
+from umi_core.json_text import Number
 from umi_sim.formats.strict_json import bytes_of, is_deeper
 from umi_sim.kernel.characters import char_class
 

@@ -42,8 +42,12 @@ WITHOUT_NEED: Final[Ratio] = (1, 4)  # of all others
 WRAPPED: Final = ("[]", "[]", "[]", '{"messages":[]}', '{"id":7,"content":[]}')  # messages stand in the list
 CONTENTS: Final[Sequence[Callable[[str], object]]] = (  # of a message: its text, or parts of it
     str, str, str, str, lambda text: {"text": text}, lambda text: [{"type": "text", "text": text}],
-    lambda text: [text, {"type": "image", "url": "x"}, "and so on"], lambda text: {"said": text},
-    lambda text: None, lambda text: True,
+    lambda text: [text, {"type": "image", "url": "x"}, "and so on"], str, str, lambda text: True,
+)  # fmt: skip
+MUTE: Final = (  # messages that cannot be read, among others those of exports of chats
+    {"role": "user", "content": None}, {"role": "user", "content": [{"type": "tool_use", "name": "book"}]},
+    {"role": "user", "parts": [{"text": "Hello"}]}, {"speaker": "Ann", "text": "Hello"}, {"role": "tool"},
+    {"type": "human", "data": {"content": "Hello"}}, {"role": "user", "content": " "}, "Hello", None,
 )  # fmt: skip
 MOMENTS: Final = ("2026-11-23T10:00:00Z", 1_700_000_000, None, {"at": "noon"}, [1, True])
 BAD_TEXTS: Final = tuple(pools.HOSTILE_TEXTS.values())
@@ -287,8 +291,10 @@ def document(stream: Stream, lines: Sequence[str]) -> str:
 
 def conversation(stream: Stream, lines: Sequence[str]) -> str:
     """A list of messages, alone or in an object."""
-    messages = f"[{','.join([message(stream, line) for line in lines])}]"
-    return stream.pick(WRAPPED).replace("[]", messages)
+    messages = [message(stream, line) for line in lines]
+    if messages and stream.chance(1, 12):
+        messages[stream.below(len(messages))] = ENCODER.encode(stream.pick(MUTE))
+    return stream.pick(WRAPPED).replace("[]", f"[{','.join(messages)}]")
 
 
 def message(stream: Stream, text: str) -> str:

@@ -18,7 +18,7 @@ from umi_core.api_errors import (
     TextNotFound,
     VersionConflict,
 )
-from umi_core.errors import BadOption, BlockTooLarge, CoreFull, Error, KeyReused, LabelTooLong
+from umi_core.errors import UnreadableMessages, BadOption, BlockTooLarge, CoreFull, Error, KeyReused, LabelTooLong
 from umi_core.ids import block_id
 from umi_core.messages import api_requests as api
 from umi_core.messages import api_results as results
@@ -375,15 +375,31 @@ def test_messages_that_storage_has_lost_are_no_empty_page() -> None:
 @pytest.mark.parametrize(
     "messages",
     [
-        (), "x", (None,), ((),), (HELLO[::-1],), ((("role", "nobody"), HELLO[1]),), ((HELLO[0], HELLO[0]),),
-        ((*HELLO, ("colour", "red")),), ((HELLO[0], ("content", "x" * 100_001)),),
-        ((HELLO[0], ("content", 7)),),
+        (), "x", (HELLO[::-1],), ((("role", "nobody"), HELLO[1]),), ((*HELLO, ("colour", "red")),),
+        ((HELLO[0], ("content", "x" * 100_001)),),
     ],
 )  # fmt: skip
 def test_what_is_no_list_of_messages_is_refused(messages: object) -> None:
     outcome = Pair().run().ask(api.AddMessages(1, messages))  # type: ignore[arg-type]  # what a caller gave
     assert isinstance(outcome, Refused)
     assert isinstance(outcome.error, BadMessages)
+
+
+MUTE = (None, (), "x", (HELLO[0], HELLO[0]), (HELLO[0], ("content", 7)), (HELLO[0], ("content", " ")))
+
+
+@pytest.mark.parametrize("message", MUTE)
+def test_a_request_with_a_message_that_says_nothing_is_refused_with_its_place(message: object) -> None:
+    pair = Pair().run()
+    messages = (HELLO, message, HELLO, message)
+    outcome = pair.ask(api.AddMessages(1, messages))  # type: ignore[arg-type]  # what a caller gave
+    assert outcome == Refused(UnreadableMessages(2, 4, "1, 3"))
+    assert not any(it.kind == "message" for it in pair.storage.rows)
+
+
+def test_the_call_of_a_tool_needs_no_other_text() -> None:
+    called = (HELLO[0], ("content", ""), ("tool_call_id", "c1"))
+    assert isinstance(Pair().run().ask(api.AddMessages(1, (called,))), Done)
 
 
 @pytest.mark.parametrize("tags", [("",), ("x", "x"), ("x" * 257,), "x", tuple(f"t{n}" for n in range(101))])

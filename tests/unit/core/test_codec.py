@@ -71,6 +71,7 @@ TAGS = {
         StepFailed ModelFailed EmbedFailed StorageFailed StorageRefused StorageFull Conflict Deposed
         WorkflowBroken BadWorkflow UnknownRevision StateDamaged Full Damaged UnsupportedModality
     """,
+    563: "UnreadableMessages",
     580: """
         NotFound LabelTaken BadLabel VersionConflict ReadOnly AboveLimit TextNotFound TextAmbiguous BadCursor
         BadMessages NotReady

@@ -8,18 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, maybe, plain, rows, told
+from umi_core.json_text import Json, Number, is_bounded, written
 from umi_core.language.replies import (
     ArrayOf,
-    Json,
-    Number,
     ObjectWith,
     Unread,
     Unusable,
     confidence_ppm,
     find_json,
     find_objects,
-    is_bounded,
-    written,
 )
 
 ENTITIES = ObjectWith("entities")

@@ -1,11 +1,17 @@
 """Goal: a text is divided without gaps and overlaps, whatever a model says; conversations become lines."""
 
+import json
+import re
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told
-from umi_core.language.conversations import conversation, document, first_sentence
+from umi_core.conversations import conversation, document, find_unreadable, first_sentence
+from umi_core.errors import EmptyText, UnreadableMessages
+from umi_core.messages.requests import Memorize, bad_request
 from umi_core.language.segments import Partition, Useless, parse_segments, partition, segments_of, windows
 from umi_core.limits import SEGMENT_BYTES_MAX
 from umi_core.text import size
@@ -54,6 +60,59 @@ def test_segments_are_the_text_and_none_is_too_long(lines: list[str], window: in
 @pytest.mark.parametrize("row", rows("hierarchy", "conversations"), ids=lambda row: row["lines"])
 def test_messages_become_the_lines_of_the_table(row: Row) -> None:
     assert conversation(told(row["input"])) == told(row["lines"])
+
+
+@pytest.mark.parametrize("row", rows("hierarchy", "unreadable"), ids=lambda row: row["messages"])
+def test_messages_without_a_text_are_named_by_their_places(row: Row) -> None:
+    positions, total = find_unreadable(told(row["messages"]))
+    assert (list(positions), total) == (json.loads(row["positions"].strip("`")), int(row["of"]))
+
+
+KEYS = ["role", "content", "text", "messages", "parts", "type", "created_at", "tool_calls", "speaker"]
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab \n\t", max_size=3),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=20,
+)
+
+@given(JSON_VALUES, st.sampled_from(["{}", '{{"messages":{}}}', '{{"content":{}}}']))
+def test_any_messages_are_refused_or_every_stored_line_has_a_text_of_them(value: object, form: str) -> None:
+    text = form.format(json.dumps(value))
+    error = bad_request(Memorize(1, text, "conversation"))
+    if isinstance(error, UnreadableMessages):
+        assert 0 < error.count <= error.total
+        assert error.positions
+    elif error is None and conversation(text) != text:
+        strings = set(words_in(json.loads(text)))
+        for line in conversation(text).split("\n"):
+            said = re.fullmatch(r"\[[0-9]+\] .*?\[[^\]]*\]: (.*)", line)
+            assert said
+            assert said[1].strip()
+            assert strings.issuperset(said[1].split())
+
+
+def words_in(value: object) -> Iterator[str]:
+    """Yield each word of the texts, and each other value as JSON."""
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from words_in(part)
+    else:
+        yield from value.split() if isinstance(value, str) else (json.dumps(value),)
+
+
+def test_a_refusal_names_ten_places_at_most() -> None:
+    error = bad_request(Memorize(1, json.dumps([{"role": "user"}] * 12), "conversation"))
+    assert error == UnreadableMessages(12, 12, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...")
+
+
+@pytest.mark.parametrize("text", ["[]", '{"messages": []}'])
+def test_a_conversation_without_messages_is_empty(text: str) -> None:
+    assert bad_request(Memorize(1, text, "conversation")) == EmptyText()
+
+
+@pytest.mark.parametrize("modality", ["text", "message", "document"])
+def test_only_a_conversation_has_messages(modality: str) -> None:
+    assert bad_request(Memorize(1, "[null]", modality)) is None
 
 
 @given(st.text(max_size=60))

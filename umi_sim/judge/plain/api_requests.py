@@ -8,6 +8,7 @@ from umi_core.api_errors import BadCursor, BadLabel, BadMessages
 from umi_core.errors import Error
 from umi_core.invariants import limits
 from umi_core.values import BLOCK_KINDS
+from umi_sim.judge.plain.parts import places
 from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, shown, tidy
 
 Wrong = Callable[[str, Any], Error | None]
@@ -42,8 +43,23 @@ def label(name: str, value: object) -> Error | None:
 
 
 def messages(name: str, value: object) -> Error | None:
+    if isinstance(value, tuple) and len(value) <= 100:
+        mute = [n for n, it in enumerate(value) if not is_said(it)]
+        if mute:
+            return errors.UnreadableMessages(len(mute), len(value), places(mute))
     good = isinstance(value, tuple) and 0 < len(value) <= 100 and all(is_message(it) for it in value)
     return None if good else BadMessages(name, shown(value), "")
+
+
+def is_said(value: Any) -> bool:
+    """Whether it has a role, a content, and in one of its parts a text that is not blank."""
+    if not isinstance(value, tuple) or any(not isinstance(it, tuple) or len(it) != 2 for it in value):
+        return False
+    parts = [(name, text) for name, text in value if isinstance(name, str)]
+    last = dict(parts)
+    if not is_text(last.get("role")) or not is_text(last.get("content")):
+        return False
+    return any(is_text(text) and text.strip() != "" for name, text in last.items() if name != "role")
 
 
 def is_message(value: Any) -> bool:

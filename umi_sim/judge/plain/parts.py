@@ -41,8 +41,27 @@ def spoken(text: str) -> list[str] | None:
     messages = next((it for it in (value, *named) if isinstance(it, list)), None)
     if messages is None:
         return None
-    kept = [it for it in messages if isinstance(it, dict)]
+    kept = [it for it in messages if says_something(it)]
     return [" ".join(re.split(f"[{LINE_ENDS}]+", message_line(n, it))) for n, it in enumerate(kept)]
+
+
+def says_something(message: Any) -> bool:
+    return isinstance(message, dict) and said(message.get("content")).strip() != ""
+
+
+def mute_messages(text: str) -> tuple[list[int], int]:
+    """Which messages of a conversation say nothing, and of how many."""
+    value = only_json(text)
+    lists = [value] if isinstance(value, list) else []
+    if isinstance(value, dict):
+        lists = [value[name] for name in ("content", "messages") if isinstance(value.get(name), list)]
+    messages = lists[0] if lists else []
+    return [n for n, it in enumerate(messages) if not says_something(it)], len(messages)
+
+
+def places(numbers: list[int]) -> str:
+    """Ten of them at most, as an error names them."""
+    return ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
 
 
 def only_json(text: str) -> Any:

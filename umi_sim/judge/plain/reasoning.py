@@ -1,7 +1,7 @@
-"""The answer in a reply of a model that thinks aloud, as M10.11 to M10.14 say.
+"""The answer in a reply of a model that thinks aloud, as M10.20 to M10.22 say.
 
-    Paris? No. </think>{"x": 1}       {"x": 1}
-    {"x": "a <think> b"}              as it is
+Paris? No. </think>{"x": 1}       {"x": 1}
+{"x": "a <think> b"}              as it is
 """
 
 import re
@@ -15,8 +15,9 @@ from umi_sim.judge.plain.replies import DECODER, value_at
 
 TAG: Final = re.compile(r"<[^<>]+>|\[/?THINK\]|◁/?think▷", re.IGNORECASE)
 THOUGHT: Final = frozenset(
-    """think thinking thought thoughts thought_process reasoning reflection analysis scratchpad inner_monologue
-    internal_monologue antthinking seed:think seed:thinking ant:think ant:thinking mm:think mm:thinking""".split()
+    """think thinking thought thoughts thought_process reasoning reflection analysis scratchpad
+    inner_monologue internal_monologue antthinking
+    seed:think seed:thinking ant:think ant:thinking mm:think mm:thinking""".split()
 )
 BARS: Final = {
     "<|begin_of_thought|>": "open", "<|start_thinking|>": "open", "<|end_of_thought|>": "close",
@@ -170,7 +171,7 @@ def is_mentioned(reply: str, mark: Mark, end: int) -> bool:
     """Whether it is quoted, or an opening one stands between the words of a sentence."""
     if mark.kind not in ("open", "close"):
         return False
-    before = reply[:mark.start][-LINE_CHARS:].split("\n")[-1]
+    before = reply[: mark.start][-LINE_CHARS:].split("\n")[-1]
     behind = reply[end : end + LINE_CHARS].split("\n")[0]
     if before and behind and before[-1] in IN_QUOTES and behind[0] in IN_QUOTES:
         return before[:-1].strip() != ""

@@ -14,10 +14,11 @@ from umi_core.invariants import limits
 from umi_core.messages.api_requests import SearchMessages
 from umi_core.messages.arguments import arguments_of
 from umi_core.messages.effects import Outcome, Refused
-from umi_core.messages.requests import ALL, Request, SetBlock
+from umi_core.messages.requests import ALL, Memorize, Request, SetBlock
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
 from umi_sim.judge.plain import api_requests
 from umi_sim.judge.plain.filters import wrong_filter
+from umi_sim.judge.plain.parts import lines_of, mute_messages, places
 from umi_sim.judge.plain.text import (
     CONTROLS,
     UNWRITABLE,
@@ -291,10 +292,15 @@ def wrong(request: Request) -> Error | None:
 
 
 def wrong_together(request: Request) -> Error | None:
-    """Label and text share the space of a block; a search of messages is for something."""
+    """Label and text share the space of a block; a search is for something; each message has a text."""
     if isinstance(request, SearchMessages):
         is_empty = request.query is None and request.from_ms is None and request.until_ms is None
         return BadOption("query", "None", "") if is_empty else None
+    if isinstance(request, Memorize) and request.modality == "conversation":
+        mute, total = mute_messages(request.text)
+        if mute:
+            return errors.UnreadableMessages(len(mute), total, places(mute))
+        return None if "".join(lines_of(request.text, "conversation")).strip() else errors.EmptyText()
     if not isinstance(request, SetBlock):
         return None
     size_bytes = byte_count(tidy(request.label)) + byte_count(line_ends(request.text))

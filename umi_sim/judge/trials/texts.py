@@ -7,10 +7,11 @@ has odd line ends far more often than one that somebody writes.
 from collections.abc import Sequence
 from typing import Any, Final
 
+from umi_core import conversations
 from umi_core.config import Config
 from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
-from umi_core.language import conversations, keywords, segments
+from umi_core.language import keywords, segments
 from umi_core.language.attribution import own_words
 from umi_core.language.extraction import Extraction, parse_extraction
 from umi_core.text import norm

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from umi_core.language.replies import decoded
+from umi_core.json_text import decoded
 
 Inputs = Mapping[str, object]
 

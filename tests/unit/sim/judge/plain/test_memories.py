@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told
 from tests.unit.core.test_memories import SOUP, TEA
-from umi_core.language.conversations import NORMALISERS
+from umi_core.conversations import NORMALISERS
 from umi_core.language.memories import Memories, parse_memories
 from umi_core.language.segments import Partition, parse_segments, segments_of, windows
 from umi_core.language.summaries import parse_summary

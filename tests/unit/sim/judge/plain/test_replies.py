@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from tests.spec_tables import Row, maybe, plain, rows, told
 from tests.unit.sim.judge.plain.drawn import HALF_TEXT, NUMBERS, ODD, framed
+from umi_core import json_text
 from umi_core.language import replies as memory
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, REPLY_BYTES_MAX
 from umi_sim.judge.plain.replies import (
@@ -85,7 +86,7 @@ def test_a_confidence_may_be_written_in_any_way(written: str, ppm: int | None) -
 
 @given(NUMBERS)
 def test_the_memory_is_as_confident(written: str) -> None:
-    number = memory.number(json.dumps(written)[1:-1]) if len(written) <= JSON_NUMBER_CHARS_MAX else None
+    number = json_text.number(json.dumps(written)[1:-1]) if len(written) <= JSON_NUMBER_CHARS_MAX else None
     assert memory.confidence_ppm(number) == confidence_ppm(number and Number(written))
 
 

@@ -1,13 +1,15 @@
 """Conversations and documents, as the lines that are memorized.
 
-Law 1. Total: any text has lines. Law 2. A message is one line, whatever it holds, and no line is lost.
+Law 1. Total: any text has lines. Law 2. A message is one line with a text in it. A conversation with
+a message without one is refused when it arrives; one that an older release has stored has no line for it.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from umi_core.language.replies import Json, cleaned, whole_json, written
+from umi_core.json_text import Json, cleaned, whole_json, written
+from umi_core.limits import UNREADABLE_SHOWN_MAX
 from umi_core.text import cut
 
 LINE_ENDS: Final = re.compile("[\r\n]+")
@@ -15,17 +17,40 @@ USER: Final = "user"
 
 
 def conversation(text: str) -> str:
-    """One line for each message of a JSON list, or of one under `content` or `messages`; else as it is."""
+    """Return a line for each message of a JSON list, or of the one under `content` or `messages`, or the
+    text."""
     if not text.strip():
         return ""
-    messages = messages_of(whole_json(text))
+    messages = messages_of(text)
     if messages is None:
         return text
-    told = [message for message in messages if isinstance(message, dict)]
-    return "\n".join(line_of(at, message) for at, message in enumerate(told))
+    readable = [message for message in messages if isinstance(message, dict) and is_readable(message)]
+    return "\n".join(line_of(at, message) for at, message in enumerate(readable))
 
 
-def messages_of(payload: Json) -> list[Json] | None:
+def find_unreadable(text: str) -> tuple[tuple[int, ...], int]:
+    """Return the positions of the messages without a text, and how many messages there are.
+
+    [{"role": "user", "content": "hi"}, {"role": "tool", "content": null}, {"text": "ho"}]    (1, 2), 3
+    """
+    messages = messages_of(text) or []
+    return tuple(at for at, message in enumerate(messages) if not is_readable(message)), len(messages)
+
+
+def list_positions(positions: tuple[int, ...]) -> str:
+    """Return the first few positions as a text for people: `1, 2, ...`."""
+    shown = [str(at) for at in positions[:UNREADABLE_SHOWN_MAX]]
+    return ", ".join(shown + ["..."] * (len(positions) > len(shown)))
+
+
+def is_readable(message: Json) -> bool:
+    """Check whether a message is an object that says something."""
+    return isinstance(message, dict) and bool(text_of(message.get("content")).strip())
+
+
+def messages_of(text: str) -> list[Json] | None:
+    """Return the messages of a conversation; None if it is a text that is no list of them."""
+    payload = whole_json(text)
     named = [payload.get(key) for key in ("content", "messages")] if isinstance(payload, dict) else []
     found = next((it for it in (payload, *named) if isinstance(it, list)), None)
     return None if found is None else [cleaned(it) for it in found]

@@ -1,0 +1,74 @@
+"""Goal: reasoning never reaches a parser, and no text of a value is taken for it (M10.20 to M10.22)."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.spec_tables import Row, rows, told
+from tests.unit.core.operations import Pair
+from umi_core.language.reasoning import strip_reasoning
+from umi_core.messages.answers import ModelReplied
+from umi_core.messages.requests import Remember
+from umi_sim.judge.plain.reasoning import answer_in
+
+PAIRS = [
+    ("<think>", "</think>"), ("<THINKING a='1'>", "</Thinking>"), ("<reasoning>", "</reasoning >"),
+    ("<antThinking>", "</antThinking>"), ("<seed:think>", "</seed:think>"), ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+]  # fmt: skip
+DRAFT = '{"entities": [{"name": "Ann", "content": "Ann lives in Paris."}]}'
+ANSWERS = [
+    '{"entities": [{"name": "Ann", "content": "She typed <think> and </think> here."}]}',
+    '[{"entity_id": "e", "reason": "<reasoning>"}]',
+    "<memory><content>Ann typed </think></content></memory>",
+    "<summary>Ann likes [THINK] and <think>tea</think>.</summary>",
+    "Ann moved to Rome.",
+]
+PIECES = [
+    *(tag for pair in PAIRS for tag in pair), "<think/>", "<|end|>", "<|return|>", '{"a":"', '"}', "[", '"]', '"', "`",
+    "word", " ", "\n", ".", "<memory>", "</memory>", "<content a>", "</content>", "<answer>", "</answer>", "{", "}",
+    "<", ">", "/", "“", "<reasoning\t>", "<summary/>", "<summary>", "</summary>", "< think>", "<thinker>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", rows("memory", "reasoning"), ids=lambda row: row["reply"])
+def test_the_answer_is_that_of_the_table(row: Row) -> None:
+    assert strip_reasoning(told(row["reply"])) == told(row["answer"])
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize(("begin", "end"), PAIRS)
+def test_every_form_of_reasoning_goes_and_the_answer_stays(begin: str, end: str, answer: str) -> None:
+    inner = f"{DRAFT} {begin}or not{end} "
+    forms = [
+        f"{begin}{DRAFT}{end}{answer}", f"{begin}\n{inner}\n{end}\n{answer}", f"{DRAFT} no.\n{end}\n{answer}",
+        f"{answer}\n{begin}{DRAFT}{end}", f"{answer}\n{begin}{DRAFT}", f"{begin}{end}{answer}",
+    ]  # fmt: skip
+    assert [strip_reasoning(it).strip() for it in forms] == [answer] * len(forms)
+
+
+@pytest.mark.parametrize(("begin", "end"), PAIRS)
+def test_a_reply_of_reasoning_alone_is_blank(begin: str, end: str) -> None:
+    assert [strip_reasoning(it) for it in (begin + DRAFT, f"{begin}{DRAFT}{end}", DRAFT + end)] == ["", "", ""]
+
+
+@given(st.recursive(st.sampled_from(PIECES), lambda inner: st.lists(inner, max_size=3), max_leaves=6))
+def test_no_value_loses_a_text(value: object) -> None:
+    reply = json.dumps({"content": value}, ensure_ascii=False)
+    assert strip_reasoning(reply) == reply
+    assert strip_reasoning(f"<think>{DRAFT}</think>{reply}") == reply
+
+
+@pytest.mark.uncounted
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_the_judge_takes_out_the_same(reply: str) -> None:
+    assert answer_in(reply) == strip_reasoning(reply)
+
+
+@pytest.mark.parametrize("piece", ["<think>", "a <think> b ", "{<think>", "</think>x", "[", "<memory><think>"])
+def test_a_long_reply_takes_no_long_time(piece: str) -> None:
+    """Were it quadratic this would take minutes."""
+    assert isinstance(strip_reasoning(piece * 20_000 + "</think>"), str)
