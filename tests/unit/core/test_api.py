@@ -18,7 +18,15 @@ from umi_core.api_errors import (
     TextNotFound,
     VersionConflict,
 )
-from umi_core.errors import UnreadableMessages, BadOption, BlockTooLarge, CoreFull, Error, KeyReused, LabelTooLong
+from umi_core.errors import (
+    BadOption,
+    BlockTooLarge,
+    CoreFull,
+    Error,
+    KeyReused,
+    LabelTooLong,
+    UnreadableMessages,
+)
 from umi_core.ids import block_id
 from umi_core.messages import api_requests as api
 from umi_core.messages import api_results as results

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row, rows, told
 from umi_core.conversations import conversation, document, find_unreadable, first_sentence
 from umi_core.errors import EmptyText, UnreadableMessages
-from umi_core.messages.requests import Memorize, bad_request
 from umi_core.language.segments import Partition, Useless, parse_segments, partition, segments_of, windows
 from umi_core.limits import SEGMENT_BYTES_MAX
+from umi_core.messages.requests import Memorize, bad_request
 from umi_core.text import size
 
 PAIRS = st.lists(st.tuples(st.integers(-3, 14), st.integers(-3, 14)), max_size=6)
@@ -74,6 +74,7 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
     max_leaves=20,
 )
+
 
 @given(JSON_VALUES, st.sampled_from(["{}", '{{"messages":{}}}', '{{"content":{}}}']))
 def test_any_messages_are_refused_or_every_stored_line_has_a_text_of_them(value: object, form: str) -> None:
