@@ -137,6 +137,8 @@ class ArchiveModel(Model):
         if call.op_id not in self.tracks.flying and isinstance(asked, AddArchival):
             return  # a record alone
         op = self.tracks.flying[call.op_id]
+        told = f"{call.op_id} asks at {call.step}, and must be refused"
+        self.context.demand(op.error is None, rules.REFERENCE_AGREES, told, op.error, call.effect)
         request = op.request
         if op.record is not None and call.step == "lookup":
             op.record_ids |= dict.fromkeys(next_records(answer))
