@@ -45,7 +45,7 @@ ELEMENT: Final = re.compile(
 )
 START: Final = re.compile(rf"[\[{{]|{ELEMENT.pattern}", re.IGNORECASE)
 QUOTES: Final = frozenset("\"'`“”„«»‘’「」")
-STOPS: Final = frozenset(".,;:?!)")
+MARKS: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~…。！？、，：；")
 
 
 @attrs.frozen
@@ -141,5 +141,5 @@ def is_quoted(text: str, tag: Tag, stop: int) -> bool:
     if before[-1:] in QUOTES and behind[:1] in QUOTES:
         return bool(before[:-1].strip())
     left, right = before.rstrip(), behind.lstrip()
-    is_apart = tag.kind == "open" and left != before and left[-1:].isalnum()
-    return is_apart and (right[:1].isalnum() or right[:1] in STOPS)
+    is_behind_word = left != before and bool(left) and left[-1] not in MARKS
+    return tag.kind == "open" and is_behind_word and bool(right) and right[0] not in "{[<"

@@ -157,8 +157,10 @@ def test_vectors_of_another_number_are_none() -> None:
 
 def test_where_nothing_was_told_there_is_no_reflection() -> None:
     world = World()
-    world.tell("[]", modality="conversation")  # which has no lines
+    world.pair.model = saying(memories=NOTHING, describe_image="", reflect=world.heard)
+    picture = world.tell("data:image/png,x", modality="image")  # of which nothing is known
     assert world.end() == Reflected(None, "unchanged")
+    world.delete("resource", picture)
     tea = world.tell("tea")
     world.end()
     world.delete("resource", tea)

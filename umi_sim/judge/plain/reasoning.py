@@ -31,6 +31,7 @@ HEADER: Final = re.compile(
 PARTS: Final = frozenset("memory content summary caption decision rewritten_query".split())
 WRAPPERS: Final = ("answer", "response", "output")
 IN_QUOTES: Final = "\"'`“”„«»‘’「」"
+MARKS: Final = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~…。！？、，：；"
 LINE_CHARS: Final = 200
 
 
@@ -177,5 +178,4 @@ def is_mentioned(reply: str, mark: Mark, end: int) -> bool:
         return before[:-1].strip() != ""
     if mark.kind == "close" or not before[-1:].isspace() or not before.strip() or not behind.strip():
         return False
-    word, next_word = before.strip()[-1], behind.strip()[0]
-    return word.isalnum() and (next_word.isalnum() or next_word in ".,;:?!)")
+    return before.strip()[-1] not in MARKS and behind.strip()[0] not in "{[<"

@@ -108,9 +108,9 @@ def test_the_memory_finds_the_same(reply: str) -> None:
             assert as_plain(found) == payload
 
 
-def as_plain(value: memory.Json) -> object:
+def as_plain(value: json_text.Json) -> object:
     match value:
-        case memory.Number(text):
+        case json_text.Number(text):
             return Number(text)
         case list():
             return [as_plain(it) for it in value]

@@ -6,8 +6,8 @@ from hypothesis import example, given
 from tests.spec_tables import Row, rows, told, whole
 from tests.spec_tables import words as listed
 from tests.unit.sim.judge.plain.drawn import ANY_TEXT, HALF_TEXT, NAMES, TEXTS
+from umi_core import json_text
 from umi_core import text as memory
-from umi_core.language import replies
 from umi_core.language import words as memory_words
 from umi_sim.judge.plain import text as plain
 
@@ -53,7 +53,7 @@ def test_the_memory_finds_the_same_words(text: str) -> None:
 @given(HALF_TEXT)
 def test_the_memory_takes_the_same_for_a_text(text: str) -> None:
     assert memory.is_text(text) == plain.is_text(text)
-    assert replies.whole(text) == plain.made_whole(text)
+    assert json_text.whole(text) == plain.made_whole(text)
 
 
 @given(ANY_TEXT | HALF_TEXT)
