@@ -1,4 +1,4 @@
-"""Goal: reasoning never reaches a parser, and no text of a value is taken for it (M10.20 to M10.22)."""
+"""Goal: reasoning never reaches a parser, and no text of a value is taken for it (M10.23 to M10.25)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The answer in a reply of a model that thinks aloud, as M10.20 to M10.22 say.
+"""The answer in a reply of a model that thinks aloud, as M10.23 to M10.25 say.
 
 Paris? No. </think>{"x": 1}       {"x": 1}
 {"x": "a <think> b"}              as it is
