@@ -79,7 +79,7 @@ HABITS: Final[dict[str, Habit]] = {
     "ended_session": Habit(User.talk, pools.HOSTILE_IDS),
     "members": Habit(User.members, pools.HOSTILE_MEMBERS, OFTEN),
     "text": Habit(User.text, User.bad_text),
-    "document": Habit(User.document, User.bad_text),
+    "document": Habit(User.document, User.bad_document),
     "fact": Habit(User.fact, pools.HOSTILE_TEXTS),
     "memory_type": Habit(ALL_MEMORY_TYPES, pools.HOSTILE_KINDS),
     "new_fact": Habit(User.new_fact, pools.HOSTILE_TEXTS, MOSTLY),

@@ -159,6 +159,15 @@ class User:
             self.told.append(text)
         return text
 
+    def bad_document(self, stream: Stream) -> object:
+        """A conversation with a message that cannot be read, or no text at all."""
+        if stream.chance(1, 2):
+            return self.bad_text(stream)
+        self.document_kind = "conversation"
+        said = [ENCODER.encode({"role": "user", "content": f"Hello {n}"}) for n in range(stream.below(14))]
+        mute = [ENCODER.encode(stream.pick(MUTE)) for _ in range(stream.between(1, 12))]
+        return f"[{','.join(stream.shuffle([*said, *mute]))}]"
+
     def document(self, stream: Stream) -> object:
         """A text, a conversation or a longer document, or what stands for an image, an audio or a video; in
         one of four cases one that was given before."""
@@ -292,8 +301,6 @@ def document(stream: Stream, lines: Sequence[str]) -> str:
 def conversation(stream: Stream, lines: Sequence[str]) -> str:
     """A list of messages, alone or in an object."""
     messages = [message(stream, line) for line in lines]
-    if messages and stream.chance(1, 12):
-        messages[stream.below(len(messages))] = ENCODER.encode(stream.pick(MUTE))
     return stream.pick(WRAPPED).replace("[]", f"[{','.join(messages)}]")
 
 
