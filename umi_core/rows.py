@@ -33,6 +33,7 @@ from umi_core.domains import (
     Flag,
     Importance,
     LinkMaker,
+    Losses,
     Maker,
     Members,
     MemoryType,
@@ -331,16 +332,19 @@ class Receipt(Body, Data):
     """What a commit did, so that asking again can be answered without doing it again.
 
     `value` is the value of the reply, one of umi_core.messages.results; `by` the operation: epoch and number.
+    `losses`: what the batch has dropped of entities, as the reply names it.
     """
 
     tag = 16
     row_kind = "receipt"
+    added = (1,)
     key: Word
     request_digest: Digest
     plan_digest: Digest
     value: Anything
     at_ms: EventTime
     by: Maker = (0, 0)
+    losses: Losses = ()
 
     def own_id(self) -> str:
         return self.key

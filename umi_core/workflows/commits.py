@@ -29,7 +29,7 @@ from umi_core.tiers import dues
 from umi_core.tiers.archive import AccessTable, Versions, is_passed
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
-from umi_core.values import RoutingDecision, Scope
+from umi_core.values import Loss, RoutingDecision, Scope
 
 
 @attrs.frozen
@@ -47,6 +47,7 @@ class Plan(Data):
     decisions: tuple[RoutingDecision, ...] | None = None
     spoken: tuple[str, tuple[str, ...]] | None = None  # last input and names, for the reserved keys
     cursor: str | None = None
+    losses: tuple[Loss, ...] = ()  # what its writes drop of entities
 
     @property
     def is_empty(self) -> bool:
@@ -141,7 +142,7 @@ def ask_commit(facts: Facts, view: View) -> Commit:
     plan, key = facts[PLAN], key_of(facts, view)
     writes, expects = batch(plan, view.scope)
     by = (view.epoch, view.number)
-    receipt = Receipt(key, request_digest(facts), digest(plan, view), plan.value, plan.at_ms, by)
+    receipt = Receipt(key, request_digest(facts), digest(plan, view), plan.value, plan.at_ms, by, plan.losses)
     epoch = Expect(address(view.scope, "epoch"), view.epoch)
     return Commit((*writes, put(view.scope, "receipt", key, receipt)), (epoch, *expects), key)
 
@@ -178,7 +179,10 @@ def request_digest(facts: Facts) -> bytes:
 
 
 def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
-    """What the plan says is learnt now, unless another batch had the key first."""
+    """What the plan says is learnt now, unless another batch had the key first.
+
+    The reply names what that batch has dropped: it may be of another plan than this one.
+    """
     plan = facts[PLAN]
     if answer is None:
         learn_plan(plan, (), view, is_late=True)
@@ -190,13 +194,13 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
             learn_lost(attrs.evolve(plan, decisions=decided(plan, receipt)), answer.versions, view)
         else:  # whoever wrote those rows is told of them
             learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)
-        return Learned(STORED(first_value(receipt, view)) | LOST(True))
+        return Learned(STORED(first_value(receipt, view)) | LOST(True), degraded=receipt.losses)
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
     learn_plan(plan, answer.versions, view, is_late=view.landed_since > 1)
     value = first_value(receipt, view) if isinstance(receipt, Receipt) else plan.value
-    return Learned(STORED(value) | LOST(False))
+    return Learned(STORED(value) | LOST(False), degraded=plan.losses)
 
 
 def learn_lost(plan: Plan, versions: Versions, view: View) -> None:

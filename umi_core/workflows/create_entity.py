@@ -31,6 +31,7 @@ from umi_core.workflows.commits import (
 )
 from umi_core.workflows.drafting import EVOLVED, SharedOptions, drafted, id_of
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
+from umi_core.workflows.history import HISTORY, READ_HISTORY, versions_in
 from umi_core.workflows.linking import DEFAULT, addresses, linked
 from umi_core.workflows.placing import shown_again
 from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
@@ -95,16 +96,18 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     shelf = {row.address: row for row in facts[SHELF]}
     links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
     (draft,) = drafts
+    written = entity_rows(drafts, versions_in(facts[HISTORY]), facts, view)
     plan = Plan(
         view.now_ms,
         writes=(
-            *entity_rows(drafts, facts, view), *links, *shelved(facts, {}, (), view.scope),
+            *written.writes, *links, *shelved(facts, {}, (), view.scope),
             *access.writes(view.scope)
         ),
         expects=(*expected(drafts, None if is_moved else core, view.scope), *link_expects),
         core=after if is_moved else None,
         value=Stored(draft.entity.id, draft.entity.version, draft.change),
         accessed=entities,
+        losses=written.losses,
     )  # fmt: skip
     return Learned(PLAN(plan))
 
@@ -120,11 +123,12 @@ CREATE_ENTITY: Final = Workflow(
     steps=(
         Step("lookup", requires=(REQUEST,), produces=(TOLD, EVOLVED, SHELF, UNSHELVED, CORE),
              claims=claim_entity, **asks(Read, ask_lookup, take_lookup, retry(3))),
+        READ_HISTORY,
         Step("embed", requires=(EVOLVED,), produces=(VECTORS,), config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         EMBED_SHELF,
         READ_HOMES,
-        Step("plan", requires=(TOLD, EVOLVED, SHELF, UNSHELVED, CORE, VECTORS, SHELF_VECTORS, HOMES),
+        Step("plan", requires=(TOLD, EVOLVED, SHELF, UNSHELVED, CORE, HISTORY, VECTORS, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup"),
         SETTLE,

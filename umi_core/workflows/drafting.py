@@ -2,7 +2,8 @@
 
 Law 1. A mention whose lines are all known changes nothing; else it is the next version. Law 2. Content is a
 replay of mentions: extend and derive append the lines that are lacking, update and contradict begin anew.
-Law 3. What a request does not give explicitly stays as it was.
+Law 3. What a request does not give explicitly stays as it was. Law 4. A draft counts the lines that the limit
+on its content has dropped.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import Annotated, Final, Protocol
 import attrs
 
 from umi_core.data import Data
-from umi_core.domains import Content, Domain, Flag, one_of
+from umi_core.domains import Content, Count, Domain, Flag, one_of
 from umi_core.engine.facts import Fact, View
 from umi_core.errors import BadOption, Error
 from umi_core.ids import entity_id, note_id
@@ -45,7 +46,8 @@ class Drafted(Data):
     """One entity as it will be, with what the rows said when it was planned.
 
     `old` is the version before, `verdict` what this one does to it; None if there is none before.
-    `is_given`: a resource tells it, whose lines may leave with it.
+    `is_given`: a resource tells it, whose lines may leave with it. `dropped_count`: lines of `old` for which
+    its content has no room.
     """
 
     entity: Draft
@@ -57,6 +59,7 @@ class Drafted(Data):
     old: Entity | None = None
     verdict: Verdict | None = None
     is_given: Flag = False
+    dropped_count: Count = 0
 
     def unsound(self) -> str:
         """What does not fit each other, of one that was read from bytes."""
@@ -153,9 +156,14 @@ def evolved(draft: Drafted, verdict: Verdict) -> Drafted:
     old = draft.old
     assert old is not None
     appends = verdict.kind in APPENDING
-    content = extended(old.content, draft.mention) if appends else draft.mention
-    entity = attrs.evolve(draft.entity, content=content, contradicts=old.contradicts if appends else ())
-    return attrs.evolve(draft, entity=told_plainly(entity, draft.mention), verdict=verdict)
+    now = extended(old.content, draft.mention) if appends else Extended(draft.mention)
+    entity = attrs.evolve(draft.entity, content=now.content, contradicts=old.contradicts if appends else ())
+    return attrs.evolve(
+        draft,
+        entity=told_plainly(entity, draft.mention),
+        verdict=verdict,
+        dropped_count=now.dropped_count,
+    )
 
 
 def told_plainly(entity: Entity, mention: str) -> Entity:
@@ -166,8 +174,16 @@ def told_plainly(entity: Entity, mention: str) -> Entity:
     return attrs.evolve(entity, given=tuple(line for line in entity.given if norm(line) in there))
 
 
-def extended(old: str, mention: str) -> str:
-    """The lines that are lacking are appended; beyond the limit the oldest go that the mention has not.
+@attrs.frozen
+class Extended(Data):
+    """A content to which lines were appended, and how many old lines the limit has dropped from it."""
+
+    content: str
+    dropped_count: int = 0
+
+
+def extended(old: str, mention: str) -> Extended:
+    """Append the lines that are lacking; beyond the limit drop the oldest that the mention has not.
 
     So a mention that was told is known, and telling it again changes nothing.
     """
@@ -180,7 +196,14 @@ def extended(old: str, mention: str) -> str:
             excess -= size(line) + 1
         else:
             kept.append(line)
-    return "\n".join(kept)
+    content = "\n".join(kept)
+    return Extended(content, len(lost_lines(old, content)))
+
+
+def lost_lines(old: str, *others: str) -> frozenset[str]:
+    """Return the keys of the lines of `old` that none of the others has; a blank line says nothing."""
+    remaining = {key for text in others for key in lines_of(text)}
+    return frozenset(key for key in lines_of(old) if key and key not in remaining)
 
 
 def lines_of(content: str) -> dict[str, str]:

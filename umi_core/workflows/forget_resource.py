@@ -44,6 +44,7 @@ from umi_core.workflows.commits import (
 )
 from umi_core.workflows.drafting import EVOLVED, Drafted
 from umi_core.workflows.giving import Left, given_address, left_without, rewritten, shortened
+from umi_core.workflows.history import Written
 from umi_core.workflows.linking import homes_as_read, unlinked
 from umi_core.workflows.placing import shown_again
 from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
@@ -177,8 +178,12 @@ def bereft(entity: Entity, facts: Facts) -> Entity:
 
 
 def take_left(facts: Facts, answer: None, view: View) -> Learned:
-    kept = [(row, it.entity) for row, _, it in left(facts)]
-    drafts = (shortened(row, bereft(it, facts), view.now_ms) for row, it in kept if it is not None)
+    kept = [(row, it, it.entity) for row, _, it in left(facts)]
+    drafts = (
+        shortened(row, attrs.evolve(it, entity=bereft(entity, facts)), view.now_ms)
+        for row, it, entity in kept
+        if entity is not None
+    )
     return Learned(EVOLVED(tuple(drafts)))
 
 
@@ -201,8 +206,12 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
     core = core_without(gone, drafts, facts, view)
     access = view.tiers.access.writes(view.scope)
     is_moved = core.blocks != facts[CORE].blocks
+    written = entity_rows(
+        drafts, (version for _, _, it in left(facts) for version in it.versions), facts, view
+    )
     writes = (
-        *resource_writes(resource, facts, view), *gone_writes(facts, view), *kept_writes(drafts, facts, view),
+        *resource_writes(resource, facts, view), *gone_writes(facts, view),
+        *kept_writes(written, facts, view),
         *category_writes(drafts, facts, view), *(it for it in access if it.address.id not in gone),
     )  # fmt: skip
     read = (resource, *facts[MADE_OF_IT], *facts[KNOWN], *facts[ENDS], *given_read(facts))
@@ -216,6 +225,7 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
         expects=tuple(expects if is_moved else [*expects, as_read(core, view.scope)]),
         core=core if is_moved else None,
         forgotten=gone,
+        losses=written.losses,
     )
 
 
@@ -268,13 +278,13 @@ def gone_writes(facts: Facts, view: View) -> Iterator[Write]:
             yield put(view.scope, "tombstone", row.address.id, Tombstone(row.body.version))
 
 
-def kept_writes(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Iterator[Write]:
+def kept_writes(written: Written, facts: Facts, view: View) -> Iterator[Write]:
     """Of those that stay the older versions first: the new one may take the oldest with it."""
     for row, touching, it in left(facts):
         if it.entity is not None:
             yield Write(given_address(view.scope, id_of(facts), row.address.id), None)
             yield from rewritten(touching, it, view.scope)
-    yield from entity_rows(drafts, facts, view)
+    yield from written.writes
     for body in (row.body for row in facts[ENDS]):
         if isinstance(body, Entity) and (after := bereft(body, facts)) != body:
             yield put(view.scope, "entity", body.id, after)

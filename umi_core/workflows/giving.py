@@ -24,7 +24,7 @@ from umi_core.rows import Address, Entity, Row, Version
 from umi_core.text import norm, unique
 from umi_core.values import Scope
 from umi_core.workflows.commits import address, expects_of, put
-from umi_core.workflows.drafting import APPENDING, Drafted, extended, lines_of
+from umi_core.workflows.drafting import APPENDING, Drafted, extended, lines_of, lost_lines
 from umi_core.workflows.relating import with_entity
 
 REPLACED: Final = attrs.evolve(BY_TABLE, kind="update")
@@ -79,11 +79,15 @@ def given_rows(
 
 
 def with_lines(content: str, draft: Drafted) -> str:
+    """Return what a given row says with the lines of this draft.
+
+    Here nothing is lost beyond the limit: a line that the row drops is still in the entity, for good.
+    """
     given = unique(draft.entity.given)
     told = [line for key, line in lines_of(draft.mention).items() if key in given]
     if not told:
         return content
-    return extended(content, "\n".join(told)) if content else "\n".join(told)
+    return extended(content, "\n".join(told)).content if content else "\n".join(told)
 
 
 # Left without a resource.
@@ -91,10 +95,14 @@ def with_lines(content: str, draft: Drafted) -> str:
 
 @attrs.frozen
 class Left:
-    """An entity without what a resource told; None if nothing is left. `versions`: all that are kept."""
+    """An entity without what a resource told; None if nothing is left. `versions`: all that are kept.
+
+    `dropped_count`: lines that nobody took away, and for which the replayed content has no room.
+    """
 
     entity: Entity | None
     versions: tuple[Version, ...]
+    dropped_count: int = 0
 
 
 def left_without(source: str, entity: Entity, rows: Iterable[Row]) -> Left:
@@ -105,7 +113,8 @@ def left_without(source: str, entity: Entity, rows: Iterable[Row]) -> Left:
     others = lines_given(it for it in told if it.source != source)
     own = lines_given(it for it in told if it.source == source)
     plain = lines_of(entity.content).keys() - unique(entity.given).keys()
-    versions = replayed(kept, own.difference(others, plain))
+    gone = own.difference(others, plain)
+    versions = replayed(kept, gone)
     content = versions[-1].content if versions else entity.content
     if not content:
         return Left(None, versions)
@@ -119,6 +128,7 @@ def left_without(source: str, entity: Entity, rows: Iterable[Row]) -> Left:
             last_reinforced_ms=last_ms,
         ),
         versions,
+        len(lost_lines(entity.content, content) - gone),
     )  # fmt: skip
 
 
@@ -143,7 +153,7 @@ def replayed(versions: Collection[Version], gone: Collection[str]) -> tuple[Vers
 def come_to(before: str, version: Version, mention: str) -> str:
     if not mention:
         return before
-    return extended(before, mention) if before and version.kind in APPENDING else mention
+    return extended(before, mention).content if before and version.kind in APPENDING else mention
 
 
 def told_without(version: Version, gone: Collection[str]) -> str:
@@ -156,15 +166,18 @@ def without(text: str, gone: Collection[str]) -> str:
     return left if left.strip() else ""
 
 
-def shortened(row: Row, left: Entity, now_ms: int) -> Drafted:
+def shortened(row: Row, left: Left, now_ms: int) -> Drafted:
     """The draft of what is left: a new version that takes the place of all, if it says something else."""
-    old = row.body
+    old, entity = row.body, left.entity
     assert isinstance(old, Entity)
-    if left.content == old.content:
-        return Drafted(left, "unchanged", left.content, left != old, row.version, old=old)
-    fresh = attrs.evolve(left, version=old.version + 1, updated_ms=now_ms)
-    draft = Drafted(fresh, "updated", left.content, True, row.version, old=old, is_given=True)
-    return attrs.evolve(draft, entity=attrs.evolve(fresh, contradicts=()), verdict=REPLACED)
+    assert entity is not None
+    if entity.content == old.content:
+        return Drafted(entity, "unchanged", entity.content, entity != old, row.version, old=old)
+    fresh = attrs.evolve(entity, version=old.version + 1, updated_ms=now_ms, contradicts=())
+    return Drafted(
+        fresh, "updated", fresh.content, True, row.version, old=old, verdict=REPLACED, is_given=True,
+        dropped_count=left.dropped_count,
+    )  # fmt: skip
 
 
 def rewritten(before: Iterable[Row], left: Left, scope: Scope) -> tuple[Write, ...]:

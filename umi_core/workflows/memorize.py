@@ -49,9 +49,10 @@ from umi_core.workflows.commits import (
     expects_of,
     found,
 )
-from umi_core.workflows.drafting import EVOLVED, Drafted, SharedOptions, drafted, id_of
+from umi_core.workflows.drafting import EVOLVED, Drafted, SharedOptions, drafted, id_of, lost_lines
 from umi_core.workflows.giving import given_address, given_rows, told_by
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
+from umi_core.workflows.history import DROPPED_LINES, HISTORY, READ_HISTORY, versions_in
 from umi_core.workflows.linking import addresses, chosen, linked
 from umi_core.workflows.placing import shown_again
 from umi_core.workflows.reading import (
@@ -120,7 +121,11 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
             told, shape = read(memory, unit)
             groups.setdefault(id_of(told.mention, view.scope), []).append(told)
             shapes += shape
-    return Learned(TOLD(tuple(map(united, groups.values()))), shapes=tuple(dict.fromkeys(shapes)))
+    one_each = [(key, group, united(group)) for key, group in groups.items()]
+    counts = [(DROPPED_LINES, key, cut_count(group, it)) for key, group, it in one_each]
+    learned = TOLD(tuple(it for _, _, it in one_each))
+    losses = tuple(it for it in counts if it[2])
+    return Learned(learned, degraded=losses, shapes=tuple(dict.fromkeys(shapes)))
 
 
 def read(memory: Memory, unit: Unit) -> tuple[Told, list[str]]:
@@ -145,6 +150,12 @@ def united(group: list[Told]) -> Told:
     content = cut("\n".join(lines.values()), EXTRACT_CONTENT_BYTES_MAX)
     categories = tuple(dict.fromkeys(name for told in group for name in told.categories))
     return Told(attrs.evolve(first.mention, content=content), categories, first.by)
+
+
+def cut_count(group: list[Told], told: Told) -> int:
+    """Return how many lines of the group have no room in what is told of the entity, or only in part."""
+    texts = "\n".join(it.mention.content for it in group)
+    return len(lost_lines(texts, told.mention.content)) if len(group) > 1 else 0
 
 
 # lookup: what is known about these entities, their categories and the text itself.
@@ -214,7 +225,7 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
     after = shown_again(entities, core, view.config)
     is_moved = after.blocks != core.blocks
-    rows = entity_rows(drafts, facts, view)
+    written = entity_rows(drafts, versions_in(facts[HISTORY]), facts, view)
     links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
     resources, resource_expects = resources_of(facts, shelf, view)
     given, given_expects = given_rows(drafts, own_id(facts, view.scope), shelf, view)
@@ -225,7 +236,7 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     return Plan(
         view.now_ms,
         writes=(
-            *rows, *links, *resources, *given, *shelved(facts, shelf, resources, view.scope),
+            *written.writes, *links, *resources, *given, *shelved(facts, shelf, resources, view.scope),
             *access.writes(view.scope),
         ),
         expects=(
@@ -235,6 +246,7 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
         core=after if is_moved else None,
         value=Memorized(own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending),
         accessed=entities,
+        losses=written.losses,
     )  # fmt: skip
 
 
@@ -375,6 +387,7 @@ MEMORIZE: Final = Workflow(
              produces=(EVOLVED, SHELF, UNSHELVED, CORE), otherwise=nothing(EVOLVED, SHELF, UNSHELVED, CORE),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         REREAD_PARTS,
+        READ_HISTORY,
         Step("embed", requires=(EVOLVED,), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
@@ -382,7 +395,7 @@ MEMORIZE: Final = Workflow(
         READ_HOMES,
         Step("plan",
              requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED,
-                       SHELF, NEWER, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
+                       SHELF, NEWER, CORE, HISTORY, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,

@@ -318,7 +318,10 @@ def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:
     memories = parse_memories(answer.text)
     if isinstance(memories, Unread):
         return Unusable(memories.reason)
-    return Learned(FOUND.unit(Found(memories.memories, is_missing=False)), shapes=memories.diagnostics)
+    count = memories.diagnostics.count("too_many")
+    partial = (("partial", "too_many", count),) if count else ()
+    learned = FOUND.unit(Found(memories.memories, is_missing=False))
+    return Learned(learned, degraded=partial, shapes=memories.diagnostics)
 
 
 EXTRACT: Final = Step(

@@ -26,12 +26,10 @@ from umi_core.engine.workflow import (
     retry,
 )
 from umi_core.errors import KeyReused
-from umi_core.ids import relation_id
 from umi_core.language import replies
 from umi_core.language.evolution import NEEDS_RESOLUTION_MIN_PPM
 from umi_core.language.prompts import ask_route
 from umi_core.language.routing import parse_routes
-from umi_core.limits import ENTITY_VERSION_COUNT_MAX
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByIds, Done, Embed, Expect, Read, Write
 from umi_core.messages.requests import Remember
@@ -41,7 +39,7 @@ from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Address, Entity, Receipt, Relation, Vector, Version
 from umi_core.text import norm
 from umi_core.tiers.core import CoreTier
-from umi_core.values import EVOLUTION_KINDS, RoutingDecision, Scope
+from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import commits
 from umi_core.workflows.commits import (
     CORE,
@@ -73,6 +71,7 @@ from umi_core.workflows.drafting import (
 )
 from umi_core.workflows.evolving import CANDIDATES, EVOLVE, LOOK_FOR_CANDIDATES, VERDICTS
 from umi_core.workflows.extracting import DROPPED, EXTRACT, LINKS, MENTIONS, REQUEST
+from umi_core.workflows.history import HISTORY, READ_HISTORY, versions_in, written_drafts
 from umi_core.workflows.placing import place
 from umi_core.workflows.relating import KNOWN_LINKS, Related, link_ids, related
 
@@ -99,7 +98,7 @@ def take_seen(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
     if not isinstance(row.body.value, Repeatable):
         return Unusable("no reply")  # no request with a key has ended so
     view.marks.append("request key known: replied from the receipt")
-    return Learned(RECEIPT(row.body), skip_to="reply")
+    return Learned(RECEIPT(row.body), skip_to="reply", degraded=row.body.losses)
 
 
 SEEN = Step(
@@ -208,8 +207,12 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
     placed = place(entities, decisions, core, access, view)
     is_moved = placed.core.blocks != core.blocks
-    rows = tuple(write for draft in drafts for write in rows_of(draft, facts, view))
-    rows += tuple(put(view.scope, "relation", relation.id, relation) for relation in relating.relations)
+    written = written_drafts(
+        drafts, versions_in(facts[HISTORY]), lambda draft: rows_of(draft, facts, view), view.scope
+    )
+    rows = written.writes + tuple(
+        put(view.scope, "relation", relation.id, relation) for relation in relating.relations
+    )
     rows += tuple(put(view.scope, "entity", entity.id, entity) for _, entity in relating.others)
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
@@ -225,6 +228,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         accessed=entities,
         decisions=placed.decisions,
         spoken=(facts[REQUEST].text, tuple(entity.name for entity in entities)),
+        losses=written.losses,
     )
 
 
@@ -271,7 +275,6 @@ def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
     if draft.tombstone_version:
         yield put(scope, "tombstone", entity.id, None)
     yield put(scope, "vector", entity.id, vector_of(draft, facts))
-    yield from outdated(entity, scope)
 
 
 def version_of(draft: Drafted, now_ms: int) -> Version:
@@ -292,16 +295,6 @@ def vectors_of(facts: Facts) -> dict[str, tuple[int, ...] | None]:
 def vector_of(draft: Drafted, facts: Facts) -> Vector | None:
     vector = vectors_of(facts)[draft.entity.id]
     return None if vector is None else Vector(draft.entity.id, draft.entity.version, vector)
-
-
-def outdated(entity: Entity, scope: Scope) -> Iterable[Write]:
-    """Version n takes version n-100 with it, and the relation from there, whatever its kind."""
-    last = entity.version - ENTITY_VERSION_COUNT_MAX
-    if last < 1:
-        return
-    yield put(scope, "version", f"{entity.id}@{last}", None)
-    for kind in EVOLUTION_KINDS:
-        yield put(scope, "relation", relation_id(scope, (entity.id, last), (entity.id, last + 1), kind), None)
 
 
 def expected(drafts: tuple[Drafted, ...], core: CoreTier | None, scope: Scope) -> tuple[Expect, ...]:
@@ -349,7 +342,8 @@ def take_reply(facts: Facts, answer: None, view: View) -> Learned:
 REPLY = Step("reply", requires=(RECEIPT, STORED), produces=(OUTCOME,), take=take_reply)
 
 PLANNED_FROM = (
-    REQUEST, MENTIONS, LINKS, KNOWN_LINKS, DROPPED, CANDIDATES, VERDICTS, EVOLVED, CORE, VECTORS, ROUTES,
+    REQUEST, MENTIONS, LINKS, KNOWN_LINKS, DROPPED, CANDIDATES, VERDICTS, EVOLVED, CORE, HISTORY, VECTORS,
+    ROUTES,
 )  # fmt: skip
 
 REMEMBER = Workflow(
@@ -363,6 +357,7 @@ REMEMBER = Workflow(
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         LOOK_FOR_CANDIDATES,
         EVOLVE,
+        READ_HISTORY,
         Step("embed", requires=(REQUEST, EVOLVED), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),

@@ -46,6 +46,7 @@ from umi_core.workflows.commits import (
 )
 from umi_core.workflows.drafting import EVOLVED, Drafted
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
+from umi_core.workflows.history import HISTORY, READ_HISTORY, versions_in
 from umi_core.workflows.leaving import (
     ENDS,
     ENDS_LAW,
@@ -162,10 +163,11 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     after = shown_anew(core, entity, old_id, access, view)
     is_moved = after.blocks != core.blocks
     links, link_expects = rehomed(draft, old_id, homes_of(facts, draft, rows, scope), facts, rows, view)
+    written = entity_rows((draft,), versions_in(facts[HISTORY]), facts, view)
     rides = [it for it in access.writes(scope) if leaving is None or it.address.id != old_id]
     writes = (
         *(departure(leaving, facts, (), scope) if leaving is not None else ()),
-        *entity_rows((draft,), facts, view), *links, *shelved(facts, {}, (), scope), *rides,
+        *written.writes, *links, *shelved(facts, {}, (), scope), *rides,
     )  # fmt: skip
     expects = (
         *expected((draft,), None if is_moved else core, scope),
@@ -181,6 +183,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         value=Stored(entity.id, entity.version, draft.change),
         accessed=(entity,),
         forgotten=(old_id,) if leaving is not None else (),
+        losses=written.losses,
     )
     return Learned(PLAN(plan))
 
@@ -224,13 +227,14 @@ UPDATE_ENTITY: Final = Workflow(
              **asks(Read, ask_target, take_target, retry(3))),
         READ_TOUCHING,
         READ_ENDS,
+        READ_HISTORY,
         Step("embed", requires=(EVOLVED,), produces=(VECTORS,), config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         EMBED_SHELF,
         READ_HOMES,
         Step("plan",
-             requires=(REQUEST, EVOLVED, SHELF, UNSHELVED, ROW, TOUCHING, ENDS, CORE, VECTORS, SHELF_VECTORS,
-                       HOMES),
+             requires=(REQUEST, EVOLVED, SHELF, UNSHELVED, ROW, TOUCHING, ENDS, CORE, HISTORY, VECTORS,
+                       SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup", take=take_done),
         SETTLE,

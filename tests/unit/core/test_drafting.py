@@ -10,7 +10,7 @@ from umi_core.messages.effects import Done
 from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import Remembered
 from umi_core.rows import Entity, Vector, Version
-from umi_core.workflows.drafting import embedded_text, extended, old_statement
+from umi_core.workflows.drafting import Extended, embedded_text, extended, old_statement
 from umi_sim.services.embedder import embed
 
 
@@ -81,22 +81,39 @@ def test_the_vector_is_of_the_content_under_the_verdict() -> None:
 
 
 def test_only_lines_that_are_lacking_are_appended_and_each_once() -> None:
-    assert extended("a\nb", "b\nc\nc\na") == "a\nb\nc"
+    assert extended("a\nb", "b\nc\nc\na") == Extended("a\nb\nc")
 
 
 def test_beyond_the_limit_the_oldest_lines_go_and_the_newest_stays() -> None:
     line = "x" * 1_999
-    assert extended(f"a\n{line}", f"y{line}") == f"{line}\ny{line}"[-ENTITY_FACTS_BYTES_MAX:]
-    assert extended("a", "y" * 5_000) == "y" * 5_000
+    assert extended(f"a\n{line}", f"y{line}").content == f"{line}\ny{line}"[-ENTITY_FACTS_BYTES_MAX:]
+    assert extended("a", "y" * 5_000).content == "y" * 5_000
+
+
+@pytest.mark.parametrize(
+    ("old", "count"),
+    [
+        ("a\nb", 2),
+        ("a\nA\n a ", 1),  # one line, written three times
+        ("a\n\n \nb", 2),  # blank lines say nothing
+        ("a\n" + "y" * 3_999, 1),  # the mention has the other one
+    ],
+)
+def test_what_the_limit_drops_is_counted_once_each(old: str, count: int) -> None:
+    assert extended(old, "y" * 3_999).dropped_count == count
+
+
+def test_a_line_that_is_dropped_once_and_stays_once_is_not_lost() -> None:
+    assert extended(f"a\n{'x' * 1_000}\na", "y" * 2_996) == Extended(f"{'x' * 1_000}\na\n{'y' * 2_996}")
 
 
 def test_what_a_mention_names_again_does_not_make_room_for_the_rest_of_it() -> None:
     """Else telling it again would bring that line back, and push out the next one, for ever."""
     old = "\n".join(f"{n}{'x' * 998}" for n in range(4))
     first = old.split("\n")[0]
-    content = extended(old, f"{first}\nnaps")
+    content = extended(old, f"{first}\nnaps").content
     assert content.split("\n") == [first, *old.split("\n")[2:], "naps"]
-    assert extended(content, f"{first}\nnaps") == content
+    assert extended(content, f"{first}\nnaps") == Extended(content)
 
 
 def test_one_line_that_is_new_makes_a_version_and_none_makes_none() -> None:
@@ -118,7 +135,7 @@ def test_what_is_told_again_in_another_case_spacing_or_form_is_known() -> None:
 
 def test_a_line_that_is_told_in_another_case_does_not_go_for_want_of_room() -> None:
     old = "\n".join(f"{n}{'x' * 998}" for n in range(4))
-    assert extended(old, f"0{'X' * 998}\nnaps").split("\n")[0] == old.split("\n")[0]
+    assert extended(old, f"0{'X' * 998}\nnaps").content.split("\n")[0] == old.split("\n")[0]
 
 
 def test_a_forgotten_name_begins_anew_under_its_next_number() -> None:

@@ -66,6 +66,7 @@ FIELDS: Final = {
     ("core", 1): "blocks",
     ("tombstone", 1): "version",
     ("receipt", 1): "key request_digest plan_digest value at_ms by",
+    ("receipt", 2): "key request_digest plan_digest value at_ms by losses",
     ("session", 1): "id user creator members saved_ms saved_by snapshot",
     ("sheet", 1): """id kind label version text_hash description limit_bytes read_only created_ms
                      updated_ms""",

@@ -298,7 +298,7 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"row": 99}, "row: 99, and its table has 11"),
+        ({"row": 99}, "row: 99, and its table has 12"),
         ({"facts": {}}, "facts: other ones than remember has at extract"),
         ({"onion": ("nobody",)}, "onion: not of its interceptors: nobody"),
         ({"pages": (ALIEN,)}, "pages: rows that extract has not asked for"),

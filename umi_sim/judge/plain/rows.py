@@ -64,6 +64,13 @@ def is_member(value: object) -> bool:
     return good and 1 <= byte_count(str(value)) <= limits.SCOPE_PART_BYTES_MAX
 
 
+def is_loss(value: Any) -> bool:
+    """What was dropped, of which entity, and how many lines."""
+    if type(value) is not tuple or len(value) != 3:
+        return False
+    return is_text(value[0]) and is_id(value[1]) and VERSION(value[2])
+
+
 def is_metadata(value: Any) -> bool:
     if not METADATA_PAIRS(value):
         return False
@@ -179,6 +186,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     "tombstone": {"version": VERSION},
     "receipt": {
         "key": WORD, "request_digest": BYTES, "plan_digest": BYTES, "at_ms": TIME, "by": pair(COUNT, COUNT),
+        "losses": each(is_loss),
     },
     "session": {
         "id": is_id, "user": WORD, "creator": WORD, "members": each(is_member), "saved_ms": TIME,
