@@ -24,11 +24,12 @@ from umi_core.messages.results import Resolution
 from umi_core.values import Scope
 from umi_sim.judge.invariants.readings import PLAINLY, SUMMING, question
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.archive.degradations import NAMES
+from umi_sim.judge.oracle.archive.degradations import NAMES, OF_LIMITS
 from umi_sim.judge.oracle.failures import causes, is_damaged, is_foreign, is_left_out
 from umi_sim.judge.plain.attribution import with_speaker
 from umi_sim.judge.plain.descriptions import DESCRIBING
 from umi_sim.judge.plain.extraction import Extracted
+from umi_sim.judge.plain.memories import count_beyond
 from umi_sim.judge.plain.replies import why_unusable
 from umi_sim.judge.plain.routes import Routes
 from umi_sim.judge.plain.text import byte_count
@@ -72,7 +73,8 @@ class Lacks(Observer):
         heard = self.heard.pop(op_id, [])
         if self.is_sole and isinstance(outcome, Done) and not getattr(outcome.value, "repeated", False):
             for lack in outcome.degraded:
-                if lack.name in NAMES:  # what interceptors and workflows of one's own say is theirs
+                is_ours = lack.name in NAMES  # what interceptors and workflows of one's own say is theirs
+                if is_ours and lack.name not in OF_LIMITS:  # what limits drop, losses.py judges
                     self.check(op_id, lack, heard)
 
     def check(self, op_id: str, lack: Degraded, heard: list[tuple[Call, Answer]]) -> None:
@@ -126,6 +128,8 @@ def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | N
             yield from ((reason, dropped.count(reason)) for reason in dict.fromkeys(dropped))
         case Resolution(reason=reason):
             yield reason, 1
+        case tuple() if asked.task == "memories":
+            yield "too_many", count_beyond(text)
 
 
 def left_out(workflow: str, done: ReadDone) -> Iterator[Reason]:

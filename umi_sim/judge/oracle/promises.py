@@ -42,6 +42,7 @@ from umi_core.messages.requests import (
     WorkingRequest,
 )
 from umi_core.values import Scope
+from umi_sim.judge.oracle.archive.degradations import OF_LIMITS
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.oracle.sessions import Sessions
 from umi_sim.judge.oracle.times import check_times
@@ -50,9 +51,9 @@ from umi_sim.judge.plain.requests import is_gone, is_same, wrong
 from umi_sim.record import rules
 from umi_sim.record.run_config import RunConfig
 
-OF_THE_TEXT: Final = ("extract:uncovered", "contents:partial", "told:partial")
-"""No failure: a model that is well passes over sentences, too, what is told without vectors has none, and of
-a long session the last texts are shown."""
+OF_THE_TEXT: Final = ("extract:uncovered", "contents:partial", "told:partial", *OF_LIMITS)
+"""No failure: a model that is well passes over sentences, too, what is told without vectors has none, of a
+long session the last texts are shown, and what has no room goes."""
 NORMAL: Final = Config()
 TIMEOUTS: Final = ("model_timeout_ms", "store_timeout_ms")
 ROUND_TRIP_MS_MAX: Final = 2 * 2_047  # there and back, each message up to 2,047 ms, where latency is "spread"

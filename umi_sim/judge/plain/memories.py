@@ -58,7 +58,13 @@ def read_memories(reply: str) -> tuple[Told, ...] | None:
         return None
     marked = Marked(text)
     found = marked.memories()
-    return once(found) if any(name in USUAL for name in marked.names) else None
+    return once(found)[0] if any(name in USUAL for name in marked.names) else None
+
+
+def count_beyond(reply: str) -> int:
+    """Return how many facts a reply tells that has more than one reply may tell."""
+    text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", made_whole(reply).replace("\r\n", "\n"))
+    return once(Marked(text).memories())[1]
 
 
 class Marked:
@@ -203,9 +209,10 @@ def each_once(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(it for at, it in enumerate(named) if folded(it) not in map(folded, named[:at]))
 
 
-def once(found: list[Told]) -> tuple[Told, ...]:
-    """Equal facts are one; the example of the prompt is none."""
+def once(found: list[Told]) -> tuple[tuple[Told, ...], int]:
+    """Return the facts, equal ones once and without the example of the prompt, and how many are too many."""
     kept: dict[tuple[str, str], Told] = {}
+    beyond_count = 0
     for told in found:
         content = cut(told.content, EXTRACT_CONTENT_BYTES_MAX)
         key = folded(told.name), folded(content)
@@ -216,4 +223,6 @@ def once(found: list[Told]) -> tuple[Told, ...]:
             kept[key] = attrs.evolve(kept[key], categories=united)
         elif len(kept) < EXTRACT_ENTITY_COUNT_MAX:
             kept[key] = Told(told.name, content, told.categories)
-    return tuple(kept.values())
+        else:
+            beyond_count += 1
+    return tuple(kept.values()), beyond_count

@@ -10,6 +10,7 @@ from typing import Final
 LEVELS: Final = ("categories", "entities", "reflections", "resources")
 SUBSTITUTES: Final = {
     "candidates": "none", "evolve": "table", "route": "table", "embed": "no_vectors", "settle": "core_unread",
+    "history": "unread",
     "extract": "one_note", "embed_shelf": "no_vectors", "embed_summary": "no_vectors", "expand": "single",
     "embed_reflection": "no_vectors", "resolve": "original", "by_vector": "words_only",
     "preprocess": "none", "segment": "windows", "name": "keywords", "unembedded": "none",

@@ -50,8 +50,12 @@ OF_LEVELS: Final = tuple(
         f"rank_{level}:by_score", f"enough_{level}:go_on",
     )
 )  # fmt: skip
+OF_LIMITS: Final = (
+    "commit:dropped_lines", "commit:dropped_history", "seen:dropped_lines", "seen:dropped_history",
+    "gather:dropped_lines",
+)  # fmt: skip
 NAMES: Final = (
-    *OF_LEVELS, "route:retrieve",
+    *OF_LEVELS, *OF_LIMITS, "route:retrieve", "history:unread",
     *(name for names in SUBSTITUTES.values() for name in names.values()),
     "extract:partial", "extract:uncovered", "evolve:partial", "route:partial", "candidates:none",
     "extract:unit_missing", "name:keywords", "contents:partial", "told:partial", "by_vector:words_only",

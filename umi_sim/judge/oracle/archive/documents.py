@@ -7,14 +7,14 @@ Law 3. A text that was read for all that is asked is not read again. Law 4. Of a
 that an answer may have come too late, nobody knows which facts it stored: nothing is demanded of their ids.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
 
 from umi_core.data import Owner
 from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.effects import Asked, AskModel, Embed
+from umi_core.messages.effects import Asked, AskModel, Degraded, Embed
 from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.requests import Memorize
 from umi_core.messages.results import Memorized, ResourceForgotten
@@ -30,7 +30,7 @@ from umi_sim.judge.plain.descriptions import DESCRIBE, EMBED, MEDIA, Described, 
 from umi_sim.judge.plain.extraction import UNSAID_PPM, Mention, name_of_note
 from umi_sim.judge.plain.facts import ENTITY_TYPE, HOME
 from umi_sim.judge.plain.ids import resource_id
-from umi_sim.judge.plain.memories import Told, read_memories
+from umi_sim.judge.plain.memories import Told, count_beyond, read_memories
 from umi_sim.judge.plain.parts import (
     WINDOW_LINES,
     caption,
@@ -45,6 +45,8 @@ from umi_sim.judge.plain.text import PRONOUNS, cut, folded, said_once, words
 from umi_sim.record import rules
 
 MISSING: Final = "extract:unit_missing"
+TOO_MANY: Final = "extract:partial"
+CUT: Final = "gather:dropped_lines"
 SHELF_LOST: Final = "embed_shelf:no_vectors"
 CONTENT_BYTES: Final = 1_000
 LINKS_MAX: Final = 3
@@ -230,10 +232,14 @@ class Documents(Part):
 
     def mentions(self, op: Operation) -> Mapping[str, Mention]:
         """What it will store, by id, in the order in which it was told."""
+        return {key: united(group) for key, group in self.groups(op).items()}
+
+    def groups(self, op: Operation) -> Mapping[str, list[Mention]]:
+        """All that the answers tell of each id."""
         groups: dict[str, list[Mention]] = {}
         for mention in self.told(op, is_last=True):
             groups.setdefault(id_of(mention, self.context.scope), []).append(mention)
-        return {key: united(group) for key, group in groups.items()}
+        return groups
 
     # How it ended.
 
@@ -315,6 +321,21 @@ class Documents(Part):
         self.tracks.hold(op, claims if given == got else {})
         changed = [it for it in value.entities if it.change != "unchanged"]
         self.writes.fill(op, changed, (), "embed:no_vectors" not in names)
+
+    def judge_limits(self, op: Operation, lacks: Sequence[Degraded]) -> None:
+        """What the answers tell and has no room is named: facts of an answer, and lines of a name."""
+        heard = self.heard[op]
+        if heard.is_vague or not self.evidence.is_exact(op):
+            return
+        last = [answers[-1] for answers in heard.units.values()]
+        beyond = [count_beyond(it.text) for it in last if isinstance(it, ModelReplied) and not is_lost(it)]
+        due = [Degraded(TOO_MANY, "too_many", sum(beyond))] if any(beyond) else []
+        for key, group in self.groups(op).items():
+            lines, room = [line for it in group for line in it.content.split("\n")], united(group).content
+            count = len(said_once([line for line in lines if line.strip()], room.split("\n")))
+            due += [Degraded(CUT, key, count)] if count else []
+        got = [it for it in lacks if it.name in (TOO_MANY, CUT)]
+        self.demand(got == due, rules.DEGRADATION_NAMED, "what has no room in a memorize", due, got)
 
     def judge_repeat(self, op: Operation, request: Memorize, value: Memorized, heard: Hearing) -> None:
         """What was read is not read again, and what was never stored is not called unchanged."""

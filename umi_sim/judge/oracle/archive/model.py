@@ -34,6 +34,7 @@ from umi_core.messages.requests import (
     Summarise,
 )
 from umi_core.messages.results import (
+    Memorized,
     Recalled,
     RecordAdded,
     Remembered,
@@ -347,6 +348,8 @@ class ArchiveModel(Model):
             if isinstance(value, RecordAdded):
                 op.record_ids = dict.fromkeys(value.ids)
                 value = attrs.evolve(value.facts, repeated=value.repeated)
+            if isinstance(value, Memorized):
+                self.documents.judge_limits(op, lacks)
             self.judge_value(op, value, names)
             if isinstance(value, Recalled) or (isinstance(value, Remembered) and self.is_its_own(op, value)):
                 self.degradations.judge_reasons(op, lacks)
