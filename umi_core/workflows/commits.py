@@ -194,13 +194,19 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
             learn_lost(attrs.evolve(plan, decisions=decided(plan, receipt)), answer.versions, view)
         else:  # whoever wrote those rows is told of them
             learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)
-        return Learned(STORED(first_value(receipt, view)) | LOST(True), degraded=receipt.losses)
+        return Learned(STORED(first_value(receipt, view)) | LOST(True), degraded=marked(receipt.losses, view))
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
     learn_plan(plan, answer.versions, view, is_late=view.landed_since > 1)
     value = first_value(receipt, view) if isinstance(receipt, Receipt) else plan.value
-    return Learned(STORED(value) | LOST(False), degraded=plan.losses)
+    return Learned(STORED(value) | LOST(False), degraded=marked(plan.losses, view))
+
+
+def marked(losses: tuple[Loss, ...], view: View) -> tuple[Loss, ...]:
+    """Return the losses of a batch, as the reply names them; each kind is a place that runs must reach."""
+    view.marks += dict.fromkeys(f"commit: {name}" for name, _, _ in losses)
+    return losses
 
 
 def learn_lost(plan: Plan, versions: Versions, view: View) -> None:
