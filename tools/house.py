@@ -69,7 +69,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("errors", "services"),
+        ("errors", "losses", "services"),
         ("claims", "columns", "conditions", "local", "payloads", "recorder", "schema", "search"),
         ("sqlite",),
         ("deletion", "doctor", "store", "transfer"),

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from typing import Any, Final, TextIO
 
@@ -15,6 +15,7 @@ from umi_core.messages.effects import Degraded
 from umi_live import contents
 from umi_live.doctor import examined
 from umi_live.errors import LiveError, StoreError
+from umi_live.losses import sentence_of
 from umi_live.memory import LiveMemory, open_memory
 from umi_live.schema import sentence
 from umi_live.services import ServiceFailed
@@ -103,10 +104,12 @@ def remember(target: Target, text: str, speaker: str | None) -> None:
 
     async def use(memory: LiveMemory) -> None:
         told = await memory.remember(text, speaker=speaker)
+        names = dict[str, str]()
         for stored in told.value.entities:
             found = await memory.entity(stored.id)
-            click.echo(f"{stored.change:<9}  {shown(found.name if found else stored.id)}")
-        tell(told.degraded)
+            names[stored.id] = shown(found.name if found else stored.id)
+            click.echo(f"{stored.change:<9}  {names[stored.id]}")
+        tell(told.degraded, names)
 
     asyncio.run(target.work(use))
 
@@ -203,9 +206,11 @@ def doctor(db: str) -> None:
     sys.exit(1 if damaged_count else 0)
 
 
-def tell(degraded: tuple[Degraded, ...]) -> None:
+def tell(degraded: tuple[Degraded, ...], names: Mapping[str, str] = {}) -> None:
+    """Write a line for each thing that was done with less; `names`: of entities, by id."""
     for it in degraded:
-        click.echo(f"umi-live: with less than asked for: {it.name} ({it.reason})", err=True)
+        loss = sentence_of(it, names.get(it.reason, ""))
+        click.echo(f"umi-live: {loss or f'with less than asked for: {it.name} ({it.reason})'}", err=True)
 
 
 def shown(text: str) -> str:

@@ -54,7 +54,10 @@ class Tools:
     async def remember(self, text: str, speaker: str | None = None) -> list[Line]:
         """Keep what a text says, for later conversations. `speaker`: who says "I" in it."""
         told = await self.memory.remember(text, speaker=speaker)
-        return [{"id": it.id, "version": it.version, "change": it.change} for it in told.value.entities]
+        stored: list[Line] = [
+            {"id": it.id, "version": it.version, "change": it.change} for it in told.value.entities
+        ]
+        return stored + [{"loss": sentence} for sentence in told.losses]
 
     async def recall(self, query: str, limit: int = 10) -> list[Line]:
         """What is remembered about a question, the best first."""

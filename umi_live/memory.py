@@ -72,6 +72,7 @@ from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model
+from umi_live.losses import sentence_of
 from umi_live.store import Path, Store
 
 T = TypeVar("T")
@@ -85,6 +86,11 @@ class Result(Generic[T]):
 
     value: T
     degraded: tuple[Degraded, ...] = ()
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Return a sentence for each thing that a limit has dropped; the entity stands there by its id."""
+        return tuple(said for it in self.degraded if (said := sentence_of(it)))
 
 
 @attrs.frozen

@@ -81,6 +81,16 @@ def test_what_was_remembered_is_recalled(shell: Shell) -> None:
     assert shell("blocks", "--db", "agent.db") == (0, "# Core Memory\n\n", "")
 
 
+def test_what_has_no_room_is_a_sentence_with_the_name(shell: Shell) -> None:
+    for n in range(5):
+        status, out, err = shell("remember", "--db", "agent.db", f"Ann likes {'x' * 900}{n}.")
+    assert (status, out) == (0, "updated    Ann\n")
+    assert err == (
+        "umi-live: no room for 1 line known about Ann: recall no longer finds that; "
+        "older versions have it until a hundred newer ones have come\n"
+    )
+
+
 def test_a_command_is_recorded(shell: Shell) -> None:
     assert shell("remember", "--db", "agent.db", "--record", "life.jsonl", "Ann likes tea.")[0] == 0
     assert replayed("life.jsonl").head.startswith("PASS recording life.jsonl: 2 requests")

@@ -52,6 +52,20 @@ def test_a_client_remembers_recalls_and_forgets(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
+def test_a_client_is_told_what_has_no_room(tmp_path: Path) -> None:
+    async def live() -> None:
+        memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
+        async with memory, Client(server_of(memory)) as client:
+            for n in range(5):
+                text = f"I like {'x' * 900}{n}."
+                stored, *losses = await told(client, "remember", text=text, speaker="Ann")
+                found = [it["loss"] for it in losses]
+                assert [it.startswith("no room for 1 line") for it in found] == [True] * (n == 4)
+                assert stored["change"] == ("updated" if n else "created")
+
+    asyncio.run(live())
+
+
 @pytest.mark.slow
 def test_the_command_serves_over_standard_input_and_output(tmp_path: Path) -> None:
     words = [

@@ -14,10 +14,12 @@ import umi_live
 from tools import kill_live
 from umi_core.errors import EmptyText
 from umi_core.filters import filter_of
+from umi_core.messages.effects import Degraded
 from umi_core.messages.requests import CreateSession, List, Recall
 from umi_core.messages.results import Listed, SessionCreated
 from umi_core.rows import Entity, Membership, Resource
 from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_blocking, open_memory, store
+from umi_live.losses import sentence_of
 from umi_live.sqlite import SqliteStorage
 
 
@@ -40,6 +42,30 @@ def test_what_was_told_is_found_after_the_memory_was_closed(tmp_path: Path) -> N
     hits = inside(tmp_path / "agent.db", lambda memory: memory.recall("What does Ann like?"))
     assert [(hit.name, hit.content) for hit in hits] == [("Ann", "Ann likes green tea.")]
     assert hits.degraded == ()
+
+
+def test_what_has_no_room_any_more_is_told(tmp_path: Path) -> None:
+    """Peanuts are remembered, and a hundred and fifty other things: the reply that drops them says so."""
+
+    async def use(memory: LiveMemory) -> list[tuple[str, ...]]:
+        await memory.remember("I am allergic to peanuts.", speaker="Ann")
+        texts = [f"I bought lamp number {n} at the old market." for n in range(150)]
+        found = [(await memory.remember(text, speaker="Ann")).losses for text in texts]
+        assert [hit for hit in await memory.recall("peanuts") if "peanuts" in hit.content] == []
+        (hit, *_) = await memory.recall("What did Ann buy?")
+        assert hit.name == "Ann"
+        key = hit.id
+        first = next(it for it in found if it)
+        assert first == (
+            f"no room for 1 line known about {key}: recall no longer finds that; older versions have it "
+            "until a hundred newer ones have come",
+        )
+        return found
+
+    found = inside(tmp_path / "agent.db", use)
+    number = next(n for n, it in enumerate(found) if it)
+    assert all(found[number:])
+    assert not any("left the history" in sentence for it in found for sentence in it)
 
 
 def test_conditions_narrow_what_is_found_and_listed(tmp_path: Path) -> None:
@@ -318,3 +344,34 @@ def test_a_process_that_is_killed_loses_nothing_and_does_nothing_twice(
 ) -> None:
     assert kill_live.main(3) == 0
     assert "3 kills" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "count", "sentence"),
+    [
+        (
+            "commit:dropped_history",
+            "ent_1",
+            2,
+            "2 lines known about Ann left the history: no row has that any more",
+        ),
+        (
+            "seen:dropped_history",
+            "ent_1",
+            1,
+            "1 line known about Ann left the history: no row has that any more",
+        ),
+        (
+            "gather:dropped_lines",
+            "ent_1",
+            1,
+            "no room for 1 line about Ann from one text: not stored as facts",
+        ),
+        ("extract:partial", "too_many", 3, "3 facts of the text not stored: of one part at most 50 are"),
+        ("extract:partial", "malformed", 1, None),
+        ("extract:one_note", "no_json", 1, None),
+        ("hook:dropped_lines", "ent_1", 1, None),
+    ],
+)
+def test_a_loss_is_a_sentence(name: str, reason: str, count: int, sentence: str | None) -> None:
+    assert sentence_of(Degraded(name, reason, count), "Ann") == sentence

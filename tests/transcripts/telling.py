@@ -15,6 +15,7 @@ from umi_core.messages.effects import (
     ByWords,
     Commit,
     CountRows,
+    Degraded,
     Done,
     Effect,
     Embed,
@@ -34,6 +35,7 @@ NAMES = {
     for agent in ("a1", "a2")
     for kind, name in (("person", "Alice"), ("person", "Bob"), ("person", "John"), ("self", "Umi"))
 }
+BRIEF_COUNT = 1_000
 ID = re.compile(r"(ent|idm|ses|rel|cat|res|mem)_([0-9a-f]{6})[0-9a-f]{18}")
 
 
@@ -48,7 +50,7 @@ def shown(effect: Effect) -> str:
         case AskModel(task, prompt):
             return f"> AskModel({effect.request_id}, {task}: {shown_prompt(task, prompt)})"
         case Embed(texts):
-            return f"> Embed({effect.request_id}, {', '.join(map(repr, texts))})"
+            return f"> Embed({effect.request_id}, {', '.join(map(brief, texts))})"
         case Read(query):
             return f"> Read({effect.request_id}, {shown_query(query)})"
         case Commit(writes, expects, key):
@@ -104,11 +106,22 @@ def place(address: Address) -> str:
 def shown_outcome(outcome: Outcome) -> str:
     match outcome:
         case Done(value, degraded):
-            less = "".join(f", degraded {one.name} ({one.reason})" for one in degraded)
-            return f"Done: {shown_value(value)}{less}"
+            return f"Done: {shown_value(value)}{''.join(map(shown_lack, degraded))}"
         case Refused(error) | Failed(error):
             return f"{type(outcome).__name__} {type(error).__name__}: {error}"
     return "Unknown"
+
+
+def shown_lack(lack: Degraded) -> str:
+    times = f", {lack.count} times" if lack.count > 1 else ""
+    return f", degraded {lack.name} ({lack.reason}{times})"
+
+
+def brief(text: str) -> str:
+    """Return the text as it is written in code; of a long one how it begins, and how long it is."""
+    if len(text) <= BRIEF_COUNT:
+        return repr(text)
+    return f"{text[:40]!r}... of {len(text)} characters"
 
 
 def shown_value(value: object) -> str:
@@ -124,7 +137,7 @@ def shown_value(value: object) -> str:
         case Retrieved(hits=found, stop_reason=reason):
             return ", ".join((reason, *(f"{hit.level} {hit.text!r} {hit.score_ppm}" for hit in found)))
         case Entity(id=key, version=version, content=content) | Version(key, version, content=content):
-            return f"{key}@{version} {content!r}"
+            return f"{key}@{version} {brief(content)}"
     return str(value)
 
 
@@ -136,7 +149,7 @@ def shown_relation(relation: Relation) -> str:
 
 def shown_hit(hit: Hit) -> str:
     against = f" (contradicts {' '.join(hit.contradicts)})" if hit.contradicts else ""
-    return f"{hit.id}@{hit.version} {hit.content!r} {hit.score_ppm}{against}"
+    return f"{hit.id}@{hit.version} {brief(hit.content)} {hit.score_ppm}{against}"
 
 
 def shown_resolution(resolution: Resolution) -> str:

@@ -9,6 +9,7 @@ Lines that start with # tell the story. Keep a rewritten file only if you unders
     late              what the earlier life sent last reaches storage now
     remember "..."    a request by its name, with its fields in order, or as key=value; flags are yes or no
     ok, ok 3, all     the world answers the oldest effect; three in a row; whatever will be asked
+    often 60 "..."    so many remembers, each with its number for %d, all answered; then how they ended
     said user "..."   a turn; from now on a recall is asked after all turns so far
     says ...          the model replies this text; "Alice@2" stands for the ref of that statement
     lands             the oldest commit reaches storage, and the answer is lost
@@ -18,6 +19,7 @@ Lines that start with # tell the story. Keep a rewritten file only if you unders
 
 import os
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import Any, get_args
 
@@ -134,6 +136,14 @@ class Conversation:
     def do_all(self) -> None:
         while self.pair.pending:
             self.answer()
+
+    def do_often(self, count: str, text: str) -> None:
+        for number in range(1, int(count) + 1):
+            self.ask("remember", [text % number])
+            self.do_all()
+        replies = [line.partition(", degraded ")[2].removesuffix(")") for line in self.told if "> Reply(" in line]
+        done = Counter(line or "nothing was dropped" for line in replies)
+        self.told = [f"{number} times: {line}" for line, number in done.items()]
 
     def do_said(self, role: str, text: str) -> None:
         self.turns.append(Turn(role, text))
