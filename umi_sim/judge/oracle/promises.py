@@ -137,7 +137,8 @@ class Promises(Model):
         rule, where, end = rules.DEGRADATION_NAMED, "in a world without faults", type(outcome).__name__
         demand(not isinstance(outcome, Failed | Unknown), rule, f"{ending.op_id} ended as {end} {where}")
         for lack in outcome.degraded if isinstance(outcome, Done) else ():
-            demand(lack.name in OF_THE_TEXT, rule, f"{ending.op_id} degraded {lack.name} {where}")
+            is_fair = lack.name in OF_THE_TEXT or (lack.name, lack.reason) == ("extract:partial", "too_many")
+            demand(is_fair, rule, f"{ending.op_id} degraded {lack.name} {where}")
 
     def must_be_whole(self, ending: Ending) -> None:
         """In a healed world all succeeds, but for what is lost: of that it is said that it is damaged."""

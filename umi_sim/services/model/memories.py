@@ -7,7 +7,7 @@ from umi_sim.kernel.characters import sentences
 from umi_sim.services.model.extraction import Sentence, read_sentence, titled
 from umi_sim.services.model.prompts import Inputs, fitting, whole
 
-MEMORY_COUNT_MAX: Final = 50
+MEMORY_COUNT_MAX: Final = 60  # more than a memory takes of one answer, as models give them
 CONTENT_CHARS_MAX: Final = 250
 LITERAL_EVERY: Final = 4
 MEMORIES_BYTES_MAX: Final = 32_000
