@@ -105,7 +105,7 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
     "tombstone": put("version", 0, ENDLESS, None),
     "receipt": (
         *put("request_digest", "text"), *put("plan_digest", None), *put("at_ms", -1),
-        *put("by", (1,), (-1, 0)),
+        *put("by", (1,), (-1, 0)), *put("losses", (("x", "e1", 0),), (("x", "", 1),), ("x",)),
     ),
     "session": (
         *put("user", 7), *put("creator", HALF), *put("members", ("",), None), *put("saved_ms", ENDLESS),

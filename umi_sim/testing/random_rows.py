@@ -54,6 +54,7 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     **dict.fromkeys(("entity_name", "content", "reason"), WORDS),
     "end": st.tuples(st.sampled_from(IDS), st.integers(0, 3)), "maker": st.tuples(WHOLE, WHOLE),
     "ends": st.lists(st.tuples(st.sampled_from(IDS), st.integers(0, 3)), max_size=2).map(tuple),
+    "losses": st.lists(st.tuples(WORDS, st.sampled_from(IDS), st.integers(1, 3)), max_size=2).map(tuple),
     "uri": st.sampled_from(("chat/1", "日本", "x y")), "modality": st.sampled_from(MODALITIES),
     "memory_type": st.sampled_from(MEMORY_TYPES), "link_maker": st.sampled_from(("model", "default")),
     "name_maker": st.sampled_from(("model", "keywords")),
