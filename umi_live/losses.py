@@ -1,4 +1,4 @@
-"""What a limit has dropped, as a sentence for a person: of which entity, how many lines, and where they are now."""
+"""What a limit has dropped, as a sentence for a person: of which entity, and how many lines."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -70,9 +70,9 @@ from umi_core.workflows import BUILT_IN
 from umi_live.errors import Closed, Failed, InDoubt, NotDone, Refused, StoreError, refusing
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
+from umi_live.losses import sentence_of
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model
-from umi_live.losses import sentence_of
 from umi_live.store import Path, Store
 
 T = TypeVar("T")

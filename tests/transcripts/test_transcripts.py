@@ -141,7 +141,9 @@ class Conversation:
         for number in range(1, int(count) + 1):
             self.ask("remember", [text % number])
             self.do_all()
-        replies = [line.partition(", degraded ")[2].removesuffix(")") for line in self.told if "> Reply(" in line]
+        replies = [
+            line.partition(", degraded ")[2].removesuffix(")") for line in self.told if "> Reply(" in line
+        ]
         done = Counter(line or "nothing was dropped" for line in replies)
         self.told = [f"{number} times: {line}" for line, number in done.items()]
 
