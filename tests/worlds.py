@@ -28,7 +28,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.requests import Request
 from umi_core.rows import Address, Row
-from umi_core.state import State
+from umi_core.state import Operation, Sleeping, State, Waiting
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.services.embedder import embed
@@ -216,6 +216,18 @@ class Pair:
 
     def row(self, kind: str, row_id: str) -> Row | None:
         return self.storage.rows.get(Address(self.scope, kind, row_id))
+
+
+def put_question(operation: Operation, asked: Asked) -> None:
+    """Let an operation in flight have asked something else."""
+    assert isinstance(operation.progress, Waiting | Sleeping)
+    operation.progress = attrs.evolve(operation.progress, asked=asked)
+
+
+def put_sent(operation: Operation, sent: Asked) -> None:
+    """Let an operation in flight have sent something else than what its row asked."""
+    assert isinstance(operation.progress, Waiting)
+    operation.progress = attrs.evolve(operation.progress, sent=sent)
 
 
 def recovered(pair: Pair) -> Pair:

@@ -23,6 +23,7 @@ from umi_core.invariants import Broken, check_memory, rules
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone, Value
 from umi_core.messages.effects import Effect
+from umi_core.state import Queued
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import Inspector
@@ -112,7 +113,7 @@ def must_wait(memory: UmiMachine) -> None:
             raise
     memory.deadline_ms()
     for operation in memory.state.operations.values():
-        assert operation.is_queued or operation.due_ms is not None, operation
+        assert isinstance(operation.progress, Queued) or operation.due_ms is not None, operation
 
 
 class HostileTarget(UmiTarget):

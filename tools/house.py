@@ -57,6 +57,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("codec", "core_reads", "answer_checks", "shapes", "row_bytes"),
         ("engine",),
         ("workflows",),
+        ("background",),
         ("invariants",),
         ("recordings", "saved_state", "delegate", "migration"),
         ("memory",),

@@ -45,7 +45,7 @@ from umi_core.messages import (
 from umi_core.tiers import archive, core, rewrites, session, working
 
 FORMAT: Final = "umi.state"
-VERSION: Final = 2
+VERSION: Final = 3
 STRICT: Final = {"max_map_len": 0, "max_ext_len": 0}
 UNREADABLE: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 """What reading raises where bytes are of no value of ours."""

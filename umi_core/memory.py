@@ -14,11 +14,11 @@ import attrs
 
 from umi_core import codec, core_reads
 from umi_core.api_errors import NotFound
+from umi_core.background import JOBS, is_alone, is_switching
 from umi_core.config import Config
 from umi_core.domains import bad_scope, is_int
-from umi_core.engine import lifecycle
-from umi_core.engine.engine import Engine, facts_of
-from umi_core.engine.interceptors import Interceptor
+from umi_core.engine.engine import Engine, begin, facts_of, handle_due, resume
+from umi_core.engine.middleware import Interceptor
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import EPOCH
 from umi_core.errors import (
@@ -33,7 +33,7 @@ from umi_core.errors import (
     TooBusy,
 )
 from umi_core.language.rewriting import shown_turns
-from umi_core.limits import EFFECTS_PER_STEP_MAX, LIFE_MAX, NOW_MS_MAX, OP_COUNT_MAX, PURGE_AGAIN_MS
+from umi_core.limits import EFFECTS_PER_STEP_MAX, LIFE_MAX, NOW_MS_MAX, OP_COUNT_MAX
 from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.api_requests import AgentRequest, OpenAgent
 from umi_core.messages.effects import Effect, Failed, Outcome, Refused, Reply
@@ -41,7 +41,6 @@ from umi_core.messages.requests import (
     OF_MEMORY,
     CoreRead,
     Descent,
-    EvolveCategory,
     Recall,
     Request,
     WorkflowRequest,
@@ -50,7 +49,7 @@ from umi_core.messages.requests import (
     is_working,
 )
 from umi_core.saved_state import check_fitting, check_saved
-from umi_core.state import ALONE, Operation, Phase, State
+from umi_core.state import Operation, Phase, State
 from umi_core.text import shown
 from umi_core.tiers import working
 from umi_core.tiers.dues import PURGE
@@ -58,10 +57,8 @@ from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import REQUEST, REQUEST_KEY
 from umi_core.workflows.recover import CLOSED, FITS, LAST, is_switched
-from umi_core.workflows.upkeep import ROW_ID
 
 REQUEST_TYPES: frozenset[type] = frozenset(OF_MEMORY.values())
-UPKEEPING = ("upkeep", "memorize", "summarise", "reflect", "purge")  # that nobody asked for
 VALUE_TYPES: frozenset[type] = REQUEST_TYPES | {Wake, *get_args(Answer)}
 
 
@@ -108,14 +105,14 @@ class Memory:
         engine, issued_count = Engine(self.state, self.registry), self.state.request_count
         if self.state.phase == "new":
             self.state.phase = "recovering"
-            lifecycle.begin(engine, "recover", None, LAST((0, "")))
-        was_switching = self.state.phase != "recovering" and self.is_switching()
-        lifecycle.handle_due(engine)
+            begin(engine, "recover", None, LAST((0, "")))
+        was_switching = self.state.phase != "recovering" and is_switching(self.state)
+        handle_due(engine)
         self.begin_due(engine)
         if value.__class__ in REQUEST_TYPES:
             self.request(engine, value)  # type: ignore[arg-type]
         elif value.__class__ is not Wake:
-            self.resume(engine, value, issued_count)  # type: ignore[arg-type]
+            self.answer(engine, value, issued_count)  # type: ignore[arg-type]
         self.release(engine)
         if was_switching:  # what was held back is due now, and time alone may have come to this in one step
             self.begin_due(engine)
@@ -123,11 +120,11 @@ class Memory:
         self.marks = tuple(engine.marks)
         return tuple(engine.effects)
 
-    def resume(self, engine: Engine, answer: Answer, issued_count: int) -> None:
-        """So many questions had been asked when it came; nobody can have answered what this step asks."""
+    def answer(self, engine: Engine, answer: Answer, issued_count: int) -> None:
+        """Resume the operation; no answer can be to a question that this very step asks."""
         request_id = answer.request_id
         if type(request_id) is int and request_id <= issued_count:
-            lifecycle.resume(engine, answer)
+            resume(engine, answer)
         else:
             engine.marks.append("late answer")
 
@@ -140,12 +137,7 @@ class Memory:
         if not state.operations and not is_due:
             return None
         dues = [op.due_ms for op in state.operations.values() if op.due_ms is not None]
-        if self.wants_rebalance():
-            dues.append(state.tiers.access.ran_ms + state.config.rebalance_interval_ms)
-        if self.wants_evolution():
-            dues += state.tiers.dues.values()
-        if self.wants_upkeep():
-            dues += state.tiers.upkeep.values()
+        dues += [due[0] for job in JOBS if (due := job.next_due(state)) is not None]
         return min(dues, default=None)
 
     # Requests.
@@ -157,7 +149,7 @@ class Memory:
         assert isinstance(request, CoreRead | WorkflowRequest)
         state = self.state
         error = bad_request(request)
-        is_held = state.phase == "recovering" or self.is_switching()
+        is_held = state.phase == "recovering" or is_switching(self.state)
         waits = isinstance(request, WorkflowRequest) or is_held
         if error is None and waits and self.busy_count() >= OP_COUNT_MAX:
             error = TooBusy(self.busy_count(), OP_COUNT_MAX)
@@ -176,7 +168,7 @@ class Memory:
         elif isinstance(request, CoreRead):
             engine.effects.append(Reply(request.op_id, core_reads.answer(request, self.state)))
         else:
-            lifecycle.begin(engine, request.workflow, request.op_id, given(request))
+            begin(engine, request.workflow, request.op_id, given(request))
 
     def barred(self) -> Outcome | None:
         """Why archive and core answer nothing in this life, or None."""
@@ -219,7 +211,7 @@ class Memory:
         state = self.state
         if engine.is_switched and state.phase != "deposed":
             last, state.epoch, state.phase = LAST((state.epoch, state.phase)), 0, "recovering"
-            lifecycle.begin(engine, "recover", None, last)
+            begin(engine, "recover", None, last)
         engine.is_switched = False
         if state.phase == "recovering" and not is_running("recover", state):
             self.recovered(engine)
@@ -233,10 +225,6 @@ class Memory:
         return isinstance(request, AgentRequest) and (
             bool(state.operations) or (isinstance(request, OpenAgent) and is_purging)
         )
-
-    def is_switching(self) -> bool:
-        """Whether the agent is about to be closed or opened: then nothing else begins."""
-        return bool(self.state.queue) or is_alone(self.state)
 
     def recovered(self, engine: Engine) -> None:
         state, ended = self.state, engine.ended
@@ -256,62 +244,13 @@ class Memory:
     # Background work.
 
     def begin_due(self, engine: Engine) -> None:
-        self.rebalance_if_due(engine)
-        self.evolve_if_due(engine)
-        self.keep_up_if_due(engine)
-
-    def is_free(self) -> bool:
-        return self.state.phase == "ready" and not self.is_switching()
-
-    def wants_rebalance(self) -> bool:
         state = self.state
-        due = self.is_free() and state.config.auto_rebalance and state.tiers.access.is_due
-        return due and not is_running("rebalance", state)
-
-    def rebalance_if_due(self, engine: Engine) -> None:
-        state = self.state
-        due_ms = state.tiers.access.ran_ms + state.config.rebalance_interval_ms
-        if self.wants_rebalance() and state.seen_ms >= due_ms:
-            state.tiers.access = attrs.evolve(state.tiers.access, ran_ms=state.seen_ms)  # whatever comes now
-            lifecycle.begin(engine, "rebalance", None, REQUEST(None))
-
-    def wants_evolution(self) -> bool:
-        """One category at a time, whoever asks for it."""
-        state = self.state
-        return self.is_free() and bool(state.tiers.dues) and not is_running("evolve_category", state)
-
-    def evolve_if_due(self, engine: Engine) -> None:
-        if not self.wants_evolution():
-            return
-        state, dues = self.state, self.state.tiers.dues
-        name = min(dues, key=lambda name: (dues[name], name))
-        if state.seen_ms >= dues[name]:
-            again_ms = state.seen_ms + state.config.evolution_interval_ms  # whatever comes now
-            state.tiers.dues = {**dues, name: again_ms}
-            engine.marks.append("evolve_category: due")
-            lifecycle.begin(engine, "evolve_category", None, REQUEST(EvolveCategory("", name)))
-
-    def wants_upkeep(self) -> bool:
-        """One row at a time, from the look at it to the end of what is done about it; of a purge one page."""
-        state = self.state
-        if not state.tiers.upkeep or not (
-            self.is_free() or (state.phase == "closed" and not is_alone(state))
-        ):
-            return False
-        return not any(op.op_id is None and op.workflow in UPKEEPING for op in state.operations.values())
-
-    def keep_up_if_due(self, engine: Engine) -> None:
-        if not self.wants_upkeep():
-            return
-        state, upkeep = self.state, self.state.tiers.upkeep
-        row_id = min(upkeep, key=lambda row_id: (upkeep[row_id], row_id))
-        if state.seen_ms >= upkeep[row_id]:
-            is_purge = state.phase == "closed"
-            interval_ms = PURGE_AGAIN_MS if is_purge else state.config.upkeep_interval_ms
-            state.tiers.upkeep = {**upkeep, row_id: state.seen_ms + interval_ms}  # whatever comes now
-            engine.marks.append("purge: due" if is_purge else "upkeep: due")
-            workflow, facts = ("purge", {}) if is_purge else ("upkeep", ROW_ID(row_id))
-            lifecycle.begin(engine, workflow, None, facts)
+        for job in JOBS:
+            due = job.next_due(state)
+            if due is not None and due[0] <= state.seen_ms:
+                engine.marks.append(f"{job.name}: due")
+                workflow, facts = job.begins(state, due[1])
+                begin(engine, workflow, None, dict(facts))
 
     # Workflows and interceptors. Operations in flight keep what they began with.
 
@@ -337,9 +276,8 @@ class Memory:
 
     @property
     def in_flight(self) -> Mapping[int, Operation]:
-        """request_id of each effect in flight -> the operation that waits for it."""
-        state = self.state
-        return {request_id: state.operations[number] for request_id, number in state.waiting.items()}
+        """Return, by the request_id of each effect in flight, the operation that waits for its answer."""
+        return {op.waiting: op for op in self.state.operations.values() if op.waiting is not None}
 
     def snapshot(self) -> bytes:
         """Everything, operations in flight included, as canonical bytes."""
@@ -395,11 +333,6 @@ def given(request: WorkflowRequest) -> dict[str, object]:
     """The facts that its operation begins with."""
     key = REQUEST_KEY(request.request_key) if hasattr(request, "request_key") else {}
     return REQUEST(request) | key
-
-
-def is_alone(state: State) -> bool:
-    """Whether one is running that closes or opens the agent."""
-    return any(op.workflow in ALONE for op in state.operations.values())
 
 
 def is_running(workflow: str, state: State) -> bool:

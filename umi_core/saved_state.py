@@ -13,10 +13,11 @@ from typing import Any, Final, TypeGuard
 import attrs
 
 from umi_core.answer_checks import asked_for
+from umi_core.background import BACKGROUND
 from umi_core.domains import bad_scope
 from umi_core.engine.engine import Engine, facts_of
 from umi_core.engine.facts import Fact, odd_row, unit_of
-from umi_core.engine.interceptors import Interceptors
+from umi_core.engine.middleware import Interceptors
 from umi_core.engine.registry import Registry
 from umi_core.engine.validation import followers_of_skipped
 from umi_core.engine.workflow import Step, Workflow
@@ -33,7 +34,7 @@ from umi_core.messages.api_requests import AgentRequest
 from umi_core.messages.effects import ByFilter, Commit, Read
 from umi_core.rows import Epoch
 from umi_core.shapes import shape_of
-from umi_core.state import ALONE, Operation, State
+from umi_core.state import ALONE, Operation, Running, State
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import bad_field
 from umi_core.values import Scope
@@ -96,16 +97,6 @@ def cores(state: State) -> Iterator[CoreTier]:
 
 # The life that it is in.
 
-OWN: Final = (
-    "recover",
-    "rebalance",
-    "evolve_category",
-    "upkeep",
-    "memorize",
-    "summarise",
-    "reflect",
-    "purge",
-)  # what a memory does without being asked
 MAY_RUN: Final = {"unfit": ALONE, "closed": (*ALONE, "purge")}  # where else nothing does
 
 
@@ -124,7 +115,7 @@ def wrong_phase(state: State) -> Iterator[str]:
         yield f"epoch: {state.epoch} in the phase {phase}"
     for number, operation in state.operations.items():
         name, is_asked = operation.workflow, operation.op_id is not None
-        if name == "recover" if is_asked else name not in OWN:
+        if name == "recover" if is_asked else name not in BACKGROUND:
             yield f"operations[{number}]: {name} is asked for by {'somebody' if is_asked else 'nobody'}"
 
 
@@ -209,9 +200,9 @@ def wrong_units(operation: Operation, row: Step) -> Iterator[str]:
 def wrong_question(operation: Operation, row: Step) -> Iterator[str]:
     """What it asks, what it has sent, and what it waits for are of one attempt."""
     asked, sent = operation.asked, operation.sent
-    if (sent is None) != (operation.waiting is None):
-        yield "sent: a question without somebody who waits for the answer, or the other way round"
-    if sent is not None and (sent.__class__ is not asked.__class__ or sent.request_id != operation.waiting):
+    if isinstance(operation.progress, Running):
+        yield "progress: it runs, and no step does"
+    if sent is not None and sent.__class__ is not asked.__class__:
         yield f"sent: another question than that of {row.id}"
     if operation.plan_count < 1 or (asked is not None and operation.attempt < 1):
         yield "attempt: it has asked, and made no attempt"
@@ -249,6 +240,6 @@ def wrong_hooks(operation: Operation, hooks: Interceptors) -> Iterator[str]:
     """The interceptors that are still to hear of it: those around the step, then those around the attempt."""
     around = hooks.around_steps + (hooks.around_effects if operation.waiting is not None else ())
     places = {hook.name: at for at, hook in enumerate(around)}
-    known = [places[name] for name in operation.onion if name in places]
-    if len(known) != len(operation.onion) or any(one >= other for one, other in pairwise(known)):
-        yield f"onion: not of its interceptors: {' '.join(operation.onion)}"
+    known = [places[name] for name in operation.entered if name in places]
+    if len(known) != len(operation.entered) or any(one >= other for one, other in pairwise(known)):
+        yield f"entered: not of its interceptors: {' '.join(operation.entered)}"

@@ -11,6 +11,7 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.domains import Count, Moment, OpLabel, VersionNumber
 from umi_core.limits import LIFE_NUMBER_COUNT
 from umi_core.messages.effects import Asked, Degraded, HookNote, ModelCall
@@ -55,18 +56,58 @@ class Tiers:
         )  # fmt: skip
 
 
+# What an operation in flight does at this moment: exactly one of these.
+
+
+@attrs.frozen
+class Running(Data):
+    """Its row goes on within this step of the memory; between two steps no operation is in this state."""
+
+    tag = 632
+
+
+@attrs.frozen
+class Queued(Data):
+    """An operation of an earlier turn has one of its claims. It has asked nothing yet."""
+
+    tag = 633
+
+
+@attrs.frozen
+class Sleeping(Data):
+    """At `due_ms` it asks the same question again; with None its row begins anew, after another plan."""
+
+    tag = 634
+    due_ms: Count
+    asked: Asked | None
+
+
+@attrs.frozen
+class Waiting(Data):
+    """One attempt is in flight and is given up at `due_ms`. `sent`: `asked` as interceptors left it."""
+
+    tag = 635
+    due_ms: Count
+    asked: Asked
+    sent: Asked
+
+    @property
+    def request_id(self) -> int:
+        return self.sent.request_id
+
+
+Progress = Running | Queued | Sleeping | Waiting
+
+
 @attrs.define
 class Operation:
-    """One running workflow: where it stands, what it knows, what it waits for.
+    """One running workflow: its row, what it knows, and what it does at this moment.
 
-    `asked` is the question of the current row; a retry sends it again. `sent` is what interceptors made of it
-    for this attempt. Waiting for an answer: `waiting` is its request_id and `due_ms` the time it is given up.
-    Asleep before the next attempt: `waiting` is None and `due_ms` when it wakes up. `may_have_happened`: a
-    commit is durable, or its outcome is unknown. `op_id` None means that nobody waits for a reply. `onion`:
-    interceptors still to hear of it, outermost first: those around the row, then those around the attempt.
-    `pages`: the rows of a read so far, out of `page_count` pages. `claims`: what it works on alone, since it
-    got its `turn`; `is_queued`: an earlier turn has one of them. `landed_before`: commits of this memory that
-    had landed when its plan began; `yield_count`: plans that gave way to one of those.
+    `may_have_happened`: a commit is durable, or its outcome is unknown. `op_id` None means that it has no
+    caller. `entered`: interceptors whose `before` has passed, outermost first, those around the row before
+    those around the attempt. `pages`: the rows of a read so far, out of `page_count` pages. `claims`: what it
+    works on alone, since it got its `turn`. `landed_before`: commits of this memory that had landed when its
+    plan began; `yield_count`: plans that gave way to one of those.
     """
 
     tag = 91
@@ -76,6 +117,7 @@ class Operation:
     revision: VersionNumber
     hooks: Count
     facts: dict[str, object]
+    progress: Progress = Running()
     row: Count = 0
     unit: Count = 0
     learned: tuple[Mapping[str, object], ...] = ()
@@ -85,23 +127,38 @@ class Operation:
     landed_before: Count = 0
     turn: Count = 0
     claims: tuple[str, ...] = ()
-    is_queued: bool = False
-    asked: Asked | None = None
-    sent: Asked | None = None
     may_have_happened: bool = False
     pages: tuple[Row, ...] = ()
     page_count: Count = 0
-    waiting: Count | None = None
-    due_ms: Count | None = None
-    onion: tuple[str, ...] = ()
+    entered: tuple[str, ...] = ()
     degraded: tuple[Degraded, ...] = ()
     calls: tuple[ModelCall, ...] = ()
     notes: tuple[HookNote, ...] = ()
 
     @property
     def plan_number(self) -> int:
-        """Of its present plan, from 1."""
+        """The number of its present plan, from 1."""
         return self.plan_count + self.yield_count
+
+    @property
+    def asked(self) -> Asked | None:
+        """The question of its row that is in flight or will be asked again."""
+        return self.progress.asked if isinstance(self.progress, Waiting | Sleeping) else None
+
+    @property
+    def sent(self) -> Asked | None:
+        """The question that is in flight, as interceptors left it."""
+        return self.progress.sent if isinstance(self.progress, Waiting) else None
+
+    @property
+    def waiting(self) -> int | None:
+        """The request_id of the answer that it waits for."""
+        return self.progress.request_id if isinstance(self.progress, Waiting) else None
+
+    @property
+    def due_ms(self) -> int | None:
+        """When it wants to go on without an answer."""
+        return self.progress.due_ms if isinstance(self.progress, Waiting | Sleeping) else None
 
 
 @attrs.define
@@ -120,7 +177,6 @@ class State:
     epoch: Count = 0
     tiers: Tiers = attrs.field(factory=Tiers)
     operations: dict[int, Operation] = attrs.field(factory=dict)
-    waiting: dict[int, int] = attrs.field(factory=dict)
     operation_count: Count = 0
     request_count: Count = 0
     turn_count: Count = 0
@@ -138,6 +194,10 @@ class State:
         first = life * LIFE_NUMBER_COUNT
         self.request_count = max(self.request_count, first)
         self.operation_count = max(self.operation_count, first)
+
+    def waiting_for(self, request_id: int) -> Operation | None:
+        """Return the operation that waits for this answer; None for a late one."""
+        return next((op for op in self.operations.values() if op.waiting == request_id), None)
 
     def count(self, name: str, by: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + by

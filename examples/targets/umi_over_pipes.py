@@ -48,12 +48,11 @@ def answer(lives: dict[int, Memory], asked: dict[str, Any], registry: Registry) 
 def standing(memory: Memory) -> dict[str, Any]:
     """What the world asks of a memory between two steps."""
     state = memory.state
-    asks = {number: request_id for request_id, number in state.waiting.items()}
     operations = [
         {
             "number": number, "workflow": it.workflow, "op": None if it.op_id is None else str(it.op_id),
             "step": memory.registry.at(it.workflow, it.revision).steps[it.row].id,
-            "asks": asks.get(number), "due_ms": it.due_ms,
+            "asks": it.waiting, "due_ms": it.due_ms,
         }
         for number, it in state.operations.items()
     ]  # fmt: skip

@@ -28,6 +28,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.results import Hit, Recalled, Remembered, Resolution, Retrieved
 from umi_core.rows import Address, Entity, Relation, Version
+from umi_core.state import Queued
 from umi_core.values import Scope
 
 NAMES = {
@@ -165,7 +166,7 @@ def standing(memory: Memory) -> Iterator[str]:
     for operation in memory.state.operations.values():
         step = memory.registry.at(operation.workflow, operation.revision).steps[operation.row].id
         asleep = "" if operation.waiting is not None else f", asleep until {operation.due_ms}"
-        asleep = ", waits for its turn" if operation.is_queued else asleep
+        asleep = ", waits for its turn" if isinstance(operation.progress, Queued) else asleep
         plan = f", plan {operation.plan_count}" if operation.plan_count > 1 else ""
         who = "in the background" if operation.op_id is None else f"op {operation.op_id}"
         yield f"{who}: {operation.workflow} at {step}, attempt {operation.attempt}{plan}{asleep}"

@@ -1,44 +1,116 @@
-"""One call of `Memory.step`: the state and tables it works on, the effects and marks that it gives."""
+"""The engine: runs operations row after row of their table, from their beginning to their reply.
 
-from collections.abc import Iterable
+Read it from the top: an operation begins, each row asks, waits and learns, a failure follows the policy of
+its row, and the operation ends.
+
+    begin -> proceed -> run_row -> send ~~~ answer ~~~ settle -> take -> leave_row -> proceed ...
+                                    ^          |
+                                    +-- fail --+-> sleep | replan | give_up -> degrade | finish
+
+Law 1. A row: its facts are there, `when`, ask, send, answer, take, produced facts checked; then facts and
+       tiers are put in place together. Nothing that a row learnt is visible before.
+Law 2. What is scheduled is done in order of (time, operation). A late answer changes nothing, and an answer
+       at its deadline is late.
+Law 3. A failure is retried, planned again, degraded or the end, as the policy of the row says.
+Law 4. A commit that may have happened ends as Done or Unknown, whatever its last attempt met. Not even a
+       conflict proves that it has not: the rows may have changed because of it, and storage forgets keys.
+Law 5. What a model thought aloud is taken out of its reply once, before any row reads it.
+Law 6. An operation ends once, with the reply to the request that began it.
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Final
 
 import attrs
 
+from umi_core.answer_checks import has_more, held, in_order, judged_rows
 from umi_core.data import Owner
 from umi_core.engine.facts import Facts, View
-from umi_core.engine.interceptors import Interceptors
+from umi_core.engine.middleware import (
+    EMBED_TASK,
+    Attempt,
+    Interceptors,
+    Place,
+    StepResult,
+    StepRun,
+    run_after,
+    run_before,
+)
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Step, Workflow
-from umi_core.errors import Deposed
-from umi_core.messages.effects import Degraded, Effect, HookNote, Outcome
-from umi_core.state import Operation, State
+from umi_core.engine.workflow import (
+    EPOCH,
+    OUTCOME,
+    Degrade,
+    Learned,
+    Refuse,
+    Step,
+    Unusable,
+    Workflow,
+    abort_error,
+)
+from umi_core.errors import Deposed, Error, StepFailed, WorkflowBroken
+from umi_core.ids import commit_key
+from umi_core.language.reasoning import strip_reasoning
+from umi_core.limits import (
+    BACKOFF_MS_MAX,
+    BACKOFF_MS_MIN,
+    OP_COUNT_MAX,
+    READ_PAGE_COUNT_MAX,
+    RETRY_AFTER_MS_MAX,
+)
+from umi_core.messages.answers import Answer, Committed, EffectFailed, ModelReplied, ReadDone
+from umi_core.messages.effects import (
+    Asked,
+    AskModel,
+    ByFilter,
+    Commit,
+    Degraded,
+    Done,
+    Effect,
+    Embed,
+    Failed,
+    FailureKind,
+    HookNote,
+    ModelCall,
+    OpId,
+    Outcome,
+    Read,
+    Refused,
+    Reply,
+    Unknown,
+    filled_in,
+)
+from umi_core.messages.request import WorkflowRequest
+from umi_core.rows import Address
+from umi_core.state import ALONE, Operation, Queued, Running, Sleeping, State, Waiting
 
-Ending = Outcome | Deposed | None
-"""How an operation ends; None: it goes on. Deposed ends the life of the memory, with all its operations."""
+FINAL_KINDS: Final = ("refused", "full", "too_long", "unusable")
+EPOCH_ROW: Final = "epoch"
 
 
 @attrs.define
 class Engine(Owner):
-    """The state and the tables; the effects and marks that the step gives."""
+    """One call of `Memory.step`: the state and tables it works on, the effects and marks that it gives."""
 
     state: State
     registry: Registry
     effects: list[Effect] = attrs.field(factory=list)
     marks: list[str] = attrs.field(factory=list)
-    ended: Operation | None = None  # the last operation that nobody waited for
+    ended: Operation | None = None  # the last background operation that ended
     is_switched: bool = False  # the agent may have been closed or opened
 
     # What rows, their functions and interceptors see.
 
     def table_of(self, operation: Operation) -> Workflow:
-        """The revision that it began with, which the registry keeps."""
+        """Return the revision that the operation began with, which the registry keeps."""
         return self.registry.revisions[operation.workflow][operation.revision - 1]
 
     def row_of(self, operation: Operation) -> Step:
         return self.table_of(operation).steps[operation.row]
 
     def hooks_of(self, operation: Operation) -> Interceptors:
-        """The set that it began with."""
+        """Return the set that the operation began with."""
         return self.registry.generations[operation.hooks]
 
     def view(self, operation: Operation, row: Step) -> View:
@@ -50,15 +122,15 @@ class Engine(Owner):
             state.landed_count - operation.landed_before, row.options, state.tiers, [],
         )  # fmt: skip
 
-    # What is told of an operation.
+    # What is reported of an operation.
 
     def mark(self, operation: Operation, row: Step, *names: str, of: str = "") -> None:
-        """What this row met, or the reply that it took, for whoever counts what is reached."""
+        """Mark what this row met, or the reply that it took, so that coverage can be counted."""
         for name in names:
             self.marks.append(f"{operation.workflow}.{row.id}{of}: {name}")
 
     def degraded(self, operation: Operation, name: str, reason: str, count: int = 1) -> None:
-        """Once more less than asked for: named in the reply, summed in the counters."""
+        """Add `count` to what the reply names as degraded, and to the counters."""
         known = [item for item in operation.degraded if (item.name, item.reason) == (name, reason)]
         others = tuple(item for item in operation.degraded if item not in known)
         total = count + sum(item.count for item in known)
@@ -66,7 +138,7 @@ class Engine(Owner):
         self.state.count(f"degraded {name}", count)
 
     def noted(self, operation: Operation, row: Step, notes: Iterable[HookNote], reason: str) -> int:
-        """What interceptors did on the way back; how often one gave a fallback, less than was asked for."""
+        """Note what interceptors did on the way back; return how many of them gave a fallback."""
         self.state.noted(operation, tuple(notes))
         fallbacks = [note for note in notes if (note.hook, note.what) == ("on_error", "substituted")]
         for note in fallbacks:
@@ -75,5 +147,623 @@ class Engine(Owner):
 
 
 def facts_of(operation: Operation) -> Facts:
-    """What is known of it, as the functions of its rows read it."""
+    """Return what is known of the operation, as the functions of its rows read it."""
     return Facts(operation.facts, operation.unit)
+
+
+def in_flight(engine: Engine, operation: Operation) -> bool:
+    return operation.number in engine.state.operations
+
+
+# An operation begins, and goes on.
+
+
+def begin(engine: Engine, workflow: str, op_id: OpId | None, given: dict[str, object]) -> None:
+    """Begin an operation on the latest revision and set of interceptors; `op_id` None: it has no caller."""
+    state = engine.state
+    state.operation_count += 1
+    hooks = len(engine.registry.generations) - 1
+    revision = engine.registry.latest(workflow)
+    operation = Operation(state.operation_count, op_id, workflow, revision, hooks, given)
+    operation.landed_before = state.landed_count
+    state.operations[operation.number] = operation
+    table = engine.table_of(operation)
+    if wrong := tuple(name for name, fact in table.knows.items() if not fact.holds(given.get(name))):
+        break_off(engine, operation, table.steps[0], "type", wrong)
+    proceed(engine, operation)
+
+
+def resume(engine: Engine, answer: Answer) -> None:
+    """Give the answer to the operation that waits for it; a late answer changes nothing."""
+    operation = engine.state.waiting_for(answer.request_id)
+    if operation is None:
+        engine.marks.append("late answer")
+        return
+    assert operation.sent is not None
+    checked = held(operation.sent, answer)
+    operation.calls = closed_calls(operation.calls, checked, engine.state.seen_ms)
+    settle(engine, operation, checked)
+    proceed(engine, operation)
+
+
+def handle_due(engine: Engine) -> None:
+    """Do what is scheduled by now, in order of (time, operation): end a wait, or wake an operation."""
+    while operation := next_due(engine):
+        match operation.progress:
+            case Waiting():
+                time_out(engine, operation)
+            case Sleeping(asked=None):  # planned again: the row begins anew
+                operation.progress = Running()
+            case Sleeping(asked=asked) if asked is not None:
+                send(engine, operation, engine.row_of(operation), asked)
+        proceed(engine, operation)
+
+
+def next_due(engine: Engine) -> Operation | None:
+    now_ms = engine.state.seen_ms
+    due = [op for op in engine.state.operations.values() if op.due_ms is not None and op.due_ms <= now_ms]
+    return min(due, key=lambda op: (op.due_ms, op.number)) if due else None
+
+
+def proceed(engine: Engine, operation: Operation) -> None:
+    """Run rows until one waits or the operation has ended; then start those that were queued behind it."""
+    while isinstance(operation.progress, Running) and in_flight(engine, operation):
+        run_row(engine, operation, engine.row_of(operation))
+    if operation.claims and not in_flight(engine, operation):
+        release_queued(engine)
+
+
+def run_row(engine: Engine, operation: Operation, row: Step) -> None:
+    """Begin a row, or its next unit."""
+    facts = facts_of(operation)
+    if missing := tuple(name for name in row.needs if name not in operation.facts):
+        break_off(engine, operation, row, "requires", missing)
+        return
+    if row.when is not None and not row.when(facts):
+        leave_out(engine, operation, row)
+        advance(engine, operation, None)
+        return
+    operation.attempt, operation.pages, operation.page_count = 0, (), 0
+    if must_wait(engine, operation, row):
+        engine.mark(operation, row, "queued")
+    elif operation.unit == 0 and (given := enter_row(engine, operation, row)) is not None:
+        result, _ = leave_row(engine, operation, row, given)
+        substitute(engine, operation, result)
+    elif row.each is not None and operation.unit >= len(facts[row.each]):
+        facts_by_name = {name: tuple(unit[name] for unit in operation.learned) for name in row.learns}
+        finish_row(engine, operation, row, Learned(facts_by_name))
+    else:
+        ask(engine, operation, row)
+
+
+def ask(engine: Engine, operation: Operation, row: Step) -> None:
+    """Ask the question of the row, or let it learn at once if it has none."""
+    asked = row.ask(facts_of(operation), engine.view(operation, row)) if row.ask else None
+    if asked is None:
+        engine.mark(operation, row, "no question")
+        take(engine, operation, row, None)
+    elif type(asked) is not row.effect:
+        break_off(engine, operation, row, "effect", (type(asked).__name__,))
+    else:
+        send(engine, operation, row, asked)
+
+
+# One attempt of a question, until it is answered or given up.
+
+
+def send(engine: Engine, operation: Operation, row: Step, asked: Asked) -> None:
+    """Emit the question once more: a new attempt with a new request_id."""
+    state = engine.state
+    state.request_count += 1
+    operation.attempt += 1
+    request = complete_question(engine, operation, row, asked)
+    sent, given = enter_attempt(engine, operation, row, request)
+    operation.progress = Waiting(state.seen_ms + sent.timeout_ms, asked, sent)
+    if given is not None:
+        settle(engine, operation, given)
+        return
+    operation.calls = opened_calls(operation, row.id, sent, state.seen_ms)
+    engine.effects.append(sent)
+
+
+def complete_question(engine: Engine, operation: Operation, row: Step, asked: Asked) -> Asked:
+    """Return the question with what the engine knows; before the epoch is known no commit has a key."""
+    state, config, key = engine.state, engine.state.config, ""
+    is_of_model = isinstance(asked, AskModel | Embed)
+    if isinstance(asked, Commit) and not asked.key and state.epoch:
+        key = commit_key(state.scope, state.epoch, operation.number, row.id)
+    timeout_ms = config.model_timeout_ms if is_of_model else config.store_timeout_ms
+    profile = str(row.options.get("profile", "default"))
+    return filled_in(asked, state.request_count, timeout_ms, profile, key)
+
+
+def time_out(engine: Engine, operation: Operation) -> None:
+    """Give up waiting; a commit may have happened all the same."""
+    assert isinstance(operation.progress, Waiting)
+    kind: FailureKind = "unknown" if isinstance(operation.progress.asked, Commit) else "timeout"
+    failure = EffectFailed(operation.progress.request_id, kind)
+    operation.calls = closed_calls(operation.calls, failure, None)
+    settle(engine, operation, failure)
+
+
+def settle(engine: Engine, operation: Operation, answer: Answer) -> None:
+    """Pass the result of an attempt through the interceptors, then to the row, or to its policy."""
+    row, waiting = engine.row_of(operation), operation.progress
+    assert isinstance(waiting, Waiting)
+    operation.progress = Running()
+    answer = leave_attempt(engine, operation, row, waiting, answer) if operation.entered else answer
+    if isinstance(answer, Committed):
+        operation.may_have_happened = True
+        engine.state.landed_count += 1
+    engine.mark(operation, row, answer.kind if isinstance(answer, EffectFailed) else "ok")
+    asked = waiting.asked
+    if isinstance(asked, Read) and isinstance(answer, ReadDone):
+        pages, asked = collect_page(engine, operation, row, asked, answer)
+        if pages is None:
+            send(engine, operation, row, asked)
+            return
+        answer = pages
+    if isinstance(answer, EffectFailed):
+        fail(engine, operation, row, asked, answer)
+    else:
+        take(engine, operation, row, answer)
+
+
+# Pages of a read.
+
+
+def collect_page(
+    engine: Engine, operation: Operation, row: Step, asked: Read, answer: ReadDone
+) -> tuple[ReadDone | EffectFailed | None, Read]:
+    """Return all rows so far as one answer, or a failure, or None; and the question to send if it goes on.
+
+    Every page is compared with the question, and each row counts once. A page without a new row is a failed
+    attempt, and so is one beyond READ_PAGE_COUNT_MAX: otherwise a store that repeats itself, or invents a row
+    for each page, could keep a read going for ever. The count of attempts begins anew with each page.
+    """
+    known_count = len(operation.pages)
+    checked = check_rows(engine, operation, row, asked, answer)
+    if isinstance(checked, EffectFailed) or not has_more(asked, checked):
+        return checked, asked
+    assert isinstance(asked.query, ByFilter)
+    following = attrs.evolve(asked, query=attrs.evolve(asked.query, cursor=checked.cursor))
+    is_beyond = operation.page_count >= READ_PAGE_COUNT_MAX
+    operation.page_count += not is_beyond
+    if len(operation.pages) == known_count or is_beyond:
+        return EffectFailed(answer.request_id, "unavailable"), following
+    operation.attempt = 0
+    return None, following
+
+
+def check_rows(
+    engine: Engine, operation: Operation, row: Step, asked: Read, answer: ReadDone
+) -> ReadDone | EffectFailed:
+    """Return the rows that were asked for, with those of earlier pages; report the rows left out."""
+    judged = judged_rows(asked, answer, row.spares)
+    engine.marks += [f"read: {reason} row" for reason, _ in judged.left_out[:1]]
+    if judged.failure:
+        return EffectFailed(answer.request_id, judged.failure)
+    for reason, count in judged.left_out:
+        engine.degraded(operation, f"read:{reason}_rows", reason, count)
+    operation.pages = in_order(asked, operation.pages + judged.rows)
+    return ReadDone(answer.request_id, operation.pages, answer.cursor, answer.count)
+
+
+# What a row learns.
+
+
+def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None) -> None:
+    """Let the row learn from the answer; None if it had nothing to ask."""
+    view = engine.view(operation, row)
+    view.tiers = engine.state.tiers.copy()
+    if isinstance(answer, ModelReplied):
+        answer = without_reasoning(engine, operation, row, answer)
+    taken = row.take(facts_of(operation), answer, view)
+    if isinstance(taken, Unusable):
+        engine.mark(operation, row, "unusable")
+        engine.mark(operation, row, taken.reason, of=" reply")
+        give_up(engine, operation, row, "unusable", taken.reason)
+    elif isinstance(taken, Refuse):
+        leave_row(engine, operation, row, taken.error, is_final=True)
+        is_certain = isinstance(answer, Committed) or not operation.may_have_happened
+        finish(engine, operation, Refused(taken.error) if is_certain else Unknown())
+    else:
+        engine.mark(operation, row, *taken.shapes, of=" reply")
+        learn(engine, operation, row, taken, view)
+
+
+def without_reasoning(engine: Engine, operation: Operation, row: Step, answer: ModelReplied) -> ModelReplied:
+    """Return what the row may read: no `take` ever sees a draft from the reasoning of a model."""
+    text = strip_reasoning(answer.text)
+    if text == answer.text:
+        return answer
+    engine.mark(operation, row, "reasoning", of=" reply")
+    engine.state.count("reasoning stripped")
+    return attrs.evolve(answer, text=text)
+
+
+def learn(
+    engine: Engine, operation: Operation, row: Step, learned: Learned, view: View | None = None
+) -> None:
+    """Learn about one unit; without `each` that is the whole row."""
+    if row.each is None:
+        finish_row(engine, operation, row, learned, view)
+    elif wrong := find_unsound(operation, row, learned.facts, is_unit=True):
+        break_off(engine, operation, row, *wrong)
+    else:
+        operation.learned += (dict(learned.facts),)
+        operation.unit += 1
+        put_in_place(engine, operation, row, learned, view)
+
+
+def finish_row(
+    engine: Engine, operation: Operation, row: Step, learned: Learned, view: View | None = None
+) -> None:
+    """Put all that the row learnt in place, if it is sound, and go on."""
+    if wrong := find_unsound(operation, row, learned.facts):
+        break_off(engine, operation, row, *wrong)
+        return
+    if learned.skip_to is not None and learned.skip_to not in row.skips_to:
+        break_off(engine, operation, row, "skip", (learned.skip_to,))
+        return
+    result, is_fallback = leave_row(engine, operation, row, learned.facts)
+    if isinstance(result, Error) or is_fallback:
+        substitute(engine, operation, result)
+        return
+    put_in_place(engine, operation, row, learned, view)
+    operation.facts.update(result)
+    advance(engine, operation, learned.skip_to)
+
+
+def substitute(engine: Engine, operation: Operation, result: StepResult) -> None:
+    """Go on with facts that interceptors gave in place of the row's own, or end with their error."""
+    if isinstance(result, Error):
+        abort(engine, operation, result)
+    else:
+        operation.facts.update(result)
+        advance(engine, operation, None)
+
+
+def put_in_place(
+    engine: Engine, operation: Operation, row: Step, learned: Learned, view: View | None
+) -> None:
+    """Install the tiers as `take` left them, and report what is degraded."""
+    for name, reason, count in learned.degraded:
+        engine.degraded(operation, f"{row.id}:{name}", reason, count)
+    if view is not None:
+        engine.state.tiers = view.tiers
+        engine.marks += view.marks
+
+
+def leave_out(engine: Engine, operation: Operation, row: Step) -> None:
+    """Skip a row: it leaves its `otherwise`."""
+    engine.mark(operation, row, "skipped")
+    operation.facts.update(row.otherwise or {})
+
+
+def advance(engine: Engine, operation: Operation, skip_to: str | None) -> None:
+    """Go on to the next row, or to the one skipped to; after the last row the operation ends."""
+    steps = engine.table_of(operation).steps
+    operation.row += 1
+    operation.unit, operation.learned = 0, ()
+    while skip_to is not None and steps[operation.row].id != skip_to:
+        leave_out(engine, operation, steps[operation.row])
+        operation.row += 1
+    if operation.row >= len(steps):
+        finish(engine, operation, facts_of(operation)[OUTCOME])
+
+
+def find_unsound(
+    operation: Operation, row: Step, facts: Mapping[str, object], *, is_unit: bool = False
+) -> tuple[str, tuple[str, ...]] | None:
+    """Return how these facts, or those of one unit, break the table, and which of them do."""
+    learns, known = row.learns, operation.facts
+    if facts.keys() != learns.keys() or not known.keys().isdisjoint(facts):
+        found = {
+            "undeclared": [name for name in facts if name not in learns],
+            "produces": [name for name in learns if name not in facts],
+            "replaces": [name for name in facts if name in known and known[name] != facts[name]],
+        }
+        for kind, names in found.items():
+            if names:
+                return kind, tuple(sorted(names))
+    for name, fact in learns.items():
+        if not (fact.holds_unit(facts[name]) if is_unit else fact.holds(facts[name])):
+            return "type", (name,)
+    return None
+
+
+# Failures: retry, plan again, degrade or give up.
+
+
+def fail(engine: Engine, operation: Operation, row: Step, asked: Asked, failure: EffectFailed) -> None:
+    """Apply the policy of the row to a failed attempt."""
+    policy = row.on_failure
+    assert policy is not None
+    if failure.kind in ("unknown", "timeout") and isinstance(asked, Commit):
+        operation.may_have_happened = True
+    if failure.kind == "conflict" and is_fenced(engine, operation, failure):
+        fence(engine, epoch_of(engine, operation))
+    elif failure.kind == "conflict" and (policy.replan or policy.conflict_error):
+        handle_conflict(engine, operation, row, failure)
+    elif policy.attempts == 0 or may_retry(operation, row, failure):
+        asked_for_ms = min(failure.retry_after_ms, RETRY_AFTER_MS_MAX)
+        wait_ms = max(backoff_ms(operation.attempt), asked_for_ms)
+        operation.progress = Sleeping(engine.state.seen_ms + wait_ms, asked)
+        engine.mark(operation, row, "retried")
+    else:
+        give_up(engine, operation, row, failure.kind, "")
+
+
+def may_retry(operation: Operation, row: Step, failure: EffectFailed) -> bool:
+    assert row.on_failure is not None
+    is_final = failure.kind in FINAL_KINDS or failure.retry_after_ms > RETRY_AFTER_MS_MAX
+    return not is_final and failure.kind != "conflict" and operation.attempt < row.on_failure.attempts
+
+
+def backoff_ms(count: int) -> int:
+    """Return how long to wait after so many attempts or plans: twice as long each time, up to a limit."""
+    return min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(count - 1, 16))
+
+
+def is_fenced(engine: Engine, operation: Operation, failure: EffectFailed) -> bool:
+    """Return whether a newer incarnation has claimed the epoch.
+
+    A batch that closes or opens the agent may have met the effect of an earlier attempt of its own.
+    """
+    epoch = Address(engine.state.scope, EPOCH_ROW, EPOCH_ROW)
+    if operation.workflow in ALONE and operation.may_have_happened:
+        return False
+    return epoch_of(engine, operation) > 0 and any(address == epoch for address, _ in failure.changed)
+
+
+def epoch_of(engine: Engine, operation: Operation) -> int:
+    """Return the epoch of this incarnation; recovery has claimed it before the memory knows it."""
+    return facts_of(operation).get(EPOCH) or engine.state.epoch
+
+
+def handle_conflict(engine: Engine, operation: Operation, row: Step, failure: EffectFailed) -> None:
+    """Blame the caller, plan again, or give up."""
+    policy = row.on_failure
+    assert policy is not None
+    view = engine.view(operation, row)
+    error = policy.conflict_error(facts_of(operation), failure, view) if policy.conflict_error else None
+    if error is not None:
+        leave_row(engine, operation, row, error, is_final=True)
+        finish(engine, operation, Unknown() if operation.may_have_happened else Refused(error))
+        return
+    is_own = policy.attempts > 0 and may_yield(engine, operation)
+    is_last = policy.attempts > 0 and operation.plan_count >= policy.plans_max
+    if policy.replan is None or (is_last and not is_own):
+        give_up(engine, operation, row, "conflict", "")
+        return
+    engine.mark(operation, row, "planned again")
+    leave_row(engine, operation, row, abort_error(row, "conflict", operation.attempt), is_final=True)
+    count_plan(engine, operation, is_own)
+    replan(engine, operation, policy.replan)
+    if policy.attempts == 0:  # without end, so never without a wait
+        due_ms = engine.state.seen_ms + backoff_ms(operation.plan_count - 1)
+        operation.progress = Sleeping(due_ms, None)
+
+
+def replan(engine: Engine, operation: Operation, target: str) -> None:
+    """Go back to an earlier row: its facts and all later ones are dropped."""
+    workflow = engine.table_of(operation)
+    start = workflow.index(target)
+    assert start is not None
+    again = workflow.steps[start : operation.row + 1]
+    for name in (name for row in again for name in row.learns):
+        operation.facts.pop(name, None)
+    if not operation.may_have_happened:  # otherwise the reply may be about this plan
+        dropped = [row.id for row in again]
+        operation.degraded = tuple(
+            it for it in operation.degraded if it.name.partition(":")[0] not in dropped
+        )
+    operation.row, operation.unit, operation.learned = start, 0, ()
+
+
+def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: str) -> None:
+    """End the policy: degrade, or abort with an error that names the row, the kind and the attempts."""
+    policy = row.on_failure
+    assert policy is not None, (row.id, kind)
+    if isinstance(policy.then, Degrade):
+        engine.degraded(operation, f"{row.id}:{policy.then.name}", reason or kind)
+        engine.mark(operation, row, "degraded")
+        learn(engine, operation, row, Learned(policy.then.facts(facts_of(operation), reason or kind)))
+        return
+    engine.mark(operation, row, "aborted")
+    result, _ = leave_row(engine, operation, row, abort_error(row, kind, operation.attempt))
+    substitute(engine, operation, result)
+
+
+# The end of an operation.
+
+
+def abort(engine: Engine, operation: Operation, error: Error) -> None:
+    """End by a fault of the world; unless a commit of it may yet be there, nothing has changed."""
+    finish(engine, operation, Unknown() if operation.may_have_happened else Failed(error))
+
+
+def break_off(engine: Engine, operation: Operation, row: Step, kind: str, names: tuple[str, ...]) -> None:
+    """End by a fault of the table."""
+    error = WorkflowBroken(operation.workflow, operation.revision, row.id, kind, names)
+    leave_row(engine, operation, row, error, is_final=True)
+    finish(engine, operation, Failed(error))
+
+
+def fence(engine: Engine, epoch: int) -> None:
+    """End everything: a newer incarnation owns the rows, and from this step on nothing more is sent."""
+    state = engine.state
+    engine.effects[:] = [effect for effect in engine.effects if isinstance(effect, Reply)]
+    state.phase, state.epoch = "deposed", epoch
+    engine.marks.append("deposed")
+    for operation in list(state.operations.values()):
+        operation.may_have_happened |= isinstance(operation.sent, Commit)
+        abort(engine, operation, Deposed(epoch))
+
+
+def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
+    """Reply to the request; a background operation may name a request to follow it."""
+    state = engine.state
+    del state.operations[operation.number]
+    if isinstance(outcome, Done):
+        outcome = Done(outcome.value, operation.degraded)
+    state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
+    engine.is_switched |= operation.workflow in ALONE and operation.may_have_happened
+    if operation.op_id is not None:
+        engine.effects.append(Reply(operation.op_id, outcome, operation.calls, operation.notes))
+        return
+    engine.ended = operation
+    if isinstance(outcome, Done) and isinstance(outcome.value, WorkflowRequest):
+        begin(engine, outcome.value.workflow, None, {"request": outcome.value})
+
+
+# Turns: operations of one memory that would write the same rows wait for each other.
+#
+#   SetBlock persona   claims core      turn 1   loads, plans, commits
+#   SetBlock human     claims core      turn 2   queued until the first has ended
+#   Remember "Ann..."  claims ent_ann   turn 3   runs beside the first
+#
+# All claims of an operation are made at one row and kept until it ends. So turns are a total order, and no
+# operations wait for each other in a circle.
+
+
+def must_wait(engine: Engine, operation: Operation, row: Step) -> bool:
+    """Return whether this row claims what an earlier turn has claimed; then the operation is queued."""
+    if row.claims is not None and not operation.turn:
+        engine.state.turn_count += 1
+        operation.turn = engine.state.turn_count
+        operation.claims = row.claims(facts_of(operation), engine.view(operation, row))
+        if is_behind(engine, operation):
+            operation.progress = Queued()
+    return isinstance(operation.progress, Queued)
+
+
+def is_behind(engine: Engine, operation: Operation) -> bool:
+    """Return whether an earlier turn has one of its claims."""
+    others = (other for other in engine.state.operations.values() if 0 < other.turn < operation.turn)
+    return any(claim in operation.claims for other in others for claim in other.claims)
+
+
+def release_queued(engine: Engine) -> None:
+    """Start, in the order of turns, the operations that are queued behind none any more."""
+    queued = [it for it in engine.state.operations.values() if isinstance(it.progress, Queued)]
+    for operation in sorted(queued, key=lambda it: it.turn):
+        if isinstance(operation.progress, Queued) and not is_behind(engine, operation):
+            operation.progress = Running()
+            proceed(engine, operation)
+
+
+def may_yield(engine: Engine, operation: Operation) -> bool:
+    """Return whether a commit of this memory came first; then the conflict is not held against the plan."""
+    return engine.state.landed_count > operation.landed_before and operation.yield_count < OP_COUNT_MAX
+
+
+def count_plan(engine: Engine, operation: Operation, is_own: bool) -> None:
+    """Count another plan; one that gave way to this memory itself is counted apart."""
+    if is_own:
+        operation.yield_count += 1
+    else:
+        operation.plan_count += 1
+    operation.landed_before = engine.state.landed_count
+
+
+# Interceptors around rows, and around the attempts within.
+
+
+def enter_row(engine: Engine, operation: Operation, row: Step) -> StepResult | None:
+    """Return what an interceptor gives in place of the row; None: it runs."""
+    hooks = engine.hooks_of(operation).around_steps
+    if not hooks:
+        return None
+    before = run_before(hooks, run_of(engine, operation, row))
+    operation.entered = before.names
+    engine.state.noted(operation, before.notes)
+    return before.result
+
+
+def leave_row(
+    engine: Engine, operation: Operation, row: Step, result: StepResult, *, is_final: bool = False
+) -> tuple[StepResult, bool]:
+    """Return the result as interceptors leave it, and whether it is a fallback for what has failed.
+
+    The policy of the row comes first: interceptors learn of a failure only when the policy is used up.
+    """
+    if not operation.entered:
+        return result, False
+    names, operation.entered = operation.entered, ()
+    run = run_of(engine, operation, row, is_final=is_final)
+    after, notes = run_after(engine.hooks_of(operation), names, run, result)
+    reason = result.kind if isinstance(result, StepFailed) else "refused"
+    return after, engine.noted(operation, row, notes, reason) > 0
+
+
+def run_of(engine: Engine, operation: Operation, row: Step, *, is_final: bool = False) -> StepRun:
+    """Return what interceptors are around; they see a copy of what is known, so that it cannot change."""
+    place = Place(operation.workflow, row.id, 0, "", operation.number)
+    facts, never_ends = Facts(dict(operation.facts)), engine.table_of(operation).never_ends
+    return StepRun(place, row, facts, never_ends, operation.attempt, is_final)
+
+
+def enter_attempt(
+    engine: Engine, operation: Operation, row: Step, request: Asked
+) -> tuple[Asked, Answer | None]:
+    """Return the question as interceptors leave it, and what one of them gives in place of an answer."""
+    hooks = engine.hooks_of(operation).around_effects
+    if not hooks:
+        return request, None
+    before = run_before(hooks, Attempt(place_of(operation, row, request), request))
+    operation.entered += before.names
+    engine.state.noted(operation, before.notes)
+    assert isinstance(before.wrapped, Attempt)
+    return before.wrapped.seen, before.result
+
+
+def leave_attempt(
+    engine: Engine, operation: Operation, row: Step, waiting: Waiting, answer: Answer
+) -> Answer:
+    """Return the answer as the interceptors around this attempt leave it; those around the row stay."""
+    hooks = engine.hooks_of(operation)
+    around_row = tuple(name for name in operation.entered if hooks.named[name].site == "step")
+    names, operation.entered = operation.entered[len(around_row) :], around_row
+    attempt = Attempt(place_of(operation, row, waiting.asked), waiting.sent)
+    after, notes = run_after(hooks, names, attempt, answer)
+    engine.noted(operation, row, notes, answer.kind if isinstance(answer, EffectFailed) else "refused")
+    return after
+
+
+def place_of(operation: Operation, row: Step, asked: Asked) -> Place:
+    return Place(operation.workflow, row.id, operation.attempt, task_of(asked), operation.number)
+
+
+# The record of each attempt to ask a model or an embedder: sizes and a hash, no text of a user.
+
+
+def opened_calls(operation: Operation, step: str, request: Asked, now_ms: int) -> tuple[ModelCall, ...]:
+    if not isinstance(request, AskModel | Embed):
+        return operation.calls
+    texts = (request.prompt,) if isinstance(request, AskModel) else request.texts
+    data = "\n".join(texts).encode(errors="surrogatepass")
+    texts_count = len(texts) if isinstance(request, Embed) else 0
+    call = ModelCall(
+        operation.workflow, operation.revision, step, operation.unit, operation.attempt, request.request_id,
+        task_of(request), request.profile, now_ms, None, "open", blake2b(data, digest_size=8).hexdigest(),
+        len(data), 0, texts_count,
+    )  # fmt: skip
+    return (*operation.calls, call)
+
+
+def task_of(asked: Asked) -> str:
+    """Return what a model is asked to do; an embedder has one task, and storage none."""
+    return asked.task if isinstance(asked, AskModel) else EMBED_TASK if isinstance(asked, Embed) else ""
+
+
+def closed_calls(
+    calls: tuple[ModelCall, ...], answer: Answer, answered_ms: int | None
+) -> tuple[ModelCall, ...]:
+    """Return the calls with the result of the attempt; `answered_ms` is None if no answer came."""
+    if not calls or calls[-1].request_id != answer.request_id:
+        return calls
+    outcome = answer.kind if isinstance(answer, EffectFailed) else "ok"
+    size = len(answer.text.encode(errors="surrogatepass")) if isinstance(answer, ModelReplied) else 0
+    return (*calls[:-1], attrs.evolve(calls[-1], answered_ms=answered_ms, outcome=outcome, reply_bytes=size))

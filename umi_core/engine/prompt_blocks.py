@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.engine.interceptors import Interceptor, Pass, Place, Rewrite, Verdict
+from umi_core.engine.middleware import Interceptor, Pass, Place, Rewrite, Verdict
 from umi_core.errors import BadOption, Rejected
 from umi_core.language.prompts import FIXED
 from umi_core.limits import PROMPT_BYTES_MAX

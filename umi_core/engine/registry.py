@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from umi_core.data import Data
-from umi_core.engine.interceptors import Interceptor, Interceptors
+from umi_core.engine.middleware import Interceptor, Interceptors
 from umi_core.engine.validation import validated
 from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import BadWorkflow, Rejected, UnknownRevision

@@ -9,7 +9,7 @@ Law 4. What a failure means (retry, plan again, substitute, give up) is data of 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypedDict, TypeVar, overload
 
 import attrs
 
@@ -27,7 +27,7 @@ from umi_core.errors import (
 )
 from umi_core.ids import pack
 from umi_core.limits import PLAN_COUNT_MAX
-from umi_core.messages.answers import EffectFailed
+from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Done, Embed, Read, Refused
 from umi_core.values import Scope
 
@@ -114,7 +114,7 @@ def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
 
 @attrs.frozen
 class Step(Data):
-    """A row. `effect`, `ask` and `on_failure` are given together, by `asks` of questions.py, or not at all.
+    """A row. `effect`, `ask` and `on_failure` are given together, by `asks` below, or not at all.
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
     what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
@@ -192,7 +192,12 @@ class Workflow(Data):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes whenever a row, its order, its policy, its options or one of its functions does."""
+        """Return a digest of the rows, their order, policies and options, and the names of their functions.
+
+        It does not see what a function does: a table whose function means something new under its old name
+        has the same fingerprint. Give such a function another name, or its row another option, so that a
+        memory saved in flight under the old table is refused.
+        """
         rows = [[str(part) for part in describe(step)] for step in self.steps]
         return blake2b(pack([self.name, described(self.given), rows]), digest_size=8).hexdigest()
 
@@ -249,3 +254,64 @@ def degrade(to: str, facts: Mapping[str, object] = {}) -> Degrade:
 def nothing(*facts: Fact[Any]) -> dict[str, None]:
     """What a skipped row leaves: None, where nobody who needs one of these facts can come after it."""
     return dict.fromkeys(fact.name for fact in facts)
+
+
+# Which answer a row gets to which effect, so that a table with another one is a type error:
+#
+#     Step("read", produces=(OUTCOME,), **asks(Read, ask_entity, take_entity, retry(3)))
+
+
+class Asking(TypedDict):
+    """Four columns of a step, given together."""
+
+    effect: type[Asked]
+    ask: Ask[Any]
+    take: Take[Any]
+    on_failure: OnFailure
+
+
+@overload
+def asks(
+    effect: type[AskModel], ask: Ask[AskModel], take: Take[ModelReplied], on_failure: OnFailure
+) -> Asking: ...
+
+
+@overload
+def asks(
+    effect: type[AskModel], ask: Ask[AskModel | None], take: Take[ModelReplied | None], on_failure: OnFailure
+) -> Asking: ...
+
+
+@overload
+def asks(effect: type[Embed], ask: Ask[Embed], take: Take[Embedded], on_failure: OnFailure) -> Asking: ...
+
+
+@overload
+def asks(
+    effect: type[Embed], ask: Ask[Embed | None], take: Take[Embedded | None], on_failure: OnFailure
+) -> Asking: ...
+
+
+@overload
+def asks(effect: type[Read], ask: Ask[Read], take: Take[ReadDone], on_failure: OnFailure) -> Asking: ...
+
+
+@overload
+def asks(
+    effect: type[Read], ask: Ask[Read | None], take: Take[ReadDone | None], on_failure: OnFailure
+) -> Asking: ...
+
+
+@overload
+def asks(effect: type[Commit], ask: Ask[Commit], take: Take[Committed], on_failure: OnFailure) -> Asking: ...
+
+
+@overload
+def asks(
+    effect: type[Commit], ask: Ask[Commit | None], take: Take[Committed | None], on_failure: OnFailure
+) -> Asking: ...
+
+
+def asks(effect: type[Asked], ask: Ask[Any], take: Take[Any], on_failure: OnFailure) -> Asking:
+    """The step asks this effect, or nothing where `ask` gives None; then `take` gets None as well."""
+    return Asking(effect=effect, ask=ask, take=take, on_failure=on_failure)

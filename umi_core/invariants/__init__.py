@@ -83,7 +83,7 @@ def check_cheap(state: State) -> None:
         raise Broken(rules.TABLES_BOUNDED, "access records", limits.ACCESS_RECORD_COUNT_MAX, records)
     if (rewrites := len(tiers.rewrites.rewrites)) > limits.RESOLVE_CACHE_COUNT_MAX:
         raise Broken(rules.TABLES_BOUNDED, "kept rewrites", limits.RESOLVE_CACHE_COUNT_MAX, rewrites)
-    if state.operations or state.waiting or state.queue:
+    if state.operations or state.queue:
         check_in_flight(state)
 
 

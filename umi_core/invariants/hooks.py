@@ -39,9 +39,9 @@ def check_hooks(operation: Operation, step: str, asks: type[Asked] | None, hooks
     sites = ("step", "effect") if operation.waiting is not None else ("step",)
     around = [hook for site in sites for hook in hooks if hook.site == site]
     due = [hook.name for hook in around if is_named(hook, operation, step, asks)]
-    told = [name for name in due if name in operation.onion or not may_have_failed(name, operation, step)]
+    told = [name for name in due if name in operation.entered or not may_have_failed(name, operation, step)]
     where = f"interceptors around {operation.workflow}.{step}"
-    demand(told == list(operation.onion), rules.HOOK_ORDER, where, told, operation.onion)
+    demand(told == list(operation.entered), rules.HOOK_ORDER, where, told, operation.entered)
 
 
 def may_have_failed(name: str, operation: Operation, step: str) -> bool:

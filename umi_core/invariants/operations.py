@@ -12,7 +12,7 @@ from umi_core.invariants import limits, rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.hooks import Hook, check_hooks
 from umi_core.messages.effects import Asked, AskModel, Embed
-from umi_core.state import Operation, State
+from umi_core.state import Operation, Queued, State
 
 BACKGROUND_COUNT_MAX: Final = (
     4  # recover, rebalance, evolve_category, and upkeep or purge: asked for by nobody
@@ -24,9 +24,8 @@ def check_in_flight(state: State) -> None:
     check_counts(state)
     operations = state.operations
     asking = [operation for operation in operations.values() if operation.waiting is not None]
-    waiting = {operation.waiting: operation.number for operation in asking}
+    waiting = {operation.waiting for operation in asking}
     demand(len(waiting) == len(asking), CONTRACT, "two operations wait for one answer", "", waiting)
-    demand(waiting == state.waiting, CONTRACT, "the table of who waits for what", waiting, state.waiting)
     for number, operation in operations.items():
         check_operation(number, operation, state)
 
@@ -43,7 +42,7 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
     """It has its number, and waits for one answer or sleeps until a stated time."""
     own, last = operation.number, state.operation_count
     demand(number == own <= last, CONTRACT, "number of an operation", number, own)
-    if operation.is_queued:
+    if isinstance(operation.progress, Queued):
         check_turn(operation, state)
         return
     least, count, most = bool(operation.pages), operation.page_count, limits.READ_PAGE_COUNT_MAX
@@ -62,12 +61,15 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
 
 def check_turn(operation: Operation, state: State) -> None:
     """It has asked nothing yet, and waits for an operation that claimed the same before."""
-    demand(operation.asked is None, CONTRACT, f"{operation.workflow} has asked before its turn")
-    due_ms = operation.due_ms
-    demand(due_ms is None, CONTRACT, f"{operation.workflow} is to wake up before its turn", None, due_ms)
     others = [it for it in state.operations.values() if 0 < it.turn < operation.turn]
     shared = [it.number for it in others if any(claim in it.claims for claim in operation.claims)]
-    demand(shared, rules.PROGRESS, f"{operation.workflow} is queued behind nobody", "an earlier turn", shared)
+    demand(
+        shared,
+        rules.PROGRESS,
+        f"{operation.workflow} is queued behind no operation",
+        "an earlier turn",
+        shared,
+    )
 
 
 def longest_ms(operation: Operation, state: State) -> int:

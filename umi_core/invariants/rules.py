@@ -345,7 +345,12 @@ FILTER_NARROWS: Final = Rule(
 )
 ENOUGH_RULE: Final = Rule("enough-rule", "I-MONO", "more never turns enough into too little", ORACLE, CHEAP)
 HOOK_ORDER: Final = Rule(
-    "hook-order", "I-HOOK-ORDER", "interceptors run in onion order", INSIDE, CHEAP, stops=True
+    "hook-order",
+    "I-HOOK-ORDER",
+    "interceptors are nested by priority",
+    INSIDE,
+    CHEAP,
+    stops=True,
 )
 FILTER_EQUALS_WHOLE: Final = Rule(
     "filter-equals-whole", "I-FILTER", "filtered is the whole, filtered", EQUIVALENCE, NONE

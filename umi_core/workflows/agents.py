@@ -17,8 +17,7 @@ from umi_core.agent_rows import Epoch
 from umi_core.api_errors import NotFound
 from umi_core.api_rows import Log
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Step, Taken, Workflow, nothing, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Step, Taken, Workflow, asks, nothing, retry
 from umi_core.limits import PURGE_ROW_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.api_requests import DeleteAgent, OpenAgent

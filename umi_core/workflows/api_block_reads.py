@@ -10,7 +10,6 @@ from umi_core.api_errors import NotFound
 from umi_core.api_rows import BlockChange
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     OUTCOME,
     Learned,
@@ -19,6 +18,7 @@ from umi_core.engine.workflow import (
     Taken,
     Unusable,
     Workflow,
+    asks,
     retry,
 )
 from umi_core.ids import block_id

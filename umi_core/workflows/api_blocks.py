@@ -24,8 +24,7 @@ from umi_core.api_rows import BlockChange, Sheet
 from umi_core.conditions import Condition
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, nothing, retry
+from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, asks, nothing, retry
 from umi_core.errors import BlockTooLarge, Error
 from umi_core.ids import block_id, text_hash
 from umi_core.limits import API_BLOCK_BYTES_DEFAULT, BLOCK_BYTES_MAX

@@ -13,7 +13,6 @@ from umi_core.api_errors import NotFound
 from umi_core.api_rows import Archival, Log, Message
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     OUTCOME,
     Learned,
@@ -22,6 +21,7 @@ from umi_core.engine.workflow import (
     Taken,
     Unusable,
     Workflow,
+    asks,
     nothing,
     retry,
 )

@@ -17,8 +17,7 @@ import attrs
 from umi_core.api_errors import NotFound
 from umi_core.api_rows import Archival
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, nothing, retry
+from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, asks, nothing, retry
 from umi_core.ids import log_id
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.api_requests import AddArchival, DeleteArchival

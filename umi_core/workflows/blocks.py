@@ -6,8 +6,7 @@ The tier changes when the commit is durable, not before.
 from typing import Final, assert_never
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, retry
+from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, asks, retry
 from umi_core.errors import Error
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Read

@@ -15,8 +15,19 @@ import attrs
 from umi_core.codec import encode
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import OUTCOME, Ask, Learned, Refuse, Step, Take, Taken, degrade, nothing, retry
+from umi_core.engine.workflow import (
+    OUTCOME,
+    Ask,
+    Learned,
+    Refuse,
+    Step,
+    Take,
+    Taken,
+    asks,
+    degrade,
+    nothing,
+    retry,
+)
 from umi_core.errors import KeyReused
 from umi_core.ids import commit_key
 from umi_core.messages.answers import Committed, ReadDone

@@ -7,8 +7,7 @@ memorize finds the same one. Law 2. All of it is stored, or nothing is.
 from typing import Final
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, nothing, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, asks, nothing, retry
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention
 from umi_core.language.words import auto_name
 from umi_core.messages.answers import ReadDone

@@ -12,8 +12,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Law, Learned, Step, Taken, Unusable, degrade, retry
+from umi_core.engine.workflow import Law, Learned, Step, Taken, Unusable, asks, degrade, retry
 from umi_core.filters import conditions_of, reaches
 from umi_core.language.decisions import Decision, parse_decision
 from umi_core.language.prompts import FOUND_BYTES_MAX, ask_enough, ask_rank

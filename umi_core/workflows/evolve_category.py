@@ -17,8 +17,7 @@ from umi_core.codec import encode
 from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Texts, Word
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Law, Learned, Step, Taken, Unusable, Workflow, degrade, retry
+from umi_core.engine.workflow import Law, Learned, Step, Taken, Unusable, Workflow, asks, degrade, retry
 from umi_core.ids import subcategory_id
 from umi_core.language.keywords import Unnamed, free_name, keywords, name_of, parse_name
 from umi_core.language.prompts import ask_name

@@ -9,8 +9,7 @@ from typing import Final
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, degrade, nothing, retry
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, asks, degrade, nothing, retry
 from umi_core.language import replies
 from umi_core.language.evolution import Pair, Verdict, parse_evolution
 from umi_core.language.prompts import ask_evolve

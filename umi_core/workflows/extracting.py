@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, nothing, retry
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, asks, nothing, retry
 from umi_core.language import replies
 from umi_core.language.attribution import own_words
 from umi_core.language.extraction import Extraction, Link, Mention, fallback_note, parse_extraction

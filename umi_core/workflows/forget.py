@@ -9,8 +9,7 @@ from typing import Final
 import attrs
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Learned, Step, Workflow, nothing, retry
+from umi_core.engine.workflow import Learned, Step, Workflow, asks, nothing, retry
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Read
 from umi_core.messages.requests import Forget

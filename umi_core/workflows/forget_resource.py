@@ -15,8 +15,7 @@ import attrs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, asks, retry
 from umi_core.ids import reflection_id
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.api_requests import DeleteArchival

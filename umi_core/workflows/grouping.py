@@ -13,8 +13,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Importance, Texts
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Learned, Step, nothing, retry
+from umi_core.engine.workflow import Learned, Step, asks, nothing, retry
 from umi_core.language.keywords import key_words
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Read

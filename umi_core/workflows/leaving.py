@@ -11,8 +11,7 @@ import attrs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Law, Learned, Step, nothing, retry
+from umi_core.engine.workflow import Law, Learned, Step, asks, nothing, retry
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
 from umi_core.rows import Entity, Membership, Relation, Row, Tombstone

@@ -6,8 +6,7 @@ from typing import Final
 from umi_core.conditions import Condition
 from umi_core.domains import LISTED
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, asks, retry
 from umi_core.filters import conditions_of, reaches
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.api_requests import RecentEntities

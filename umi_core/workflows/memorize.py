@@ -12,7 +12,6 @@ import attrs
 
 from umi_core.conversations import first_sentence
 from umi_core.engine.facts import Facts, View
-from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     OUTCOME,
     Degrade,
@@ -20,6 +19,7 @@ from umi_core.engine.workflow import (
     Learned,
     Step,
     Workflow,
+    asks,
     nothing,
     retry,
 )

@@ -18,8 +18,7 @@ from umi_core.conversations import NORMALISERS
 from umi_core.data import Data
 from umi_core.domains import Document, Flag, MemoryType
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, degrade, nothing, retry
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, asks, degrade, nothing, retry
 from umi_core.ids import resource_id, segment_id, text_hash
 from umi_core.language.descriptions import Undescribed, parse_description
 from umi_core.language.memories import Memory, Unread, parse_memories

@@ -4,8 +4,7 @@ from typing import Final
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import OUTCOME, Learned, Step, Taken, Unusable, Workflow, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Step, Taken, Unusable, Workflow, asks, retry
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, CountRows, Done, Read
 from umi_core.messages.requests import Count, GetEntity

@@ -15,8 +15,7 @@ import attrs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, asks, degrade, retry
 from umi_core.limits import REPAIR_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, Embedded, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Embed, Expect, Read, Write

@@ -11,7 +11,6 @@ from typing import Final
 
 from umi_core.conditions import Condition, Where
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     OUTCOME,
     Degrade,
@@ -21,6 +20,7 @@ from umi_core.engine.workflow import (
     Taken,
     Unusable,
     Workflow,
+    asks,
     degrade,
     retry,
 )

@@ -18,8 +18,7 @@ import attrs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import EPOCH, OUTCOME, Law, Learned, Step, Workflow, forever, nothing
+from umi_core.engine.workflow import EPOCH, OUTCOME, Law, Learned, Step, Workflow, asks, forever, nothing
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Expect, Read, Write
 from umi_core.rows import AccessRecord, Epoch, Row

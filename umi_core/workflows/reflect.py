@@ -15,7 +15,6 @@ from umi_core.conditions import Condition
 from umi_core.conversations import NORMALISERS
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     Degrade,
     Learned,
@@ -24,6 +23,7 @@ from umi_core.engine.workflow import (
     Taken,
     Unusable,
     Workflow,
+    asks,
     degrade,
     nothing,
     retry,

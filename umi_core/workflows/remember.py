@@ -11,7 +11,6 @@ from typing import Final
 import attrs
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     OUTCOME,
     Degrade,
@@ -22,6 +21,7 @@ from umi_core.engine.workflow import (
     Taken,
     Unusable,
     Workflow,
+    asks,
     nothing,
     retry,
 )

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Final, Literal, get_args
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     OUTCOME,
     Degrade,
@@ -18,6 +17,7 @@ from umi_core.engine.workflow import (
     Learned,
     Step,
     Workflow,
+    asks,
     degrade,
     nothing,
     retry,

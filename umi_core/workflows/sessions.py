@@ -15,8 +15,7 @@ from typing import Final
 import attrs
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Step, Taken, Workflow, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Step, Taken, Workflow, asks, retry
 from umi_core.errors import Error, NoSession, SessionConflict, SessionNotFound, TooManyMembers
 from umi_core.ids import session_id
 from umi_core.limits import SESSION_MEMBER_COUNT_MAX

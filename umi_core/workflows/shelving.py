@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, Unusable, nothing, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, Unusable, asks, nothing, retry
 from umi_core.ids import category_id
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed, Write

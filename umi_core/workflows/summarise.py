@@ -11,8 +11,7 @@ from typing import Final
 import attrs
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, asks, degrade, retry
 from umi_core.language.prompts import Statement, ask_summary
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX

@@ -8,7 +8,6 @@ from typing import Final
 
 from umi_core.api_errors import NotFound
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     Degrade,
     Law,
@@ -17,6 +16,7 @@ from umi_core.engine.workflow import (
     Step,
     Taken,
     Workflow,
+    asks,
     nothing,
     retry,
 )

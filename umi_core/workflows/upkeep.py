@@ -10,8 +10,7 @@ Law 1. The row decides, as it is stored now: what has been done meanwhile is not
 from typing import Final
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, asks, retry
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Done, Read
 from umi_core.messages.ending_requests import EndSession

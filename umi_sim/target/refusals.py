@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.interceptors import Interceptor
+from umi_core.engine.middleware import Interceptor
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Degrade, Learned, OnFailure, Step, Workflow
 from umi_core.errors import BadWorkflow, Rejected, UnknownRevision

@@ -25,7 +25,7 @@ import attrs
 
 from umi_core.conditions import CONDITION_COUNT_MAX, Condition
 from umi_core.engine.facts import Facts, View
-from umi_core.engine.interceptors import (
+from umi_core.engine.middleware import (
     Interceptor,
     Pass,
     Place,

@@ -46,17 +46,16 @@ class UmiMachine(Memory):
     def awaits(self, request_id: int, reading_ms: int) -> bool:
         """It waits for the answer, and does not give up in the same step."""
         state = self.state
-        number = state.waiting.get(request_id)
-        due_ms = None if number is None else state.operations[number].due_ms
+        operation = state.waiting_for(request_id)
+        due_ms = None if operation is None else operation.due_ms
         return due_ms is not None and due_ms > max(reading_ms, state.seen_ms)
 
     def origin_of(self, effect: Asked) -> Origin:
         """Raises Broken if the memory has asked what it does not wait for."""
-        number = self.state.waiting.get(effect.request_id)
-        if number not in self.state.operations:
-            told = f"nobody waits for the answer to question {effect.request_id}"
-            raise Broken(rules.WORKFLOW_CONTRACT, told, "an operation", number)
-        operation = self.state.operations[number]
+        operation = self.state.waiting_for(effect.request_id)
+        if operation is None:
+            message = f"no operation waits for the answer to question {effect.request_id}"
+            raise Broken(rules.WORKFLOW_CONTRACT, message, "an operation", None)
         step = self.registry.at(operation.workflow, operation.revision).steps[operation.row].id
         op_id = None if operation.op_id is None else str(operation.op_id)
         return Origin(op_id, operation.workflow, operation.number, step)

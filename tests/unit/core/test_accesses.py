@@ -8,7 +8,7 @@ import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, check_replies, check_step
 from umi_core.config import Config
-from umi_core.engine.interceptors import Interceptor, Refuse
+from umi_core.engine.middleware import Interceptor, Refuse
 from umi_core.invariants import Before, Broken, before_step
 from umi_core.invariants.accesses import (
     check_access_source,

@@ -14,7 +14,7 @@ from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core import codec, errors
 from umi_core.config import Config
 from umi_core.declared import Incomplete
-from umi_core.engine.interceptors import Interceptor
+from umi_core.engine.middleware import Interceptor
 from umi_core.errors import Rejected, SnapshotVersion, StateDamaged, UnknownRevision
 from umi_core.ids import pack
 from umi_core.memory import Memory
@@ -57,7 +57,7 @@ TAGS = {
     """,
     200: "CreateEntity",
     621: "DeleteAgent OpenAgent AgentSwitched",
-    631: "UpdateEntity",
+    631: "UpdateEntity Running Queued Sleeping Waiting",
     210: "RecentEntities",
     611: "Given ForgetResource ResourceForgotten",
     614: "RecordAdded RecordForgotten",

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.core.test_accesses import Watched, caught, watched
 from tests.unit.core.test_invariants import entity, seated
-from tests.worlds import ALICE, Kind
+from tests.worlds import ALICE, Kind, put_question
 from umi_core.invariants import Broken
 from umi_core.invariants.accesses import check_deleted, check_gone, prune_fault
 from umi_core.invariants.calls import check_all_told, check_opened
@@ -64,10 +64,10 @@ def test_an_embedder_is_asked_about_the_rows_that_get_the_vectors() -> None:
     asked = operation.asked
     assert isinstance(asked, Embed)
     for texts in (asked.texts[::-1], asked.texts[:1], ("Alice", "Bob")):
-        operation.asked = attrs.evolve(asked, texts=texts)
+        put_question(operation, attrs.evolve(asked, texts=texts))
         with pytest.raises(Broken, match="vectors-as-answered"):
             check_texts(operation)
-    operation.asked = asked
+    put_question(operation, asked)
     check_texts(operation)
 
 
@@ -75,7 +75,7 @@ def test_a_recall_embeds_its_variants() -> None:
     pair = watched()
     pair.step(Recall(1, "tea"))
     operation = only(pair)
-    operation.asked = Embed(("coffee",))
+    put_question(operation, Embed(("coffee",)))
     assert caught(partial(check_texts, operation)) == "vectors-as-answered"
 
 
@@ -202,10 +202,9 @@ def test_a_commit_is_sent_again_while_nobody_knows_how_it_ended() -> None:
     operation = only(pair)
     sent = operation.asked
     assert isinstance(sent, Commit)
-    for other in (None, attrs.evolve(sent, key="idm_other")):
-        operation.asked = other
-        assert caught(pair.judge) == "backoff"
-    operation.asked = sent
+    put_question(operation, attrs.evolve(sent, key="idm_other"))
+    assert caught(pair.judge) == "backoff"
+    put_question(operation, sent)
     pair.judge()
 
 
@@ -226,7 +225,7 @@ def test_after_another_plan_has_won_core_is_read() -> None:
     pair, _ = lost()
     operation = only(pair)
     assert isinstance(operation.asked, Read)
-    operation.asked = Read(ByIds(()))
+    put_question(operation, Read(ByIds(())))
     assert caught(pair.judge) == "core-current"
 
 

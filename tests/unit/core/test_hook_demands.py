@@ -6,8 +6,8 @@ from contextlib import nullcontext
 import attrs
 import pytest
 
-from tests.worlds import Pair, check_step
-from umi_core.engine.interceptors import Interceptor, Substitute
+from tests.worlds import Pair, check_step, put_sent
+from umi_core.engine.middleware import Interceptor, Substitute
 from umi_core.invariants import Broken, before_step, check_tables
 from umi_core.invariants.homes import check_told
 from umi_core.invariants.hooks import check_fallbacks
@@ -60,21 +60,21 @@ def test_an_interceptor_is_where_its_filters_name(
     site: str, filters: dict[str, tuple[str, ...]], is_there: bool
 ) -> None:
     pair, operation = asking(Interceptor("h", site, **filters))  # type: ignore[arg-type]  # of a table
-    assert operation.onion == (("h",) if is_there else ())
-    operation.onion = () if is_there else ("h",)
+    assert operation.entered == (("h",) if is_there else ())
+    operation.entered = () if is_there else ("h",)
     assert tables_broken(pair) == "hook-order"
 
 
 def test_of_tasks_an_effect_knows_its_own() -> None:
     pair, operation = asking(Interceptor("h", tasks=("extract",)), Interceptor("g", tasks=("route",)))
-    assert operation.onion == ("h",)
-    operation.onion = ("h", "g")
+    assert operation.entered == ("h",)
+    operation.entered = ("h", "g")
     assert tables_broken(pair) == "hook-order"
 
 
 def test_who_failed_on_the_way_out_is_noted_and_not_told_on_the_way_back() -> None:
     pair, operation = asking(Interceptor("h", before=lambda *_: Substitute(7)))
-    assert (operation.onion, [note.what for note in operation.notes]) == ((), ["bad_result"])
+    assert (operation.entered, [note.what for note in operation.notes]) == ((), ["bad_result"])
     operation.notes = ()
     assert tables_broken(pair) == "hook-order"
     operation.op_id = None  # nobody waits for a reply that could tell
@@ -86,7 +86,7 @@ def test_a_question_waits_as_long_as_is_configured() -> None:
     sent = operation.sent
     assert sent is not None
     for change in (-1, 1):
-        operation.sent = attrs.evolve(sent, timeout_ms=sent.timeout_ms + change)
+        put_sent(operation, attrs.evolve(sent, timeout_ms=sent.timeout_ms + change))
         assert tables_broken(pair) == "backoff"
 
 
@@ -94,9 +94,9 @@ def test_interceptors_shorten_a_time_out_and_never_lengthen_it() -> None:
     pair, operation = asking(Interceptor("h"))
     sent = operation.sent
     assert sent is not None
-    operation.sent = attrs.evolve(sent, timeout_ms=1)
+    put_sent(operation, attrs.evolve(sent, timeout_ms=1))
     check_tables(pair.memory.state, pair.memory.registry)
-    operation.sent = attrs.evolve(sent, timeout_ms=sent.timeout_ms + 1)
+    put_sent(operation, attrs.evolve(sent, timeout_ms=sent.timeout_ms + 1))
     assert tables_broken(pair) == "backoff"
 
 

@@ -10,9 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, check_replies, check_step, saying, verdict
+from tests.worlds import (
+    ALICE,
+    BOB,
+    QUIET,
+    SCOPE,
+    Pair,
+    check_replies,
+    check_step,
+    put_question,
+    saying,
+    verdict,
+)
 from umi_core.config import Config
-from umi_core.engine import interceptors as hooks
+from umi_core.engine import middleware as hooks
 from umi_core.engine.workflow import retry
 from umi_core.errors import KeyNotFound, SnapshotDamaged
 from umi_core.ids import entity_id, pack
@@ -69,7 +80,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Remembered, Resolution
 from umi_core.policies import promotion
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Relation, Row, SessionRow
-from umi_core.state import Operation, State
+from umi_core.state import Operation, Running, Sleeping, State, Waiting
 from umi_core.tiers import rendering, session
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, core_of, put_entry
@@ -320,15 +331,27 @@ def change_first(**changes: object) -> Callable[[State], None]:
     return change
 
 
+def change_first_wait(**changes: Any) -> Callable[[State], None]:
+    """Change how the first operation waits for its answer."""
+
+    def change(state: State) -> None:
+        first = both(state)[0]
+        assert isinstance(first.progress, Waiting)
+        if request_id := changes.pop("request_id", None):
+            changes["sent"] = attrs.evolve(first.progress.sent, request_id=request_id)
+        first.progress = attrs.evolve(first.progress, **changes)
+
+    return change
+
+
+def sleep_without_question(state: State) -> None:
+    """Only recovery sleeps between two plans, without a question."""
+    both(state)[0].progress = Sleeping(both(state)[0].due_ms or 0, None)
+
+
 def same_answer(state: State) -> None:
     first, second = both(state)
-    second.waiting = first.waiting
-
-
-def one_answer_for_two(state: State) -> None:
-    """The table says the same."""
-    same_answer(state)
-    state.waiting = {both(state)[0].waiting or 0: both(state)[1].number}
+    second.progress = first.progress
 
 
 def under_another_number(state: State) -> None:
@@ -345,21 +368,19 @@ def five_of_its_own(state: State) -> None:
 
 OPERATION_BREAKS: list[tuple[str, Callable[[State], object]]] = [
     ("workflow-contract", same_answer),
-    ("workflow-contract", one_answer_for_two),
     ("workflow-contract", under_another_number),
-    ("workflow-contract", lambda state: state.waiting.clear()),
     ("workflow-contract", lambda state: setattr(state, "operation_count", 0)),
     ("workflow-contract", lambda state: setattr(state, "request_count", 0)),
     ("workflow-contract", change_first(number=99)),
-    ("workflow-contract", change_first(asked=None)),
-    ("workflow-contract", change_first(due_ms=None)),
-    ("progress", change_first(due_ms=5)),
-    ("backoff", change_first(due_ms=30_006)),
+    ("workflow-contract", change_first(progress=Running())),
+    ("workflow-contract", lambda state: sleep_without_question(state)),
+    ("progress", change_first_wait(due_ms=5)),
+    ("backoff", change_first_wait(due_ms=30_006)),
     ("tables-bounded", five_of_its_own),
     ("workflow-contract", lambda state: both(state)[0].facts.update(secret=1)),
     ("workflow-contract", lambda state: both(state)[0].facts.pop("request")),
     ("workflow-contract", change_first(learned=({},))),
-    ("workflow-contract", change_first(asked=Embed(("x",)))),
+    ("workflow-contract", change_first_wait(asked=Embed(("x",)))),
     ("workflow-contract", change_first(row=5)),
     ("backoff", change_first(attempt=3)),
     ("backoff", change_first(plan_count=4)),
@@ -382,8 +403,8 @@ def test_an_operation_that_asked_nothing_is_seen_by_the_cheap_check() -> None:
     state = asking().memory.state
     check_cheap(state)
     operation = both(state)[0]
-    operation.asked, operation.waiting, operation.plan_count = None, None, 2
-    state.waiting = {it.waiting: it.number for it in state.operations.values() if it.waiting is not None}
+    assert operation.due_ms is not None
+    operation.progress, operation.plan_count = Sleeping(operation.due_ms, None), 2
     assert broken(lambda: check_cheap(state)) == "workflow-contract"
     operation.workflow = "recover"  # it alone waits between two plans
     check_cheap(state)
@@ -411,7 +432,8 @@ def test_only_recovery_may_try_without_end() -> None:
     )
     state = asking().memory.state
     first = both(state)[0]
-    first.workflow, first.revision, first.row, first.asked = "count", 2, 0, Read(Recall)  # type: ignore[arg-type]
+    first.workflow, first.revision, first.row = "count", 2, 0
+    put_question(first, Read(Recall))  # type: ignore[arg-type]
     first.facts = {"request": None}
     assert broken(lambda: check_tables(state, endless)) == "backoff"
 
@@ -499,7 +521,7 @@ def core_row(core: CoreTier) -> Row:
     "change",
     [
         lambda state: setattr(state, "request_count", state.request_count + 1),
-        lambda state: setattr(both(state)[0], "waiting", 1),
+        change_first_wait(request_id=1),
         lambda state: setattr(state.tiers, "core", OTHER),
         lambda state: setattr(state.tiers, "access", AccessTable()),
         lambda state: setattr(state.tiers, "session", SessionInfo()),
@@ -562,7 +584,7 @@ def test_a_self_entry_that_leaves_with_a_commit_of_another_kind_is_caught() -> N
     without = core_of([Block("goals", text="x")], guard_version=99)
     write = Write(Address(SCOPE, "core", "core"), Core(without.blocks))
     operation = next(iter(pair.memory.state.operations.values()))
-    operation.asked = Commit((write,), ())
+    put_question(operation, Commit((write,), ()))
     value = Committed(commit.request_id, ((write.address, 99),))
     assert judged(pair, value, lambda state: setattr(state.tiers, "core", without)) == "self-stays"
 
@@ -578,7 +600,7 @@ def test_entries_of_self_grow_within_their_share_of_a_core_that_was_there(is_bui
     where = Address(SCOPE, "core", "core")
     operation = next(iter(pair.memory.state.operations.values()))
     expected = Expect(where, core.guard_version + (not is_built_on))
-    operation.asked = Commit((Write(where, Core(grown.blocks)),), (expected,))
+    put_question(operation, Commit((Write(where, Core(grown.blocks)),), (expected,)))
     value = Committed(commit.request_id, ((where, 99),))
     before = before_step(pair.memory.state)
     pair.memory.state.tiers.core = grown
@@ -724,20 +746,28 @@ def test_a_whole_life_with_interceptors_keeps_the_rules_of_steps() -> None:
 def sleep(due_ms: int) -> Callable[[State], None]:
     def change(state: State) -> None:
         first = both(state)[0]
-        first.waiting, first.due_ms = None, due_ms
+        first.progress = Sleeping(due_ms, first.asked)
 
     return change
 
 
+def wake_second(state: State) -> None:
+    """Let the second operation, which sleeps, ask before its time."""
+    first, second = both(state)
+    assert isinstance(first.progress, Waiting)
+    sent = attrs.evolve(first.progress.sent, request_id=98)
+    second.progress = Waiting(second.due_ms or 0, sent, sent)
+
+
 def test_no_attempt_is_too_early() -> None:
     limited = EffectFailed(both(asking().memory.state)[0].waiting or 0, "rate_limited", 60_000)
-    assert judged(asking(), limited, change_first(waiting=98)) == "backoff"
+    assert judged(asking(), limited, change_first_wait(request_id=98)) == "backoff"
     assert judged(asking(), limited, sleep(60_004)) == "backoff"
     assert judged(asking(), Wake(), sleep(104)) == "backoff"
     unavailable = attrs.evolve(limited, kind="unavailable", retry_after_ms=0)
-    assert judged(asking(), unavailable, change_first(waiting=98, due_ms=30_005)) == "backoff"
+    assert judged(asking(), unavailable, change_first_wait(request_id=98, due_ms=30_005)) == "backoff"
     woken = asking()
-    assert judged(woken, Wake(), lambda state: setattr(both(state)[1], "waiting", 98)) == "backoff"
+    assert judged(woken, Wake(), wake_second) == "backoff"
     pair = asking()
     before = before_step(pair.memory.state)
     sleep(60_005)(pair.memory.state)
@@ -780,7 +810,7 @@ def test_a_prompt_holds_each_of_its_inputs_once_and_whole(task: str, pair: Pair,
     told = [line.partition(" = ") for line in inputs if line.startswith(given)]
     lies += [whole.replace(f" = {value}", f" = {value.replace('e', 'o')}") for _, _, value in told]
     for prompt in ("", *lies):
-        operation.asked = attrs.evolve(asked, prompt=prompt)
+        put_question(operation, attrs.evolve(asked, prompt=prompt))
         assert broken(check) == "prompt-inputs"
 
 
@@ -800,7 +830,7 @@ def test_a_pair_of_statements_that_are_not_listed_is_caught(side: str) -> None:
     assert isinstance(asked, AskModel)
     shown = f'"{side}":"{ALICE}@{2 if side == "new" else 1}"'
     assert shown in asked.prompt
-    operation.asked = attrs.evolve(asked, prompt=asked.prompt.replace(shown, f'"{side}":"ent_x@1"'))
+    put_question(operation, attrs.evolve(asked, prompt=asked.prompt.replace(shown, f'"{side}":"ent_x@1"')))
     assert broken(check) == "prompt-inputs"
 
 
@@ -808,9 +838,10 @@ def test_what_other_workflows_ask_of_a_model_is_not_judged() -> None:
     operation, check = asking_for("extract", Pair(), Remember(11, "Alice likes coffee"))
     asked = operation.asked
     assert isinstance(asked, AskModel)
-    operation.asked = attrs.evolve(asked, task="translate", prompt="")
+    put_question(operation, attrs.evolve(asked, task="translate", prompt=""))
     check()
-    operation.asked, operation.workflow = attrs.evolve(asked, prompt=""), "forget"
+    put_question(operation, attrs.evolve(asked, prompt=""))
+    operation.workflow = "forget"
     for request in (Remember(11, "x"), Forget(11, ALICE)):
         operation.facts = {"request": request}
         with nullcontext() if isinstance(request, Forget) else pytest.raises(Broken):
@@ -1076,7 +1107,7 @@ def test_a_new_commit_is_judged_in_its_step() -> None:
     operation = next(iter(pair.memory.state.operations.values()))
     assert isinstance(operation.asked, Commit)
     strange = Write(Address(Scope("u1", "other"), "entity", BOB), None)
-    operation.asked = attrs.evolve(operation.asked, writes=(strange,))
+    put_question(operation, attrs.evolve(operation.asked, writes=(strange,)))
     assert broken(lambda: check_step(before, Get(1, "x"), pair.memory.state)) == "write-scope"
     pair.memory.state.count("hook refused")
     assert broken(lambda: check_step(before, Get(1, "x"), pair.memory.state)) == "write-scope"
@@ -1106,7 +1137,7 @@ def test_each_rule_of_plans_is_judged_in_the_step_that_plans(
     Pair.answer(pair)
     (operation,) = pair.memory.state.operations.values()
     assert isinstance(operation.asked, Commit)
-    operation.asked = attrs.evolve(operation.asked, writes=tuple(map(lie, operation.asked.writes)))
+    put_question(operation, attrs.evolve(operation.asked, writes=tuple(map(lie, operation.asked.writes))))
     assert broken(lambda: check_step(before, Get(1, "x"), pair.memory.state)) == rule
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.worlds import ALICE, QUIET, SCOPE, Pair
 from umi_core.config import Config
-from umi_core.engine.interceptors import Interceptor
+from umi_core.engine.middleware import Interceptor
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow
 from umi_core.errors import BadConfig, StorageFailed

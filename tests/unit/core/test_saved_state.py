@@ -17,11 +17,11 @@ from umi_core.limits import LIFE_MAX, LIFE_NUMBER_COUNT
 from umi_core.memory import Memory, fingerprints
 from umi_core.messages import requests
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Wake
-from umi_core.messages.effects import Asked, AskModel, Commit, Done, Reply
+from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Reply
 from umi_core.rows import AccessRecord, Address, Row, Tombstone
 from umi_core.saved_state import reasons, wrong_facts
 from umi_core.shapes import shape_of
-from umi_core.state import Operation, State
+from umi_core.state import Operation, Queued, Running, State, Waiting
 from umi_core.values import Scope, Turn
 from umi_core.workflows import BUILT_IN, WORKFLOWS
 from umi_core.workflows.drafting import bad_draft
@@ -265,7 +265,6 @@ def test_the_sentence_names_the_place_and_what_should_be_there() -> None:
         ({"epoch": 0}, "epoch: 0 in the phase ready"),
         ({"queue": (requests.Count(1),)}, "phase: ready, and something recovers or waits for that"),
         ({"seen_ms": 2**53}, "seen_ms: value: 9007199254740992 is not allowed"),
-        ({"waiting": {1: 1}}, ""),
         ({"scope": Scope("", "a")}, "scope: user:  is not allowed"),
     ],
 )  # fmt: skip
@@ -292,6 +291,7 @@ def with_operation(state: State, **changes: Any) -> State:
 
 
 ALIEN: Final = Row(Address(Scope("u1", "a1"), "tombstone", "ent_x"), 1, Tombstone(1))
+ASKED: Final = AskModel("extract", "", request_id=1)
 MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecord("y", "note", 0, 1, 0, 0))
 
 
@@ -300,16 +300,22 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
     [
         ({"row": 99}, "row: 99, and its table has 12"),
         ({"facts": {}}, "facts: other ones than remember has at extract"),
-        ({"onion": ("nobody",)}, "onion: not of its interceptors: nobody"),
+        ({"entered": ("unknown",)}, "entered: not of its interceptors: unknown"),
         ({"pages": (ALIEN,)}, "pages: rows that extract has not asked for"),
         ({"pages": (MISPLACED,)}, "pages[0]: not the row x of the kind access"),
         ({"learned": ({"x": 1},)}, "learned: other facts than those of extract"),
-        ({"waiting": None}, "sent: a question without somebody who waits for the answe"),
-        ({"is_queued": True}, "remember has asked before its turn"),
+        ({"progress": Running()}, "progress: it runs, and no step does"),
         ({"op_id": None}, "remember is asked for by nobody"),
         ({"unit": 1}, "unit: 1, and extract has 1"),
         ({"attempt": 0}, "attempt: it has asked, and made no attempt"),
-        ({"sent": AskModel("extract", "", request_id=99)}, "sent: another question than that of extract"),
+        (
+            {"progress": Waiting(10**13, ASKED, attrs.evolve(ASKED, request_id=99))},
+            "it waits for an answer to no question",
+        ),
+        (
+            {"progress": Waiting(10**13, ASKED, Embed(("x",), request_id=1))},
+            "sent: another question than that of extract",
+        ),
     ],
 )
 def test_an_operation_that_does_not_fit_its_table_is_refused(changes: dict[str, Any], reason: str) -> None:
@@ -319,10 +325,8 @@ def test_an_operation_that_does_not_fit_its_table_is_refused(changes: dict[str, 
 
 def test_an_operation_that_waits_for_a_turn_that_nobody_has_is_refused() -> None:
     state = in_flight(requests.Remember(1, "Alice likes tea"))
-    queued = with_operation(state, is_queued=True, asked=None, sent=None, waiting=None, due_ms=None)
-    assert "remember is queued behind nobody" in str(refusal(attrs.evolve(queued, waiting={})))
-    waking = with_operation(queued, due_ms=1)
-    assert "remember is to wake up before its turn" in str(refusal(attrs.evolve(waking, waiting={})))
+    queued = with_operation(state, progress=Queued())
+    assert "remember is queued behind no operation" in str(refusal(queued))
 
 
 @pytest.mark.parametrize("is_done", [False, True])
@@ -370,8 +374,10 @@ def test_of_a_step_that_asks_for_each_there_is_one_fact_for_each() -> None:
     [("asked", "asked: another batch than that of the plan"), ("sent", "sent: another batch than what was")],
 )
 def test_a_batch_is_that_of_its_plan(name: str, reason: str) -> None:
-    state, _, asked = at_commit()
-    other = with_operation(state, **{name: attrs.evolve(asked, writes=asked.writes[:1])})
+    state, operation, asked = at_commit()
+    assert isinstance(operation.progress, Waiting)
+    less = {name: attrs.evolve(asked, writes=asked.writes[:1])}
+    other = with_operation(state, progress=attrs.evolve(operation.progress, **less))
     assert any(reason in said for said in reasons(other, BUILT_IN))
 
 

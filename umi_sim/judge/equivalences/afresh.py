@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.engine.interceptors import Interceptors
+from umi_core.engine.middleware import Interceptors
 from umi_core.errors import Conflict
 from umi_core.given_rows import Given
 from umi_core.invariants.broken import demand

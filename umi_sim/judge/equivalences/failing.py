@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data, Owner
-from umi_core.engine.interceptors import Interceptors
+from umi_core.engine.middleware import Interceptors
 from umi_core.engine.registry import Registry
 from umi_core.errors import StepFailed
 from umi_core.invariants import check_memory

@@ -12,7 +12,7 @@ import attrs
 import msgpack
 
 from umi_core.data import Owner
-from umi_core.engine.interceptors import Interceptors, passes
+from umi_core.engine.middleware import Interceptors, pass_on
 from umi_core.engine.registry import Registry
 from umi_core.errors import Rejected
 from umi_core.ids import pack
@@ -56,7 +56,7 @@ def with_silent_hooks(registry: Registry) -> Registry:
     """The same interceptors, by name and place, and none that would tell of a life that was never lived."""
     silent = (
         Interceptors(
-            tuple(attrs.evolve(it, before=passes, after=passes, on_error=passes) for it in hooks.ordered)
+            tuple(attrs.evolve(it, before=pass_on, after=pass_on, on_error=pass_on) for it in hooks.ordered)
         )
         for hooks in registry.generations
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Final
 
+from umi_core.background import is_switching
 from umi_core.codec import encode
 from umi_core.config import Config
 from umi_core.errors import TooManyEntries, WorkingFull
@@ -170,7 +171,7 @@ def exchanged(life: Life) -> int:
     def fits(number: int, step: Step, memory: Memory) -> bool:
         if number == len(following):
             return False
-        is_ready = memory.state.phase == "ready" and not memory.is_switching()
+        is_ready = memory.state.phase == "ready" and not is_switching(memory.state)
         return independent(step.value, following[number], is_ready)
 
     return at_moments(life, fits, lambda number, step, memory: exchange(step, life.steps[number + 1], memory))

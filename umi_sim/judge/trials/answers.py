@@ -10,8 +10,7 @@ import attrs
 from umi_core.answer_checks import in_order, judged_rows
 from umi_core.conditions import Condition, Where
 from umi_core.config import Config
-from umi_core.engine.engine import Engine
-from umi_core.engine.paging import collected
+from umi_core.engine.engine import Engine, collect_page
 from umi_core.engine.workflow import Learned, Step
 from umi_core.invariants.broken import demand
 from umi_core.memory import Memory
@@ -122,15 +121,15 @@ def check_pages(draw: Stream) -> None:
     """A read of all rows, which may have seen nearly as many pages as any may."""
     query = ByFilter(MINE, ("entity", "category"), (), None)
     count = draw.pick((0, 1, answers.PAGES - draw.below(4)))
-    operation = Operation(1, None, "forget", 1, 1, {}, asked=Read(query), page_count=count)
+    operation = Operation(1, None, "forget", 1, 1, {}, page_count=count)
+    asked = Read(query)
     engine, plain = Engine(State(MINE, Config()), BUILT_IN), answers.Reading([], count)
     for number in range(PAGES):
         rows, is_last = tuple(row(draw) for _ in range(draw.pick((0, 1, 1, 2)))), draw.chance(1, PAGES)
         page = ReadDone(number, rows, None if is_last else f"c{number}", draw.pick((None, 7)))
         wanted = plain.turn(query, answers.counted(query, rows, (), is_right), is_last=is_last)
-        assert isinstance(operation.asked, Read)
         operation.attempt = 2
-        came = collected(engine, operation, STEP, operation.asked, page)
+        came, asked = collect_page(engine, operation, STEP, asked, page)
         got = None if came is None else came.kind if isinstance(came, EffectFailed) else "done"
         told = f"page {count + number + 1} of a read, which has {rows}"
         demand(wanted == got, rules.READ_SCOPE, told, wanted, got)
@@ -138,15 +137,15 @@ def check_pages(draw: Stream) -> None:
         is_counted = operation.page_count == plain.page_count
         demand(is_counted, rules.TABLES_BOUNDED, told, plain.page_count, operation.page_count)
         if came is None:
-            check_onward(operation, page, told)
+            check_onward(operation, asked, page, told)
         elif isinstance(came, ReadDone):
             whole = attrs.evolve(page, rows=tuple(plain.rows))
             demand(whole == came, rules.READ_SCOPE, told, whole, came)
             break
 
 
-def check_onward(operation: Operation, page: ReadDone, told: str) -> None:
+def check_onward(operation: Operation, asked: Read, page: ReadDone, told: str) -> None:
     """The next page is asked for from the end of this one, with attempts of its own."""
-    cursor = getattr(getattr(operation.asked, "query", None), "cursor", None)
+    cursor = getattr(getattr(asked, "query", None), "cursor", None)
     demand(cursor == page.cursor, rules.READ_SCOPE, f"{told}: the next one", page.cursor, cursor)
     demand(operation.attempt == 0, rules.BACKOFF, f"{told}: attempts of the next", 0, operation.attempt)

@@ -12,8 +12,8 @@ import attrs
 from umi_core import answer_checks
 from umi_core.conditions import Condition
 from umi_core.config import Config
-from umi_core.engine import permissions
-from umi_core.engine.interceptors import Interceptor, Pass, Refuse, Rewrite, Substitute
+from umi_core.engine import middleware
+from umi_core.engine.middleware import Interceptor, Pass, Refuse, Rewrite, Substitute
 from umi_core.invariants.broken import demand
 from umi_core.memory import Memory
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone
@@ -126,7 +126,7 @@ def changed(draw: Stream, it: Any) -> Any:
 
 def check_rewrite(asked: Any, given: Any) -> None:
     wanted = plain.may_replace(asked, given)
-    got = permissions.may_before(asked, Rewrite(given))
+    got = middleware.may_before(asked, Rewrite(given))
     demand(wanted == got, rules.WORKFLOW_CONTRACT, f"a hook puts {given} for {asked}", wanted, got)
 
 
@@ -135,8 +135,8 @@ def check_answer(asked: Any, answer: Any) -> None:
     if not isinstance(getattr(asked, "query", None), CountRows):
         wanted = plain.may_stand_for(asked, answer, is_right)
         for got in (
-            permissions.may_before(asked, Substitute(answer)),
-            permissions.may_after(asked, ANSWERS[0], Substitute(answer)),
+            middleware.may_before(asked, Substitute(answer)),
+            middleware.may_after(asked, ANSWERS[0], Substitute(answer)),
         ):
             demand(wanted == got, rules.WORKFLOW_CONTRACT, f"of a hook {told}", wanted, got)
     is_due, is_taken = plain.is_due(asked, answer), answer_checks.is_answer_of(asked, answer)
@@ -145,7 +145,7 @@ def check_answer(asked: Any, answer: Any) -> None:
     failed = EffectFailed(answer.request_id, "unknown" if isinstance(asked, Commit) else "unavailable")
     demand(held == (answer if is_due else failed), rules.WORKFLOW_CONTRACT, told, is_due, held)
     for verdict, may_be in ((Pass(), True), (Refuse("no"), not isinstance(answer, EffectFailed | Committed))):
-        may = permissions.may_after(asked, answer, verdict)
+        may = middleware.may_after(asked, answer, verdict)
         demand(may == may_be, rules.WORKFLOW_CONTRACT, f"{verdict} behind {told}", may_be, may)
 
 

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from umi_core.config import Config
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.interceptors import Interceptor, Pass, Substitute
-from umi_core.engine.questions import asks
+from umi_core.engine.middleware import Interceptor, Pass, Substitute
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Step, retry
+from umi_core.engine.workflow import Learned, Step, asks, retry
 from umi_core.errors import WorkflowBroken
 from umi_core.invariants.broken import demand
 from umi_core.messages.effects import Done, Embed, Failed, Outcome, Read

@@ -23,10 +23,20 @@ from tests.unit.core.engine.trial import (
 )
 from tests.worlds import ALICE, Pair
 from umi_core.config import Config
-from umi_core.engine import lifecycle
+from umi_core.engine.engine import fence
 from umi_core.engine.facts import Fact, Facts
-from umi_core.engine.interceptors import Interceptor, Interceptors, Pass, Place, Refuse, Rewrite, Substitute
-from umi_core.engine.onion import Attempt, inward, outward
+from umi_core.engine.middleware import (
+    Attempt,
+    Interceptor,
+    Interceptors,
+    Pass,
+    Place,
+    Refuse,
+    Rewrite,
+    Substitute,
+    run_after,
+    run_before,
+)
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Unusable, Workflow, degrade, retry
 from umi_core.engine.workflow import Refuse as RefuseOperation
@@ -90,7 +100,7 @@ TELLS = Step("b", lambda facts, *_: Learned(OUTCOME(Done(facts[X]))), (X,), (OUT
 # Which hooks are called.
 
 
-def test_o18_attempts_are_inside_the_onion_of_their_step() -> None:
+def test_o18_attempts_are_inside_the_middleware_of_their_step() -> None:
     looking = Looking()
     run = hooked(looking, A, TELLS)
     run.fail("unavailable")
@@ -193,7 +203,7 @@ def test_a_conflict_that_is_the_fault_of_the_caller_is_told() -> None:
 def test_the_end_of_a_life_calls_nobody() -> None:
     looking = Looking()
     run = hooked(looking, A, TELLS)
-    run.engine(lambda engine: lifecycle.depose(engine, Deposed(3)))
+    run.engine(lambda engine: fence(engine, 3))
     assert run.outcome == Failed(Deposed(3))
     assert looking.calls == ["s.before a", "e.before a#1"]
 
@@ -336,8 +346,8 @@ def test_whoever_let_it_pass_is_called_exactly_once_more(on_raise: Literal["igno
         for name, kind in product("ab", ("after", "on_error")):
             looking.says[f"{name}.{kind}"] = words[script[f"{name}.back"]]
         hooks = Interceptors(tuple(looking.called("effect", name, on_raise=on_raise) for name in "ab"))
-        entered = outward(hooks.ordered, Attempt(place, MODEL))
-        inward(hooks, entered.names, entered.wrapped, entered.came or came)
+        entered = run_before(hooks.ordered, Attempt(place, MODEL))
+        run_after(hooks, entered.names, entered.wrapped, entered.result or came)
         names = [call.split()[0] for call in looking.calls]
         out = [name[0] for name in names if name.endswith("before")]
         back = [name[0] for name in names if not name.endswith("before")]
@@ -384,7 +394,7 @@ def test_o19_an_operation_keeps_the_set_it_began_with() -> None:
         pair.memory.intercept(Interceptor("s"))
 
 
-def test_a_restored_memory_goes_on_inside_the_onion() -> None:
+def test_a_restored_memory_goes_on_inside_the_middleware() -> None:
     looking = Looking()
     pair = watched(looking)
     pair.step(Count(1))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.spec_tables import rows, whole
 from tests.unit.core.engine.trial import CHANGED, COMMIT, EMBED, END, MODEL, READ, asking, planned, trial
-from umi_core.engine.attempts import FINAL_KINDS, backoff_ms
+from umi_core.engine.engine import FINAL_KINDS, backoff_ms
 from umi_core.engine.workflow import (
     degrade,
     forever,
@@ -35,6 +35,7 @@ from umi_core.messages.effects import (
     Refused,
     Unknown,
 )
+from umi_core.state import Waiting
 
 # Retries.
 
@@ -131,7 +132,8 @@ def test_an_answer_at_its_deadline_is_late(asked: Asked) -> None:
 
 def test_dues_are_handled_in_order_of_time_then_operation() -> None:
     run = trial(asking("a", READ, retry(1)), END)
-    run.operation.due_ms = 10_005
+    assert isinstance(run.operation.progress, Waiting)
+    run.operation.progress = attrs.evolve(run.operation.progress, due_ms=10_005)
     for op_id, now_ms in ((2, 0), (3, 5)):
         run.state.seen_ms = now_ms
         run.begin(op_id)

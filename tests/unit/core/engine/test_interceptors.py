@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, Pair
-from umi_core.engine.interceptors import (
+from umi_core.engine.middleware import (
     Interceptor,
     Interceptors,
     Pass,
@@ -122,7 +122,7 @@ def counted(calls: list[str], site: Site = "effect", **more: Any) -> Interceptor
     return Interceptor("h", site, noting("before"), noting("after"), noting("on_error"), **more)
 
 
-def test_o18_each_attempt_is_an_onion_of_its_own() -> None:
+def test_o18_each_attempt_is_an_middleware_of_its_own() -> None:
     calls: list[str] = []
     pair = pair_with(counted(calls))
     pair.step(Count(1))

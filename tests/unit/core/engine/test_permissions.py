@@ -7,8 +7,7 @@ import pytest
 
 from tests.worlds import conditions
 from umi_core.conditions import Condition
-from umi_core.engine.interceptors import Pass, Refuse, Rewrite, Substitute
-from umi_core.engine.permissions import may_after, may_before
+from umi_core.engine.middleware import Pass, Refuse, Rewrite, Substitute, may_after, may_before
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import (
     Asked,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.core.test_memorize import xml
 from tests.worlds import Pair, saying
-from umi_core.engine.interceptors import Pass, Place, Rewrite
+from umi_core.engine.middleware import Pass, Place, Rewrite
 from umi_core.engine.prompt_blocks import ORDINALS, prompt_blocks
 from umi_core.errors import BadOption, Rejected
 from umi_core.language.prompts import FIXED, ask_expand

@@ -97,7 +97,7 @@ def test_a_row_that_breaks_its_table_ends_the_operation(
     steps: tuple[Step, ...], step: str, kind: str, fact_names: tuple[str, ...]
 ) -> None:
     broken = unchecked(*steps, given=1)
-    if broken.state.waiting:
+    if broken.state.operations:
         broken.answer(ReadDone(0))
     assert broken.outcome == Failed(WorkflowBroken("w", 1, step, kind, fact_names))
 

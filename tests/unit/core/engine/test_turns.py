@@ -9,6 +9,7 @@ from umi_core.messages.effects import AskModel, Commit, Done, Failed, Outcome
 from umi_core.messages.requests import Forget, GetBlock, Remember, Request, SetBlock
 from umi_core.messages.results import Forgotten
 from umi_core.rows import Tombstone
+from umi_core.state import Queued
 from umi_core.values import Block
 
 
@@ -44,7 +45,7 @@ def test_who_waits_asks_nothing_and_goes_on_when_the_other_has_ended() -> None:
     pair.step(SetBlock(1, "goals", "one"))
     assert pair.step(SetBlock(2, "human", "two")) == []
     first, second = pair.memory.state.operations.values()
-    assert (first.is_queued, second.is_queued) == (False, True)
+    assert [isinstance(it.progress, Queued) for it in (first, second)] == [False, True]
     assert (first.claims, second.claims) == (("core",), ("core",))
     pair.run()
     assert (pair.replies[1].outcome, pair.replies[2].outcome) == (pair.replies[1].outcome,) * 2
@@ -70,7 +71,9 @@ def test_others_do_not_wait() -> None:
     pair.step(Remember(2, "Alice likes tea"))
     assert [type(effect) for effect in pair.pending[-1:]] == [AskModel]
     pair.until(AskModel)
-    assert not any(operation.is_queued for operation in pair.memory.state.operations.values())
+    assert not any(
+        isinstance(operation.progress, Queued) for operation in pair.memory.state.operations.values()
+    )
 
 
 def test_forgetting_waits_for_what_is_being_told() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.spec_tables import Row, plain, rows
 from tests.unit.core.engine.tables import X, Y, Z, named
-from umi_core.engine import interceptors as hooks
+from umi_core.engine import middleware as hooks
 from umi_core.engine.facts import Fact, Facts, is_within
 from umi_core.engine.registry import Registry
 from umi_core.engine.validation import findings

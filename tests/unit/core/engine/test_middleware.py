@@ -1,4 +1,4 @@
-"""Goal: the onion of interceptors, row by row, around effects and around steps (EN6)."""
+"""Goal: the stack of interceptors, row by row, around effects and around steps (EN6)."""
 
 from collections.abc import Callable
 from typing import Any, Literal, get_args
@@ -10,7 +10,8 @@ from tests.spec_tables import Row as Told
 from tests.spec_tables import plain, rows
 from tests.unit.core.engine.tables import X, learns
 from umi_core.engine.facts import Fact, Facts
-from umi_core.engine.interceptors import (
+from umi_core.engine.middleware import (
+    Attempt,
     Interceptor,
     Interceptors,
     OnRaise,
@@ -18,9 +19,11 @@ from umi_core.engine.interceptors import (
     Place,
     Refuse,
     Rewrite,
+    StepRun,
     Substitute,
+    run_after,
+    run_before,
 )
-from umi_core.engine.onion import Attempt, StepRun, inward, outward
 from umi_core.engine.workflow import Step, retry
 from umi_core.errors import EmptyText, ModelFailed, StepFailed
 from umi_core.messages.answers import EffectFailed, ModelReplied
@@ -53,7 +56,7 @@ class Raised(Exception):
 
 
 @attrs.define
-class Onion:
+class Stack:
     """Two interceptors, a outside b, with a word per hook for what it does; every call and what it saw."""
 
     site: Site
@@ -96,13 +99,13 @@ class Onion:
             )
             hooks = hooks.added(Interceptor(name, self.site, before, after, on_error, on_raise=self.on_raise))
         wrapped: Any = WRAPPED[self.site]
-        entered = outward(hooks.ordered, wrapped)
-        came = entered.came
+        entered = run_before(hooks.ordered, wrapped)
+        came = entered.result
         if came is None:
             self.calls.append("E")
             self.seen["E"] = entered.wrapped.seen
             came = FAILED[self.site] if has_failed else says(self.site, "E")
-        came, notes = inward(hooks, entered.names, entered.wrapped, came)
+        came, notes = run_after(hooks, entered.names, entered.wrapped, came)
         assert all(note.step == "s" for note in entered.notes + notes)
         told = [f"{note.name}.{note.hook} {note.what}" for note in entered.notes + notes]
         return self.word_for(came), told
@@ -173,26 +176,26 @@ def modes(row: Told) -> tuple[OnRaise, ...]:
 
 
 @pytest.mark.parametrize("site", SITES)
-@pytest.mark.parametrize("row", rows("engine", "onion"), ids=lambda row: row["case"])
-def test_the_onion_runs_as_in_its_table(row: Told, site: Site) -> None:
+@pytest.mark.parametrize("row", rows("engine", "middleware"), ids=lambda row: row["case"])
+def test_the_middleware_runs_as_in_its_table(row: Told, site: Site) -> None:
     script, has_failed, notes = SCRIPTS[row["case"]]
     if site == "step" and "rewrite" in script.values():
         pytest.skip("a step has no request that could be another")
     for mode in modes(row):
-        onion = Onion(site, script, mode)
-        assert onion.attempt(has_failed) == (OUTCOMES[row["outcome"]], notes)
-        assert " ".join(onion.calls) == plain(row["calls"])
+        stack = Stack(site, script, mode)
+        assert stack.attempt(has_failed) == (OUTCOMES[row["outcome"]], notes)
+        assert " ".join(stack.calls) == plain(row["calls"])
 
 
-def test_the_table_of_the_onion_tells_of_every_script() -> None:
-    assert [row["case"] for row in rows("engine", "onion")] == list(SCRIPTS)
+def test_the_table_of_the_middleware_tells_of_every_script() -> None:
+    assert [row["case"] for row in rows("engine", "middleware")] == list(SCRIPTS)
 
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize(
     ("script", "has_failed", "on_raise", "calls", "came", "notes"), MORE.values(), ids=MORE
 )
-def test_the_onion_beyond_its_table(
+def test_the_middleware_beyond_its_table(
     site: Site,
     script: dict[str, str],
     has_failed: bool,
@@ -201,45 +204,45 @@ def test_the_onion_beyond_its_table(
     came: str,
     notes: list[str],
 ) -> None:
-    onion = Onion(site, script, on_raise)
-    assert onion.attempt(has_failed) == (came, notes)
-    assert " ".join(onion.calls) == calls
+    stack = Stack(site, script, on_raise)
+    assert stack.attempt(has_failed) == (came, notes)
+    assert " ".join(stack.calls) == calls
 
 
 def test_each_hook_sees_what_those_outside_made_of_the_request() -> None:
-    onion = Onion("effect", SCRIPTS["O7"][0])
-    onion.attempt(has_failed=False)
-    assert [onion.seen[name].prompt for name in ("a.before", "b.before", "E")] == ["p", "a", "b"]
+    stack = Stack("effect", SCRIPTS["O7"][0])
+    stack.attempt(has_failed=False)
+    assert [stack.seen[name].prompt for name in ("a.before", "b.before", "E")] == ["p", "a", "b"]
 
 
 @pytest.mark.parametrize("site", SITES)
 def test_each_hook_sees_what_those_inside_made_of_it(site: Site) -> None:
-    onion = Onion(site, {"b.after": "substitute"})
-    onion.attempt(has_failed=False)
-    seen = [onion.seen["b.after"], onion.seen["a.after"]]
+    stack = Stack(site, {"b.after": "substitute"})
+    stack.attempt(has_failed=False)
+    seen = [stack.seen["b.after"], stack.seen["a.after"]]
     assert [came[TEXT] if isinstance(came, Facts) else came.text for came in seen] == ["E", "b"]
 
 
 def test_around_a_step_hooks_see_facts_and_errors() -> None:
-    onion = Onion("step", {})
-    onion.attempt(has_failed=True)
-    assert onion.seen["a.before"][Fact("known", int)] == 1
-    assert onion.seen["a.on_error"] == ModelFailed("s", "unavailable", 2)
+    stack = Stack("step", {})
+    stack.attempt(has_failed=True)
+    assert stack.seen["a.before"][Fact("known", int)] == 1
+    assert stack.seen["a.on_error"] == ModelFailed("s", "unavailable", 2)
 
 
 @pytest.mark.parametrize("site", SITES)
 def test_an_assertion_is_never_caught(site: Site) -> None:
     with pytest.raises(AssertionError, match="ours"):
-        Onion(site, {"a.before": "assert"}).attempt(has_failed=False)
+        Stack(site, {"a.before": "assert"}).attempt(has_failed=False)
 
 
-def test_hooks_that_do_not_apply_are_no_part_of_the_onion() -> None:
+def test_hooks_that_do_not_apply_are_no_part_of_the_middleware() -> None:
     other = Interceptor("h", effects=("embed",))
-    assert outward([other, Interceptor("g")], WRAPPED["effect"]).names == ("g",)
+    assert run_before([other, Interceptor("g")], WRAPPED["effect"]).names == ("g",)
     plain = attrs.evolve(WRAPPED["step"], row=Step("s", learns()))
-    assert outward([Interceptor("h", "step", effects=("model",)), Interceptor("g", "step")], plain).names == (
-        "g",
-    )
+    assert run_before(
+        [Interceptor("h", "step", effects=("model",)), Interceptor("g", "step")], plain
+    ).names == ("g",)
 
 
 # What hooks around a step may do.
@@ -304,14 +307,14 @@ def test_what_a_hook_must_not_refuse_it_does_not_refuse_by_failing_either() -> N
 
     def came_of(run: StepRun) -> Any:
         hooks = Interceptors((Interceptor("h", "step", after=fails, on_raise="fail"),))
-        return inward(hooks, ("h",), run, {"x": 0})[0]
+        return run_after(hooks, ("h",), run, {"x": 0})[0]
 
     assert came_of(run_of(PLAIN)) == StepFailed("s", "refused", 0)
     assert came_of(run_of(COMMIT)) == came_of(run_of(PLAIN, never_ends=True)) == {"x": 0}
     endless = run_of(PLAIN, never_ends=True)
-    assert outward([Interceptor("h", "step", fails, on_raise="fail")], endless).came is None
+    assert run_before([Interceptor("h", "step", fails, on_raise="fail")], endless).result is None
 
 
 def test_a_step_has_no_request_that_could_be_another() -> None:
     with pytest.raises(AssertionError):
-        run_of(PLAIN).rewritten(ASK)
+        run_of(PLAIN).rewrite(ASK)

@@ -4,9 +4,9 @@ import attrs
 
 from tests.unit.core.engine.trial import END, MODEL, asking, planned, trial
 from tests.worlds import ALICE, SCOPE, Pair
-from umi_core.engine import interceptors as hooks
-from umi_core.engine import lifecycle
-from umi_core.engine.interceptors import Interceptor, Pass, Verdict
+from umi_core.engine import middleware as hooks
+from umi_core.engine.engine import fence
+from umi_core.engine.middleware import Interceptor, Pass, Verdict
 from umi_core.engine.workflow import (
     retry,
 )
@@ -76,7 +76,7 @@ def test_each_attempt_of_model_and_embedder_leaves_a_call_without_user_text() ->
 
 def test_a_call_that_nobody_answered_stays_open() -> None:
     run = trial(asking("a", MODEL, retry(1), config=(("profile", "fast"),)), END)
-    run.engine(lambda engine: lifecycle.depose(engine, Deposed(3)))
+    run.engine(lambda engine: fence(engine, 3))
     (call,) = run.replies[0].calls
     assert isinstance(call, ModelCall)
     assert (call.outcome, call.answered_ms, call.profile) == ("open", None, "fast")
@@ -97,7 +97,7 @@ def test_a_newer_epoch_ends_everything_in_flight() -> None:
         (1, Failed(Deposed(3))),
         (2, Failed(Deposed(3))),
     ]
-    assert (run.state.phase, run.state.operations, run.state.waiting) == ("deposed", {}, {})
+    assert (run.state.phase, run.state.operations) == ("deposed", {})
 
 
 def test_a_commit_on_its_way_when_its_memory_is_deposed_may_have_happened() -> None:

@@ -1,0 +1,451 @@
+"""Middleware: interceptors around the rows and the effects of a memory, and how they are called.
+
+    memory.intercept(Interceptor("slow", "effect", before=shorten, effects=("model",)))
+    memory.intercept(Interceptor("trace", "step", before=opened, after=closed, on_error=closed))
+
+They are nested by (priority, order of registration), the first outermost. E is what they enclose, an attempt
+of an effect or a row:
+
+    all pass                     a.before  b.before  E  b.after     a.after
+    E fails                      a.before  b.before  E  b.on_error  a.on_error
+    b.before refuses             a.before  b.before                 a.on_error
+    b.before substitutes         a.before  b.before                 a.after
+    b.on_error substitutes       a.before  b.before  E  b.on_error  a.after
+    b.after refuses              a.before  b.before  E  b.after     a.on_error
+
+Law 1. Those around a row enclose all its attempts and units, those around an effect each attempt. A hook sees
+the question as the hooks outside it left it, and the answer as those inside it left it.
+Law 2. A hook whose `before` passed gets exactly one of `after`, `on_error`, per attempt or run of a row.
+Law 3. A hook that raises, or returns what it may not, is named in the reply, by the class of the exception or
+as `bad_result`. With `on_raise="ignore"` it is left out for that attempt; with `on_raise="fail"` it refuses
+where refusing is allowed. It never hides the cause of a failure. An AssertionError is never caught.
+Law 4. A question is only ever narrowed: another prompt, as many other texts, less time, fewer rows. An answer
+in place of the world's is one that the world could have given, down to the types of its last field.
+Law 5. A commit may be refused before it is sent, and never changed; once durable it cannot be undone.
+Law 6. Late answers, crashes and the end of an incarnation call no hook. An operation keeps the set it began
+with.
+Law 7. Rows of a workflow that retries without end (recovery) can be observed, but not changed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
+from hashlib import blake2b
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar, get_args
+
+import attrs
+
+from umi_core.answer_checks import is_answer, is_of, is_typed
+from umi_core.conditions import CONDITION_COUNT_MAX, Where
+from umi_core.data import Data
+from umi_core.engine.facts import Facts
+from umi_core.engine.workflow import Step, abort_error
+from umi_core.errors import BadWorkflow, Error, Rejected
+from umi_core.ids import pack
+from umi_core.language.prompts import FIXED
+from umi_core.limits import INTERCEPTOR_COUNT_MAX
+from umi_core.messages.answers import Answer, Committed, EffectFailed
+from umi_core.messages.effects import (
+    EFFECT_NAMES,
+    Asked,
+    AskModel,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Embed,
+    HookNote,
+    Query,
+    Read,
+)
+from umi_core.text import is_text
+
+Site = Literal["effect", "step"]
+OnRaise = Literal["ignore", "fail"]
+EMBED_TASK: Final = "embed"
+TASKS: Final = (*FIXED, EMBED_TASK)
+
+
+# What a hook is told, and what it may say.
+
+
+@attrs.frozen
+class Place(Data):
+    """Where a hook stands: what filters and hooks may know. Around a step `attempt` is 0 and `task` empty.
+
+    `operation`: the number of the operation, by which `before` and what comes after it belong together.
+    """
+
+    workflow: str
+    step: str
+    attempt: int
+    task: str
+    operation: int
+
+
+@attrs.frozen
+class Pass(Data):
+    """Go on as if nothing had been here."""
+
+
+@attrs.frozen
+class Rewrite(Data):
+    """Send this instead; `before` an effect only."""
+
+    request: Asked
+
+
+@attrs.frozen
+class Refuse(Data):
+    """Do not send or begin it, or discard its result: it failed, kind `refused`."""
+
+    reason: str
+
+
+@attrs.frozen
+class Substitute(Data):
+    """Go on with this: an answer (its request_id is filled in), or all facts that the step produces."""
+
+    value: object
+
+
+Verdict = Pass | Rewrite | Refuse | Substitute
+Before = Callable[[Place, Any], Verdict]
+After = Callable[[Place, Any, Any], Verdict]
+
+
+def pass_on(*_: object) -> Verdict:
+    return Pass()
+
+
+@attrs.frozen
+class Interceptor(Data):
+    """Three hooks around effects, or around steps. Raises Rejected(BadFilter).
+
+        site      before sees          after sees besides      on_error sees besides
+        effect    the request          its answer              its EffectFailed
+        step      the Facts known      the Facts produced      the error with which the operation would end
+
+    Filters are exact names, empty means all; `effects` around a step: what the step asks. What is asked of a
+    model is not known before a step, so `tasks` filters effects alone.
+    """
+
+    name: str
+    site: Site = "effect"
+    before: Before = pass_on
+    after: After = pass_on
+    on_error: After = pass_on
+    priority: int = 0
+    on_raise: OnRaise = "ignore"
+    workflows: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        known_tasks = TASKS if self.site == "effect" else ()
+        unknown = (
+            *(name for name in (self.site,) if name not in get_args(Site)),
+            *(name for name in (self.on_raise,) if name not in get_args(OnRaise)),
+            *(name for name in self.effects if name not in EFFECT_NAMES.values()),
+            *(name for name in self.tasks if name not in known_tasks),
+        )
+        if unknown:
+            raise Rejected(BadWorkflow("BadFilter", self.name, unknown))
+
+    def applies(self, place: Place, effect: str) -> bool:
+        return (
+            (not self.workflows or place.workflow in self.workflows)
+            and (not self.steps or place.step in self.steps)
+            and (not self.effects or effect in self.effects)
+            and (not self.tasks or place.task in self.tasks)
+        )
+
+
+@attrs.frozen
+class Interceptors(Data):
+    """One generation: at most INTERCEPTOR_COUNT_MAX interceptors, outermost first."""
+
+    ordered: tuple[Interceptor, ...] = ()
+
+    def added(self, interceptor: Interceptor) -> "Interceptors":
+        if interceptor.name in self.named:
+            raise Rejected(BadWorkflow("InterceptorExists", interceptor.name))
+        if len(self.ordered) >= INTERCEPTOR_COUNT_MAX:
+            raise Rejected(BadWorkflow("TooManyInterceptors", interceptor.name))
+        return Interceptors(tuple(sorted((*self.ordered, interceptor), key=lambda known: known.priority)))
+
+    def removed(self, name: str) -> "Interceptors":
+        return Interceptors(tuple(known for known in self.ordered if known.name != name))
+
+    @cached_property
+    def named(self) -> Mapping[str, Interceptor]:
+        return {known.name: known for known in self.ordered}
+
+    @cached_property
+    def around_steps(self) -> tuple[Interceptor, ...]:
+        return tuple(known for known in self.ordered if known.site == "step")
+
+    @cached_property
+    def around_effects(self) -> tuple[Interceptor, ...]:
+        return tuple(known for known in self.ordered if known.site == "effect")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return a digest of the names in order and their sites, by which saved operations name their set."""
+        return blake2b(pack([[known.name, known.site] for known in self.ordered]), digest_size=8).hexdigest()
+
+
+# How hooks are called.
+
+C = TypeVar("C")
+StepResult = Mapping[str, object] | Error
+"""What a step produces, or the error with which its operation ends."""
+
+
+class Wrapped(Protocol[C]):
+    """Describe what hooks are put around; C is its result, a failure included."""
+
+    @property
+    def place(self) -> Place: ...
+    @property
+    def effect_name(self) -> str: ...
+    @property
+    def seen(self) -> object: ...
+    def rewrite(self, request: Asked) -> "Wrapped[C]": ...
+    def refuse(self) -> C: ...
+    def substitute(self, value: object) -> C: ...
+    def show(self, result: C) -> object: ...
+    def has_failed(self, result: C) -> bool: ...
+    def allows_before(self, verdict: object) -> bool: ...
+    def allows_after(self, result: C, verdict: object) -> bool: ...
+
+
+@attrs.frozen
+class BeforeResult(Data, Generic[C]):
+    """Hold what `before` hooks decided: it happens, or `result` is given in its place.
+
+    `names`: the interceptors whose `before` passed, outermost first; they are called again on the way back.
+    """
+
+    wrapped: Wrapped[C]
+    names: tuple[str, ...]
+    result: C | None
+    notes: tuple[HookNote, ...]
+
+
+def run_before(hooks: Iterable[Interceptor], wrapped: Wrapped[C]) -> BeforeResult[C]:
+    """Call `before` from the outside inwards, until one of them refuses or substitutes."""
+    names: tuple[str, ...] = ()
+    notes: tuple[HookNote, ...] = ()
+    for hook in hooks:
+        if not hook.applies(wrapped.place, wrapped.effect_name):
+            continue
+        verdict, failed = call_hook(wrapped.allows_before, hook.before, wrapped.place, wrapped.seen)
+        if not failed and isinstance(verdict, Pass):
+            names += (hook.name,)
+            continue
+        notes += note_of(hook, "before", verdict, failed, wrapped.place)
+        if isinstance(verdict, Refuse) or (must_fail(hook, failed) and wrapped.allows_before(Refuse(failed))):
+            return BeforeResult(wrapped, names, wrapped.refuse(), notes)
+        if isinstance(verdict, Substitute):
+            return BeforeResult(wrapped, names, wrapped.substitute(verdict.value), notes)
+        if isinstance(verdict, Rewrite):
+            wrapped = wrapped.rewrite(verdict.request)
+            names += (hook.name,)
+    return BeforeResult(wrapped, names, None, notes)
+
+
+def run_after(
+    hooks: Interceptors, names: tuple[str, ...], wrapped: Wrapped[C], result: C
+) -> tuple[C, tuple[HookNote, ...]]:
+    """Return the result as the hooks leave it, innermost first, and what they did."""
+    notes: tuple[HookNote, ...] = ()
+    for hook in (hooks.named[name] for name in reversed(names)):
+        kind, call = ("on_error", hook.on_error) if wrapped.has_failed(result) else ("after", hook.after)
+        allows = partial(wrapped.allows_after, result)
+        verdict, failed = call_hook(allows, call, wrapped.place, wrapped.seen, wrapped.show(result))
+        if not failed and isinstance(verdict, Pass):
+            continue
+        notes += note_of(hook, kind, verdict, failed, wrapped.place)
+        if isinstance(verdict, Substitute):
+            result = wrapped.substitute(verdict.value)
+        elif isinstance(verdict, Refuse) or (must_fail(hook, failed) and allows(Refuse(failed))):
+            result = wrapped.refuse()
+    return result, notes
+
+
+def note_of(
+    hook: Interceptor, kind: str, verdict: Verdict, failed: str, place: Place
+) -> tuple[HookNote, ...]:
+    """Return what the reply says of it; a rewritten request is not mentioned."""
+    what = "refused" if isinstance(verdict, Refuse) else "substituted"
+    is_reported = failed != "" or not isinstance(verdict, Rewrite)
+    return (HookNote(hook.name, kind, failed or what, place.step),) if is_reported else ()
+
+
+def must_fail(hook: Interceptor, failed: str) -> bool:
+    return failed != "" and hook.on_raise == "fail"
+
+
+def call_hook(
+    is_allowed: Callable[[object], bool], hook: Callable[..., Verdict], *args: object
+) -> tuple[Verdict, str]:
+    """Return the verdict, and what is wrong with the hook: the class of its exception, or `bad_result`."""
+    try:
+        verdict = hook(*args)
+        return (verdict, "") if is_allowed(verdict) else (Pass(), "bad_result")
+    except AssertionError:
+        raise
+    except Exception as raised:
+        return Pass(), type(raised).__name__
+
+
+# What hooks are put around.
+
+
+@attrs.frozen
+class Attempt(Data):
+    """One attempt of an effect: what comes of it is an answer."""
+
+    place: Place
+    seen: Asked
+
+    @property
+    def effect_name(self) -> str:
+        return EFFECT_NAMES[type(self.seen)]
+
+    def rewrite(self, request: Asked) -> "Attempt":
+        return Attempt(self.place, request)
+
+    def refuse(self) -> Answer:
+        return EffectFailed(self.seen.request_id, "refused")
+
+    def substitute(self, value: object) -> Answer:
+        assert isinstance(value, Answer)
+        return attrs.evolve(value, request_id=self.seen.request_id)
+
+    def show(self, result: Answer) -> object:
+        return result
+
+    def has_failed(self, result: Answer) -> bool:
+        return isinstance(result, EffectFailed)
+
+    def allows_before(self, verdict: object) -> bool:
+        return may_before(self.seen, verdict)
+
+    def allows_after(self, result: Answer, verdict: object) -> bool:
+        return may_after(self.seen, result, verdict)
+
+
+@attrs.frozen
+class StepRun(Data):
+    """One run of a step: what comes of it is what it produces, or the error with which the operation ends.
+
+    `is_final`: nothing may be put in the place of that error; it is the fault of the caller, or of the table,
+    or the step is planned again. `never_ends`: hooks may only pass.
+    """
+
+    place: Place
+    row: Step
+    seen: Facts
+    never_ends: bool
+    attempts: int = 0
+    is_final: bool = False
+
+    @property
+    def effect_name(self) -> str:
+        return EFFECT_NAMES[self.row.effect] if self.row.effect else ""
+
+    def rewrite(self, request: Asked) -> "StepRun":
+        raise AssertionError(request)  # allows_before admits no Rewrite
+
+    def refuse(self) -> StepResult:
+        return abort_error(self.row, "refused", self.attempts)
+
+    def substitute(self, value: object) -> StepResult:
+        assert isinstance(value, Mapping)
+        return dict(value)
+
+    def show(self, result: StepResult) -> object:
+        return result if isinstance(result, Error) else Facts(result)
+
+    def has_failed(self, result: StepResult) -> bool:
+        return isinstance(result, Error)
+
+    def allows_before(self, verdict: object) -> bool:
+        may_refuse = isinstance(verdict, Refuse) and not self.never_ends
+        return isinstance(verdict, Pass) or may_refuse or self.allows_facts(verdict)
+
+    def allows_after(self, result: StepResult, verdict: object) -> bool:
+        if isinstance(verdict, Refuse):
+            return not (isinstance(result, Error) or self.row.effect is Commit or self.never_ends)
+        return isinstance(verdict, Pass) or (not self.is_final and self.allows_facts(verdict))
+
+    def allows_facts(self, verdict: object) -> bool:
+        """Exactly what the step produces, of the right types; never of a commit."""
+        if not isinstance(verdict, Substitute) or self.row.effect is Commit or self.never_ends:
+            return False
+        facts, learns = verdict.value, self.row.learns
+        if not isinstance(facts, dict) or facts.keys() != learns.keys():
+            return False
+        return all(is_of(facts[name], fact.kind) for name, fact in learns.items())
+
+
+# What a hook may do with an effect and its answer.
+
+
+def may_before(request: Asked, verdict: object) -> bool:
+    if isinstance(verdict, Rewrite):
+        return may_rewrite(request, verdict.request)
+    if isinstance(verdict, Substitute):
+        return is_answer(request, verdict.value)
+    return isinstance(verdict, Pass | Refuse)
+
+
+def may_after(request: Asked, answer: Answer, verdict: object) -> bool:
+    if isinstance(verdict, Substitute):
+        return is_answer(request, verdict.value)
+    if isinstance(verdict, Refuse):
+        return not isinstance(answer, EffectFailed | Committed)
+    return isinstance(verdict, Pass)
+
+
+def may_rewrite(before: Asked, after: object) -> bool:
+    """Prompt and shorter timeout; as many other texts, none blank; narrower reads. Nothing of a commit."""
+    if type(before) is not type(after) or isinstance(before, Commit) or not is_typed(after):
+        return False
+    if isinstance(before, AskModel):
+        assert isinstance(after, AskModel)
+        same = attrs.evolve(after, prompt=before.prompt, timeout_ms=before.timeout_ms) == before
+        return same and is_text(after.prompt) and 0 < after.timeout_ms <= before.timeout_ms
+    if isinstance(before, Embed):
+        assert isinstance(after, Embed)
+        same = attrs.evolve(after, texts=before.texts) == before
+        is_whole = all(is_text(text) and text.strip() for text in after.texts)
+        return same and is_whole and len(after.texts) == len(before.texts)
+    assert isinstance(before, Read)
+    assert isinstance(after, Read)
+    return attrs.evolve(after, query=before.query) == before and is_narrower(before.query, after.query)
+
+
+def is_narrower(before: Query, after: Query) -> bool:
+    """The same query with a lower limit or further conditions; of all rows the steps want all that fit."""
+    if type(before) is not type(after) or isinstance(before, ByIds):
+        return before == after
+    assert isinstance(before, ByFilter | CountRows | ByVector | ByWords)
+    assert isinstance(after, ByFilter | CountRows | ByVector | ByWords)
+    if not adds_conditions(before.where, after.where):
+        return False
+    if isinstance(after, CountRows):
+        return attrs.evolve(after, where=before.where) == before
+    assert not isinstance(before, CountRows)
+    same = attrs.evolve(after, where=before.where, limit=before.limit)  # type: ignore[arg-type]
+    is_lowered = before.limit is not None and after.limit is not None and 1 <= after.limit <= before.limit
+    return same == before and (is_lowered or after.limit is before.limit is None)
+
+
+def adds_conditions(before: Where, after: Where) -> bool:
+    """Further conditions come behind those that were there."""
+    return after[: len(before)] == before and len(after) <= max(len(before), CONDITION_COUNT_MAX)
