@@ -15,7 +15,7 @@ import attrs
 from umi_core.answer_checks import asked_for
 from umi_core.background import BACKGROUND
 from umi_core.domains import bad_scope
-from umi_core.engine.engine import Engine, facts_of
+from umi_core.engine.engine import Engine, facts_of, guard
 from umi_core.engine.facts import Fact, odd_row, unit_of
 from umi_core.engine.middleware import Interceptors
 from umi_core.engine.registry import Registry
@@ -206,6 +206,8 @@ def wrong_question(operation: Operation, row: Step) -> Iterator[str]:
         yield f"sent: another question than that of {row.id}"
     if operation.plan_count < 1 or (asked is not None and operation.attempt < 1):
         yield "attempt: it has asked, and made no attempt"
+    if any(read.step > operation.row for read in operation.reads):
+        yield f"reads: at a row of its table after {row.id}"
     if operation.pages and not (is_paged(asked) and asked_for(asked, operation.pages) == operation.pages):
         yield f"pages: rows that {row.id} has not asked for"
 
@@ -216,6 +218,7 @@ def wrong_commit(operation: Operation, row: Step, engine: Engine) -> Iterator[st
     if not isinstance(asked, Commit) or row.ask is None:
         return
     planned = row.ask(facts_of(operation), engine.view(operation, row))
+    planned = guard(engine, operation, planned) if isinstance(planned, Commit) else planned
     if not isinstance(planned, Commit) or batch_of(asked) != batch_of(planned):
         yield "asked: another batch than that of the plan"
     if isinstance(sent, Commit) and (sent.writes, sent.expects) != (asked.writes, asked.expects):

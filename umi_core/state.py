@@ -16,7 +16,7 @@ from umi_core.domains import Count, Moment, OpLabel, VersionNumber
 from umi_core.limits import LIFE_NUMBER_COUNT
 from umi_core.messages.effects import Asked, Degraded, HookNote, ModelCall
 from umi_core.messages.requests import CoreRead, WorkflowRequest
-from umi_core.rows import Row
+from umi_core.rows import Address, Row
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.rewrites import RewriteCache
@@ -99,6 +99,20 @@ class Waiting(Data):
 Progress = Running | Queued | Sleeping | Waiting
 
 
+@attrs.frozen
+class RowRead(Data):
+    """A row that an operation has seen, at the row `step` of its table; version 0: it was not there.
+
+    `is_named`: it was requested by its id or by a filter, and not found by a search.
+    """
+
+    tag = 636
+    step: Count
+    address: Address
+    version: Count
+    is_named: bool
+
+
 @attrs.define
 class Operation:
     """One running workflow: its row, what it knows, and what it does at this moment.
@@ -106,8 +120,9 @@ class Operation:
     `may_have_happened`: a commit is durable, or its outcome is unknown. `op_id` None means that it has no
     caller. `entered`: interceptors whose `before` has passed, outermost first, those around the row before
     those around the attempt. `pages`: the rows of a read so far, out of `page_count` pages. `claims`: what it
-    works on alone, since it got its `turn`. `landed_before`: commits of this memory that had landed when its
-    plan began; `yield_count`: plans that gave way to one of those.
+    works on alone, since it got its `turn`. `reads`: what its next commit is planned from. `landed_before`:
+    commits of this memory that had landed when its plan began; `yield_count`: plans that gave way to one of
+    those.
     """
 
     tag = 91
@@ -130,6 +145,7 @@ class Operation:
     may_have_happened: bool = False
     pages: tuple[Row, ...] = ()
     page_count: Count = 0
+    reads: tuple[RowRead, ...] = ()
     entered: tuple[str, ...] = ()
     degraded: tuple[Degraded, ...] = ()
     calls: tuple[ModelCall, ...] = ()

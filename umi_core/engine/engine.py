@@ -64,11 +64,13 @@ from umi_core.messages.effects import (
     Asked,
     AskModel,
     ByFilter,
+    ByIds,
     Commit,
     Degraded,
     Done,
     Effect,
     Embed,
+    Expect,
     Failed,
     FailureKind,
     HookNote,
@@ -83,7 +85,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.request import WorkflowRequest
 from umi_core.rows import Address
-from umi_core.state import ALONE, Operation, Queued, Running, Sleeping, State, Waiting
+from umi_core.state import ALONE, Operation, Queued, RowRead, Running, Sleeping, State, Waiting
 
 FINAL_KINDS: Final = ("refused", "full", "too_long", "unusable")
 EPOCH_ROW: Final = "epoch"
@@ -245,7 +247,7 @@ def ask(engine: Engine, operation: Operation, row: Step) -> None:
     elif type(asked) is not row.effect:
         break_off(engine, operation, row, "effect", (type(asked).__name__,))
     else:
-        send(engine, operation, row, asked)
+        send(engine, operation, row, guard(engine, operation, asked) if isinstance(asked, Commit) else asked)
 
 
 # One attempt of a question, until it is answered or given up.
@@ -295,6 +297,7 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> None:
     if isinstance(answer, Committed):
         operation.may_have_happened = True
         engine.state.landed_count += 1
+        operation.reads = tuple(RowRead(operation.row, *it, is_named=True) for it in answer.versions)
     engine.mark(operation, row, answer.kind if isinstance(answer, EffectFailed) else "ok")
     asked = waiting.asked
     if isinstance(asked, Read) and isinstance(answer, ReadDone):
@@ -303,6 +306,8 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> None:
             send(engine, operation, row, asked)
             return
         answer = pages
+        if isinstance(pages, ReadDone) and engine.table_of(operation).commits:
+            operation.reads += rows_read(operation.row, asked, pages)
     if isinstance(answer, EffectFailed):
         fail(engine, operation, row, asked, answer)
     else:
@@ -347,6 +352,58 @@ def check_rows(
         engine.degraded(operation, f"read:{reason}_rows", reason, count)
     operation.pages = in_order(asked, operation.pages + judged.rows)
     return ReadDone(answer.request_id, operation.pages, answer.cursor, answer.count)
+
+
+# What a commit is planned from.
+#
+#   remember   read Alice@1 ........................ commit Alice@2, expecting Alice@1: a conflict
+#   forget         read Alice@1   commit no Alice
+#
+# A commit expects each row that its plan has read to be as it was read, and each row that it puts without
+# having read it to be absent. So no workflow can forget an expectation. The plan begins at the row to which a
+# conflict goes back: what was read before it would still be stale in the next plan.
+
+UNGUARDED: Final = (
+    "receipt",  # its key guards it: storage answers a key that it knows with the first outcome
+    "access",  # counts of uses: a lost count is no lost statement
+    "vector",  # derived from the row of its entity, which is expected
+)
+"""Kinds of rows that no commit expects."""
+
+
+def rows_read(step: int, asked: Read, answer: ReadDone) -> tuple[RowRead, ...]:
+    """Return the rows that a complete answer shows; of a read by ids also those that are not there."""
+    query = asked.query
+    is_named = isinstance(query, ByIds | ByFilter)
+    versions = dict.fromkeys(query.addresses, 0) if isinstance(query, ByIds) else {}
+    versions |= {row.address: row.version for row in answer.rows}
+    return tuple(
+        RowRead(step, address, version, is_named)
+        for address, version in versions.items()
+        if address.kind not in UNGUARDED
+    )
+
+
+def guard(engine: Engine, operation: Operation, commit: Commit) -> Commit:
+    """Return the commit with all that it must expect: its epoch, what its plan states, and what was read."""
+    state, table = engine.state, engine.table_of(operation)
+    epoch = epoch_of(engine, operation)
+    expects = {Address(state.scope, EPOCH_ROW, EPOCH_ROW): epoch} if epoch else {}
+    expects |= {it.address: it.version for it in commit.expects}
+    policy = table.steps[operation.row].on_failure
+    start = (table.index(policy.replan) or 0) if policy and policy.replan else 0
+    planned_from = [it for it in operation.reads if it.step >= start]
+    for read in planned_from:
+        if read.is_named and read.address.kind not in table.steps[read.step].loose:
+            expects.setdefault(read.address, read.version)
+    written = {write.address: write.body for write in commit.writes}
+    for read in (*planned_from, *operation.reads):
+        if read.address in written:
+            expects.setdefault(read.address, read.version)
+    for address, body in written.items():
+        if body is not None and address.kind not in UNGUARDED:
+            expects.setdefault(address, 0)
+    return attrs.evolve(commit, expects=tuple(Expect(*it) for it in expects.items()))
 
 
 # What a row learns.
@@ -559,6 +616,7 @@ def replan(engine: Engine, operation: Operation, target: str) -> None:
         operation.degraded = tuple(
             it for it in operation.degraded if it.name.partition(":")[0] not in dropped
         )
+    operation.reads = tuple(it for it in operation.reads if it.step < start)
     operation.row, operation.unit, operation.learned = start, 0, ()
 
 

@@ -118,8 +118,10 @@ class Step(Data):
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
     what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
-    kind that is in `spares` reaches `take` without a body; any other one makes the read fail. What a row
-    `claims` no later operation of this memory that claims it too works on before this one has ended.
+    kind that is in `spares` reaches `take` without a body; any other one makes the read fail. The next commit
+    expects each row that was read to be as it was, unless its kind is in `loose`: the plan is right whatever
+    becomes of such a row. What a row `claims` no later operation of this memory that claims it too works on
+    before this one has ended.
     """
 
     id: str
@@ -134,6 +136,7 @@ class Step(Data):
     otherwise: Mapping[str, object] | None = None
     skips_to: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
+    loose: tuple[str, ...] = ()
     claims: Claims | None = None
     config: tuple[tuple[str, str | int | bool], ...] = ()
 
@@ -183,6 +186,11 @@ class Workflow(Data):
         return any(step.on_failure is not None and step.on_failure.attempts == 0 for step in self.steps)
 
     @cached_property
+    def commits(self) -> bool:
+        """Return whether a row of it commits."""
+        return any(step.effect is Commit for step in self.steps)
+
+    @cached_property
     def knows(self) -> Mapping[str, Fact[Any]]:
         """By name, what is given."""
         return {fact.name: fact for fact in self.given}
@@ -208,7 +216,7 @@ def describe(step: Step) -> tuple[object, ...]:
         step.id, described(step.requires), described(step.produces), sorted(step.otherwise or ()), effect,
         qualified(step.ask), qualified(step.take), qualified(step.when), qualified(step.claims),
         step.each and step.each.name,
-        step.skips_to, step.spares, step.config,
+        step.skips_to, step.spares, step.loose, step.config,
         *(describe_failure(step.on_failure) if step.on_failure else ()),
     )  # fmt: skip
 

@@ -181,7 +181,7 @@ class Commit(Question):
     word, service, verb = "commit", "storage", "commit"
     failures = (*ANYBODY, "full", "conflict", "unknown")
     writes: tuple[Write, ...]
-    expects: tuple[Expect, ...]
+    expects: tuple[Expect, ...] = ()
     key: str = ""
     store: str = MAIN
     request_id: int = 0

@@ -38,7 +38,7 @@ from umi_core.messages.api_requests import (
     UpdateBlock,
 )
 from umi_core.messages.api_results import BlockWritten
-from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
+from umi_core.messages.effects import ByFilter, ByIds, Read, Write
 from umi_core.rows import Receipt, Row
 from umi_core.text import line_ends, size, tidy
 from umi_core.tiers.core import CoreTier, remove_block, set_block
@@ -53,11 +53,9 @@ from umi_core.workflows.commits import (
     Plan,
     address,
     adopt,
-    as_read,
     ask_if_any,
     commit_row,
     core_of,
-    expects_of,
     found,
     key_of,
     put,
@@ -87,7 +85,6 @@ class Standing(Data):
     own_label: str  # in core
     text: str | None
     sheet: Sheet | None
-    sheet_version: int  # of the row
 
     @property
     def is_foreign(self) -> bool:
@@ -124,7 +121,7 @@ def standing(label: str, block: Block, sheets: Mapping[str, Row], scope: Scope) 
     key = block_id(scope, block.kind, block.label)
     row = sheets.get(key)
     sheet = row.body if row is not None and isinstance(row.body, Sheet) else None
-    return Standing(key, label, block.kind, block.label, block.text, sheet, row.version if row else 0)
+    return Standing(key, label, block.kind, block.label, block.text, sheet)
 
 
 def by_id(rows: tuple[Row, ...]) -> dict[str, Row]:
@@ -320,14 +317,11 @@ def planned(edit: Edit, now: Standing, facts: Facts, view: View) -> Taken:
     if isinstance(after, Error):
         return Refuse(after)
     core, left_ids = after
-    past = facts[PAST]
     changes = (*erased(facts[PAST]), *changes_of(edit, now, facts[EDIT].author, view))
     sheet = address(view.scope, "sheet", now.id)
-    expects = (*expects_of(changes, past), Expect(sheet, now.sheet_version))
     plan = Plan(
         view.now_ms,
         writes=(*changes, Write(sheet, sheet_of(edit, now, view))),
-        expects=expects if core is not None else (*expects, as_read(facts[CORE], view.scope)),
         core=core,
         value=BlockWritten(
             now.id, now.label, now.version + 1, edit.change, view.now_ms, edit.count, left_ids
@@ -390,7 +384,8 @@ EDIT_BLOCK: Final = Workflow(
         Step("load", requires=(EDIT,), produces=(MEANT,), otherwise=nothing(MEANT), claims=claim_core,
              **asks(Read, ask_load, take_meant, retry(3))),
         Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, LANDED),
-             otherwise=nothing(CORE, SHEETS, LANDED), **asks(Read, ask_block, take_block, retry(3))),
+             otherwise=nothing(CORE, SHEETS, LANDED), loose=("sheet",),
+             **asks(Read, ask_block, take_block, retry(3))),
         Step("past", requires=(EDIT, CORE), produces=(PAST,), otherwise=nothing(PAST),
              **asks(Read, ask_past, take_past, retry(3))),
         Step("plan", requires=(EDIT, CORE, SHEETS, LANDED, PAST), produces=(PLAN,), otherwise=nothing(PLAN),

@@ -39,7 +39,7 @@ from umi_core.messages.api_requests import (
     SearchMessages,
 )
 from umi_core.messages.api_results import Appended, MessagesFound, MessagesShown, RecordsShown
-from umi_core.messages.effects import ByFilter, ByIds, Done, Expect, Read
+from umi_core.messages.effects import ByFilter, ByIds, Done, Read
 from umi_core.policies.similarity import words_relevance_ppm
 from umi_core.rows import Entity
 from umi_core.workflows.commits import PLAN, REQUEST_KEY, Plan, address, commit_row, put
@@ -52,7 +52,6 @@ LIST: Final = Fact("request", ListArchival)
 SEARCH: Final = Fact("request", SearchArchival)
 SEARCH_OF_LOG: Final = Fact("request", SearchMessages)
 LOG: Final = Fact("log", Log)
-LOG_VERSION: Final = Fact("log_version", int)
 RECORDS: Final = Fact("records", tuple[Archival, ...])
 TOLD: Final = Fact("told", tuple[Given, ...])
 
@@ -69,14 +68,13 @@ def ask_log(facts: Facts, view: View) -> Read:
 
 
 def take_log(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    log, version = found_log(answer, "message")
-    return Learned(LOG(log) | LOG_VERSION(version))
+    return Learned(LOG(found_log(answer, "message")))
 
 
-def found_log(answer: ReadDone, name: str) -> tuple[Log, int]:
-    """A log, and the version of its row; absent is one of which no number was given."""
+def found_log(answer: ReadDone, name: str) -> Log:
+    """Return a log; one that is absent has given no number yet."""
     row = next((row for row in answer.rows if row.address.kind == "log"), None)
-    return (row.body, row.version) if row and isinstance(row.body, Log) else (Log(name, 1), 0)
+    return row.body if row and isinstance(row.body, Log) else Log(name, 1)
 
 
 def take_append(facts: Facts, answer: None, view: View) -> Learned:
@@ -92,7 +90,6 @@ def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View
     return Plan(
         view.now_ms,
         writes=(*rows, after),
-        expects=(Expect(after.address, facts[LOG_VERSION]), *(Expect(row.address, 0) for row in rows)),
         value=Appended(log.name, log.next_seq, len(rows), view.now_ms),
     )
 
@@ -108,10 +105,10 @@ APPEND_ROWS: Final = Workflow(
     given=(APPEND, REQUEST_KEY),
     steps=(
         SEEN,
-        Step("load", requires=(APPEND,), produces=(LOG, LOG_VERSION),
-             otherwise=nothing(LOG, LOG_VERSION), claims=claim_log,
+        Step("load", requires=(APPEND,), produces=(LOG,),
+             otherwise=nothing(LOG), claims=claim_log,
              **asks(Read, ask_log, take_log, retry(3))),
-        Step("plan", requires=(APPEND, LOG, LOG_VERSION), produces=(PLAN,), otherwise=nothing(PLAN),
+        Step("plan", requires=(APPEND, LOG), produces=(PLAN,), otherwise=nothing(PLAN),
              take=take_append),
         commit_row(replan="load"),
         REPLY,
@@ -128,7 +125,7 @@ def ask_end(facts: Facts, view: View) -> Read:
 
 
 def take_end(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(LOG(found_log(answer, "message")[0]))
+    return Learned(LOG(found_log(answer, "message")))
 
 
 def span_of(request: ListMessages, log: Log) -> range:

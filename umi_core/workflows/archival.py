@@ -24,7 +24,7 @@ from umi_core.messages.api_requests import AddArchival, DeleteArchival
 from umi_core.messages.effects import ByIds, Read
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
 from umi_core.workflows import extracting, forget_resource, remember
-from umi_core.workflows.api_logs import LOG, LOG_VERSION, append_plan, found_log
+from umi_core.workflows.api_logs import LOG, append_plan, found_log
 from umi_core.workflows.commits import CORE, PLAN, REQUEST_KEY, Plan, address, found, key_of
 from umi_core.workflows.drafting import DRAFTS
 from umi_core.workflows.extracting import DROPPED, LINKS, MENTIONS
@@ -74,8 +74,7 @@ def ask_known(facts: Facts, view: View) -> Read:
 
 
 def take_known(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    log, version = found_log(answer, "archival")
-    learned = LOG(log) | LOG_VERSION(version)
+    learned = LOG(found_log(answer, "archival"))
     if not facts[MENTIONS]:
         return Learned(learned | DRAFTS(()) | KNOWN_LINKS(()) | CORE(view.tiers.core))
     return Learned({**remember.take_lookup(facts, answer, view).facts, **learned})
@@ -93,12 +92,11 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
     """The record, and what it tells: nobody has told anything under its id before."""
     drafts = tuple(told_by(key, draft, view.now_ms) for draft in remember.settled(facts))
     plan = plan_of(drafts, facts, view)
-    given, unknown = given_rows(drafts, key, {}, view)
+    given = given_rows(drafts, key, {}, view)
     assert isinstance(plan.value, Remembered)
     return attrs.evolve(
         plan,
         writes=(*alone.writes, *plan.writes, *given),
-        expects=(*alone.expects, *plan.expects, *unknown),
         value=RecordAdded("archival", facts[LOG].next_seq, 1, view.now_ms, facts=plan.value),
         spoken=None,
     )
@@ -107,10 +105,10 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
 ADD_ARCHIVAL: Final = revised(
     remember.REMEMBER, "add_archival", (ADD, REQUEST_KEY),
     attrs.evolve(extracting.EXTRACT, take=take_facts),
-    Step("lookup", requires=(ADD, MENTIONS, LINKS), produces=(DRAFTS, KNOWN_LINKS, CORE, LOG, LOG_VERSION),
-         otherwise=nothing(DRAFTS, KNOWN_LINKS, CORE, LOG, LOG_VERSION), claims=claim_turn,
+    Step("lookup", requires=(ADD, MENTIONS, LINKS), produces=(DRAFTS, KNOWN_LINKS, CORE, LOG),
+         otherwise=nothing(DRAFTS, KNOWN_LINKS, CORE, LOG), claims=claim_turn,
          **asks(Read, ask_known, take_known, retry(3))),
-    Step("plan", requires=(*remember.PLANNED_FROM, LOG, LOG_VERSION), produces=(PLAN,),
+    Step("plan", requires=(*remember.PLANNED_FROM, LOG), produces=(PLAN,),
          otherwise=nothing(PLAN), take=take_plan),
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ Law 3. If an earlier attempt with another plan won, its receipt is the truth, an
 Law 4. Core takes the place of core only under a higher row version.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Final
 
@@ -49,7 +49,7 @@ class Plan(Data):
 
     at_ms: int
     writes: tuple[Write, ...] = ()
-    expects: tuple[Expect, ...] = ()
+    expects: tuple[Expect, ...] = ()  # beyond what the engine derives from what was read
     core: CoreTier | None = None
     value: object = None
     accessed: tuple[Entity, ...] = ()
@@ -83,12 +83,6 @@ def address(scope: Scope, kind: str, row_id: str | None = None) -> Address:
 
 def put(scope: Scope, kind: str, row_id: str, body: Body | None) -> Write:
     return Write(Address(scope, kind, row_id), body)
-
-
-def expects_of(writes: Iterable[Write], rows: Iterable[Row]) -> tuple[Expect, ...]:
-    """That each row that is written is as it was read; one that was not among these rows is not there."""
-    versions = {row.address: row.version for row in rows}
-    return tuple(Expect(it.address, versions.get(it.address, 0)) for it in writes)
 
 
 def found(answer: ReadDone) -> Mapping[Address, Row]:
@@ -151,29 +145,11 @@ def ask_if_any(facts: Facts, view: View) -> Commit | None:
 
 def ask_commit(facts: Facts, view: View) -> Commit:
     plan, key = facts[PLAN], key_of(facts, view)
-    writes, expects = batch(plan, view.scope)
     by = (view.epoch, view.number)
     receipt = Receipt(key, request_digest(facts), digest(plan, view), plan.value, plan.at_ms, by, plan.losses)
-    epoch = Expect(address(view.scope, "epoch"), view.epoch)
-    return Commit((*writes, put(view.scope, "receipt", key, receipt)), (epoch, *expects), key)
-
-
-def batch(plan: Plan, scope: Scope) -> tuple[tuple[Write, ...], tuple[Expect, ...]]:
-    if plan.core is None:
-        return plan.writes, plan.expects
-    body = Write(address(scope, "core"), Core(plan.core.blocks))
-    return (*plan.writes, body), (*plan.expects, as_read(plan.core, scope))
-
-
-def as_read(core: CoreTier, scope: Scope) -> Expect:
-    """Nobody entered or left core since it was read.
-
-    Why plans that leave core alone expect it too: who changes or deletes an entity would not see it come in.
-
-        remember    read Alice@1, not in core ................. commit Alice@2: core would still show Alice@1
-        rebalance       read Alice@1   commit core with Alice@1
-    """
-    return Expect(address(scope, "core"), core.guard_version)
+    core = () if plan.core is None else (Write(address(view.scope, "core"), Core(plan.core.blocks)),)
+    writes = (*plan.writes, *core, put(view.scope, "receipt", key, receipt))
+    return Commit(writes, plan.expects, key)
 
 
 def digest(plan: Plan, view: View) -> bytes:

@@ -33,7 +33,7 @@ from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.history import HISTORY, READ_HISTORY, versions_in
 from umi_core.workflows.linking import DEFAULT, addresses, linked
 from umi_core.workflows.placing import shown_again
-from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
+from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
     SHELF_LAW,
@@ -93,7 +93,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     after = shown_again(entities, core, view.config)
     is_moved = after.blocks != core.blocks
     shelf = {row.address: row for row in facts[SHELF]}
-    links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
+    links = linked(links_of(facts, drafts, view), shelf, view)
     (draft,) = drafts
     written = entity_rows(drafts, versions_in(facts[HISTORY]), facts, view)
     plan = Plan(
@@ -102,7 +102,6 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
             *written.writes, *links, *shelved(facts, {}, (), view.scope),
             *access.writes(view.scope)
         ),
-        expects=(*expected(drafts, None if is_moved else core, view.scope), *link_expects),
         core=after if is_moved else None,
         value=Stored(draft.entity.id, draft.entity.version, draft.change),
         accessed=entities,

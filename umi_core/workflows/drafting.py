@@ -54,8 +54,7 @@ class Drafted(Data):
     change: DraftChange
     mention: Content
     is_row_changed: bool
-    row_version: int = 0
-    tombstone_version: int = 0
+    is_revived: bool = False  # its tombstone goes
     old: Entity | None = None
     verdict: Verdict | None = None
     is_given: Flag = False
@@ -121,9 +120,9 @@ def drafted(mention: Mention, request: Options, rows: Mapping[Address, Row], vie
     fresh = with_options(old, request)
     if lines_of(mention.content).keys() <= lines_of(old.content).keys():
         fresh = told_plainly(fresh, mention.content)
-        return Drafted(fresh, "unchanged", mention.content, fresh != old, row.version, old=old)
+        return Drafted(fresh, "unchanged", mention.content, fresh != old, old=old)
     fresh = attrs.evolve(fresh, version=old.version + 1, updated_ms=view.now_ms)
-    draft = Drafted(fresh, "updated", mention.content, True, row.version, old=old)
+    draft = Drafted(fresh, "updated", mention.content, True, old=old)
     return evolved(draft, BY_TABLE)
 
 
@@ -134,9 +133,8 @@ def created(mention: Mention, request: Options, key: str, grave: Row | None, vie
         key, mention.type, mention.name, mention.content, version, 500_000, mention.confidence_ppm, "",
         view.now_ms, view.now_ms,
     )  # fmt: skip
-    grave_version = grave.version if grave else 0
     fresh = with_options(entity, request)
-    return Drafted(fresh, "created", mention.content, True, tombstone_version=grave_version)
+    return Drafted(fresh, "created", mention.content, True, is_revived=grave is not None)
 
 
 def with_options(entity: Entity, request: Options) -> Entity:

@@ -23,7 +23,7 @@ from umi_core.language.keywords import Unnamed, free_name, keywords, name_of, pa
 from umi_core.language.prompts import ask_name
 from umi_core.limits import EVOLVE_COMPONENT_COUNT_MAX, EVOLVE_MEMBER_COUNT_MAX, NAMED_CONTENT_COUNT_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByIds, Expect, Read, Write
+from umi_core.messages.effects import AskModel, ByIds, Read, Write
 from umi_core.messages.requests import EvolveCategory
 from umi_core.messages.results import Evolved, Group
 from umi_core.policies import clustering
@@ -52,12 +52,12 @@ from umi_core.workflows.commits import (
     address,
     ask_if_any,
     commit_row,
-    expects_of,
     put,
 )
 from umi_core.workflows.grouping import NOWHERE, Place, group_addresses, matched, put_into
 from umi_core.workflows.shelving import vector_row
 
+LOOSE: Final = ("entity", "membership")  # a member that changes marks the category, which is divided anew
 SPARED: Final = ("entity", "vector", "subcategory")  # without one that is damaged the others are divided
 NEVER_MS: Final = -1  # before any use
 RULES: Final = 2  # of these rules; with another number every category is divided anew
@@ -292,7 +292,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         return Learned(PLAN(Plan(view.now_ms, value=told("unchanged", groups, after))))
     shelf = attrs.evolve(shelf, evolved_ms=view.now_ms, updated_ms=view.now_ms)
     writes += (put(view.scope, "category", shelf.id, shelf),)
-    plan = Plan(view.now_ms, writes, as_read(writes, facts), value=told("updated", groups, after))
+    plan = Plan(view.now_ms, writes, value=told("updated", groups, after))
     return Learned(PLAN(plan))
 
 
@@ -375,12 +375,6 @@ def changes(
     )
 
 
-def as_read(writes: Sequence[Write], facts: Facts) -> tuple[Expect, ...]:
-    """Whatever changes a member writes the category too, so nobody can have come between."""
-    home = facts[HOME]
-    return expects_of(writes, (*([home] if home else ()), *facts[MEMBERS], *facts[CONTENTS]))
-
-
 def is_of_contents(facts: Facts, scope: Scope) -> bool:
     """Members have a vector as long as the middle of their group; known groups were read, others named."""
     division, groups = facts[DIVISION], groups_of(facts)
@@ -399,9 +393,9 @@ EVOLVE_CATEGORY: Final = Workflow(
     steps=(
         Step("home", requires=(REQUEST,), produces=(HOME,), claims=claim_category,
              **asks(Read, ask_home, take_home, retry(3))),
-        Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,), spares=("membership",),
+        Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,), spares=("membership",), loose=LOOSE,
              **asks(Read, ask_members, take_members, retry(3))),
-        Step("contents", requires=(HOME, MEMBERS), produces=(CONTENTS,), spares=SPARED,
+        Step("contents", requires=(HOME, MEMBERS), produces=(CONTENTS,), spares=SPARED, loose=LOOSE,
              **asks(Read, ask_contents, take_contents, retry(3))),
         Step("divide", requires=(REQUEST, HOME, MEMBERS, CONTENTS), produces=(DIVISION, NEWCOMERS),
              take=take_division),

@@ -23,7 +23,6 @@ from umi_core.workflows.commits import (
     Plan,
     address,
     adopt,
-    as_read,
     ask_if_any,
     commit_row,
     core_of,
@@ -36,7 +35,6 @@ from umi_core.workflows.leaving import (
     READ_TOUCHING,
     ROW,
     TOUCHING,
-    as_left,
     departure,
 )
 from umi_core.workflows.linking import homes_as_read, unlinked
@@ -76,13 +74,11 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     plan = Plan(
         view.now_ms,
         writes=(*departure(row, facts, shelf, view.scope), *rides),
-        expects=(*as_left(row, facts), *homes_as_read(key, touching, view.scope)),
+        expects=homes_as_read(key, touching, view.scope),
         value=Forgotten(True),
         forgotten=(key,),
     )
-    if core.home_of(key) is None:
-        return Learned(PLAN(attrs.evolve(plan, expects=(*plan.expects, as_read(core, view.scope)))))
-    return Learned(PLAN(attrs.evolve(plan, core=forget(core, key))))
+    return Learned(PLAN(attrs.evolve(plan, core=forget(core, key) if core.home_of(key) else None)))
 
 
 FORGET = Workflow(

@@ -34,7 +34,6 @@ from umi_core.workflows.commits import (
     Plan,
     address,
     adopt,
-    as_read,
     ask_if_any,
     commit_row,
     core_of,
@@ -213,15 +212,10 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
         *kept_writes(written, facts, view),
         *category_writes(drafts, facts, view), *(it for it in access if it.address.id not in gone),
     )  # fmt: skip
-    read = (resource, *facts[MADE_OF_IT], *facts[KNOWN], *facts[ENDS], *given_read(facts))
-    versions = dict.fromkeys(reflection_address(facts, view.scope), 0)
-    versions |= {row.address: row.version for row in read}
-    expects = [Expect(where, version) for where, version in versions.items()]
-    expects += homes_of_gone(facts, view.scope)
     return Plan(
         view.now_ms,
         writes=tuple({write.address: write for write in writes}.values()),
-        expects=tuple(expects if is_moved else [*expects, as_read(core, view.scope)]),
+        expects=tuple(homes_of_gone(facts, view.scope)),
         core=core if is_moved else None,
         forgotten=gone,
         losses=written.losses,

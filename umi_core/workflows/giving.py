@@ -19,11 +19,11 @@ from umi_core.given_rows import Given
 from umi_core.ids import given_id
 from umi_core.language.evolution import BY_TABLE
 from umi_core.limits import I64_MAX, SOURCE_COUNT_MAX
-from umi_core.messages.effects import Expect, Write
+from umi_core.messages.effects import Write
 from umi_core.rows import Address, Entity, Row, Version
 from umi_core.text import norm, unique
 from umi_core.values import Scope
-from umi_core.workflows.commits import address, expects_of, put
+from umi_core.workflows.commits import address, put
 from umi_core.workflows.drafting import APPENDING, Drafted, extended, lines_of, lost_lines
 from umi_core.workflows.relating import with_entity
 
@@ -65,7 +65,7 @@ def given_address(scope: Scope, source: str, entity_id: str) -> Address:
 
 def given_rows(
     drafts: Iterable[Drafted], source: str, rows: Mapping[Address, Row], view: View
-) -> tuple[tuple[Write, ...], tuple[Expect, ...]]:
+) -> tuple[Write, ...]:
     """The rows that say what this resource told of them, where that is news."""
     writes = []
     for draft in drafts:
@@ -75,7 +75,7 @@ def given_rows(
         content = with_lines(old, draft) if draft.is_given else old
         if content != old:
             writes.append(Write(where, Given(where.id, source, draft.entity.id, content)))
-    return tuple(writes), expects_of(writes, rows.values())
+    return tuple(writes)
 
 
 def with_lines(content: str, draft: Drafted) -> str:
@@ -172,10 +172,10 @@ def shortened(row: Row, left: Left, now_ms: int) -> Drafted:
     assert isinstance(old, Entity)
     assert entity is not None
     if entity.content == old.content:
-        return Drafted(entity, "unchanged", entity.content, entity != old, row.version, old=old)
+        return Drafted(entity, "unchanged", entity.content, entity != old, old=old)
     fresh = attrs.evolve(entity, version=old.version + 1, updated_ms=now_ms, contradicts=())
     return Drafted(
-        fresh, "updated", fresh.content, True, row.version, old=old, verdict=REPLACED, is_given=True,
+        fresh, "updated", fresh.content, True, old=old, verdict=REPLACED, is_given=True,
         dropped_count=left.dropped_count,
     )  # fmt: skip
 

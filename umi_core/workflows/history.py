@@ -13,8 +13,7 @@ from typing import Final
 import attrs
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Learned, Step, degrade, nothing, retry
+from umi_core.engine.workflow import Learned, Step, asks, degrade, nothing, retry
 from umi_core.ids import relation_id
 from umi_core.limits import ENTITY_VERSION_COUNT_MAX
 from umi_core.messages.answers import ReadDone
@@ -110,5 +109,6 @@ def take_history(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 
 READ_HISTORY: Final = Step(
     "history", requires=(EVOLVED,), produces=(HISTORY,), otherwise=nothing(HISTORY), spares=("version",),
+    loose=("version",),
     **asks(Read, ask_history, take_history, retry(2, then=degrade("unread", HISTORY(())))),
 )  # fmt: skip

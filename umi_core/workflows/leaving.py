@@ -13,7 +13,7 @@ from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Law, Learned, Step, asks, nothing, retry
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
+from umi_core.messages.effects import ByFilter, ByIds, Read, Write
 from umi_core.rows import Entity, Membership, Relation, Row, Tombstone
 from umi_core.values import Scope
 from umi_core.workflows.commits import address, put
@@ -97,8 +97,3 @@ def bereft(entity: Entity, gone_id: str, count: int) -> Entity:
     """An entity at the other end, without its relations to the one that leaves."""
     refs = tuple(it for it in entity.contradicts if it.partition("@")[0] != gone_id)
     return attrs.evolve(entity, relation_count=max(0, entity.relation_count - count), contradicts=refs)
-
-
-def as_left(row: Row, facts: Facts) -> tuple[Expect, ...]:
-    """It, and all that is written for its sake, as they were read."""
-    return tuple(Expect(read.address, read.version) for read in (row, *facts[ENDS]))

@@ -1,7 +1,7 @@
 """Linking: entities and the categories that they are members of.
 
 Law 1. A membership, and the count of it in its category, change in one commit. Law 2. A category has a row as
-soon as it has a member, and keeps it. Law 3. What is planned expects each of these rows as it was read.
+soon as it has a member, and keeps it.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from umi_core.messages.effects import Expect, Write
 from umi_core.rows import Address, Category, Membership, Row
 from umi_core.text import norm
 from umi_core.values import CATEGORIES, Scope
-from umi_core.workflows.commits import address, expects_of, put
+from umi_core.workflows.commits import address, put
 from umi_core.workflows.grouping import NOWHERE, Place, put_into
 
 DEFAULT: Final = {
@@ -77,10 +77,7 @@ def homes_as_read(entity_id: str, rows: Iterable[Row], scope: Scope) -> tuple[Ex
     return tuple(Expect(where, versions.get(where, 0)) for where in places)
 
 
-Batch = tuple[tuple[Write, ...], tuple[Expect, ...]]
-
-
-def linked(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -> Batch:
+def linked(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
     """The memberships that are lacking, or of an older version; and their categories, which tell of them."""
     scope = view.scope
     wanted = {address(scope, "membership", link_id(scope, it.entity_id, it.category)): it for it in links}
@@ -91,7 +88,7 @@ def linked(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -> Ba
     for key, name in touched.items():
         row = rows.get(address(scope, "category", key))
         writes.append(put(scope, "category", key, grown(row, key, name, counts[name], view)))
-    return tuple(writes), expects_of(writes, rows.values())
+    return tuple(writes)
 
 
 def is_news(link: Link, row: Row | None) -> bool:

@@ -29,7 +29,7 @@ from umi_core.language.memories import Memory
 from umi_core.language.words import auto_name
 from umi_core.limits import CAPTION_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import ByIds, Done, Embed, Expect, Read, Write
+from umi_core.messages.effects import ByIds, Done, Embed, Read, Write
 from umi_core.messages.results import Memorized, Stored
 from umi_core.rows import Address, Resource, Row
 from umi_core.text import cut, unique
@@ -46,7 +46,6 @@ from umi_core.workflows.commits import (
     commit_row,
     core_of,
     entity_ids,
-    expects_of,
     found,
 )
 from umi_core.workflows.drafting import EVOLVED, Drafted, SharedOptions, drafted, id_of, lost_lines
@@ -83,7 +82,7 @@ from umi_core.workflows.reading import (
     unchanged,
     wanted_types,
 )
-from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
+from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
     EMBED,
     EMBED_SHELF,
@@ -226,9 +225,9 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     after = shown_again(entities, core, view.config)
     is_moved = after.blocks != core.blocks
     written = entity_rows(drafts, versions_in(facts[HISTORY]), facts, view)
-    links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
-    resources, resource_expects = resources_of(facts, shelf, view)
-    given, given_expects = given_rows(drafts, own_id(facts, view.scope), shelf, view)
+    links = linked(links_of(facts, drafts, view), shelf, view)
+    resources = resources_of(facts, shelf, view)
+    given = given_rows(drafts, own_id(facts, view.scope), shelf, view)
     pending = pending_of(facts, shelf, view)
     is_there = own_address(facts, view.scope) in shelf
     change = "unchanged" if not resources else "updated" if is_there else "created"
@@ -238,10 +237,6 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
         writes=(
             *written.writes, *links, *resources, *given, *shelved(facts, shelf, resources, view.scope),
             *access.writes(view.scope),
-        ),
-        expects=(
-            *expected(drafts, None if is_moved else core, view.scope), *link_expects, *resource_expects,
-            *given_expects
         ),
         core=after if is_moved else None,
         value=Memorized(own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending),
@@ -304,15 +299,13 @@ def unfound_texts(facts: Facts, scope: Scope) -> list[str]:
     return [key for key, _ in captions(facts, scope) if key in lost]
 
 
-def resources_of(
-    facts: Facts, shelf: Mapping[Address, Row], view: View
-) -> tuple[tuple[Write, ...], tuple[Expect, ...]]:
+def resources_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
     """What differs from what is stored, segments that are no more among it."""
     wanted = {address(view.scope, "resource", it.id): it for it in as_resources(facts, shelf, view)}
     gone = [where for where in shelf if where.kind == "resource" and where not in wanted]
     writes = [Write(where, it) for where, it in wanted.items() if is_news(it, shelf.get(where))]
     writes += [Write(where, None) for where in gone]
-    return tuple(writes), expects_of(writes, shelf.values())
+    return tuple(writes)
 
 
 def is_news(resource: Resource, row: Row | None) -> bool:

@@ -142,10 +142,9 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     gone = tuple(before[key] for key in sorted(before) if key not in access.records)
     gone_ids = tuple(record.entity_id for record in gone)
     value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, facts[SCANNED])
-    expects = tuple(Expect(row.address, row.version) for row in facts[LACKING] if row.address.id in repaired)
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
     plan = Plan(
-        view.now_ms, (*repairs, *access.writes(view.scope)), once(expects + current),
+        view.now_ms, (*repairs, *access.writes(view.scope)), current,
         after if after.blocks != core.blocks else None, value, pruned=gone,
     )  # fmt: skip
     plan = moving(plan, cursor, view) if access.cursor == facts[BEGIN] != cursor else plan
@@ -167,10 +166,6 @@ def moving(plan: Plan, cursor: str, view: View) -> Plan:
     head, version = address(view.scope, "head"), view.tiers.access.head_version
     writes, expects = (*plan.writes, Write(head, Head(cursor))), (*plan.expects, Expect(head, version))
     return attrs.evolve(plan, writes=writes, expects=expects, cursor=cursor)
-
-
-def once(expects: tuple[Expect, ...]) -> tuple[Expect, ...]:
-    return tuple(dict.fromkeys(expects))
 
 
 def pruned(facts: Facts, view: View) -> AccessTable:
@@ -234,9 +229,9 @@ REBALANCE = Workflow(
     steps=(
         Step("scan", produces=(BEGIN, CANDIDATES, OTHERS, CURSOR, SCANNED, TOUCHES), take=take_scan),
         Step("rows", requires=(CANDIDATES, OTHERS), produces=(CORE, ROWS, GONE, REPAIR_FROM),
-             spares=("entity",), **asks(Read, ask_rows, take_rows, retry(3))),
+             spares=("entity",), loose=("entity", "core"), **asks(Read, ask_rows, take_rows, retry(3))),
         Step("unembedded", requires=(REPAIR_FROM,), produces=(LACKING, PASSED, ONWARD), spares=("entity",),
-             **asks(Read, ask_unembedded, take_unembedded,
+             loose=("entity",), **asks(Read, ask_unembedded, take_unembedded,
                     retry(2, then=degrade("none", LACKING(()) | PASSED(0) | ONWARD(None))))),
         Step("embed", requires=(LACKING,), produces=(VECTORS,), config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("none", no_vectors)))),

@@ -20,7 +20,7 @@ from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import EPOCH, OUTCOME, Law, Learned, Step, Workflow, asks, forever, nothing
 from umi_core.messages.answers import Committed, ReadDone
-from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Expect, Read, Write
+from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Read, Write
 from umi_core.rows import AccessRecord, Epoch, Row
 from umi_core.state import Tiers
 from umi_core.tiers import dues
@@ -47,7 +47,6 @@ from umi_core.workflows.commits import (
 )
 
 LAST: Final = Fact("last", tuple[int, str])  # epoch and phase of this very life until now; 0: it begins
-BEFORE: Final = Fact("before", int)  # the epoch of the life before
 CLOSED: Final = Fact("closed", bool)  # whether the agent is
 HEAD: Final = Fact("head", tuple[str, int])  # where the fair scan stands, and the version of its row
 LOADED: Final = Fact("loaded", int)
@@ -64,7 +63,7 @@ def take_head(facts: Facts, answer: ReadDone, view: View) -> Learned:
     row = rows.get(address(view.scope, "epoch"))
     before, body = (row.version, row.body) if row else (0, None)
     epoch = body if isinstance(body, Epoch) else Epoch(0)
-    known = BEFORE(before) | HEAD(head_of(rows, view.scope)) | CLOSED(epoch.is_closed)
+    known = HEAD(head_of(rows, view.scope)) | CLOSED(epoch.is_closed)
     is_anothers = last and before != last and epoch.held_by != last
     return Learned(known, skip_to="done" if is_anothers else None)
 
@@ -74,7 +73,7 @@ def ask_claim(facts: Facts, view: View) -> Commit:
     epoch = address(view.scope, "epoch")
     last, _ = facts[LAST]
     claimed = Epoch(view.now_ms, facts[CLOSED], last)
-    return Commit((Write(epoch, claimed),), (Expect(epoch, facts[BEFORE]),))
+    return Commit((Write(epoch, claimed),))
 
 
 def take_claim(facts: Facts, answer: Committed, view: View) -> Learned:
@@ -169,9 +168,9 @@ RECOVER = Workflow(
     "recover",
     given=(LAST,),
     steps=(
-        Step("head", requires=(LAST,), produces=(BEFORE, HEAD, CLOSED), skips_to=("done",),
+        Step("head", requires=(LAST,), produces=(HEAD, CLOSED), skips_to=("done",), loose=("head",),
              **asks(Read, ask_head, take_head, forever())),
-        Step("claim", requires=(LAST, BEFORE, CLOSED), produces=(EPOCH,), otherwise=EPOCH(0),
+        Step("claim", requires=(LAST, CLOSED), produces=(EPOCH,), otherwise=EPOCH(0),
              skips_to=("done",), **asks(Commit, ask_claim, take_claim, forever(replan="head"))),
         Step("load", produces=(CORE,), otherwise=nothing(CORE),
              **asks(Read, ask_core, take_core, forever())),

@@ -34,7 +34,7 @@ from umi_core.language.prompts import ask_reflection
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import BEGINNING_BYTES_MAX, SOURCE_COUNT_MAX, TEXT_BYTES_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Expect, Read
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Read
 from umi_core.messages.ending_requests import EndSession
 from umi_core.messages.results import Reflected
 from umi_core.reflection_rows import Reflection
@@ -188,8 +188,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         put(view.scope, "reflection", row.address.id, None),
         vector_row(row.address.id, None, view.scope),
     )
-    expects = (Expect(row.address, row.version),)
-    return Learned(PLAN(Plan(view.now_ms, writes, expects, value=Reflected(None, "removed"))))
+    return Learned(PLAN(Plan(view.now_ms, writes, value=Reflected(None, "removed"))))
 
 
 def is_as_before(facts: Facts, text: str) -> bool:
@@ -199,7 +198,7 @@ def is_as_before(facts: Facts, text: str) -> bool:
 
 
 def plan_of(facts: Facts, text: str, view: View) -> Plan:
-    row, old, shown, key = facts[HOME], reflection_of(facts), shown_in(facts), own_id(facts, view)
+    old, shown, key = reflection_of(facts), shown_in(facts), own_id(facts, view)
     started_ms = min((it.at_ms for it in shown), default=view.now_ms)
     after = Reflection(
         key, facts[REQUEST].session_id, text, tuple(it.end for it in shown), started_ms, view.now_ms,
@@ -208,10 +207,8 @@ def plan_of(facts: Facts, text: str, view: View) -> Plan:
     writes = [put(view.scope, "reflection", key, after)]
     if old is None or old.text != text:
         writes.append(vector_row(key, facts[VECTOR], view.scope))
-    here = Expect(address(view.scope, "reflection", key), row.version if row is not None else 0)
-    expects = (here, *(Expect(it.address, it.version) for it in facts[TOLD]))
     value = as_told(after, "created" if old is None else "updated")
-    return Plan(view.now_ms, tuple(writes), expects, value=value)
+    return Plan(view.now_ms, tuple(writes), value=value)
 
 
 def as_told(reflection: Reflection | None, change: str) -> Reflected:

@@ -31,14 +31,13 @@ from umi_core.language.evolution import NEEDS_RESOLUTION_MIN_PPM
 from umi_core.language.prompts import ask_route
 from umi_core.language.routing import parse_routes
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByIds, Done, Embed, Expect, Read, Write
+from umi_core.messages.effects import AskModel, ByIds, Done, Embed, Read, Write
 from umi_core.messages.requests import Remember
 from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeated
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Address, Entity, Receipt, Relation, Vector, Version
 from umi_core.text import norm
-from umi_core.tiers.core import CoreTier
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import commits
 from umi_core.workflows.commits import (
@@ -50,7 +49,6 @@ from umi_core.workflows.commits import (
     Plan,
     address,
     adopt,
-    as_read,
     commit_row,
     core_of,
     entity_ids,
@@ -73,7 +71,7 @@ from umi_core.workflows.evolving import CANDIDATES, EVOLVE, LOOK_FOR_CANDIDATES,
 from umi_core.workflows.extracting import DROPPED, EXTRACT, LINKS, MENTIONS, REQUEST
 from umi_core.workflows.history import HISTORY, READ_HISTORY, versions_in, written_drafts
 from umi_core.workflows.placing import place
-from umi_core.workflows.relating import KNOWN_LINKS, Related, link_ids, related
+from umi_core.workflows.relating import KNOWN_LINKS, link_ids, related
 
 RECEIPT: Final = Fact("receipt", Receipt | None)
 VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of what changed, in order
@@ -222,7 +220,6 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     return Plan(
         view.now_ms,
         writes=(*rows, *access.writes(view.scope)),
-        expects=(*expected(drafts, None if is_moved else core, view.scope), *ends_as_read(relating)),
         core=placed.core if is_moved else None,
         value=value,
         accessed=entities,
@@ -230,10 +227,6 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         spoken=(facts[REQUEST].text, tuple(entity.name for entity in entities)),
         losses=written.losses,
     )
-
-
-def ends_as_read(relating: Related) -> tuple[Expect, ...]:
-    return tuple(Expect(row.address, row.version) for row, _ in relating.others)
 
 
 def needs_resolution(relations: tuple[Relation, ...]) -> bool:
@@ -272,7 +265,7 @@ def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
     if not draft.is_changed:
         return
     yield put(scope, "version", ref(entity), version_of(draft, view.now_ms))
-    if draft.tombstone_version:
+    if draft.is_revived:
         yield put(scope, "tombstone", entity.id, None)
     yield put(scope, "vector", entity.id, vector_of(draft, facts))
 
@@ -295,18 +288,6 @@ def vectors_of(facts: Facts) -> dict[str, tuple[int, ...] | None]:
 def vector_of(draft: Drafted, facts: Facts) -> Vector | None:
     vector = vectors_of(facts)[draft.entity.id]
     return None if vector is None else Vector(draft.entity.id, draft.entity.version, vector)
-
-
-def expected(drafts: tuple[Drafted, ...], core: CoreTier | None, scope: Scope) -> tuple[Expect, ...]:
-    """Every row as it was read; `core` if it is not written, and may come to show an old version."""
-    rows = tuple(Expect(address(scope, "entity", draft.entity.id), draft.row_version) for draft in drafts)
-    graves = tuple(
-        Expect(address(scope, "tombstone", draft.entity.id), draft.tombstone_version)
-        for draft in drafts
-        if not draft.row_version
-    )
-    has_updates = any(draft.is_next for draft in drafts)
-    return rows + graves + ((as_read(core, scope),) if core is not None and has_updates else ())
 
 
 # What holds of these facts together.

@@ -23,9 +23,9 @@ from umi_core.text import norm
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, entry_of, forget
 from umi_core.values import CATEGORIES, Scope
-from umi_core.workflows.commits import address, expects_of, scores_of
+from umi_core.workflows.commits import address, scores_of
 from umi_core.workflows.drafting import Drafted, SharedOptions, created, evolved, told_plainly
-from umi_core.workflows.linking import Batch, link_id, linked, unlinked
+from umi_core.workflows.linking import link_id, linked, unlinked
 from umi_core.workflows.placing import shown_again
 from umi_core.workflows.telling import link_of, with_entity
 
@@ -51,14 +51,14 @@ def revised(row: Row, content: str | None, rows: Rows, view: View) -> Drafted:
     assert isinstance(old, Entity)
     key = new_id(old, content, view.scope)
     if content is None:
-        return Drafted(old, "unchanged", old.content, False, row.version, old=old)
+        return Drafted(old, "unchanged", old.content, False, old=old)
     if key == old.id and norm(content) == norm(old.content):
         same = told_plainly(old, content)
-        return Drafted(same, "unchanged", content, same != old, row.version, old=old)
+        return Drafted(same, "unchanged", content, same != old, old=old)
     if key != old.id:
         return moved(old, content, key, rows, view)
     fresh = attrs.evolve(old, version=old.version + 1, updated_ms=view.now_ms)
-    return evolved(Drafted(fresh, "updated", content, True, row.version, old=old), BY_CALLER)
+    return evolved(Drafted(fresh, "updated", content, True, old=old), BY_CALLER)
 
 
 def moved(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafted:
@@ -67,7 +67,7 @@ def moved(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafte
     if row is not None and isinstance(row.body, Entity):
         view.marks.append("update_entity: two facts became one")
         fresh = also_told(told_plainly(row.body, content), old.sources, view.now_ms)
-        return Drafted(fresh, "unchanged", content, fresh != row.body, row.version, old=row.body)
+        return Drafted(fresh, "unchanged", content, fresh != row.body, old=row.body)
     view.marks.append("update_entity: a fact moved to another id")
     mention = Mention(old.type, auto_name(content), content, old.confidence_ppm, named=False)
     given = SharedOptions(old.event_time_ms, old.importance_ppm, old.metadata, old.source)
@@ -110,7 +110,7 @@ def wanted(named: tuple[str, ...] | None, ids: tuple[str, str], rows: Rows, scop
 
 def rehomed(
     draft: Drafted, old_id: str, homes: dict[str, str], facts: Facts, rows: Rows, view: View
-) -> Batch:
+) -> tuple[Write, ...]:
     """Memberships and categories; `homes`: in which of them it is wanted. Those of an old id go with it."""
     entity, scope = draft.entity, view.scope
     held, before = members_of(entity.id, rows, scope), members_of(old_id, rows, scope)
@@ -119,13 +119,10 @@ def rehomed(
     left = unlinked(lost, categories_of(lost, rows, scope), view)
     between = {**rows, **{it.address: attrs.evolve(rows[it.address], body=it.body) for it in left if it.body}}
     lacking = {name: by for name, by in homes.items() if draft.is_changed or name not in held}
-    came, expects = linked(
-        (link_of(entity, name, by, facts, view) for name, by in lacking.items()), between, view
-    )
+    came = linked((link_of(entity, name, by, facts, view) for name, by in lacking.items()), between, view)
     gone = tuple(Write(row.address, None) for row in unwanted)
     writes = {it.address: it for it in (*gone, *left, *came)}
-    as_read = expects_of((it for it in left if it.body), rows.values())
-    return tuple(writes.values()), (*expects, *as_read)
+    return tuple(writes.values())
 
 
 def categories_of(memberships: list[Row], rows: Rows, scope: Scope) -> list[Row]:

@@ -16,7 +16,7 @@ from umi_core.language.prompts import Statement, ask_summary
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByIds, Embed, Expect, Read
+from umi_core.messages.effects import AskModel, ByIds, Embed, Read
 from umi_core.messages.requests import Summarise
 from umi_core.messages.results import Summarised
 from umi_core.rows import Category, Entity, Membership, Row
@@ -119,7 +119,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     writes = [put(view.scope, "category", after.id, after)]
     if text != category.summary:
         writes.append(vector_row(after.id, facts[VECTOR], view.scope))
-    plan = Plan(view.now_ms, tuple(writes), (Expect(row.address, row.version),), value=told(after))
+    plan = Plan(view.now_ms, tuple(writes), value=told(after))
     return Learned(PLAN(plan))
 
 
@@ -135,9 +135,9 @@ SUMMARISE: Final = Workflow(
     steps=(
         Step("home", requires=(REQUEST,), produces=(HOME,), claims=claim_category,
              **asks(Read, ask_home, take_home, retry(3))),
-        Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,),
+        Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,), loose=("membership",),
              **asks(Read, ask_members, take_members, retry(3))),
-        Step("contents", requires=(MEMBERS,), produces=(SHOWN,),
+        Step("contents", requires=(MEMBERS,), produces=(SHOWN,), loose=("entity",),
              **asks(Read, ask_contents, take_contents, retry(3))),
         Step("ask", requires=(HOME, SHOWN), produces=(TEXT,), config=(("profile", "default"),),
              **asks(AskModel, ask_text, take_text, retry(2, then=Degrade("old_summary", as_it_was)))),

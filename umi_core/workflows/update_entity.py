@@ -22,11 +22,10 @@ from umi_core.engine.workflow import (
 )
 from umi_core.ids import category_id, note_id
 from umi_core.messages.answers import Committed, ReadDone
-from umi_core.messages.effects import ByIds, Embed, Expect, Read
+from umi_core.messages.effects import ByIds, Embed, Read
 from umi_core.messages.entity_requests import UpdateEntity
 from umi_core.messages.results import Stored
 from umi_core.rows import Address, Entity, Row
-from umi_core.tiers.core import CoreTier
 from umi_core.values import CATEGORIES, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import (
     CORE,
@@ -37,7 +36,6 @@ from umi_core.workflows.commits import (
     Plan,
     address,
     adopt,
-    as_read,
     commit_row,
     core_of,
     entity_ids,
@@ -54,13 +52,12 @@ from umi_core.workflows.leaving import (
     READ_TOUCHING,
     ROW,
     TOUCHING,
-    as_left,
     bereft,
     departure,
     lost_counts,
 )
 from umi_core.workflows.linking import addresses, homes_as_read, link_id
-from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, take_vectors
+from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
 from umi_core.workflows.revising import members_of, new_id, rehomed, revised, shown_anew, wanted
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
@@ -162,23 +159,18 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     access = view.tiers.access.touched((entity,), view.now_ms, entity_ids(core))
     after = shown_anew(core, entity, old_id, access, view)
     is_moved = after.blocks != core.blocks
-    links, link_expects = rehomed(draft, old_id, homes_of(facts, draft, rows, scope), facts, rows, view)
+    links = rehomed(draft, old_id, homes_of(facts, draft, rows, scope), facts, rows, view)
     written = entity_rows((draft,), versions_in(facts[HISTORY]), facts, view)
     rides = [it for it in access.writes(scope) if leaving is None or it.address.id != old_id]
     writes = (
         *(departure(leaving, facts, (), scope) if leaving is not None else ()),
         *written.writes, *links, *shelved(facts, {}, (), scope), *rides,
     )  # fmt: skip
-    expects = (
-        *expected((draft,), None if is_moved else core, scope),
-        *left_as_read(facts, core, scope),
-        *link_expects,
-        *(it for key in (old_id, entity.id) for it in homes_as_read(key, rows.values(), scope)),
-    )
+    homes = (it for key in (old_id, entity.id) for it in homes_as_read(key, rows.values(), scope))
     plan = Plan(
         view.now_ms,
         writes=tuple({it.address: it for it in writes}.values()),  # of two, one is at the other's end as well
-        expects=tuple(dict.fromkeys(expects)),
+        expects=tuple(dict.fromkeys(homes)),
         core=after if is_moved else None,
         value=Stored(entity.id, entity.version, draft.change),
         accessed=(entity,),
@@ -196,11 +188,6 @@ def without_leaver(facts: Facts) -> Drafted:
         return draft
     count = lost_counts(facts, leaving.address.id).get(draft.entity.id, 0)
     return with_entity(draft, bereft(draft.entity, leaving.address.id, count))
-
-
-def left_as_read(facts: Facts, core: CoreTier, scope: Scope) -> tuple[Expect, ...]:
-    leaving = facts[ROW]
-    return (*as_left(leaving, facts), as_read(core, scope)) if leaving is not None else ()
 
 
 def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:

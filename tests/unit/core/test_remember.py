@@ -172,13 +172,16 @@ def test_everything_read_is_expected_and_everything_written_carries_the_scope() 
     commit = pair.until(Commit)
     here = {
         kind: Address(SCOPE, kind, key)
-        for kind, key in (("epoch", "epoch"), ("entity", ALICE), ("tombstone", ALICE))
+        for kind, key in (
+            ("epoch", "epoch"),
+            ("entity", ALICE),
+            ("tombstone", ALICE),
+            ("core", "core"),
+            ("version", f"{ALICE}@1"),
+        )
     }
-    assert commit.expects == (
-        Expect(here["epoch"], 1),
-        Expect(here["entity"], 0),
-        Expect(here["tombstone"], 0),
-    )
+    versions = {"epoch": 1}
+    assert commit.expects == tuple(Expect(here[kind], versions.get(kind, 0)) for kind in here)
     assert {write.address.scope for write in commit.writes} == {SCOPE}
     assert commit.key == "idm_" + commit.key[4:]
 

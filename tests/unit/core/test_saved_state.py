@@ -376,7 +376,7 @@ def test_of_a_step_that_asks_for_each_there_is_one_fact_for_each() -> None:
 def test_a_batch_is_that_of_its_plan(name: str, reason: str) -> None:
     state, operation, asked = at_commit()
     assert isinstance(operation.progress, Waiting)
-    less = {name: attrs.evolve(asked, writes=asked.writes[:1])}
+    less: dict[str, Any] = {name: attrs.evolve(asked, writes=asked.writes[:1])}
     other = with_operation(state, progress=attrs.evolve(operation.progress, **less))
     assert any(reason in said for said in reasons(other, BUILT_IN))
 

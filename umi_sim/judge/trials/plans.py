@@ -48,13 +48,10 @@ def check_linked(draw: Stream) -> None:
     ]
     rows = {row.address: row for row in known_rows(draw)}
     view: Any = SimpleNamespace(scope=WHO, now_ms=NOW_MS)
-    writes, expects = linking.linked([linking.Link(*it) for it in links], rows, view)
+    writes = linking.linked([linking.Link(*it) for it in links], rows, view)
     wanted, got = plain.linked(links, rows, WHO, NOW_MS), {it.address: it.body for it in writes}
     told = f"{links} become members where there is {[*rows.values()]}"
     demand(wanted == got, rules.DERIVED_FOLLOWS_SOURCE, told, wanted, got)
-    versions = {it: rows[it].version if it in rows else 0 for it in wanted}
-    expected = {it.address: it.version for it in expects}
-    demand(versions == expected, rules.DERIVED_FOLLOWS_SOURCE, f"{told}: expected", versions, expected)
 
 
 def known_rows(draw: Stream) -> list[Row]:
