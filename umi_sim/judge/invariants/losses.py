@@ -57,8 +57,9 @@ class Losses(Observer):
 
     def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         key, workflow = self.keys.pop(op_id, ("", ""))
-        landed = self.stores[MAIN].storage.landed.get(key) if self.is_sure else None
-        if not isinstance(outcome, Done) or (landed is None and key):
+        store = self.stores.get(MAIN) if self.is_sure else None  # a search copies worlds without meeting them
+        landed = store.storage.landed.get(key) if store is not None else None
+        if not isinstance(outcome, Done) or not self.stores or (landed is None and key):
             return
         due = sorted(losses_of(landed, workflow)) if landed is not None and key else []
         named = [it for it in outcome.degraded if it.name in OF_LIMITS and not it.name.startswith("gather:")]
