@@ -9,11 +9,10 @@ from umi_core.conversations import list_positions
 from umi_core.domains import Domain, bad_block_label, bad_flag, is_int, one_of, text_of
 from umi_core.errors import Error
 from umi_core.text import is_text, shown, size, tidy
-from umi_core.values import BLOCK_KINDS, Pairs
+from umi_core.values import AUTHORS, BLOCK_KINDS, Pairs
 
 ID_PREFIX: Final = "blk_"
 SEQ_DIGITS: Final = 12  # as ids.py writes them
-AUTHORS: Final = ("user", "model")
 PROMPT_FORMS: Final = ("xml", "markdown", "tagged")
 CHANGES: Final = ("created", "set", "appended", "replaced", "described", "imported", "deleted", "unchanged")
 LOGS: Final = ("message", "archival")

@@ -48,10 +48,13 @@ class VersionConflict(Error):
 
 @attrs.frozen
 class ReadOnly(Error):
-    """Its text is not to be changed by whoever asked."""
+    """The block is closed to this author."""
 
     tag = 584
-    sentence: ClassVar[str] = "block {label} is not to be changed by the {author}"
+    sentence: ClassVar[str] = (
+        "block {label} may not be changed by the {author}: for system a request of the user says "
+        'author="user", and one that is read_only is opened by the user first'
+    )
     label: str
     author: str
 

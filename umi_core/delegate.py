@@ -1,6 +1,7 @@
 """The memory of an agent server as an object with the method names that such servers have.
 
     agent = Delegate(drive)                       drive(request) -> outcome: a host's, a test's, a world's
+    agent = Delegate(drive, author="user")        may change the system block, too
     agent.add_message("user", "hello")
     agent.build_system_prompt("You are Umi.")
 
@@ -28,6 +29,7 @@ from umi_core.messages.api_results import (
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.request import Request
 from umi_core.messages.results import Listed, ListedRow
+from umi_core.values import MODEL
 
 Drive = Callable[[Request], Outcome]
 Reply = TypeVar("Reply")
@@ -43,10 +45,13 @@ class NotDone(Exception):
 
 
 class Delegate:
-    """One agent's blocks, messages and records, through whatever drives its memory."""
+    """One agent's blocks, messages and records, through whatever drives its memory.
 
-    def __init__(self, drive: Drive) -> None:
-        self.drive = drive
+    `author`: on whose authority blocks are written; "user" only for calls that no model can make.
+    """
+
+    def __init__(self, drive: Drive, author: str = MODEL) -> None:
+        self.drive, self.author = drive, author
 
     def ask(self, request: Request, shape: type[Reply]) -> Reply:
         """Raises NotDone."""
@@ -65,7 +70,7 @@ class Delegate:
         return self.ask(api.FindBlock(OP, block), ApiBlock)
 
     def create_block(self, label: str, value: str = "", *, key: str | None = None) -> BlockWritten:
-        return self.ask(api.CreateBlock(OP, label, value, request_key=key), BlockWritten)
+        return self.ask(api.CreateBlock(OP, label, value, author=self.author, request_key=key), BlockWritten)
 
     def update_block(
         self,
@@ -79,18 +84,19 @@ class Delegate:
     ) -> BlockWritten:
         """What is left out stays."""
         request = api.UpdateBlock(
-            OP, block, value, description, limit_bytes, None, expected_version, request_key=key
+            OP, block, value, description, limit_bytes, None, expected_version, self.author, key
         )
         return self.ask(request, BlockWritten)
 
     def append_to_block(self, block: str, text: str, *, key: str | None = None) -> BlockWritten:
-        return self.ask(api.AppendToBlock(OP, block, text, request_key=key), BlockWritten)
+        return self.ask(api.AppendToBlock(OP, block, text, self.author, key), BlockWritten)
 
     def replace_in_block(self, block: str, old: str, new: str, *, key: str | None = None) -> BlockWritten:
-        return self.ask(api.ReplaceInBlock(OP, block, old, new, request_key=key), BlockWritten)
+        request = api.ReplaceInBlock(OP, block, old, new, author=self.author, request_key=key)
+        return self.ask(request, BlockWritten)
 
     def delete_block(self, block: str, *, key: str | None = None) -> BlockWritten:
-        return self.ask(api.DeleteBlock(OP, block, request_key=key), BlockWritten)
+        return self.ask(api.DeleteBlock(OP, block, author=self.author, request_key=key), BlockWritten)
 
     # Messages.
 

@@ -29,6 +29,19 @@ def norm(text: str) -> str:
     return " ".join(of_known(folded, text).split())
 
 
+def skeleton(text: str) -> str:
+    """Return the letters and digits alone, in one width and case and without marks.
+
+    For names that must not be imitated: `System`, ` s-y-s-t-e-m` and `ｓｙｓｔｅｍ` have one skeleton.
+    """
+    return of_known(bare, text)
+
+
+def bare(text: str) -> str:
+    spread = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(char for char in unicodedata.normalize("NFKD", spread) if char.isalnum())
+
+
 def unique(texts: Iterable[str]) -> dict[str, str]:
     """By its key: each text once, as it was first written."""
     once: dict[str, str] = {}

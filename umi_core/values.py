@@ -11,6 +11,7 @@ from umi_core.data import Data
 from umi_core.text import size
 
 BLOCK_KINDS: Final = ("system", "persona", "human", "facts", "goals", "scratch")
+USER, MODEL = AUTHORS = ("user", "model")  # on whose authority a request writes a block
 ENTITY_TYPES: Final = (
     "self", "person", "organization", "project", "topic", "location", "event", "task", "preference", "note",
 )  # fmt: skip

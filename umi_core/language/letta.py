@@ -4,7 +4,7 @@
 
 Law 1. Pure and total: any method, path, headers and body give a request, or `Malformed` with what is wrong.
 Law 2. Nothing is decided here: what a block or a message may be, the memory says. Law 3. The agent comes from
-the path, never from a body.
+the path and the author from the server, neither ever from a body.
 """
 
 import json
@@ -23,6 +23,7 @@ from umi_core.messages import api_results as results
 from umi_core.messages.effects import Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.results import RecordAdded, RecordForgotten
+from umi_core.values import MODEL
 
 ROOT: Final = ("v1", "agents")
 PAGE_MAX: Final = 100
@@ -58,12 +59,13 @@ class Response(Data):
 
 @attrs.frozen
 class Asked(Data):
-    """One request over HTTP, read: the rest of its path, its query, its body and its key."""
+    """One request over HTTP, read: the rest of its path, its query, its body, its key, and who asks."""
 
     name: str
     query: Mapping[str, str]
     body: Mapping[str, Any]
     key: str | None
+    author: str
 
     def given(self, *names: str) -> Json:
         """The fields of the body that are there and are not null."""
@@ -80,8 +82,13 @@ def frozen(value: Any) -> Any:
 # From HTTP.
 
 
-def parse(op_id: OpId, method: str, path: str, headers: Mapping[str, str], body: str) -> Call | Malformed:
-    """Headers by any spelling of their names; an empty body is none."""
+def parse(
+    op_id: OpId, method: str, path: str, headers: Mapping[str, str], body: str, author: str = MODEL
+) -> Call | Malformed:
+    """Return the request that is meant. Headers by any spelling of their names; an empty body is none.
+
+    `author`: who was authenticated, `user` or `model`; nothing that is sent can say it. Tools are a model's.
+    """
     where, _, query = path.partition("?")
     parts = tuple(unquote(part) for part in where.strip("/").split("/"))
     if parts[:2] != ROOT or len(parts) < 3:
@@ -100,7 +107,9 @@ def parse(op_id: OpId, method: str, path: str, headers: Mapping[str, str], body:
         return Malformed("the body is no JSON object, or nested too deeply")
     key = next((text for each, text in headers.items() if each.lower() in KEY_HEADERS), None)
     try:
-        request = made(op_id, Asked(name, dict(parse_qsl(query, keep_blank_values=True)), fields, key))
+        request = made(
+            op_id, Asked(name, dict(parse_qsl(query, keep_blank_values=True)), fields, key, author)
+        )
     except (KeyError, ValueError) as missing:
         return Malformed(f"missing, or not of its form: {missing.args[0]}")
     return Call(agent, request, tuple(sorted(it for it in fields if it not in BODIES.get(made, ()))))
@@ -164,7 +173,13 @@ def create(op_id: OpId, it: Asked) -> Request:
     options = it.given("kind", "description", "read_only")
     value, limit_bytes = it.body.get("value", ""), it.body.get("limit")
     return api.CreateBlock(
-        op_id, it.body["label"], value, limit_bytes=limit_bytes, request_key=it.key, **options
+        op_id,
+        it.body["label"],
+        value,
+        limit_bytes=limit_bytes,
+        author=it.author,
+        request_key=it.key,
+        **options,
     )
 
 
@@ -172,7 +187,10 @@ def update(op_id: OpId, it: Asked) -> Request:
     options = it.given("value", "read_only", "expected_version")
     if "description" in it.body:
         options["description"] = it.body["description"] or ""  # null takes it away
-    return api.UpdateBlock(op_id, it.name, limit_bytes=it.body.get("limit"), request_key=it.key, **options)
+    limit_bytes = it.body.get("limit")
+    return api.UpdateBlock(
+        op_id, it.name, limit_bytes=limit_bytes, author=it.author, request_key=it.key, **options
+    )
 
 
 def add_archival(op_id: OpId, it: Asked) -> Request:
@@ -217,12 +235,12 @@ PLACES: Final = {name: at for at, name in enumerate(FIELDS)}
 
 
 def tool_append(op_id: OpId, it: Asked) -> Request:
-    return api.AppendToBlock(op_id, it.body["label"], it.body["content"], "model", it.key)
+    return api.AppendToBlock(op_id, it.body["label"], it.body["content"], MODEL, it.key)
 
 
 def tool_replace(op_id: OpId, it: Asked) -> Request:
     old, new, every = it.body["old_content"], it.body["new_content"], it.body.get("all", False)
-    return api.ReplaceInBlock(op_id, it.body["label"], old, new, every, "model", it.key)
+    return api.ReplaceInBlock(op_id, it.body["label"], old, new, every, MODEL, it.key)
 
 
 def tool_insert(op_id: OpId, it: Asked) -> Request:
@@ -261,7 +279,9 @@ ROUTES: Final[Mapping[tuple[str, str, bool], Made]] = {
     ("POST", "blocks", False): create,
     ("GET", "blocks", True): lambda op_id, it: api.FindBlock(op_id, it.name),
     ("PATCH", "blocks", True): update,
-    ("DELETE", "blocks", True): lambda op_id, it: api.DeleteBlock(op_id, it.name, request_key=it.key),
+    ("DELETE", "blocks", True): lambda op_id, it: api.DeleteBlock(
+        op_id, it.name, author=it.author, request_key=it.key
+    ),
     ("GET", "history", True): lambda op_id, it: api.BlockHistory(
         op_id, it.name, number(it, "after"), page(it)
     ),

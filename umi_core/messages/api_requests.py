@@ -63,7 +63,7 @@ class CreateBlock(ApiRequest):
     description: Description = ""
     limit_bytes: BlockLimit | None = None
     read_only: Switch = False
-    author: Author = "user"
+    author: Author = "model"
     request_key: RequestKey | None = None
 
 
@@ -80,7 +80,7 @@ class UpdateBlock(ApiRequest):
     limit_bytes: BlockLimit | None = None
     read_only: Switch | None = None
     expected_version: VersionNumber | None = None
-    author: Author = "user"
+    author: Author = "model"
     request_key: RequestKey | None = None
 
 
@@ -93,7 +93,7 @@ class AppendToBlock(ApiRequest):
     stores = True
     block: BlockName
     text: BlockText
-    author: Author = "user"
+    author: Author = "model"
     request_key: RequestKey | None = None
 
 
@@ -108,7 +108,7 @@ class ReplaceInBlock(ApiRequest):
     old: Piece
     new: BlockText
     every: Switch = False
-    author: Author = "user"
+    author: Author = "model"
     request_key: RequestKey | None = None
 
 
@@ -118,7 +118,7 @@ class DeleteBlock(ApiRequest):
     workflow = "edit_block"
     block: BlockName
     expected_version: VersionNumber | None = None
-    author: Author = "user"
+    author: Author = "model"
     request_key: RequestKey | None = None
 
 

@@ -15,6 +15,7 @@ from typing import Final, TypeGuard
 
 import attrs
 
+from umi_core.api_domains import Author
 from umi_core.conversations import conversation, find_unreadable, list_positions
 from umi_core.declared import declared
 from umi_core.domains import (
@@ -207,6 +208,7 @@ class SetBlock(WorkflowRequest):
     text: BlockText
     label: BlockLabel = ""
     importance_ppm: Importance | None = None
+    author: Author = "model"
 
     def contradiction(self) -> Error | None:
         """Text and label share the space of their block."""
@@ -221,6 +223,7 @@ class SetImportance(WorkflowRequest):
     kind: BlockKind
     importance_ppm: Importance
     label: BlockLabel = ""
+    author: Author = "model"
 
 
 @attrs.frozen
@@ -229,6 +232,7 @@ class RemoveBlock(WorkflowRequest):
     workflow = "write_block"
     kind: BlockKind
     label: BlockLabel = ""
+    author: Author = "model"
 
 
 @attrs.frozen

@@ -6,6 +6,8 @@ Law 2. What is in core is exactly what is rendered: an id has one entry, a slot 
 Law 3. A block exists if and only if it has authored text or entries; its importance lives as long as it does.
 Law 4. Entries stand only in blocks without a label, never in system; those about the agent itself in persona.
 Law 5. Limits hold after every transition. Entries make room for authored text, never the other way round.
+Law 6. Only the user writes or removes the system block, or one that is labelled like it. An author that is
+       not named is a model, so a new caller that forgets to say whose text it brings cannot write there.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +16,7 @@ from typing import Final, Literal
 import attrs
 
 from umi_core import limits
+from umi_core.api_errors import ReadOnly
 from umi_core.block_domains import Blocks
 from umi_core.config import Config
 from umi_core.data import Data
@@ -28,9 +31,10 @@ from umi_core.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX, ENTRY_TEXT_BYTES_M
 from umi_core.policies.eviction import Shortage, Standing, victims
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Entity
-from umi_core.text import core_text, cut, is_text, line_ends, size, tidy
-from umi_core.values import BLOCK_KINDS, Block, Entry
+from umi_core.text import core_text, cut, is_text, line_ends, size, skeleton, tidy
+from umi_core.values import BLOCK_KINDS, MODEL, USER, Block, Entry
 
+SYSTEM: Final = BLOCK_KINDS[0]
 ENTRY_KINDS: Final = BLOCK_KINDS[1:]
 CUT_MARK: Final = "…"
 
@@ -88,6 +92,17 @@ class CoreWrite(Data):
     text: str | None = None
 
 
+def check_author(kind: str, label: str, author: str) -> ReadOnly | None:
+    """Return why this author may not write this block: system, and what is labelled so, is the user's alone.
+
+    The one place that decides it. A model reads texts of strangers; if it could write here, one injected
+    instruction would stand in the system text of every later conversation. A label counts in any spelling,
+    since one rendering shows blocks by their labels.
+    """
+    is_system = SYSTEM in (kind, skeleton(label))
+    return ReadOnly(slot_name(kind, label), author) if is_system and author != USER else None
+
+
 def set_block(
     core: CoreTier,
     kind: str,
@@ -96,8 +111,11 @@ def set_block(
     importance_ppm: int | None,
     scores: Scores,
     config: Config,
+    author: str = MODEL,
 ) -> CoreWrite | Error:
     """Create or replace the authored text; entries stay if there is room, importance unless it is given."""
+    if error := check_author(kind, label, author):
+        return error
     asked = Block(kind, tidy(label), line_ends(text))
     old = core.find(kind, asked.label) or Block(kind, asked.label)
     if old.text is None and core.authored_count >= BLOCK_COUNT_MAX:
@@ -118,15 +136,21 @@ def core_full(core: CoreTier, old: Block, asked: Block, config: Config) -> CoreF
     return CoreFull(core.used_bytes, config.core_bytes_max, asked.size_bytes)
 
 
-def set_importance(core: CoreTier, kind: str, importance_ppm: int, label: str = "") -> CoreWrite | Error:
+def set_importance(
+    core: CoreTier, kind: str, importance_ppm: int, label: str = "", author: str = MODEL
+) -> CoreWrite | Error:
+    if error := check_author(kind, label, author):
+        return error
     block = core.find(kind, label)
     if block is None:
         return BlockNotFound(slot_name(kind, label))
     return CoreWrite(put(core, attrs.evolve(block, importance_ppm=importance_ppm)))
 
 
-def remove_block(core: CoreTier, kind: str, label: str = "") -> CoreWrite | Error:
-    """Text and entries leave, self entries too."""
+def remove_block(core: CoreTier, kind: str, label: str = "", author: str = MODEL) -> CoreWrite | Error:
+    """Remove a block: its text and its entries leave, those of self too."""
+    if error := check_author(kind, label, author):
+        return error
     block = core.find(kind, label)
     if block is None:
         return BlockNotFound(slot_name(kind, label))

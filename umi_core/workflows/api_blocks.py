@@ -41,9 +41,9 @@ from umi_core.messages.api_results import BlockWritten
 from umi_core.messages.effects import ByFilter, ByIds, Read, Write
 from umi_core.rows import Receipt, Row
 from umi_core.text import line_ends, size, tidy
-from umi_core.tiers.core import CoreTier, remove_block, set_block
+from umi_core.tiers.core import CoreTier, check_author, remove_block, set_block
 from umi_core.tiers.labels import named, slot_of
-from umi_core.values import BLOCK_KINDS, Block, Scope
+from umi_core.values import BLOCK_KINDS, USER, Block, Scope
 from umi_core.workflows.blocks import ask_load, claim_core
 from umi_core.workflows.commits import (
     CORE,
@@ -181,10 +181,9 @@ def barred(request: BlockEdit, now: Standing) -> Error | None:
     expected = getattr(request, "expected_version", None)
     if expected is not None and expected != now.version:
         return VersionConflict(expected, now.version)
-    if request.author == "model":
-        is_closed = now.kind == "system" or now.read_only
-    else:
-        is_closed = now.read_only and writes_text(request)
+    if error := check_author(now.kind, now.own_label, request.author):
+        return attrs.evolve(error, label=now.label)
+    is_closed = now.read_only and (request.author != USER or writes_text(request))
     return ReadOnly(now.label, request.author) if is_closed else None
 
 
@@ -313,7 +312,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Taken:
 
 
 def planned(edit: Edit, now: Standing, facts: Facts, view: View) -> Taken:
-    after = core_after(edit, now, facts[CORE], view)
+    after = core_after(edit, now, facts[CORE], facts[EDIT].author, view)
     if isinstance(after, Error):
         return Refuse(after)
     core, left_ids = after
@@ -331,16 +330,16 @@ def planned(edit: Edit, now: Standing, facts: Facts, view: View) -> Taken:
 
 
 def core_after(
-    edit: Edit, now: Standing, core: CoreTier, view: View
+    edit: Edit, now: Standing, core: CoreTier, author: str, view: View
 ) -> tuple[CoreTier | None, tuple[str, ...]] | Error:
     """None if its text is the same."""
     if edit.text == now.text:
         return None, ()
     scores = scores_of(core, view.tiers.access, view.now_ms)
     if edit.text is None:
-        done = remove_block(core, now.kind, now.own_label)
+        done = remove_block(core, now.kind, now.own_label, author)
     else:
-        done = set_block(core, now.kind, edit.text, now.own_label, None, scores, view.config)
+        done = set_block(core, now.kind, edit.text, now.own_label, None, scores, view.config, author)
     return done if isinstance(done, Error) else (done.core, done.left_ids)
 
 

@@ -60,13 +60,13 @@ def change(
 ) -> tuple[CoreTier, BlockSet | BlockRemoved | None] | Error:
     """The core tier after the request, and what the reply says; or the caller's fault."""
     match request:
-        case SetBlock(_, kind, text, label, importance_ppm):
+        case SetBlock(_, kind, text, label, importance_ppm, author):
             scores = scores_of(core, view.tiers.access, view.now_ms)
-            done = set_block(core, kind, text, label, importance_ppm, scores, view.config)
-        case SetImportance(_, kind, importance_ppm, label):
-            done = set_importance(core, kind, importance_ppm, label)
-        case RemoveBlock(_, kind, label):
-            done = remove_block(core, kind, label)
+            done = set_block(core, kind, text, label, importance_ppm, scores, view.config, author)
+        case SetImportance(_, kind, importance_ppm, label, author):
+            done = set_importance(core, kind, importance_ppm, label, author)
+        case RemoveBlock(_, kind, label, author):
+            done = remove_block(core, kind, label, author)
         case _:
             assert_never(request)
     if isinstance(done, Error):

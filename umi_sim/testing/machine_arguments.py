@@ -112,6 +112,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "seq": st.sampled_from((1, 2)),
     "switch": st.booleans(),
     "prompt_form": st.sampled_from(("xml", "tagged")),
+    "author": st.sampled_from(("user", "user", "model")),
     **dict.fromkeys(
         (
             "flag",
@@ -125,7 +126,6 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
             "turns",
             "score",
             "cursor",
-            "author",
             "description",
             "block_limit",
             "record_cursor",

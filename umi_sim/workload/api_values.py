@@ -115,7 +115,7 @@ HABITS: Final[Mapping[str, tuple[Any, ...]]] = {
     "api_label": (LABELS, HOSTILE_LABELS, ALWAYS),
     "block_name": (block_name, HOSTILE_NAMES, ALWAYS),
     "block_key": (block_key, HOSTILE_NAMES, ALWAYS),
-    "author": (("user", "model"), HOSTILE_WORDS, SOMETIMES),
+    "author": (("user", "user", "user", "model"), HOSTILE_WORDS, ALWAYS, True),
     "piece": (piece, {"size": pools.sizes(limits.TEXT_BYTES_MAX), "type": pools.NO_TEXTS}, ALWAYS),
     "description": (("", "to be done"), {"size": pools.sizes(limits.DESCRIPTION_BYTES_MAX)}, SOMETIMES),
     "block_limit": ((8, 20, 2_000, 20_000), pools.numbers(1, limits.I64_MAX), SELDOM),

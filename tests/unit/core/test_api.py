@@ -165,12 +165,12 @@ def test_what_cannot_be_done_is_refused_with_the_reason(request_: Request, error
 
 def test_a_closed_block_keeps_its_text_whoever_asks() -> None:
     pair = with_notes(read_only=True)
-    assert refusal(pair, api.UpdateBlock(1, "notes", "x")) == ReadOnly("notes", "user")
-    assert refusal(pair, api.AppendToBlock(2, "notes", "x")) == ReadOnly("notes", "user")
+    assert refusal(pair, api.UpdateBlock(1, "notes", "x", author="user")) == ReadOnly("notes", "user")
+    assert refusal(pair, api.AppendToBlock(2, "notes", "x", author="user")) == ReadOnly("notes", "user")
     assert refusal(pair, api.UpdateBlock(3, "notes", read_only=False, author="model")) == ReadOnly(
         "notes", "model"
     )
-    told(pair, api.UpdateBlock(4, "notes", read_only=False))
+    told(pair, api.UpdateBlock(4, "notes", read_only=False, author="user"))
     told(pair, api.AppendToBlock(5, "notes", "x", author="model"))
     assert block(pair).value == "tea\nx"
 

@@ -41,7 +41,7 @@ from umi_core.tiers.core import (
     set_block,
     set_importance,
 )
-from umi_core.values import BLOCK_KINDS, Block, Entry
+from umi_core.values import BLOCK_KINDS, USER, Block, Entry
 
 SMALL = Config(core_bytes_max=4_096)
 EMPTY = CoreTier()
@@ -57,7 +57,7 @@ def entity(entity_id: str, content: str, version: int = 2) -> Entity:
 
 
 def written(core: CoreTier, kind: str, text: str, label: str = "", ppm: int | None = None) -> CoreTier:
-    change = set_block(core, kind, text, label, ppm, {}, SMALL)
+    change = set_block(core, kind, text, label, ppm, {}, SMALL, USER)
     assert isinstance(change, CoreWrite), str(change)
     return change.core
 
@@ -67,7 +67,7 @@ def refusal(
 ) -> Error:
     """What a request is told that sets this block: at the door, or by the tier."""
     change = bad_request(SetBlock(0, kind, text, label, ppm)) or set_block(
-        core, kind, text, label, ppm, {}, config
+        core, kind, text, label, ppm, {}, config, USER
     )
     assert isinstance(change, Error)
     return change
@@ -85,7 +85,7 @@ def test_bytes_are_counted_to_the_last_one() -> None:
     for row in rows("memory", "core_writes"):
         kind, text = row["kind"], "x" * whole(row["bytes"])
         refused = bad_request(SetBlock(0, kind, text))
-        change = refused or set_block(core, kind, text, "", None, {}, SMALL)
+        change = refused or set_block(core, kind, text, "", None, {}, SMALL, USER)
         assert (type(change).__name__ if isinstance(change, Error) else "done") == row["result"], row
         core = core if isinstance(change, Error) else change.core
         assert core.used_bytes == whole(row["core bytes afterwards"]), row
@@ -506,7 +506,7 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(kind=KINDS, text=TEXTS, label=st.sampled_from(["", "l"]), scores=SCORES)
     def write_text(self, kind: str, text: str, label: str, scores: dict[str, int]) -> None:
         before = self.core
-        change = set_block(before, kind, text, label, None, scores, TINY)
+        change = set_block(before, kind, text, label, None, scores, TINY, USER)
         if isinstance(change, CoreWrite):
             block = change.core.find(kind, label)
             assert block is not None
@@ -541,7 +541,7 @@ class CoreMachine(RuleBasedStateMachine):
 
     @rule(kind=KINDS, label=st.sampled_from(["", "l"]))
     def remove(self, kind: str, label: str) -> None:
-        change = remove_block(self.core, kind, label)
+        change = remove_block(self.core, kind, label, USER)
         if isinstance(change, CoreWrite):
             self.core = change.core
 

@@ -25,7 +25,7 @@ from umi_sim.record import rules
 TURNS: Final = 8
 NOTHING: Final = (None, (), "", False)
 LEVELS: Final = ("categories", "entities", "reflections", "resources")
-AUTHOR: Final = {"author": "user"}
+AUTHOR: Final = {"author": "model"}
 DESCENT: Final = {
     "resolve": True, "rank": "vector", "levels": LEVELS, "levels_max": 4, "total_limit": 20,
     "min_score_ppm": 600_000, "min_results": 3, "min_avg_ppm": 800_000,
@@ -43,6 +43,7 @@ NAMED: Final[Mapping[str, Mapping[str, object]]] = {
     "recent_entities": {"skip": 0},
     **dict.fromkeys(("create_block", "update_block", "append_to_block"), AUTHOR),
     **dict.fromkeys(("replace_in_block", "delete_block"), AUTHOR),
+    **dict.fromkeys(("set_block", "set_importance", "remove_block"), AUTHOR),
 }  # fmt: skip
 
 

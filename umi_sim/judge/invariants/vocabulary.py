@@ -50,7 +50,7 @@ WORDS: Final[Mapping[str, tuple[Iterable[str], str]]] = {
     "comparisons of numbers": (filters.NUMBERS, "lt lte gt gte"),
     "comparisons with lists": (filters.LISTS, "in not_in"),
     "comparisons of texts": (filters.TEXTS, "contains has_key"),
-    "authors": (api_domains.AUTHORS, "user model"),
+    "authors": (values.AUTHORS, "user model"),
     "forms of a prompt": (api_domains.PROMPT_FORMS, "xml markdown tagged"),
     "changes of a block": (
         api_domains.CHANGES,

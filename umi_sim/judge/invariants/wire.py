@@ -14,7 +14,7 @@ import attrs
 from umi_core.delegate import OP, Delegate, NotDone
 from umi_core.invariants.broken import demand
 from umi_core.language.letta import Call, Malformed, Response, malformed, parse, respond
-from umi_core.messages.api_requests import ApiRequest, BuildSystemPrompt
+from umi_core.messages.api_requests import ApiRequest, AppendToBlock, BuildSystemPrompt, ReplaceInBlock
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
 from umi_core.values import Scope
@@ -26,6 +26,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
 AGENT: Final = "a/1 %"  # whose name a path must spell
+OF_TOOLS: Final = (AppendToBlock, ReplaceInBlock)  # by a model, whoever was authenticated
 
 
 @attrs.define
@@ -54,7 +55,8 @@ def check_request(op_id: str, request: Request, draw: Stream) -> None:
     line = None if wrong(request) else said(request, AGENT, draw)
     if line is None:
         return
-    got = parse(request.op_id, line.method, line.path, line.headers, line.body)
+    author = "user" if isinstance(request, OF_TOOLS) else getattr(request, "author", "user")
+    got = parse(request.op_id, line.method, line.path, line.headers, line.body, author)
     what = f"{op_id} over HTTP, {line.method} {line.path} {line.body}"
     if isinstance(got, Malformed) and isinstance(line.meant, int):
         wanted = line.meant, HEADERS, {"error": "Malformed", "detail": str(got.reason)}
@@ -89,7 +91,9 @@ def check_delegate(op_id: str, request: Request, outcome: Outcome) -> None:
 
     wanted = returned(request, outcome)
     try:
-        got = getattr(Delegate(drive), call.method)(*call.places, **call.names)
+        got = getattr(Delegate(drive, getattr(request, "author", "user")), call.method)(
+            *call.places, **call.names
+        )
     except NotDone as ended:
         got = ended.outcome, str(ended)
     demand(got == wanted, rules.WIRE_SAYS_THE_SAME, f"{op_id} by {call.method}", wanted, got)

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 
 import attrs
 
+from umi_core.api_errors import ReadOnly
 from umi_core.data import Data
 from umi_core.errors import BlockNotFound, CoreFull, Error, TooManyBlocks
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import BLOCK_COUNT_MAX
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance
+from umi_sim.judge.oracle.api.edits import is_of_user
 from umi_sim.record import rules
 
 Slot = tuple[str, str]  # kind and label
@@ -50,6 +52,22 @@ def standing(texts: Mapping[Slot, list[object]], slot: Slot) -> Meanwhile:
     least = sum(None not in values for values in others)
     most = sum(any(value is not None for value in values) for values in others)
     return Meanwhile(any(value is not None for value in own), None in own, least, most)
+
+
+def is_barred(request: BlockWrite) -> bool:
+    """Whether it is a model's, and of a block that is the user's alone."""
+    return request.author != "user" and is_of_user((request.kind, request.label))
+
+
+def must_be_barred(request: BlockWrite, outcome: Outcome) -> None:
+    """Raises Broken if a model wrote a block of the user, or another write was refused as if it were one."""
+    error, wanted = getattr(outcome, "error", None), is_barred(request)
+    told = f"a model writes {request.kind}/{request.label}"
+    demand(
+        not (wanted and isinstance(outcome, Done)), rules.SYSTEM_IS_AUTHORED, told, ReadOnly.__name__, outcome
+    )
+    told = f"{request.kind}/{request.label} is refused to a {request.author}"
+    demand(wanted or not isinstance(error, ReadOnly), rules.NO_SPURIOUS_REFUSAL, told, "", error)
 
 
 def must_be_right(request: BlockWrite, outcome: Outcome, slot: Slot, while_asked: Meanwhile) -> None:

@@ -33,7 +33,15 @@ from umi_core.messages.requests import (
 )
 from umi_core.values import BLOCK_KINDS, Block
 from umi_sim.judge.oracle.api.blocks import Chain
-from umi_sim.judge.oracle.block_refusals import BlockWrite, Meanwhile, Slot, must_be_right, standing
+from umi_sim.judge.oracle.block_refusals import (
+    BlockWrite,
+    Meanwhile,
+    Slot,
+    is_barred,
+    must_be_barred,
+    must_be_right,
+    standing,
+)
 from umi_sim.judge.oracle.model import Ending, Model
 from umi_sim.judge.plain.blocks import READERS, ShownBlock
 from umi_sim.judge.plain.text import byte_count, folded, line_ends, tidy
@@ -99,7 +107,7 @@ class CoreModel(Model):
             return
         self.clock += 1
         slot = slot_of(request)
-        if slot is None:
+        if slot is None or is_barred(request):
             return
         texts, ranks = self.registers(slot)
         if isinstance(request, SetBlock):
@@ -144,6 +152,9 @@ class CoreModel(Model):
         self.clock += 1
         slot = slot_of(request)
         if slot is None:
+            return
+        must_be_barred(request, outcome)
+        if is_barred(request):
             return
         _, most = self.beside.pop(op_id, (slot, 0))
         _, while_asked = self.asked.pop(op_id)

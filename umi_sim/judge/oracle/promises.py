@@ -64,9 +64,9 @@ OF_EDITS: Final = (
 MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     **dict.fromkeys((cls for cls in ALL if issubclass(cls, CoreRead)), ()),
     Rebalance: (),
-    SetBlock: (errors.BlockTooLarge, errors.TooManyBlocks, errors.CoreFull),
-    SetImportance: (errors.BlockNotFound,),
-    RemoveBlock: (errors.BlockNotFound,),
+    SetBlock: (errors.BlockTooLarge, errors.TooManyBlocks, errors.CoreFull, ReadOnly),
+    SetImportance: (errors.BlockNotFound, ReadOnly),
+    RemoveBlock: (errors.BlockNotFound, ReadOnly),
     CreateSession: (errors.TooManyMembers,),
     SaveSession: (errors.NoSession, errors.TooManyMembers, errors.SessionConflict),
     LoadSession: (

@@ -2,7 +2,7 @@
 
     AppendToBlock("human", "tea")     agent.append_to_block("human", "tea")
 
-Law 1. Nothing of the object itself is used. What it cannot say, as who the author is, it is not asked to.
+Law 1. Nothing of the object itself is used. What it cannot say, as a label to page by, it is not asked to.
 """
 
 from collections.abc import Mapping
@@ -71,6 +71,7 @@ def called(request: Request) -> Called | None:
     defaults = {it.name: it.default for it in attrs.fields(type(request))}
     defaults.update(OWN.get(type(request), {}))
     key = fields.pop("request_key", None)
+    fields.pop("author", None)  # the object has one, for all that it asks
     if isinstance(request, api.AddMessages) and [tuple(dict(it)) for it in request.messages] == [PLAIN]:
         return Called("add_message", tuple(dict(request.messages[0]).values()), {"key": key})
     said = {name: spelled(name, fields.pop(name)) for name in f"{method.places} {method.names}".split()}

@@ -50,6 +50,17 @@ def folded(text: str) -> str:
     return " ".join(each_known(text, lambda part: unicodedata.normalize("NFC", part).casefold()).split())
 
 
+def letters_of(text: str) -> str:
+    """What is left of a name in its barest spelling: small letters and digits, no marks, one width."""
+
+    def bare(part: str) -> str:
+        for _ in range(2):
+            part = unicodedata.normalize("NFKD", part).casefold()
+        return "".join(char for char in unicodedata.normalize("NFKD", part) if kind_of(char)[0] in "LN")
+
+    return each_known(text, bare)
+
+
 def said_once(lines: Sequence[str], known: Sequence[str] = ()) -> list[str]:
     """What of these lines is news, in their order: in no other case, form or spacing is it there already."""
     return [line for n, line in enumerate(lines) if folded(line) not in {*map(folded, (*known, *lines[:n]))}]

@@ -181,16 +181,16 @@ def line_of(request: Request, draw: Draw) -> Line | None:
     match request:
         case api.ListBlocks():
             return Line("GET", blocks(draw))
-        case api.CreateBlock(author="user"):
+        case api.CreateBlock():
             given = fields(request, "label value kind description limit_bytes read_only")
             given = shorter(given, draw, value="", description="", read_only=False)
             return Line("POST", blocks(draw), body=given)
         case api.FindBlock(block=name):
             return Line("GET", (*blocks(draw), name))
-        case api.UpdateBlock(block=name, author="user"):
+        case api.UpdateBlock(block=name):
             given = shorter(fields(request, "value limit_bytes read_only expected_version"), draw)
             return Line("PATCH", (*blocks(draw), name), body=given | description_of(request, draw))
-        case api.DeleteBlock(block=name, author="user", expected_version=None):
+        case api.DeleteBlock(block=name, expected_version=None):
             return Line("DELETE", (*blocks(draw), name))
         case api.BlockHistory(block_id=name):
             return Line("GET", ("history", name), fields(request, "after limit"))

@@ -19,7 +19,9 @@ from umi_sim.runs.runner import run
 from umi_sim.scenario.files import draw, find
 
 WORK = SetImportance(0, "human", 1, "work")
-MANY = [SetBlock(0, kind, "x", f"{n}") for n in range(6) for kind in BLOCK_KINDS][:BLOCK_COUNT_MAX]
+MANY = [SetBlock(0, kind, "x", f"{n}", author="user") for n in range(6) for kind in BLOCK_KINDS][
+    :BLOCK_COUNT_MAX
+]
 ONE_MORE = SetBlock(0, "human", "x", "one more")
 
 
@@ -39,7 +41,9 @@ def test_a_block_that_is_there_is_found() -> None:
         written().write(SetImportance(0, "human", 1), refused("human"))
 
 
-@pytest.mark.parametrize("request_", [WORK, RemoveBlock(0, "human", "work"), RemoveBlock(0, "system")])
+@pytest.mark.parametrize(
+    "request_", [WORK, RemoveBlock(0, "human", "work"), RemoveBlock(0, "system", author="user")]
+)
 def test_a_block_that_was_never_there_is_not_found(request_: SetImportance | RemoveBlock) -> None:
     with broken("reference-agrees"):
         Told().write(request_, Done(None))
@@ -106,7 +110,13 @@ def lived(old: str = "", new: str = "") -> Failure | None:
     edits = changes((Edit("umi_core/tiers/core.py", old, new),)) if old else ()
     config = attrs.evolve(draw(find("calm"), 0), off=("tables-bounded",))
     items = [
-        Op(f"o{n}", n, "a", "set_block", {"kind": it.kind, "text": it.text, "label": it.label})
+        Op(
+            f"o{n}",
+            n,
+            "a",
+            "set_block",
+            {"kind": it.kind, "text": it.text, "label": it.label, "author": it.author},
+        )
         for n, it in enumerate((*MANY, ONE_MORE), 1)
     ]
     with in_place(edits, BUILT_IN):

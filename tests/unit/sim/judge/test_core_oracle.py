@@ -4,6 +4,7 @@ import attrs
 import pytest
 
 from tests.histories import broken
+from umi_core.api_errors import ReadOnly
 from umi_core.config import Config
 from umi_core.errors import CoreFull, StorageFailed
 from umi_core.limits import BLOCK_BYTES_MAX
@@ -163,9 +164,24 @@ def test_a_rendering_is_read_back_as_what_was_written(form: str) -> None:
             written().read(Render(0, form), text)
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        SetBlock(0, "system", "tea"), SetBlock(0, "facts", "tea", "Sy-stem"), RemoveBlock(0, "system"),
+        SetImportance(0, "system", 1, "x"),
+    ],
+)  # fmt: skip
+def test_a_model_never_writes_system(request_: SetBlock | RemoveBlock | SetImportance) -> None:
+    Told().write(request_, Refused(ReadOnly("", "model")))
+    with broken("system-is-authored"):
+        Told().write(request_, Done(None))
+    with broken("no-spurious-refusal"):
+        Told().write(attrs.evolve(request_, author="user"), Refused(ReadOnly("", "user")))
+
+
 def test_nothing_but_authored_text_is_in_system() -> None:
     told = Told()
-    told.write(SetBlock(0, "system", "tea"), Done(None))
+    told.write(SetBlock(0, "system", "tea", author="user"), Done(None))
     entry = Entry("ent_1", 1, "Umi", "obeys", 0)
     with broken("system-is-authored"):
         told.read(GetBlock(0, "system"), Block("system", text="tea", entries=(entry,)))

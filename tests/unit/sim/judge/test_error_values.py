@@ -55,8 +55,8 @@ def check(request: Any, error: Error) -> None:
         (DeleteArchival("", RECORD), NotFound("archival", RECORD), {"kind": "entity"}),
         (BlockHistory("", BLOCK), NotFound("block", BLOCK), {"kind": "thing"}),
         (CreateBlock("", "Plan", ""), LabelTaken("plan", BLOCK), {"label": "plans"}),
-        (UpdateBlock("", "plan", "x"), ReadOnly("plan", "user"), {"author": "model"}),
-        (UpdateBlock("", "plan", "x"), ReadOnly("plan", "user"), {"label": "goals"}),
+        (UpdateBlock("", "plan", "x"), ReadOnly("plan", "model"), {"author": "user"}),
+        (UpdateBlock("", "plan", "x"), ReadOnly("plan", "model"), {"label": "goals"}),
         (UpdateBlock("", "plan", "x", expected_version=3), VersionConflict(3, 4), {"expected": 4}),
         (ReplaceInBlock("", "plan", "a", "b"), TextNotFound("plan"), {"label": "b"}),
         (ReplaceInBlock("", "plan", "a", "b"), TextAmbiguous("plan", 2), {"label": "b"}),
@@ -76,7 +76,7 @@ def test_an_error_is_about_what_was_asked(request_: Any, error: Error, changed: 
 
 
 def test_a_block_that_is_named_by_its_id_may_have_any_label_and_an_agent_any_name() -> None:
-    check(UpdateBlock("", BLOCK, "x"), ReadOnly("plan", "user"))
+    check(UpdateBlock("", BLOCK, "x"), ReadOnly("plan", "model"))
     check(OpenAgent(""), NotFound("agent", "a"))
 
 

@@ -72,7 +72,7 @@ def test_each_way_of_being_wrong_is_tried() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        api.AppendToBlock(1, "x", "tea"), api.UpdateBlock(1, "x", "tea", author="model"),
+        api.AppendToBlock(1, "x", "tea", author="user"),
         api.SearchMessages(1, "x", until_ms=LAST_MS + DAY_MS),
         api.SearchMessages(1, None, 1, LAST_MS + DAY_MS, limit=10),
         api.ListArchival(1, tags=("t",)), api.FindBlock(1, ""), api.FindBlock(1, "\n"), Get(1, "k"),
@@ -180,7 +180,7 @@ def test_the_object_returns_what_the_reply_holds() -> None:
 
 
 def test_what_no_method_says_is_not_asked_of_it() -> None:
-    unsaid = (api.AppendToBlock(1, "x", "tea", "model"), api.BlockHistory(1, "blk_1"), Get(1, "k"))
+    unsaid = (api.CreateBlock(1, "x", "tea", "facts"), api.BlockHistory(1, "blk_1"), Get(1, "k"))
     assert [called(it) for it in unsaid] == [None, None, None]
     assert called(api.ListMessages(1, None, 7, 5)) == Called("list_messages", (5,), {"after": 7})
     assert called(api.CreateBlock(1, "x", "", request_key="k")) == Called(

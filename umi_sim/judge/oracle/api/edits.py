@@ -13,7 +13,7 @@ from umi_core.messages.api_requests import (
     UpdateBlock,
 )
 from umi_core.values import BLOCK_KINDS
-from umi_sim.judge.plain.text import byte_count, folded, line_ends, tidy
+from umi_sim.judge.plain.text import byte_count, folded, letters_of, line_ends, tidy
 
 Edit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
 EDITS: Final = (CreateBlock, UpdateBlock, AppendToBlock, ReplaceInBlock, DeleteBlock)
@@ -44,6 +44,11 @@ class Outcome(Data):
     count: int = 0
 
 
+def is_of_user(slot: Slot) -> bool:
+    """System, and what is labelled like it, in any spelling."""
+    return slot[0] == "system" or letters_of(slot[1]) == "system"
+
+
 def new_slot(label: str, kind: str | None) -> Slot:
     name = folded(tidy(label))
     return (name, "") if name in BLOCK_KINDS else (kind or "facts", label)
@@ -64,7 +69,7 @@ def done(edit: Edit, slot: Slot, before: Shown, version: int) -> Outcome | None:
 def is_barred(edit: Edit, slot: Slot, before: Shown) -> bool:
     """A model never touches system or a closed block; of a closed block nobody changes the text."""
     if edit.author == "model":
-        return slot[0] == "system" or before.read_only
+        return is_of_user(slot) or before.read_only
     is_of_text = isinstance(edit, AppendToBlock | ReplaceInBlock)
     is_of_text |= isinstance(edit, UpdateBlock) and edit.value is not None
     return before.read_only and is_of_text

@@ -17,6 +17,7 @@ from umi_sim.judge.oracle.api.blocks import Blocks, Chain, name_of
 from umi_sim.judge.oracle.api.edits import EDITS, Slot
 from umi_sim.judge.oracle.api.keys import Keys
 from umi_sim.judge.oracle.api.logs import Log, Told, told_by, told_nobody
+from umi_sim.judge.oracle.block_refusals import is_barred
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.plain.ids import block_id
 from umi_sim.judge.plain.requests import is_gone, wrong
@@ -81,7 +82,7 @@ class ApiModel(Model):
 
     def issued(self, op_id: str, request: Any, now_ms: int) -> None:
         if isinstance(request, SetBlock | RemoveBlock):
-            if is_sound(request):
+            if is_sound(request) and not is_barred(request):
                 self.blocks.mark_foreign((request.kind, tidy(request.label)))
             return
         if not is_sound(request):
