@@ -65,7 +65,7 @@ from umi_core.messages.results import (
     Summarised,
 )
 from umi_core.rows import Category, Entity, Row, Version
-from umi_core.values import Block, Scope, Turn
+from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_live.errors import Closed, Failed, InDoubt, NotDone, Refused, StoreError, refusing
 from umi_live.host import Host
@@ -385,11 +385,15 @@ class LiveMemory:
         """The core tier as a text for a prompt: `xml` or `markdown`."""
         return (await self.ask(Render(0, form), str)).value
 
-    async def set_block(self, kind: str, text: str, *, label: str = "") -> Result[BlockSet]:
-        return await self.ask(SetBlock(0, kind, text, label), BlockSet)
+    async def set_block(
+        self, kind: str, text: str, *, label: str = "", author: str = MODEL
+    ) -> Result[BlockSet]:
+        """Write a block. The system block is the user's: `author="user"`, never for what a model wrote."""
+        return await self.ask(SetBlock(0, kind, text, label, author=author), BlockSet)
 
-    async def remove_block(self, kind: str, *, label: str = "") -> Result[BlockRemoved]:
-        return await self.ask(RemoveBlock(0, kind, label), BlockRemoved)
+    async def remove_block(self, kind: str, *, label: str = "", author: str = MODEL) -> Result[BlockRemoved]:
+        """Remove a block, the system block only with `author="user"`."""
+        return await self.ask(RemoveBlock(0, kind, label, author), BlockRemoved)
 
     # Everything else.
 
