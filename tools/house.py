@@ -70,7 +70,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("errors", "losses", "services"),
+        ("errors", "files", "losses", "services"),
         ("claims", "columns", "conditions", "local", "payloads", "recorder", "schema", "search"),
         ("sqlite",),
         ("deletion", "doctor", "store", "transfer"),

@@ -226,6 +226,13 @@ class Memory:
             bool(state.operations) or (isinstance(request, OpenAgent) and is_purging)
         )
 
+    def is_purging(self) -> bool:
+        """Return whether rows of a closed agent are being removed, or are about to be."""
+        state = self.state
+        is_running = any(op.workflow == "purge" for op in state.operations.values())
+        is_due = any(due_ms <= state.seen_ms for due_ms in state.tiers.upkeep.values())
+        return state.phase == "closed" and (is_running or is_due)
+
     def recovered(self, engine: Engine) -> None:
         state, ended = self.state, engine.ended
         assert ended is not None

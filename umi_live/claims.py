@@ -13,9 +13,9 @@ from typing import Final
 
 from umi_core.values import Scope
 from umi_live.errors import ScopeTaken, StoreError
+from umi_live.files import create_beside
 
 SUFFIX: Final = "-live"
-FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 
 class Claims:
@@ -25,7 +25,7 @@ class Claims:
         """No path: a database in memory, which no other process sees. Raises StoreError."""
         self.scopes: dict[Scope, int] = {}  # and the byte of each
         try:
-            self.file = None if path is None else os.open(path + SUFFIX, FLAGS, 0o644)
+            self.file = None if path is None else create_beside(path + SUFFIX, path)
         except OSError as error:
             raise StoreError(f"{path}{SUFFIX}: cannot be opened for claims: {error.strerror}") from None
 

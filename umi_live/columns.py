@@ -7,10 +7,12 @@ from typing import Any, Final
 import attrs
 import msgpack
 
+from umi_core.api_rows import BlockChange, Moved
 from umi_core.errors import Rejected
 from umi_core.language.words import words
+from umi_core.reflection_rows import Reflection
 from umi_core.row_bytes import decode_row, encode_row
-from umi_core.rows import Address, Body, Entity, Relation, Row, Vector, Version
+from umi_core.rows import Address, Body, Category, Core, Entity, Relation, Row, Vector, Version
 from umi_core.values import Scope
 
 KEPT_COUNT_MAX: Final = 4_096  # bodies of rows
@@ -64,6 +66,20 @@ def columns(body: Body | None) -> tuple[Any, ...]:
         case Vector():
             return None, None, None, None, None, None, array("b", body.components).tobytes()
     return (None,) * 7
+
+
+def texts_of(body: Body | None) -> frozenset[str]:
+    """Return the texts of a row that are gone when a newer body of it does not hold them."""
+    match body:
+        case Core():
+            return frozenset(block.text for block in body.blocks if block.text)
+        case Category():
+            return frozenset((body.summary,))
+        case BlockChange() | Reflection():
+            return frozenset((body.text,))
+        case Moved():
+            return frozenset((body.content or "",))
+    return frozenset()
 
 
 def written_versions(versions: Versions) -> bytes:

@@ -1,4 +1,4 @@
-"""What concerns a file, and not one memory of it: rows that come in, and all of a user that goes out."""
+"""What concerns a file, not one memory of it: rows that come in, a user that goes out, the file anew."""
 
 from collections.abc import Sequence
 
@@ -18,6 +18,15 @@ async def import_lines(path: Path, lines: Sequence[str]) -> tuple[Scope, int]:
             return export.scope, await store.call(import_rows, store.storage, export, wall_ms())
         finally:
             store.claims.give_up(export.scope)
+    finally:
+        await store.leave()
+
+
+async def rewrite(path: Path) -> None:
+    """Write the file anew, without what an older release left in free pages. Raises StoreError."""
+    store = await Store.open(path)
+    try:
+        await store.call(deletion.rewrite, store.storage)
     finally:
         await store.leave()
 

@@ -9,7 +9,7 @@ import apsw
 
 from umi_core.values import Scope
 from umi_live.schema import transaction
-from umi_live.sqlite import SqliteStorage
+from umi_live.sqlite import OPTIMIZE, SqliteStorage
 
 OF_USER: Final = "scope in (select number from scope where user = ?)"
 NUMBERS: Final = f"select number from row where kind = 'entity' and {OF_USER}"
@@ -35,8 +35,16 @@ def delete_user(storage: SqliteStorage, user: str) -> int:
         found: Any = execute(counted, (user,)).fetchone()
         for statement in DELETES:
             execute(statement, (user,))
-        execute("insert into word (word) values ('optimize')")  # deleted words stay in it until then
     storage.indexes.clear()
-    execute("vacuum")
-    storage.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    rewrite(storage)
     return int(found[0])
+
+
+def rewrite(storage: SqliteStorage) -> None:
+    """Write the whole file anew, so that no free page and no index holds what was deleted from it.
+
+    A file whose rows were deleted by a release that did not overwrite them needs it once.
+    """
+    storage.connection.execute(OPTIMIZE)
+    storage.connection.execute("vacuum")
+    storage.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

@@ -55,6 +55,7 @@ class Host:
         self.timer_ms = 0  # when it rings
         self.is_closed = self.is_ended = False  # takes no request; takes nothing any more
         self.broken: BaseException | None = None
+        self.stepped: asyncio.Future[None] | None = None  # for what waits until the memory has moved
 
     # Requests.
 
@@ -88,8 +89,18 @@ class Host:
         while self.waiting:
             await asyncio.wait(list(self.waiting.values()))
 
+    async def finish_purge(self) -> None:
+        """Wait until the rows of a deleted agent are gone, or removing them fails.
+
+        Else they would stay in the file until somebody opens this agent again, which may be never.
+        """
+        while not self.is_ended and self.memory.is_purging():
+            self.stepped = self.loop.create_future()
+            await self.stepped
+
     async def close(self) -> None:
-        """Requests that were begun end; later ones are refused. Background work ends where it is.
+        """Requests that were begun end; later ones are refused. A purge ends, if it can. Other background work
+        ends where it is.
 
         If this is cancelled while it waits, all of it ends where it is.
         """
@@ -97,6 +108,7 @@ class Host:
             if not self.is_closed:
                 self.is_closed = True
                 await self.drain()
+                await self.finish_purge()
         finally:
             self.end()
             for task in list(self.tasks):
@@ -118,6 +130,8 @@ class Host:
         except BaseException as error:
             self.break_off(error)
             raise
+        if self.stepped is not None and not self.stepped.done():
+            self.stepped.set_result(None)
         for effect in effects:
             if isinstance(effect, Reply):
                 self.told(effect)
@@ -143,6 +157,8 @@ class Host:
 
     def end(self) -> None:
         self.is_ended = True
+        if self.stepped is not None and not self.stepped.done():
+            self.stepped.set_result(None)
         if self.timer is not None:
             self.timer.cancel()
 

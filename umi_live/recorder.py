@@ -1,7 +1,7 @@
 """Recorder: writes down all that goes into a memory, for `umi-sim replay`.
 
 Law 1. What goes in is in the file before the memory is stepped: a step that ends the memory is there too.
-Law 2. The file holds what users and models said. Keep it as you keep the database.
+Law 2. The file holds what users and models said, and only its owner may read it. Keep it like the database.
 """
 
 import os
@@ -13,6 +13,7 @@ from umi_core.messages.effects import Effect
 from umi_core.recordings import Head, Taken, digest_line
 from umi_core.values import Scope
 from umi_live.errors import LiveError
+from umi_live.files import create_file
 
 
 class Recorder:
@@ -20,7 +21,7 @@ class Recorder:
 
     def __init__(self, path: str | os.PathLike[str], scope: Scope, config: Config) -> None:
         try:
-            self.file = open(path, "x", encoding="utf-8", buffering=1)  # noqa: SIM115  # closed with the memory
+            self.file = open(path, "x", encoding="utf-8", buffering=1, opener=create_file)  # noqa: SIM115  # closed with the memory
         except OSError as error:
             raise LiveError(f"{path}: no recording can be written there: {error.strerror}") from None
         self.has_taken = False

@@ -2,20 +2,24 @@
 
 Law 1. A file that is not ours, or that a newer release wrote, is refused in a sentence, and not touched.
 Law 2. A migration is one transaction; killed in the middle, the file is as it was.
+Law 3. Only its owner may read a file that is made here, and its log.
+Law 4. What is deleted is overwritten with zeros, in pages that become free too.
 
 Why WAL with synchronous=FULL: the log is synced at every commit, before it is acknowledged. With a rollback
 journal and synchronous=FULL the deletion of the journal is not synced, so a power cut may bring it back, and
 the last commit is undone although it was acknowledged.
 """
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import apsw
 import attrs
 
 from umi_live.errors import StoreError
+from umi_live.files import create_file
 
 APPLICATION: Final = 0x756D6931  # "umi1"
 BUSY_MS: Final = 5_000
@@ -72,6 +76,8 @@ class Way:
 def opened(path: str, way: Way = Way()) -> apsw.Connection:  # frozen
     """A connection to the file, which is made if it is not there. Raises StoreError."""
     connection = None
+    if way.vfs is None and path != MEMORY:
+        create_private(path)
     try:
         connection = apsw.Connection(path, vfs=way.vfs)
         connection.set_busy_timeout(BUSY_MS)
@@ -89,9 +95,19 @@ def opened(path: str, way: Way = Way()) -> apsw.Connection:  # frozen
     return connection
 
 
+def create_private(path: str) -> None:
+    """Create an empty file that only its owner may read; SQLite gives its log the same permissions.
+
+    What cannot be made here SQLite cannot make either, and its error says why.
+    """
+    with suppress(OSError):
+        os.close(create_file(path))
+
+
 def prepare(connection: apsw.Connection, path: str, way: Way) -> None:
     version = version_of(connection, path)
     connection.pragma("synchronous", "full")
+    connection.pragma("secure_delete", "on")  # what is deleted is overwritten with zeros
     if path != MEMORY:
         connection.pragma("journal_mode", way.journal)
     connection.wal_autocheckpoint(0)  # the storage does it: what fails then is no failure of a commit

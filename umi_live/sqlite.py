@@ -4,6 +4,8 @@ Law 1. A batch is one transaction with its key and its receipt, synced before it
 Law 2. The version of a row goes on after a delete: what is deleted leaves its number behind.
 Law 3. A read is one transaction. Law 4. A transaction that fails leaves file and indexes as they were.
 Law 5. Whoever else writes into the file, in this process or another, is seen by the next read.
+Law 6. When a commit that deletes is acknowledged, neither the file nor its log holds bytes of what was
+deleted, nor does the index of words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +35,7 @@ from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_p
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
-from umi_live.columns import body_of, bytes_of, columns, read_versions, row_at, written_versions
+from umi_live.columns import body_of, bytes_of, columns, read_versions, row_at, texts_of, written_versions
 from umi_live.conditions import clause, excluded
 from umi_live.schema import Way, opened, transaction
 from umi_live.search import Index, Mask, tokens
@@ -56,6 +58,16 @@ on conflict (scope, id, kind) do update set version = excluded.version, body = e
     touches_too = excluded.touches_too, components = excluded.components
 """
 
+OPTIMIZE: Final = "insert into word (word) values ('optimize')"  # deleted words stay in the index until then
+TEXTLESS: Final = ("receipt", "epoch", "head", "vector", "access", "membership", "tombstone")
+REPLACING: Final = (
+    "core",
+    "change",
+    "category",
+    "reflection",
+    "moved",
+)  # a newer body may have to erase an older one
+
 Place = tuple[int, int]  # number of a scope, and of a commit in it
 
 
@@ -70,6 +82,8 @@ class Known(Owner):
     last: dict[Scope, int] = attrs.field(factory=dict)  # the number of the last commit in a scope
     places: dict[Scope, Place] = attrs.field(factory=dict)
     rows: dict[tuple[int, str, str], tuple[int, int, int]] = attrs.field(factory=dict)
+    erases: bool = False  # whether something that was written is to be nowhere any more
+    changes_words: bool = False
 
 
 class SqliteStorage:
@@ -79,11 +93,15 @@ class SqliteStorage:
         self.path = path
         self.connection = opened(path, way)
         self.log_pages_max, self.log_pages = way.log_pages, 0
+        self.owes_empty_log = False
         self.connection.set_wal_hook(self._note_log)
         self.oldest_ms = 0  # no receipt is older
         self.indexes: dict[Scope, Index] = {}  # the longest unused first
 
     def close(self) -> None:
+        """Close the file; the last one that does so removes the log."""
+        if self.owes_empty_log:
+            self.empty_log()
         self.connection.close()
 
     # Commits.
@@ -99,10 +117,14 @@ class SqliteStorage:
         try:
             with transaction(self.connection):
                 answers = [self._answer_to(commit, now_ms, known) for commit in commits]
+                if known.erases and known.changes_words:
+                    self.connection.execute(OPTIMIZE)
         except BaseException:
             self.oldest_ms = oldest_ms
             raise
-        if self.log_pages > self.log_pages_max:
+        if known.erases or self.owes_empty_log:
+            self.empty_log()
+        elif self.log_pages > self.log_pages_max:
             self._shorten_log()
         return answers
 
@@ -114,6 +136,16 @@ class SqliteStorage:
         """Write the log into the file. If that fails nothing is lost: the log stays, and is tried again."""
         with suppress(apsw.Error):
             self.connection.wal_checkpoint()
+
+    def empty_log(self) -> None:
+        """Write the log into the file and cut it off, so that it holds nothing that was deleted.
+
+        If that fails, or another process reads from the log for too long, the next commit tries again.
+        """
+        self.owes_empty_log = True
+        with suppress(apsw.Error):
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self.owes_empty_log = False
 
     def _answer_to(self, commit: Commit, now_ms: int, known: Known) -> Committed | EffectFailed:
         """The key comes first: a batch that was done already conflicts with itself."""
@@ -176,12 +208,23 @@ class SqliteStorage:
         if body is None and not is_there:
             return version
         key = (scope, address.kind, address.id)
+        known.erases = known.erases or (bool(is_there) and self._erases(key, body))
         self.connection.execute(PUT, (*key, version + 1, bytes_of(body), changed, *columns(body)))
         row = row or self.connection.last_insert_rowid()
         known.rows[key] = row, version + 1, body is not None
         if address.kind == "entity":
+            known.changes_words = True
             self._write_words(scope, row, body)
         return version + 1
+
+    def _erases(self, place: tuple[int, str, str], body: Body | None) -> bool:
+        """Whether a row that is there holds texts that are to go, and not only to be replaced."""
+        if body is None:
+            return place[1] not in TEXTLESS
+        if place[1] not in REPLACING:
+            return False
+        old: Any = self.connection.execute(ONE, place).fetchone()
+        return not texts_of(body_of(*old[2:])) <= texts_of(body)
 
     def _write_words(self, scope: int, row: int, body: Body | None) -> None:
         if isinstance(body, Entity):

@@ -1,6 +1,7 @@
 """What the replies of operations carry; working operations reply plain None, bool, int or bytes."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 import attrs
 
@@ -328,6 +329,27 @@ class Rebalanced(Data):
     pruned: tuple[str, ...] = ()
     cursor: str = ""
     scanned_count: int = 0
+
+
+# What a receipt holds of a reply.
+
+TEXT_FIELDS: Final[Mapping[type, tuple[str, str | None]]] = {
+    BlockRemoved: ("text", None), Summarised: ("summary", ""), Reflected: ("text", ""),
+}  # fmt: skip
+"""By class, the field with a text of the memory, and what stands there instead in a receipt."""
+
+
+def without_text(value: object) -> object:
+    """Return the reply as a receipt holds it, which may outlive the text by a day."""
+    name, blank = TEXT_FIELDS.get(type(value), ("", None))
+    return attrs.evolve(value, **{name: blank}) if name else value  # type: ignore[misc]
+
+
+def with_text(value: object, own: object) -> object:
+    """Return the reply of a receipt with the text that this plan knows, if they are of one class."""
+    name, _ = TEXT_FIELDS.get(type(value), ("", None))
+    is_known = name and type(own) is type(value)
+    return attrs.evolve(value, **{name: getattr(own, name)}) if is_known else value  # type: ignore[misc]
 
 
 __all__ = [

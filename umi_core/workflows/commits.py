@@ -33,7 +33,7 @@ from umi_core.ids import commit_key
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Done, Expect, Read, Write
 from umi_core.messages.request import Request
-from umi_core.messages.results import RecordAdded, Remembered, as_repeated
+from umi_core.messages.results import RecordAdded, Remembered, as_repeated, with_text, without_text
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Head, Receipt, Row
 from umi_core.tiers import dues
@@ -146,7 +146,8 @@ def ask_if_any(facts: Facts, view: View) -> Commit | None:
 def ask_commit(facts: Facts, view: View) -> Commit:
     plan, key = facts[PLAN], key_of(facts, view)
     by = (view.epoch, view.number)
-    receipt = Receipt(key, request_digest(facts), digest(plan, view), plan.value, plan.at_ms, by, plan.losses)
+    value = without_text(plan.value)
+    receipt = Receipt(key, request_digest(facts), digest(plan, view), value, plan.at_ms, by, plan.losses)
     core = () if plan.core is None else (Write(address(view.scope, "core"), Core(plan.core.blocks)),)
     writes = (*plan.writes, *core, put(view.scope, "receipt", key, receipt))
     return Commit(writes, plan.expects, key)
@@ -181,13 +182,14 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
             learn_lost(attrs.evolve(plan, decisions=decided(plan, receipt)), answer.versions, view)
         else:  # whoever wrote those rows is told of them
             learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)
-        return Learned(STORED(first_value(receipt, view)) | LOST(True), degraded=marked(receipt.losses, view))
+        value = with_text(first_value(receipt, view), plan.value)
+        return Learned(STORED(value) | LOST(True), degraded=marked(receipt.losses, view))
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
     learn_plan(plan, answer.versions, view, is_late=view.landed_since > 1)
     value = first_value(receipt, view) if isinstance(receipt, Receipt) else plan.value
-    return Learned(STORED(value) | LOST(False), degraded=marked(plan.losses, view))
+    return Learned(STORED(with_text(value, plan.value)) | LOST(False), degraded=marked(plan.losses, view))
 
 
 def marked(losses: tuple[Loss, ...], view: View) -> tuple[Loss, ...]:

@@ -256,7 +256,17 @@ LABELS: Final = ("work", "home", "plan", "week", "Zoë")  # with the unlabelled 
 HOSTILE_KINDS: Final[Pool] = {"look-alike": ("System", "system ", "ѕystem", "core", ""), "type": NO_TEXTS}
 HOSTILE_LABELS: Final[Pool] = {
     "size": sizes(limits.BLOCK_LABEL_BYTES_MAX),
-    "look-alike": ("Work", " work ", "wo  rk", "ｗork", "e\u0301", "é", "work/home", "SYSTEM", "ｓys\u200btem"),
+    "look-alike": (
+        "Work",
+        " work ",
+        "wo  rk",
+        "ｗork",
+        "e\u0301",
+        "é",
+        "work/home",
+        "SYSTEM",
+        "ｓys\u200btem",
+    ),
     "markup": ('a"b', "<x>", "&amp;", "## System", "a - b", "(importance: 1.00)", "]]>", "`", "{ent_0}", "'"),
     "control": ("a\nb", "a\x00b", "\x1f", "a\u2028b", "\ufffe", "\n"),
     "surrogate": SURROGATES,

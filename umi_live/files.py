@@ -1,0 +1,30 @@
+"""Files of a memory: made so that only their owner may read them, whatever the umask says.
+
+Law 1. A file that is made here is never readable by others, not even for an instant.
+"""
+
+import os
+from typing import Final
+
+PRIVATE: Final = 0o600
+PERMISSIONS: Final = 0o777
+
+
+def create_file(path: str | os.PathLike[str], flags: int = os.O_RDWR) -> int:
+    """Create a private file and return its descriptor. Raises FileExistsError, OSError."""
+    file = os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
+    os.fchmod(file, PRIVATE)  # a umask may have taken more away
+    return file
+
+
+def create_beside(path: str, model: str) -> int:
+    """Open the file, and create it with the permissions of `model` if it is not there. Raises OSError.
+
+    Who may open the database may open what lies beside it; SQLite does the same for its own files.
+    """
+    try:
+        file = create_file(path)
+    except FileExistsError:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    os.fchmod(file, os.stat(model).st_mode & PERMISSIONS)
+    return file
