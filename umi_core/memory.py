@@ -227,11 +227,15 @@ class Memory:
         )
 
     def is_purging(self) -> bool:
-        """Return whether rows of a closed agent are being removed, or are about to be."""
+        """Return whether rows of a closed agent are being removed, or may be about to be.
+
+        A life that recovers learns only then whether its agent is closed.
+        """
         state = self.state
-        is_running = any(op.workflow == "purge" for op in state.operations.values())
-        is_due = any(due_ms <= state.seen_ms for due_ms in state.tiers.upkeep.values())
-        return state.phase == "closed" and (is_running or is_due)
+        if state.phase == "closed":
+            is_due = any(due_ms <= state.seen_ms for due_ms in state.tiers.upkeep.values())
+            return is_due or is_running("purge", state)
+        return state.phase == "recovering" and bool(state.waiting)
 
     def recovered(self, engine: Engine) -> None:
         state, ended = self.state, engine.ended

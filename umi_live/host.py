@@ -99,8 +99,8 @@ class Host:
             await self.stepped
 
     async def close(self) -> None:
-        """Requests that were begun end; later ones are refused. A purge ends, if it can. Other background work
-        ends where it is.
+        """Requests that were begun end; later ones are refused. A purge ends, if it can; other background
+        work ends where it is.
 
         If this is cancelled while it waits, all of it ends where it is.
         """
