@@ -24,19 +24,54 @@
 Needs the extra `live`: `pip install 'umi-sim[live]'`.
 """
 
-from importlib.util import find_spec
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-if find_spec("apsw") is None:
-    raise ModuleNotFoundError("umi_live needs its extra: pip install 'umi-sim[live]'", name="apsw")
+if TYPE_CHECKING:
+    from umi_live.blocking import BlockingMemory, open_blocking
+    from umi_live.contents import delete_user
+    from umi_live.errors import (
+        Closed,
+        Failed,
+        InDoubt,
+        LiveError,
+        NotDone,
+        Refused,
+        ScopeTaken,
+        StoreError,
+    )
+    from umi_live.memory import Hits, LiveMemory, Result, open_memory
+    from umi_live.services import Embedder, Model, ServiceFailed
 
-from umi_live.blocking import BlockingMemory, open_blocking
-from umi_live.contents import delete_user
-from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, ScopeTaken, StoreError
-from umi_live.memory import Hits, LiveMemory, Result, open_memory
-from umi_live.services import Embedder, Model, ServiceFailed
+MODULES: Final = {
+    "blocking": "BlockingMemory open_blocking",
+    "contents": "delete_user",
+    "errors": "Closed Failed InDoubt LiveError NotDone Refused ScopeTaken StoreError",
+    "memory": "Hits LiveMemory Result open_memory",
+    "services": "Embedder Model ServiceFailed",
+}
+HOMES: Final = {name: module for module, names in MODULES.items() for name in names.split()}
 
 __all__ = [
     "BlockingMemory", "Closed", "Embedder", "Failed", "Hits", "InDoubt", "LiveError", "LiveMemory", "Model",
     "NotDone", "Refused", "Result", "ScopeTaken", "ServiceFailed", "StoreError", "delete_user",
     "open_blocking", "open_memory",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """Return an exported name from its module, which is imported only now.
+
+    So the command can say in one line that the extra is not installed.
+    """
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"umi_live.{HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(needs_extra(error), name=error.name) from None
+
+
+def needs_extra(error: ModuleNotFoundError) -> str:
+    """Return the sentence for whoever runs this package without what it needs."""
+    return f"{error.name} is not installed: pip install 'umi-sim[live]'"

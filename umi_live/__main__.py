@@ -1,5 +1,19 @@
-"""`python -m umi_live` is the command umi-live."""
+"""The command `umi-live`, also `python -m umi_live`: without its extra it is one line, and status 2."""
 
-from umi_live.command import main
+import sys
 
-main()
+from umi_live import needs_extra
+
+
+def main() -> None:
+    """Run the command line, and end the process with its status."""
+    try:
+        from umi_live.command import main as run  # what it imports may not be installed
+    except ModuleNotFoundError as error:
+        print(f"umi-live: {needs_extra(error)}", file=sys.stderr)
+        sys.exit(2)
+    run()
+
+
+if __name__ == "__main__":
+    main()

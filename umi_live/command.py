@@ -12,12 +12,13 @@ import attrs
 import click
 
 from umi_core.messages.effects import Degraded
-from umi_live import contents
+from umi_live import contents, needs_extra
 from umi_live.doctor import examined
 from umi_live.errors import LiveError, StoreError
+from umi_live.files import create_file
 from umi_live.losses import sentence_of
 from umi_live.memory import LiveMemory, open_memory
-from umi_live.schema import sentence
+from umi_live.schema import Way, sentence
 from umi_live.services import ServiceFailed
 from umi_live.sqlite import SqliteStorage
 from umi_live.transfer import export_lines
@@ -41,12 +42,17 @@ class Target:
         if not os.path.exists(self.db) or not os.path.getsize(self.db):
             raise StoreError(f"{self.db}: is not there, or empty; `umi-live remember` makes it")
 
-    async def work(self, use: Callable[[LiveMemory], Awaitable[None]]) -> None:
+    async def read(self, use: Callable[[LiveMemory], Awaitable[None]]) -> None:
+        """Like `work`, and nothing is written: also where that is not allowed, and beside others."""
+        self.must_exist()
+        await self.work(use, read_only=True)
+
+    async def work(self, use: Callable[[LiveMemory], Awaitable[None]], *, read_only: bool = False) -> None:
         """With the memory open. Model and embedder must answer first: nothing changes without them."""
         key = os.environ.get(KEY)
         memory = open_memory(
             self.db, user=self.user, agent=self.agent, model=self.model, embedder=self.embedder, key=key,
-            record=self.record,
+            record=self.record, read_only=read_only,
         )  # fmt: skip
         if self.model:
             await probe(self.model, memory.model.ask("probe", "Reply with the word yes.", PROBE_MS))
@@ -119,8 +125,7 @@ def remember(target: Target, text: str, speaker: str | None) -> None:
 @click.option("--limit", type=int, help="How many at most.")
 @click.argument("query")
 def recall(target: Target, query: str, limit: int | None) -> None:
-    """Find what is known: how well it answers, its name, what is said of it."""
-    target.must_exist()
+    """Find what is known: how well it answers, its name, what is said of it. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
         hits = await memory.recall(query, limit=limit)
@@ -128,33 +133,37 @@ def recall(target: Target, query: str, limit: int | None) -> None:
             click.echo(f"{hit.score_ppm // 10_000:>3} %  {shown(hit.name)}: {shown(hit.content)}")
         tell(hits.degraded)
 
-    asyncio.run(target.work(use))
+    asyncio.run(target.read(use))
 
 
 @cli.command()
 @on_target
 def blocks(target: Target) -> None:
-    """Show the core tier: what the model of the agent always sees."""
-    target.must_exist()
+    """Show the core tier: what the model of the agent always sees. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
         click.echo(await memory.render("markdown"), nl=False)
 
-    asyncio.run(target.work(use))
+    asyncio.run(target.read(use))
 
 
 @cli.command()
 @on_target
-def export(target: Target) -> None:
+@click.option("--out", type=click.Path(dir_okay=False), help="A new file, which only you may read.")
+def export(target: Target, out: str | None) -> None:
     """Write everything that the memory holds, a line for each row."""
-    target.must_exist()
 
     async def use(memory: LiveMemory) -> None:
         assert memory.store is not None
         storage = memory.store.storage
-        click.echo("\n".join(await memory.store.call(lambda: list(export_lines(storage, memory.scope)))))
+        lines = "\n".join(await memory.store.call(lambda: list(export_lines(storage, memory.scope))))
+        if out is None:
+            click.echo(lines)
+        else:
+            with open(out, "x", encoding="utf-8", opener=create_file) as file:
+                file.write(lines + "\n")
 
-    asyncio.run(target.work(use))
+    asyncio.run(target.read(use))
 
 
 @cli.command("serve-mcp")
@@ -196,10 +205,18 @@ def delete_user(db: str, user: str) -> None:
 
 @cli.command()
 @click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
+def rewrite(db: str) -> None:
+    """Write the file anew: an older release may have left in it what was deleted. No memory may be open."""
+    Target(db).must_exist()
+    asyncio.run(contents.rewrite(db))
+
+
+@cli.command()
+@click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
 def doctor(db: str) -> None:
     """Read every page and every row of the file, and say what is there and what is damaged; status 1 then."""
     Target(db).must_exist()
-    storage = SqliteStorage(db)
+    storage = SqliteStorage(db, Way(is_read_only=True))
     lines, damaged_count = examined(storage)
     storage.close()
     click.echo("\n".join(lines))
@@ -225,6 +242,8 @@ def main() -> None:
         sys.exit(0)
     except LiveError as error:
         told = str(error)
+    except ModuleNotFoundError as error:
+        told = needs_extra(error)
     except apsw.Error as error:
         told = f"the file: {sentence(error)}"
     except click.UsageError as error:

@@ -94,7 +94,7 @@ class Host:
 
         Else they would stay in the file until somebody opens this agent again, which may be never.
         """
-        while not self.is_ended and self.memory.is_purging():
+        while not (self.is_ended or self.store.is_read_only) and self.memory.is_purging():
             self.stepped = self.loop.create_future()
             await self.stepped
 

@@ -18,6 +18,7 @@ import attrs
 from umi_core.conditions import Condition, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
+from umi_core.errors import StorageFailed, StorageFull, StorageRefused
 from umi_core.filters import Given
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
@@ -29,6 +30,7 @@ from umi_core.messages.ending_requests import EndSession, ForgetResource
 from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
     Blocks,
+    CoreRead,
     Count,
     EvolveCategory,
     Forget,
@@ -45,6 +47,8 @@ from umi_core.messages.requests import (
     Search,
     SetBlock,
     Summarise,
+    WorkingRequest,
+    request_name,
 )
 from umi_core.messages.results import (
     BlockRemoved,
@@ -67,12 +71,12 @@ from umi_core.messages.results import (
 from umi_core.rows import Category, Entity, Row, Version
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
-from umi_live.errors import Closed, Failed, InDoubt, NotDone, Refused, StoreError, refusing
+from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, StoreError, refusing
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.losses import sentence_of
 from umi_live.recorder import Recorder
-from umi_live.services import Embedder, Model
+from umi_live.services import Embedder, Model, ServiceFailed
 from umi_live.store import Path, Store
 
 T = TypeVar("T")
@@ -116,6 +120,25 @@ class Hits(Sequence[Hit]):
         return len(self.hits)
 
 
+def is_reading(request: Request) -> bool:
+    """Return whether a request leaves nothing in the file: it only shows what is there."""
+    return isinstance(request, CoreRead | WorkingRequest) or (request.shows and not request.stores)
+
+
+class AbsentEmbedder:
+    """Stands for the embedder that made the vectors of a file, where another one was named."""
+
+    def __init__(self, stored: str) -> None:
+        self.name, _, dims = stored.rpartition(":")
+        self.dims = int(dims)
+
+    async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
+        raise ServiceFailed("refused", 0, f"the vectors are those of {self.name}")
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
 class LiveMemory:
     """Made by `open_memory`. Open inside `async with`; closing waits for what was begun."""
 
@@ -128,7 +151,9 @@ class LiveMemory:
         embedder: Embedder,
         record: Path | None = None,
         registry: Registry = BUILT_IN,
+        read_only: bool = False,
     ) -> None:
+        self.read_only = read_only
         self.path, self.scope, self.config, self.registry = path, scope, config, registry
         self.model, self.embedder, self.record = model, embedder, record
         self.store: Store | None = None
@@ -137,8 +162,12 @@ class LiveMemory:
 
     async def __aenter__(self) -> Self:
         """Raises StoreError, ScopeTaken."""
+        if self.host is not None:
+            raise LiveError("the memory is open already; open another one, or close this one first")
         with refusing():
             memory = Memory(self.scope, self.config, self.registry)
+        if self.read_only:
+            return await self.open_reading()
         store = await Store.open(self.path)
         try:
             store.claims.take(self.scope)
@@ -162,16 +191,46 @@ class LiveMemory:
         self.mending = asyncio.create_task(self.embed_again())
         return self
 
+    async def open_reading(self) -> Self:
+        """Open the file without a claim and without a write, beside others that have this memory open.
+
+        Vectors of another embedder cannot be compared with those of this one, so then words alone find.
+        """
+        store = await Store.open(self.path, read_only=True)
+        try:
+            stored = await store.call(store.storage.embedder_of, self.scope)
+            own = f"{self.embedder.name}:{self.embedder.dims}"
+            embedder = self.embedder if stored in (None, own) else AbsentEmbedder(stored)
+            config = attrs.evolve(
+                self.config, embedding_dims=embedder.dims, auto_rebalance=False, upkeep_interval_ms=0
+            )
+            memory = Memory(self.scope, config, self.registry)
+            if self.record is not None:
+                self.recorder = Recorder(self.record, self.scope, config)
+            host = Host(memory, store, self.model, embedder, self.recorder)
+            host.begin()
+        except BaseException:
+            if self.recorder is not None:
+                self.recorder.discard()
+                self.recorder = None
+            await store.leave()
+            raise
+        self.store, self.host = store, host
+        self.mending = asyncio.create_task(asyncio.sleep(0))
+        return self
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         host, store = self.host, self.store
         if host is None or store is None:
             return
+        self.check_loop()
         self.mending.cancel()
         async with AsyncExitStack() as ending:  # each of these, whatever the others raise
             ending.push_async_callback(store.leave)
-            ending.callback(store.claims.give_up, self.scope)
+            if not self.read_only:
+                ending.callback(store.claims.give_up, self.scope)
             ending.callback(self.end_recording)
             ending.push_async_callback(self.embedder.close)
             ending.push_async_callback(self.model.close)
@@ -357,6 +416,7 @@ class LiveMemory:
         while True:
             if self.store is None:
                 raise Closed("the memory is not open")
+            self.check_loop()
             query = ByFilter(self.scope, kinds, where, PAGE_ROW_COUNT_MAX, cursor)
             page = await self.store.read(query)
             for row in page.rows:
@@ -401,10 +461,23 @@ class LiveMemory:
         """How a request ended, whatever that is. Raises Closed."""
         if self.host is None:
             raise Closed("the memory is not open; use it inside `async with`")
+        self.check_loop()
+        if self.read_only and not is_reading(request):
+            raise StoreError(
+                f"{self.path}: is open for reading only, and {request_name(type(request))} writes"
+            )
         return (await self.host.ask(request)).outcome
 
+    def check_loop(self) -> None:
+        """Raise LiveError in another event loop than the one in which the memory was opened."""
+        if self.host is not None and asyncio.get_running_loop() is not self.host.loop:
+            raise LiveError(
+                "the memory was opened in another event loop; use it there, or open it anew in this loop "
+                "once it is closed there, or use open_blocking, which works from every loop and thread"
+            )
+
     async def ask(self, request: Request, kind: type[T]) -> Result[T]:
-        """Any request of umi_core/messages/requests.py. Raises Refused, Failed, InDoubt, Closed."""
+        """Any request of umi_core/messages/requests.py. Raises NotDone, StoreError, Closed."""
         match await self.drive(request):
             case effects.Done(value=value, degraded=degraded):
                 assert isinstance(value, kind), value
@@ -412,6 +485,8 @@ class LiveMemory:
             case effects.Refused(error=error):
                 raise Refused(error, str(error))
             case effects.Failed(error=error):
+                if isinstance(error, StorageFailed | StorageRefused | StorageFull) and self.store is not None:
+                    raise self.store.failure() from Failed(error, str(error))
                 raise Failed(error, str(error))
         raise InDoubt(None, "nobody knows whether it was done; ask again with the same request_key")
 
@@ -427,13 +502,16 @@ def open_memory(
     config: Config | None = None,
     record: Path | None = None,
     registry: Registry = BUILT_IN,
+    read_only: bool = False,
 ) -> LiveMemory:
     """The memory of an agent about a user, in this file; `:memory:` is lost with the process.
 
     `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`;
     so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`. `key` opens both. `record`:
     a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
-    `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md).
+    `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md). `read_only`:
+    nothing is written, the file may be one that cannot be, and others may have the same memory open; whoever
+    asks for a write gets StoreError.
     Raises LiveError for an address that is none, and for dimensions that no memory can have.
     """
     if isinstance(model, str) or isinstance(embedder, str):
@@ -444,4 +522,6 @@ def open_memory(
     chosen = embedder or HashEmbedder()
     with refusing():
         settings = attrs.evolve(config or Config(), embedding_dims=chosen.dims)
-    return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry)
+    return LiveMemory(
+        path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry, read_only
+    )

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
+from urllib.parse import quote
 
 import apsw
 import attrs
@@ -65,21 +66,23 @@ class Way:
     """How a file is opened. Only a simulated disk is told another way than this one.
 
     `is_alone`: no memory is shared with other processes; `log_pages`: a longer log is written into the file.
+    `is_read_only`: nothing is written, and the file may be one that cannot be.
     """
 
     vfs: str | None = None
     journal: str = "wal"
     is_alone: bool = False
     log_pages: int = 1_000
+    is_read_only: bool = False
 
 
 def opened(path: str, way: Way = Way()) -> apsw.Connection:  # frozen
     """A connection to the file, which is made if it is not there. Raises StoreError."""
     connection = None
-    if way.vfs is None and path != MEMORY:
+    if way.vfs is None and path != MEMORY and not way.is_read_only:
         create_private(path)
     try:
-        connection = apsw.Connection(path, vfs=way.vfs)
+        connection = reading(path) if way.is_read_only else apsw.Connection(path, vfs=way.vfs)
         connection.set_busy_timeout(BUSY_MS)
         if way.is_alone:
             connection.pragma("locking_mode", "exclusive")
@@ -104,8 +107,31 @@ def create_private(path: str) -> None:
         os.close(create_file(path))
 
 
+def reading(path: str) -> apsw.Connection:
+    """Return a connection that writes no row, also to a file or in a folder that cannot be written.
+
+    A log that was left beside a file is read where SQLite may lock it. Without a log the file is taken as it
+    is, so that no other file has to be made beside it.
+    """
+    if not os.path.exists(path):
+        raise StoreError(f"{path}: is not there")
+    folder = os.path.dirname(path) or "."
+    if os.access(path, os.W_OK) and os.access(folder, os.W_OK):
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.pragma("query_only", "on")
+        return connection
+    log = f"{path}-wal"
+    is_fixed = not os.path.exists(log) or not os.path.getsize(log)
+    address = f"file:{quote(os.path.abspath(path))}?mode=ro{'&immutable=1' if is_fixed else ''}"
+    return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
 def prepare(connection: apsw.Connection, path: str, way: Way) -> None:
     version = version_of(connection, path)
+    if way.is_read_only:
+        check_version(version, path)
+        check_pages(connection, path)
+        return
     connection.pragma("synchronous", "full")
     connection.pragma("secure_delete", "on")  # what is deleted is overwritten with zeros
     if path != MEMORY:
@@ -114,6 +140,18 @@ def prepare(connection: apsw.Connection, path: str, way: Way) -> None:
     while version < VERSION:
         migrate(connection)
         version = version_of(connection, path)
+    check_pages(connection, path)
+
+
+def check_version(version: int, path: str) -> None:
+    """Raise StoreError for a file that has to be written before it can be read."""
+    if version == 0:
+        raise StoreError(f"{path}: is empty")
+    if version < VERSION:
+        raise StoreError(f"{path}: an older release wrote it; open it once where it can be written")
+
+
+def check_pages(connection: apsw.Connection, path: str) -> None:
     damage = connection.pragma("quick_check", 1)
     if damage != "ok":
         raise StoreError(f"{path}: the file is damaged ({damage}); restore it from a copy")

@@ -15,7 +15,7 @@ from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Commit, Query, Read
 from umi_live.claims import Claims
 from umi_live.errors import StoreError
-from umi_live.schema import MEMORY, sentence
+from umi_live.schema import MEMORY, Way, sentence
 from umi_live.sqlite import SqliteStorage, failure
 
 GROUP_COUNT_MAX: Final = 64  # commits of one wait
@@ -36,11 +36,12 @@ class Store:
     known: ClassVar[dict[str, "Store"]] = {}
     turn: ClassVar[threading.Lock] = threading.Lock()  # memories of several threads may open one file
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.storage = SqliteStorage(path)
+    def __init__(self, path: str, *, read_only: bool = False) -> None:
+        self.path, self.is_read_only = path, read_only
+        self.failed: apsw.Error | None = None  # the last error of the file
+        self.storage = SqliteStorage(path, Way(is_read_only=read_only))
         try:
-            self.claims = Claims(None if path == MEMORY else path)
+            self.claims = Claims(None if path == MEMORY or read_only else path)
         except StoreError:
             self.storage.close()
             raise
@@ -49,10 +50,11 @@ class Store:
         self.user_count = 1
 
     @classmethod
-    def opened(cls, path: Path) -> "Store":
-        """The store of this file, the same one for all who name it. In memory each is a new one."""
-        if path == MEMORY:
-            return cls(MEMORY)
+    def opened(cls, path: Path, read_only: bool = False) -> "Store":
+        """The store of this file, the same one for all who name it. In memory each is a new one, and so is
+        one that only reads."""
+        if path == MEMORY or read_only:
+            return cls(path if path == MEMORY else os.path.realpath(path), read_only=read_only)
         real = os.path.realpath(path)
         with cls.turn:
             if real in cls.known:
@@ -62,9 +64,9 @@ class Store:
             return cls.known[real]
 
     @classmethod
-    async def open(cls, path: Path) -> "Store":
+    async def open(cls, path: Path, *, read_only: bool = False) -> "Store":
         """`opened`, without a loop that waits for it; whoever is cancelled leaves nothing open."""
-        opening = asyncio.ensure_future(asyncio.to_thread(cls.opened, path))
+        opening = asyncio.ensure_future(asyncio.to_thread(cls.opened, path, read_only))
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -95,6 +97,7 @@ class Store:
         try:
             return self.storage.read(read.request_id, read.query)
         except apsw.Error as error:
+            self.failed = error
             return EffectFailed(read.request_id, failure(error, commit=False))
 
     def _flush(self) -> None:
@@ -112,9 +115,12 @@ class Store:
 
     def _committed(self, commits: Sequence[Commit]) -> Sequence[StoreAnswer]:
         """If they fail together, each is tried alone: one that is too large does not fail the others."""
+        if self.is_read_only:
+            return [claimed(commit) for commit in commits]
         try:
             return self.storage.commit_all(commits, wall_ms())
         except apsw.Error as error:
+            self.failed = error
             if len(commits) > 1:
                 return [answer for commit in commits for answer in self._committed([commit])]
             return [EffectFailed(commits[0].request_id, failure(error, commit=True))]
@@ -123,8 +129,13 @@ class Store:
         """Raises StoreError if the file cannot be read."""
         answer = await self.call(self._read, Read(query))
         if not isinstance(answer, ReadDone):
-            raise StoreError(f"{self.path}: cannot be read; does the disk fail, or does somebody hold it?")
+            raise self.failure()
         return answer
+
+    def failure(self) -> StoreError:
+        """Return what went wrong with the file when it was used last."""
+        told = sentence(self.failed) if self.failed else "cannot be used; look at the disk, then try again"
+        return StoreError(f"{self.path}: {told}")
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
         """In the thread of the store; whoever is cancelled leaves it to end there. Raises StoreError."""
@@ -138,10 +149,23 @@ class Store:
             self.user_count -= 1
             if self.user_count:
                 return
-            self.known.pop(self.path, None)
+            if self.known.get(self.path) is self:
+                del self.known[self.path]
             self.thread.shutdown()
             self.storage.close()
             self.claims.close()
+
+
+def claimed(commit: Commit) -> StoreAnswer:
+    """Return the answer of a file that is only read: a life begins there, and leaves nothing.
+
+    The epoch that it claims is a number that no later life is compared with. Anything else fails, as on a
+    disk that takes no writes.
+    """
+    epochs = [it for it in commit.expects if it.address.kind == "epoch"]
+    if any(write.address.kind != "epoch" for write in commit.writes) or not epochs:
+        return EffectFailed(commit.request_id, "refused")
+    return Committed(commit.request_id, tuple((it.address, it.version + 1) for it in epochs))
 
 
 def close_again(opening: "asyncio.Future[Store]") -> None:

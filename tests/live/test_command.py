@@ -169,11 +169,12 @@ def test_a_memory_that_is_open_elsewhere_is_one_line(shell: Shell) -> None:
     with open_blocking("agent.db", user="me", agent="agent") as memory:
         memory.remember("Ann likes tea.")
         done = subprocess.run(
-            [sys.executable, "-m", "umi_live", "recall", "--db", "agent.db", "tea"],
+            [sys.executable, "-m", "umi_live", "remember", "--db", "agent.db", "tea"],
             capture_output=True,
             text=True,
             env=surroundings(),
         )
+        assert "Ann likes tea" in shell("recall", "--db", "agent.db", "tea")[1]  # which needs no claim
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith("agent 'agent' is open in another process; close it there first\n")
 

@@ -13,7 +13,7 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 from umi_core.config import Config
 from umi_core.messages.migration_requests import RollBack
 from umi_core.messages.requests import Memorize, Recall, Remember, Request, Set
-from umi_live import Closed, Failed, LiveMemory, Refused, delete_user, open_blocking, open_memory
+from umi_live import Closed, LiveMemory, Refused, StoreError, delete_user, open_blocking, open_memory
 from umi_live.errors import LiveError, ScopeTaken
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.services import at_once
@@ -90,7 +90,7 @@ def test_a_disk_that_fails_is_named_and_a_later_request_goes_on(
             assert memory.store is not None
             with monkeypatch.context() as broken:
                 broken.setattr(memory.store.storage, "_done", full)
-                with pytest.raises(Failed, match="full"):
+                with pytest.raises(StoreError, match=r"agent\.db: the disk is full"):
                     await memory.remember("Ann likes tea.")
             await memory.remember("Ann likes coffee.")
             assert await memory.count() == 1

@@ -303,10 +303,10 @@ def test_a_loop_goes_on_while_a_file_is_opened(tmp_path: Path, monkeypatch: pyte
         async with memory:
             assert await memory.count() == 0
 
-    def slowly(path: str) -> SqliteStorage:
+    def slowly(path: str, *rest: Any) -> SqliteStorage:
         begun.set()
         assert goes_on.wait(9)
-        return SqliteStorage(path)
+        return SqliteStorage(path, *rest)
 
     begun, goes_on = threading.Event(), threading.Event()
     monkeypatch.setattr(store, "SqliteStorage", slowly)
