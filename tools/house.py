@@ -199,9 +199,7 @@ FLOAT_FILES: Final = {
 
 # lengths
 FUNCTION_LINES_MAX: Final = 70
-FILE_LINES_MAX: Final = (
-    800  # one machine, or one closed vocabulary; split where a purpose ends, never for this number
-)
+FILE_LINES_MAX: Final = 800  # one machine or one vocabulary; split where a purpose ends, not for this
 RECORDS: Final[dict[str, int]] = {}  # "file" or "file::function": lines it has today. May shrink, never grow
 
 # words, unused, paths

@@ -19,6 +19,7 @@
     search.py      what is kept of each scope in memory, so that searches are quick
     conditions.py  conditions as SQL
     schema.py      the tables, and their versions
+    files.py       files that only their owner may read
     errors.py      what goes wrong, each in one sentence
 
 Needs the extra `live`: `pip install 'umi-sim[live]'`.
@@ -43,14 +44,14 @@ if TYPE_CHECKING:
     from umi_live.memory import Hits, LiveMemory, Result, open_memory
     from umi_live.services import Embedder, Model, ServiceFailed
 
-MODULES: Final = {
+_MODULES: Final = {
     "blocking": "BlockingMemory open_blocking",
     "contents": "delete_user",
     "errors": "Closed Failed InDoubt LiveError NotDone Refused ScopeTaken StoreError",
     "memory": "Hits LiveMemory Result open_memory",
     "services": "Embedder Model ServiceFailed",
 }
-HOMES: Final = {name: module for module, names in MODULES.items() for name in names.split()}
+_HOMES: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
     "BlockingMemory", "Closed", "Embedder", "Failed", "Hits", "InDoubt", "LiveError", "LiveMemory", "Model",
@@ -64,14 +65,11 @@ def __getattr__(name: str) -> object:
 
     So the command can say in one line that the extra is not installed.
     """
-    if name not in HOMES:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"umi_live.{HOMES[name]}"), name)
+        return getattr(import_module(f"umi_live.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
+        from umi_live.errors import needs_extra
+
         raise ModuleNotFoundError(needs_extra(error), name=error.name) from None
-
-
-def needs_extra(error: ModuleNotFoundError) -> str:
-    """Return the sentence for whoever runs this package without what it needs."""
-    return f"{error.name} is not installed: pip install 'umi-sim[live]'"

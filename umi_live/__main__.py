@@ -2,7 +2,7 @@
 
 import sys
 
-from umi_live import needs_extra
+from umi_live.errors import needs_extra
 
 
 def main() -> None:

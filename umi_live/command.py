@@ -12,9 +12,9 @@ import attrs
 import click
 
 from umi_core.messages.effects import Degraded
-from umi_live import contents, needs_extra
+from umi_live import contents
 from umi_live.doctor import examined
-from umi_live.errors import LiveError, StoreError
+from umi_live.errors import LiveError, StoreError, needs_extra
 from umi_live.files import create_file
 from umi_live.losses import sentence_of
 from umi_live.memory import LiveMemory, open_memory

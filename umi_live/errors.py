@@ -59,3 +59,8 @@ def refusing() -> Iterator[None]:
         yield
     except Rejected as rejected:
         raise Refused(rejected.errors[0], str(rejected)) from None
+
+
+def needs_extra(error: ModuleNotFoundError) -> str:
+    """Return the sentence for whoever runs this package without what it needs."""
+    return f"{error.name} is not installed: pip install 'umi-sim[live]'"

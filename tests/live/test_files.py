@@ -14,7 +14,6 @@ import pytest
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 from umi_live import LiveError, StoreError, open_blocking, open_memory
-from umi_live import files as live_files
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 OTHER_USER: Final = 65_534  # whom no permission but that of others is for
@@ -80,7 +79,7 @@ def test_no_file_is_ever_made_with_more(tmp_path: Path, monkeypatch: pytest.Monk
             made.append((str(path), mode))
         return system(path, flags, mode, **rest)
 
-    monkeypatch.setattr(live_files.os, "open", watched)
+    monkeypatch.setattr(os, "open", watched)
     with open_blocking(tmp_path / "a.db", user="a", agent="b", record=tmp_path / "life.jsonl"):
         pass
     own = [mode for path, mode in made if path.startswith(str(tmp_path))]
