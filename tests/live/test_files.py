@@ -5,7 +5,8 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,12 +43,11 @@ def shell(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """One that any user may reach."""
-    for each in (tmp_path, *tmp_path.parents):
-        if each.owner() == Path.home().owner() and each != Path("/"):
-            each.chmod(0o755) if each != Path("/tmp") else None
-    return tmp_path
+def folder() -> Iterator[Path]:
+    """One that any user may reach, which those of pytest are not."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 def state(folder: Path) -> dict[str, tuple[bytes, int]]:
