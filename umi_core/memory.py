@@ -235,7 +235,7 @@ class Memory:
         if state.phase == "closed":
             is_due = any(due_ms <= state.seen_ms for due_ms in state.tiers.upkeep.values())
             return is_due or is_running("purge", state)
-        return state.phase == "recovering" and bool(state.waiting)
+        return state.phase == "recovering" and any(op.waiting for op in state.operations.values())
 
     def recovered(self, engine: Engine) -> None:
         state, ended = self.state, engine.ended
