@@ -12,7 +12,7 @@ import click
 from umi_sim.cli.arguments import config_named, is_seed_file, readable, readable_trace
 from umi_sim.cli.console import complain, refuse, shows
 from umi_sim.cli.terminal import width, written
-from umi_sim.kernel.report import Report, laid_out
+from umi_sim.kernel.report import Report, laid_out, row, whole
 from umi_sim.kernel.wording import cut, escaped, near
 from umi_sim.record.verdict import INTERRUPTED, USAGE
 
@@ -42,7 +42,23 @@ def explain(word: tuple[str, ...]) -> Report:
     """
     from umi_sim.explain import words
 
-    return explained(" ".join(word), words.names(), "word") if word else words.all_rules()
+    name = " ".join(word)
+    if is_file(name):
+        refuse(f"{name}: is a file, and explain takes a word: umi-sim show FILE shows a seed file")
+    if name not in words.names() and (told := rule_of_stores(name)):
+        return told
+    return explained(name, words.names(), "word") if word else words.all_rules()
+
+
+def rule_of_stores(name: str) -> Report | None:
+    """The promise of a rule by which `umi-sim target` judges stores."""
+    from umi_sim.targets.checker import RULES
+
+    if name not in RULES:
+        return None
+    rows = [row("promise", RULES[name]), whole("more", "umi-sim target --manual")]
+    value = {"word": name, "promise": RULES[name]}
+    return Report(f"{name}: a rule of umi-sim target", rows, lambda: value)
 
 
 def explained(name: str, known: Iterable[str], what: str) -> Report:

@@ -75,10 +75,12 @@ def html(
     steps = data["count"]
     assert isinstance(steps, int)
     value = {"file": str(path), "bytes": len(text), "steps": steps}
-    rows = (
+    rows = [
         row("holds", f"{plural(steps, 'step')}, {spaced(len(text))} bytes"),
         whole("look", address),
-    )
+    ]
+    if is_of_store(file):
+        rows.append(row("lacks", "what the store holds, and what it needs to fail: it is not run"))
     return Report(f"WROTE {path}", rows, lambda: value)
 
 
@@ -128,9 +130,7 @@ def shown(
         head, steps = recordings.readable(file)
         page, life = recording_page.data_of, recording_page.lived
         return partial(page, file, head, steps), partial(life, head, steps, (), 1)
-    from umi_sim.targets.seed_files import is_run_of_store
-
-    if is_run_of_store(Path(file)):
+    if is_of_store(file):
         from umi_sim.targets import page as store_page
 
         saved = readable_run(file)
@@ -147,6 +147,12 @@ def shown(
         partial(seed_page.drawn_data, config, command_of(file)),
         partial(seed_page.life_of, config, None),
     )
+
+
+def is_of_store(file: str) -> bool:
+    from umi_sim.targets.seed_files import is_run_of_store
+
+    return is_run_of_store(Path(file))
 
 
 def command_of(text: str) -> str:

@@ -154,10 +154,19 @@ def untold(verdict: "Verdict") -> list[Row]:
 def show(file: str, all_items: bool) -> Report:
     """Show a seed file as the failure it records, or a trace file line by line. Nothing is run.
 
+    The seed file of a store of yours (umi-sim target) is one too.
+
     \b
     umi-sim show .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     umi-sim run --seed 42 --trace run.trace && umi-sim show run.trace
     """
+    from umi_sim.targets.seed_files import is_run_of_store
+
+    if is_run_of_store(Path(file)):
+        from umi_sim.cli.target import readable_run
+        from umi_sim.targets.telling import of_saved
+
+        return of_saved(file, readable_run(file))
     if is_seed_file(file):
         return seed_file_report(file, all_items)
     from umi_sim.explain import records

@@ -244,7 +244,7 @@ def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None,
         refuse(f"{file}: contract: expected {adapter.contract.name}, as {adapter.__name__} has it")
     check_has(adapter, file, saved)
     with usable():
-        verdict = live(adapter, [step.item for step in saved.steps])
+        verdict = live(adapter, [step.item for step in saved.steps], saved.seed)
     return telling.of_replay(name, file, adapter, saved, verdict).also(*export(adapter, verdict, out))
 
 

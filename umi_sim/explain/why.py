@@ -6,7 +6,6 @@ Law 2. The draws come from the stream `why` of the file's seed, the same for eve
 Law 3. What was found before an interruption stays found.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -102,14 +101,14 @@ class Found(Owner):
         return [share.kept for before, share in pairs if share.rose_since(before)]
 
 
-def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int = sys.maxsize) -> Found:
+def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None) -> Found:
     """Everything, in order; `own`: the file of a scenario that is not shipped. After `seconds_max` no more
-    is drawn.
+    is drawn; None: all `runs` are.
 
     Raises NothingToExplain before any of it.
     """
     found = begun(seed)
-    inquiry = Inquiry(seed, found, Budget(sys.maxsize, seconds_max))
+    inquiry = Inquiry(seed, found, Budget(None, seconds_max))
     try:
         inquiry.find_needed()
         inquiry.find_options()
@@ -119,7 +118,7 @@ def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int = sys.maxsize
     except KeyboardInterrupt:
         found.stopped = INTERRUPTED
     except OutOfBudget:
-        found.stopped = f"after {plural(seconds_max, 'second')} (--seconds)"
+        found.stopped = f"after {plural(seconds_max or 0, 'second')} (--seconds)"
     return found
 
 
@@ -229,8 +228,8 @@ class Inquiry(Owner):
                 self.found.stopped = f"after {STEP_COUNT_MAX} steps"
                 return
             self.budget.spend()
-            seconds_max = self.budget.seconds_max
-            at("why: the rest drawn afresh", number * len(counts), runs * len(counts), seconds=seconds_max)
+            seconds = self.budget.seconds_max or 0
+            at("why: the rest drawn afresh", number * len(counts), runs * len(counts), seconds=seconds)
             fresh = attrs.evolve(tail, seed=Stream(self.seed.config.seed, "why", number).word())
             for count in counts:
                 source = partial(Continued, self.found.items[:count], fresh)

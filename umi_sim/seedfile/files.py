@@ -178,7 +178,8 @@ def check_format(document: dict[str, Json]) -> None:
         raise Wrong(
             (
                 "format",
-                "is of a store of yours: umi-sim html FILE, or umi-sim target MODULE:CLASS --replay FILE",
+                "is of a store of yours, and this command reads runs of Umi alone: umi-sim show FILE, "
+                "umi-sim html FILE, or umi-sim target MODULE:CLASS --replay FILE",
             )
         )
     if document.get("format") != FORMAT:

@@ -35,10 +35,10 @@ class OutOfBudget(Exception):
 
 @attrs.define
 class Budget(Owner):
-    """Runs and seconds that a search may take."""
+    """Runs and seconds that a search may take; None: as many as it needs."""
 
-    runs_max: int
-    seconds_max: int
+    runs_max: int | None
+    seconds_max: int | None
     runs: int = 0
     clock: Callable[[], float] = time.monotonic
     _began_s: float = attrs.field(init=False)
@@ -48,9 +48,9 @@ class Budget(Owner):
 
     def spend(self) -> None:
         """One more run. Raises OutOfBudget if there is none left."""
-        if self.runs >= self.runs_max:
+        if self.runs_max is not None and self.runs >= self.runs_max:
             raise OutOfBudget("out of runs")
-        if self.clock() - self._began_s >= self.seconds_max:
+        if self.seconds_max is not None and self.clock() - self._began_s >= self.seconds_max:
             raise OutOfBudget("out of seconds")
         self.runs += 1
 

@@ -26,7 +26,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.targets.clocks import Clock
-from umi_sim.targets.items import SITES
+from umi_sim.targets.items import NEEDED, SITES
 from umi_sim.targets.kv import KvContract
 from umi_sim.targets.memory import MemoryContract
 from umi_sim.targets.model import Contract
@@ -132,6 +132,7 @@ class Memory(Adapter):
 
 
 PAGED: Final = "scan"
+STORE_MADE: Final = "add", "id"  # an id, unless the store asks for one
 CURSOR: Final = "cursor"  # its argument that no run draws
 
 CONTRACTS: Final[Mapping[str, type[Adapter]]] = {"kv": Kv, "sessions": Sessions, "memory": Memory}
@@ -171,10 +172,13 @@ def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[
     names = [each for each in names if (name, each) != (PAGED, CURSOR)]
     taken = tuple("ttl" if each == "ttl_ms" else each for each in names)
     known = [each for each in known if each != adapter.contract.made.get(name)]
+    needed = [each for each in known if each in NEEDED and (name, each) != STORE_MADE]
     for each in taken:
         if each not in known:
             told = f"expected one of {', '.join(known) or 'none'}"
             raise BadAdapter(f"{adapter.__name__}.{name}: unknown argument {each!r}, {told}")
+    if lacking := [each for each in needed if each not in taken]:
+        raise BadAdapter(f"{adapter.__name__}.{name}: lacks an argument: {', '.join(lacking)}")
     return tuple(each for each in known if each in taken)
 
 

@@ -49,18 +49,19 @@ def draw_shared(other: type[Adapter], one: type[Adapter], seed: int) -> Iterator
             yield item
 
 
-def run_both(other: type[Adapter], one: type[Adapter], items: Sequence[Item]) -> Verdict:
+def run_both(other: type[Adapter], one: type[Adapter], items: Sequence[Item], seed: int = 0) -> Verdict:
     """The run of one; if that is sound, that of the other; if both are, the first answers that differ."""
-    first = run(one, items)
-    second = run(other, items) if first.broken is None else first
+    first = run(one, items, seed)
+    second = run(other, items, seed) if first.broken is None else first
     if first.broken is not None or second.broken is not None or first.known or second.known:
         return second
+    both = evolve(first, job_count=first.job_count + second.job_count)
     for at, step in enumerate(first.steps):
         for op, got, wanted in zip(step.item.ops, first.gots[at], second.gots[at], strict=True):
             if not is_alike(one, op, got, wanted):
                 told = f"{wanted.told}, as {other.__name__} says"
-                return evolve(first, broken=Broken(RULE, op.name, got.told, told), ended_at=at)
-    return first
+                return evolve(both, broken=Broken(RULE, op.name, got.told, told), ended_at=at)
+    return both
 
 
 def is_alike(adapter: type[Adapter], op: Op, one: Got, other: Got) -> bool:

@@ -2,11 +2,24 @@
 
 import sys
 import unittest
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
+
+
+class RacesNotExplored(UserWarning):
+    """A test passed, and its runs say nothing about races between jobs of executors."""
+
+
+def warn_of_races(job_count: int, name: str) -> None:
+    """Warn of what the runs of a test that passed say nothing about."""
+    from umi_sim.targets.lines import unexplored
+
+    if limit := unexplored(job_count):
+        warnings.warn(f"{name}: {limit}", RacesNotExplored, stacklevel=2)
 
 
 def class_of_test(adapter: "type[Adapter]", seconds: int, folder: str | None) -> type:
@@ -54,7 +67,10 @@ def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
     if earlier.unreadable:
         return "\n".join(["", *earlier.unreadable])
     found = hunt(adapter, seconds=seconds)
+    if found.small is None and found.not_recurring:
+        return "\n".join(["", *laid_out(telling.of_hunt(name, found, ""))])
     if found.small is None:
+        warn_of_races(found.job_count, name)
         return ""
     path = seed_files.write(adapter, name, found.findings[0].seed, found.small, folder)
     return "\n".join(["", *laid_out(telling.of_hunt(name, found, path.as_posix()))])

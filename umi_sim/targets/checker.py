@@ -57,6 +57,8 @@ class Got(Data):
     seen: str = ""  # in place of the value, for people; the trace of a run has the value
 
     def __str__(self) -> str:
+        if self.error == NOT_ASKED:
+            return f"{NOT_ASKED}: {self.text}"
         if self.error:
             return TOLD.get(self.error) or f"raised {self.error}: {self.text}"
         return shown(self.value)
@@ -66,6 +68,7 @@ class Got(Data):
         return self.seen or ("MISSING" if self.value is MISSING else str(self))
 
 
+NOT_ASKED: Final = "not asked"  # in place of an error: the store never got the request
 TOLD: Final = {"Killed": "died", "CancelledError": "cancelled"}
 
 
@@ -109,6 +112,8 @@ class Checker:
 
     def answered(self, op: Op, got: Got, times_ms: Sequence[int], spared: str = "") -> Broken | None:
         """An operation has ended. `spared`: the promise that is at stake if it was not applied after all."""
+        if got.error == NOT_ASKED:
+            return None
         self.note_written([op])
         before = self.possible
         if not self.narrow(lambda states: self.after(states, op, got, times_ms)):
@@ -116,11 +121,15 @@ class Checker:
         if spared:
             self.suspect(spared, before)
         if got.is_refusal:
-            self.suspect("error-applied", self.all_after(before, op, times_ms))
+            self.suspect("error-applied", self.unanswered(before, op, times_ms))
         return None
 
     def at_once(self, ops: Sequence[Op], gots: Sequence[Got], times_ms: Sequence[int]) -> Broken | None:
         """Some order of them explains all answers, and none of them is lost."""
+        asked = [pair for pair in zip(ops, gots, strict=True) if pair[1].error != NOT_ASKED]
+        ops, gots = [op for op, _ in asked], [got for _, got in asked]
+        if not asked:
+            return None
         self.note_written(ops)
         before, each = self.possible, range(len(ops))
 
@@ -171,7 +180,7 @@ class Checker:
     def failed(self, op: Op, times_ms: Sequence[int]) -> None:
         """It raised because something under it failed: it must not have been applied."""
         self.note_written([op])
-        after = self.all_after(self.possible, op, times_ms)
+        after = self.unanswered(self.possible, op, times_ms)
         allowed, forbidden = self.halves(op, times_ms)
         self.possible = distinct([*self.possible, *allowed])
         self.suspect("error-applied", after)
@@ -180,7 +189,7 @@ class Checker:
     def undecided(self, op: Op, times_ms: Sequence[int], rule: str) -> None:
         """It was cut off: it was applied, or it was not."""
         self.note_written([op])
-        after = [self.contract.untold(state, op) for state in self.all_after(self.possible, op, times_ms)]
+        after = self.unanswered(self.possible, op, times_ms)
         allowed, forbidden = self.halves(op, times_ms)
         self.possible = distinct([*self.possible, *after, *allowed])
         self.suspect(rule, forbidden)
@@ -205,6 +214,15 @@ class Checker:
             if is_open and len(values) == 1 and self.contract.concerns.get(name, "") in met:
                 found.append((name, values[0]))
         return tuple(found)
+
+    def named(self, name: str, others: Sequence[str]) -> None:
+        """An id was seen that has this name in the run; what it stands for may be of each of the others."""
+
+        def each_way(states: Sequence[State]) -> list[State]:
+            return once(new for state in states for new in self.contract.named(state, name, others))
+
+        self.possible = each_way(self.possible)  # the answer that showed the id leaves few of them
+        self.suspects = [Suspects(each.rule, each_way(each.states)) for each in self.suspects]
 
     # States.
 
@@ -231,6 +249,7 @@ class Checker:
             for answer, new in self.outcomes(state, op, times_ms):
                 if answer.takes(REFUSED if got.is_refusal else got.value):
                     found.append(new)
+            found += [] if got.is_refusal else self.contract.reused(state, op, got.value)
             if got.is_busy or (got.is_refusal and self.contract.is_odd(op)):
                 found.append(state)
         return distinct(found)
@@ -241,6 +260,10 @@ class Checker:
 
     def all_after(self, states: Iterable[State], op: Op, times_ms: Sequence[int]) -> list[State]:
         return distinct(new for state in states for _, new in self.outcomes(state, op, times_ms))
+
+    def unanswered(self, states: Iterable[State], op: Op, times_ms: Sequence[int]) -> list[State]:
+        """The states after an operation that was applied, and gave no answer."""
+        return [self.contract.untold(state, op) for state in self.all_after(states, op, times_ms)]
 
     def halves(self, op: Op, times_ms: Sequence[int]) -> tuple[list[State], list[State]]:
         """The states of which a batch was applied in part: those that may be, and those that must not."""

@@ -7,13 +7,17 @@ Law 2. Each attribute has its type and its values; what does not fit is told in 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from inspect import CO_VARARGS, getattr_static
 from types import FunctionType
 from typing import Any, Final
 
 from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter, Known, ops_of, slips_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import SITES
+from umi_sim.targets.model import Contract
+from umi_sim.targets.values import shown
 
+PERCENT: Final = 100
 NEAR: Final = 82 / 100  # `durabel` is durable; `table` is not stale
 HOOKS: Final = ("make", "close")
 SYNONYMS: Final[Mapping[str, Sequence[str]]] = {
@@ -32,12 +36,15 @@ SYNONYMS: Final[Mapping[str, Sequence[str]]] = {
 
 def check_declared(adapter: type[Adapter]) -> None:
     """Raises BadAdapter if it says something that nobody can mean."""
+    if not isinstance(given := getattr(adapter, "contract", None), Contract):
+        told = "expected what Kv, Sessions or Memory say: inherit from one of them"
+        raise BadAdapter(f"{adapter.__name__}.contract: is {shown(given)}, {told}")
     for name, value in own_of(adapter).items():
         check_name(adapter, name, value)
-    for name, (fits, expected) in expectations(adapter).items():
-        given = getattr(adapter, name, None)
-        if given is not None and not fits(given):
-            raise BadAdapter(f"{adapter.__name__}.{name}: is {given!r}, expected {expected}")
+    for name, (fits, expected) in {**methods(adapter), **expectations(adapter)}.items():
+        given = getattr_static(adapter, name, ABSENT)
+        if given is not ABSENT and not fits(given):
+            raise BadAdapter(f"{adapter.__name__}.{name}: is {shown(given)}, expected {expected}")
     for known in adapter.known:
         check_known(adapter, known)
     ops_of(adapter)
@@ -98,6 +105,25 @@ def asked(meant: Sequence[str]) -> str:
 
 
 Expected = tuple[Callable[[Any], bool], str]
+ABSENT: Final = object()
+
+
+def methods(adapter: type[Adapter]) -> dict[str, Expected]:
+    """Return what each operation and hook must be, and what only a run sets."""
+    left_out = "a method; leave the name out where the store has no such operation"
+    at_each_start = "no value here: it is set when a life of the store begins"
+    return {
+        **dict.fromkeys(adapter.contract.ops, (is_method, left_out)),
+        **dict.fromkeys((*HOOKS, "killed", "now", "pytest", "machine"), (is_method, "a method")),
+        **dict.fromkeys(("folder", "clock", "outside"), (lambda _: False, at_each_start)),
+    }  # fmt: skip
+
+
+def is_method(value: Any) -> bool:
+    """Whether it can be called on an object: not a property, a class or a function without `self`."""
+    if isinstance(value, FunctionType):
+        return value.__code__.co_argcount > 0 or bool(value.__code__.co_flags & CO_VARARGS)
+    return hasattr(value, "__get__") and (callable(value) or isinstance(value, staticmethod | classmethod))
 
 
 def expectations(adapter: type[Adapter]) -> dict[str, Expected]:
@@ -106,7 +132,7 @@ def expectations(adapter: type[Adapter]) -> dict[str, Expected]:
     flags = {name: among(choices) for name, choices in contract.flags.items()}
     return {
         **flags,
-        **dict.fromkeys(contract.settings, (is_count, "a whole number above 0")),
+        **{name: SETTINGS[name] for name in contract.settings},
         **dict.fromkeys(("durable", "odd"), among((False, True))),
         "values": among(("text", "json")),
         **dict.fromkeys(("refuses", "busy", "stale"), (are_errors, "a tuple of errors, as in (ValueError,)")),
@@ -116,9 +142,19 @@ def expectations(adapter: type[Adapter]) -> dict[str, Expected]:
     }  # fmt: skip
 
 
+SETTINGS: Final[Mapping[str, Expected]] = {
+    "default_ttl_ms": (lambda value: value is None or is_count(value), "a whole number above 0, or None"),
+    "recall_floor": (
+        lambda value: value is None or (is_count(value) and value <= PERCENT),
+        f"a whole number from 1 to {PERCENT}, or None",
+    ),
+}
+
+
 def among(choices: Sequence[object]) -> Expected:
     """One of these, and of its type: 1 is not True."""
     told = " or ".join(repr(each) for each in choices if each is not None)
+    told += ", or None: it is found out" if None in choices else ""
     return (lambda value: any(value == each and type(value) is type(each) for each in choices)), told
 
 
@@ -142,6 +178,9 @@ def are_known(value: object) -> bool:
 
 def check_known(adapter: type[Adapter], known: Known) -> None:
     ops = (*adapter.contract.ops, *HOOKS)
+    for field in ("address", "rule", "op", "says"):
+        if not isinstance(value := getattr(known, field), str):
+            raise BadAdapter(f"{adapter.__name__}.known: {field}={shown(value)}: expected a text")
     check_word(adapter, "rule", known.rule, RULES)
     for name in filter(None, known.op.split("+")):  # requests at once
         check_word(adapter, "op", name, ops)

@@ -11,7 +11,7 @@ from pprint import pformat
 from typing import Final
 
 from umi_sim.runs import time_limit
-from umi_sim.targets import clocks, faults, loop, names, network, world
+from umi_sim.targets import chance, clocks, faults, loop, names, network, world
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.life import Verdict
@@ -92,6 +92,7 @@ CASE = \\
 SAID = \\
 {said}
 EXPECTED = {expected!r}
+SEED = {seed}  # of what Python draws by chance
 
 # Time, failures and order.
 
@@ -102,7 +103,7 @@ PARTS = {{
 if __name__ == "__main__":
     for name, text in PARTS.items():
         world = stand_in(name, text)
-    said = world.replay({name}, CASE)
+    said = world.replay({name}, CASE, SEED)
     print(*said, f"expected  {{EXPECTED}}", sep="\\n")
     print("it happens still" if said == SAID else "it no longer happens: something else was said")
     sys.exit(1 if said == SAID else 0)
@@ -118,20 +119,20 @@ def script_of(adapter: type[Adapter], verdict: Verdict) -> str:
     if broken is None:
         raise CannotExport("the run passes, so there is nothing to show")
     case = [(text_of(adapter, item), *item.call) for item in verdict.items]
-    said = world.replay(adapter, case)
+    said = world.replay(adapter, case, verdict.seed)
     if broken.rule == "hang" and not world.is_hang(said[-1]):
         raise CannotExport("it did not hang when it was run again: the judge of the run took the time")
     lay_out = partial(pformat, width=WIDTH, sort_dicts=False)
     parts = {each.__name__: inspect.getsource(each) for each in PARTS}
     return SCRIPT.format(
         op=broken.op, rule=RULES[broken.rule], mark=MARK, adapter=source_of(adapter), name=adapter.__name__,
-        case=lay_out(case), said=lay_out(said), expected=broken.allowed or "no error",
+        case=lay_out(case), said=lay_out(said), expected=broken.allowed or "no error", seed=verdict.seed,
         parts="\n".join(f"    {name!r}: {text!r}," for name, text in parts.items()),
     )  # fmt: skip
 
 
 WIDTH: Final = 110
-PARTS: Final = (time_limit, clocks, faults, network, loop, names, world)
+PARTS: Final = (time_limit, clocks, chance, faults, network, loop, names, world)
 
 
 def source_of(adapter: type[Adapter]) -> str:

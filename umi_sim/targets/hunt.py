@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Final
 
 import attrs
+from attrs import evolve
 
 from umi_core.data import Data, Owner
 from umi_sim.kernel.progress import at
@@ -24,6 +25,7 @@ from umi_sim.targets.shrinking import Live, fingerprint_of, shrink
 PROBES: Final = range(8)
 COUNT_MAX: Final = 6
 SEED_COUNT_MAX: Final = 1_000_000
+NOT_RECURRING_COUNT_MAX: Final = 10
 SEEDS_PER_TASK: Final = 10
 TASKS_PER_JOB: Final = 2
 Make = Callable[[], type[Adapter]]
@@ -49,11 +51,12 @@ class Hunt(Owner):
     run_count: int = 0
     op_count: int = 0
     known: tuple[str, ...] = ()
-    has_jobs: bool = False
+    job_count: int = 0
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
     findings: list[Finding] = attrs.field(factory=list)
     kinds: dict[str, Finding] = attrs.field(factory=dict)  # by the fingerprint of what was found, and shrunk
+    not_recurring: list[Verdict] = attrs.field(factory=list)  # what broke a promise, and none when run again
 
     @property
     def first(self) -> Verdict | None:
@@ -64,13 +67,18 @@ class Hunt(Owner):
         return self.findings[0].small if self.findings else None
 
     def add(self, seed: int, verdict: Verdict, live: Live) -> None:
-        """Shrunk once for each kind."""
+        """Run it again, and shrink it once for each kind."""
         assert verdict.broken is not None
         kind = fingerprint_of(verdict.broken)
         if kind in self.kinds:
             self.kinds[kind].count += 1
             return
+        if not recurs(self.adapter, verdict, live):
+            self.not_recurring.append(verdict)
+            return
         small = shrink(self.adapter, verdict, live)
+        if not recurs(self.adapter, small, live):
+            small = evolve(verdict, items=verdict.items[: verdict.ended_at + 1])
         assert small.broken is not None
         smallest = fingerprint_of(small.broken)
         if smallest in self.kinds:
@@ -81,12 +89,19 @@ class Hunt(Owner):
         self.kinds[kind] = self.kinds[smallest]
 
 
+def recurs(adapter: type[Adapter], verdict: Verdict, live: Live) -> bool:
+    """Whether the items of a run break the same promise when they are run once more."""
+    again = live(adapter, verdict.items, verdict.seed).broken
+    assert verdict.broken is not None
+    return again is not None and fingerprint_of(again) == fingerprint_of(verdict.broken)
+
+
 def moments_of(adapter: type[Adapter]) -> Moments:
     """When each operation may fail: what it was seen to reach in a few quiet runs. Raises BadAdapter."""
     check_judged(adapter)
     most: dict[tuple[str, str], int] = {}
     for seed in PROBES:
-        for key, count in run(adapter, draw_items(adapter, seed, {})).reached.items():
+        for key, count in run(adapter, draw_items(adapter, seed, {}), seed).reached.items():
             most[key] = max(count, most.get(key, 0))
     found: dict[str, list[tuple[str, int]]] = {}
     for (name, site), count in sorted(most.items()):
@@ -103,7 +118,7 @@ class Part(Data):
     op_count: int
     known: tuple[str, ...]
     broken: tuple[tuple[int, Verdict], ...] = ()
-    has_jobs: bool = False
+    job_count: int = 0
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()
 
@@ -138,7 +153,7 @@ def hunt(
         found.run_count += part.run_count
         found.op_count += part.op_count
         found.known = tuple(dict.fromkeys((*found.known, *part.known)))
-        found.has_jobs = found.has_jobs or part.has_jobs
+        found.job_count += part.job_count
         found.threads = tuple(dict.fromkeys((*found.threads, *part.threads)))
         found.inferred = tuple(dict.fromkeys((*found.inferred, *part.inferred)))
         at("hunting", found.run_count, seconds=seconds or 0)
@@ -147,6 +162,7 @@ def hunt(
         for seed, verdict in part.broken:
             found.add(seed, verdict, way.live)
         is_over = until_s is not None and monotonic() >= until_s
+        is_over = is_over or len(found.not_recurring) >= NOT_RECURRING_COUNT_MAX
         if is_over or (found.findings and not way.to_end):
             break
     return found
@@ -155,21 +171,21 @@ def hunt(
 def run_part(make: Make, seeds: Sequence[int], *, way: Way, moments: Moments) -> Part:
     """Up to the first that breaks a promise, or to the last."""
     adapter, count, op_count = make(), 0, 0
-    known, broken, threads, has_jobs = list[str](), list[tuple[int, Verdict]](), list[str](), False
+    known, broken, threads, job_count = list[str](), list[tuple[int, Verdict]](), list[str](), 0
     inferred: dict[tuple[str, object], None] = {}
     for count, seed in enumerate(seeds, 1):  # noqa: B007 - read after the loop
-        verdict = way.live(adapter, way.draw(adapter, seed, moments))
+        verdict = way.live(adapter, way.draw(adapter, seed, moments), seed)
         op_count += sum(len(step.item.ops) for step in verdict.steps)
         known += verdict.known
         threads += verdict.threads
-        has_jobs = has_jobs or verdict.has_jobs
+        job_count += verdict.job_count
         inferred |= dict.fromkeys(verdict.inferred)
         if verdict.broken is not None:
             broken.append((seed, verdict))
             if not way.to_end:
                 break
     once = tuple(dict.fromkeys(threads))
-    return Part(count, op_count, tuple(known), tuple(broken), has_jobs, once, tuple(inferred))
+    return Part(count, op_count, tuple(known), tuple(broken), job_count, once, tuple(inferred))
 
 
 def by_processes(

@@ -17,10 +17,10 @@ from umi_core.data import Data
 from umi_sim.kernel.child_process import ProcessBroken
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
-from umi_sim.targets.checker import Broken, Checker, Got, TooMany
+from umi_sim.targets.checker import NOT_ASKED, Broken, Checker, Got, TooMany
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.loop import OutOfReach, Stuck
-from umi_sim.targets.names import Untold
+from umi_sim.targets.names import NotAsked
 from umi_sim.targets.threads import noticed
 from umi_sim.targets.values import MISSING, shown
 from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, World, world_of
@@ -58,16 +58,20 @@ class Verdict(Data):
     known: tuple[str, ...] = ()
     reached: Mapping[tuple[str, str], int] = attrs.field(factory=dict)
     gots: tuple[tuple[Got, ...], ...] = ()  # of each item, what came of its operations
-    has_jobs: bool = False  # of executors
+    job_count: int = 0  # of executors
     threads: tuple[str, ...] = ()  # operations that began a thread
     inferred: tuple[tuple[str, object], ...] = ()  # flags that the answers showed, each with its value
+    seed: int = 0  # of what Python drew by chance
 
 
-def run(adapter: type[Adapter], items: Sequence[Item]) -> Verdict:
-    """Known divergences do not end it: it goes on from what is, or else without the item that showed one."""
-    left, known = tuple(items), list[str]()
+def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> Verdict:
+    """Run these items; what Python draws by chance follows from `seed`.
+
+    Known divergences do not end it: it goes on from what is, or else without the item that showed one.
+    """
+    left, known, job_count = tuple(items), list[str](), 0
     while True:
-        with world_of(adapter) as world, noticed() as begun:
+        with world_of(adapter, seed) as world, noticed() as begun:
             life = Life(adapter, world, begun)
             try:
                 verdict = life.live(left)
@@ -76,9 +80,11 @@ def run(adapter: type[Adapter], items: Sequence[Item]) -> Verdict:
             except OutOfTime:
                 verdict = life.hung(left, ENDLESS)
         known += verdict.known
+        job_count += verdict.job_count
         address = address_of(adapter, verdict.broken)
         if not address or not left:
-            return attrs.evolve(verdict, known=tuple(dict.fromkeys(known)))
+            known_once = tuple(dict.fromkeys(known))
+            return attrs.evolve(verdict, known=known_once, job_count=job_count, seed=seed)
         known.append(address)
         left = (*left[: verdict.ended_at], *left[verdict.ended_at + 1 :])
 
@@ -137,6 +143,8 @@ class Life:
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
         self.steps.append(Step(item, tuple(map(str, gots))))
         self.gots.append(tuple(gots))
+        for name, others in self.world.names.take_guesses():
+            self.checker.named(name, others)
         broken = self.judge(item, gots)
         if broken is not None and (address := address_of(self.adapter, broken)) and self.checker.accept():
             self.known.append(address)
@@ -192,9 +200,9 @@ class Life:
         for step in self.steps:
             digest.update(f"{step.item}\n{step.told}\n".encode(errors="surrogatepass"))
         steps, known, gots = tuple(self.steps), tuple(self.known), tuple(self.gots)
-        reached, has_jobs = self.world.reached, self.world.loop.job_count > 0
+        reached, job_count = self.world.reached, self.world.loop.job_count
         return Verdict(
-            tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots, has_jobs,
+            tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots, job_count,
             tuple(self.threaded), self.checker.inferred(flags_of(self.adapter), ops_of(self.adapter)),
         )  # fmt: skip
 
@@ -204,7 +212,9 @@ class Life:
             return Got(outcome[0])
         if isinstance(outcome, LookupError) and op is not None and op.name in MAY_MISS:
             return Got(MISSING, seen=f"raised {self.hidden(repr(outcome))}, taken for: not there")
-        is_busy = isinstance(outcome, (*self.adapter.busy, Untold)) and op is not None
+        if isinstance(outcome, NotAsked):
+            return Got(None, NOT_ASKED, str(outcome), is_refusal=True, is_busy=True)
+        is_busy = isinstance(outcome, self.adapter.busy) and op is not None
         refuses = self.adapter.refuses + (self.adapter.stale if op and op.name == "append" else ())
         is_refusal = is_busy or (isinstance(outcome, refuses) and op is not None)
         text = self.hidden(shown(str(outcome)))

@@ -4,9 +4,11 @@ Law. The trace of a run and its seed file speak as the contract does; this is fo
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from attrs import evolve
 
+from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import Verdict
@@ -20,6 +22,22 @@ def lines_of(adapter: type[Adapter], verdict: Verdict) -> Iterator[str]:
         is_said = bool(gots) and step.said == tuple(map(str, gots))  # else it ended within the item
         told = "; ".join(got.told for got in gots) if is_said else step.told
         yield f"{text_of(adapter, step.item)}  ->  {told}"
+
+
+def unexplored(job_count: int) -> str:
+    """Return what runs with so many jobs of executors say nothing about; empty if there were none."""
+    told = "ran one at a time, and races between them were not explored"
+    return f"{plural(job_count, 'job')} {told}" if job_count else ""
+
+
+def not_recurring(verdict: Verdict) -> str:
+    """Return why a broken promise was not kept as a file: run again, the same items break none."""
+    threads = " and ".join(f"`{name}`" for name in verdict.threads)
+    reason = f"{threads} began threads" if threads else REASONS
+    return f"did not recur: depends on something outside the run ({reason})"
+
+
+REASONS: Final = "a global of a module, another process, a file elsewhere, or the real time"
 
 
 def text_of(adapter: type[Adapter], item: Item) -> str:

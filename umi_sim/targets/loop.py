@@ -3,7 +3,8 @@
 Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
 Law 2. Callbacks run in the order in which they came, as asyncio promises. Free is only what is free there:
        when a task gets to begin, and which job of an executor is done first; `pick` decides.
-Law 3. What nobody will ever wake is Stuck at once, and what never ends after STEPS_MAX steps.
+Law 3. A timer runs when its time comes, as in a loop that waits: also while time passes between operations.
+Law 4. What nobody will ever wake is Stuck at once, and what never ends after STEPS_MAX steps.
 """
 
 import asyncio
@@ -20,6 +21,8 @@ from typing import Any, TypeVar, TypeVarTuple
 STEPS_MAX = 200_000
 DELAY_MAX = 6  # steps until a task begins
 FINISH_STEPS = 1_000
+ADVANCE_STEPS_MAX = 20_000  # while time passes: a store may do something each millisecond
+RESOLUTION_S = 1 / 1_000_000  # of sums of times: a clock of milliseconds tells no less apart
 TRIES_MAX = 200  # of a statement that waits for a lock
 OUTSIDE = """add_reader add_signal_handler add_writer create_connection create_server subprocess_exec
 subprocess_shell""".split()
@@ -132,9 +135,32 @@ class Loop(asyncio.BaseEventLoop):
         """What was begun goes on until it waits for time alone, or for so many steps."""
         with self.running():
             for _ in range(steps_max):
-                if not self.ready and not any(jobs.waiting for jobs in self.jobs):
+                if self.is_idle():
                     return
                 self.step()
+
+    def is_idle(self) -> bool:
+        """Whether nothing goes on before some time has passed."""
+        self.wake_due()
+        return not self.ready and not any(jobs.waiting for jobs in self.jobs)
+
+    def advance(self, ms: int) -> None:
+        """So much time passes; what is due meanwhile is done at its time."""
+        until_ms = self.clock.now_ms + ms
+        with self.running():
+            for _ in range(ADVANCE_STEPS_MAX):
+                is_late = not self.timers or self.timers[0].when() > until_ms / 1000 + RESOLUTION_S
+                if self.is_idle() and is_late:
+                    break
+                self.step()
+        self.clock.now_ms = max(self.clock.now_ms, until_ms)
+
+    def abandon(self) -> None:
+        """The process is gone, and with it whatever was to be done."""
+        self.ready.clear()
+        self.timers.clear()
+        for jobs in self.jobs:
+            jobs.waiting.clear()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -154,7 +180,12 @@ class Loop(asyncio.BaseEventLoop):
             self.run(list(tasks), FINISH_STEPS)
         self.close()
 
+    def wake_due(self) -> None:
+        while self.timers and self.timers[0].when() <= self.time() + RESOLUTION_S:
+            self.ready.append(heapq.heappop(self.timers))
+
     def step(self) -> None:
+        self.wake_due()
         busy = [jobs for jobs in self.jobs if jobs.waiting]
         if busy and (not self.ready or self.pick(2)):
             self.turn += 1

@@ -16,12 +16,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets import seed_files
 from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.as_test import warn_of_races
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.drawing import Moments, Plan, draw_kinds, draw_next, draw_ops, draw_pool
-from umi_sim.targets.hunt import moments_of
+from umi_sim.targets.hunt import moments_of, recurs
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import Verdict, run
-from umi_sim.targets.lines import lines_of
+from umi_sim.targets.lines import lines_of, not_recurring
 from umi_sim.targets.shrinking import fingerprint_of, shrink
 
 STEP_COUNT: Final = 30
@@ -45,6 +46,7 @@ def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachi
     """The machine of an adapter; the smallest failure of each kind is kept in the folder."""
     moments: list[Moments] = []
     smallest: dict[str, Verdict] = {}
+    job_counts: list[int] = []  # of runs that passed
     name = f"{adapter.__module__}:{adapter.__name__}"
 
     class StoreMachine(RuleBasedStateMachine):
@@ -55,6 +57,7 @@ def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachi
 
         @initialize(word=WORDS)
         def begin(self, word: int) -> None:
+            self.seed = word
             chance = Stream(word, "target", adapter.contract.name)
             ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance, Stream(word))
             kinds = draw_kinds(adapter, chance, bool(moments[0]), ops)
@@ -65,16 +68,24 @@ def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachi
             self.items += draw_next(self.plan, Stream(word), len(self.items))
 
         def teardown(self) -> None:
-            verdict = run(adapter, self.items)
+            verdict = run(adapter, self.items, self.seed)
             if verdict.broken is None:
+                job_counts.append(verdict.job_count)
                 return
             kind = fingerprint_of(verdict.broken)
+            if kind not in smallest and not recurs(adapter, verdict, run):
+                raise ERRORS[verdict.broken.rule](f"{verdict.broken.message}; {not_recurring(verdict)}")
             if kind not in smallest:
                 smallest[kind] = shrink(adapter, verdict)
-            file = seed_files.write(adapter, name, 0, smallest[kind], folder).as_posix()
+            seed = smallest[kind].seed
+            file = seed_files.write(adapter, name, seed, smallest[kind], folder).as_posix()
             raise ERRORS[verdict.broken.rule](told(adapter, smallest[kind], name, file))
 
+    def warn(_: type) -> None:
+        warn_of_races(sum(job_counts), name)
+
     StoreMachine.TestCase.settings = SETTINGS
+    setattr(StoreMachine.TestCase, "tearDownClass", classmethod(warn))  # noqa: B010 # as mypy wants
     return StoreMachine
 
 

@@ -56,7 +56,7 @@ class Remembered(Data):
 
 @attrs.frozen
 class MemoryState(Data):
-    """`gone`: what was deleted, if a store that dedupes may give it its id again.
+    """`gone`: what was deleted; a store may give its id again.
 
     `before`: of an eventual store, what has changed since it was drained, as it was; None where nothing was.
     `asked`, `missed`: searches for what is there, and those that did not find it, where there is a floor.
@@ -80,11 +80,25 @@ class MemoryState(Data):
         left = {other: each for other, each in self.entries.items() if other != name}
         return attrs.evolve(self, entries=left, before=before).set(to, entry)
 
+    def exchanged(self, name: str, other: str) -> "MemoryState":
+        """Return the state in which each of the two names stands for what the other one stood for."""
+        names = {name: other, other: name}
+        entries, gone = ({names.get(it, it): each for it, each in rows.items()}
+                         for rows in (self.entries, self.gone))  # fmt: skip
+        before = tuple((names.get(it, it), each) for it, each in self.before)
+        return attrs.evolve(self, entries=entries, gone=gone, before=before)
+
+    def pinned(self, name: str) -> "MemoryState":
+        """Return the state in which the id of this name, if it stands for anything, is known."""
+        if name not in self.entries or not self.entries[name].is_untold:
+            return self
+        entry = attrs.evolve(self.entries[name], is_untold=False)
+        return attrs.evolve(self, entries={**self.entries, name: entry})
+
     def without(self, *names: str) -> "MemoryState":
         left = {name: each for name, each in self.entries.items() if name not in names}
         gone = {name: each for name, each in self.entries.items() if name in names}
-        known = {**self.gone, **gone} if self.flags["dedupes"] else {}
-        return attrs.evolve(self, entries=left, gone=known, before=self.changed(*gone))
+        return attrs.evolve(self, entries=left, gone={**self.gone, **gone}, before=self.changed(*gone))
 
     def changed(self, *names: str) -> tuple[tuple[str, Remembered | None], ...]:
         if not self.flags["eventual"]:
@@ -180,7 +194,8 @@ class MemoryContract(Contract):
             yield any_of(*twins, MISSING, None), state
             yield from ((Exactly(id), state.renamed(it, id)) for it in twins if state.entries[it].is_untold)
         else:
-            for name in (id, *same(state.gone, scope, text)):
+            known = same(state.gone, scope, text) if state.flags["dedupes"] else []
+            for name in (id, *known):
                 yield Exactly(name), state.set(name, Remembered(scope, (text,)))
 
     def untold(self, state: MemoryState, op: Op) -> MemoryState:
@@ -189,6 +204,20 @@ class MemoryContract(Contract):
             return state
         entry = attrs.evolve(state.entries[name], is_untold=True)
         return attrs.evolve(state, entries={**state.entries, name: entry})
+
+    def named(self, state: MemoryState, name: str, others: Sequence[str]) -> Iterator[MemoryState]:
+        """An id that was given by its add, of an entry that is there, can be of nothing else."""
+        entry = state.entries.get(name)
+        yield state.pinned(name)
+        if entry is None or entry.is_untold:
+            for other in others:
+                if other != name and other in state.entries and state.entries[other].is_untold:
+                    yield state.exchanged(name, other).pinned(name)
+
+    def reused(self, state: MemoryState, op: Op, got: object) -> Iterator[MemoryState]:
+        if op.name == "add" and isinstance(got, str) and got in state.gone and not state.flags["dedupes"]:
+            args = self.bind(op, state.flags)
+            yield state.set(got, Remembered(args["scope"], (args["text"],)))
 
     def on_get(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         entry = state.entries.get(id)

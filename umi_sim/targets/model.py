@@ -226,6 +226,14 @@ class Contract(ABC):
         """The state after an operation that was done, and cut off before it could tell what it made."""
         return state
 
+    def named(self, state: State, name: str, others: Sequence[str]) -> Iterator[State]:
+        """Yield the states in which an id of this name, which was seen, is of its own add or of another."""
+        yield state
+
+    def reused(self, state: State, op: Op, got: object) -> Iterator[State]:
+        """Yield the states after an operation that gave what it made the name of something deleted."""
+        return iter(())
+
     def foreign(self, state: State, op: Op) -> Iterator[object]:
         """Values of other scopes than that of the operation."""
         return iter(())

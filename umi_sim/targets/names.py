@@ -1,7 +1,9 @@
 """Names of what a store keeps: those of the run for the ids that the store makes.
 
 Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
-Law 2. What was cut off before it told an id may be there: a listing that shows its text tells its id.
+Law 2. An add that was cut off before it gave an id may have stored something: a listing that shows its text
+       shows its id. Several such adds may have the same text, and one of them may have got the id of an entry
+       that was deleted before. `guesses` holds every add that an id may be of; the judge follows each.
 """
 
 from collections.abc import Mapping
@@ -11,50 +13,65 @@ UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"  # of what was never made: n
 SCOPES = ("user", "agent", "run")
 
 
-class Untold(Exception):
-    """Nobody can ask for what is meant: its id was never told."""
+class NotAsked(Exception):
+    """The run cannot make this request: it needs an id or a version that no answer has given."""
 
 
 class Names:
-    """`ours`: the names of the run, by the ids of the store. `untold`: what was to be added, by its name.
+    """`ours`: the names of the run, by the ids of the store. `unanswered`: the arguments of each add that
+    has given no id, by its name. `versions`: what the store gave to be given back, by the name of the run.
 
-    `versions`: what the store gave to be given back, by the name of the run.
+    `guesses`: the names by which ids were used since the last `take_guesses`, each with the unanswered adds
+    that may have made the entry instead.
     """
 
     def __init__(self) -> None:
         self.ours: dict[Any, str] = {}
-        self.untold: dict[str, Mapping[str, Any]] = {}
+        self.unanswered: dict[str, Mapping[str, Any]] = {}
         self.versions: dict[str, Any] = {}
+        self.guesses: list[tuple[str, list[str]]] = []
 
     def id_of(self, name: str) -> Any:
-        """The id of the store. Raises Untold."""
+        """Return the id of the store. Raises NotAsked."""
         known = [id for id, ours in self.ours.items() if ours == name]
-        if not known and name in self.untold:
-            raise Untold(f"the id of {name} was never told")
+        if known and self.unanswered:
+            self.guesses.append((name, [*self.unanswered]))
+        if not known and name in self.unanswered:
+            raise NotAsked(f"the add of {name} gave no id")
         return known[0] if known else UNKNOWN_ID
 
     def version_of(self, name: str) -> Any:
-        """Raises Untold."""
+        """Return what the store gave. Raises NotAsked."""
         if name not in self.versions:
-            raise Untold(f"{name} was never told")
+            raise NotAsked(f"no answer gave version {name}")
         return self.versions[name]
 
     def added(self, name: str, id: Any) -> str:
-        self.untold.pop(name, None)
+        self.unanswered.pop(name, None)
         return self.ours.setdefault(id, name)
 
     def listed(self, row: Any, asked: Mapping[str, Any]) -> Any:
-        """A row [id, text] of a listing, under the name of the run."""
+        """Return a row [id, text] of a listing under the name of the run."""
         if not isinstance(row, list) or len(row) != 2 or isinstance(row[0], list | dict):
             return row
         id, text = row
-        if id not in self.ours and (name := self.whose(text, asked)) is not None:
-            self.added(name, id)
+        names = self.candidates(text, asked)
+        if id not in self.ours and names:
+            self.added(names[0], id)
+        if id in self.ours and names:
+            self.guesses.append((self.ours[id], names))
         return [self.ours.get(id, id), text]
 
-    def whose(self, text: Any, asked: Mapping[str, Any]) -> str | None:
-        """The latest that says this, of the scope that was asked for; None if nobody does."""
-        for name, args in reversed(self.untold.items()):
-            if args.get("text") == text and all(asked.get(it) in (None, args.get(it)) for it in SCOPES):
-                return name
-        return None
+    def candidates(self, text: Any, asked: Mapping[str, Any]) -> list[str]:
+        """Return the unanswered adds of this text; first the latest one of the scope that was asked for."""
+        latest_first = reversed(self.unanswered.items())
+        names = [name for name, args in latest_first if args.get("text") == text]
+        return sorted(names, key=lambda name: not is_within(self.unanswered[name], asked))
+
+    def take_guesses(self) -> list[tuple[str, list[str]]]:
+        taken, self.guesses = self.guesses, []
+        return taken
+
+
+def is_within(args: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    return all(asked.get(scope) in (None, args.get(scope)) for scope in SCOPES)

@@ -14,8 +14,9 @@ from umi_sim.pages.lanes import Arrow, line
 from umi_sim.pages.lives import Life, Step
 from umi_sim.pages.page_data import About, page_data
 from umi_sim.targets import life
-from umi_sim.targets.checker import RULES
+from umi_sim.targets.checker import NOT_ASKED, RULES
 from umi_sim.targets.items import KINDS
+from umi_sim.targets.lines import unexplored
 from umi_sim.targets.seed_files import Saved
 
 LANES: Final = ("clients", "store", "files", "clock")
@@ -27,13 +28,20 @@ UNSEEN: Final = "What a store keeps is its own: known is what it was asked, and 
 
 def data_of(file: str, saved: Saved) -> dict[str, object]:
     """All that the page shows."""
-    name = saved.target if NAME.fullmatch(saved.target) else "MODULE:CLASS"
+    name = name_of(saved)
     facts = (("promised", RULES[saved.rule]), ("instead", saved.message)) if saved.rule else ()
+    if told := unexplored(saved.job_count):
+        facts = (*facts, ("jobs", told))
     about = About(
         f"{saved.rule}: {name}" if saved.rule else name, join(["umi-sim", "target", name, "--replay", file]),
         "FAIL" if saved.rule else "PASS", facts, rule=saved.rule, unseen=UNSEEN,
     )  # fmt: skip
     return page_data(about, partial(lived, saved), len(saved.steps))
+
+
+def name_of(saved: Saved) -> str:
+    """Return the class of a run; no other text of a file becomes a part of a command."""
+    return saved.target if NAME.fullmatch(saved.target) else "MODULE:CLASS"
 
 
 def lived(saved: Saved, roots: Sequence[str], first: int) -> Life:
@@ -48,8 +56,11 @@ def lived(saved: Saved, roots: Sequence[str], first: int) -> Life:
 def arrows(step: life.Step) -> Iterator[Arrow]:
     """What was asked, what happened meanwhile, and what came of it."""
     item = step.item
-    yield from (Arrow(CLIENTS, STORE, "request", line(op)) for op in item.ops)
+    unasked = {at for at, told in enumerate(step.said) if told.startswith(f"{NOT_ASKED}: ")}
+    for at, op in enumerate(item.ops):
+        yield Arrow(CLIENTS, CLIENTS if at in unasked else STORE, "request", line(op))
     if place := KINDS[item.kind].place:
         lane = LANES.index(place)
         yield Arrow(lane, lane, LOOKS[place], line(item.event))
-    yield from (Arrow(STORE, CLIENTS, "reply", line(told)) for told in step.said)
+    for at, told in enumerate(step.said):
+        yield Arrow(CLIENTS if at in unasked else STORE, CLIENTS, "reply", line(told))

@@ -15,7 +15,19 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.formats.schema import TEXT, Json, Schema, Wrong, as_object, at, listed, one_of, table, whole
+from umi_sim.formats.schema import (
+    TEXT,
+    Json,
+    Schema,
+    Wrong,
+    as_object,
+    at,
+    listed,
+    one_of,
+    table,
+    whole,
+    wrong,
+)
 from umi_sim.formats.strict_json import bytes_of, compact, parsed
 from umi_sim.record import saved_failures
 from umi_sim.record.provenance import made_by
@@ -25,6 +37,7 @@ from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import AT_ONCE_MAX, Item, item_to_json, read_item
 from umi_sim.targets.life import Step, Verdict, run
 from umi_sim.targets.shrinking import Live, fingerprint_of
+from umi_sim.targets.values import shown
 
 FORMAT: Final = "umi-target"
 MARK: Final = re.compile(f'"format"\\s*:\\s*"{FORMAT}"'.encode())
@@ -33,6 +46,7 @@ VERSION: Final = 1
 ITEM_COUNT_MAX: Final = 1_000
 OWNER_CHARS_MAX: Final = 60
 UNIQUE: Final = re.compile(r'"(?:v|m|r|note )[0-9]+[a-z]*(?:\.[0-9]+)?"')  # as the contracts draw them
+JOB_COUNT_MAX: Final = 10**9
 WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
@@ -44,7 +58,7 @@ class BadFile(ValueError):
 class Saved(Data):
     """A run from a file, with what the store said then. `trace` is empty where it was edited by hand.
 
-    `rule`, `message`, `fingerprint`: empty where it passed.
+    `rule`, `message`, `fingerprint`: empty where it passed. `job_count`: jobs of executors that it ran.
     """
 
     contract: str
@@ -54,6 +68,9 @@ class Saved(Data):
     rule: str
     message: str
     fingerprint: str
+    op: str = ""
+    job_count: int = 0
+    seed: int = 0  # of what Python draws by chance
 
 
 def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) -> dict[str, Json]:
@@ -69,6 +86,7 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) 
         "contract": adapter.contract.name, "target": name, "seed": str(seed),
         "items": [item_to_json(item) for item in verdict.items],
         "said": [list[Json](step.said) for step in verdict.steps], "failure": failure, "trace": verdict.trace,
+        "jobs": verdict.job_count,
     }  # fmt: skip
     return {**document, "checksum": checksum(document)}
 
@@ -147,7 +165,7 @@ def run_again(adapter: type[Adapter], name: str, folder: Path, live: Live = run)
             unreadable.append(str(error))
             continue
         if saved is not None and is_of(adapter, name, saved):
-            verdict = live(adapter, [step.item for step in saved.steps])
+            verdict = live(adapter, [step.item for step in saved.steps], saved.seed)
             runs.append((path.as_posix(), saved, verdict))
         else:
             other_count += 1
@@ -199,10 +217,23 @@ def saved_of(document: dict[str, Json]) -> Saved:
         at("target", TEXT.read, document.get("target", "")),
         tuple(starmap(Step, zip_longest(items, said[: len(items)], fillvalue=()))),
         at("trace", TEXT.read, document.get("trace", "")) if is_whole else "",
-        *(failure.get(name, "") for name in ("rule", "message", "fingerprint")),
-    )
+        rule=failure.get("rule", ""), message=failure.get("message", ""),
+        fingerprint=failure.get("fingerprint", ""),
+        op=failure.get("op", ""),
+        seed=at("seed", read_seed, document.get("seed", "0")),
+        job_count=at("jobs", whole(0, JOB_COUNT_MAX).read, document.get("jobs", 0)),
+    )  # fmt: skip
 
 
+def read_seed(value: Json) -> int:
+    text: str = TEXT.read(value)
+    if not SEED.fullmatch(text):
+        wrong(f"expected digits, at most {SEED_CHARS_MAX} of them, got {shown(text)}")
+    return int(text)
+
+
+SEED_CHARS_MAX: Final = 20
+SEED: Final = re.compile(rf"[0-9]{{1,{SEED_CHARS_MAX}}}")
 FAILURE: Final = table(
     {
         "rule": one_of(RULES, "rule"), "item": whole(0, ITEM_COUNT_MAX),

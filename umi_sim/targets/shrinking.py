@@ -26,7 +26,7 @@ ORDERS_MAX: Final = 48  # of operations that were concurrent, one after the othe
 ORDERS: Final = 6  # of requests at once that are tried from the first one on
 TEXT_CHARS: Final = 40
 Runs = Callable[[Sequence[Item]], Verdict]
-Live = Callable[[type[Adapter], Sequence[Item]], Verdict]
+Live = Callable[[type[Adapter], Sequence[Item], int], Verdict]
 
 
 def fingerprint_of(broken: Broken) -> str:
@@ -40,7 +40,7 @@ def is_alike(one: Broken, other: Broken) -> bool:
 
 def shrink(adapter: type[Adapter], found: Verdict, live: Live = run) -> Verdict:
     """The smallest run that was met within RUNS_MAX runs."""
-    search = Search(adapter, partial(live, adapter), found)
+    search = Search(adapter, lambda items: live(adapter, items, found.seed), found)
     search.keep(found.items[: found.ended_at + 1])
     for _ in range(ROUNDS_MAX):
         before = search.best.items
@@ -62,7 +62,7 @@ def simpler(adapter: type[Adapter], small: Verdict, live: Live) -> Verdict:
     """
     until_s = monotonic() + SECONDS_MAX
     for items in islice(calmer(adapter, small.items), CALMER_RUNS_MAX):
-        verdict = live(adapter, items) if monotonic() < until_s else small
+        verdict = live(adapter, items, small.seed) if monotonic() < until_s else small
         if verdict.broken is not None and verdict is not small:
             return shrink(adapter, verdict, live)
     return small

@@ -1,6 +1,6 @@
 """What a hunt or a replay came to, as a report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -10,7 +10,8 @@ from umi_sim.targets.adapter import Adapter, is_async, ops_of, slips_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.life import Verdict
-from umi_sim.targets.lines import lines_of, text_of
+from umi_sim.targets.lines import lines_of, not_recurring, text_of, unexplored
+from umi_sim.targets.page import name_of
 from umi_sim.targets.seed_files import Earlier, Saved, document_of
 from umi_sim.targets.shrinking import fingerprint_of
 
@@ -18,9 +19,12 @@ from umi_sim.targets.shrinking import fingerprint_of
 def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     counted = f"{plural(found.run_count, 'run')}, {plural(found.op_count, 'operation')}"
     value = partial(as_json, found, name, saved)
+    if found.small is None and found.not_recurring:
+        return of_not_recurring(name, found, value)
     if found.small is None or found.first is None:
+        kept = unexplored(found.job_count) or "every promise kept"
         rows = [*reached(found), *inferred(found), *known(found)]
-        return Report(f"PASS {name}: {counted}, every promise kept", rows, value)
+        return Report(f"PASS {name}: {counted}, {kept}", rows, value)
     before, after = len(found.first.items), len(found.small.items)
     rows = [
         whole("repeat", repeat(name, saved)),
@@ -30,6 +34,8 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     ]
     rows += [
         *cause(found.adapter, found.small),
+        *jobs(found.job_count),
+        *also(found),
         *threads(found),
         *inferred(found),
         *known(found),
@@ -37,6 +43,27 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
         *under("next", what_next(name, saved)),
     ]
     return Report(head(name, found.small), rows, value, 1)
+
+
+def of_not_recurring(name: str, found: Hunt, value: Callable[[], Any]) -> Report:
+    """A promise was broken, and the same items, run again, broke none: there is nothing to keep."""
+    verdict = found.not_recurring[0]
+    rows = [
+        row("saved", "nothing, since a replay would pass"),
+        row("met", f"{times(found)} in {plural(found.run_count, 'run')}"),
+        BLANK, *cause(found.adapter, verdict), *jobs(found.job_count), *threads(found), *known(found),
+    ]  # fmt: skip
+    return Report(f"{head(name, verdict)} {not_recurring(verdict)}", rows, value, 1)
+
+
+def also(found: Hunt) -> Iterator[Row]:
+    """Broken promises that were not kept."""
+    if found.not_recurring:
+        yield row("besides", f"{times(found)} {not_recurring(found.not_recurring[0])}")
+
+
+def times(found: Hunt) -> str:
+    return plural(len(found.not_recurring), "failure")
 
 
 def what_next(name: str, file: str) -> Iterator[Row]:
@@ -91,7 +118,7 @@ def reached(found: Hunt) -> Iterator[Row]:
     yield row("met", ", ".join(kinds) or "operations and time alone")
     if not is_async(adapter):
         yield row("", "no two requests at once: an operation that begins with `async def` can be asked so")
-    if found.has_jobs:
+    if found.job_count:
         yield row("", f"jobs of executors, each whole and in one thread: {UNSEEN}")
     yield from threads(found)
     if not adapter.fails:
@@ -100,7 +127,12 @@ def reached(found: Hunt) -> Iterator[Row]:
         yield row("", "no restart, no crash: durable = True asks for them, if all of it is in self.folder")
 
 
-UNSEEN: Final = "a race within one job is not seen, nor an object that is bound to its thread"
+UNSEEN: Final = "a race within a job or between two is not seen, nor an object that is bound to its thread"
+
+
+def jobs(job_count: int) -> Iterator[Row]:
+    if told := unexplored(job_count):
+        yield row("jobs", told)
 
 
 def threads(found: Hunt) -> Iterator[Row]:
@@ -129,12 +161,16 @@ def known(found: Hunt) -> Iterator[Row]:
 
 
 def as_json(found: Hunt, name: str, saved: str) -> dict[str, Any]:
+    if found.small is None and found.not_recurring:
+        verdict = found.not_recurring[0]
+        document = document_of(found.adapter, name, verdict.seed, verdict)
+        return {"result": "fail", "saved": "", **document, **counts_of(found)}
     if found.small is None:
         return {"result": "pass", "target": name, **counts_of(found)}
     seed = found.findings[0].seed
     return {
-        "result": "fail", "saved": saved, **counts_of(found),
-        **document_of(found.adapter, name, seed, found.small),
+        "result": "fail", "saved": saved, **document_of(found.adapter, name, seed, found.small),
+        **counts_of(found),
     }  # fmt: skip
 
 
@@ -145,7 +181,14 @@ def counts_of(found: Hunt) -> dict[str, Any]:
     return {
         "runs": found.run_count, "operations": found.op_count, "known": list(found.known),
         "inferred": inferred,
+        "did_not_recur": [str(each.broken and each.broken.message) for each in found.not_recurring],
+        **jobs_as_json(found.job_count),
     }  # fmt: skip
+
+
+def jobs_as_json(job_count: int) -> dict[str, Any]:
+    told = unexplored(job_count)
+    return {"jobs": job_count, "not_explored": [told] if told else []}
 
 
 def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
@@ -160,6 +203,7 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
             yield f"{broken.rule}: {broken.op}, met in {plural(each.count, 'run')}, shrunk to {length}"
             yield row("", broken.message)
             yield whole("", repeat(name, file))
+        yield from also(found)
         yield from known(found)
 
     def value() -> dict[str, Any]:
@@ -170,12 +214,14 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
         return {"result": "fail", "target": name, **counts_of(found), "failures": documents}
 
     kinds = plural(len(pairs), "kind")
-    return Report(f"FAIL {name}: {kinds} of failure in {counted}", [*lines()], value, 1)
+    told = "; ".join(filter(None, (f"{kinds} of failure in {counted}", unexplored(found.job_count))))
+    return Report(f"FAIL {name}: {told}", [*lines()], value, 1)
 
 
 def of_earlier(name: str, folder: str, earlier: Earlier) -> Report:
     """Report kept failures that were run again. Exit 1: one fails. 2: none does, and a file is unreadable."""
     failing, count = earlier.failing, plural(len(earlier.runs), "file")
+    job_count = sum(now.job_count for _, _, now in earlier.runs)
     rows: list[Line] = [*rows_of(earlier, name)]
     if earlier.other_count:
         rows.append(f"{plural(earlier.other_count, 'file')} of other adapters not run")
@@ -183,10 +229,14 @@ def of_earlier(name: str, folder: str, earlier: Earlier) -> Report:
     def value() -> dict[str, Any]:
         told = {file: "fail" if now.broken else "pass" for file, _, now in earlier.runs}
         result = "fail" if failing else "unreadable" if earlier.unreadable else "pass"
-        return {"result": result, "target": name, "files": told, "unreadable": [*earlier.unreadable]}
+        return {
+            "result": result, "target": name, "files": told, "unreadable": [*earlier.unreadable],
+            **jobs_as_json(job_count),
+        }  # fmt: skip
 
     word = "FAIL" if failing else "UNREADABLE" if earlier.unreadable else "PASS"
     told = f"{len(failing)} of {count} of {folder} fail" if failing else f"{count} of {folder}, none fails"
+    told = "; ".join(filter(None, (told, unexplored(job_count))))
     return Report(f"{word} {name}: {told}", rows, value, 1 if failing else 2 if earlier.unreadable else 0)
 
 
@@ -207,16 +257,43 @@ def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[
     yield from (whole("unreadable", each) for each in earlier.unreadable)
 
 
+def of_saved(file: str, saved: Saved) -> Report:
+    """Show a run as its file records it; the store is not run."""
+    name = name_of(saved)
+    lines = [f"{step.item}  ->  {step.told}" for step in saved.steps]
+    facts = {"promised": RULES[saved.rule], "got": saved.message} if saved.rule else {}
+
+    def value() -> dict[str, Any]:
+        result = "fail" if saved.rule else "pass"
+        return {
+            "result": result, "file": file, "target": saved.target, "contract": saved.contract,
+            "seed": str(saved.seed), "rule": saved.rule, "message": saved.message, "items": lines,
+            **jobs_as_json(saved.job_count),
+        }  # fmt: skip
+
+    edited = [] if saved.trace else [row("edited", "the file was edited: its answers prove nothing")]
+    rows = [
+        whole("repeat", repeat(name, file)), *edited, BLANK,
+        *(row(label, told) for label, told in facts.items()),
+        *under("items", (row("", each, hang=2) for each in lines)), *jobs(saved.job_count),
+    ]  # fmt: skip
+    if not saved.rule:
+        return Report(f"PASS {name}: expected to pass, {plural(len(lines), 'item')}", rows, value)
+    return Report(f"FAIL {name} {saved.rule}: {saved.op}", rows, value)
+
+
 def of_replay(name: str, file: str, adapter: type[Adapter], saved: Saved, verdict: Verdict) -> Report:
     """Exit 0: as recorded. 1: no failure, or another one. 4: the same failure by another way."""
 
     def value() -> dict[str, Any]:
         result = "fail" if verdict.broken else "pass"
-        return {"result": result, "saved": file, **document_of(adapter, name, 0, verdict)}
+        document = document_of(adapter, name, verdict.seed, verdict)
+        return {"result": result, "saved": file, **document, **jobs_as_json(verdict.job_count)}
 
     if verdict.broken is None:
         is_new = bool(saved.fingerprint)
         what = "passes, where a failure was recorded" if is_new else "passes, as recorded"
+        what = "; ".join(filter(None, (what, unexplored(verdict.job_count))))
         return Report(f"PASS {name}: {file} {what}", (), value, int(is_new))
     told, code = "as recorded, answer by answer", 0
     if not saved.trace:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
-from umi_sim.targets import clocks, faults, loop, names, network
+from umi_sim.targets import chance, clocks, faults, loop, names, network
 
 COMPUTING_SECONDS_MAX = 3  # of the store, in one item
 PAGES_MAX = 50
@@ -41,15 +41,15 @@ class NotOpened(Exception):
 
 
 @contextmanager
-def world_of(adapter: Any) -> Iterator["World"]:
-    """A world for this store; nothing is left of it afterwards."""
+def world_of(adapter: Any, seed: int) -> Iterator["World"]:
+    """A world for this store, whose chance follows from `seed`; nothing is left of it afterwards."""
     with tempfile.TemporaryDirectory(dir=MEMORY, ignore_cleanup_errors=True) as base:
         world = World(adapter, Path(base))
         with (
             clocks.install(world.clock),
             faults.install(world.sites, world.clock.seconds),
             network.install(world.sites),
-            same_chance(),
+            chance.install(seed),
             no_collection(),
             loop.install(world.loop),
         ):
@@ -57,22 +57,6 @@ def world_of(adapter: Any) -> Iterator["World"]:
                 yield world
             finally:
                 world.end()
-
-
-@contextmanager
-def same_chance() -> Iterator[None]:
-    """Until the block ends, whoever draws chance draws the same in each run."""
-    places = [(os, "urandom"), (random, "_urandom")]  # the second one is that of `secrets`
-    real, state = os.urandom, random.getstate()
-    for module, name in places:
-        setattr(module, name, random.Random(0).randbytes)
-    random.seed(0)
-    try:
-        yield
-    finally:
-        for module, name in places:
-            setattr(module, name, real)
-        random.setstate(state)
 
 
 @contextmanager
@@ -131,6 +115,7 @@ class World:
             self.store.killed()
             self.folder = self.left or self.copy()
             self.left = None
+        self.loop.abandon()
         self.begin()
 
     def copy(self) -> Path:
@@ -155,7 +140,7 @@ class World:
         self.sites.arm(site, number, self.die if kind == "crash_in" else faults.fail)
         match kind:
             case "advance":
-                self.clock.now_ms += number
+                self.loop.advance(number)
                 said = []
             case "at_once":
                 said = self.at_once(number, calls)
@@ -166,6 +151,7 @@ class World:
             case _:
                 said = [self.call(*each) for each in calls]
         self.has_failed = self.sites.disarm()
+        said = [self.listed(*each, value) for each, value in zip(calls, said, strict=True)]
         for site, count in self.sites.counts.items() if kind == "op" else ():
             self.reached[calls[0][0], site] = max(count, self.reached.get((calls[0][0], site), 0))
         self.times_ms = list(dict.fromkeys([began_ms, self.clock.now_ms]))
@@ -177,9 +163,9 @@ class World:
 
     def at_once(self, order: int, calls: Iterable[Call]) -> list[Any]:
         """`order` draws who goes on where asyncio leaves it open; 0: whoever came first."""
-        chance = random.Random(order)
+        drawn = random.Random(order)
         starts = [lambda call=call: self.start(*call) for call in calls]
-        return self.loop.at_once(starts, lambda n: chance.getrandbits(32) % n if order else 0)
+        return self.loop.at_once(starts, lambda n: drawn.getrandbits(32) % n if order else 0)
 
     def cancel(self, steps: int, call: Call) -> Any:
         """It is cancelled after so many steps, if it goes on for so long; what it began comes to its end."""
@@ -237,7 +223,7 @@ class World:
             return self.pages(method, args)
         if "id" in args and "id" not in parameters(getattr(self.adapter, "add", value_of)):
             if name == "add":
-                self.names.untold[args["id"]] = args
+                self.names.unanswered[args["id"]] = args
             else:
                 args = {**args, "id": self.names.id_of(args["id"])}
         if name == "append" and "version" in args:
@@ -269,9 +255,15 @@ class World:
                 value = value[0]
             if value is not None and not isinstance(value, list | dict):
                 return self.names.added(args["id"], value)
-        elif name in ("search", "list") and isinstance(value, list):
-            return [self.names.listed(each, args) for each in value]
         return value
+
+    def listed(self, name: str, args: Mapping[str, Any], outcome: Any) -> Any:
+        """A listing under our names. It waits for the end of its item: an add at the same time may tell an
+        id that the listing shows."""
+        match outcome:
+            case (list() as rows,) if name in ("search", "list"):
+                return ([self.names.listed(each, args) for each in rows],)
+        return outcome
 
 
 async def value_of(value: Any) -> Any:
@@ -313,13 +305,13 @@ def parameters(method: Any) -> tuple[str, ...]:
 # Without a judge.
 
 
-def replay(adapter: Any, rows: Iterable[Any]) -> list[str]:
+def replay(adapter: Any, rows: Iterable[Any], seed: int) -> list[str]:
     """What is said when these items happen: each a text, and what `World.happen` takes.
 
     It ends where the store does not: what waits for ever, or computes for too long, is the last line.
     """
     lines = []
-    with world_of(adapter) as world:
+    with world_of(adapter, seed) as world:
         try:
             with computing_at_most(COMPUTING_SECONDS_MAX):
                 world.begin()
@@ -351,5 +343,7 @@ RESTARTS = ("reopen", "crash", "crash_in")
 
 
 def shown(outcome: Any, world: World) -> str:
+    if isinstance(outcome, names.NotAsked):
+        return f"not asked: {outcome}"
     text = repr(outcome[0]) if isinstance(outcome, tuple) else f"raises {outcome!r}"
     return re.sub(r" at 0x[0-9a-f]+", "", text.replace(str(world.base), "FOLDER"))

@@ -9,8 +9,10 @@ import pytest
 from tests.unit.sim.commands import lines_of, refused, umi
 from umi_core.ids import entity_id
 from umi_core.values import Scope
+from umi_sim.cli.progress import View
 from umi_sim.explain import why, why_page
 from umi_sim.explain.why import Found, Share
+from umi_sim.kernel.progress import Stage
 from umi_sim.record import trace
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
@@ -161,6 +163,16 @@ def test_when_its_seconds_are_over_what_is_needed_is_known_all_the_same() -> Non
     found = why.why(failing("success-before-commit", EARLY), 50, seconds_max=0)
     assert found.stopped == "after 0 seconds (--seconds)"
     assert (sorted(needed(found)), found.shares) == (["f3", "o1", "o4"], [])
+
+
+def test_without_a_limit_of_time_no_time_is_estimated_from_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page and a stepper ask without a limit; its stand-in was shown as 106751991167300 days."""
+    stages: list[Stage] = []
+    monkeypatch.setattr(why, "at", lambda *args, **given: stages.append(Stage(*args, **given)))
+    asked(failing("success-before-commit", EARLY), 2)
+    lines = [View().line(stage, 2_000) for stage in stages]
+    assert any(line.startswith("why: the rest drawn afresh") for line in lines)
+    assert [line for line in lines if " left" in line] == []
 
 
 def test_the_command_ends_after_its_seconds() -> None:

@@ -1,9 +1,11 @@
 """Goal: what a class declares is what is tested; a name or value that nobody reads is refused in one line."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.unit.sim.targets.test_contracts import Dict, Lists, Notes
 from umi_sim.targets import Adapter, Known, Kv, Memory, Sessions
 from umi_sim.targets.adapter import BadAdapter
 from umi_sim.targets.as_test import failure_of
@@ -64,6 +66,19 @@ def test_an_adapter_that_says_what_is_read_is_taken(store: type[Kv]) -> None:
         ({"known": Known("here")}, "a tuple of Known(...)"),
         ({"known": (Known("here", rule="answers"),)}, "known: rule='answers': did you mean answer?"),
         ({"known": (Known("here", op="get+gett"),)}, "known: op='gett': did you mean get?"),
+        ({"known": (Known(None),)}, "Mine.known: address=None: expected a text"),  # type: ignore[arg-type] # so
+        ({"clear": None}, "Mine.clear: is None, expected a method; leave the name out where"),
+        ({"put": "put"}, "Mine.put: is 'put', expected a method"),
+        ({"get": len}, "Mine.get: is <built-in function len>, expected a method"),
+        ({"get": property(method)}, "Mine.get: is <property object>, expected a method"),
+        ({"get": dict}, "Mine.get: is <class 'dict'>, expected a method"),
+        ({"make": None}, "Mine.make: is None, expected a method"),
+        ({"close": 3}, "Mine.close: is 3, expected a method"),
+        ({"killed": None}, "Mine.killed: is None, expected a method"),
+        ({"now": 5}, "Mine.now: is 5, expected a method"),
+        ({"contract": None}, "Mine.contract: is None, expected what Kv, Sessions or Memory say"),
+        ({"folder": "x"}, "Mine.folder: is 'x', expected no value here"),
+        ({"outside": None}, "Mine.outside: is None, expected no value here"),
     ],
 )
 def test_what_nobody_can_mean_is_refused(body: dict[str, object], told: str) -> None:
@@ -72,9 +87,56 @@ def test_what_nobody_can_mean_is_refused(body: dict[str, object], told: str) -> 
     assert told in str(refused.value)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("base", [Dict, Lists, Notes])
+@pytest.mark.parametrize("value", [None, 7, "text", object(), [], lambda: None, int])
+def test_each_attribute_of_another_type_is_one_line(base: type[Adapter], value: object) -> None:
+    """Whatever stands there: taken, or refused in one line that names the attribute and the value."""
+    attributes = {*vars(Adapter), *Adapter.__annotations__, *base.contract.ops, *base.contract.flags}
+    names = [name for name in (*attributes, *base.contract.settings) if not name.startswith("_")]
+    assert {"durable", "known", "contract", "folder", "make", "add"} <= {*names}
+    for name in names:
+        told = refusal_of(type("Mine", (base,), {name: value}))
+        if is_right(base, name, value):
+            assert told == ""
+        else:
+            assert re.fullmatch(rf"Mine\.{name}: is (.*, expected .*|no operation of .*)", told)
+
+
+def is_right(base: type[Adapter], name: str, value: object) -> bool:
+    """Whether it is one of the few that fit."""
+    flags, settings = base.contract.flags, base.contract.settings
+    if value is None:
+        return None in flags.get(name, ()) or name in settings
+    fits = {"tick_ms": 7, "values": "text", "fails": [], "known": [], **dict.fromkeys(settings, 7)}
+    return name in fits and value == fits[name]
+
+
+def refusal_of(adapter: type[Adapter]) -> str:
+    """What is said of an adapter that cannot be run; empty if it can."""
+    try:
+        hunt(adapter, range(2))
+    except BadAdapter as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(("base", "name", "lacking"), [
+    (Kv, "get", "key"), (Sessions, "add", "session, items"), (Memory, "search", "query"),
+])  # fmt: skip
+def test_a_method_without_an_argument_that_is_needed_is_refused(
+    base: type[Adapter], name: str, lacking: str
+) -> None:
+    adapter = type("Mine", (base,), {name: method})
+    assert refusal_of(adapter) == f"Mine.{name}: lacks an argument: {lacking}"
+
+
 def test_a_word_for_what_is_lacking_is_known() -> None:
     with pytest.raises(BadAdapter, match="did you mean put"):
         check_judged(type("Mine", (Kv,), {"make": method, "get": method, "set": method}))
+
+
+WHOLE: dict[type[Adapter], type[Adapter]] = {Kv: Dict, Sessions: Lists, Memory: Notes}
 
 
 @pytest.mark.parametrize(
@@ -89,7 +151,7 @@ def test_a_store_that_nothing_can_be_seen_of_is_refused(
     base: type[Adapter], names: tuple[str, ...], told: str
 ) -> None:
     with pytest.raises(BadAdapter) as refused:
-        check_judged(type("Mine", (base,), dict.fromkeys(names, method)))
+        check_judged(type("Mine", (base,), {name: getattr(WHOLE[base], name) for name in names}))
     assert told in str(refused.value)
 
 

@@ -51,6 +51,84 @@ class Remote(Kv):
 
 
 PUT = Op("put", {"key": "a", "value": "v"})
+
+
+class Timed(Kv):
+    """Entries end by timers of the event loop, as those of aiocache do."""
+
+    durable = True
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+        self.ended = self.outside.setdefault("ended", [])
+
+    async def put(self, key: str, value: object, ttl: float) -> None:
+        self.rows[key] = value
+        asyncio.get_running_loop().call_later(ttl, self._end, key)
+
+    def _end(self, key: str) -> None:
+        self.rows.pop(key, None)
+        self.ended.append(self.now())
+
+    async def get(self, key: str) -> object:
+        return self.rows.get(key)
+
+    def count(self) -> int:
+        return len(self.ended)
+
+
+def put_for(key: str, ms: int) -> Item:
+    return Item("op", (Op("put", {"key": key, "value": "v", "ttl": ms}),))
+
+
+@pytest.mark.parametrize(("ms", "left"), [(999, "'v'"), (1_000, "None"), (5_000, "None")])
+def test_a_timer_runs_when_its_time_comes_though_nothing_is_asked_then(ms: int, left: str) -> None:
+    get = Item("op", (Op("get", {"key": "a"}),))
+    verdict = run(Timed, (put_for("a", 1_000), Item("advance", number=ms), get))
+    assert (verdict.broken, verdict.steps[-1].told) == (None, left)
+
+
+def test_timers_run_at_their_own_times_and_end_with_their_process() -> None:
+    class Times(Timed):
+        def count(self) -> int:
+            seen.extend(round((at - self.now()) * 1_000) for at in self.ended)
+            return 0
+
+    seen: list[int] = []
+    advance, count = Item("advance", number=2_000), Item("op", (Op("count", {}),))
+    run(Times, (put_for("a", 1_500), put_for("b", 500), advance, count))
+    assert seen == [-1_500, -500]
+    seen.clear()
+    for ending in ("crash", "reopen"):
+        run(Times, (put_for("a", 1_500), Item(ending), advance, count))
+    assert seen == []
+
+
+class Ticks(Kv):
+    """Something is done each millisecond, for ever."""
+
+    def make(self) -> None:
+        self.tick_count = 0
+
+    async def put(self, key: str, value: object) -> None:
+        self.task = asyncio.ensure_future(self._tick())
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(0.001)
+            self.tick_count += 1
+
+    def count(self) -> int:
+        return self.tick_count
+
+
+def test_a_store_that_never_rests_does_not_keep_time_from_passing() -> None:
+    put, count = Item("op", (PUT,)), Item("op", (Op("count", {}),))
+    ticked = int(run(Ticks, (put, Item("advance", number=100), count)).steps[2].told)
+    assert ticked == pytest.approx(100, abs=2)
+    assert run(Ticks, (put, Item("advance", number=10**12), count)).steps[2].told != "0"
+
+
 ITEMS = (Item("op", (PUT,)), Item("at_once", (PUT, PUT), 3), Item("cancel", (PUT,), 9))
 
 

@@ -75,3 +75,46 @@ def test_nothing_in_a_file_is_obeyed(hostile: str) -> None:
 
 def test_a_file_that_is_no_run_is_one_line() -> None:
     assert "failure.rule: unknown rule" in refused("html", written(failure={"rule": "all-is-well"}))
+
+
+def test_show_tells_what_a_file_records() -> None:
+    told = " ".join(umi("show", written()).stdout.split())
+    assert told.startswith(
+        "FAIL nobody.has_it:Mine at-once: pop+pop repeat umi-sim target nobody.has_it:Mine"
+    )
+    assert "promised requests at once equal some order of them got pop+pop: 'v', 'v'" in told
+    assert "at once: pop(session='a'); pop(session='a') -> 'v'; 'v'" in told
+    assert "the file was edited" in told
+    value = json.loads(umi("show", written(jobs=3), "--json").stdout)
+    assert (value["result"], value["rule"], len(value["items"]), value["jobs"]) == ("fail", "at-once", 4, 3)
+    passed = umi("show", written(failure={}))
+    assert passed.stdout.startswith("PASS nobody.has_it:Mine: expected to pass, 4 items")
+    assert "failure.rule: unknown rule" in refused("show", written(failure={"rule": "all-is-well"}))
+    assert "rm -r" not in umi("show", written(target="mine:Mine; rm -r .")).stdout
+
+
+@pytest.mark.parametrize("command", ["why", "step", "replay", "shrink", "export", "bless"])
+def test_a_command_that_cannot_read_it_names_those_that_can(command: str) -> None:
+    told = umi(command, written())
+    assert told.exit_code == 2
+    for other in ("umi-sim show FILE", "umi-sim html FILE", "umi-sim target MODULE:CLASS --replay FILE"):
+        assert other in told.stderr
+    assert len(told.stderr.splitlines()) == 1
+
+
+def test_what_explain_and_html_cannot_do_is_told() -> None:
+    assert "is a file, and explain takes a word: umi-sim show FILE" in refused("explain", written())
+    assert "promise an error means not applied, now or later" in " ".join(
+        umi("explain", "error-applied").stdout.split()
+    )
+    lacks = "lacks what the store holds, and what it needs to fail"
+    assert lacks in " ".join(umi("html", written()).stdout.split())
+    assert "lacks" not in umi("html", "smoke:1", "--runs", "0").stdout
+
+
+def test_what_was_not_asked_is_no_answer_of_the_store() -> None:
+    said = [["None"], [], ["not asked: no answer gave version r1"], ["'v'", "'v'"]]
+    arrows = page_of(written(said=said))["steps"][2][5]
+    between = {(arrow[0], arrow[1]) for arrow in arrows if arrow[2] in ("request", "reply")}
+    assert between == {(0, 0)}
+    assert {(arrow[0], arrow[1]) for arrow in page_of(written())["steps"][2][5][::2]} == {(0, 1), (1, 0)}

@@ -178,9 +178,17 @@ def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], told: str
     [
         (Kv, {"put": lambda self, name, value: None}, "unknown argument 'name'"),
         (Kv, {}, "has no operation of kv"),
-        (Kv, {"put": lambda self, key: None}, "has put, and nothing is read back that could be judged"),
-        (Kv, {"put": lambda self, key: None, "gett": lambda self: None}, "Mine.gett: is no operation of kv"),
-        (Kv, {"put": lambda self, key: None, "gett": "a text of its own"}, "add one of get"),
+        (
+            Kv,
+            {"put": lambda self, key, value: None},
+            "has put, and nothing is read back that could be judged",
+        ),
+        (
+            Kv,
+            {"put": lambda self, key, value: None, "gett": lambda self: None},
+            "Mine.gett: is no operation of kv",
+        ),
+        (Kv, {"put": lambda self, key, value: None, "gett": "a text of its own"}, "add one of get"),
         (Kv, {"scan": lambda self, limit: ([], None)}, "scan: lacks an argument: it is 'cursor'"),
         (Kv, {"get": lambda self, key, cursor: None}, "unknown argument 'cursor'"),
         (Sessions, {"version": lambda self, session, version: None}, "unknown argument 'version'"),
