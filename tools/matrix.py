@@ -1,4 +1,4 @@
-"""Which bug needs which kind of fault: measured, and kept for the tests and for docs/faults.md.
+"""Which bug needs which kind of fault: measured, and kept for the tests.
 
 `python tools/matrix.py [KIND...]` measures all kinds, or these, and writes tests/golden/needs.json: the bug,
 the first seed that shows it where its kind is alone, the rule, and in how many seeds all other kinds together

@@ -1,15 +1,12 @@
 """Must fire: in how many runs of `all_faults` each declared kind of fault is seen to fire.
 
-`python tools/must_fire.py [SEEDS] [--write]` runs seeds 0 to SEEDS - 1, 1000 if not said, and prints a row
-per kind, rarest first; --write keeps the counts in tests/golden/fired.json, for docs/faults.md. Status 4 if a
-kind fires in fewer than 1 of 50 runs, or if a run breaks a promise.
+`python tools/must_fire.py [SEEDS]` runs seeds 0 to SEEDS - 1, 1000 by default, and prints a row per kind,
+rarest first. Status 4 if a kind fires in fewer than 1 of 50 runs, or if a run breaks a promise.
 """
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from umi_sim.faults.kinds import KINDS
@@ -20,7 +17,6 @@ SCENARIO: Final = "all_faults"
 SEED_COUNT: Final = 1_000
 SHARE_MIN: Final = 50  # one run in so many
 HARNESS: Final = 4
-KEPT: Final = Path(__file__).resolve().parent.parent / "tests" / "golden" / "fired.json"
 
 
 def counted(seed_count: int) -> tuple[Counter[str], list[str]]:
@@ -45,17 +41,8 @@ def rows(runs: Counter[str], seed_count: int) -> Iterator[str]:
 
 
 def main(args: list[str]) -> int:
-    counts = [int(arg) for arg in args if arg != "--write"]
-    seed_count = counts[0] if counts else SEED_COUNT
+    seed_count = int(args[0]) if args else SEED_COUNT
     runs, broken = counted(seed_count)
-    if "--write" in args:
-        KEPT.parent.mkdir(exist_ok=True)
-        measured = {
-            "scenario": SCENARIO,
-            "seeds": f"0..{seed_count - 1}",
-            "runs": {it: runs[it] for it in KINDS},
-        }
-        KEPT.write_text(json.dumps(measured, indent=1) + "\n")
     few = silent(runs, seed_count)
     print(*rows(runs, seed_count), sep="\n")
     print(f"{len(KINDS)} kinds in {seed_count} runs: {len(few)} too rare; {len(broken)} runs broken")

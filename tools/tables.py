@@ -4,29 +4,21 @@
 """
 
 import ast
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from tools import pictures
 from tools.house import LAYERS
 from tools.readme import readme
 from umi_core.config import OPTIONS, Config
-from umi_core.engine.facts import Fact
-from umi_core.engine.workflow import Degrade, OnFailure, Step
-from umi_core.messages.effects import EFFECT_NAMES
-from umi_core.workflows import WORKFLOWS
-from umi_sim.explain.glossary import groups
+from umi_sim.explain.glossary import meanings
 from umi_sim.faults.kinds import CLASSES, KINDS
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.record.rules import RULES
-from umi_sim.record.verdict import CODES, SEVEREST_FIRST
 from umi_sim.scenario.files import find, shipped
 from umi_sim.seedfile import schema as seed_schema
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-FIRED = DOCS.parent / "tests" / "golden" / "fired.json"
 
 
 NOT_SIMULATED = """
@@ -35,10 +27,7 @@ In runs with loss (`swarm = { pin = { loss = true } }`, and an eighth of the swa
 three entities, versions or sessions, or the whole store once
 ([what that looks like](decisions/023-what-loss-looks-like.md)).
 
-Not simulated: damage that neither storage nor the row itself can notice, writes that land in another row,
-damage to what a memory needs before it can answer (epoch, head, core, access records), storage that reports
-a forget or a core row as durable too early, a store that is wiped while memories go on, real vectors and
-their rounding.
+What is not simulated at all is in the [specification](spec/simulator.md#24-what-is-not-simulated).
 """
 
 
@@ -48,87 +37,20 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def faults() -> str:
-    bugs = {bug.kind: f"`{bug.name}`{' *' * bool(bug.alike)}" for bug in MUTANTS.values()}
-    fired = json.loads(FIRED.read_text())
-    rows = (
-        (
-            f"`{it.name}`",
-            it.fault_class,
-            f"`{it.place.name}`",
-            it.what,
-            " ".join(it.guards),
-            known(bugs, it.name, "plant a bug that needs it in umi_sim/mutants"),
-            known(fired["runs"], it.name, "python tools/must_fire.py 400 --write counts its runs"),
-        )
-        for it in KINDS.values()
-    )
     classes = "".join(f"- **{name}**: {text}\n" for name, text in CLASSES.items())
-    head = ("kind", "class", "strikes", "what happens", "must hold all the same", "needed for", "fired in")
     return (
         "# Fault kinds\n\n"
-        "A fault is bound to a named event, such as `o7/commit#2`: "
-        "the second commit attempt of operation o7.\n\n" + classes + "\n"
-        "*Needed for*: a [planted bug](scenarios.md#planted-bugs) that is found if this kind is the only\n"
-        "one that is on, and is not found if all kinds but this one are on (`umi-sim mutants --matrix`);\n"
-        "with a star, if the kinds that [look the same](#kinds-that-look-the-same-to-the-memory) are off\n"
-        f"as well. *Fired in*: in how many of the runs of `{fired['scenario']}` with seeds\n"
-        f"{fired['seeds']} it struck (`tools/must_fire.py --write`).\n\n"
-        + table(head, rows) + one_to_the_memory() + NOT_SIMULATED
+        f"There are {len(KINDS)} kinds. `umi-sim faults` lists them with class, place and what happens;\n"
+        "`umi-sim explain KIND` tells of one, and how to see it. The same table, with the rules that must\n"
+        "hold all the same, is in the [specification](spec/simulator.md#7-faults). Names begin with what is\n"
+        "struck: `model_`, `embed_`, `storage_`, `link_`, `agent_`, `clock_`. A fault is bound to a named\n"
+        "event, such as `o7/commit#2`: the second commit attempt of operation o7.\n\n" + classes + "\n"
+        "For each kind there is a planted bug that needs it: the bug is found if this kind is the only\n"
+        "one that is on, and is not found if all kinds but this one (and those that look the same to the\n"
+        "memory) are on (`umi-sim mutants --matrix`). To a memory a lost answer looks like one that is\n"
+        "very late; the kinds differ in what becomes of the rest of the world\n"
+        "([why they stay apart](decisions/012-three-modes.md)).\n" + NOT_SIMULATED
     )  # fmt: skip
-
-
-def known(table: Mapping[str, object], kind: str, remedy: str) -> str:
-    """What a table says of a kind of fault; one that is new is in none of them yet."""
-    if kind not in table:
-        raise LookupError(f"{kind} has no row yet: {remedy}")
-    return str(table[kind])
-
-
-def one_to_the_memory() -> str:
-    """The kinds that show a bug as well as the one that it was planted for."""
-    bugs = [bug for bug in MUTANTS.values() if bug.alike]
-    rows = ((f"`{bug.kind}`", ", ".join(f"`{it}`" for it in bug.alike)) for bug in bugs)
-    return (
-        "\n## Kinds that look the same to the memory\n\n"
-        "A memory sees answers and the time, not what happened to them on the way: a lost answer looks\n"
-        "like one that is very late. So the bug that is planted for a kind may be found with others as\n"
-        "well. The kinds differ in what becomes of the rest of the world\n"
-        "([why they stay](decisions/028-kinds-that-look-alike.md)).\n\n"
-        + table(("kind", "its bug shows with these as well"), rows)
-    )
-
-
-def workflows() -> str:
-    parts = [
-        "# Workflows\n\n"
-        "Every operation that asks the world is one of these tables, read from top to bottom.\n"
-        "`retry n` means n attempts in all. All of it can be [changed from outside](extending.md).\n"
-    ]
-    head = ("row", "needs", "learns", "asks", "on failure")
-    for workflow in WORKFLOWS:
-        rows = (workflow_row(row) for row in workflow.steps)
-        parts.append(f"\n## {workflow.name}\n\n" + table(head, rows))
-    return "".join(parts)
-
-
-def workflow_row(row: Step) -> tuple[str, ...]:
-    effect = EFFECT_NAMES[row.effect] if row.effect else ""
-    each = f", for each of {row.each.name}" if row.each else ""
-    return row.id, names(row.requires), names(row.produces), effect + each, policy(row.on_failure)
-
-
-def names(facts: Iterable[Fact[Any]]) -> str:
-    return ", ".join(fact.name for fact in facts)
-
-
-def policy(rule: OnFailure | None) -> str:
-    if rule is None:
-        return ""
-    parts = ["retry without end" if rule.attempts == 0 else f"retry {rule.attempts}"]
-    parts.append(f"go on with `{rule.then.name}`" if isinstance(rule.then, Degrade) else "give up")
-    if rule.replan:
-        parts.append(f"at a conflict plan again from {rule.replan}")
-    return "; ".join(parts[:1] + parts[2:] if rule.attempts == 0 else parts)
 
 
 def settings() -> str:
@@ -144,69 +66,39 @@ def allowed(name: str) -> str:
 
 def scenarios() -> str:
     rows = ((f"`{name}`", find(name).title) for name in sorted(shipped()))
-    bugs = (
-        (f"`{bug.name}`", bug.behaviour, f"`{bug.scenario}`", ", ".join(bug.rules))
-        for bug in MUTANTS.values()
-    )
     return (
-        "# Scenarios, and the bugs they must find\n\n"
+        "# Scenarios\n\n"
+        "A scenario is a kind of world: which requests, agents, options and faults a seed may draw from.\n"
+        "`umi-sim sweep` runs all of them but those marked as manual; `umi-sim scenarios NAME --seed N`\n"
+        "shows what a seed makes of one. Start with `smoke` (a bit of everything) or `storm` (every kind\n"
+        "of fault); take the one nearest to what you change for a longer sweep.\n\n"
         + table(("scenario", "what it is about"), rows)
         + "\n## Planted bugs\n\n"
-        "Each is found by the default seeds of its scenario, some where one kind of fault is the only one\n"
-        "([which](faults.md)); `umi-sim mutants` shows it.\n\n"
-        + table(("bug", "what a user would see", "scenario", "found by"), bugs)
+        f"{len(MUTANTS)} known mistakes are kept as text in `mutants/*.toml`\n"
+        "([what a row says](adding.md#a-planted-bug)). Each is found by the default seeds of its scenario,\n"
+        "by a rule that it names. `umi-sim mutants --list` shows all of them, `--area AREA` those of one\n"
+        "part, `umi-sim explain NAME` tells of one, and `umi-sim mutants NAME` plants it and shows the rule\n"
+        "that sees it.\n"
     )
 
 
-def marks() -> str:
-    rows = (
-        (f"`{mark}`", f"`{name}`", f"{n}/{d}")
-        for name in sorted(shipped())
-        for mark, (n, d) in find(name).marks.items()
-    )
-    return (
-        "# Marks, and their floors\n\n"
-        "A mark is the name of something rare that can happen in a run, such as a commit that meets the\n"
-        "result of an earlier plan. A sweep of at least 1,000 seeds of a scenario must reach each of its\n"
-        "marks in this share of the runs, its *floor*; otherwise too little happened for its result to mean\n"
-        "much ([what else a sweep must meet](commands.md#what-a-sweep-must-meet)). Floors are well below\n"
-        "what sweeps have shown, so a floor that is missed says that something has changed.\n\n"
-        + table(("mark", "scenario", "floor"), rows)
-    )
-
-
-def invariants() -> str:
-    rows = (
-        (f"`{rule.name}`", rule.id, rule.statement, rule.seen_by, bugs)
-        for rule in RULES
-        for bugs in [", ".join(bug.name for bug in MUTANTS.values() if rule.name in bug.rules)]
-    )
-    head = ("rule", "id", "what it promises", "seen by", "planted bugs that it may find")
-    return (
-        "# Invariants\n\n"
-        "`umi-sim explain NAME` tells of one rule where it is checked, which faults try it, and how to see it"
-        " bite.\n\n" + table(head, rows)
-    )
+GLOSSARY: Final = (
+    "seed run scenario world agent scope seed|file item operation effect step fault mark planted|bug rule "
+    "invariant equivalence oracle trace fingerprint heal drain audit gate canary core|tier working|tier "
+    "archive entity category resource epoch receipt degraded unknown excused"
+).split()
 
 
 def glossary() -> str:
-    parts = [
+    words = (word.replace("|", " ") for word in GLOSSARY)
+    rows = ((f"`{word}`", meanings()[word]) for word in words)
+    return (
         "# Glossary\n\n"
-        "Every word that a command shows. `umi-sim explain WORD` tells the same, and knows the names of\n"
-        "[rules](invariants.md), [faults](faults.md), [planted bugs](scenarios.md#planted-bugs),\n"
-        "[marks](marks.md), [options](settings.md) and [steps](workflows.md) too.\n"
-    ]
-    for group, words in groups().items():
-        rows = ((f"`{word}`", words[word]) for word in sorted(words, key=str.lower))
-        parts.append(f"\n## {group}\n\n" + table(("word", "means"), rows))
-    codes = ((str(code), means) for code, means in CODES.items())
-    last = ", ".join(map(str, SEVEREST_FIRST))
-    parts.append(
-        "\n## Exit codes\n\n"
-        + table(("code", "means"), codes)
-        + f"\nIf several apply, the first of {last}.\n"
-    )
-    return "".join(parts)
+        "The words that these pages use in a sense of their own. `umi-sim explain WORD` tells of every word\n"
+        "that a command shows, and of rules, faults, planted bugs, marks, settings and steps.\n"
+        "[Exit codes](commands.md#exit-codes) are with the commands.\n\n"
+        + table(("word", "means"), rows)
+    )  # fmt: skip
 
 
 BEGIN, END = "<!-- rooms: drawn by tools/tables.py -->\n", "<!-- end of rooms -->\n"
@@ -219,9 +111,10 @@ def architecture() -> str:
 
 
 def rooms() -> str:
-    """Both packages as `ls` shows them, each file or folder below those that it imports."""
+    """Draw umi_core and umi_sim as `ls` shows them, each file or folder below those that it imports."""
     parts = []
-    for package, layers in LAYERS.items():
+    for package in ("umi_core", "umi_sim"):
+        layers = LAYERS[package]
         lines = (f"    {shown(package, name)}" for layer in layers for name in layer)
         parts.append(f"```text\n{package}/\n" + "\n".join(lines) + "\n```\n")
     return "\n" + "\n".join(parts) + "\n"
@@ -237,8 +130,8 @@ def shown(package: str, name: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
-    "architecture.md": architecture, "marks.md": marks, "invariants.md": invariants, "glossary.md": glossary,
+    "faults.md": faults, "settings.md": settings, "scenarios.md": scenarios,
+    "architecture.md": architecture, "glossary.md": glossary,
     "seed-file.schema.json": seed_schema.text, "../README.md": readme,
 }  # fmt: skip
 

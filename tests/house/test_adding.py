@@ -218,9 +218,3 @@ def test_a_fault_kind_is_added_as_the_page_says(tmp_path: Path) -> None:
     assert [
         seed for seed in moved if others[seed]
     ] == []  # but where it is the only kind, others have their rates
-
-
-def test_the_way_of_a_fault_is_eight_files_that_there_are() -> None:
-    files = re.findall(r"^[1-9]\. `([^`]+)`", PAGE, re.M)
-    assert len(files) == 8
-    assert [path for path in files if not (ROOT / path).exists()] == []

@@ -11,7 +11,7 @@ import pytest
 
 from tests.worlds import Pair, saying
 from tools import site_links
-from tools.tables import DOCS, PAGES, known
+from tools.tables import DOCS, PAGES
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Remember
 from umi_sim.cli.root import cli
@@ -26,16 +26,21 @@ def test_a_table_in_the_docs_is_that_of_the_code(page: str) -> None:
     assert (DOCS / page).read_text() == PAGES[page](), f"run: python tools/tables.py ({page} is out of date)"
 
 
-def test_a_kind_of_fault_that_was_not_measured_yet_says_what_to_do() -> None:
-    with pytest.raises(LookupError, match="embed_new has no row yet: measure it"):
-        known({}, "embed_new", "measure it")
-
-
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
     missing = [target for target in targets if not (path.parent / target).exists()]
     assert missing == []
+
+
+NAMED: re.Pattern[str] = re.compile(
+    r"`((?:umi_\w+|tests|tools|docs|scenarios|mutants|examples)/[\w./-]*(?:\.(?:py|md|toml)|/))`"
+)
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
+def test_every_file_of_the_project_that_is_named_exists(path: Path) -> None:
+    assert [name for name in NAMED.findall(path.read_text()) if not (ROOT / name).exists()] == []
 
 
 def test_the_site_has_every_page() -> None:
@@ -52,6 +57,15 @@ def test_the_site_shows_a_link_into_the_source_as_what_it_names() -> None:
     assert site_links.on_page_markdown(told, page) == (
         "code, [page](../index.md#top), ![it](../pictures/a.svg), it"
     )
+
+
+def test_what_simulation_found_names_scenarios_and_seed_files() -> None:
+    page = (DOCS / "found-by-simulation.md").read_text()
+    sources = re.findall(r"^\*\*[^*]+\*\*\s+\(([^)]*)\)", page, re.M)
+    named = {name for source in sources for name in re.findall(r"`([a-z][\w-]*)`", source)}
+    seeds = {path.stem for path in (ROOT / "scenarios" / "seeds").glob("*.json")}
+    assert len(named & seeds) >= 15
+    assert sorted(named - seeds - set(scenario.shipped()) - {"displace_margin_ppm"}) == []
 
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)

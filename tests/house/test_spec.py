@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.spec_tables import SPEC, cells, marked, plain, rows
-from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record.rules import ALSO as ALIASES
 from umi_sim.record.rules import RULES
 
@@ -18,7 +17,7 @@ PAGES = sorted(path.stem for path in SPEC.glob("*.md"))
 CITING = ("umi_core", "umi_sim", "tests", "tools", "docs", "scenarios", "examples")
 SUFFIXES = (".py", ".md", ".toml", ".txt")
 
-OF_PAGE = r"(?:M|EN|H|K|S|B|IV)[0-9]+\.[0-9]+"
+OF_PAGE = r"(?:M|EN|H|K|S|IV)[0-9]+\.[0-9]+"
 CHECKED = (
     r"(?:TTL|CAP|REF|SER|SES|CORE|REN|ACC|SCO|PRO|EVI|ROU|EXT|RES|EVO|RET|VEC|STO|IDEM|DET|ISO|WF|ERR|KEL|MIG|LIVE|BND"
     r"|ORA)-[0-9]+|I-[A-Z]+(?:-[A-Z]+)*|E-[A-Z]+"
@@ -26,7 +25,7 @@ CHECKED = (
 ID = re.compile(rf"(?<![\w.-])(?:{OF_PAGE}|{CHECKED})(?![\w-]|\.[0-9])")
 RULE = re.compile(rf"^(?:- |\| )\*\*({OF_PAGE}|{CHECKED})\*\*", re.MULTILINE)
 LETTERS = {
-    "memory": "M", "engine": "EN", "hierarchy": "H", "kelpie": "K", "simulator": "S", "bugs": "B",
+    "memory": "M", "engine": "EN", "hierarchy": "H", "kelpie": "K", "simulator": "S",
     "invariants": "IV",
 }  # fmt: skip
 
@@ -118,28 +117,6 @@ def test_every_rule_that_is_checked_has_an_owner_page() -> None:
 def test_rules_under_two_ids_are_those_of_the_code() -> None:
     names = {rule.id: rule.name for rule in RULES}
     assert {also: f"`{names[rule_id]}` ({rule_id})" for also, rule_id in ALIASES.items()} == ALSO
-
-
-HARNESS = "bugs harness"  # mistakes of umi_sim: planted by tests/quality/test_harness_mutants.py
-
-
-def bug_rows() -> list[dict[str, str]]:
-    tables = [name for kind, name in marked("bugs") if kind == "table" and name.startswith("bugs ")]
-    return [row for name in tables if name != HARNESS for row in rows("bugs", name)]
-
-
-def test_the_planted_bugs_are_those_of_the_code_and_all_others_are_planned() -> None:
-    planted = [row["bug"] for row in bug_rows() if row["today"] == "planted"]
-    assert sorted(planted) == sorted(MUTANTS)
-    others = [row for row in bug_rows() if row["today"] != "planted"]
-    assert [row["bug"] for row in others if row["today"] != "planned"] == []
-    assert len({row["bug"] for row in bug_rows()}) == len(bug_rows())
-
-
-def test_the_rule_expected_to_find_a_bug_is_one_that_the_code_names() -> None:
-    for row in bug_rows():
-        if row["today"] == "planted":
-            assert plain(row["expected rule"].split(" ")[0]) in MUTANTS[row["bug"]].rules, row
 
 
 # Pages.

@@ -5,9 +5,9 @@
     .venv/bin/python tools/bench/compare.py --quick                fewer turns, smaller sizes: five minutes
 
 Each section is a program of this folder that says what it measures, can be run alone, and gets a process of
-its own. Whatever can be is CPU time, the least of some turns; what starts processes is wall time, and
-wants an idle machine. All of it takes about an hour and a half. hegeltest and detangle come with the extra
-`bench` (pip install -e '.[test,bench]'); without them their columns stay empty, and the head says so.
+its own. Figures are CPU time, the least of some turns. All of it takes about an hour. hegeltest and detangle
+come with the extra `bench` (pip install -e '.[test,bench]'); without them their columns stay empty, and the
+head says so.
 """
 
 import argparse
@@ -47,14 +47,8 @@ class Section:
 SECTIONS: Final = {
     "operations": Section("operations.py", quick=("--turns", "1", "--operations", "200")),
     "shares": Section("shares.py", quick=("--seconds", "5")),
-    "checks": Section("checks.py", quick=("--seconds", "5")),
     "bugs": Section("shrinking.py", quick=("--turns", "1", "--lives-max", "100", *QUICK_BUGS)),
-    "lengths": Section("lengths.py", quick=("--bugs", "5", "--starts", "1")),
     "stores": Section("stores.py", quick=("--turns", "1", "--lives-max", "100")),
-    "steps": Section("long_run.py", quick=("--steps", "100000")),
-    "sweep": Section("sweep.py", ("--turns", "2"), ("--turns", "1", "--seeds", "20")),
-    "replay": Section("replay.py", quick=("--turns", "3")),
-    "explore": Section("explored.py", quick=("--turns", "1", "--depth", "3")),
     "recall": Section("recall.py", ("--full",), ("--rounds", "5")),
     "writes": Section("writes.py", quick=("--turns", "1", "--rounds", "50")),
 }

@@ -293,7 +293,7 @@ def main() -> None:
         "the items (umi-sim) or operations that are left; a loop does not shrink. "
         f"Without a bug: silent for {options.lives_max} lives, or a false alarm."
     )
-    Table("Planted in somebody's session store", ["bug", *columns], rows, note).show()
+    Table("Planted in a session store", ["bug", *columns], rows, note).show()
 
 
 def told(done: Mapping[str, Looked | None], name: str, is_good: bool) -> str:

@@ -16,6 +16,7 @@ from umi_sim.record.verdict import HARNESS
 
 if TYPE_CHECKING:
     from umi_sim.explain.difference import Apart
+    from umi_sim.mutants import Mutant
 
 
 @click.command()
@@ -85,6 +86,7 @@ def not_verified(name: str, said: Mapping[str, object], seed: int, apart: "Apart
 @click.argument("name", required=False)
 @click.option("--only", metavar="NAME", help="One mutant; so does NAME alone.")
 @click.option("--area", metavar="AREA", help="The mutants of one area, such as storage.")
+@click.option("--list", "lists", is_flag=True, help="Name and behaviour of each, without a run.")
 @click.option("--matrix", is_flag=True, help="For each kind of fault and each rule a mutant that needs it.")
 @click.option("--source", is_flag=True, help="Edits of umi_core's source that nobody thought of, drawn.")
 @click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="So many of them. Default: 20.")
@@ -96,6 +98,7 @@ def mutants(
     name: str | None,
     only: str | None,
     area: str | None,
+    lists: bool,
     matrix: bool,
     source: bool,
     sample: int | None,
@@ -114,6 +117,7 @@ def mutants(
     \b
     umi-sim mutants get-alive-at-expiry
     umi-sim mutants --area storage
+    umi-sim mutants --list
     umi-sim mutants --matrix --only link_duplicate
     umi-sim mutants --source --sample 100 --seed 7
     """
@@ -121,10 +125,35 @@ def mutants(
     if not source:
         if any(given is not None for given in (sample, seed, runs, jobs)):
             refuse("--sample, --seed, --runs and --jobs say how --source goes on, and it is not there")
-        return needs(only) if matrix else hunts(only, area)
-    if matrix or area:
-        refuse("--source goes with neither --matrix nor --area")
+        if lists and matrix:
+            refuse("--list runs nothing, and --matrix does: give one of them")
+        return needs(only) if matrix else list_bugs(only, area) if lists else hunts(only, area)
+    if matrix or area or lists:
+        refuse("--source goes with none of --matrix, --area and --list")
     return source_hunts(only, sample or 20, seed or 0, runs or 400, jobs)
+
+
+def select_bugs(only: str | None, area: str | None) -> "list[Mutant]":
+    """Return the planted bugs of this name or area; all if both are None."""
+    from umi_sim.mutants.registry import MUTANTS
+
+    areas = list(dict.fromkeys(mutant.area for mutant in MUTANTS.values()))
+    if only and only not in MUTANTS:
+        told = near(only, MUTANTS, 3) or f"; umi-sim mutants --list shows all {len(MUTANTS)}"
+        refuse(f"{cut(only)}: no such planted bug{told}")
+    if area and area not in areas:
+        refuse(f"{cut(area)}: no such area of planted bugs; known: {', '.join(areas)}")
+    return [it for it in MUTANTS.values() if only in (None, it.name) and area in (None, it.area)]
+
+
+def list_bugs(only: str | None, area: str | None) -> Iterator[Report]:
+    """List planted bugs, each with what a user would see of it."""
+    for bug in select_bugs(only, area):
+        value = {
+            "name": bug.name, "area": bug.area, "behaviour": bug.behaviour,
+            "scenario": bug.scenario, "rules": list(bug.rules),
+        }  # fmt: skip
+        yield Report(f"{bug.name:34} {bug.behaviour}", value=partial(dict, value))
 
 
 def hunts(only: str | None, area: str | None) -> Iterator[Report]:
@@ -132,16 +161,9 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
     import attrs
 
     from umi_sim.mutants import CannotPlant
-    from umi_sim.mutants.registry import MUTANTS
     from umi_sim.runs import mutation_run as hunting
 
-    areas = list(dict.fromkeys(mutant.area for mutant in MUTANTS.values()))
-    if only and only not in MUTANTS:
-        told = near(only, MUTANTS, 3) or f"; docs/scenarios.md lists all {len(MUTANTS)}"
-        refuse(f"{cut(only)}: no such planted bug{told}")
-    if area and area not in areas:
-        refuse(f"{cut(area)}: no such area of planted bugs; known: {', '.join(areas)}")
-    wanted = [it for it in MUTANTS.values() if only in (None, it.name) and area in (None, it.area)]
+    wanted = select_bugs(only, area)
     for number, mutant in enumerate(wanted):
         at("mutants", number, len(wanted), unit="planted bug", note=mutant.name)
         try:

@@ -113,7 +113,7 @@ def all_rules() -> Report:
         for it, note in zip(RULES, notes, strict=True)
     ]
     others = ", ".join(f"{len(known())} {kind}s" for kind, (known, _) in PAGES.items() if kind != "rule")
-    rest = row("", f"and {others}: docs/glossary.md, or umi-sim explain WORD", column=0)
+    rest = row("", f"and {others}: umi-sim explain WORD", column=0)
     return Report("", (*rows, rest), lambda: value)
 
 
@@ -126,7 +126,7 @@ def about_rule(name: str) -> Told:
     rows = [
         row("seen", ", ".join(filter(None, (SEEN[rule.seen_by], WHEN.get(rule.cost, ""))))),
         listed("checked", places(rule.name) or [nowhere(rule)]),
-        whole("page", "docs/invariants.md"),
+        whole("page", "docs/spec/invariants.md"),
         listed("faults", guarding(rule) or ["no kind of fault is meant for it"]),
         *under("bugs", bug_rows(bugs)),
     ]
@@ -155,7 +155,7 @@ def bug_rows(bugs: Sequence[Mutant]) -> Iterator[Row]:
     for bug in bugs[:BUG_COUNT_MAX]:
         yield row("", f"{bug.name:34} {bug.behaviour}", hang=HANG)
     if len(bugs) > BUG_COUNT_MAX:
-        yield row("", f"and {len(bugs) - BUG_COUNT_MAX} more: docs/scenarios.md")
+        yield row("", f"and {len(bugs) - BUG_COUNT_MAX} more: umi-sim mutants --list")
 
 
 def guarding(rule: Rule) -> list[str]:
@@ -244,7 +244,6 @@ def about_bug(name: str) -> Told:
         row("area", bug.area),
         listed("found by", [str(rule_named(each)) for each in bug.rules]),
         row("within", f"{plural(bug.seeds_max, 'seed')} of {bug.scenario}{among}"),
-        whole("page", "docs/scenarios.md"),
         BLANK,
         whole("see it", f"umi-sim mutants {name}"),
     ]
@@ -253,7 +252,7 @@ def about_bug(name: str) -> Told:
 
 def about_mark(name: str) -> Told:
     shares = (row("", f"{share} of the runs of {it}") for it, share in floors()[name])
-    rows = [*under("floor", shares), whole("page", "docs/marks.md")]
+    rows = [*under("floor", shares), whole("page", "docs/commands.md")]
     return name, "a rare place that a sweep must reach", rows
 
 
@@ -317,7 +316,7 @@ def steps() -> Mapping[str, str]:
 
 
 def about_step(name: str) -> Told:
-    return name, steps()[name], [whole("page", "docs/workflows.md")]
+    return name, steps()[name], [whole("page", "docs/spec/README.md")]
 
 
 @cache

@@ -7,7 +7,7 @@
 
         def strike(self, call): ...        # what it does, from its arguments alone
 
-is the kind `storage_short_page`; the first line of its docstring is its row in docs/faults.md.
+is the kind `storage_short_page`; the first line of its docstring is what `umi-sim faults` shows.
 
 Law 1. A class is complete when it is made: what is missing or wrong is an `Incomplete` while it is imported.
 Law 2. All that a fault does is in its arguments, drawn when it strikes and stored in its item.

@@ -169,7 +169,7 @@ ID: Final = text("[a-z0-9_]{1,40}", "1 to 40 of a-z 0-9 _")
 HYPHENED: Final = text("[a-z0-9-]{1,60}", "a name of a-z 0-9 -")
 LINE: Final = text(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,200}", "1 to 200 characters in a line")
 ALWAYS_ON: Final = tuple(rule.name for rule in RULES if not rule.can_be_off)
-OFF: Final = then(one_of([rule.name for rule in RULES], "rule of docs/invariants.md"), can_be_off)
+OFF: Final = then(one_of([rule.name for rule in RULES], "rule of docs/spec/invariants.md"), can_be_off)
 TIME_MS: Final = whole(0, 2**52)
 POLICY: Final = text(r"fifo|lifo|random|pct(\([1-5]\))?", "fifo, lifo, random, pct, or pct(1) to pct(5)")
 OP: Final = table(
@@ -309,7 +309,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
         if scenario.mutant not in MUTANTS:
             close = near(scenario.mutant, list(MUTANTS))
-            told = f"no such planted bug{close or '; docs/scenarios.md lists them'}"
+            told = f"no such planted bug{close or '; umi-sim mutants --list shows them'}"
             yield "scenario.mutant", f"{shown(scenario.mutant)}: {told}"
     if scenario.off and not scenario.reason:
         yield "run.reason", "missing, say why rules are off"

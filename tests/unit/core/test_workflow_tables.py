@@ -3,10 +3,20 @@
 import pytest
 
 from tests.spec_tables import Row, marked, rows
-from tools.tables import policy
-from umi_core.engine.workflow import Step, Workflow
+from umi_core.engine.workflow import Degrade, OnFailure, Step, Workflow
 from umi_core.messages.effects import EFFECT_NAMES
 from umi_core.workflows import WORKFLOWS
+
+
+def policy(rule: OnFailure | None) -> str:
+    """Return a failure policy in the words of the tables."""
+    if rule is None:
+        return ""
+    again = f"; at a conflict plan again from {rule.replan}" if rule.replan else ""
+    if rule.attempts == 0:
+        return f"retry without end{again}"
+    other = f"go on with `{rule.then.name}`" if isinstance(rule.then, Degrade) else "give up"
+    return f"retry {rule.attempts}; {other}{again}"
 
 
 def as_told(step: Step) -> tuple[str, str, str]:

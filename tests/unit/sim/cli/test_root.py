@@ -19,6 +19,7 @@ from umi_sim.cli.root import HEADINGS, PLACES, cli
 from umi_sim.cli.source import hunt_report, summary
 from umi_sim.kernel.report import laid_out
 from umi_sim.mutants import CannotPlant, Mutant, source_edits
+from umi_sim.mutants.registry import MUTANTS
 from umi_sim.mutants.source_edits import sampled
 from umi_sim.record import trace
 from umi_sim.record.verdict import CODES, EXIT_CODES, HARNESS, INTERRUPTED, SEVEREST_FIRST, USAGE, severest
@@ -404,6 +405,16 @@ def test_a_mutant_is_hunted_until_it_is_seen() -> None:
     assert row["seeds"] >= 1
 
 
+def test_planted_bugs_are_listed_without_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(hunt, "hunt")
+    listed = json.loads(umi("mutants", "--list", "--json").stdout)
+    assert [it["name"] for it in listed] == list(MUTANTS)
+    assert [it["rules"] for it in listed if it["name"] == "ttl-zero-is-forever"] == [["ttl-range"]]
+    lines = umi("mutants", "--list", "--area", "working").stdout.splitlines()
+    named = {line.split()[0] for line in lines if not line.startswith(" ")}
+    assert named == {bug.name for bug in MUTANTS.values() if bug.area == "working"}
+
+
 def test_of_one_mutant_the_failing_run_is_told() -> None:
     told = umi("mutants", "get-alive-at-expiry").stdout
     _, look = told.splitlines()
@@ -467,7 +478,9 @@ def test_edits_of_the_source_are_told_as_lines() -> None:
     ("args", "told"),
     [
         (["--sample", "3"], "say how --source goes on"),
-        (["--source", "--matrix"], "neither --matrix nor --area"),
+        (["--source", "--matrix"], "none of --matrix, --area and --list"),
+        (["--source", "--list"], "none of --matrix, --area and --list"),
+        (["--list", "--matrix"], "--list runs nothing"),
         (["--source", "nothing.py:1:0"], "nothing.py:1:0: no such edit"),
     ],
 )

@@ -128,10 +128,10 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ('[run]\nmarks = { "" = "1/2" }', 'run.marks: expected 1 to 200 characters in a line, got ""'),
         ('mutant = "get-alive-at-expirry"',
          "scenario.mutant: get-alive-at-expirry: no such planted bug; did you mean get-alive-at-expiry?"),
-        ('mutant = "x"', "scenario.mutant: x: no such planted bug; docs/scenarios.md lists them"),
+        ('mutant = "x"', "scenario.mutant: x: no such planted bug; umi-sim mutants --list shows them"),
         ('[run]\noff = ["ttl-boundary"]', "run.reason: missing, say why rules are off"),
         ('[run]\noff = ["ttl-bundary"]',
-         'run.off[0]: unknown rule of docs/invariants.md "ttl-bundary"; '
+         'run.off[0]: unknown rule of docs/spec/invariants.md "ttl-bundary"; '
          "did you mean ttl-boundary?"),
         ('[run]\noff = ["progress"]', "run.off[0]: progress cannot be off"),
     ],
