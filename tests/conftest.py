@@ -24,7 +24,6 @@ JUDGED: Final = (
     "equivalences",
     "inspector",
     "invariants",
-    "trials",
 )  # where rules of the core break
 COUNTED: Final = ("unit/core", "transcripts", *(f"unit/sim/judge/test_{name}.py" for name in JUDGED))
 IS_ALL_COUNTED: Final = os.environ.get("UMI_COUNT") == "all"  # tools/test --help says what for

@@ -10,7 +10,7 @@ import attrs
 
 from umi_core.api_domains import PHASES
 from umi_sim.explore.migration import explore
-from umi_sim.judge.trials.one_row import SMALL, Budget
+from umi_sim.explore.one_row import SMALL, Budget
 
 NUMBER_MAX: Final = 9
 HELP: Final = {

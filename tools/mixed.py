@@ -88,7 +88,7 @@ def mixed(name: str, draw: Stream) -> Document:
     if found["agents"].get("scopes") == "hostile":
         found["agents"].pop("users", None)  # such names say themselves whose they are
     found["workload"] |= {"operations": draw.pick(OPERATIONS), "weights": weights(both)}
-    found["run"] |= {"trials": 0, "equivalences": draw.subset(NAMES, 1, 4) or [RESTORE]}
+    found["run"] |= {"equivalences": draw.subset(NAMES, 1, 4) or [RESTORE]}
     if off := sorted({rule: None for it in both for rule in it.get("run", {}).get("off", ())}):
         found["run"] |= {"off": off, "reason": "one of the two worlds cannot keep it"}
     return found

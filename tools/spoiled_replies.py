@@ -129,7 +129,7 @@ class SpoilingTarget(UmiTarget):
 
 def lived(scenario: str, seed: int) -> tuple[str, str]:
     """The rule that saw it, or what happened instead; and what was changed."""
-    overrides = {"run.equivalences": "[]", "run.trials": "0"}
+    overrides = {"run.equivalences": "[]"}
     config = attrs.evolve(draw(find(scenario), seed, overrides), revise_every=0)
     stream = Stream(seed, "spoiled", scenario)
     spoiler = Spoiler(stream, stream.below(REPLY_MAX))

@@ -14,7 +14,7 @@ from tools.readme import readme
 from umi_core.config import OPTIONS, Config
 from umi_sim.explain.glossary import meanings
 from umi_sim.faults.kinds import CLASSES, KINDS
-from umi_sim.mutants.registry import MUTANTS
+from umi_sim.mutants.registry import MUTANTS, OF_TESTS
 from umi_sim.scenario.files import find, shipped
 from umi_sim.seedfile import schema as seed_schema
 
@@ -74,9 +74,10 @@ def scenarios() -> str:
         "of fault); take the one nearest to what you change for a longer sweep.\n\n"
         + table(("scenario", "what it is about"), rows)
         + "\n## Planted bugs\n\n"
-        f"{len(MUTANTS)} known mistakes are kept as text in `mutants/*.toml`\n"
+        f"{len(MUTANTS) + len(OF_TESTS)} known mistakes are kept as text in `mutants/*.toml`\n"
         "([what a row says](adding.md#a-planted-bug)). Each is found by the default seeds of its scenario,\n"
-        "by a rule that it names. `umi-sim mutants --list` shows all of them, `--area AREA` those of one\n"
+        f"by a rule that it names; {len(OF_TESTS)}, of functions whose limits runs seldom reach, by tests of\n"
+        "these functions. `umi-sim mutants --list` shows all of them, `--area AREA` those of one\n"
         "part, `umi-sim explain NAME` tells of one, and `umi-sim mutants NAME` plants it and shows the rule\n"
         "that sees it.\n"
     )

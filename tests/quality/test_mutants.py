@@ -1,4 +1,4 @@
-"""Goal: would we notice? Every planted bug is found within its budget, by a rule named for it.
+"""Goal: would we notice? Every planted bug is found within its budget by a rule named for it, or by a test.
 
 Seeds that showed it before come first; `umi-sim mutants` looks from seed 0 on. What was found in a world of
 its own is lived there without the bug; the worlds that ship are lived without bugs in tests/simulation and by
@@ -7,12 +7,16 @@ sweeps.
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 
 import attrs
 import pytest
 
 from tests.known_seeds import seeds_of
-from umi_sim.mutants.registry import MUTANTS
+from tests.properties.laws import fail_first
+from umi_core.invariants.broken import Broken
+from umi_core.workflows import BUILT_IN
+from umi_sim.mutants.registry import MUTANTS, OF_TESTS
 from umi_sim.record.rules import rule_named
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
@@ -39,6 +43,15 @@ def test_the_bug_is_found_by_its_rule_and_in_a_world_of_its_own_only_with_the_bu
                 assert clean.failure is None
             return
     pytest.fail(f"{name} was not found by {mutant.rules} in {mutant.seeds_max} seeds of {mutant.scenario}")
+
+
+@pytest.mark.parametrize("name", sorted(OF_TESTS))
+def test_the_bug_is_detected_by_its_test(name: str) -> None:
+    """Without the bug the test passes, as every run of tests/properties shows."""
+    path, _, test = OF_TESTS[name].detected_by.partition("::")
+    detect = getattr(import_module(path.removesuffix(".py").replace("/", ".")), test)
+    with OF_TESTS[name].plant(BUILT_IN), pytest.raises((AssertionError, Broken)):
+        fail_first(detect)
 
 
 def bodies() -> dict[str, object]:

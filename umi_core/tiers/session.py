@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 import msgpack
 
-from umi_core import errors, limits
+from umi_core import domains, errors, limits
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Count, Members, bad_stored_key
@@ -202,7 +202,7 @@ def bad_field(info: SessionInfo) -> str | None:
     """The first field that is not within its limits, or None."""
     good = {
         "session_id": info.session_id is None or is_id(info.session_id),
-        "started_ms": info.started_ms is None or is_int(info.started_ms),
+        "started_ms": info.started_ms is None or domains.is_int(info.started_ms),
         "interaction_count": is_int(info.interaction_count) and 0 <= info.interaction_count <= limits.I64_MAX,
         "last_input": info.last_input is None or is_short(info.last_input),
         "last_query": info.last_query is None or is_short(info.last_query),

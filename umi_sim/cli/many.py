@@ -161,8 +161,12 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
     import attrs
 
     from umi_sim.mutants import CannotPlant
+    from umi_sim.mutants.registry import OF_TESTS
     from umi_sim.runs import mutation_run as hunting
 
+    if only in OF_TESTS:
+        test = "tools/test tests/quality/test_mutants.py -k"
+        refuse(f"{only}: no run shows it, but {OF_TESTS[only].detected_by}; see it with: {test} {only}")
     wanted = select_bugs(only, area)
     for number, mutant in enumerate(wanted):
         at("mutants", number, len(wanted), unit="planted bug", note=mutant.name)

@@ -43,7 +43,7 @@ HEADINGS: Final = {
     "A failure": ("replay", "why", "html", "step", "show", "shrink", "export", "diff", "bisect"),
     "A memory of yours": ("target",),
     "Failures that are kept": ("corpus", "bless", "check", "redact"),
-    "The simulator on trial": ("mutants", "verify", "marks", "explore", "disk", "merge", "completion"),
+    "The simulator itself": ("mutants", "verify", "marks", "explore", "disk", "merge", "completion"),
 }
 EXIT_CODES_TOLD: Final = "\n\n".join(f"{code}  {means}" for code, means in CODES.items())
 

@@ -36,7 +36,7 @@ TAIL_OPERATION_COUNT_MAX: Final = 12
 PREFIX_COUNT_MAX: Final = 24
 STEP_COUNT_MAX: Final = 4_000_000
 TAIL_STEP_COUNT_MAX: Final = 5_000
-JUDGED: Final = ("mode", "faults", "equivalences", "trials", "off")
+JUDGED: Final = ("mode", "faults", "equivalences", "off")
 """What the judge goes by; nothing happens otherwise."""
 DECIDED: Final = (1, 5)
 INTERRUPTED: Final = "interrupted"

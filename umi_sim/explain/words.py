@@ -26,7 +26,7 @@ from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import BLANK, Report, Row, as_object, listed, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.mutants import Mutant
-from umi_sim.mutants.registry import MUTANTS
+from umi_sim.mutants.registry import MUTANTS, OF_TESTS
 from umi_sim.record.rules import ALSO, HARNESS, RULES, Rule, rule_named
 from umi_sim.record.verdict import CODES, Failure
 from umi_sim.runs.runner import run_once
@@ -238,6 +238,8 @@ def place_of(kind: type[FaultKind]) -> str:
 
 
 def about_bug(name: str) -> Told:
+    if name in OF_TESTS:
+        return about_bug_of_tests(name)
     bug = MUTANTS[name]
     among = f", with {bug.kind} as the only fault" if bug.kind else ""
     rows = [
@@ -246,6 +248,19 @@ def about_bug(name: str) -> Told:
         row("within", f"{plural(bug.seeds_max, 'seed')} of {bug.scenario}{among}"),
         BLANK,
         whole("see it", f"umi-sim mutants {name}"),
+    ]
+    return name, bug.behaviour, rows
+
+
+def about_bug_of_tests(name: str) -> Told:
+    bug = OF_TESTS[name]
+    test = f"tools/test tests/quality/test_mutants.py -k {name}"
+    rows = [
+        row("area", bug.area),
+        whole("found by", bug.detected_by),
+        whole("page", "docs/scenarios.md"),
+        BLANK,
+        whole("see it", test),
     ]
     return name, bug.behaviour, rows
 
@@ -327,7 +342,7 @@ def rule_names() -> Sequence[str]:
 EXIT_CODES: Final = {str(code): means for code, means in CODES.items()}
 PAGES: Final[Mapping[str, tuple[Callable[[], Collection[str]], Callable[[str], Told]]]] = {
     "word": (meanings, about_word), "rule": (rule_names, about_rule), "fault": (lambda: KINDS, about_fault),
-    "planted bug": (lambda: MUTANTS, about_bug), "mark": (floors, about_mark),
+    "planted bug": (lambda: MUTANTS | OF_TESTS, about_bug), "mark": (floors, about_mark),
     "scenario": (scenario.shipped, about_scenario), "request": (lambda: REQUESTS, about_request),
     "option": (lambda: OPTIONS, about_option), "workflow step": (steps, about_step),
     "value": (values, about_value),

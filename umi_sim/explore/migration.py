@@ -9,7 +9,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.invariants.broken import Broken
-from umi_sim.judge.trials.one_row import SMALL, Budget, World, at, check, come_home, steps
+from umi_sim.explore.one_row import SMALL, Budget, World, at, check, come_home, steps
 
 
 @attrs.frozen

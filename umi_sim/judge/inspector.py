@@ -28,20 +28,14 @@ from umi_core.messages.requests import Request, is_working
 from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.beginnings import check_beginning
-from umi_sim.judge.invariants.defaults import check_defaults
 from umi_sim.judge.invariants.groups import check_dues
-from umi_sim.judge.invariants.numbers import check_numbers
 from umi_sim.judge.invariants.readings import check_reading
-from umi_sim.judge.invariants.settings import check_settings
 from umi_sim.judge.invariants.store import check_opening
 from umi_sim.judge.invariants.upkeep import check_upkeep
-from umi_sim.judge.invariants.vocabulary import check_vocabulary
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle, check_reply
 from umi_sim.judge.plain.reasoning import answer_in
-from umi_sim.judge.trials import check_trials
-from umi_sim.kernel.prng import stream_key
 from umi_sim.record.answer_shapes import is_due
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call, Services
@@ -53,7 +47,7 @@ P = ParamSpec("P")
 
 CHECK_EVERY: Final = 64
 SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
-JUDGES: Final = ("answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check", "tried")
+JUDGES: Final = ("answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check")
 NOBODY: Final[tuple[Memory | None, Before | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
@@ -74,7 +68,6 @@ class Inspector:
         self._begun: dict[str, None] = {}
         self._replies: list[Reply] = []
         self._count = 0
-        self._has_seen_settings = False
         self._rendered: dict[str, object] = {}
         self._is_spoilt = any(map(config.faults.get, SPOILING))
         self._observers = [observer_of(config) for observer_of in OBSERVERS.get(config.target, ())]
@@ -209,13 +202,6 @@ class Inspector:
         memory = memory_of(machine)
         if memory is None:
             return
-        if not self._has_seen_settings:  # the same in every life
-            self._has_seen_settings = True
-            turn = turn_of(self.oracle.config)
-            check_settings(turn)
-            check_defaults(turn)
-            check_vocabulary()
-            check_numbers()
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:
@@ -223,11 +209,6 @@ class Inspector:
             check_store(storage, memory.state, has_lied=has_lied, was_closed=self.oracle.was_closed(scope))
             for observer in () if self._is_spoilt else self._observers:
                 observer.looked(storage.live_rows(memory.state.scope))
-
-    def tried(self) -> None:
-        """At the end of a run of Umi's memory: what parts of it make of inputs that the run did not bring."""
-        if self._has_seen_settings:
-            check_trials(self.oracle.config)
 
 
 def is_beginning(before: Before) -> bool:
@@ -239,11 +220,6 @@ def is_beginning(before: Before) -> bool:
 def concerned(observers: Sequence[Observer], event: str) -> list[Observer]:
     """Those that have something to do with it: a step passes by the others without a call."""
     return [it for it in observers if getattr(type(it), event) is not getattr(Observer, event)]
-
-
-def turn_of(config: RunConfig) -> int:
-    """Another one for each scenario too: those of a sweep share their seeds."""
-    return int.from_bytes(stream_key(config.seed, ("turn", config.scenario))[:4])
 
 
 def lenient(judge: Callable[P, None], off: Container[str]) -> Callable[P, None]:

@@ -1,6 +1,6 @@
 """A small world without faults: one memory over one storage, where all is answered truly, and at once.
 
-Comparisons and trials are lived in here, beside the run: the run does not notice.
+Comparisons take place in here, beside the run, which does not notice.
 """
 
 from collections.abc import Iterator

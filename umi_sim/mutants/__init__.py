@@ -9,7 +9,8 @@ registry.py   all of them
 
 Law 1. The code under test has no switch for them: it is changed from outside.
 Law 2. If the text that a bug replaces is gone, that is an error: the bug is not counted as found or passed.
-Law 3. Each is found within its number of seeds, which are the first ones and were not chosen.
+Law 3. Each is found within its number of seeds, which are the first ones and were not chosen; or by the test
+       that its row names, where a function alone is wrong and hardly any run shows it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.mutants.edits import CannotPlant, Edit, changes
 from umi_sim.mutants.planting import in_place
 
-__all__ = ["CANARY", "CannotPlant", "Edit", "Mutant", "planted"]
+__all__ = ["CANARY", "CannotPlant", "Edit", "Mutant", "Planted", "TestedMutant", "planted"]
 
 RATE: Final = "1/2"
 QUIRK_RATE: Final = "1/4"
@@ -34,29 +35,54 @@ SMALL: Final[Mapping[str, str]] = {  # what is over soon, and asks every kind of
 }  # fmt: skip
 
 
-NOTHING_BESIDE: Final[Mapping[str, str]] = {"run.equivalences": "[]", "run.trials": "0"}
+ALONE: Final[Mapping[str, str]] = {"run.equivalences": "[]"}
 
 
 @attrs.frozen
-class Mutant(Data):
-    """One planted bug. `rules` may find it; `scenario` finds it within `seeds_max` seeds.
-
-    `kind`: the kind of fault without which nothing shows it; then the scenario is narrowed down to that kind,
-    everywhere. `alike`: the kinds that are one with it to the memory, so that they show it as well.
-    `settings`: keys of the scenario. `beside`: only trials and comparisons beside the runs show it.
-    """
+class Planted(Data):
+    """One planted bug: what a user would see, and the edits of umi_core that make it so."""
 
     name: str
     area: str
     behaviour: str
+    edits: tuple[Edit, ...]
+
+    @contextmanager
+    def plant(self, registry: Registry) -> Iterator[Registry]:
+        """Put the bug in place until the block ends, in the code and in these tables. Raises CannotPlant."""
+        with ExitStack() as stack:
+            try:
+                changed = stack.enter_context(in_place(changes(self.edits), registry))
+            except CannotPlant as error:
+                raise CannotPlant(f"{self.name} cannot be planted: {error}") from None
+            yield changed
+
+
+@attrs.frozen
+class TestedMutant(Planted):
+    """A planted bug that a test of functions detects: `detected_by` is path::name, as pytest takes it."""
+
+    __test__ = False  # pytest takes a class of this name for tests
+
+    detected_by: str
+
+
+@attrs.frozen
+class Mutant(Planted):
+    """A planted bug that runs show. `rules` may find it; `scenario` finds it within `seeds_max` seeds.
+
+    `kind`: the kind of fault without which nothing shows it; then the scenario is narrowed down to that kind,
+    everywhere. `alike`: the kinds that are one with it to the memory, so that they show it as well.
+    `settings`: keys of the scenario. `only_by_equivalences`: runs show it only if they are compared.
+    """
+
     rules: tuple[str, ...]
     scenario: str
-    edits: tuple[Edit, ...]
     seeds_max: int = 200
     kind: str = ""
     alike: tuple[str, ...] = ()
     settings: Mapping[str, str] = {}
-    beside: bool = False
+    only_by_equivalences: bool = False
 
     @property
     def overrides(self) -> Mapping[str, str]:
@@ -69,33 +95,19 @@ class Mutant(Data):
 
     @property
     def hunted(self) -> Mapping[str, str]:
-        """The same, without what is tried and compared beside each run, unless that is what shows it."""
-        return self.overrides if self.beside else {**NOTHING_BESIDE, **self.overrides}
+        """The same, without equivalences, unless those are what shows it."""
+        return self.overrides if self.only_by_equivalences else {**ALONE, **self.overrides}
 
     @property
     def overrides_without(self) -> Mapping[str, str]:
-        """The same small world with every other kind of fault, but those that are one with its own.
-
-        Without trials: they try what only that kind may bring.
-        """
-        off = {f"faults.{kind}": "false" for kind in (self.kind, *self.alike)} | {"run.trials": "0"}
+        """The same small world with every other kind of fault, but those that are one with its own."""
+        off = {f"faults.{kind}": "false" for kind in (self.kind, *self.alike)}
         every = {"scenario.swarm.mode": "swarm", "scenario.swarm.sites": "all"}
         return {**SMALL, **every, **self.settings, **off}
-
-    @contextmanager
-    def plant(self, registry: Registry) -> Iterator[Registry]:
-        """The bug is in place until the block ends, in the code and in these tables. Raises CannotPlant."""
-        with ExitStack() as stack:
-            try:
-                changed = stack.enter_context(in_place(changes(self.edits), registry))
-            except CannotPlant as error:
-                raise CannotPlant(f"{self.name} cannot be planted: {error}") from None
-            yield changed
 
 
 CANARY: Final = Mutant(
     "get-alive-at-expiry", "working", "in the millisecond now == expires_ms a get still returns the entry",
-    ("ttl-boundary", "reference-agrees", "no-spurious-refusal"), "working",
     (
         Edit(
             "umi_core/tiers/working.py",
@@ -103,6 +115,7 @@ CANARY: Final = Mutant(
             "    if tier.due_ms < now_ms:\n        drop_expired(tier, now_ms - 1)",
         ),
     ),
+    ("ttl-boundary", "reference-agrees", "no-spurious-refusal"), "working",
 )  # fmt: skip
 """The bug that every sweep must see. Who replays a run of it reads no file of bugs."""
 

@@ -1,4 +1,4 @@
-"""The registry of mutants: all planted bugs.
+"""The registry of mutants: all planted bugs, those of runs and those of tests.
 
 Each area has a file: in mutants/ of a checkout, in umi_sim/_mutants of an installed package.
 """
@@ -11,10 +11,10 @@ from typing import Any, Final
 import attrs
 
 from umi_sim.kernel import folders
-from umi_sim.mutants import CANARY, Mutant
+from umi_sim.mutants import CANARY, Mutant, TestedMutant
 from umi_sim.mutants.edits import Edit
 
-__all__ = ["MUTANTS"]
+__all__ = ["MUTANTS", "OF_TESTS"]
 
 FILES: Final = sorted(folders.MUTANTS.glob("*.toml"))
 PARTS: Final = tuple(field.name for field in attrs.fields(Edit))
@@ -24,19 +24,23 @@ class BadMutant(Exception):
     """A row of a file of mutants lacks something, or has something that nobody reads."""
 
 
-def rows(path: Path) -> Iterator[Mutant]:
+def rows(path: Path) -> Iterator[Mutant | TestedMutant]:
     """Each table is a bug. The name of the file is its area, unless it says another."""
     for name, row in tomllib.loads(path.read_text("utf-8")).items():
         yield mutant(name, {"area": path.stem.replace("_", " "), **row}, f"{path.name}: {name}")
 
 
-def mutant(name: str, row: Mapping[str, Any], where: str) -> Mutant:
-    """Its edit is given in three keys of the row; several edits are tables below it."""
+def mutant(name: str, row: Mapping[str, Any], where: str) -> Mutant | TestedMutant:
+    """Return the bug of a row. Its edit is three keys of the row; several edits are tables below it.
+
+    A row with `detected_by` is found by a test, any other one by rules.
+    """
     given = {key: value for key, value in row.items() if key not in PARTS}
     edits = given.pop("edit", [{key: row[key] for key in PARTS if key in row}])
     for edit in edits:
         check(edit, PARTS, PARTS, where)
-    fields = attrs.fields_dict(Mutant)
+    cls = TestedMutant if "detected_by" in row else Mutant
+    fields = attrs.fields_dict(cls)
     needed = [key for key, field in fields.items() if field.default is attrs.NOTHING]
     given |= {"name": name, "edits": tuple(Edit(**edit) for edit in edits)}
     check(given, fields, needed, where)
@@ -44,7 +48,7 @@ def mutant(name: str, row: Mapping[str, Any], where: str) -> Mutant:
         if not isinstance(value, str):
             raise BadMutant(f"{where}: settings.{key} is {value!r}, expected a text, as --set takes it")
     lists = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
-    return Mutant(**(given | lists))
+    return cls(**(given | lists))
 
 
 def check(given: Mapping[str, Any], known: Iterable[str], needed: Iterable[str], where: str) -> None:
@@ -56,7 +60,10 @@ def check(given: Mapping[str, Any], known: Iterable[str], needed: Iterable[str],
             raise BadMutant(f"{where}: nobody reads {key}")
 
 
+ALL: Final = [bug for path in FILES for bug in rows(path)]
 MUTANTS: Final[dict[str, Mutant]] = {
-    CANARY.name: CANARY,
-    **{bug.name: bug for path in FILES for bug in rows(path)},
-}
+    CANARY.name: CANARY, **{bug.name: bug for bug in ALL if isinstance(bug, Mutant)},
+}  # fmt: skip
+"""What runs show, by name."""
+OF_TESTS: Final = {bug.name: bug for bug in ALL if isinstance(bug, TestedMutant)}
+"""What tests of functions show, by name."""

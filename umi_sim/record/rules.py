@@ -49,7 +49,7 @@ SHRUNK_SAME_FAILURE: Final = Rule(
 ORACLE_SELF_TEST: Final = Rule("oracle-self-test", "ORA-4", "the oracle finds what is planted", HARNESS, NONE)
 MARKS_REACHED: Final = Rule("marks-reached", "ORA-5", "a sweep reaches every mark", HARNESS, NONE)
 
-# Migrations, of which `umi_sim/explore/migration.py` tries every short life, and trials a drawn one.
+# Migrations, of which `umi_sim/explore/migration.py` tries every short life.
 
 READS_NEVER_GO_BACK: Final = Rule(
     "reads-never-go-back", "MIG-1", "reads never show an older value", ORACLE, CHEAP

@@ -13,7 +13,6 @@ from umi_sim.kernel.prng import Ratio
 from umi_sim.record.items import AgentName
 
 PAUSE_MS_MAX = 2_000
-TRIALS_MAX: Final = 1_000
 DOORKEEPER: Final = "doorkeeper"
 """The interceptor of a run that turns questions away, as replies name it."""
 BEHIND: Final = "doorkeeper behind a commit"
@@ -64,7 +63,6 @@ class RunConfig(Data):
     `tamper_every`: after so many ops somebody changes stored rows; 0: never.
     `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
     0 is none, and no wipe. `equivalences`: ids of those that are compared, of umi_sim.judge.equivalences.
-    `trials`: how often each kind of trial is made at the end; None: one of one kind.
     `target`: what is tested, one of umi_sim.target.table.
     `command`: what runs another implementation of the target, for this run alone: it is in no file.
     `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
@@ -110,7 +108,6 @@ class RunConfig(Data):
     off: tuple[str, ...] = ()
     everywhere: bool = False
     equivalences: tuple[str, ...] = ()
-    trials: int | None = None
     command: str = attrs.field(default="", eq=False)  # who is tested, not what is lived
     settings: Mapping[str, str] = attrs.field(factory=dict, eq=False)  # where it is from, not what it is
 

@@ -1,8 +1,7 @@
 """The table of `umi-sim mutants --matrix`: for each kind of fault or rule a bug that is not seen without it.
 
 Law 1. A bug needs a kind of fault if it shows where that kind is the only one, and does not show in as many
-seeds with all other kinds. Kinds that look the same to the memory are off as well; the bug names them. So are
-trials, which give a memory what only a fault brings in a run.
+seeds with all other kinds. Kinds that look the same to the memory are off as well; the bug names them.
 Law 2. A bug needs a rule if the rule sees it, and with the rule off it is seen in none of as many seeds.
 """
 

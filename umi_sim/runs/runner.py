@@ -106,7 +106,6 @@ class Run(Owner):
                 count = filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
                 self.inspector.compared[f"equal: {equivalences.FILTER}"] += count
             self.inspector.life_over(agent.name)
-        self.inspector.tried()
 
     def recall(self, agent: Agent, args: Args) -> Outcome:
         return self.ask(agent, "audit", "recall", args).outcome

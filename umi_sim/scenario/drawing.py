@@ -123,7 +123,6 @@ class Drawing(Data):
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
             everywhere=self.mode == "one_kind" or scenario.swarm.get("sites") == "all",
             equivalences=equivalences.chosen(scenario.equivalences, self.seed, self.mode),
-            trials=scenario.trials,
             steps_max=scenario.steps_max or steps_max(operations, len(agents)),
         )  # fmt: skip
 

@@ -48,7 +48,7 @@ from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Ratio
 from umi_sim.kernel.wording import escaped, near
 from umi_sim.record.rules import RULES
-from umi_sim.record.run_config import PAUSE_MS_MAX, TRIALS_MAX, RunConfig
+from umi_sim.record.run_config import PAUSE_MS_MAX, RunConfig
 from umi_sim.scenario import action_set as exploring
 from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
 from umi_sim.target.table import TARGETS, unserved
@@ -248,7 +248,6 @@ class Scenario(Data):
     equivalences: Sequence[str] | None = key(
         "run", listed(one_of(equivalences.NAMES, "equivalence"), unique="names")
     )
-    trials: int | None = key("run", whole(0, TRIALS_MAX))
     reason: str | None = key("run", LINE)
     memory: Mapping[str, Range] = key("", MEMORY, {})
     faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)

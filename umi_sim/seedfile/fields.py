@@ -34,7 +34,7 @@ from umi_sim.formats.schema import (
 from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
 from umi_sim.record.recorded_replies import ASK_COUNT_MAX, Said
-from umi_sim.record.run_config import TRIALS_MAX, AgentConfig, RunConfig
+from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.record.verdict import EXIT_CODES
 from umi_sim.seedfile.item_json import RECORD
 from umi_sim.seedfile.packed_items import PACKED
@@ -122,10 +122,9 @@ CONFIG: Final[Mapping[str, Schema]] = {
     "workload": one_of(("generated", "transcript", "script"), "workload"),
     "planted": PLANTED, "off": listed(RULE, 100),
     "equivalences": listed(one_of(equivalences.OF_FILES, "equivalence"), len(equivalences.OF_FILES)),
-    "trials": maybe(whole(0, TRIALS_MAX)),
 }  # fmt: skip
 CONFIG_FIELDS: Final = tuple(CONFIG)
-OLD: Final = {"loss": FLAG}  # stands in older files; nobody needs it
+OLD: Final = {"loss": FLAG, "trials": maybe(COUNT)}  # settings of older releases, which change nothing now
 FAILURE: Final = table(
     {
         "kind": one_of((*EXIT_CODES, "nondeterminism"), "kind"), "rule": RULE, "step": COUNT, "item": TEXT,

@@ -67,7 +67,7 @@ def hashes(config: RunConfig) -> dict[Way, str]:
 def unaccompanied(config: RunConfig) -> RunConfig:
     """Without what is lived beside the run: it leaves no trace, and has been looked at once."""
     within = tuple(name for name in config.equivalences if name not in OF_LIVES)
-    return attrs.evolve(config, equivalences=within, trials=0)
+    return attrs.evolve(config, equivalences=within)
 
 
 def write_trace(config: RunConfig, way: Way, path: Path) -> None:

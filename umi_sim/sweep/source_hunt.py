@@ -1,13 +1,17 @@
 """Source hunts: an edit of umi_core's source in a process of its own, and runs until one of them fails.
 
+An edit that no run shows is given to the tests of functions, tests/properties.
+
 Law 1. The edited text is all that the process knows of that file: oracle and world see it too, as they would
        see a real bug.
 Law 2. Scenarios take turns, and no two runs have one seed, since a seed alone says what settings, faults and
        equivalences are drawn, whatever the scenario. Those whose runs did not meet the edited line sit out
-       all turns but each fifth. So the base and the edit say which runs are lived. `trials`, which sees most
-       for its time, comes first, and again after each ten of the others.
+       all turns but each fifth. So the base and the edit say which runs are lived.
 """
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,27 +21,30 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
+from umi_sim.kernel import folders
 from umi_sim.mutants.source_edits import SourceEdit, overlaid
 from umi_sim.sweep.plan import Source, fresh_seed
 from umi_sim.sweep.totals import TOTALS, Totals
 from umi_sim.sweep.watched import Place, place_of
-from umi_sim.sweep.worker_process import Died, OutOfLimit, Worker
+from umi_sim.sweep.worker_process import Died, OutOfLimit, Worker, environment
 
 LIMITS: Final = {"cpu_s_max": 30, "wall_ms_max": 120_000, "memory_bytes_max": 2 * 1024**3}
 NO_START: Final = "does not start"
 NO_END: Final = "no end"
 NO_VERDICT: Final = "no verdict"
+TESTED: Final = "tests/properties"
 HOW: Final = {
     NO_START: "importing it raises",
     NO_END: "a run computed, or took memory, without end",
     NO_VERDICT: "the simulator itself raised",
+    TESTED: "no run shows it, and a test of functions fails",
 }
 """How an edit is seen besides by a rule."""
-FIRST: Final = "trials"
+TESTS: Final = folders.PROJECT / TESTED
+TESTS_S_MAX: Final = 600
+PYTEST: Final = ("-P", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--import-mode=importlib")
 OF_ALL: Final = 5
 """In each turn of so many every scenario has a run; in the others those whose runs met the line."""
-OF_FIRST: Final = 10
-"""Within a turn, after so many runs the first scenario has one more."""
 
 
 @attrs.frozen
@@ -61,10 +68,9 @@ def hunts(
     edits: Sequence[SourceEdit], sources: Sequence[Source], base: str, run_count: int, jobs: int
 ) -> Iterator[SourceHunt]:
     """One after another, in the order of the edits."""
-    in_order = sorted(sources, key=lambda it: it.name != FIRST)
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            yield from pool.map(lambda edit: hunt(edit, in_order, base, run_count), edits)
+            yield from pool.map(lambda edit: hunt(edit, sources, base, run_count), edits)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -84,18 +90,31 @@ def hunt(edit: SourceEdit, sources: Sequence[Source], base: str, run_count: int)
                     )
         finally:
             worker.end()
-    return attrs.evolve(survived, met=met.total())
+        return attrs.evolve(survived, how=TESTED if fails_a_test(folder) else "", met=met.total())
+
+
+def fails_a_test(overlay: str) -> bool:
+    """Whether a test of functions fails, or does not end, with the umi_core of this folder."""
+    if not TESTS.is_dir():
+        return False
+    # a configuration of no file: that of the project would put its own umi_core before the edited one
+    command = [sys.executable, *PYTEST, "-c", os.devnull, "--rootdir", str(folders.PROJECT), str(TESTS)]
+    try:
+        done = subprocess.run(
+            command, cwd=overlay, env=environment("plain", overlay), capture_output=True, timeout=TESTS_S_MAX
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode != 0
 
 
 def turns(sources: Sequence[Source], base: str, met: Mapping[str, int]) -> Iterator[tuple[Source, int]]:
     """The runs in their order; `met`: by scenario, how many of its runs met the line so far."""
-    run, first = count(), [it for it in sources if it.name == FIRST]
+    run = count()
     for turn in count():
         wanted = [it for it in sources if met.get(it.name)] if turn % OF_ALL else []
-        for at, source in enumerate(wanted or sources):
-            is_again = at > 0 and at % OF_FIRST == 0 and met.get(FIRST, 1)  # unless it does not meet the line
-            for each in (*(first if is_again else ()), source):
-                yield each, fresh_seed(base, next(run))
+        for source in wanted or sources:
+            yield source, fresh_seed(base, next(run))
 
 
 def seen(worker: Worker, source: Source, seed: int, place: Place | None) -> tuple[str, bool]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from umi_core.errors import Error
 from umi_core.filter_errors import BadFilterValue, UnknownField, UnknownOperator
+from umi_core.invariants import limits
 from umi_core.values import Scope
 from umi_sim.judge.plain.text import byte_count, is_text, shown
 
@@ -19,7 +20,6 @@ KINDS_OF: Final[Mapping[str, str]] = {  # category, entity, resource, membership
     "session_id": "rn", "started_ms": "n", "ended_ms": "n",
 }  # fmt: skip
 OF_SCOPE: Final = ("user", "agent")
-TEXT_BYTES_MAX: Final = 10_000
 
 
 def same(found: Any, value: Any) -> bool:
@@ -112,4 +112,4 @@ def is_number(value: object) -> bool:
 
 
 def is_short(value: object) -> bool:
-    return is_text(value) and byte_count(str(value)) <= TEXT_BYTES_MAX
+    return is_text(value) and byte_count(str(value)) <= limits.QUERY_BYTES_MAX

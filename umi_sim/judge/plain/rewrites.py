@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+from umi_core.invariants import limits
 from umi_core.messages.results import Resolution
 from umi_core.values import Turn
 from umi_sim.judge.plain.persons import is_another_person
@@ -25,7 +26,6 @@ from umi_sim.judge.plain.text import (
     words,
 )
 
-QUERY_BYTES: Final = 10_000
 TURNS_SHOWN: Final = 10
 TURN_CHARS: Final = 500
 VARIANTS: Final = 3
@@ -89,7 +89,7 @@ def why_refused(rewrite: str, query: str, asked: References, turns: Sequence[Tur
     small_in_query = [word for word in words(query) if word not in asked.big]
     if rewrite == "":
         return "empty_reply"
-    if byte_count(rewrite) > QUERY_BYTES:
+    if byte_count(rewrite) > limits.QUERY_BYTES_MAX:
         return "too_long"
     if any(is_missing(word, rewrite, given, asked) for word in kept_words(given, asked)):
         return "dropped_words"
@@ -201,6 +201,6 @@ def read_variants(reply: str, query: str) -> tuple[str, ...] | None:
     for element in elements:
         text = one_line(element) if isinstance(element, str) else ""
         is_new = folded(text) not in [folded(it) for it in texts]
-        if text != "" and byte_count(text) <= QUERY_BYTES and is_new:
+        if text != "" and byte_count(text) <= limits.QUERY_BYTES_MAX and is_new:
             texts.append(text)
     return tuple(texts[:VARIANTS])

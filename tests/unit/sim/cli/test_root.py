@@ -423,6 +423,12 @@ def test_of_one_mutant_the_failing_run_is_told() -> None:
     assert umi(*command, "--no-shrink").exit_code == 1
 
 
+def test_a_mutant_that_no_run_shows_names_its_test() -> None:
+    result = umi("mutants", "jumps-anywhere")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("umi-sim: jumps-anywhere: no run shows it, but tests/properties/")
+
+
 def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -> None:
     missed = Hunt("get-alive-at-expiry", "", ("ttl-boundary",), 200, 7)
     monkeypatch.setattr(hunt, "hunt", lambda mutant: missed)

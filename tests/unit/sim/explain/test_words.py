@@ -70,6 +70,12 @@ def test_faults_bugs_and_marks_have_pages(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(len(lines_of(page(name))) <= 40 for name in explain.names())
 
 
+def test_a_bug_that_no_run_shows_has_the_test_that_finds_it_on_its_page() -> None:
+    lines = lines_of(page("jumps-anywhere"))
+    assert labelled(lines, "found").startswith("by tests/properties/test_plans.py::test_")
+    assert labelled(lines, "see") == "it   tools/test tests/quality/test_mutants.py -k jumps-anywhere"
+
+
 @pytest.mark.usefixtures("own_folder")
 def test_of_an_unknown_name_the_nearest_are_told() -> None:
     with pytest.raises(UnknownName):

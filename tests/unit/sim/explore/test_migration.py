@@ -5,7 +5,7 @@ import pytest
 from umi_core.api_domains import PHASES
 from umi_core.workflows import BUILT_IN
 from umi_sim.explore.migration import Found, explore
-from umi_sim.judge.trials.one_row import Budget
+from umi_sim.explore.one_row import Budget
 from umi_sim.mutants import planted
 
 SHORT = Budget(writes=1, reads=1, works=1, crashes=1, failures=1)

@@ -11,7 +11,7 @@ from umi_sim.judge.small_world import SmallWorld
 
 
 def test_a_request_that_nobody_answers_is_a_broken_promise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A life of `trials` had no verdict by that: a planted bug waited for ever for what had been answered."""
+    """Without a verdict a planted bug that loses an answer would wait for ever."""
     world = SmallWorld(SCOPE, Config(), 0)
     world.ask(Render(1))
     monkeypatch.setattr(Memory, "step", lambda self, now_ms, value: ())

@@ -12,8 +12,8 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.working import drop_expired
 from umi_core.workflows import BUILT_IN, commits, rebalance
-from umi_sim.mutants import CANARY, CannotPlant, Edit, Mutant
-from umi_sim.mutants.registry import FILES, MUTANTS, BadMutant, mutant, rows
+from umi_sim.mutants import CANARY, CannotPlant, Edit, Mutant, TestedMutant
+from umi_sim.mutants.registry import FILES, MUTANTS, OF_TESTS, BadMutant, mutant, rows
 
 WORKING = "umi_core/tiers/working.py"
 DUE = "    if tier.due_ms <= now_ms:"
@@ -21,7 +21,7 @@ EARLY = Edit(WORKING, DUE, "    if tier.due_ms < now_ms:")
 
 
 def bug(*edits: Edit) -> Mutant:
-    return Mutant("a-bug", "area", "what goes wrong", ("ttl-boundary",), "working", edits)
+    return Mutant("a-bug", "area", "what goes wrong", edits, ("ttl-boundary",), "working")
 
 
 def refused(file: str, old: str, new: str, why: str) -> None:
@@ -153,20 +153,28 @@ def test_only_files_of_umi_core_are_changed() -> None:
 # Rows.
 
 
-def test_the_canary_comes_first_and_each_name_stands_once() -> None:
+def test_each_name_stands_once_and_is_found_by_runs_or_by_a_test() -> None:
     names = [CANARY.name, *(bug.name for path in FILES for bug in rows(path))]
-    assert list(MUTANTS) == names
+    assert sorted([*MUTANTS, *OF_TESTS]) == sorted(names)
 
 
 ROW = {"area": "a", "behaviour": "b", "rules": ["c"], "scenario": "d", "file": "e", "old": "f", "new": "g"}
 
 
 def test_a_row_is_a_mutant_with_one_edit_or_several() -> None:
-    one = Mutant("n", "a", "b", ("c",), "d", (Edit("e", "f", "g"),))
+    one = Mutant("n", "a", "b", (Edit("e", "f", "g"),), ("c",), "d")
     assert mutant("n", ROW, "x.toml: n") == one
     several = {key: ROW[key] for key in ("area", "behaviour", "rules", "scenario")}
     edits = [{"file": "e", "old": "f", "new": "g"}] * 2
     assert mutant("n", {**several, "edit": edits}, "x.toml: n") == attrs.evolve(one, edits=one.edits * 2)
+
+
+def test_a_row_that_names_a_test_needs_neither_rules_nor_a_scenario() -> None:
+    row = {key: ROW[key] for key in ("area", "behaviour", "file", "old", "new")}
+    tested = TestedMutant("n", "a", "b", (Edit("e", "f", "g"),), "t.py::t")
+    assert mutant("n", {**row, "detected_by": "t.py::t"}, "x.toml: n") == tested
+    with pytest.raises(BadMutant, match=re.escape("x.toml: n: nobody reads rules")):
+        mutant("n", {**ROW, "detected_by": "t.py::t"}, "x.toml: n")
 
 
 @pytest.mark.parametrize("lacking", ["behaviour", "rules", "scenario", "file", "old", "new"])
@@ -187,7 +195,7 @@ def test_a_setting_is_a_text_as_a_command_takes_it() -> None:
         mutant("n", {**ROW, "settings": {"run.equivalences": ["E-FORGE"]}}, "x.toml: n")
 
 
-def test_a_bug_is_looked_for_without_what_is_beside_a_run_unless_that_shows_it() -> None:
-    in_runs, beside = MUTANTS[CANARY.name], MUTANTS["thirty-first-of-november"]
-    assert in_runs.hunted == {"run.equivalences": "[]", "run.trials": "0"}
-    assert beside.hunted == beside.overrides
+def test_a_bug_is_looked_for_without_equivalences_unless_they_show_it() -> None:
+    in_runs, compared = MUTANTS[CANARY.name], MUTANTS["forged-facts-believed"]
+    assert in_runs.hunted == {"run.equivalences": "[]"}
+    assert compared.hunted == compared.overrides

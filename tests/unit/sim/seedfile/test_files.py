@@ -168,6 +168,13 @@ def test_a_resolved_configuration_survives_its_file() -> None:
     assert loads(text_of(seed).encode(), "x").config == config
 
 
+@pytest.mark.parametrize("trials", ["8", "null"])
+def test_settings_that_a_release_has_dropped_are_read_and_change_nothing(trials: str) -> None:
+    older = EXAMPLE.replace('"loss":false', f'"loss":false,"trials":{trials}')
+    assert older != EXAMPLE
+    assert loads(older.encode(), "x").config == loads(EXAMPLE.encode(), "x").config
+
+
 def test_an_edited_file_is_read_and_says_so() -> None:
     edited = EXAMPLE.replace("Alice works", "Alicia works")
     assert loads(edited.encode(), "x").is_edited

@@ -47,8 +47,9 @@ def life(names: tuple[str, ...], ttl_ms_max: int) -> Iterator[Op]:
 
 
 RESTARTING = Mutant(
-    "versions-restart-at-load", "session", "a loaded session begins at version 1 again", (), "sessions",
+    "versions-restart-at-load", "session", "a loaded session begins at version 1 again",
     (Edit("umi_core/workflows/sessions.py", "loaded.info, version=row.version", "loaded.info, version=1"),),
+    (), "sessions",
 )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Goal: an edit of the source is lived in a process of its own until a run shows it, and however it shows."""
 
 from itertools import islice
+from pathlib import Path
 
 import attrs
 import pytest
@@ -10,7 +11,7 @@ from umi_sim.mutants.source_edits import SourceEdit
 from umi_sim.scenario import files as scenario
 from umi_sim.sweep import source_hunt
 from umi_sim.sweep.plan import source_of
-from umi_sim.sweep.source_hunt import NO_END, NO_START, NO_VERDICT, hunt, hunts, turns
+from umi_sim.sweep.source_hunt import NO_END, NO_START, NO_VERDICT, TESTED, hunt, hunts, turns
 
 WORKING = "umi_core/tiers/working.py"
 EFFECTS = "umi_core/messages/effects.py"
@@ -39,6 +40,14 @@ HOW = {
 }
 
 
+@pytest.fixture(autouse=True)
+def tests_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One test in the place of all of tests/properties."""
+    monkeypatch.setattr(source_hunt, "TESTS", tmp_path)
+    text = "from umi_core.text import size\n\n\ndef test_size() -> None:\n    assert size('é') == 2\n"
+    (tmp_path / "test_size.py").write_text(text, "utf-8")
+
+
 @pytest.mark.parametrize(("wrong", "how"), HOW.values(), ids=HOW)
 def test_an_edit_is_seen(monkeypatch: pytest.MonkeyPatch, wrong: SourceEdit, how: str) -> None:
     monkeypatch.setitem(source_hunt.LIMITS, "cpu_s_max", 2)
@@ -57,6 +66,13 @@ def test_what_changes_nothing_survives() -> None:
     assert attrs.astuple(found)[3:] == ("", "", 0, 3, 3)
 
 
+@pytest.mark.slow
+def test_what_no_run_shows_is_given_to_the_tests_of_functions() -> None:
+    wrong = edit("umi_core/text.py", "else len(text.encode())", "else len(text)")
+    found = hunt(wrong, (), "0", 0)
+    assert (found.how, found.scenario, found.runs) == (TESTED, "", 0)
+
+
 def test_scenarios_take_turns() -> None:
     names = sorted(scenario.shipped())[:3]
     order = turns(tuple(source_of(name) for name in names), "0", {})
@@ -70,13 +86,6 @@ def test_scenarios_that_do_not_meet_the_line_sit_out_four_of_five_turns() -> Non
     order = turns(tuple(source_of(name) for name in names), "0", {"core": 1, "smoke": 0})
     lived = [source.name for source, _ in islice(order, 10)]
     assert lived == [*names, "core", "core", "core", "core", *names]
-
-
-def test_trials_have_a_run_among_each_ten_of_the_others() -> None:
-    names = ["trials", *sorted(set(scenario.shipped()) - {"trials"})[:21]]
-    order = turns(tuple(source_of(name) for name in names), "0", {})
-    lived = [source.name for source, _ in islice(order, 24)]
-    assert lived == [*names[:10], "trials", *names[10:20], "trials", *names[20:]]
 
 
 def test_a_survivor_tells_how_many_runs_met_its_line() -> None:

@@ -284,7 +284,7 @@ def test_a_canary_that_is_not_seen_as_what_it_is(canary: str, monkeypatch: pytes
 
     Path("canary.toml").write_text(BAD if canary == "canary" else OWN)
     monkeypatch.setattr(conductor, "CANARY", "canary.toml")
-    blind = Mutant("get-alive-at-expiry", "a", "b", ("another-rule",), "s", ())
+    blind = Mutant("get-alive-at-expiry", "a", "b", (), ("another-rule",), "s")
     monkeypatch.setitem(MUTANTS, "get-alive-at-expiry", blind)
     monkeypatch.setitem(MUTANTS, "None", blind)
     result = sweep("own.toml")

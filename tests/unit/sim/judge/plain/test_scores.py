@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row as Worked
 from tests.spec_tables import rows, told, whole
 from tests.unit.sim.judge.plain.drawn import ANY_TEXT, QUERIES, TEXTS
-from umi_core.policies import promotion, ranking, similarity
-from umi_core.rows import AccessRecord, Address, Entity, Row
-from umi_core.values import ENTITY_TYPES, Scope
+from umi_core.policies import similarity
+from umi_core.rows import AccessRecord
 from umi_sim.judge.plain import scores
 
 PERSON = AccessRecord("ent_a", "person", 500_000, 1, 0, 0)
@@ -64,41 +63,13 @@ def test_an_unsound_vector_counts_as_missing_and_takes_no_other(bad: object) -> 
 
 # Against the memory.
 
-TIMES = st.integers(0, 2**40) | st.integers(0, 10**9) | st.sampled_from([0, 1, 604_800_000, 86_400_000])
-RECORDS = st.builds(
-    AccessRecord,
-    st.just("ent_a"),
-    st.sampled_from(ENTITY_TYPES),
-    st.integers(0, 1_000_000),
-    st.integers(1, 100),
-    TIMES,
-    TIMES,
-)
 SMALL = st.integers(-3, 3) | st.integers(-127, 127)
-VECTORS = st.integers(2, 4).flatmap(lambda dims: st.tuples(*[st.tuples(*[SMALL] * dims)] * 2))
-LISTS = st.lists(
-    st.lists(st.tuples(st.sampled_from(["A", "B", "C", "D", "E"]), st.integers(1, 4)), max_size=8),
-    min_size=1,
-    max_size=3,
-)
-SCOPE = Scope("u", "a")
-ENTITY = Entity("ent_a", "note", "", "", 1, 0, 0, "scratch", 0, 0)
-
-
-@given(RECORDS, TIMES)
-def test_the_memory_scores_alike(record: AccessRecord, now_ms: int) -> None:
-    assert promotion.score_ppm(record, now_ms) == scores.promotion_ppm(record, now_ms)
 
 
 @given(QUERIES | ANY_TEXT, TEXTS | ANY_TEXT, TEXTS | ANY_TEXT)
 def test_the_memory_finds_words_as_relevant(query: str, name: str, content: str) -> None:
     wanted = scores.shared_ppm(query, name, content)
     assert similarity.words_relevance_ppm(query, name, content) == wanted
-
-
-@given(VECTORS)
-def test_the_memory_finds_vectors_as_relevant(vectors: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
-    assert similarity.vector_relevance_ppm(*vectors) == scores.vector_ppm(*vectors)
 
 
 @given(
@@ -108,12 +79,3 @@ def test_the_memory_finds_the_same_vectors_sound(vectors: tuple[list[object], ..
     for given_vectors in (vectors, [*vectors], tuple(tuple(it) for it in vectors), None, 7, vectors[:1]):
         wanted = scores.sound_vectors(given_vectors, 2, dims)
         assert similarity.sound_vectors(given_vectors, 2, dims) == wanted
-
-
-@given(LISTS, st.integers(1, 4))
-def test_the_memory_fuses_alike(lists: list[list[tuple[str, int]]], limit: int) -> None:
-    rows = [[Row(Address(SCOPE, "entity", key), 1, ENTITY, ppm) for key, ppm in each] for each in lists]
-    merged = [ranking.merged(each, 2 * limit) for each in rows]
-    wanted = scores.fused([scores.ranked(each, limit) for each in lists], limit)
-    got = ranking.fused(merged, limit)
-    assert [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in got] == wanted

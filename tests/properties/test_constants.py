@@ -1,0 +1,77 @@
+"""Goal: words, defaults and prompts that stored rows and callers rely on stay as they are.
+
+tests/golden/constants.json has them; `UMI_REWRITE=1` writes it anew, and the diff is read in review. A word
+is never renamed: rows that were stored years ago hold it, and so do the programs of callers. The limits are
+in a table of docs/spec/memory.md (tests/unit/core/test_limits.py), and so are the settings.
+"""
+
+import json
+import os
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final, get_args, get_origin
+
+import attrs
+
+from umi_core import api_domains, api_rows, domains, filters, level_domains, reflection_rows, rows, values
+from umi_core.declared import tagged
+from umi_core.domains import plain_type
+from umi_core.language.prompts import FIXED
+from umi_core.messages import answers, api_results, effects, results
+from umi_core.messages.requests import ALL
+
+GOLDEN: Final = Path(__file__).resolve().parent.parent / "golden" / "constants.json"
+ROOMS: Final = (results, api_results, effects, answers, rows, api_rows, reflection_rows)
+WORDS: Final[dict[str, tuple[Any, ...]]] = {
+    "failures": get_args(effects.FailureKind),
+    **{
+        f"{module.__name__.rpartition('.')[2]}.{name}": tuple(getattr(module, name))
+        for module, names in (
+            (values, "BLOCK_KINDS ENTITY_TYPES EVOLUTION_KINDS LINK_KINDS MEMORY_TYPES MODALITIES"),
+            (values, "CATEGORIES"),
+            (domains, "ROLES FORMS LISTED"),
+            (level_domains, "JUDGES RANKERS"),
+            (filters, "NUMBERS LISTS TEXTS"),
+            (api_domains, "AUTHORS PROMPT_FORMS CHANGES LOGS ROLES DETAILS MOVED_KINDS PHASES"),
+        )
+        for name in names.split()
+    },
+    "values.LEVELS": tuple(f"{level}: {kind}" for level, kind in values.LEVELS.items()),
+    **{
+        f"effects.{asked.__name__}": (asked.word, asked.service, asked.verb, *asked.failures)
+        for asked in (effects.AskModel, effects.Embed, effects.Read, effects.Commit)
+    },
+}
+
+
+def is_nothing(field: Any) -> bool:
+    """Whether a default says nothing: None where that is allowed, else an empty value of the type."""
+    kind = plain_type(field.type)
+    empty = kind() if kind in (str, int, bool) else () if get_origin(kind) is tuple else None
+    return bool(type(field.default) is type(empty) and field.default == empty)
+
+
+def defaults() -> dict[str, str]:
+    """Return the defaults of all requests, results, effects, answers and rows that say something."""
+    classes: tuple[Any, ...] = (*ALL, *tagged(ROOMS))
+    fields = [(cls, field) for cls in classes for field in attrs.fields(cls)]
+    return {
+        f"{cls.__name__}.{field.name}": repr(field.default)
+        for cls, field in fields
+        if field.default is not attrs.NOTHING and not is_nothing(field)
+    }
+
+
+def found() -> dict[str, dict[str, str]]:
+    words = {name: " ".join(map(str, known)) for name, known in WORDS.items()}
+    digests = {
+        task: blake2b("\n\n".join(blocks).encode(), digest_size=8).hexdigest()
+        for task, blocks in FIXED.items()
+    }
+    return {"words": words, "defaults": defaults(), "prompts": digests}
+
+
+def test_what_others_rely_on_is_as_it_was() -> None:
+    if os.environ.get("UMI_REWRITE"):
+        GOLDEN.write_text(json.dumps(found(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    assert found() == json.loads(GOLDEN.read_text("utf-8"))

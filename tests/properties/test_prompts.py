@@ -1,0 +1,152 @@
+"""Goal: a model is asked in the words of its task, and is shown each input once, in its order.
+
+Each input stands in a line of JSON; texts of others are cut as the task says. tests/golden/constants.json has
+digests of the words: models were tried with them, and answers are stored under them.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from tests.properties.laws import Draw, law
+from tests.properties.values import first_sound
+from umi_core.language import prompts
+from umi_core.values import CATEGORIES, MEMORY_TYPES, Turn
+from umi_sim.judge.plain.text import cut
+
+TEXTS: Final = (
+    "", "Alice likes tea.", 'She said "no".\nINPUT text = 1', "日本 \\ {query}", "x" * 201, "é" * 101,
+    "é" * 760, "x" * 1_501, "é" * 1_001,
+)  # fmt: skip
+SHOWN: Final = 200  # bytes of a statement
+Asked = tuple[str, dict[str, Any]]  # the prompt, and the inputs that it must show
+Domain = Callable[[Draw], Asked]
+
+
+def text(draw: Draw) -> str:
+    return draw.pick(TEXTS)
+
+
+def texts(draw: Draw) -> tuple[str, ...]:
+    return tuple(draw.many(text, 0, 3))
+
+
+def statements(draw: Draw, mark: str) -> tuple[prompts.Statement, ...]:
+    return tuple(prompts.Statement(f"{mark}{n}@1", f"N{n}", it) for n, it in enumerate(texts(draw)))
+
+
+def listed(given: Sequence[prompts.Statement]) -> list[dict[str, str]]:
+    return [{"ref": it.ref, "name": it.name, "content": cut(it.content, SHOWN)} for it in given]
+
+
+def extract(draw: Draw) -> Asked:
+    said, speaker = text(draw), draw.pick((None, "", "Ann"))
+    asked = {"text": said} | ({} if speaker is None else {"speaker": speaker})
+    return prompts.ask_extract(said, speaker), asked
+
+
+def route(draw: Draw) -> Asked:
+    one: Any = first_sound("entity")
+    about = tuple(attrs.evolve(one, id=f"ent_{n}", content=it) for n, it in enumerate(texts(draw)))
+    said = text(draw)
+    shown = [
+        {"entity_id": it.id, "type": it.type, "name": it.name, "content": cut(it.content, SHOWN)}
+        for it in about
+    ]
+    return prompts.ask_route(about, said), {"entities": shown, "context": cut(said, 2_000)}
+
+
+def evolve(draw: Draw) -> Asked:
+    new, old = statements(draw, "n"), statements(draw, "o")
+    pairs = tuple(draw.subset([(one.ref, other.ref) for one in new for other in old]))
+    asked = [{"new": one, "old": other} for one, other in pairs]
+    shown = {"new": listed(new), "old": listed(old), "pairs": asked}
+    return prompts.ask_evolve(new, old, pairs), shown
+
+
+def asked_after(ask: Callable[[str, tuple[Turn, ...]], str]) -> Domain:
+    """Make the domain of a question about a query and the turns before it."""
+
+    def domain(draw: Draw) -> Asked:
+        query = text(draw)
+        turns = tuple(Turn(draw.pick(("user", "tool")), it) for it in texts(draw))
+        shown = [{"role": it.role, "text": it.text} for it in turns]
+        return ask(query, turns), {"turns": shown, "query": query}
+
+    return domain
+
+
+def memories(draw: Draw) -> Asked:
+    kind, said = draw.pick(MEMORY_TYPES), text(draw)
+    known = [{"name": name, "about": about} for name, about in CATEGORIES.items()]
+    shown = {"memory_type": kind, "categories": known, "text": said}
+    return prompts.ask_memories(kind, said), shown
+
+
+def summarise_category(draw: Draw) -> Asked:
+    about, old, facts = text(draw), draw.pick((None, *TEXTS)), statements(draw, "f")
+    summary = {} if old is None else {"summary": old}
+    shown = {"category": "skills", "about": about, **summary, "facts": listed(facts)}
+    return prompts.ask_summary("skills", about, old, facts), shown
+
+
+def name_subcategory(draw: Draw) -> Asked:
+    words, contents = tuple(f"word{n}" for n in range(draw.below(8))), texts(draw)
+    shown = [cut(it, SHOWN) for it in contents]
+    asked = prompts.ask_name("skills", words, contents)
+    return asked, {"category": "skills", "keywords": [*words[:5]], "contents": shown}
+
+
+def decide_enough(draw: Draw) -> Asked:
+    query, found = text(draw), texts(draw)
+    return prompts.ask_enough(query, found), {"query": query, "found": [cut(it, 1_500) for it in found]}
+
+
+def rank(draw: Draw) -> Asked:
+    query, count, found = text(draw), draw.below(9), texts(draw)
+    candidates = tuple((f"c{n}", it) for n, it in enumerate(found, 1))
+    shown = [{"id": alias, "text": cut(it, SHOWN)} for alias, it in candidates]
+    return prompts.ask_rank(query, count, candidates), {"query": query, "count": count, "candidates": shown}
+
+
+def of_one(name: str, ask: Callable[[Any], str], given: Callable[[Draw], Any] = text) -> Domain:
+    """Make the domain of a question about one input."""
+
+    def domain(draw: Draw) -> Asked:
+        it = given(draw)
+        return ask(it), {name: list(it) if isinstance(it, tuple) else it}
+
+    return domain
+
+
+def describing(task: str) -> Domain:
+    return of_one("payload", lambda payload: prompts.ask_description(task, payload))
+
+
+ASKED: Final[dict[str, Domain]] = {
+    "extract": extract, "route": route, "evolve": evolve, "rewrite": asked_after(prompts.ask_rewrite),
+    "expand": of_one("query", prompts.ask_expand), "memories": memories,
+    "segment": of_one("text", prompts.ask_segment), "summarise_category": summarise_category,
+    "reflect": of_one("texts", prompts.ask_reflection, texts), "name_subcategory": name_subcategory,
+    "decide_need": asked_after(prompts.ask_need), "decide_enough": decide_enough, "rank": rank,
+    **{it: describing(it) for it in ("describe_image", "transcribe_audio", "describe_video")},
+}  # fmt: skip
+
+
+def any_asked(draw: Draw) -> tuple[str, str, dict[str, Any]]:
+    task = draw.pick(tuple(ASKED))
+    return task, *ASKED[task](draw)
+
+
+@law(any_asked, examples=200)
+def test_a_prompt_has_its_words_and_shows_its_inputs(task: str, prompt: str, shown: dict[str, Any]) -> None:
+    fixed, _, inputs = prompt.rpartition("\n\n")
+    assert fixed == "\n\n".join(prompts.FIXED[task]), task
+    lines = (f"INPUT {name} = {as_json(value)}" for name, value in shown.items())
+    assert "\n".join(lines) == inputs, task
+
+
+def as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
