@@ -80,13 +80,21 @@ def test_a_run_that_fails_leaves_a_seed_file_and_says_how_to_replay_it() -> None
 
 
 def test_a_failure_is_told_as_its_own_where_the_file_holds_a_smaller_run_that_fails_alike() -> None:
-    short = ("--set", "run.steps_max=1")
-    assert umi("run", "own.toml", "--seed", "1", *short).exit_code == 5
-    told = umi("run", "own.toml", "--seed", "2", "--set", "run.steps_max=9").stdout
-    assert told.startswith("FAIL timeout progress (LIVE-2) at step 9\n")
-    assert "  repeat   umi-sim run own.toml --seed 2 --set run.steps_max=9\n" in told
+    assert umi("run", "own.toml", "--seed", "2", "--set", "run.steps_max=9").exit_code == 5
+    told = umi("run", "own.toml", "--seed", "3", "--set", "run.steps_max=12").stdout
+    assert told.startswith("FAIL timeout progress (LIVE-2) at step 12\n")
+    assert "  repeat   umi-sim run own.toml --seed 3 --set run.steps_max=12\n" in told
     (path,) = Path(".umi-sim/ephemeral").iterdir()
     assert f"  known    an earlier, smaller run fails in the same way: umi-sim replay {path}\n" in told
+
+
+def test_a_timeout_without_items_shares_no_file_with_a_run_of_another_seed() -> None:
+    """Its file can hold a run that was ended by force, which nothing but its seed identifies."""
+    runs = (("1", "1"), ("2", "9"), ("3", "1"), ("1", "1"))
+    for seed, steps_max in runs:
+        told = umi("run", "own.toml", "--seed", seed, "--set", f"run.steps_max={steps_max}").stdout
+        assert "known" not in told
+    assert len([*Path(".umi-sim/ephemeral").iterdir()]) == 3
 
 
 def test_a_run_as_json() -> None:

@@ -186,7 +186,7 @@ def test_a_hunt_of_what_never_recurs_ends(store: type[LosesNowAndThen]) -> None:
 @pytest.mark.slow
 def test_a_machine_keeps_nothing_that_does_not_recur(store: type[LosesNowAndThen], tmp_path: Path) -> None:
     result, case = unittest.TestResult(), store.machine(str(tmp_path)).TestCase
-    case.settings = settings(case.settings, max_examples=30, derandomize=True, database=None)
+    case.settings = settings(case.settings, max_examples=100, derandomize=True, database=None)
     unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
     told = "".join(text for _, text in (*result.errors, *result.failures))
     assert LIMIT in " ".join(told.split())
