@@ -149,11 +149,11 @@ def inferred(found: Hunt) -> Iterator[Row]:
     for name, value in sorted(found.inferred, key=repr):
         values.setdefault(name, []).append(value)
     if values:
-        told = [f"{name} = {' or '.join(map(repr, each))}" for name, each in values.items()]
+        told = [f"`{name} = {' or '.join(map(repr, each))}`" for name, each in values.items()]
         yield row("inferred", f"{', '.join(told)}: set what you promise, and it is checked")
     for name, each in values.items():
         if len(each) > 1:
-            yield row("", f"{name} is not the same in every run")
+            yield row("", f"`{name}` is not the same in every run")
 
 
 def known(found: Hunt) -> Iterator[Row]:
