@@ -310,8 +310,9 @@ def test_a_loop_goes_on_while_a_file_is_opened(tmp_path: Path, monkeypatch: pyte
 
     begun, goes_on = threading.Event(), threading.Event()
     monkeypatch.setattr(store, "SqliteStorage", slowly)
+    before = {*store.Store.known}  # of stores that another test has killed
     asyncio.run(live())
-    assert store.Store.known == {}
+    assert {*store.Store.known} <= before
 
 
 def test_thirty_requests_at_once_are_all_answered_and_more_than_fit_wait(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def stops(now_ms: int, until_ms: int, times: Sequence[int]) -> list[int]:
 def standing(memory: Memory) -> object:
     """Where operations stand, without the times, which follow from when they were woken; and the entries."""
     operations = [
-        (op.number, op.workflow, op.row, op.unit, op.attempt, op.plan_number, op.waiting is None)
+        (op.number, op.workflow, op.row, op.unit, op.attempt, op.plan_number, type(op.progress).__name__)
         for op in memory.state.operations.values()
     ]
     return operations, memory.state.phase, memory.state.tiers.working.entries

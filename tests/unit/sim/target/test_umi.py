@@ -53,5 +53,5 @@ def test_a_question_for_which_no_operation_waits_is_a_broken_contract() -> None:
     machine = UmiMachine(SCOPE, Config())
     (asked,) = [it for it in machine.step(0, Wake()) if isinstance(it, Read)]
     assert machine.origin_of(asked).workflow
-    with pytest.raises(Broken, match="workflow-contract: nobody waits for the answer to question 99"):
+    with pytest.raises(Broken, match="workflow-contract: no operation waits for the answer to question 99"):
         machine.origin_of(attrs.evolve(asked, request_id=99))
