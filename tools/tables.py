@@ -76,8 +76,8 @@ def scenarios() -> str:
         + "\n## Planted bugs\n\n"
         f"{len(MUTANTS) + len(OF_TESTS)} known mistakes are kept as text in `mutants/*.toml`\n"
         "([what a row says](adding.md#a-planted-bug)). Each is found by the default seeds of its scenario,\n"
-        f"by a rule that it names; {len(OF_TESTS)}, of functions whose limits runs seldom reach, by tests of\n"
-        "these functions. `umi-sim mutants --list` shows all of them, `--area AREA` those of one\n"
+        f"by a rule that it names; {len(OF_TESTS)}, of functions whose limits runs seldom reach, by tests\n"
+        "of functions. `umi-sim mutants --list` shows all of them, `--area AREA` those of one\n"
         "part, `umi-sim explain NAME` tells of one, and `umi-sim mutants NAME` plants it and shows the rule\n"
         "that sees it.\n"
     )
