@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.api_domains import PHASES
+from umi_core.migration.rows import PHASES
 from umi_sim.explore.migration import explore
 from umi_sim.explore.one_row import SMALL, Budget
 

@@ -27,39 +27,33 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
 
-# direction: a file may import its own row and the rows above it; a row of umi_sim is one room
+# direction: a file may import its own row and the rows above it; a row of umi_sim is one room.
+# `kelpie.rows` is one file of a room whose files are in several rows.
 LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_core": (
         ("data", "characters"),
         ("limits", "text", "json_text", "conversations"),
-        ("errors", "api_errors", "filter_errors", "declared"),
+        ("errors", "kelpie.errors", "declared"),
         ("config", "values"),
         (
             "body",
             "domains",
-            "api_domains",
-            "block_domains",
-            "level_domains",
-            "fact_domains",
+            "kelpie.domains",
             "ids",
-            "api_rows",
-            "agent_rows",
-            "reflection_rows",
-            "given_rows",
-            "resource_rows",
+            "kelpie.rows",
+            "migration.rows",
             "rows",
         ),
         ("conditions",),
-        ("filters",),
-        ("messages",),
+        ("messages", "kelpie.requests", "kelpie.results", "migration.requests"),
         ("policies", "language", "tiers"),
         ("state",),
         ("codec", "core_reads", "answer_checks", "shapes", "row_bytes"),
         ("engine",),
-        ("workflows",),
+        ("workflows", "kelpie.blocks", "kelpie.logs", "kelpie.agents"),
         ("background",),
         ("invariants",),
-        ("recordings", "saved_state", "delegate", "migration"),
+        ("recordings", "saved_state", "kelpie.delegate", "kelpie.wire", "migration"),
         ("memory",),
     ),
     "umi_sim": tuple(
@@ -86,20 +80,20 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 DISK: Final = "umi_sim/disk/"  # the only room that runs code of umi_live
 JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
 SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, answered, stored and wrong
-    "umi_core.agent_rows",
-    "umi_core.api_errors",
-    "umi_core.api_rows",
     "umi_core.characters",
     "umi_core.config",
     "umi_core.data",
     "umi_core.declared",
     "umi_core.errors",
-    "umi_core.filter_errors",
-    "umi_core.given_rows",
     "umi_core.invariants.broken",  # how a judge says so
     "umi_core.invariants.limits",  # the numbers, as judges know them
+    "umi_core.kelpie.errors",
+    "umi_core.kelpie.requests",
+    "umi_core.kelpie.results",
+    "umi_core.kelpie.rows",
     "umi_core.messages",
-    "umi_core.reflection_rows",
+    "umi_core.migration.requests",
+    "umi_core.migration.rows",
     "umi_core.rows",
     "umi_core.values",
     "umi_sim.judge.oracle",
@@ -214,10 +208,10 @@ BAD_WORDS: Final = {
 }
 BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a registry
     "umi_core.row_bytes",
-    "umi_core.delegate",
+    "umi_core.kelpie.delegate",
     "umi_core.engine.prompt_blocks",
     "umi_sim.explore.migration",  # by tools/explore_migration.py
-    "umi_core.language.letta",
+    "umi_core.kelpie.wire",
     "umi_sim.__main__",
     "umi_live.__main__",
     "umi_sim.cli.root",
@@ -367,7 +361,7 @@ class Walk(ast.NodeVisitor):
         elif top == "numpy" and self.path != NUMPY_FILE:
             self.find(node, f"numpy is imported in {NUMPY_FILE} only, call a function of that file")
         elif top == "umi_core":
-            self.check_direction(node, f"{source}.{name}" if name and source == "umi_core" else source)
+            self.check_direction(node, f"{source}.{name}" if name and is_split(source) else source)
         elif top not in CORE_PACKAGES | CORE_STDLIB and not (self.is_for_types and top in FOR_TYPES):
             self.find(node, f"{top} is not on the list of pure modules, use one of CORE_STDLIB in {ME}")
 
@@ -604,10 +598,17 @@ def module_of(path: str) -> str:
 
 
 def layer(module: str) -> int | None:
-    """The row of a module; None if it has none."""
+    """Return the row of a module, or of its room if no row names it; None if it has none."""
     package, _, rest = module.partition(".")
-    name = rest.split(".")[0]
-    return next((index for index, row in enumerate(LAYERS[package]) if name in row), None)
+    names = (".".join(rest.split(".")[:2]), rest.split(".")[0])
+    rows = {name: index for index, row in enumerate(LAYERS[package]) for name in row}
+    return next((rows[name] for name in names if name in rows), None)
+
+
+def is_split(package: str) -> bool:
+    """Check whether LAYERS has rows for single files of this package of umi_core."""
+    names = (f"umi_core.{name}" for row in LAYERS["umi_core"] for name in row)
+    return any(name.startswith(f"{package}.") for name in names)
 
 
 def absolute(path: str, node: ast.ImportFrom) -> str:

@@ -61,7 +61,7 @@ def lives(names: Iterable[str], seed_count: int) -> Iterator[str]:
 def characters() -> Iterator[str]:
     """Ids and readings of each character, alone and among others, by blocks of 4096."""
     from umi_core.ids import entity_id, note_id
-    from umi_core.language.coverage import sentences
+    from umi_core.language.extraction import sentences
     from umi_core.language.pronouns import read
     from umi_core.language.words import words
     from umi_core.text import norm, shown, tidy

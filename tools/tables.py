@@ -123,11 +123,12 @@ def rooms() -> str:
 
 def shown(package: str, name: str) -> str:
     """A file or a folder, with the first sentence that it says of itself."""
-    path = DOCS.parent / package / name
+    path = DOCS.parent / package / name.replace(".", "/")
     is_folder = path.is_dir()
     source = (path / "__init__.py" if is_folder else path.with_suffix(".py")).read_text()
     said = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
-    return f"{name + '/' if is_folder else name + '.py':<18} {said}"
+    shown_name = f"{name.replace('.', '/')}{'/' if is_folder else '.py'}"
+    return f"{shown_name:<21} {said}"
 
 
 PAGES: dict[str, Callable[[], str]] = {

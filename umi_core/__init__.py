@@ -7,6 +7,8 @@
     tiers/            core, working, session, archive: what is remembered, and how it changes
     policies/         pure choices: routing, promotion, eviction, ranking, similarity
     language/         prompts for a model, and parsers for what it replies
+    kelpie/           the API of an agent server: its requests, rows, workflows and wire format
+    migration/        the move of rows from an old server's store
     invariants/       rules that hold after every step
     answer_checks.py  whether what the world sends can be an answer to what was asked
     core_reads.py     reads of the core tier that are answered at once
@@ -16,8 +18,6 @@
     rows.py           what storage holds
     conditions.py     conditions on rows: a field, an operator and a value
     domains.py        which values a field of a request or a row may hold
-    block_domains.py  the same of the blocks of core
-    level_domains.py  the same of the options of a retrieve
     declared.py       tables that must have an entry for each class of a kind
     values.py ids.py text.py data.py    scopes and blocks, ids, texts, how values are compared and shown
     errors.py         error values, by who caused them

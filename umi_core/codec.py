@@ -14,34 +14,16 @@ from typing import Any, Final, TypeAlias, TypeVar
 import attrs
 import msgpack
 
-from umi_core import (
-    agent_rows,
-    api_errors,
-    api_rows,
-    conditions,
-    config,
-    errors,
-    filter_errors,
-    given_rows,
-    reflection_rows,
-    resource_rows,
-    rows,
-    state,
-    values,
-)
+from umi_core import conditions, config, errors, rows, state, values
 from umi_core.declared import Incomplete, tagged
 from umi_core.ids import pack
-from umi_core.messages import (
-    answers,
-    api_requests,
-    api_results,
-    effects,
-    ending_requests,
-    entity_requests,
-    migration_requests,
-    requests,
-    results,
-)
+from umi_core.kelpie import errors as api_errors
+from umi_core.kelpie import requests as api_requests
+from umi_core.kelpie import results as api_results
+from umi_core.kelpie import rows as api_rows
+from umi_core.messages import answers, effects, requests, results
+from umi_core.migration import requests as migration_requests
+from umi_core.migration import rows as migration_rows
 from umi_core.tiers import archive, core, rewrites, session, working
 
 FORMAT: Final = "umi.state"
@@ -55,10 +37,8 @@ DICT: Final = 1
 
 MODULES: Final = (
     values, rows, conditions, requests, effects, answers, results, errors, config,
-    core, working, session, archive, rewrites, state, api_rows, api_errors, api_requests, api_results,
-    entity_requests,
-    filter_errors,
-    migration_requests, reflection_rows, ending_requests, given_rows, resource_rows, agent_rows,
+    core, working, session, archive, rewrites, state,
+    api_rows, api_errors, api_requests, api_results, migration_rows, migration_requests,
 )  # fmt: skip
 """Where classes with a tag are declared. Those that only one workflow knows are added by `register`."""
 

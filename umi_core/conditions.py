@@ -8,12 +8,17 @@ Law 2. A condition on a field that a body does not have does not hold, whatever 
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import attrs
 
 from umi_core.data import Data
+from umi_core.domains import Domain, is_int
+from umi_core.errors import BadFilterValue, Error, UnknownField, UnknownOperator
+from umi_core.limits import QUERY_BYTES_MAX
 from umi_core.rows import FIELDS
+from umi_core.text import is_text, shown, size
+from umi_core.values import Scope
 
 CONDITION_COUNT_MAX: Final = 20  # H9.11
 
@@ -87,3 +92,111 @@ def holds(condition: Condition, body: object) -> bool:
     if operator is None or condition.field not in FIELDS.get(type(body), ()):
         return False
     return operator(getattr(body, condition.field), condition.value)
+
+
+# Filters: which rows of the archive a search or a list is about, as its caller says it.
+#
+#     (("type", "in", ("person", "note")), ("user", "eq", "ann"))     all conditions must hold
+#     filter_of({"type__in": ("person", "note"), "user": "ann"})      the same
+#
+# Law 1. A filter narrows: what is searched is always the scope and the filter. Law 2. None is a
+# value like any other, and stands for no other. Law 3. What nobody knows, a field or an operator,
+# is refused, never passed over.
+
+
+VALUE_COUNT_MAX: Final = 100
+SCOPE_FIELDS: Final = ("user", "agent")
+ANY_ROW: Final = ("id", "created_ms", "updated_ms")
+FIELDS_OF: Final[Mapping[str, tuple[str, ...]]] = {  # H9.3, by kind of row
+    "category": (*ANY_ROW, "name", "member_count"),
+    "entity": (
+        *ANY_ROW, "type", "memory_type", "name", "event_time_ms", "reinforced_count", "sources", "metadata",
+    ),
+    "resource": (*ANY_ROW, "uri", "modality", "parent_id", "happened_ms", "session_id"),
+    "membership": ("id", "created_ms", "entity_id", "category_id", "subcategory_id", "assigned_by"),
+    "subcategory": (*ANY_ROW, "category_id", "name"),
+    "reflection": (*ANY_ROW, "session_id", "started_ms", "ended_ms"),
+}  # fmt: skip
+KNOWN: Final = tuple(
+    dict.fromkeys((*SCOPE_FIELDS, *(name for names in FIELDS_OF.values() for name in names)))
+)
+NUMBERS: Final = ("lt", "lte", "gt", "gte")
+LISTS: Final = ("in", "not_in")
+TEXTS: Final = ("contains", "has_key")
+
+Given = tuple[str, str, Value]  # field, operator, value
+
+
+def filter_of(fields: Mapping[str, Value]) -> tuple[Given, ...]:
+    """Conditions by `field` or `field__operator`, split at the last `__`."""
+    return tuple(condition_of(name, value) for name, value in fields.items())
+
+
+def condition_of(name: str, value: Value) -> Given:
+    field, _, operator = name.rpartition("__")
+    return (field, operator, value) if field else (name, "eq", value)
+
+
+# What is wrong with one.
+
+
+def bad_filter(name: str, value: object) -> Error | None:
+    """The first condition that cannot be decided."""
+    if type(value) is not tuple or len(value) > CONDITION_COUNT_MAX:
+        return BadFilterValue(name, shown(value), f"at most {CONDITION_COUNT_MAX} conditions")
+    return next((error for each in value if (error := bad_condition(name, each)) is not None), None)
+
+
+def bad_condition(name: str, given: object) -> Error | None:
+    if type(given) is not tuple or len(given) != 3:
+        return BadFilterValue(name, shown(given), "(field, operator, value)")
+    field, operator, value = given
+    if type(field) is not str or field not in KNOWN:
+        return UnknownField(name, shown(field), " ".join(KNOWN))
+    if type(operator) is not str or operator not in OPERATORS:
+        return UnknownOperator(name, shown(operator), " ".join(OPERATORS))
+    wanted = what_fits(operator, value)
+    return None if wanted is None else BadFilterValue(name, shown(value), f"{wanted} for {operator}")
+
+
+def what_fits(operator: str, value: object) -> str | None:
+    """What the value of this operator has to be; None if it is."""
+    if operator in NUMBERS:
+        return None if is_int(value) else "a whole number"
+    if operator in TEXTS:
+        return None if is_short(value) else "a text"
+    if operator in LISTS:
+        is_list = type(value) is tuple and len(value) <= VALUE_COUNT_MAX and all(map(is_word, value))
+        return None if is_list else f"a tuple of at most {VALUE_COUNT_MAX} values"
+    return None if is_word(value) else "a text, a whole number, true, false or none"
+
+
+def is_word(value: object) -> bool:
+    return value is None or isinstance(value, bool) or is_int(value) or is_short(value)
+
+
+def is_short(value: object) -> bool:
+    return is_text(value) and size(value) <= QUERY_BYTES_MAX
+
+
+Filter = Annotated[tuple[Given, ...], Domain("filter", bad_filter)]
+RowFilter = Annotated[tuple[Given, ...], Domain("row_filter", bad_filter)]  # of one kind of row
+
+
+# What it comes to.
+
+
+def conditions_of(given: tuple[Given, ...]) -> Where:
+    """Those that a row decides."""
+    return tuple(Condition(*each) for each in given if each[0] not in SCOPE_FIELDS)
+
+
+def reaches(given: tuple[Given, ...], kind: str, scope: Scope) -> bool:
+    """Whether any row of this kind may be meant: it has each field, and the scope is not another one."""
+    for field, operator, value in given:
+        if field in SCOPE_FIELDS:
+            if not OPERATORS[operator](getattr(scope, field), value):
+                return False
+        elif field not in FIELDS_OF[kind]:
+            return False
+    return True

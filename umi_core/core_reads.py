@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from umi_core.declared import complete
-from umi_core.messages.api_requests import BuildSystemPrompt
-from umi_core.messages.api_results import Prompt
+from umi_core.kelpie.requests import BuildSystemPrompt
+from umi_core.kelpie.results import Prompt
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import (
     ALL,
@@ -19,8 +19,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.state import State
 from umi_core.text import size
-from umi_core.tiers.labels import render_tagged
-from umi_core.tiers.rendering import render_markdown, render_xml
+from umi_core.tiers.rendering import render_markdown, render_tagged, render_xml
 
 
 def answer(request: CoreRead, state: State) -> Done:

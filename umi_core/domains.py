@@ -13,6 +13,7 @@ derived from a type is not of it, so whatever is right has bytes.
 
 from collections.abc import Callable, Sequence
 from functools import cache, reduce
+from itertools import pairwise
 from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
@@ -29,9 +30,12 @@ from umi_core.values import (
     CATEGORIES,
     ENTITY_TYPES,
     EVOLUTION_KINDS,
+    LEVELS,
     LINK_KINDS,
     MEMORY_TYPES,
     MODALITIES,
+    Block,
+    Entry,
     Loss,
     Pairs,
     Scope,
@@ -455,3 +459,105 @@ Components = Annotated[tuple[int, ...], Domain("components", bad_components)]
 Digest = Annotated[bytes, Domain("digest", bad_digest)]
 Maker = Annotated[tuple[int, int], Domain("maker", bad_maker)]
 Anything = Annotated[object, Domain("anything", anything)]
+
+
+# The blocks of core as a domain: each is sound, none is there twice, and no entity is in two of
+# them.
+
+
+def bad_blocks(name: str, value: object) -> Error | None:
+    good = type(value) is tuple and all(
+        isinstance(it, Block) and not bad_fields(it, BLOCK) and is_filled(it) for it in value
+    )
+    return None if good and is_one_tier(value) else errors.BadOption(name, shown(value), "blocks of core")
+
+
+def is_filled(block: Block) -> bool:
+    """True if there is something in it, and entries only where they may be: in order, under no label."""
+    times = [(entry.promoted_ms, entry.entity_id) for entry in block.entries]
+    may_have = not times or (block.kind != "system" and not block.label)
+    return may_have and bool(times or block.text is not None) and is_ascending(times)
+
+
+def is_one_tier(blocks: Any) -> bool:
+    """True if no two blocks are in one slot, and no entity is in two of them."""
+    ids = [entry.entity_id for block in blocks for entry in block.entries]
+    return is_ascending([block.order for block in blocks]) and len(dict.fromkeys(ids)) == len(ids)
+
+
+def is_ascending(keys: Sequence[tuple[int, Any]]) -> bool:
+    return all(one < other for one, other in pairwise(keys))
+
+
+def bad_entries(name: str, value: object) -> Error | None:
+    good = type(value) is tuple and all(isinstance(it, Entry) and not bad_fields(it, ENTRY) for it in value)
+    return None if good else errors.BadOption(name, shown(value), "entries of core")
+
+
+Blocks = Annotated[tuple[Block, ...], Domain("blocks", bad_blocks)]
+
+BLOCK: Final[Checks] = (
+    ("kind", False, bad_block_kind),
+    ("label", False, bad_block_label),
+    ("text", True, text_of(limits.BLOCK_BYTES_MAX)),
+    ("importance_ppm", False, bad_importance),
+    ("entries", False, bad_entries),
+)
+ENTRY: Final[Checks] = (
+    ("entity_id", False, bad_row_id),
+    ("version", False, bad_version),
+    ("name", False, text_of(limits.ENTITY_NAME_BYTES_MAX)),
+    ("text", False, text_of(limits.ENTRY_TEXT_BYTES_MAX)),
+    ("promoted_ms", False, bad_count),
+)
+
+
+# The options of a retrieve as domains: which levels, how many hits, and who decides and orders.
+
+
+JUDGES: Final = ("score", "model", "score_then_model", "never")  # who says that a retrieval has enough
+RANKERS: Final = ("vector", "model")
+
+
+def from_to(low: int, high: int) -> Callable[[str, object], Error | None]:
+    """A whole number in this range."""
+    wanted = f"a whole number from {low} to {high}"
+
+    def bad_number(name: str, value: object) -> Error | None:
+        return None if is_int(value, low, high) else errors.BadOption(name, shown(value), wanted)
+
+    return bad_number
+
+
+def bad_levels(name: str, value: object) -> Error | None:
+    """Some levels of the archive, each once."""
+    good = type(value) is tuple and all(type(it) is str and it in LEVELS for it in value)
+    if good and type(value) is tuple and len(dict.fromkeys(value)) == len(value):
+        return None
+    return errors.BadOption(name, shown(value), f"some of {' '.join(LEVELS)}, each once")
+
+
+Levels = Annotated[tuple[str, ...], Domain("levels", bad_levels)]
+LevelCount = Annotated[int, Domain("level_count", from_to(1, len(LEVELS)))]
+HitCount = Annotated[int, Domain("hit_count", from_to(0, limits.RECALL_LIMIT_MAX))]
+Least = Annotated[int, Domain("least", from_to(1, limits.RECALL_LIMIT_MAX))]
+Sufficiency = Annotated[str, Domain("sufficiency", one_of(*JUDGES))]
+Ranker = Annotated[str, Domain("ranker", one_of(*RANKERS))]
+LevelScore = Annotated[int, Domain("level_score", bad_score)]  # of a level of the archive
+
+
+# Single facts as domains: what their callers say, and the categories that they name.
+
+
+NAMES: Final = tuple(CATEGORIES)
+
+
+def bad_fact(name: str, value: object) -> Error | None:
+    limit_bytes = limits.EXTRACT_CONTENT_BYTES_MAX
+    return bad_body(name, value, errors.EmptyText(), limit_bytes, errors.TextTooLong)
+
+
+FactText = Annotated[str, Domain("fact", bad_fact)]
+NewFactText = Annotated[str, Domain("new_fact", bad_fact)]  # of one that there is
+CategoryNames = Annotated[tuple[str, ...], Domain("category_names", some_of("categories", NAMES))]
+NewCategories = Annotated[tuple[str, ...], Domain("new_categories", some_of("categories", NAMES, least=0))]

@@ -462,3 +462,24 @@ class UnknownRevision(Error):
 class StateDamaged(Damaged):
     tag = 557
     sentence: ClassVar[str] = "state damaged: {reason}"
+
+
+# Filters.
+
+
+class UnknownField(BadOption):
+    """A filter asks for a field that no row of the archive has."""
+
+    tag = 595
+
+
+class UnknownOperator(BadOption):
+    """A filter compares by an operator that there is not."""
+
+    tag = 596
+
+
+class BadFilterValue(BadOption):
+    """A filter compares with what its operator cannot compare with."""
+
+    tag = 597

@@ -13,7 +13,6 @@ from typing import Self, cast, get_args
 import attrs
 
 from umi_core import codec, core_reads
-from umi_core.api_errors import NotFound
 from umi_core.background import JOBS, is_alone, is_switching
 from umi_core.config import Config
 from umi_core.domains import bad_scope, is_int
@@ -32,10 +31,11 @@ from umi_core.errors import (
     StateDamaged,
     TooBusy,
 )
+from umi_core.kelpie.errors import NotFound
+from umi_core.kelpie.requests import AgentRequest, OpenAgent
 from umi_core.language.rewriting import shown_turns
 from umi_core.limits import EFFECTS_PER_STEP_MAX, LIFE_MAX, NOW_MS_MAX, OP_COUNT_MAX
 from umi_core.messages.answers import Answer, Value, Wake
-from umi_core.messages.api_requests import AgentRequest, OpenAgent
 from umi_core.messages.effects import Effect, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import (
     OF_MEMORY,

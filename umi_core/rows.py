@@ -10,14 +10,13 @@ from typing import Final
 
 import attrs
 
-from umi_core import agent_rows, api_rows, given_rows, reflection_rows
-from umi_core.block_domains import Blocks
 from umi_core.body import CHECKS, OfEntity
 from umi_core.body import Body as Body
 from umi_core.data import Data
 from umi_core.declared import Incomplete, declared
 from umi_core.domains import (
     Anything,
+    Blocks,
     Change,
     Components,
     Content,
@@ -38,6 +37,7 @@ from umi_core.domains import (
     Members,
     MemoryType,
     Metadata,
+    Modality,
     NameMaker,
     Reason,
     RelationKind,
@@ -45,11 +45,13 @@ from umi_core.domains import (
     SessionId,
     Source,
     Texts,
+    Uri,
     VersionNumber,
     Word,
     checks_of,
 )
-from umi_core.resource_rows import Resource as Resource
+from umi_core.kelpie import rows as api_rows
+from umi_core.migration import rows as migration_rows
 from umi_core.text import shown
 from umi_core.values import Scope
 
@@ -85,6 +87,56 @@ class Row(Data):
         if body is None or cls is None or (isinstance(body, cls) and body.own_id() in (None, own_id)):
             return ""
         return f"not the row {shown(own_id)} of the kind {self.address.kind}"
+
+
+@attrs.frozen
+class Resource(Body, Data):
+    """A text that was memorized, as it was given; or one segment of it, which names its parent.
+
+    `first_line` and `last_line` count the lines that its modality makes of the text. `extracted_types`: the
+    memory types for which all of it was read; `pending`: those that were asked for besides. Of an image, an
+    audio or a video the text says where it is, and `description` what a model says that it holds, which is
+    what is read and found; empty while none has said it, and of a text. `session_id`: the session that it
+    was told in, if that was said.
+    """
+
+    tag = 97
+    row_kind = "resource"
+    derived = ("touches",)
+    added = (1, 1)
+    id: EntityId
+    modality: Modality
+    text: Content
+    text_hash: Word
+    caption: Word
+    first_line: Count
+    last_line: Count
+    created_ms: EventTime
+    updated_ms: EventTime
+    uri: Uri | None = None
+    parent_id: EntityId | None = None
+    position: Count = 0
+    extracted_types: Texts = ()
+    pending: Texts = ()
+    happened_ms: EventTime | None = None
+    description: Content = ""
+    session_id: SessionId | None = None
+
+    def own_id(self) -> str:
+        return self.id
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The text that it is a segment of."""
+        return () if self.parent_id is None else (self.parent_id,)
+
+    @property
+    def shown(self) -> str:
+        """What it says to a reader."""
+        return self.description or self.text
+
+    def told(self) -> tuple[str, str]:
+        return "", f"{self.caption}\n{self.shown}"
 
 
 @attrs.frozen
@@ -297,7 +349,20 @@ class AccessRecord(Body):
         return self.entity_id
 
 
-Epoch = agent_rows.Epoch
+@attrs.frozen
+class Epoch(Body, Data):
+    """One life of a memory; the version of its row is the epoch.
+
+    `is_closed`: the agent was deleted, and not opened since. `held_by`: the epoch that the life which wrote
+    this had before, and may still have if nobody told it; 0: a life that begins.
+    """
+
+    tag = 13
+    row_kind = "epoch"
+    added = (2,)
+    claimed_ms: EventTime
+    is_closed: Flag = False
+    held_by: Count = 0
 
 
 @attrs.frozen
@@ -368,6 +433,62 @@ class SessionRow(Body, Data):
         return self.id
 
 
+@attrs.frozen
+class Reflection(Body, Data):
+    """What a session that has ended was about.
+
+    `sources`: the resources, with the versions of their rows, that it was made of; the first was told at
+    `started_ms`. `degraded`: their beginning stands here, since no model said more. `pending`: what it said
+    is gone with one of them, and ending the session again writes it anew.
+    """
+
+    tag = 181
+    row_kind = "reflection"
+    derived = ("touches",)
+    id: EntityId
+    session_id: SessionId
+    text: Content
+    sources: Ends
+    started_ms: EventTime
+    ended_ms: EventTime
+    created_ms: EventTime
+    updated_ms: EventTime
+    degraded: Flag = False
+    pending: Flag = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The texts that it was made of."""
+        return tuple(key for key, _ in self.sources)
+
+    def own_id(self) -> str:
+        return self.id
+
+    def told(self) -> tuple[str, str]:
+        return "", self.text
+
+
+@attrs.frozen
+class Given(Body, Data):
+    """What a resource told about an entity, in the lines that nobody had told otherwise before."""
+
+    tag = 611
+    row_kind = "given"
+    derived = ("touches",)
+    id: EntityId
+    source: EntityId
+    entity_id: EntityId
+    content: Content
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The entity that it is about, and the resource that told it: it leaves with either."""
+        return self.entity_id, self.source
+
+    def own_id(self) -> str:
+        return self.id
+
+
 # Versions: a kind has version 1, and one more each time that fields were added to it, or to what it holds.
 
 
@@ -388,7 +509,7 @@ def with_defaults(cls: type[Body]) -> type[Body]:
 
 
 SEARCHED: Final = ("entity", "category", "resource", "reflection")  # kinds of rows that searches are about
-ALL: Final = declared(globals() | vars(api_rows) | vars(given_rows) | vars(reflection_rows), Body)
+ALL: Final = declared(globals() | vars(api_rows) | vars(migration_rows), Body)
 BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls in ALL}
 FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
     cls: frozenset((*(field.name for field in attrs.fields(cls)), *cls.derived)) for cls in BODIES.values()

@@ -30,7 +30,7 @@ from umi_core.invariants import (
     check_working,
 )
 from umi_core.invariants.broken import counted_apart
-from umi_core.messages.api_requests import AgentRequest
+from umi_core.kelpie.requests import AgentRequest
 from umi_core.messages.effects import ByFilter, Commit, Read
 from umi_core.rows import Epoch
 from umi_core.shapes import shape_of

@@ -7,12 +7,12 @@ from typing import Any, Final
 import attrs
 import msgpack
 
-from umi_core.api_rows import BlockChange, Moved
 from umi_core.errors import Rejected
+from umi_core.kelpie.rows import BlockChange
 from umi_core.language.words import words
-from umi_core.reflection_rows import Reflection
+from umi_core.migration.rows import Moved
 from umi_core.row_bytes import decode_row, encode_row
-from umi_core.rows import Address, Body, Category, Core, Entity, Relation, Row, Vector, Version
+from umi_core.rows import Address, Body, Category, Core, Entity, Reflection, Relation, Row, Vector, Version
 from umi_core.values import Scope
 
 KEPT_COUNT_MAX: Final = 4_096  # bodies of rows

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 
 import attrs
 
-from umi_core.language.coverage import sentences
+from umi_core.language.extraction import sentences
 from umi_core.language.words import content, words
 from umi_core.limits import COMPONENT_MAX
 from umi_core.policies.routing import BLOCK_OF_TYPE

@@ -15,25 +15,25 @@ from typing import Any, Final, Generic, Self, TypeVar, overload
 
 import attrs
 
-from umi_core.conditions import Condition, Where
+from umi_core.conditions import Condition, Given, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.errors import StorageFailed, StorageFull, StorageRefused
-from umi_core.filters import Given
+from umi_core.kelpie.requests import DeleteAgent, OpenAgent, RecentEntities
+from umi_core.kelpie.results import AgentSwitched
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
-from umi_core.messages.api_requests import DeleteAgent, OpenAgent, RecentEntities
-from umi_core.messages.api_results import AgentSwitched
 from umi_core.messages.effects import ByFilter, CountRows, Degraded
-from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
     Blocks,
     CoreRead,
     Count,
+    CreateEntity,
+    EndSession,
     EvolveCategory,
     Forget,
+    ForgetResource,
     GetEntity,
     List,
     Memorize,
@@ -47,6 +47,7 @@ from umi_core.messages.requests import (
     Search,
     SetBlock,
     Summarise,
+    UpdateEntity,
     WorkingRequest,
     request_name,
 )

@@ -5,7 +5,7 @@ python delegation.py
 
 import sys
 
-from umi_core.delegate import Delegate, NotDone
+from umi_core.kelpie.delegate import Delegate, NotDone
 from umi_live import open_blocking
 
 FILE = sys.argv[1] if len(sys.argv) > 1 else "agent.db"

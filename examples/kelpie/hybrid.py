@@ -5,7 +5,7 @@ python hybrid.py
 
 import sys
 
-from umi_core.delegate import Delegate
+from umi_core.kelpie.delegate import Delegate
 from umi_live import BlockingMemory, open_blocking
 
 FILE = sys.argv[1] if len(sys.argv) > 1 else "agent.db"

@@ -6,10 +6,10 @@ python moving.py
 import sys
 import time
 
-from umi_core.api_rows import Moved
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import Commit, Outcome, Read, Reply
-from umi_core.messages.migration_requests import (
+from umi_core.migration.migrator import LEGACY, Migrator
+from umi_core.migration.requests import (
     AdvanceMigration,
     CompareStores,
     MigrationRequest,
@@ -18,7 +18,7 @@ from umi_core.messages.migration_requests import (
     ReadRow,
     Reconcile,
 )
-from umi_core.migration import LEGACY, Migrator
+from umi_core.migration.rows import Moved
 from umi_core.rows import Address, Row
 from umi_core.values import Scope
 from umi_live.sqlite import SqliteStorage

@@ -5,7 +5,7 @@ python records.py
 
 import sys
 
-from umi_core.delegate import Delegate
+from umi_core.kelpie.delegate import Delegate
 from umi_core.messages.results import RecordForgotten
 from umi_live import BlockingMemory, open_blocking
 

@@ -10,7 +10,7 @@ from threading import Thread
 from typing import Any
 from urllib.request import Request, urlopen
 
-from umi_core.language.letta import Malformed, malformed, parse, respond
+from umi_core.kelpie.wire import Malformed, malformed, parse, respond
 from umi_live import open_blocking
 
 FILE = sys.argv[1] if len(sys.argv) > 1 else "agents.db"

@@ -6,8 +6,8 @@ python talk.py
 import json
 import sys
 
-from umi_core.api_rows import Message
-from umi_core.delegate import Delegate
+from umi_core.kelpie.delegate import Delegate
+from umi_core.kelpie.rows import Message
 from umi_live import BlockingMemory, open_blocking
 
 FILE = sys.argv[1] if len(sys.argv) > 1 else "agent.db"

@@ -15,7 +15,7 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 import apsw
 
-from umi_core.messages import api_requests as api
+from umi_core.kelpie import requests as api
 from umi_core.messages.requests import CreateSession, Remember
 from umi_core.messages.results import SessionCreated
 from umi_core.rows import Category

@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 from umi_core.config import Config
-from umi_core.messages.migration_requests import RollBack
 from umi_core.messages.requests import Memorize, Recall, Remember, Request, Set
+from umi_core.migration.requests import RollBack
 from umi_live import Closed, LiveMemory, Refused, StoreError, delete_user, open_blocking, open_memory
 from umi_live.errors import LiveError, ScopeTaken
 from umi_live.local import HashEmbedder, RuleModel

@@ -12,8 +12,8 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 import umi_live
 from tools import kill_live
+from umi_core.conditions import filter_of
 from umi_core.errors import EmptyText
-from umi_core.filters import filter_of
 from umi_core.messages.effects import Degraded
 from umi_core.messages.requests import CreateSession, List, Recall
 from umi_core.messages.results import Listed, SessionCreated

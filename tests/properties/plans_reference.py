@@ -6,8 +6,7 @@ from typing import Any
 import attrs
 
 from umi_core.invariants import limits
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Address, Body, Category, Membership, Resource, Row
+from umi_core.rows import Address, Body, Category, Membership, Reflection, Resource, Row
 from umi_core.values import CATEGORIES, Scope
 from umi_sim.judge.plain.ids import category_id, membership_id
 

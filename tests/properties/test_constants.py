@@ -13,26 +13,31 @@ from typing import Any, Final, get_args, get_origin
 
 import attrs
 
-from umi_core import api_domains, api_rows, domains, filters, level_domains, reflection_rows, rows, values
+from umi_core import conditions, domains, rows, values
 from umi_core.declared import tagged
 from umi_core.domains import plain_type
+from umi_core.kelpie import domains as kelpie_domains
+from umi_core.kelpie import results as kelpie_results
+from umi_core.kelpie import rows as kelpie_rows
 from umi_core.language.prompts import FIXED
-from umi_core.messages import answers, api_results, effects, results
+from umi_core.messages import answers, effects, results
 from umi_core.messages.requests import ALL
+from umi_core.migration import rows as migration_rows
 
 GOLDEN: Final = Path(__file__).resolve().parent.parent / "golden" / "constants.json"
-ROOMS: Final = (results, api_results, effects, answers, rows, api_rows, reflection_rows)
+ROOMS: Final = (results, kelpie_results, effects, answers, rows, kelpie_rows)
 WORDS: Final[dict[str, tuple[Any, ...]]] = {
     "failures": get_args(effects.FailureKind),
     **{
-        f"{module.__name__.rpartition('.')[2]}.{name}": tuple(getattr(module, name))
+        f"{module.__name__.removeprefix('umi_core.')}.{name}": tuple(getattr(module, name))
         for module, names in (
             (values, "BLOCK_KINDS ENTITY_TYPES EVOLUTION_KINDS LINK_KINDS MEMORY_TYPES MODALITIES"),
             (values, "CATEGORIES"),
             (domains, "ROLES FORMS LISTED"),
-            (level_domains, "JUDGES RANKERS"),
-            (filters, "NUMBERS LISTS TEXTS"),
-            (api_domains, "AUTHORS PROMPT_FORMS CHANGES LOGS ROLES DETAILS MOVED_KINDS PHASES"),
+            (domains, "JUDGES RANKERS"),
+            (conditions, "NUMBERS LISTS TEXTS"),
+            (kelpie_domains, "AUTHORS PROMPT_FORMS CHANGES LOGS ROLES DETAILS"),
+            (migration_rows, "MOVED_KINDS PHASES"),
         )
         for name in names.split()
     },

@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 
 from tests.properties.laws import Draw, law
-from umi_core.api_domains import PHASES
 from umi_core.messages.effects import MAIN
 from umi_core.migration.migrator import LEGACY, Migrator
+from umi_core.migration.rows import PHASES
 from umi_core.values import Scope
 from umi_sim.explore.migration import explore
 from umi_sim.explore.one_row import OF_LEGACY, Budget, World, at, check, come_home, steps, with_budget

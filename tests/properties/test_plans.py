@@ -24,8 +24,18 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Read, Write
 from umi_core.messages.requests import GetEntity, Rebalance, Remember
 from umi_core.messages.results import Listed, Rebalanced
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Address, Body, Category, Entity, Membership, Relation, Resource, Row, Version
+from umi_core.rows import (
+    Address,
+    Body,
+    Category,
+    Entity,
+    Membership,
+    Reflection,
+    Relation,
+    Resource,
+    Row,
+    Version,
+)
 from umi_core.tiers import dues
 from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows import BUILT_IN, WORKFLOWS, linking, listing

@@ -11,7 +11,7 @@ import pytest
 from tests.properties import queries
 from tests.properties.laws import Draw, agree, law
 from umi_core.config import Config
-from umi_core.language import forms, persons, pronouns, rewriting
+from umi_core.language import persons, pronouns, rewriting
 from umi_core.values import Turn
 from umi_sim.judge.invariants.readings import Question, check_read
 from umi_sim.judge.plain import rewrites
@@ -70,4 +70,4 @@ def test_a_word_loses_its_endings_in_each_language() -> None:
     for parts in product(BEGINNINGS, ENDINGS, ENDINGS):
         for language in (*queries.LANGUAGES, ""):
             word = "".join(parts)
-            assert rewrites.bare(word, language) == forms.stem(word, language), (word, language)
+            assert rewrites.bare(word, language) == rewriting.stem(word, language), (word, language)

@@ -8,7 +8,7 @@ import attrs
 
 from tests.properties.laws import Draw, agree, law
 from tests.properties.values import sound
-from umi_core import conditions, filters, ids
+from umi_core import conditions, ids
 from umi_core.rows import Body
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, LINK_KINDS, MEMORY_TYPES, Scope
 from umi_sim.judge.plain import filters as plain_filters
@@ -79,13 +79,13 @@ def test_a_filter_leaves_the_rows_that_hold_all_its_conditions(
     given: list[tuple[str, str, Any]], body: Body, scope: Scope
 ) -> None:
     may_hold = plain_filters.may_hold(tuple(given), body.row_kind, scope)
-    assert may_hold == filters.reaches(tuple(given), body.row_kind, scope)
+    assert may_hold == conditions.reaches(tuple(given), body.row_kind, scope)
     holds = all(
         hasattr(body, name) and HOLDS[how](getattr(body, name), value)
         for name, how, value in given
         if name not in OF_SCOPE
     )
-    assert holds == conditions.admits(filters.conditions_of(tuple(given)), body)
+    assert holds == conditions.admits(conditions.conditions_of(tuple(given)), body)
 
 
 SEARCHED: Final[dict[str, Callable[[Any], tuple[str, ...]]]] = {

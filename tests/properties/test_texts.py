@@ -11,8 +11,7 @@ from umi_core import conversations
 from umi_core.config import Config
 from umi_core.invariants import limits
 from umi_core.language import keywords, segments
-from umi_core.language.attribution import own_words
-from umi_core.language.extraction import Extraction, parse_extraction
+from umi_core.language.extraction import Extraction, own_words, parse_extraction
 from umi_core.text import norm
 from umi_sim.judge.invariants.readings import as_plain
 from umi_sim.judge.plain import groups, parts

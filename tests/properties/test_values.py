@@ -33,8 +33,7 @@ from umi_core.config import Config
 from umi_core.domains import domain_of
 from umi_core.errors import BadConfig, Error, Rejected
 from umi_core.memory import Memory
-from umi_core.messages.arguments import arguments_of
-from umi_core.messages.requests import ALL, OF_MEMORY, bad_request
+from umi_core.messages.requests import ALL, OF_MEMORY, arguments_of, bad_request
 from umi_core.state import State
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import BUILT_IN

@@ -13,13 +13,14 @@ import pytest
 
 from tests.properties.laws import Draw, around, law
 from tests.properties.values import SAID, allowed, built
-from umi_core import api_errors, errors
+from umi_core import errors
+from umi_core.kelpie import errors as kelpie_errors
+from umi_core.kelpie import requests as api
+from umi_core.kelpie import results as results
 from umi_core.language import times
-from umi_core.messages import api_requests as api
-from umi_core.messages import api_results as results
-from umi_core.messages.arguments import Argument, arguments_of
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.request import Request
+from umi_core.messages.requests import Argument, arguments_of
 from umi_core.messages.results import Listed, RecordAdded, RecordForgotten
 from umi_sim.judge.invariants.wire import check_delegate, check_request, check_response
 from umi_sim.judge.plain.dates import DAY_MS, LAST_MS, MONTHS, is_leap
@@ -75,7 +76,7 @@ REPLIES: Final[dict[type[Request], tuple[type, ...]]] = {
 SEARCHES: Final = (api.SearchMessages, api.SearchMessages, api.SearchArchival)  # have the most forms
 ERRORS: Final = tuple(
     it
-    for module in (errors, api_errors)
+    for module in (errors, kelpie_errors)
     for it in vars(module).values()
     if isinstance(it, type) and issubclass(it, errors.Error) and it is not errors.Error
 )

@@ -11,8 +11,7 @@ from tests.twins.talk import LUCK, Met, Story, attempts, ended, not_committed, r
 from tests.worlds import QUIET, Pair
 from umi_core.errors import StorageFailed
 from umi_core.messages.effects import Degraded, Done
-from umi_core.messages.entity_requests import CreateEntity
-from umi_core.messages.requests import Forget
+from umi_core.messages.requests import CreateEntity, Forget
 from umi_core.messages.results import Stored
 from umi_core.rows import Category, Membership
 

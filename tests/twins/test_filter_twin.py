@@ -10,12 +10,18 @@ from hypothesis import strategies as st
 
 from tests.worlds import SCOPE, Pair
 from umi_core.config import Config
-from umi_core.errors import Error
-from umi_core.filter_errors import BadFilterValue, UnknownField, UnknownOperator
+from umi_core.errors import BadFilterValue, Error, UnknownField, UnknownOperator
 from umi_core.messages.effects import Done, Outcome, Refused
-from umi_core.messages.ending_requests import EndSession
-from umi_core.messages.entity_requests import CreateEntity
-from umi_core.messages.requests import CreateSession, EvolveCategory, List, Memorize, Recall, Remember
+from umi_core.messages.requests import (
+    CreateEntity,
+    CreateSession,
+    EndSession,
+    EvolveCategory,
+    List,
+    Memorize,
+    Recall,
+    Remember,
+)
 from umi_core.messages.results import Listed, Recalled, SessionCreated
 from umi_sim.services.model import truth
 

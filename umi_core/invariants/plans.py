@@ -20,11 +20,9 @@ from umi_core.invariants.limits import ACCESS_PRUNE_MS
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_core.invariants.vectors import check_written
 from umi_core.invariants.walk import Seat, Walk
-from umi_core.messages.api_requests import AddArchival, DeleteArchival, DeleteBlock
+from umi_core.kelpie.requests import AddArchival, DeleteArchival, DeleteBlock
 from umi_core.messages.effects import Commit, Write
-from umi_core.messages.ending_requests import ForgetResource
-from umi_core.messages.entity_requests import UpdateEntity
-from umi_core.messages.requests import Forget, Remember, RemoveBlock
+from umi_core.messages.requests import Forget, ForgetResource, Remember, RemoveBlock, UpdateEntity
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import AccessRecord, Entity, Relation, Row, Version

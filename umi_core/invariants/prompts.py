@@ -14,8 +14,15 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.messages.effects import AskModel
-from umi_core.messages.ending_requests import EndSession
-from umi_core.messages.requests import Descent, EvolveCategory, Memorize, Recall, Remember, Summarise
+from umi_core.messages.requests import (
+    Descent,
+    EndSession,
+    EvolveCategory,
+    Memorize,
+    Recall,
+    Remember,
+    Summarise,
+)
 from umi_core.messages.results import Resolution
 from umi_core.state import Operation
 from umi_core.text import cut

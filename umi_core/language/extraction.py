@@ -5,6 +5,7 @@ Law 2. A reply that names nothing still keeps the text, as one note; one that pa
 those, as one note behind the entities. Law 3. A note is never filtered.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal, TypeVar, get_args
 
@@ -14,17 +15,50 @@ from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, RelationKind
 from umi_core.json_text import Json
-from umi_core.language.coverage import uncovered
+from umi_core.language.persons import PERSONS
 from umi_core.language.replies import ObjectWith, Unusable, confidence_ppm, find_json
-from umi_core.language.words import NAME_PRONOUNS, auto_name, clean_name, words
+from umi_core.language.words import NAME_PRONOUNS, auto_name, clean_name, content, words
 from umi_core.limits import (
     ENTITY_NAME_BYTES_MAX,
     EXTRACT_CONTENT_BYTES_MAX,
     EXTRACT_ENTITY_COUNT_MAX,
     EXTRACT_LINK_COUNT_MAX,
 )
-from umi_core.text import cut, norm, tidy, unique
+from umi_core.text import cut, norm, size, tidy, unique
 from umi_core.values import ENTITY_TYPES, LINK_KINDS
+
+# Coverage: which sentences of a text are told by nothing that was read in a reply.
+#
+# Law 1. A sentence is covered if one of its telling words stands in any text that is kept; a
+# paraphrase covers. Law 2. A sentence without a telling word says nothing that is worth keeping.
+# Law 3. Pure: texts in, texts out.
+
+
+TITLES: Final = ("Mr", "Mrs", "Ms", "Dr", "Prof")
+NOT_BEHIND: Final = "".join(rf"(?<!(?a:\b{title}\.))" for title in TITLES)  # `a`: alike on every interpreter
+SENTENCE_END: Final = rf"\n|(?<=[.!?…؟।]){NOT_BEHIND}\s+|(?<=[。！？])"
+IDLE: Final = NAME_PRONOUNS | frozenset(
+    """also bye evening good goodbye hello here hey hi morning night now oh ok okay please really right sorry
+    sure thank thanks that there these this those too very welcome well yeah yes""".split()
+)
+
+
+def sentences(text: str) -> tuple[str, ...]:
+    """The sentences of a text in order, with their end marks."""
+    return tuple(part for piece in re.split(SENTENCE_END, text) if (part := piece.strip()))
+
+
+def telling(sentence: str) -> frozenset[str]:
+    """The content words that are neither idle nor a mere number."""
+    return frozenset(word for word in content(words(sentence)) if word not in IDLE and not word.isdecimal())
+
+
+def uncovered(text: str, told: Iterable[str]) -> tuple[str, ...]:
+    """The sentences of a text of which no telling word stands in what is told, each once."""
+    said = {word for each in told for word in words(each)}
+    found = ((sentence, telling(sentence)) for sentence in sentences(text))
+    return tuple(unique(sentence for sentence, tells in found if tells and said.isdisjoint(tells)).values())
+
 
 CONFIDENCE_PPM: Final = 500_000  # of what comes without one
 SELF_CONFIDENCE_MIN_PPM: Final = 800_000
@@ -251,3 +285,48 @@ def read_link(element: Json, names: dict[str, str]) -> tuple[Link, Mends] | Link
     )  # fmt: skip
     read = Link(source, target, kind if is_known else "relates_to", read_confidence(link))
     return read, tuple(mend for mend, is_sound in mends if not is_sound)
+
+
+# Attribution: what a speaker says as I and me belongs to their name, if the reply has passed over
+# it.
+#
+# Law 1. Without such a sentence an extraction stays as it is. Law 2. No sentence is lost: what
+# does not fit behind what is said of the speaker is in the note.
+
+
+FIRST_PERSONS: Final = ("i", "my", "we", "our")
+
+
+def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
+    """The extraction with the sentences of the first person that it passes over under the speaker's name."""
+    named = tuple(mention for mention in extraction.entities if mention.named)
+    lost, old = passed_over(text, named), mention_of(speaker, named)
+    own = fitting(old.content, (sentence for sentence in lost if is_in_first_person(sentence)))
+    if not own:
+        return extraction
+    new = attrs.evolve(old, content="\n".join((*filter(None, [old.content]), *own)))
+    told = tuple(new if it is old else it for it in named) if old in named else (*named, new)
+    rest = "\n".join(sentence for sentence in lost if sentence not in own)
+    entities = (*told, fallback_note(rest)) if rest else told
+    return attrs.evolve(extraction, entities=entities, uncovered_count=len(lost))
+
+
+def mention_of(speaker: str, mentions: tuple[Mention, ...]) -> Mention:
+    """What was found of the speaker, or nothing yet."""
+    nothing = Mention("person", tidy(speaker), "", CONFIDENCE_PPM)
+    return next((it for it in mentions if it.type == "person" and norm(it.name) == norm(speaker)), nothing)
+
+
+def is_in_first_person(sentence: str) -> bool:
+    return any(PERSONS.get(word) in FIRST_PERSONS for word in words(sentence))
+
+
+def fitting(said: str, sentences: Iterable[str]) -> tuple[str, ...]:
+    """The sentences from the first on that fit behind what is said, each in a line."""
+    room, kept = EXTRACT_CONTENT_BYTES_MAX - size(said) + (not said), list[str]()
+    for sentence in sentences:
+        room -= size(sentence) + 1
+        if room < 0:
+            break
+        kept.append(sentence)
+    return tuple(kept)

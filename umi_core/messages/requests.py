@@ -11,42 +11,57 @@ fields, and refuses with a typed error.
 """
 
 import re
-from typing import Final, TypeGuard
+from typing import Annotated, Any, Final, TypeGuard, get_args
 
 import attrs
 
-from umi_core.api_domains import Author
+from umi_core.conditions import Filter, RowFilter
 from umi_core.conversations import conversation, find_unreadable, list_positions
+from umi_core.data import Data
 from umi_core.declared import declared
 from umi_core.domains import (
     BlockKind,
     BlockLabel,
     BlockText,
     CategoryName,
+    CategoryNames,
     Checks,
     Cursor,
     Deep,
     Delta,
     Document,
+    Domain,
+    EndedSession,
     EntityId,
     EventTime,
+    FactText,
     Flag,
     Form,
+    HitCount,
     Importance,
     Key,
+    Least,
+    LevelCount,
+    Levels,
+    LevelScore,
     Limit,
     ListedKind,
     Members,
+    MemoryType,
     MemoryTypes,
     Metadata,
     Modality,
+    NewCategories,
+    NewFactText,
     Query,
+    Ranker,
     RequestKey,
     Score,
     SessionId,
     Source,
     Speaker,
     StoredKey,
+    Sufficiency,
     Text,
     TimeRange,
     ToldIn,
@@ -58,24 +73,19 @@ from umi_core.domains import (
     VersionNumber,
     Wish,
     bad_fields,
+    bad_row_id,
     checks_of,
+    domain_of,
+    plain_type,
 )
 from umi_core.errors import BlockTooLarge, EmptyText, Error, UnreadableMessages
-from umi_core.filters import Filter, RowFilter
-from umi_core.level_domains import (
-    HitCount,
-    Least,
-    LevelCount,
-    Levels,
-    LevelScore,
-    Ranker,
-    Sufficiency,
-)
+from umi_core.kelpie import requests as api_requests
+from umi_core.kelpie.domains import Author
 from umi_core.limits import BLOCK_BYTES_MAX
-from umi_core.messages import api_requests, ending_requests, entity_requests, migration_requests
 from umi_core.messages.request import CoreRead as CoreRead
 from umi_core.messages.request import Request as Request
 from umi_core.messages.request import WorkflowRequest as WorkflowRequest
+from umi_core.migration import requests as migration_requests
 from umi_core.text import line_ends, size, tidy
 from umi_core.values import LEVELS
 
@@ -432,6 +442,59 @@ class Search(Descent):
     limit_per_level: HitCount = 10
 
 
+# Single facts, as their callers say them: no model is asked.
+
+
+@attrs.frozen
+class CreateEntity(WorkflowRequest):
+    """A fact without a name of its own, in categories; in that of its memory type if none is named."""
+
+    tag = 200
+    workflow = "create_entity"
+    stores = True
+    content: FactText
+    memory_type: MemoryType
+    categories: CategoryNames | None = None
+
+
+@attrs.frozen
+class UpdateEntity(WorkflowRequest):
+    """What an entity says from now on, and the categories that it is in; what is None stays as it is."""
+
+    tag = 631
+    workflow = "update_entity"
+    stores = True
+    entity_id: EntityId
+    content: NewFactText | None = None
+    categories: NewCategories | None = None
+
+
+# Ends: a session leaves its reflection, a text leaves nothing.
+
+
+ResourceId = Annotated[str, Domain("resource_id", bad_row_id)]
+
+
+@attrs.frozen
+class EndSession(WorkflowRequest):
+    """A session has ended: what was told in it becomes its reflection. It can be loaded, and ended, again."""
+
+    tag = 183
+    workflow = "reflect"
+    stores = True
+    session_id: EndedSession
+
+
+@attrs.frozen
+class ForgetResource(WorkflowRequest):
+    """A text that was memorized leaves, with its segments and what only it told of entities."""
+
+    tag = 612
+    workflow = "forget_resource"
+    is_common = False
+    resource_id: ResourceId
+
+
 # What follows from the classes.
 
 
@@ -440,10 +503,7 @@ def request_name(request_type: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", request_type.__name__).lower()
 
 
-ELSEWHERE: Final = (
-    vars(api_requests) | vars(entity_requests) | vars(ending_requests) | vars(migration_requests)
-)
-ALL: Final = declared(globals() | ELSEWHERE, Request)
+ALL: Final = declared(globals() | vars(api_requests) | vars(migration_requests), Request)
 REQUESTS: Final[dict[str, type[Request]]] = {request_name(cls): cls for cls in ALL}
 COMMON: Final = {name: cls for name, cls in REQUESTS.items() if cls.is_common}
 OF_MEMORY: Final = {name: cls for name, cls in REQUESTS.items() if cls.served_by == "memory"}
@@ -461,3 +521,34 @@ def bad_request(request: Request) -> Error | None:
 
 
 CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in ALL}
+
+
+# Arguments: what a caller fills in of each request, for those who draw and read requests.
+
+
+@attrs.frozen
+class Argument(Data):
+    """A field of a request besides its label."""
+
+    name: str
+    domain: str
+    type: Any  # without the domain; of one that may be None both alternatives
+    is_required: bool
+
+    @property
+    def may_be_none(self) -> bool:
+        return type(None) in get_args(self.type)
+
+
+ARGUMENTS: Final = {
+    cls: tuple(
+        Argument(it.name, domain_of(it.type).name, plain_type(it.type), it.default is attrs.NOTHING)
+        for it in attrs.fields(cls)[1:]
+    )
+    for cls in ALL
+}
+
+
+def arguments_of(cls: type[Request]) -> tuple[Argument, ...]:
+    """Return the fields that a caller fills in, in their order."""
+    return ARGUMENTS[cls]

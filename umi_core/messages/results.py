@@ -6,10 +6,9 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.data import Data
+from umi_core.kelpie.results import Appended, Keyed, RecordDeleted
 from umi_core.limits import PPM
-from umi_core.messages.api_results import Appended, Keyed, RecordDeleted
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Category, Entity, Membership, Relation, Resource, Subcategory
+from umi_core.rows import Category, Entity, Membership, Reflection, Relation, Resource, Subcategory
 from umi_core.values import Block, RoutingDecision
 
 

@@ -14,12 +14,9 @@ Law 5. The truth changes its place only while both stores are equal, behind a ne
 Legacy has no atomic batches and no versions: of a write that may have happened nobody knows until somebody
 looks. What this machine asks is of one agent and one kind of row.
 
+requests.py  what is asked of a migration, and its replies
+rows.py      the rows that it stores
 machine.py   its state, what it asks and hears
-writes.py    what a write is about, and its request key
-rows.py, works.py, switches.py, steps.py   what it does, step by step
+steps.py     what it does, step by step
 migrator.py  it serves requests, and asks two stores
 """
-
-from umi_core.migration.migrator import LEGACY, Migrator
-
-__all__ = ["LEGACY", "Migrator"]

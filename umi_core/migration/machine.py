@@ -7,8 +7,7 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.data import Data
-from umi_core.messages.api_results import RowsListed, StoresCompared
-from umi_core.messages.migration_requests import MigrationRequest
+from umi_core.migration.requests import MigrationRequest, RowsListed, StoresCompared
 
 Store = Literal["main", "legacy"]
 Value = str | RowsListed | StoresCompared  # what a reply tells

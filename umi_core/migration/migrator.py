@@ -1,6 +1,6 @@
 """Migrator: the move of rows between two stores, behind a door like that of a memory: a step takes a value.
 
-It serves the requests of messages/migration_requests.py, and asks what the machine wants to know: reads and
+It serves the requests of requests.py, and asks what the machine wants to know: reads and
 commits of the stores `main` and `legacy`. A crash takes nothing that it needs: a new one begins anew.
 
 Law 1. Each kind of rows has a machine and a phase of its own; of one kind one request is done at a time.
@@ -17,8 +17,6 @@ import attrs
 
 from umi_core import limits
 from umi_core.answer_checks import held, in_order, judged_rows
-from umi_core.api_errors import NotReady
-from umi_core.api_rows import MigrationPhase, Moved, MovedBegun, MovedKey, Outbox
 from umi_core.codec import encode
 from umi_core.conditions import Condition
 from umi_core.data import Data, Owner
@@ -42,10 +40,11 @@ from umi_core.messages.effects import (
     Unknown,
     Write,
 )
-from umi_core.messages.migration_requests import MigrationRequest
 from umi_core.messages.requests import bad_request
 from umi_core.migration import machine, steps
 from umi_core.migration.machine import Ask, Held, Key, Migration, Once
+from umi_core.migration.requests import MigrationRequest, NotReady
+from umi_core.migration.rows import MigrationPhase, Moved, MovedBegun, MovedKey, Outbox
 from umi_core.rows import Address, Body, Row
 from umi_core.values import Scope
 

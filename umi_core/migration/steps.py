@@ -1,28 +1,61 @@
-"""Starts, and the steps of all requests by name: `begin` one, then let it have `heard` all answers."""
+"""The steps of all requests, by name: `begin` a request, then give each answer to `heard`.
 
+Starts come first, then writes and reads of a row, the switch of a phase, and what makes both stores equal.
+"""
+
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import attrs
 
 from umi_core.declared import complete, declared
-from umi_core.messages import migration_requests
-from umi_core.messages.migration_requests import MigrationRequest
-from umi_core.migration import rows, switches, works
+from umi_core.migration import requests
 from umi_core.migration.machine import (
+    BACK,
+    COMPARED,
+    FORWARD,
+    MIRRORED,
+    OF_LEGACY,
     PHASE,
+    SWITCHES,
+    WITH_OUTBOX,
     Answer,
     Ask,
     Came,
     Firsts,
     Job,
+    Key,
     Migration,
+    Once,
     Steps,
+    Told,
+    Value,
+    Write,
     ask,
+    doubted,
     end,
+    fenced,
+    next_id,
     row,
+    versions,
     waiting,
 )
-from umi_core.migration.writes import begun_ids
+from umi_core.migration.requests import (
+    AddRow,
+    AdvanceMigration,
+    CompareStores,
+    DropRow,
+    ListRows,
+    MigrationRequest,
+    Mirror,
+    Purge,
+    PutRow,
+    ReadRow,
+    Reconcile,
+    RollBack,
+    RowsListed,
+    StoresCompared,
+)
 
 
 def begin(it: Migration, request: MigrationRequest) -> Came:
@@ -63,13 +96,504 @@ def read_outbox(it: Migration, job: Job, answer: Answer) -> Came:
     return begin(known, job.request)
 
 
+# What a write is about, and its request key: one that comes again is not done again, in whatever
+# phase.
+#
+# Law 1. While main has the truth, the key stands in the commit of the write. Law 2. While legacy
+# has it, the key is begun in main before legacy is written, and done after it. Law 3. A row that
+# was begun nobody else writes until main says what came of it: so the store that has the truth
+# shows it.
+
+
+def written(job: Job) -> tuple[Key, str | None]:
+    """The row that a write is about, and its new content; None deletes it.
+
+    What is added comes behind all rows of the store that has the truth, which was read before.
+    """
+    match job.request:
+        case AddRow(content=content):
+            return ("row", next_id(job.legacy or job.main)), content
+        case PutRow(id=own_id, content=content):
+            return ("row", own_id), content
+    assert isinstance(job.request, DropRow)
+    return ("row", job.request.id), None
+
+
+def done(it: Migration, job: Job, degraded: str = "") -> Came:
+    """A write is done; of what was added its id is told."""
+    return end(it, "done", written(job)[0][1] if isinstance(job.request, AddRow) else None, degraded)
+
+
+def key_of(job: Job) -> str | None:
+    assert isinstance(job.request, PutRow | DropRow | AddRow)
+    return job.request.request_key
+
+
+def is_held_up(it: Migration, job: Job) -> bool:
+    """Whether main has to say first what came of another write of this row; of a log, of any."""
+    return bool(it.begun) if isinstance(job.request, AddRow) else written(job)[0][1] in it.begun
+
+
+def once_of(job: Job, truth: Told) -> Once:
+    (_, own_id), content = written(job)
+    return Once(own_id, row(truth, ("row", own_id)).value, content)
+
+
+def begun(main: Told) -> dict[str, Once]:
+    """By key, what may have been done."""
+    return {key[1]: held.once for key, held in main if key[0] == "begun" and held.once is not None}
+
+
+def begun_ids(main: Told) -> frozenset[str]:
+    return frozenset(once.id for once in begun(main).values())
+
+
+def done_before(job: Job, main: Told, truth: Told) -> Once | None:
+    """What was begun under its key, if the store that has the truth shows that it is done."""
+    once = begun(main).get(key_of(job) or "")
+    return once if once is not None and once.is_in(truth) else None
+
+
+def as_done(key: str, once: Once) -> tuple[Write, ...]:
+    return (("begun", key), None), (("key", key), once)
+
+
+def settled(main: Told, truth: Told) -> dict[Key, str | Once | None]:
+    """What came of each key that was begun: it is done, or it was never used."""
+    marks: dict[Key, str | Once | None] = {}
+    for key, once in begun(main).items():
+        marks["begun", key] = None
+        if once.is_in(truth):
+            marks["key", key] = once
+    return marks
+
+
+def again(it: Migration, job: Job, once: Once) -> Came:
+    """The reply of the first, unless another request has that key."""
+    (_, own_id), content = written(job)
+    is_add = isinstance(job.request, AddRow)
+    if content != once.content or not (is_add or own_id == once.id):
+        return end(it, "reused", key_of(job))
+    return end(it, "done", once.id if is_add else None)
+
+
+# Writes and reads of a row: which store is asked in which phase, and what a failure means.
+
+
+NOBODY: Final[frozenset[str]] = frozenset()
+
+# What begins a write: its key is looked up.
+
+
+def put(it: Migration) -> Came:
+    assert it.job is not None
+    key = key_of(it.job)
+    return put_new(it, it.job) if key is None else ask(it, Ask("main", only=("key", key)), "key_seen")
+
+
+def key_seen(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    once = answer.rows[0][1].once if answer.rows else None
+    return put_new(it, job) if once is None else again(it, job, once)
+
+
+# Writes while legacy has the truth: legacy, and in dual_write main after it.
+
+
+def put_new(it: Migration, job: Job) -> Came:
+    if it.phase not in OF_LEGACY:
+        return ask(it, Ask("main"), "put_main")
+    if key_of(job) is not None or is_held_up(it, job):
+        return ask(it, Ask("main"), "key_main")
+    if isinstance(job.request, AddRow):
+        return ask(it, Ask("legacy"), "add_legacy")
+    return ask(it, Ask("legacy", (written(job),)), "put_legacy")
+
+
+def add_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    write = written(attrs.evolve(job, legacy=answer.rows))
+    return ask(it, Ask("legacy", (write,)), "put_legacy", legacy=answer.rows)
+
+
+def key_main(it: Migration, job: Job, answer: Answer) -> Came:
+    return (
+        ask(it, Ask("legacy"), "key_legacy", main=answer.rows) if answer.kind == "ok" else end(it, "failed")
+    )
+
+
+def key_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+    """What was begun is settled, and this write begun, in one commit; what is so already is only noted."""
+    if answer.kind != "ok":
+        return end(it, "failed")
+    if (earlier := done_before(job, job.main, answer.rows)) is not None:
+        return again(it, job, earlier)
+    key, read = key_of(job), attrs.evolve(job, legacy=answer.rows)
+    marks, once, step = settled(job.main, answer.rows), once_of(read, answer.rows), "key_begun"
+    if key is not None and once.is_in(answer.rows):
+        marks, step = {**marks, ("key", key): once}, "key_noted"
+    elif key is not None:
+        marks = {**marks, ("begun", key): once}
+    if not marks:
+        return ask(it, Ask("legacy", (written(read),)), "put_legacy", legacy=answer.rows)
+    writes = tuple(marks.items())
+    expects = dict(versions(job.main, writes))
+    if key is not None:
+        expects["key", key] = 0  # what was on its way may have landed since it was seen
+    return ask(it, Ask("main", writes, fenced(it, *expects.items())), step, legacy=answer.rows)
+
+
+def key_noted(it: Migration, job: Job, answer: Answer) -> Came:
+    """What may land later is kept out by the fence of a new start."""
+    if answer.kind == "unknown":
+        return end(Migration(), "unknown")
+    return done(attrs.evolve(it, begun=NOBODY), job) if answer.kind == "ok" else end(it, "failed")
+
+
+def key_begun(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind == "unknown":
+        return end(Migration(), "failed")
+    if answer.kind == "failed":
+        return end(it, "failed")
+    begun = frozenset([written(job)[0][1]]) if key_of(job) is not None else NOBODY
+    return ask(attrs.evolve(it, begun=begun), Ask("legacy", (written(job),)), "put_legacy")
+
+
+def put_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind == "failed":
+        return end(it, "failed")
+    return mirrored(it, job) if answer.kind == "ok" else ask(it, Ask("legacy"), "put_look")
+
+
+def put_look(it: Migration, job: Job, answer: Answer) -> Came:
+    """Whether a write that may have happened has; if not, it may still be on its way."""
+    key, content = written(job)
+    if answer.kind != "ok" or row(answer.rows, key).value != content:
+        return end(it, "unknown")
+    return mirrored(it, job)
+
+
+def mirrored(it: Migration, job: Job) -> Came:
+    """Main is told of it in dual_write, and of its key in any phase."""
+    is_told = it.phase == "dual_write" or key_of(job) is not None
+    return ask(it, Ask("main"), "put_copy") if is_told else done(it, job)
+
+
+def put_copy(it: Migration, job: Job, answer: Answer) -> Came:
+    """What is added waits for those before it: reconcile brings them all."""
+    if answer.kind != "ok":
+        return done(it, job, "mirror:later")
+    key, content = written(job)
+    copy: tuple[Write, ...] = ((key, content),) if it.phase == "dual_write" else ()
+    if isinstance(job.request, AddRow) and key[1] > next_id(answer.rows):
+        copy = ()
+    own = key_of(job)
+    writes = copy if own is None else (*copy, *as_done(own, once_of(job, job.legacy)))
+    if not writes:
+        return done(it, job)
+    return ask(it, Ask("main", writes, fenced(it, *versions(answer.rows, writes))), "put_copied")
+
+
+def put_copied(it: Migration, job: Job, answer: Answer) -> Came:
+    own = written(job)[0][1]
+    it = doubted(it, own, answer)
+    if answer.kind != "ok":
+        return done(it, job, "mirror:later")
+    return done(attrs.evolve(it, begun=it.begun - {own}), job)
+
+
+# Writes when main has the truth: one commit, with the outbox row for legacy.
+
+
+def put_main(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    if (earlier := done_before(job, answer.rows, answer.rows)) is not None:
+        return again(it, job, earlier)
+    own, read = key_of(job), attrs.evolve(job, main=answer.rows)
+    key, content = written(read)
+    outbox = ((("outbox", key[1]), "x"),) if it.phase in WITH_OUTBOX else ()
+    marks = settled(answer.rows, answer.rows)
+    if own is not None:
+        marks = {**marks, ("key", own): once_of(read, answer.rows)}
+    writes = ((key, content), *marks.items())
+    expects = fenced(it, *versions(answer.rows, writes))
+    return ask(it, Ask("main", (*writes, *outbox), expects), "put_done", main=answer.rows)
+
+
+def put_done(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind == "failed":
+        return end(it, "failed")
+    own = written(job)[0][1]
+    told = attrs.evolve(doubted(it, own, answer), pending=it.pending | {own})
+    return done(told, job) if answer.kind == "ok" else end(told, "unknown")
+
+
+# Reads.
+
+
+def get(it: Migration) -> Came:
+    return ask(it, Ask("legacy"), "get_legacy") if it.phase in OF_LEGACY else ask(it, Ask("main"), "get_main")
+
+
+def wanted(job: Job) -> Key:
+    assert isinstance(job.request, ReadRow)
+    return "row", job.request.id
+
+
+def shown(job: Job, rows: Told) -> Value | None:
+    """What a read tells of these rows."""
+    if isinstance(job.request, ReadRow):
+        return row(rows, wanted(job)).value
+    there = ((key[1], it.value) for key, it in rows if key[0] == "row")
+    return RowsListed(tuple(sorted((own_id, content) for own_id, content in there if content is not None)))
+
+
+def get_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    return end(it, "done", shown(job, answer.rows))
+
+
+def get_main(it: Migration, job: Job, answer: Answer) -> Came:
+    """In dual_read legacy is asked when main has no such row, or cannot be read and legacy lacks nothing."""
+    if answer.kind != "ok":
+        may_ask = it.phase == "dual_read" and not it.pending and not it.doubt
+        return ask(it, Ask("legacy"), "get_instead") if may_ask else end(it, "failed")
+    is_missed = isinstance(job.request, ReadRow) and row(answer.rows, wanted(job)).version == 0
+    if is_missed and it.phase == "dual_read":
+        return ask(it, Ask("legacy"), "get_missed")
+    return end(it, "done", shown(job, answer.rows))
+
+
+def get_instead(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    return end(it, "done", shown(job, answer.rows), "read:legacy")
+
+
+def get_missed(it: Migration, job: Job, answer: Answer) -> Came:
+    """Main has no such row, and it has the truth: that legacy cannot be asked makes nothing fail."""
+    found = row(answer.rows, wanted(job))
+    if answer.kind != "ok" or found.value is None:
+        return end(it, "done")
+    copy = Ask("main", ((wanted(job), found.value),), fenced(it, (wanted(job), 0)))
+    return ask(it, copy, "get_copied", legacy=answer.rows)
+
+
+def get_copied(it: Migration, job: Job, answer: Answer) -> Came:
+    return end(it, "done", row(job.legacy, wanted(job)).value, "read:legacy")
+
+
+# A switch of the phase: a new fence, a look at both stores, and the phase in one commit.
+
+
+def aim(it: Migration) -> str:
+    """The phase that is to be next; empty if there is none."""
+    assert it.job is not None
+    request = it.job.request
+    if isinstance(request, AdvanceMigration):
+        return request.to or FORWARD[it.phase]
+    return BACK.get(it.phase, "")
+
+
+def advance(it: Migration) -> Came:
+    if aim(it) not in SWITCHES[it.phase]:
+        return end(it, "not_ready", "another phase")
+    return ask(it, Ask("main", ((PHASE, it.phase),), fenced(it)), "shut")
+
+
+def shut(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(Migration(), "failed")
+    new = attrs.evolve(it, fence=it.fence + 1, doubt=frozenset())
+    needs_legacy = (it.phase, aim(it)) in NEEDS
+    return ask(new, Ask("legacy"), "see_both") if needs_legacy else ask(new, Ask("main"), "switch")
+
+
+def see_both(it: Migration, job: Job, answer: Answer) -> Came:
+    return ask(it, Ask("main"), "switch", legacy=answer.rows) if answer.kind == "ok" else end(it, "failed")
+
+
+def switch(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    to, ids = aim(it), waiting(answer.rows)
+    needs = NEEDS.get((it.phase, to), nothing_needed)
+    if missing := needs(answer.rows, job.legacy):
+        return end(it, "not_ready", missing)
+    dropped = tuple((("outbox", each), None) for each in ids) if to == "cleanup" else ()
+    known = attrs.evolve(it, pending=frozenset(ids), begun=begun_ids(answer.rows))
+    return ask(known, Ask("main", ((PHASE, to), *dropped), fenced(it)), "switched")
+
+
+def nothing_needed(main: Told, legacy: Told) -> str:
+    return ""
+
+
+def need_equal(main: Told, legacy: Told) -> str:
+    if waiting(main):
+        return "mirror: the outbox holds what legacy may not know"
+    return "reconcile: the stores differ" if differences(main, legacy) else ""
+
+
+def need_empty(main: Told, legacy: Told) -> str:
+    return "purge: legacy still has rows" if legacy else ""
+
+
+NEEDS: Final[Mapping[tuple[str, str], Callable[[Told, Told], str]]] = {
+    ("dual_write", "dual_read"): need_equal, ("rolling_back", "legacy"): need_equal,
+    ("cleanup", "done"): need_empty,
+}  # fmt: skip
+"""What must be so at a switch; it returns what is missing."""
+
+
+def switched(it: Migration, job: Job, answer: Answer) -> Came:
+    """Whether it happened is looked up before anything else is done, if that is not sure."""
+    if answer.kind != "ok":
+        return end(Migration(), answer.kind)
+    new = attrs.evolve(it, phase=aim(it), fence=it.fence + 1)
+    return end(new, "done", new.phase)
+
+
+# What brings the store that lags up to the truth, what compares both, and what empties legacy.
+
+
+# Reconcile and mirror: what brings the one that lags up to the truth.
+
+
+def reconcile(it: Migration) -> Came:
+    return ask(it, Ask("legacy"), "see_legacy") if it.phase == "dual_write" else end(it, "not_ready")
+
+
+def see_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+    return ask(it, Ask("main"), "see_main", legacy=answer.rows) if answer.kind == "ok" else end(it, "failed")
+
+
+def see_main(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    differing = differences(answer.rows, job.legacy)
+    if not differing:
+        return end(it, "done")
+    writes = tuple((key, row(job.legacy, key).value) for key in differing)
+    expects = tuple((key, row(answer.rows, key).version) for key in differing)
+    return ask(it, Ask("main", writes, fenced(it, *expects)), "reconciled")
+
+
+def reconciled(it: Migration, job: Job, answer: Answer) -> Came:
+    return end(it, "done" if answer.kind == "ok" else "failed")
+
+
+def differences(main: Told, legacy: Told) -> list[Key]:
+    keys = {key: None for key, _ in (*main, *legacy) if key[0] == "row"}
+    return [key for key in sorted(keys) if row(main, key).value != row(legacy, key).value]
+
+
+def mirror(it: Migration) -> Came:
+    return ask(it, Ask("main"), "see_outbox") if it.phase in MIRRORED else end(it, "not_ready")
+
+
+def see_outbox(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    ids = waiting(answer.rows)
+    if not ids:
+        return end(attrs.evolve(it, pending=frozenset()), "done")
+    write = (("row", ids[0]), row(answer.rows, ("row", ids[0])).value)
+    return ask(it, Ask("legacy", (write,)), "mirrored", main=answer.rows)
+
+
+def take_from_outbox(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    key = ("outbox", waiting(job.main)[0])
+    expects = fenced(it, (key, row(job.main, key).version))
+    return ask(it, Ask("main", ((key, None),), expects), "taken")
+
+
+def taken(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    return end(attrs.evolve(it, pending=frozenset(waiting(job.main)[1:])), "done")
+
+
+# Purge: legacy is emptied, row by row.
+
+
+def purge(it: Migration) -> Came:
+    return ask(it, Ask("legacy"), "see_rest") if it.phase == "cleanup" else end(it, "not_ready")
+
+
+def see_rest(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    if not answer.rows:
+        return end(it, "done")
+    return ask(it, Ask("legacy", ((answer.rows[0][0], None),)), "purged")
+
+
+def purged(it: Migration, job: Job, answer: Answer) -> Came:
+    return end(it, "done" if answer.kind == "ok" else "failed")
+
+
+# Compare: both stores, and what differs. What is on its way to one of them is not settled.
+
+
+def compare(it: Migration) -> Came:
+    return ask(it, Ask("legacy"), "compare_legacy") if it.phase in COMPARED else end(it, "not_ready")
+
+
+def compare_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    return ask(it, Ask("main"), "compare_main", legacy=answer.rows)
+
+
+def compare_main(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    return end(it, "done", report(it, answer.rows, job.legacy))
+
+
+def report(it: Migration, main: Told, legacy: Told) -> StoresCompared:
+    unsettled = sorted({*waiting(main), *it.doubt})
+    differing = [key for key in differences(main, legacy) if key[1] not in unsettled]
+    in_main = {key[1] for key in differing if row(main, key).value is not None}
+    in_legacy = {key[1] for key in differing if row(legacy, key).value is not None}
+    return StoresCompared(
+        it.phase,
+        sum(key[0] == "row" and held.value is not None for key, held in main),
+        len(legacy),
+        missing_in_main=tuple(sorted(in_legacy - in_main)),
+        missing_in_legacy=tuple(sorted(in_main - in_legacy)),
+        different=tuple(sorted(in_main & in_legacy)),
+        unsettled=tuple(unsettled),
+    )
+
+
 FIRST: Final[Firsts] = complete(
     "first step",
-    declared(vars(migration_requests), MigrationRequest),
-    {**rows.FIRST, **switches.FIRST, **works.FIRST},
-    "umi_core/migration",
-)
+    declared(vars(requests), MigrationRequest),
+    {
+        PutRow: put, DropRow: put, AddRow: put, ReadRow: get, ListRows: get,
+        AdvanceMigration: advance, RollBack: advance,
+        Reconcile: reconcile, Mirror: mirror, Purge: purge, CompareStores: compare,
+    },
+    "umi_core/migration/steps.py",
+)  # fmt: skip
 STEPS: Final[Steps] = {
     "find": find, "raise": raise_fence, "read_outbox": read_outbox,
-    **rows.STEPS, **switches.STEPS, **works.STEPS,
+    "key_seen": key_seen, "key_main": key_main, "key_legacy": key_legacy, "key_noted": key_noted,
+    "key_begun": key_begun, "add_legacy": add_legacy, "put_legacy": put_legacy, "put_look": put_look,
+    "put_copy": put_copy, "put_copied": put_copied, "put_main": put_main, "put_done": put_done,
+    "get_legacy": get_legacy, "get_main": get_main, "get_instead": get_instead, "get_missed": get_missed,
+    "get_copied": get_copied,
+    "shut": shut, "see_both": see_both, "switch": switch, "switched": switched,
+    "see_legacy": see_legacy, "see_main": see_main, "reconciled": reconciled,
+    "see_outbox": see_outbox, "mirrored": take_from_outbox, "taken": taken,
+    "see_rest": see_rest, "purged": purged,
+    "compare_legacy": compare_legacy, "compare_main": compare_main,
 }  # fmt: skip

@@ -16,17 +16,16 @@ from typing import Final, Literal
 import attrs
 
 from umi_core import limits
-from umi_core.api_errors import ReadOnly
-from umi_core.block_domains import Blocks
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.domains import Count
+from umi_core.domains import Blocks, Count
 from umi_core.errors import (
     BlockNotFound,
     CoreFull,
     Error,
     TooManyBlocks,
 )
+from umi_core.kelpie.errors import ReadOnly
 from umi_core.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX, ENTRY_TEXT_BYTES_MAX, PPM
 from umi_core.policies.eviction import Shortage, Standing, victims
 from umi_core.policies.routing import SELF_BLOCK

@@ -17,8 +17,7 @@ from typing import Final
 from umi_core.config import Config
 from umi_core.domains import Moment
 from umi_core.limits import DAY_MS
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Category, Resource
+from umi_core.rows import Category, Reflection, Resource
 
 KEPT_UP: Final = ("resource", "category", "reflection")  # kinds of rows of which something may be left to do
 PURGE: Final = "epoch"  # the row of a closed agent, of which the purge is left to do

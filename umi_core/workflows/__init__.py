@@ -7,23 +7,23 @@ from umi_core import codec
 from umi_core.declared import Incomplete
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Workflow
-from umi_core.language.evolution import Verdict
-from umi_core.language.extraction import Link, Mention
-from umi_core.language.memories import Memory
-from umi_core.language.segments import Segment
-from umi_core.messages.requests import ALL, Request, WorkflowRequest
-from umi_core.workflows.agents import DELETE_AGENT, OPEN_AGENT, PURGE
-from umi_core.workflows.api_block_reads import BLOCK_HISTORY, READ_BLOCKS
-from umi_core.workflows.api_blocks import EDIT_BLOCK
-from umi_core.workflows.api_logs import (
+from umi_core.kelpie.agents import DELETE_AGENT, OPEN_AGENT, PURGE
+from umi_core.kelpie.blocks import BLOCK_HISTORY, EDIT_BLOCK, READ_BLOCKS
+from umi_core.kelpie.logs import (
+    ADD_ARCHIVAL,
     APPEND_ROWS,
+    DELETE_ARCHIVAL,
     GET_ARCHIVAL,
     LIST_ARCHIVAL,
     LIST_MESSAGES,
     SEARCH_ARCHIVAL,
     SEARCH_MESSAGES,
 )
-from umi_core.workflows.archival import ADD_ARCHIVAL, DELETE_ARCHIVAL
+from umi_core.language.evolution import Verdict
+from umi_core.language.extraction import Link, Mention
+from umi_core.language.memories import Memory
+from umi_core.language.segments import Segment
+from umi_core.messages.requests import ALL, Request, WorkflowRequest
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
 from umi_core.workflows.create_entity import CREATE_ENTITY
@@ -32,10 +32,9 @@ from umi_core.workflows.evolve_category import EVOLVE_CATEGORY, Division, Newcom
 from umi_core.workflows.forget import FORGET
 from umi_core.workflows.forget_resource import FORGET_RESOURCE
 from umi_core.workflows.grouping import Home
-from umi_core.workflows.listing import LIST, RECENT_ENTITIES
+from umi_core.workflows.listing import COUNT, GET_ENTITY, LIST, RECENT_ENTITIES
 from umi_core.workflows.memorize import MEMORIZE
 from umi_core.workflows.reading import Found, Unit
-from umi_core.workflows.reads import COUNT, GET_ENTITY
 from umi_core.workflows.rebalance import REBALANCE
 from umi_core.workflows.recall import RECALL
 from umi_core.workflows.recover import RECOVER

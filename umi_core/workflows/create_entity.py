@@ -12,7 +12,7 @@ from umi_core.language.extraction import CONFIDENCE_PPM, Mention
 from umi_core.language.words import auto_name
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Embed, Read
-from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.requests import CreateEntity
 from umi_core.messages.results import Stored
 from umi_core.values import Scope
 from umi_core.workflows.commits import (

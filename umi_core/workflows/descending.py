@@ -10,10 +10,10 @@ from typing import Final
 
 import attrs
 
+from umi_core.conditions import conditions_of, reaches
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Law, Learned, Step, Taken, Unusable, asks, degrade, retry
-from umi_core.filters import conditions_of, reaches
 from umi_core.language.decisions import Decision, parse_decision
 from umi_core.language.prompts import FOUND_BYTES_MAX, ask_enough, ask_rank
 from umi_core.language.ranks import alias_of, parse_ranks
@@ -26,8 +26,7 @@ from umi_core.messages.requests import Descent
 from umi_core.messages.results import Resolution
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.policies.sufficiency import LIST_FACTOR, Found, is_enough, union
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Category, Entity, Resource, Row
+from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_core.text import cut
 from umi_core.values import LEVELS, Scope, Turn
 

@@ -1,4 +1,6 @@
-"""Evolving: how new statements stand to what was known, asked before anything is written.
+"""Extracting and evolving: what a text says, and how that stands to what was known.
+
+Both are asked of the model before anything is written.
 
 Law 1. Asked pairs: of each changed entity the version before, then its candidates by rank. Law 2. Without a
 model, or without a verdict, every next version extends: nothing known is dropped.
@@ -10,12 +12,15 @@ from typing import Final
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, asks, degrade, nothing, retry
+from umi_core.kelpie.requests import AddArchival
 from umi_core.language import replies
 from umi_core.language.evolution import Pair, Verdict, parse_evolution
-from umi_core.language.prompts import ask_evolve
+from umi_core.language.extraction import Extraction, Link, Mention, fallback_note, own_words, parse_extraction
+from umi_core.language.prompts import ask_evolve, ask_extract
 from umi_core.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByWords, Read
+from umi_core.messages.requests import Remember
 from umi_core.rows import Entity, Row
 from umi_core.workflows.drafting import (
     DRAFTS,
@@ -27,7 +32,52 @@ from umi_core.workflows.drafting import (
     old_statement,
     ref,
 )
-from umi_core.workflows.extracting import REQUEST
+
+# Extracting: the names in a text, and what is said about each, before anything is looked up.
+#
+# If the model fails the text is kept as one note; so are the sentences that it passes over.
+
+
+Telling = Remember | AddArchival
+REQUEST: Final = Fact("request", Telling)
+MENTIONS: Final = Fact("mentions", tuple[Mention, ...])
+LINKS: Final = Fact("links", tuple[Link, ...])
+DROPPED: Final = Fact("dropped", tuple[tuple[int, str], ...])
+
+
+def ask_extraction(facts: Facts, view: View) -> AskModel | None:
+    request = facts[REQUEST]
+    return AskModel("extract", ask_extract(request.text, request.speaker)) if request.extract else None
+
+
+def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(one_note(facts))
+    extraction = parse_extraction(answer.text, facts[REQUEST].text, view.config)
+    if isinstance(extraction, replies.Unusable):
+        return Unusable(extraction.reason)
+    extraction = attributed(extraction, facts[REQUEST])
+    count = extraction.uncovered_count
+    partial = (("partial", "malformed", 1),) if extraction.partial else ()
+    uncovered = (("uncovered", "passed_over", count),) if count else ()
+    learned = MENTIONS(extraction.entities) | LINKS(extraction.links) | DROPPED(extraction.dropped)
+    return Learned(learned, degraded=(*partial, *uncovered), shapes=extraction.shapes)
+
+
+def attributed(extraction: Extraction, request: Telling) -> Extraction:
+    return own_words(extraction, request.text, request.speaker) if request.speaker else extraction
+
+
+def one_note(facts: Facts, reason: str = "") -> Mapping[str, object]:
+    return MENTIONS((fallback_note(facts[REQUEST].text),)) | LINKS(()) | DROPPED(())
+
+
+EXTRACT = Step(
+    "extract", requires=(REQUEST,), produces=(MENTIONS, LINKS, DROPPED),
+    otherwise=nothing(MENTIONS, LINKS, DROPPED), config=(("profile", "default"),),
+    **asks(AskModel, ask_extraction, take_extraction, retry(2, then=Degrade("one_note", one_note))),
+)  # fmt: skip
+
 
 CANDIDATE_SCORE_MIN_PPM: Final = 300_000
 

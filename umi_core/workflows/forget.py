@@ -1,7 +1,7 @@
 """forget: an entity leaves with everything that is its own: versions, relations, memberships, vector, access,
 core entry.
 
-Its categories are written again. What it takes with it otherwise stands in leaving.py.
+Its categories are written again. What it takes with it otherwise stands in linking.py.
 """
 
 from typing import Final
@@ -28,7 +28,7 @@ from umi_core.workflows.commits import (
     core_of,
     found,
 )
-from umi_core.workflows.leaving import (
+from umi_core.workflows.linking import (
     ENDS,
     ENDS_LAW,
     READ_ENDS,
@@ -36,8 +36,9 @@ from umi_core.workflows.leaving import (
     ROW,
     TOUCHING,
     departure,
+    homes_as_read,
+    unlinked,
 )
-from umi_core.workflows.linking import homes_as_read, unlinked
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
 REQUEST: Final = Fact("request", Forget)

@@ -17,13 +17,12 @@ from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, asks, retry
 from umi_core.ids import reflection_id
+from umi_core.kelpie.requests import DeleteArchival
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.api_requests import DeleteArchival
 from umi_core.messages.effects import ByFilter, ByIds, Embed, Expect, Read, Write
-from umi_core.messages.ending_requests import ForgetResource
+from umi_core.messages.requests import ForgetResource
 from umi_core.messages.results import ResourceForgotten, Stored
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Address, Entity, Membership, Relation, Resource, Row, Tombstone
+from umi_core.rows import Address, Entity, Membership, Reflection, Relation, Resource, Row, Tombstone
 from umi_core.tiers.core import CoreTier, forget
 from umi_core.values import Scope
 from umi_core.workflows.commits import (

@@ -15,12 +15,11 @@ from typing import Final
 import attrs
 
 from umi_core.engine.facts import View
-from umi_core.given_rows import Given
 from umi_core.ids import given_id
 from umi_core.language.evolution import BY_TABLE
 from umi_core.limits import I64_MAX, SOURCE_COUNT_MAX
 from umi_core.messages.effects import Write
-from umi_core.rows import Address, Entity, Row, Version
+from umi_core.rows import Address, Entity, Given, Row, Version
 from umi_core.text import norm, unique
 from umi_core.values import Scope
 from umi_core.workflows.commits import address, put

@@ -1,19 +1,21 @@
-"""list: the rows of one kind, page by page; and the entities that were written last. A failed read is an
-error, never an empty page; of a row that is damaged the id is told."""
+"""list, recent_entities, get_entity and count: one required read each.
+
+A failed read is an error, never an empty page, None or zero. A list names damaged rows by their ids.
+"""
 
 from typing import Final
 
-from umi_core.conditions import Condition
+from umi_core.conditions import Condition, conditions_of, reaches
 from umi_core.domains import LISTED
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, asks, retry
-from umi_core.filters import conditions_of, reaches
+from umi_core.engine.workflow import OUTCOME, Learned, Step, Taken, Unusable, Workflow, asks, retry
+from umi_core.kelpie.requests import RecentEntities
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.api_requests import RecentEntities
-from umi_core.messages.effects import ByFilter, Done, Read
-from umi_core.messages.requests import List
+from umi_core.messages.effects import ByFilter, ByIds, CountRows, Done, Read
+from umi_core.messages.requests import Count, GetEntity, List
 from umi_core.messages.results import Listed, ListedRow
 from umi_core.rows import Entity
+from umi_core.workflows.commits import address, found
 
 WANTED: Final = Fact("request", List)
 RECENT: Final = Fact("request", RecentEntities)
@@ -70,5 +72,55 @@ RECENT_ENTITIES: Final = Workflow(
     steps=(
         Step("read", requires=(RECENT,), produces=(OUTCOME,), spares=("entity",),
              **asks(Read, ask_recent, take_recent, retry(3))),
+    ),
+)  # fmt: skip
+
+
+# get_entity and count.
+
+
+ENTITY: Final = Fact("request", GetEntity)
+COUNTED: Final = Fact("request", Count)
+
+
+def ask_entity(facts: Facts, view: View) -> Read:
+    request = facts[ENTITY]
+    if request.version is None:
+        return Read(ByIds((address(view.scope, "entity", request.entity_id),)))
+    return Read(ByIds((address(view.scope, "version", f"{request.entity_id}@{request.version}"),)))
+
+
+def take_entity(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    row = next(iter(found(answer).values()), None)
+    return Learned(OUTCOME(Done(row.body if row else None)))
+
+
+def ask_count(facts: Facts, view: View) -> Read:
+    types = facts[COUNTED].types
+    where = () if types is None else (Condition("type", "in", types),)
+    return Read(CountRows(view.scope, ("entity",), where))
+
+
+def take_count(facts: Facts, answer: ReadDone, view: View) -> Taken:
+    if type(answer.count) is not int or answer.count < 0:
+        return Unusable("no count of rows")
+    return Learned(OUTCOME(Done(answer.count)))
+
+
+GET_ENTITY = Workflow(
+    "get_entity",
+    given=(ENTITY,),
+    steps=(
+        Step("read", requires=(ENTITY,), produces=(OUTCOME,),
+             **asks(Read, ask_entity, take_entity, retry(3))),
+    ),
+)  # fmt: skip
+
+COUNT = Workflow(
+    "count",
+    given=(COUNTED,),
+    steps=(
+        Step("read", requires=(COUNTED,), produces=(OUTCOME,),
+             **asks(Read, ask_count, take_count, retry(3))),
     ),
 )  # fmt: skip

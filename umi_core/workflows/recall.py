@@ -9,7 +9,7 @@ original query, a single variant, words only. Without words the read failed: an 
 from collections.abc import Mapping
 from typing import Final
 
-from umi_core.conditions import Condition, Where
+from umi_core.conditions import Condition, Where, conditions_of, reaches
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
     OUTCOME,
@@ -24,7 +24,6 @@ from umi_core.engine.workflow import (
     degrade,
     retry,
 )
-from umi_core.filters import conditions_of, reaches
 from umi_core.language import replies
 from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.pronouns import read

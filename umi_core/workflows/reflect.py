@@ -35,10 +35,9 @@ from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import BEGINNING_BYTES_MAX, SOURCE_COUNT_MAX, TEXT_BYTES_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Read
-from umi_core.messages.ending_requests import EndSession
+from umi_core.messages.requests import EndSession
 from umi_core.messages.results import Reflected
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Address, Resource, Row, SessionRow
+from umi_core.rows import Address, Reflection, Resource, Row, SessionRow
 from umi_core.text import cut, size
 from umi_core.values import Scope
 from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, found, put

@@ -20,8 +20,7 @@ from umi_core.rows import Entity, Relation, Row
 from umi_core.text import norm
 from umi_core.values import Scope
 from umi_core.workflows.drafting import Drafted, id_of, ref
-from umi_core.workflows.evolving import VERDICTS, candidate_rows
-from umi_core.workflows.extracting import LINKS, MENTIONS
+from umi_core.workflows.evolving import LINKS, MENTIONS, VERDICTS, candidate_rows
 
 End = tuple[str, int]
 

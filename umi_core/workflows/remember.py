@@ -67,8 +67,17 @@ from umi_core.workflows.drafting import (
     id_of,
     ref,
 )
-from umi_core.workflows.evolving import CANDIDATES, EVOLVE, LOOK_FOR_CANDIDATES, VERDICTS
-from umi_core.workflows.extracting import DROPPED, EXTRACT, LINKS, MENTIONS, REQUEST
+from umi_core.workflows.evolving import (
+    CANDIDATES,
+    DROPPED,
+    EVOLVE,
+    EXTRACT,
+    LINKS,
+    LOOK_FOR_CANDIDATES,
+    MENTIONS,
+    REQUEST,
+    VERDICTS,
+)
 from umi_core.workflows.history import HISTORY, READ_HISTORY, versions_in, written_drafts
 from umi_core.workflows.placing import place
 from umi_core.workflows.relating import KNOWN_LINKS, link_ids, related

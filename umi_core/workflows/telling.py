@@ -10,9 +10,8 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.domains import LinkMaker
+from umi_core.domains import CategoryNames, LinkMaker
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.fact_domains import CategoryNames
 from umi_core.ids import category_id
 from umi_core.language.extraction import Mention
 from umi_core.messages.effects import Embed

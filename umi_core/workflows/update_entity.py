@@ -1,12 +1,11 @@
 """update_entity: what an entity says from now on, and where it belongs, in one commit; no model is asked.
 
 Law 1. All of it is stored, or nothing is. Law 2. What it becomes stands in revising.py; what an id that it
-leaves takes with it, in leaving.py.
+leaves takes with it, in linking.py.
 """
 
 from typing import Final
 
-from umi_core.api_errors import NotFound
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
     Degrade,
@@ -21,9 +20,10 @@ from umi_core.engine.workflow import (
     retry,
 )
 from umi_core.ids import category_id, note_id
+from umi_core.kelpie.errors import NotFound
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Embed, Read
-from umi_core.messages.entity_requests import UpdateEntity
+from umi_core.messages.requests import UpdateEntity
 from umi_core.messages.results import Stored
 from umi_core.rows import Address, Entity, Row
 from umi_core.values import CATEGORIES, MEMORY_TYPES, Scope
@@ -45,18 +45,20 @@ from umi_core.workflows.commits import (
 from umi_core.workflows.drafting import EVOLVED, Drafted
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.history import HISTORY, READ_HISTORY, versions_in
-from umi_core.workflows.leaving import (
+from umi_core.workflows.linking import (
     ENDS,
     ENDS_LAW,
     READ_ENDS,
     READ_TOUCHING,
     ROW,
     TOUCHING,
+    addresses,
     bereft,
     departure,
+    homes_as_read,
+    link_id,
     lost_counts,
 )
-from umi_core.workflows.linking import addresses, homes_as_read, link_id
 from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
 from umi_core.workflows.revising import members_of, new_id, rehomed, revised, shown_anew, wanted
 from umi_core.workflows.shelving import (

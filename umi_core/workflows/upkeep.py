@@ -13,10 +13,8 @@ from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, asks, retry
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Done, Read
-from umi_core.messages.ending_requests import EndSession
-from umi_core.messages.requests import Memorize, Summarise
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Category, Resource
+from umi_core.messages.requests import EndSession, Memorize, Summarise
+from umi_core.rows import Category, Reflection, Resource
 from umi_core.tiers import dues
 from umi_core.workflows.commits import address, found
 from umi_core.workflows.reading import left_to_read

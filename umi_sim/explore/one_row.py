@@ -12,7 +12,10 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.invariants.broken import demand
-from umi_core.messages.migration_requests import (
+from umi_core.migration import machine
+from umi_core.migration import steps as machine_steps
+from umi_core.migration.machine import Answer, Ask, Held, Key, Migration, Once, Reply
+from umi_core.migration.requests import (
     AdvanceMigration,
     DropRow,
     MigrationRequest,
@@ -23,9 +26,6 @@ from umi_core.messages.migration_requests import (
     Reconcile,
     RollBack,
 )
-from umi_core.migration import machine
-from umi_core.migration import steps as machine_steps
-from umi_core.migration.machine import Answer, Ask, Held, Key, Migration, Once, Reply
 from umi_sim.record import rules
 
 ID: Final = "r"

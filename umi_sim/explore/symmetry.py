@@ -8,8 +8,7 @@ Law 3. Agents are alike if they are of one user, their clocks agree, and no argu
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from umi_core.messages.arguments import arguments_of
-from umi_core.messages.requests import REQUESTS, CoreRead
+from umi_core.messages.requests import REQUESTS, CoreRead, arguments_of
 from umi_core.tiers.working import i64
 from umi_sim.record.items import Args
 from umi_sim.record.run_config import RunConfig

@@ -13,8 +13,7 @@ from functools import cache
 from types import UnionType
 from typing import Final, get_args, get_origin
 
-from umi_core.messages.arguments import arguments_of
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import REQUESTS, arguments_of
 from umi_core.values import Turn
 from umi_sim.formats.schema import (
     TEXT,

@@ -25,8 +25,7 @@ from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, 
 from umi_core.messages.effects import Asked, ByIds, ByVector, ByWords, Commit, Effect, Read
 from umi_core.messages.requests import Request
 from umi_core.recordings import Head, Taken, digest_of
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Address, Body, Category, Entity, Row
+from umi_core.rows import Address, Body, Category, Entity, Reflection, Row
 from umi_core.values import Scope
 from umi_sim.record.stand_ins import ID, StandIns
 from umi_sim.runs.recorded import Label, Questions, fitted, labels_of

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 from typing import Final
 
-from umi_core.api_domains import PHASES
 from umi_core.engine.registry import Registry
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import MAIN, Asked, Done, Effect, Reply
 from umi_core.messages.requests import REQUESTS
-from umi_core.migration import LEGACY, Migrator
+from umi_core.migration.migrator import LEGACY, Migrator
+from umi_core.migration.rows import PHASES
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.record.run_config import RunConfig

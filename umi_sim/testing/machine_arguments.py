@@ -12,10 +12,8 @@ from hypothesis.stateful import Bundle
 
 from umi_core.data import Data
 from umi_core.declared import Incomplete
-from umi_core.domains import LISTED
-from umi_core.level_domains import JUDGES, RANKERS
-from umi_core.messages.arguments import arguments_of
-from umi_core.messages.requests import OF_MEMORY
+from umi_core.domains import JUDGES, LISTED, RANKERS
+from umi_core.messages.requests import OF_MEMORY, arguments_of
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import filter_values, pools
 

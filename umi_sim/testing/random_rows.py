@@ -10,11 +10,12 @@ from typing import Any, Final, get_args
 import attrs
 import hypothesis.strategies as st
 
-from umi_core.api_domains import CHANGES, LOGS, MOVED_KINDS, PHASES, ROLES
 from umi_core.declared import Incomplete
 from umi_core.domains import domain_of
+from umi_core.kelpie.domains import CHANGES, LOGS, ROLES
 from umi_core.limits import COMPONENT_MAX, I64_MAX, PPM
 from umi_core.messages.effects import Write
+from umi_core.migration.rows import MOVED_KINDS, PHASES
 from umi_core.rows import BODIES, Address, Body
 from umi_core.values import (
     AUTHORS,

@@ -26,8 +26,7 @@ from umi_core.messages.effects import (
     Query,
     Write,
 )
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import BODIES, Address, Body, Category, Entity, Resource, Row, Vector
+from umi_core.rows import BODIES, Address, Body, Category, Entity, Reflection, Resource, Row, Vector
 from umi_core.rows import SEARCHED as SEARCHED_KINDS
 from umi_core.values import Scope
 from umi_sim.testing.random_rows import IDS, writes_of

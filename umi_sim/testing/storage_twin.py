@@ -12,8 +12,7 @@ from umi_core.data import Owner
 from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import ByVector, ByWords, Commit, CountRows, Write
 from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Address, Body, Category, Entity, Resource, Row, Vector
+from umi_core.rows import Address, Body, Category, Entity, Reflection, Resource, Row, Vector
 
 
 def agree(law: str, got: object, expected: object) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from umi_core import limits
-from umi_core.api_domains import PHASES
 from umi_core.ids import block_id, log_id
+from umi_core.migration.rows import PHASES
 from umi_core.values import BLOCK_KINDS
 from umi_sim.kernel.prng import Stream
 from umi_sim.workload import pools

@@ -12,11 +12,9 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.declared import Incomplete
-from umi_core.domains import LISTED
-from umi_core.level_domains import JUDGES, RANKERS
+from umi_core.domains import JUDGES, LISTED, RANKERS
 from umi_core.limits import PPM, RECALL_LIMIT_MAX
-from umi_core.messages.arguments import Argument, arguments_of
-from umi_core.messages.requests import ALL, REQUESTS
+from umi_core.messages.requests import ALL, REQUESTS, Argument, arguments_of
 from umi_core.values import BLOCK_KINDS, CATEGORIES, LEVELS
 from umi_core.values import MEMORY_TYPES as ALL_MEMORY_TYPES
 from umi_sim.kernel.prng import Ratio, Stream

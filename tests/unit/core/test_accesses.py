@@ -18,9 +18,9 @@ from umi_core.invariants.accesses import (
     check_scan,
     check_session_source,
 )
+from umi_core.kelpie.requests import AddArchival
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
-from umi_core.messages.api_requests import AddArchival
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, FailureKind, Read, Reply, Write
 from umi_core.messages.requests import Blocks, CreateSession, Rebalance, Recall, Remember, SetBlock
 from umi_core.messages.results import LevelHit, Recalled, Resolution, Retrieved

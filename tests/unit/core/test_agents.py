@@ -4,15 +4,16 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, Pair, check_step
-from umi_core.api_errors import NotFound
 from umi_core.errors import Deposed, KeyReused, Rejected, StorageFull
 from umi_core.invariants import Broken, before_step
 from umi_core.invariants.steps import check_emptied
+from umi_core.kelpie import requests as api
+from umi_core.kelpie.agents import PURGED
+from umi_core.kelpie.errors import NotFound
+from umi_core.kelpie.results import AgentSwitched, Appended, MessagesShown
 from umi_core.limits import LIFE_MAX, PURGE_AGAIN_MS, PURGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
-from umi_core.messages import api_requests as api
 from umi_core.messages.answers import Value
-from umi_core.messages.api_results import AgentSwitched, Appended, MessagesShown
 from umi_core.messages.effects import Asked, Commit, Done, Failed, Outcome, Read, Refused, Unknown
 from umi_core.messages.requests import (
     Blocks,
@@ -28,7 +29,6 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.results import as_repeated
 from umi_core.state import Tiers
-from umi_core.workflows.agents import PURGED
 
 GONE = Refused(NotFound("agent", "a1"))
 SAID = ((("role", "user"), ("content", "hello")),)

@@ -6,7 +6,19 @@ import attrs
 import pytest
 
 from tests.worlds import QUIET, SCOPE, Pair
-from umi_core.api_errors import (
+from umi_core.errors import (
+    BadOption,
+    BlockTooLarge,
+    CoreFull,
+    Error,
+    KeyReused,
+    LabelTooLong,
+    UnreadableMessages,
+)
+from umi_core.ids import block_id
+from umi_core.kelpie import requests as api
+from umi_core.kelpie import results
+from umi_core.kelpie.errors import (
     AboveLimit,
     BadCursor,
     BadLabel,
@@ -18,18 +30,6 @@ from umi_core.api_errors import (
     TextNotFound,
     VersionConflict,
 )
-from umi_core.errors import (
-    BadOption,
-    BlockTooLarge,
-    CoreFull,
-    Error,
-    KeyReused,
-    LabelTooLong,
-    UnreadableMessages,
-)
-from umi_core.ids import block_id
-from umi_core.messages import api_requests as api
-from umi_core.messages import api_results as results
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Done, Failed, Outcome, Refused
 from umi_core.messages.requests import Rebalance, Remember, RemoveBlock, Request, SetBlock

@@ -9,17 +9,16 @@ import pytest
 from tests.unit.core.test_memorize import entity, memorized
 from tests.unit.core.test_memorize import xml as memory_of
 from tests.worlds import ALICE, QUIET, SCOPE, Pair, saying, verdict
-from umi_core.api_errors import NotFound
 from umi_core.errors import KeyReused
-from umi_core.given_rows import Given
 from umi_core.ids import given_id, note_id, resource_id
+from umi_core.kelpie import requests as api
+from umi_core.kelpie.errors import NotFound
+from umi_core.kelpie.results import Appended, RecordsShown
 from umi_core.limits import SOURCE_COUNT_MAX
-from umi_core.messages import api_requests as api
-from umi_core.messages.api_results import Appended, RecordsShown
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused, Unknown
 from umi_core.messages.requests import GetEntity, InCore, Memorize, Remember
 from umi_core.messages.results import RecordAdded, RecordForgotten, Stored
-from umi_core.rows import Address, Entity, Version
+from umi_core.rows import Address, Entity, Given, Version
 
 FIRST, SECOND = "arc_000000000001", "arc_000000000002"
 

@@ -1,7 +1,6 @@
 """Goal: what a caller fills in is known by name, and whether it may be left out."""
 
-from umi_core.messages.arguments import arguments_of
-from umi_core.messages.requests import Recall
+from umi_core.messages.requests import Recall, arguments_of
 
 
 def test_what_may_be_left_out_is_told_apart_from_what_may_be_none() -> None:

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from umi_core.config import Config
-from umi_core.language.attribution import own_words
-from umi_core.language.extraction import Extraction, Mention, fallback_note, parse_extraction
+from umi_core.language.extraction import Extraction, Mention, fallback_note, own_words, parse_extraction
 
 ANN = {"name": "Ann", "type": "person", "content": "called", "confidence": 0.9}
 

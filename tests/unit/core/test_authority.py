@@ -8,13 +8,12 @@ import attrs
 import pytest
 
 from tests.worlds import SCOPE, Pair
-from umi_core.api_errors import ReadOnly
-from umi_core.delegate import Delegate, NotDone
 from umi_core.ids import block_id
-from umi_core.language.letta import Malformed, parse, respond
-from umi_core.messages import api_requests as api
-from umi_core.messages.api_requests import DeleteAgent
-from umi_core.messages.arguments import arguments_of
+from umi_core.kelpie import requests as api
+from umi_core.kelpie.delegate import Delegate, NotDone
+from umi_core.kelpie.errors import ReadOnly
+from umi_core.kelpie.requests import DeleteAgent
+from umi_core.kelpie.wire import Malformed, parse, respond
 from umi_core.messages.effects import Done, Refused
 from umi_core.messages.requests import (
     OF_MEMORY,
@@ -24,6 +23,7 @@ from umi_core.messages.requests import (
     SetBlock,
     SetImportance,
     WorkflowRequest,
+    arguments_of,
 )
 from umi_core.values import AUTHORS, Block
 

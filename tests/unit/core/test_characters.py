@@ -9,7 +9,7 @@ import pytest
 from umi_core import text as core_text
 from umi_core.characters import LATER, UNICODE_VERSION
 from umi_core.ids import entity_id, note_id
-from umi_core.language.coverage import sentences
+from umi_core.language.extraction import sentences
 from umi_core.language.pronouns import read
 from umi_core.language.words import words
 from umi_core.text import norm, shown, tidy

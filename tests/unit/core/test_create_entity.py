@@ -8,14 +8,13 @@ import pytest
 from tests.unit.core.test_memorize import memorized, told, xml
 from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
+from umi_core.domains import CategoryNames
 from umi_core.errors import BadOption, BadType, EmptyText, Error, Rejected, TextTooLong
-from umi_core.fact_domains import CategoryNames
 from umi_core.ids import category_id, membership_id, note_id
 from umi_core.language.words import auto_name
 from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Refused
-from umi_core.messages.entity_requests import CreateEntity
-from umi_core.messages.requests import EvolveCategory, Forget, Memorize
+from umi_core.messages.requests import CreateEntity, EvolveCategory, Forget, Memorize
 from umi_core.messages.results import Stored
 from umi_core.rows import Category, Entity, Membership
 

@@ -6,8 +6,8 @@ import attrs
 import pytest
 
 from tests.worlds import Pair
-from umi_core.api_errors import NotFound
-from umi_core.delegate import Delegate, NotDone
+from umi_core.kelpie.delegate import Delegate, NotDone
+from umi_core.kelpie.errors import NotFound
 from umi_core.messages.effects import Outcome, Refused
 from umi_core.messages.requests import Remember, Request
 

@@ -11,18 +11,24 @@ from tests.unit.core.test_memorize import ANN, count_of, entity, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, input_of, saying, verdict
 from umi_core.config import Config
 from umi_core.errors import Rejected
-from umi_core.given_rows import Given
 from umi_core.ids import category_id, given_id, note_id, reflection_id, resource_id
 from umi_core.limits import ENTITY_FACTS_BYTES_MAX, ENTITY_VERSION_COUNT_MAX, SOURCE_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages.effects import Commit, Done, Embed, Read, Refused, Write
-from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
-from umi_core.messages.requests import CreateSession, Forget, Memorize, Remember, Summarise
+from umi_core.messages.requests import (
+    CreateEntity,
+    CreateSession,
+    EndSession,
+    Forget,
+    ForgetResource,
+    Memorize,
+    Remember,
+    Summarise,
+    UpdateEntity,
+)
 from umi_core.messages.results import ResourceForgotten, SessionCreated, Stored
 from umi_core.policies.similarity import vector_relevance_ppm
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Address, Category, Core, Entity, Vector, Version
+from umi_core.rows import Address, Category, Core, Entity, Given, Reflection, Vector, Version
 from umi_core.values import Block, Entry
 
 A, B = (resource_id(SCOPE, uri, "") for uri in "ab")

@@ -8,14 +8,12 @@ import pytest
 from tests.unit.core.test_forget_resource import A, World
 from tests.unit.core.test_memorize import ANN, xml
 from tests.worlds import ALICE, SCOPE, Pair, saying, verdict
-from umi_core.given_rows import Given
 from umi_core.ids import given_id, note_id
+from umi_core.kelpie.requests import AddArchival
 from umi_core.limits import ENTITY_FACTS_BYTES_MAX, ENTITY_VERSION_COUNT_MAX
-from umi_core.messages.api_requests import AddArchival
 from umi_core.messages.effects import Degraded, Done, Read
-from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
-from umi_core.messages.requests import Memorize, Remember
-from umi_core.rows import Address, Entity, Row, Version
+from umi_core.messages.requests import CreateEntity, Memorize, Remember, UpdateEntity
+from umi_core.rows import Address, Entity, Given, Row, Version
 from umi_core.workflows.giving import left_without, shortened
 from umi_core.workflows.history import losses_of
 

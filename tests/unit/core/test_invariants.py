@@ -42,10 +42,10 @@ from umi_core.invariants.prompts import check_prompt
 from umi_core.invariants.prompts import given as given_by
 from umi_core.invariants.rules import Rule, SeenBy
 from umi_core.invariants.walk import Seat, Walk
+from umi_core.kelpie.requests import DeleteBlock
+from umi_core.kelpie.results import BlockWritten
 from umi_core.limits import ACCESS_PRUNE_MS
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
-from umi_core.messages.api_requests import DeleteBlock
-from umi_core.messages.api_results import BlockWritten
 from umi_core.messages.effects import (
     Asked,
     AskModel,
@@ -59,11 +59,11 @@ from umi_core.messages.effects import (
     Reply,
     Write,
 )
-from umi_core.messages.ending_requests import ForgetResource
 from umi_core.messages.requests import (
     CreateSession,
     EvolveCategory,
     Forget,
+    ForgetResource,
     Get,
     InCore,
     LoadSession,

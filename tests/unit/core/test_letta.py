@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds import Pair
-from umi_core.api_errors import LabelTaken, NotFound, ReadOnly
 from umi_core.errors import BadOption, Error, StorageFailed
-from umi_core.language.letta import Call, Malformed, as_json, malformed, parse, respond
+from umi_core.kelpie import requests as api
+from umi_core.kelpie.errors import LabelTaken, NotFound, ReadOnly
+from umi_core.kelpie.wire import Call, Malformed, as_json, malformed, parse, respond
 from umi_core.limits import DAY_MS
-from umi_core.messages import api_requests as api
 from umi_core.messages.effects import Failed, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.requests import SetBlock

@@ -4,8 +4,8 @@ import attrs
 
 from tests.worlds import ALICE, BOB, Pair
 from umi_core.errors import BadOption
+from umi_core.kelpie.requests import RecentEntities
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.api_requests import RecentEntities
 from umi_core.messages.effects import Done, Failed, Refused
 from umi_core.messages.requests import Remember
 from umi_core.messages.results import Listed

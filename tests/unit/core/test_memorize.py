@@ -14,8 +14,7 @@ from umi_core.ids import category_id, entity_id, membership_id, note_id, resourc
 from umi_core.memory import Memory
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused
-from umi_core.messages.ending_requests import ForgetResource
-from umi_core.messages.requests import Forget, GetEntity, List, Memorize, Search
+from umi_core.messages.requests import Forget, ForgetResource, GetEntity, List, Memorize, Search
 from umi_core.messages.results import Listed, Memorized, Retrieved, Stored
 from umi_core.rows import Category, Entity, Membership, Relation, Resource
 from umi_core.values import DESCRIBED_BY

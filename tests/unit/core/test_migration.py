@@ -8,12 +8,9 @@ from collections.abc import Sequence
 import attrs
 import pytest
 
-from umi_core.api_errors import NotReady
-from umi_core.api_rows import Moved, MovedKey
 from umi_core.errors import BadOption, KeyReused, StorageFailed, TooBusy
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
-from umi_core.messages.api_results import RowsListed, StoresCompared
 from umi_core.messages.effects import (
     Commit,
     Degraded,
@@ -27,7 +24,8 @@ from umi_core.messages.effects import (
     Unknown,
     Write,
 )
-from umi_core.messages.migration_requests import (
+from umi_core.migration.migrator import LEGACY, Migrator
+from umi_core.migration.requests import (
     AddRow,
     AdvanceMigration,
     CompareStores,
@@ -35,13 +33,16 @@ from umi_core.messages.migration_requests import (
     ListRows,
     MigrationRequest,
     Mirror,
+    NotReady,
     Purge,
     PutRow,
     ReadRow,
     Reconcile,
     RollBack,
+    RowsListed,
+    StoresCompared,
 )
-from umi_core.migration import LEGACY, Migrator
+from umi_core.migration.rows import Moved, MovedKey
 from umi_core.rows import Address, Row
 from umi_core.values import Scope
 from umi_sim.services.storage import SimStorage

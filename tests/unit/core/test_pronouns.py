@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told
-from umi_core.language import forms, idioms, languages, persons
+from umi_core.language import idioms, languages, persons, rewriting
 from umi_core.language.pronouns import BEFORE_NOUN, IDIOMS, LANGUAGES, phrase, read
 from umi_core.language.words import words
 
@@ -34,7 +34,7 @@ def test_the_tables_are_frozen() -> None:
         [sorted(words) for words in (*sets, BEFORE_NOUN)],
         [(language, sorted(words)) for language, words in marks],
         persons.PERSON_ROWS,
-        forms.ENDINGS,
+        rewriting.ENDINGS,
     )
     assert blake2b(ascii(tables).encode(), digest_size=16).hexdigest() == "e2e3c2a9414aeda06aab34c568791e79"
 

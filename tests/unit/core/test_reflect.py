@@ -11,11 +11,9 @@ from umi_core.ids import reflection_id, resource_id, session_id
 from umi_core.limits import BEGINNING_BYTES_MAX, SOURCE_COUNT_MAX
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Read, Refused, Write
-from umi_core.messages.ending_requests import EndSession
-from umi_core.messages.requests import CreateSession, List, Memorize, Search
+from umi_core.messages.requests import CreateSession, EndSession, List, Memorize, Search
 from umi_core.messages.results import Listed, Reflected, Retrieved, SessionCreated
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Address, Resource, SessionRow, Vector
+from umi_core.rows import Address, Reflection, Resource, SessionRow, Vector
 from umi_core.values import Scope
 from umi_sim.services.embedder import embed
 

@@ -7,9 +7,8 @@ import pytest
 
 from tests.unit.core.test_memorize import TEA, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
-from umi_core.errors import BadOption, Rejected, StorageFailed
-from umi_core.filter_errors import BadFilterValue, UnknownField, UnknownOperator
-from umi_core.filters import filter_of
+from umi_core.conditions import filter_of
+from umi_core.errors import BadFilterValue, BadOption, Rejected, StorageFailed, UnknownField, UnknownOperator
 from umi_core.ids import category_id
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, Embedded

@@ -15,8 +15,9 @@ from umi_core.declared import Incomplete
 from umi_core.domains import Count, Texts, checks_of
 from umi_core.errors import BadVersion, Rejected, StateDamaged
 from umi_core.ids import pack
+from umi_core.kelpie import results as api_results
 from umi_core.memory import Memory
-from umi_core.messages import api_results, results
+from umi_core.messages import results
 from umi_core.messages.effects import Commit, Done, Write
 from umi_core.messages.requests import GetEntity, Rebalance, Remember
 from umi_core.row_bytes import decode_row, encode_row

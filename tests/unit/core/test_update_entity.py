@@ -8,14 +8,14 @@ import pytest
 from tests.unit.core.test_create_entity import created, entity, homes, world
 from tests.unit.core.test_memorize import memorized
 from tests.worlds import ALICE, QUIET, SCOPE, Pair, saying, verdict
-from umi_core.api_errors import NotFound
 from umi_core.errors import BadId, BadType, EmptyText, Error, TextTooLong
 from umi_core.ids import category_id, entity_id, membership_id, note_id, resource_id
+from umi_core.kelpie.errors import NotFound
 from umi_core.limits import SOURCE_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Refused
-from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
+    CreateEntity,
     EvolveCategory,
     Forget,
     InCore,
@@ -24,6 +24,7 @@ from umi_core.messages.requests import (
     Remember,
     Request,
     Summarise,
+    UpdateEntity,
 )
 from umi_core.messages.results import Stored
 from umi_core.rows import Category, Entity, Membership, Relation, Tombstone

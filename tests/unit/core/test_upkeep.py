@@ -7,11 +7,9 @@ from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
 from umi_core.ids import category_id, reflection_id
 from umi_core.messages.effects import AskModel, Done, Embed, Read
-from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.requests import CreateSession, Memorize, Summarise
+from umi_core.messages.requests import CreateSession, EndSession, ForgetResource, Memorize, Summarise
 from umi_core.messages.results import SessionCreated
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Category, Resource
+from umi_core.rows import Category, Reflection, Resource
 from umi_core.tiers.dues import learnt, noticed, upkeep_ms
 
 HOUR_MS = 3_600_000

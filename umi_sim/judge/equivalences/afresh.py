@@ -16,7 +16,6 @@ import attrs
 
 from umi_core.engine.middleware import Interceptors
 from umi_core.errors import Conflict
-from umi_core.given_rows import Given
 from umi_core.invariants.broken import demand
 from umi_core.limits import RECALL_LIMIT_MAX
 from umi_core.messages import requests
@@ -25,11 +24,9 @@ from umi_core.messages.effects import (
     Failed,
     Outcome,
 )
-from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity
+from umi_core.messages.requests import CreateEntity, EndSession, ForgetResource
 from umi_core.messages.results import Listed, SessionCreated
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Address, Category, Core, Entity, Membership, Resource
+from umi_core.rows import Address, Category, Core, Entity, Given, Membership, Reflection, Resource
 from umi_core.text import norm
 from umi_sim.judge.equivalences.lives import Life
 from umi_sim.judge.small_world import SmallWorld

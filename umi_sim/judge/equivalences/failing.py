@@ -21,8 +21,8 @@ from umi_core.engine.registry import Registry
 from umi_core.errors import StepFailed
 from umi_core.invariants import check_memory
 from umi_core.invariants.broken import Broken, demand
+from umi_core.kelpie.requests import DeleteAgent
 from umi_core.messages.answers import Wake
-from umi_core.messages.api_requests import DeleteAgent
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Failed, Outcome, Read, Unknown
 from umi_core.messages.requests import Memorize
 from umi_core.messages.results import SessionCreated

@@ -11,13 +11,12 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.api_rows import Sheet
 from umi_core.invariants import check_memory
 from umi_core.invariants.broken import demand
-from umi_core.messages.api_requests import AgentRequest
+from umi_core.kelpie.requests import AgentRequest
+from umi_core.kelpie.rows import Sheet
 from umi_core.messages.effects import Commit, Done, Outcome, Refused, Unknown
-from umi_core.messages.entity_requests import UpdateEntity
-from umi_core.messages.requests import Rebalance, Summarise
+from umi_core.messages.requests import Rebalance, Summarise, UpdateEntity
 from umi_core.messages.results import Memorized
 from umi_core.rows import Entity, Membership, Resource
 from umi_core.values import CATEGORIES

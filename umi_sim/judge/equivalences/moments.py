@@ -13,11 +13,10 @@ from umi_core.codec import encode
 from umi_core.config import Config
 from umi_core.errors import TooManyEntries, WorkingFull
 from umi_core.invariants.broken import Broken
+from umi_core.kelpie.requests import AgentRequest
 from umi_core.limits import BACKOFF_MS_MIN
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value, Wake
-from umi_core.messages.api_requests import AgentRequest
-from umi_core.messages.arguments import arguments_of
 from umi_core.messages.effects import Effect, Refused, Reply
 from umi_core.messages.requests import (
     REQUESTS,
@@ -29,6 +28,7 @@ from umi_core.messages.requests import (
     LoadSession,
     SaveSession,
     Sweep,
+    arguments_of,
 )
 from umi_sim.judge.equivalences.lives import Life, Step, told, twin
 from umi_sim.record import rules

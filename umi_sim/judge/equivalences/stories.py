@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.messages.api_requests import AgentRequest
+from umi_core.kelpie.requests import AgentRequest
 from umi_core.messages.requests import OF_MEMORY, Descent, Recall, RemoveBlock, WorkingRequest, bad_request
-from umi_core.tiers.labels import authored, named
+from umi_core.tiers.rendering import authored, named
 from umi_core.values import LEVELS
 from umi_sim.judge.equivalences.lives import Life
 from umi_sim.judge.small_world import SmallWorld

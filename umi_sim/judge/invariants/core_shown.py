@@ -11,7 +11,7 @@ import attrs
 
 from umi_core.invariants.broken import demand
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text
-from umi_core.messages.api_requests import BuildSystemPrompt
+from umi_core.kelpie.requests import BuildSystemPrompt
 from umi_core.messages.effects import Done, Effect, Reply
 from umi_core.messages.requests import Blocks, CoreBytes, GetBlock, InCore, LastRoutingDecisions, Request
 from umi_core.state import Tiers

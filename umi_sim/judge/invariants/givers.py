@@ -8,10 +8,9 @@ some resource told.
 from collections.abc import Iterable
 from typing import Final
 
-from umi_core.given_rows import Given
 from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
-from umi_core.rows import Entity, Version
+from umi_core.rows import Entity, Given, Version
 from umi_sim.judge.invariants.relations import Rows
 from umi_sim.judge.plain.ids import given_id
 from umi_sim.judge.plain.text import byte_count, folded

@@ -14,11 +14,10 @@ from typing import Final
 
 import attrs
 
-from umi_core.given_rows import Given
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, ReadDone
 from umi_core.messages.effects import MAIN, Commit, Done, Outcome, Read
-from umi_core.rows import Address, Entity, Receipt, Version
+from umi_core.rows import Address, Entity, Given, Receipt, Version
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.archive.degradations import OF_LIMITS

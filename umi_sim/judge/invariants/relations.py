@@ -10,19 +10,19 @@ from typing import Final
 
 import attrs
 
-from umi_core.api_rows import Archival
 from umi_core.data import Owner
-from umi_core.given_rows import Given
 from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
-from umi_core.reflection_rows import Reflection
+from umi_core.kelpie.rows import Archival
 from umi_core.rows import (
     AccessRecord,
     Address,
     Category,
     Core,
     Entity,
+    Given,
     Membership,
+    Reflection,
     Relation,
     Resource,
     Row,

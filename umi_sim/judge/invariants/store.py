@@ -9,14 +9,12 @@ from collections.abc import Iterable
 from typing import Final
 from xml.etree import ElementTree
 
-from umi_core.api_rows import Archival, BlockChange, Log, Message, Sheet
 from umi_core.errors import Error, SnapshotDoesNotFit
-from umi_core.given_rows import Given
 from umi_core.invariants import limits
 from umi_core.invariants.broken import Broken, demand
+from umi_core.kelpie.rows import Archival, BlockChange, Log, Message, Sheet
 from umi_core.messages.effects import Commit, Expect
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.reflection_rows import Reflection
 from umi_core.rows import (
     AccessRecord,
     Address,
@@ -24,9 +22,11 @@ from umi_core.rows import (
     Core,
     Entity,
     Epoch,
+    Given,
     Head,
     Membership,
     Receipt,
+    Reflection,
     Relation,
     Resource,
     Row,

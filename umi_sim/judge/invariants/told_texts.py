@@ -11,8 +11,7 @@ import attrs
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, ReadDone
 from umi_core.messages.effects import Commit, Write
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Category
+from umi_core.rows import Category, Reflection
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.failures import is_damaged

@@ -9,11 +9,9 @@ from typing import Final
 
 import attrs
 
-from umi_core.api_rows import MigrationPhase, Moved, MovedBegun
 from umi_core.data import Data, Owner
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, Committed, ReadDone
-from umi_core.messages.api_results import RowsListed, StoresCompared
 from umi_core.messages.effects import (
     MAIN,
     Asked,
@@ -27,7 +25,8 @@ from umi_core.messages.effects import (
     Read,
     Unknown,
 )
-from umi_core.messages.migration_requests import (
+from umi_core.messages.requests import Request
+from umi_core.migration.requests import (
     AddRow,
     CompareStores,
     DropRow,
@@ -35,8 +34,10 @@ from umi_core.messages.migration_requests import (
     MigrationRequest,
     PutRow,
     ReadRow,
+    RowsListed,
+    StoresCompared,
 )
-from umi_core.messages.requests import Request
+from umi_core.migration.rows import MigrationPhase, Moved, MovedBegun
 from umi_core.rows import Address, Row
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer

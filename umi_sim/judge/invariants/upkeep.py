@@ -18,8 +18,7 @@ from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import Commit, Effect
 from umi_core.messages.requests import Request
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Category, Receipt, Resource
+from umi_core.rows import Category, Receipt, Reflection, Resource
 from umi_core.state import State
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer

@@ -11,10 +11,10 @@ from typing import Final
 
 import attrs
 
-from umi_core.delegate import OP, Delegate, NotDone
 from umi_core.invariants.broken import demand
-from umi_core.language.letta import Call, Malformed, Response, malformed, parse, respond
-from umi_core.messages.api_requests import ApiRequest, AppendToBlock, BuildSystemPrompt, ReplaceInBlock
+from umi_core.kelpie.delegate import OP, Delegate, NotDone
+from umi_core.kelpie.requests import ApiRequest, AppendToBlock, BuildSystemPrompt, ReplaceInBlock
+from umi_core.kelpie.wire import Call, Malformed, Response, malformed, parse, respond
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
 from umi_core.values import Scope

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 import attrs
 
-from umi_core.api_errors import ReadOnly
 from umi_core.data import Data
 from umi_core.errors import BlockNotFound, CoreFull, Error, TooManyBlocks
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import BLOCK_COUNT_MAX
+from umi_core.kelpie.errors import ReadOnly
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance
 from umi_sim.judge.oracle.api.edits import is_of_user

@@ -15,8 +15,8 @@ import attrs
 
 from umi_core import errors
 from umi_core.invariants.broken import demand
-from umi_core.messages.api_requests import AgentRequest, DeleteAgent, OpenAgent
-from umi_core.messages.api_results import AgentSwitched
+from umi_core.kelpie.requests import AgentRequest, DeleteAgent, OpenAgent
+from umi_core.kelpie.results import AgentSwitched
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import OF_MEMORY, WorkingRequest
 from umi_sim.judge.oracle.api.keys import Keys

@@ -16,8 +16,8 @@ from umi_core.data import Owner
 from umi_core.errors import CoreFull
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import BLOCK_BYTES_MAX
-from umi_core.messages.api_requests import BuildSystemPrompt
-from umi_core.messages.api_results import Prompt
+from umi_core.kelpie.requests import BuildSystemPrompt
+from umi_core.kelpie.results import Prompt
 from umi_core.messages.effects import Done, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
     Blocks,

@@ -10,11 +10,12 @@ has no room for a twin knows all numbers.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from umi_core import api_errors, errors
+from umi_core import errors
 from umi_core.config import Config
 from umi_core.errors import Error
 from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
+from umi_core.kelpie import errors as api_errors
 from umi_core.messages.effects import Refused
 from umi_sim.judge.plain.text import folded, tidy
 from umi_sim.record import rules

@@ -9,7 +9,7 @@ import attrs
 
 from umi_core.data import Owner
 from umi_core.invariants.broken import demand
-from umi_core.messages.migration_requests import AddRow, DropRow, PutRow
+from umi_core.migration.requests import AddRow, DropRow, PutRow
 from umi_sim.record import rules
 
 RowWrite = PutRow | DropRow | AddRow

@@ -10,24 +10,25 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.api_errors import NotReady
 from umi_core.data import Owner
 from umi_core.errors import KeyReused
 from umi_core.invariants.broken import demand
-from umi_core.messages.api_results import RowsListed, StoresCompared
 from umi_core.messages.effects import Done, Refused, Unknown
-from umi_core.messages.migration_requests import (
+from umi_core.migration.requests import (
     AddRow,
     AdvanceMigration,
     CompareStores,
     DropRow,
     ListRows,
     Mirror,
+    NotReady,
     Purge,
     PutRow,
     ReadRow,
     Reconcile,
     RollBack,
+    RowsListed,
+    StoresCompared,
 )
 from umi_sim.judge.oracle.migration_keys import WRITES, MovedKeys, RowWrite
 from umi_sim.judge.oracle.model import Ending, Model

@@ -16,8 +16,8 @@ import attrs
 from umi_core.data import Owner
 from umi_core.errors import Deposed, Error
 from umi_core.invariants.broken import demand
+from umi_core.kelpie.requests import AgentRequest
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
-from umi_core.messages.api_requests import AgentRequest
 from umi_core.messages.effects import Commit, Done, Failed, Outcome, Reply, Unknown
 from umi_core.messages.requests import Descent, Recall, Remember, Request, WorkingRequest
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved

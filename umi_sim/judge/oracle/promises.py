@@ -12,21 +12,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from umi_core import errors
-from umi_core.api_errors import (
+from umi_core.config import Config
+from umi_core.invariants.broken import demand
+from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
+from umi_core.kelpie import requests as api
+from umi_core.kelpie.errors import (
     AboveLimit,
     LabelTaken,
     NotFound,
-    NotReady,
     ReadOnly,
     TextAmbiguous,
     TextNotFound,
     VersionConflict,
 )
-from umi_core.config import Config
-from umi_core.invariants.broken import demand
-from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
-from umi_core.messages import api_requests as api
-from umi_core.messages import migration_requests as moves
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
     ALL,
@@ -41,6 +39,8 @@ from umi_core.messages.requests import (
     SetImportance,
     WorkingRequest,
 )
+from umi_core.migration import requests as moves
+from umi_core.migration.requests import NotReady
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.degradations import OF_LIMITS
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings

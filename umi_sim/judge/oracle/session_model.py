@@ -7,8 +7,7 @@ loads in flight and the working tier that they pack or replace.
 from umi_core import errors
 from umi_core.invariants.broken import demand
 from umi_core.messages.effects import Done, Refused, Unknown
-from umi_core.messages.ending_requests import EndSession
-from umi_core.messages.requests import CreateSession, LoadSession, SaveSession
+from umi_core.messages.requests import CreateSession, EndSession, LoadSession, SaveSession
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings

@@ -14,8 +14,7 @@ import attrs
 from umi_core.data import Data, Owner
 from umi_core.errors import SessionConflict
 from umi_core.invariants.broken import demand
-from umi_core.messages.ending_requests import EndSession
-from umi_core.messages.requests import LoadSession, SaveSession
+from umi_core.messages.requests import EndSession, LoadSession, SaveSession
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from umi_core.invariants.broken import demand
-from umi_core.messages.api_results import AgentSwitched, Appended, BlockWritten
+from umi_core.kelpie.results import AgentSwitched, Appended, BlockWritten
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.results import RecordAdded, Remembered, SessionCreated, SessionSaved
 from umi_sim.record import rules

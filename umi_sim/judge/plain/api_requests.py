@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from umi_core import errors
-from umi_core.api_errors import BadCursor, BadLabel, BadMessages
 from umi_core.errors import Error
 from umi_core.invariants import limits
+from umi_core.kelpie.errors import BadCursor, BadLabel, BadMessages
 from umi_core.values import BLOCK_KINDS
 from umi_sim.judge.plain.parts import places
 from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, shown, tidy

@@ -11,8 +11,8 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.messages import api_requests as api
-from umi_core.messages.api_results import BlocksShown, Prompt, RecordsShown
+from umi_core.kelpie import requests as api
+from umi_core.kelpie.results import BlocksShown, Prompt, RecordsShown
 from umi_core.messages.effects import Done, Failed, Outcome, Refused
 from umi_core.messages.request import Request
 from umi_core.messages.results import Listed

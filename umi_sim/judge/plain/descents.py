@@ -7,8 +7,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Category, Entity, Resource, Row
+from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_sim.judge.plain.blocks import every, unmarked
 from umi_sim.judge.plain.text import byte_count, cut
 

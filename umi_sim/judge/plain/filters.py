@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, Final
 
-from umi_core.errors import Error
-from umi_core.filter_errors import BadFilterValue, UnknownField, UnknownOperator
+from umi_core.errors import BadFilterValue, Error, UnknownField, UnknownOperator
 from umi_core.invariants import limits
 from umi_core.values import Scope
 from umi_sim.judge.plain.text import byte_count, is_text, shown

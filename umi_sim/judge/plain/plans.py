@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Category, Resource
+from umi_core.rows import Category, Reflection, Resource
 
 A_DAY_MS: Final = 86_400_000
 

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from umi_core.declared import Incomplete
-from umi_core.messages import api_requests as api
-from umi_core.messages import api_results as told
-from umi_core.messages import ending_requests as ending
-from umi_core.messages import entity_requests as entities
-from umi_core.messages import migration_requests as moves
+from umi_core.kelpie import requests as api
+from umi_core.kelpie import results as told
 from umi_core.messages import requests, results
+from umi_core.migration import requests as moves
 from umi_core.rows import Entity, Version
 from umi_core.values import Block, RoutingDecision
 from umi_sim.judge.plain.typed import holds
@@ -24,14 +22,14 @@ TYPES: Final[Mapping[type, Any]] = {
     requests.SetImportance: type(None), requests.RemoveBlock: results.BlockRemoved,
     requests.Rebalance: results.Rebalanced,
     requests.CreateSession: results.SessionCreated, requests.SaveSession: results.SessionSaved,
-    requests.LoadSession: results.SessionLoaded, ending.EndSession: results.Reflected,
+    requests.LoadSession: results.SessionLoaded, requests.EndSession: results.Reflected,
     requests.Remember: results.Remembered, requests.Recall: results.Recalled,
     requests.Forget: results.Forgotten, requests.GetEntity: Entity | Version | None, requests.Count: int,
     requests.Memorize: results.Memorized, requests.List: results.Listed,
     requests.Summarise: results.Summarised, requests.EvolveCategory: results.Evolved,
     requests.Retrieve: results.Retrieved, requests.Search: results.Retrieved,
-    entities.CreateEntity: results.Stored, entities.UpdateEntity: results.Stored,
-    api.RecentEntities: results.Listed, ending.ForgetResource: results.ResourceForgotten,
+    requests.CreateEntity: results.Stored, requests.UpdateEntity: results.Stored,
+    api.RecentEntities: results.Listed, requests.ForgetResource: results.ResourceForgotten,
     **dict.fromkeys(
         (api.CreateBlock, api.UpdateBlock, api.AppendToBlock, api.ReplaceInBlock, api.DeleteBlock),
         told.BlockWritten,
@@ -44,7 +42,7 @@ TYPES: Final[Mapping[type, Any]] = {
     **dict.fromkeys((api.DeleteAgent, api.OpenAgent), told.AgentSwitched),
     **dict.fromkeys((moves.PutRow, moves.DropRow, moves.Reconcile, moves.Mirror, moves.Purge), type(None)),
     **dict.fromkeys((moves.AddRow, moves.AdvanceMigration, moves.RollBack), str),
-    moves.ListRows: told.RowsListed, moves.ReadRow: str | None, moves.CompareStores: told.StoresCompared,
+    moves.ListRows: moves.RowsListed, moves.ReadRow: str | None, moves.CompareStores: moves.StoresCompared,
 }  # fmt: skip
 
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from umi_core import errors
-from umi_core.api_errors import NotFound
 from umi_core.declared import Incomplete
 from umi_core.errors import BadOption, Error
 from umi_core.invariants import limits
-from umi_core.messages.api_requests import SearchMessages
-from umi_core.messages.arguments import arguments_of
+from umi_core.kelpie.errors import NotFound
+from umi_core.kelpie.requests import SearchMessages
 from umi_core.messages.effects import Outcome, Refused
-from umi_core.messages.requests import ALL, Memorize, Request, SetBlock
+from umi_core.messages.requests import ALL, Memorize, Request, SetBlock, arguments_of
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
 from umi_sim.judge.plain import api_requests
 from umi_sim.judge.plain.filters import wrong_filter

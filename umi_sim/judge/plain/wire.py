@@ -15,8 +15,8 @@ from urllib.parse import quote, urlencode
 import attrs
 
 from umi_core.data import Data
-from umi_core.messages import api_requests as api
-from umi_core.messages.api_results import Appended, BlocksShown
+from umi_core.kelpie import requests as api
+from umi_core.kelpie.results import Appended, BlocksShown
 from umi_core.messages.effects import Done, Failed, Outcome, Refused
 from umi_core.messages.request import Request
 from umi_core.values import Pairs

@@ -2,7 +2,7 @@
 
 import pytest
 
-from umi_core.api_domains import PHASES
+from umi_core.migration.rows import PHASES
 from umi_core.workflows import BUILT_IN
 from umi_sim.explore.migration import Found, explore
 from umi_sim.explore.one_row import Budget

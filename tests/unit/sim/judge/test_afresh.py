@@ -9,8 +9,7 @@ from tests.unit.sim.judge.test_equivalences import Told
 from tests.worlds import SCOPE
 from umi_core.config import Config
 from umi_core.invariants.broken import Broken
-from umi_core.messages.entity_requests import CreateEntity
-from umi_core.messages.requests import Get, Memorize, Remember, Request, SetBlock
+from umi_core.messages.requests import CreateEntity, Get, Memorize, Remember, Request, SetBlock
 from umi_core.rows import Address, Category
 from umi_sim.judge.equivalences import afresh
 from umi_sim.judge.equivalences.afresh import at_once, cleared, forget_all, new_world, said, told_in

@@ -2,11 +2,11 @@
 
 import pytest
 
-from umi_core.api_errors import NotFound
 from umi_core.errors import StorageFull, TooBusy
 from umi_core.invariants.broken import Broken
-from umi_core.messages.api_requests import DeleteAgent, ListBlocks, OpenAgent
-from umi_core.messages.api_results import AgentSwitched, BlocksShown
+from umi_core.kelpie.errors import NotFound
+from umi_core.kelpie.requests import DeleteAgent, ListBlocks, OpenAgent
+from umi_core.kelpie.results import AgentSwitched, BlocksShown
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import Request
 from umi_sim.judge.oracle.closing import Closing

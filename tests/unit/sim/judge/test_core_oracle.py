@@ -4,9 +4,9 @@ import attrs
 import pytest
 
 from tests.histories import broken
-from umi_core.api_errors import ReadOnly
 from umi_core.config import Config
 from umi_core.errors import CoreFull, StorageFailed
+from umi_core.kelpie.errors import ReadOnly
 from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import (

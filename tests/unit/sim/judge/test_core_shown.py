@@ -8,8 +8,8 @@ import pytest
 
 from umi_core.errors import BadKind
 from umi_core.invariants.broken import Broken
-from umi_core.messages.api_requests import BuildSystemPrompt
-from umi_core.messages.api_results import Prompt
+from umi_core.kelpie.requests import BuildSystemPrompt
+from umi_core.kelpie.results import Prompt
 from umi_core.messages.effects import Done, Refused, Reply
 from umi_core.messages.requests import (
     Blocks,

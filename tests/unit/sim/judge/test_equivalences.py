@@ -17,8 +17,7 @@ from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Done, Effect, Reply
-from umi_core.messages.entity_requests import CreateEntity
-from umi_core.messages.requests import Get, Incr, Recall, Remember, Set
+from umi_core.messages.requests import CreateEntity, Get, Incr, Recall, Remember, Set
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.recordings import Head
 from umi_core.values import Turn

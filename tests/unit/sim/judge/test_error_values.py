@@ -7,7 +7,10 @@ import attrs
 import pytest
 
 from umi_core import errors
-from umi_core.api_errors import (
+from umi_core.config import Config
+from umi_core.errors import Error
+from umi_core.invariants.broken import Broken
+from umi_core.kelpie.errors import (
     AboveLimit,
     LabelTaken,
     NotFound,
@@ -16,10 +19,7 @@ from umi_core.api_errors import (
     TextNotFound,
     VersionConflict,
 )
-from umi_core.config import Config
-from umi_core.errors import Error
-from umi_core.invariants.broken import Broken
-from umi_core.messages.api_requests import (
+from umi_core.kelpie.requests import (
     BlockHistory,
     CreateBlock,
     DeleteArchival,
@@ -28,8 +28,15 @@ from umi_core.messages.api_requests import (
     UpdateBlock,
 )
 from umi_core.messages.effects import Refused
-from umi_core.messages.entity_requests import UpdateEntity
-from umi_core.messages.requests import CreateSession, LoadSession, Remember, Set, SetBlock, Touch
+from umi_core.messages.requests import (
+    CreateSession,
+    LoadSession,
+    Remember,
+    Set,
+    SetBlock,
+    Touch,
+    UpdateEntity,
+)
 from umi_sim.judge.oracle.error_values import check_error
 from umi_sim.judge.oracle.twin import Twin
 from umi_sim.judge.oracle.working import explaining

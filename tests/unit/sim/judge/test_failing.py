@@ -8,8 +8,8 @@ from umi_core.config import Config
 from umi_core.engine import engine
 from umi_core.engine.workflow import Step
 from umi_core.invariants.broken import Broken
+from umi_core.kelpie.requests import AddMessages, DeleteAgent, OpenAgent
 from umi_core.limits import CORE_BYTES_MIN
-from umi_core.messages.api_requests import AddMessages, DeleteAgent, OpenAgent
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Forget, Get, Recall, Remember, Retrieve, SetBlock
 from umi_core.messages.results import BlockSet

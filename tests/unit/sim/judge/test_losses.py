@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from umi_core.given_rows import Given
 from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Degraded, Done, Read, Write
-from umi_core.rows import Address, Body, Entity, Receipt, Row, Version
+from umi_core.rows import Address, Body, Entity, Given, Receipt, Row, Version
 from umi_core.values import Scope
 from umi_sim.judge.invariants.losses import Losses, losses_of
 from umi_sim.services.calls import Call

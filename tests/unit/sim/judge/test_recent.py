@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from tests.histories import ACME, ALICE, NOW_MS, History, broken, entity, two_known
-from umi_core.messages.api_requests import RecentEntities
+from umi_core.kelpie.requests import RecentEntities
 from umi_core.messages.requests import List
 from umi_core.messages.results import Listed
 from umi_core.rows import Entity

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.sim.judge.test_afresh import TOLD, life
 from umi_core.config import Config
-from umi_core.messages.api_requests import (
+from umi_core.kelpie.requests import (
     AddArchival,
     AppendToBlock,
     BlockHistory,
@@ -16,8 +16,7 @@ from umi_core.messages.api_requests import (
     DeleteBlock,
 )
 from umi_core.messages.effects import Done
-from umi_core.messages.ending_requests import ForgetResource
-from umi_core.messages.requests import Forget, GetEntity, Memorize, RemoveBlock, Retrieve
+from umi_core.messages.requests import Forget, ForgetResource, GetEntity, Memorize, RemoveBlock, Retrieve
 from umi_core.values import LEVELS, Scope
 from umi_sim.judge.equivalences.stories import OF_ONE_KIND, at_hand, story, turn, wider
 from umi_sim.judge.small_world import SmallWorld

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from umi_core.invariants.broken import Broken
-from umi_core.messages.api_results import AgentSwitched, Appended, BlockWritten
+from umi_core.kelpie.results import AgentSwitched, Appended, BlockWritten
 from umi_core.messages.effects import Done, Unknown
 from umi_core.messages.results import RecordAdded, Remembered, SessionCreated, SessionSaved
 from umi_core.rows import Relation

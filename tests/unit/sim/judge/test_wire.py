@@ -6,13 +6,13 @@ from typing import Final
 
 import pytest
 
-from umi_core.api_errors import NotFound
-from umi_core.delegate import Delegate
 from umi_core.errors import StorageFailed, TooBusy
 from umi_core.invariants.broken import Broken
-from umi_core.language import letta
-from umi_core.messages import api_requests as api
-from umi_core.messages.api_results import Appended, BlocksShown, BlockWritten, Prompt
+from umi_core.kelpie import requests as api
+from umi_core.kelpie import wire
+from umi_core.kelpie.delegate import Delegate
+from umi_core.kelpie.errors import NotFound
+from umi_core.kelpie.results import Appended, BlocksShown, BlockWritten, Prompt
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.requests import ALL, Get
@@ -114,7 +114,7 @@ def test_in_every_spelling_it_is_the_request_that_was_meant(request_: Request) -
 
 
 def test_a_reader_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(letta, "number", lambda asked, name: None)
+    monkeypatch.setattr(wire, "number", lambda asked, name: None)
     with pytest.raises(Broken, match="over HTTP"):
         test_in_every_spelling_it_is_the_request_that_was_meant(api.BlockHistory(1, "blk_1", 3))
 

@@ -9,12 +9,11 @@ from hypothesis import given
 
 from tests.worlds import Pair
 from umi_core.codec import encode
+from umi_core.kelpie.requests import AddArchival, GetArchival
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone, Value
-from umi_core.messages.api_requests import AddArchival, GetArchival
-from umi_core.messages.arguments import arguments_of
 from umi_core.messages.effects import Effect, Reply
-from umi_core.messages.requests import REQUESTS, Remember
+from umi_core.messages.requests import REQUESTS, Remember, arguments_of
 from umi_core.recordings import Head, Taken
 from umi_core.rows import BODIES, Address, Body, Row
 from umi_core.values import Scope

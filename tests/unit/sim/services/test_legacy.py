@@ -1,9 +1,9 @@
 """Goal: an old server keeps to what a migration assumes: what was given up never lands after a later call."""
 
-from umi_core.api_rows import Moved
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, Commit, Read, Write
-from umi_core.migration import LEGACY
+from umi_core.migration.migrator import LEGACY
+from umi_core.migration.rows import Moved
 from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_sim.services.calls import Call, Flush, Later

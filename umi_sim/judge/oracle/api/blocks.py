@@ -12,8 +12,8 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_core.invariants.broken import demand
-from umi_core.messages.api_requests import AppendToBlock, BlockHistory, CreateBlock, DeleteBlock
-from umi_core.messages.api_results import ApiBlock, BlockWritten, ChangesShown
+from umi_core.kelpie.requests import AppendToBlock, BlockHistory, CreateBlock, DeleteBlock
+from umi_core.kelpie.results import ApiBlock, BlockWritten, ChangesShown
 from umi_core.values import BLOCK_KINDS, Scope
 from umi_sim.judge.oracle.api.edits import (
     NONE,

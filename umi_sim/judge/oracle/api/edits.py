@@ -5,7 +5,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.messages.api_requests import (
+from umi_core.kelpie.requests import (
     AppendToBlock,
     CreateBlock,
     DeleteBlock,

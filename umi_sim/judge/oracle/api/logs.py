@@ -12,7 +12,7 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_core.invariants.broken import demand
-from umi_core.messages.api_requests import (
+from umi_core.kelpie.requests import (
     AddArchival,
     AddMessages,
     DeleteArchival,
@@ -22,7 +22,7 @@ from umi_core.messages.api_requests import (
     SearchArchival,
     SearchMessages,
 )
-from umi_core.messages.api_results import Appended, MessagesFound, MessagesShown, RecordsShown
+from umi_core.kelpie.results import Appended, MessagesFound, MessagesShown, RecordsShown
 from umi_sim.judge.plain.scores import shared_ppm
 from umi_sim.judge.plain.text import words
 from umi_sim.record import rules

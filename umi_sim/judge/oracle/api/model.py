@@ -6,10 +6,10 @@ from typing import Any, Final
 import attrs
 
 from umi_core import errors
-from umi_core.api_errors import LabelTaken, NotFound
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import RECEIPT_MS_MAX
-from umi_core.messages import api_requests as api
+from umi_core.kelpie import requests as api
+from umi_core.kelpie.errors import LabelTaken, NotFound
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock
 from umi_core.values import Scope

@@ -10,12 +10,19 @@ from typing import Final
 import attrs
 
 from umi_core.invariants import limits
+from umi_core.kelpie.requests import DeleteArchival
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
-from umi_core.messages.api_requests import DeleteArchival
 from umi_core.messages.effects import Degraded
-from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
-from umi_core.messages.requests import Memorize, Recall, Remember, Summarise
+from umi_core.messages.requests import (
+    CreateEntity,
+    EndSession,
+    ForgetResource,
+    Memorize,
+    Recall,
+    Remember,
+    Summarise,
+    UpdateEntity,
+)
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ANY, OF_SHELF, Evidence

@@ -15,8 +15,7 @@ import attrs
 from umi_core.data import Owner
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, Degraded, Embed
-from umi_core.messages.ending_requests import ForgetResource
-from umi_core.messages.requests import Memorize
+from umi_core.messages.requests import ForgetResource, Memorize
 from umi_core.messages.results import Memorized, ResourceForgotten
 from umi_core.values import CATEGORIES, MEMORY_TYPES
 from umi_sim.judge.oracle.archive.context import Part

@@ -10,8 +10,7 @@ import attrs
 
 from umi_core.invariants.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.messages.answers import Answer, Embedded, ModelReplied
-from umi_core.messages.ending_requests import EndSession
-from umi_core.messages.requests import Descent, EvolveCategory, Memorize, Recall, Summarise
+from umi_core.messages.requests import Descent, EndSession, EvolveCategory, Memorize, Recall, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState
 from umi_sim.judge.plain.descriptions import read_description

@@ -9,11 +9,18 @@ from typing import Final
 
 import attrs
 
+from umi_core.kelpie.requests import DeleteArchival
 from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.api_requests import DeleteArchival
-from umi_core.messages.ending_requests import ForgetResource
-from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
-from umi_core.messages.requests import EvolveCategory, Forget, Memorize, Rebalance, Remember
+from umi_core.messages.requests import (
+    CreateEntity,
+    EvolveCategory,
+    Forget,
+    ForgetResource,
+    Memorize,
+    Rebalance,
+    Remember,
+    UpdateEntity,
+)
 from umi_core.messages.results import Evolved, Group
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import Evidence

@@ -6,11 +6,10 @@ from typing import Any, Final
 import attrs
 
 from umi_core.invariants import limits
-from umi_core.messages.api_requests import RecentEntities
+from umi_core.kelpie.requests import RecentEntities
 from umi_core.messages.requests import List
 from umi_core.messages.results import Listed
-from umi_core.reflection_rows import Reflection
-from umi_core.rows import Category, Entity, Membership, Resource, Subcategory
+from umi_core.rows import Category, Entity, Membership, Reflection, Resource, Subcategory
 from umi_core.values import CATEGORIES, ENTITY_TYPES
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.documents import Documents

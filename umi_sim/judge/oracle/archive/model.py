@@ -11,19 +11,20 @@ from typing import Any, Final
 import attrs
 
 from umi_core import errors
-from umi_core.api_errors import NotFound
 from umi_core.config import Config
 from umi_core.invariants import limits
+from umi_core.kelpie.errors import NotFound
+from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.api_requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
-from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
     Count,
+    CreateEntity,
     Descent,
+    EndSession,
     EvolveCategory,
     Forget,
+    ForgetResource,
     GetEntity,
     List,
     Memorize,
@@ -32,6 +33,7 @@ from umi_core.messages.requests import (
     Retrieve,
     Search,
     Summarise,
+    UpdateEntity,
 )
 from umi_core.messages.results import (
     Memorized,

@@ -15,21 +15,23 @@ import attrs
 from umi_core import errors
 from umi_core.data import Owner
 from umi_core.invariants import limits
+from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.answers import Answer, EffectFailed
-from umi_core.messages.api_requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
-from umi_core.messages.ending_requests import EndSession, ForgetResource
-from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
 from umi_core.messages.requests import (
     Count,
+    CreateEntity,
     Descent,
+    EndSession,
     EvolveCategory,
     Forget,
+    ForgetResource,
     GetEntity,
     List,
     Memorize,
     Recall,
     Remember,
     Summarise,
+    UpdateEntity,
 )
 from umi_core.rows import Entity, Version
 from umi_core.values import Scope

@@ -5,10 +5,10 @@ Law 1. Pure. Law 2. What a record in flight will be called only storage tells: a
 
 from typing import Final
 
-from umi_core.api_rows import Log
 from umi_core.invariants import limits
+from umi_core.kelpie.requests import AddArchival, DeleteArchival, SearchArchival
+from umi_core.kelpie.rows import Log
 from umi_core.messages.answers import Answer, ReadDone
-from umi_core.messages.api_requests import AddArchival, DeleteArchival, SearchArchival
 from umi_core.messages.requests import Remember
 from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, PossibleState
 from umi_sim.judge.oracle.archive.tracks import Tracks

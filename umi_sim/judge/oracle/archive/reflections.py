@@ -13,7 +13,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, ByFilter, Embed, Read
-from umi_core.messages.ending_requests import EndSession, ForgetResource
+from umi_core.messages.requests import EndSession, ForgetResource
 from umi_core.messages.results import Reflected
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations

@@ -7,7 +7,7 @@ of it where it was: that is one more state that decides, and there may be severa
 import attrs
 
 from umi_core.invariants import limits
-from umi_core.messages.entity_requests import UpdateEntity
+from umi_core.messages.requests import UpdateEntity
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.givers import kept_lines
 from umi_sim.judge.oracle.archive.possible import (

@@ -11,10 +11,17 @@ from typing import Final
 
 import attrs
 
-from umi_core.messages.api_requests import DeleteArchival, RecentEntities, SearchArchival
-from umi_core.messages.ending_requests import ForgetResource
-from umi_core.messages.entity_requests import UpdateEntity
-from umi_core.messages.requests import Count, Descent, GetEntity, List, Recall, Summarise
+from umi_core.kelpie.requests import DeleteArchival, RecentEntities, SearchArchival
+from umi_core.messages.requests import (
+    Count,
+    Descent,
+    ForgetResource,
+    GetEntity,
+    List,
+    Recall,
+    Summarise,
+    UpdateEntity,
+)
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import EXTEND, Evidence
 from umi_sim.judge.oracle.archive.possible import (

@@ -9,12 +9,10 @@ from typing import Any
 
 import attrs
 
+from umi_core.kelpie.requests import DeleteArchival
 from umi_core.messages.answers import ModelReplied
-from umi_core.messages.api_requests import DeleteArchival
 from umi_core.messages.effects import Embed
-from umi_core.messages.ending_requests import ForgetResource
-from umi_core.messages.entity_requests import CreateEntity, UpdateEntity
-from umi_core.messages.requests import Forget, Remember
+from umi_core.messages.requests import CreateEntity, Forget, ForgetResource, Remember, UpdateEntity
 from umi_core.messages.results import Forgotten, RecordForgotten, Remembered, ResourceForgotten, Stored
 from umi_core.rows import Entity
 from umi_core.values import BLOCK_KINDS, CATEGORIES, RoutingDecision

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.sim.judge.plain.drawn import TEXTS
 from umi_core.config import Config
-from umi_core.language.attribution import own_words
-from umi_core.language.extraction import Extraction, parse_extraction
+from umi_core.language.extraction import Extraction, own_words, parse_extraction
 from umi_sim.judge.invariants.readings import as_plain
 from umi_sim.judge.plain.attribution import with_speaker
 from umi_sim.judge.plain.extraction import read_extraction

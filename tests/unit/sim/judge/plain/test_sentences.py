@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row, told, words
 from tests.spec_tables import rows as table_rows
 from tests.unit.sim.judge.plain.drawn import ANY_TEXT, TEXTS
-from umi_core.language import coverage
+from umi_core.language import extraction
 from umi_sim.judge.plain.sentences import ENDS, FULL_ENDS, IDLE, TITLES, passed_over, sentences
 
 PARTS = st.sampled_from([*ENDS, *FULL_ENDS, *TITLES, " ", "\n", "\r", "\u3000", "_Mr. ", "Hi", "I run", "42"])
@@ -31,5 +31,5 @@ def test_idle_words_are_those_of_the_list() -> None:
 @pytest.mark.uncounted
 @given(TEXTS | PATCHED, st.lists(TEXTS | PATCHED, max_size=2))
 def test_the_memory_finds_the_same_sentences(text: str, kept: list[str]) -> None:
-    assert list(coverage.sentences(text)) == sentences(text)
-    assert list(coverage.uncovered(text, kept)) == passed_over(text, kept)
+    assert list(extraction.sentences(text)) == sentences(text)
+    assert list(extraction.uncovered(text, kept)) == passed_over(text, kept)

@@ -2,10 +2,9 @@
 
 import attrs
 
-from umi_core.api_rows import Archival, BlockChange, Message
 from umi_core.data import Data
 from umi_core.ids import log_id
-from umi_core.values import Pairs
+from umi_core.kelpie.rows import Archival, BlockChange, Message
 
 
 @attrs.frozen
@@ -127,36 +126,6 @@ class AgentSwitched(Data):
     change: str
     at_ms: int
     repeated: bool = False
-
-
-# The move of an agent's rows from another store (umi_core/migration).
-
-
-@attrs.frozen
-class RowsListed(Data):
-    """Ids and contents, in the order of the ids."""
-
-    tag = 148
-    rows: Pairs
-
-
-@attrs.frozen
-class StoresCompared(Data):
-    """What differs between the two stores, by ids. `unsettled`: what is still on its way to one of them."""
-
-    tag = 159
-    phase: str
-    main_count: int
-    legacy_count: int
-    missing_in_main: tuple[str, ...] = ()
-    missing_in_legacy: tuple[str, ...] = ()
-    different: tuple[str, ...] = ()
-    unsettled: tuple[str, ...] = ()
-
-    @property
-    def is_clean(self) -> bool:
-        """Nothing differs, and nothing is on its way."""
-        return not (self.missing_in_main or self.missing_in_legacy or self.different or self.unsettled)
 
 
 Keyed = BlockWritten | Appended | RecordDeleted | AgentSwitched

@@ -13,17 +13,16 @@ from typing import Final
 
 import attrs
 
-from umi_core.agent_rows import Epoch
-from umi_core.api_errors import NotFound
-from umi_core.api_rows import Log
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Step, Taken, Workflow, asks, nothing, retry
+from umi_core.kelpie.errors import NotFound
+from umi_core.kelpie.requests import DeleteAgent, OpenAgent
+from umi_core.kelpie.results import AgentSwitched
+from umi_core.kelpie.rows import Log
 from umi_core.limits import PURGE_ROW_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone
-from umi_core.messages.api_requests import DeleteAgent, OpenAgent
-from umi_core.messages.api_results import AgentSwitched
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Read, Write
-from umi_core.rows import BODIES, Row
+from umi_core.rows import BODIES, Epoch, Row
 from umi_core.tiers import dues
 from umi_core.workflows.commits import (
     LOST,

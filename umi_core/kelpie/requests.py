@@ -7,7 +7,21 @@ from typing import ClassVar
 
 import attrs
 
-from umi_core.api_domains import (
+from umi_core.domains import (
+    BlockText,
+    EventTime,
+    Limit,
+    Metadata,
+    Query,
+    RequestKey,
+    Speaker,
+    Text,
+    Types,
+    VersionNumber,
+    Wish,
+)
+from umi_core.errors import BadOption, Error
+from umi_core.kelpie.domains import (
     ApiLabel,
     Author,
     BlockKey,
@@ -26,20 +40,6 @@ from umi_core.api_domains import (
     SystemText,
     Tags,
 )
-from umi_core.domains import (
-    BlockText,
-    EventTime,
-    Limit,
-    Metadata,
-    Query,
-    RequestKey,
-    Speaker,
-    Text,
-    Types,
-    VersionNumber,
-    Wish,
-)
-from umi_core.errors import BadOption, Error
 from umi_core.messages.request import CoreRead, WorkflowRequest
 
 

@@ -3,11 +3,16 @@
 A `Memory` does not serve these: whoever hosts one beside an old store gives them to a `Migrator`.
 """
 
+from typing import ClassVar
+
 import attrs
 
-from umi_core.api_domains import MovedId, MovedKind, MovedLog, MovedTable, Phase
+from umi_core.data import Data
 from umi_core.domains import Content, RequestKey
+from umi_core.errors import Error
 from umi_core.messages.request import Request
+from umi_core.migration.rows import MovedId, MovedKind, MovedLog, MovedTable, Phase
+from umi_core.values import Pairs
 
 
 @attrs.frozen
@@ -116,3 +121,44 @@ class CompareStores(MigrationRequest):
     """What differs between the two stores."""
 
     tag = 178
+
+
+# Replies.
+
+
+@attrs.frozen
+class NotReady(Error):
+    """Nothing of the kind can be done in this phase of a migration, or not yet."""
+
+    tag = 590
+    sentence: ClassVar[str] = "not ready: {kind} are in {phase}, missing is {missing}"
+    kind: str
+    phase: str
+    missing: str
+
+
+@attrs.frozen
+class RowsListed(Data):
+    """Ids and contents, in the order of the ids."""
+
+    tag = 148
+    rows: Pairs
+
+
+@attrs.frozen
+class StoresCompared(Data):
+    """What differs between the two stores, by ids. `unsettled`: what is still on its way to one of them."""
+
+    tag = 159
+    phase: str
+    main_count: int
+    legacy_count: int
+    missing_in_main: tuple[str, ...] = ()
+    missing_in_legacy: tuple[str, ...] = ()
+    different: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Nothing differs, and nothing is on its way."""
+        return not (self.missing_in_main or self.missing_in_legacy or self.different or self.unsettled)

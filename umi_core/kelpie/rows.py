@@ -5,17 +5,6 @@ The text of a block stays in core. Law 1. What a row of this page is called neve
 
 import attrs
 
-from umi_core.api_domains import (
-    Author,
-    ChangeKind,
-    Description,
-    Details,
-    LogName,
-    MovedKind,
-    Phase,
-    Role,
-    Tags,
-)
 from umi_core.body import Body
 from umi_core.data import Data
 from umi_core.domains import (
@@ -30,6 +19,7 @@ from umi_core.domains import (
     VersionNumber,
     Word,
 )
+from umi_core.kelpie.domains import Author, ChangeKind, Description, Details, LogName, Role, Tags
 
 
 @attrs.frozen
@@ -123,80 +113,3 @@ class Log(Body, Data):
 
     def own_id(self) -> str:
         return self.name
-
-
-# The move from another store (umi_core/migration): rows as the old server has them, whatever they say.
-
-
-@attrs.frozen
-class Moved(Body, Data):
-    """A row of the old server. In main one without a content is a tombstone."""
-
-    tag = 125
-    row_kind = "moved"
-    id: Word
-    kind: MovedKind
-    content: Content | None
-
-    def own_id(self) -> str:
-        return self.id
-
-
-@attrs.frozen
-class Outbox(Body, Data):
-    """The old store may not know the row of this id as it is now."""
-
-    tag = 126
-    row_kind = "outbox"
-    id: Word
-    kind: MovedKind
-
-    def own_id(self) -> str:
-        return self.id
-
-
-@attrs.frozen
-class MovedKey(Body, Data):
-    """What was done under a request key: that the row `row_id` became `content`; None deleted it."""
-
-    tag = 128
-    row_kind = "moved_key"
-    id: Word
-    kind: MovedKind
-    row_id: Word
-    content: Content | None
-
-    def own_id(self) -> str:
-        return self.id
-
-
-@attrs.frozen
-class MovedBegun(Body, Data):
-    """What may have been done under a request key: only the store that has the truth shows whether it was.
-
-    `before`: what the row was.
-    """
-
-    tag = 129
-    row_kind = "moved_begun"
-    id: Word
-    kind: MovedKind
-    row_id: Word
-    before: Content | None
-    content: Content | None
-
-    def own_id(self) -> str:
-        return self.id
-
-
-@attrs.frozen
-class MigrationPhase(Body, Data):
-    """How far a kind of rows has moved. The version of this row is the fence."""
-
-    tag = 127
-    row_kind = "phase"
-    kind: MovedKind
-    phase: Phase
-
-    def own_id(self) -> str:
-        return self.kind

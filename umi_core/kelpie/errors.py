@@ -101,14 +101,3 @@ class BadMessages(BadOption):
     """Something that is no list of messages."""
 
     tag = 589
-
-
-@attrs.frozen
-class NotReady(Error):
-    """Nothing of the kind can be done in this phase of a migration, or not yet."""
-
-    tag = 590
-    sentence: ClassVar[str] = "not ready: {kind} are in {phase}, missing is {missing}"
-    kind: str
-    phase: str
-    missing: str

@@ -11,10 +11,9 @@ Law 1. A call is one request, and gives back what its reply tells; nothing is ke
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from umi_core.api_rows import Archival
-from umi_core.messages import api_requests as api
-from umi_core.messages.api_requests import RecentEntities
-from umi_core.messages.api_results import (
+from umi_core.kelpie import requests as api
+from umi_core.kelpie.requests import RecentEntities
+from umi_core.kelpie.results import (
     AgentSwitched,
     ApiBlock,
     Appended,
@@ -26,6 +25,7 @@ from umi_core.messages.api_results import (
     RecordDeleted,
     RecordsShown,
 )
+from umi_core.kelpie.rows import Archival
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.request import Request
 from umi_core.messages.results import Listed, ListedRow

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 from umi_core import errors, limits
-from umi_core.api_errors import BadCursor, BadLabel, BadMessages
 from umi_core.conversations import list_positions
 from umi_core.domains import Domain, bad_block_label, bad_flag, is_int, one_of, text_of
 from umi_core.errors import Error
+from umi_core.kelpie.errors import BadCursor, BadLabel, BadMessages
 from umi_core.text import is_text, shown, size, tidy
 from umi_core.values import AUTHORS, BLOCK_KINDS, Pairs
 
@@ -18,10 +18,6 @@ CHANGES: Final = ("created", "set", "appended", "replaced", "described", "import
 LOGS: Final = ("message", "archival")
 ROLES: Final = ("user", "assistant", "system", "tool")
 DETAILS: Final = ("tool_call_id", "tool_name", "arguments", "tool_return", "status")
-MOVED_TABLES: Final = ("blocks", "archival")
-MOVED_LOGS: Final = ("messages",)
-MOVED_KINDS: Final = (*MOVED_TABLES, *MOVED_LOGS)
-PHASES: Final = ("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back")
 FIELDS: Final = ("role", "content", *DETAILS)  # of a message, of which the first two must be there
 
 Wrong = Callable[[str, Any], Error | None]
@@ -107,13 +103,6 @@ def is_tag(value: object) -> bool:
     return is_text(value) and 1 <= size(value) <= limits.TAG_BYTES_MAX
 
 
-def bad_moved_id(name: str, value: object) -> Error | None:
-    """The old server's own id: any text that is not empty."""
-    return text_of(limits.SCOPE_PART_BYTES_MAX)(name, value) or (
-        None if value else errors.BadOption(name, shown(value), "a text that is not empty")
-    )
-
-
 ApiLabel = Annotated[str, Domain("api_label", bad_api_label)]
 BlockName = Annotated[str, Domain("block_name", text_of(limits.SCOPE_PART_BYTES_MAX))]
 Switch = Annotated[bool, Domain("switch", bad_flag)]
@@ -135,8 +124,3 @@ LogName = Annotated[str, Domain("log_name", one_of(*LOGS))]
 Role = Annotated[str, Domain("role", one_of(*ROLES))]
 Details = Annotated[Pairs, Domain("details", bad_details)]
 KindOfBlock = Annotated[str, Domain("kind_of_block", one_of(*BLOCK_KINDS))]
-MovedKind = Annotated[str, Domain("moved_kind", one_of(*MOVED_KINDS))]
-MovedTable = Annotated[str, Domain("moved_table", one_of(*MOVED_TABLES))]
-MovedLog = Annotated[str, Domain("moved_log", one_of(*MOVED_LOGS))]
-MovedId = Annotated[str, Domain("moved_id", bad_moved_id)]
-Phase = Annotated[str, Domain("phase", one_of(*PHASES))]

@@ -14,12 +14,13 @@ from urllib.parse import parse_qsl, unquote
 
 import attrs
 
-from umi_core import api_errors, errors
-from umi_core.api_domains import FIELDS
+from umi_core import errors
 from umi_core.data import Data
+from umi_core.kelpie import errors as api_errors
+from umi_core.kelpie import requests as api
+from umi_core.kelpie import results
+from umi_core.kelpie.domains import FIELDS
 from umi_core.language import times
-from umi_core.messages import api_requests as api
-from umi_core.messages import api_results as results
 from umi_core.messages.effects import Done, Failed, OpId, Outcome, Refused, Unknown
 from umi_core.messages.request import Request
 from umi_core.messages.results import RecordAdded, RecordForgotten
