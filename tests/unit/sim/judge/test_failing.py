@@ -103,6 +103,7 @@ def test_what_lands_late_and_meets_nobody_is_told_with_both_requests(monkeypatch
     monkeypatch.setattr(landing, "ONE_IN", 1)
     told = life(*TOLD, Forget(8, landing.NOBODY))
     assert failing.failing(told)
+    monkeypatch.setattr(engine, "UNGUARDED", (*engine.UNGUARDED, "membership", "category"))
     monkeypatch.setattr(forget, "homes_as_read", lambda *_: ())
     with pytest.raises(Broken, match="UpdateEntity lands while Forget is under way") as broken:
         failing.failing(told)
