@@ -41,7 +41,7 @@ MISTAKES: Final = (
     ),
     mistake(
         "language/extraction", "and confidence < SELF", "and confidence <= SELF",
-        "answers", 2, "parser-total", "text-never-lost",
+        "answers", 3, "parser-total", "text-never-lost",
     ),
     mistake(
         "language/routing", "strays + bad, strays", "bad, strays",
