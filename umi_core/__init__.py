@@ -24,12 +24,30 @@
     limits.py         every bound
     config.py         every setting, with its range
 
-Imports go one way, and none leads to a clock, chance or I/O.
+Imports go one way, and none leads to a clock, chance or I/O. The four names of the package are imported
+when they are first used, so that a command that only shows its help does not load the whole memory.
 """
 
-from umi_core.config import Config
-from umi_core.errors import Rejected
-from umi_core.memory import Memory
-from umi_core.values import Scope
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from umi_core.config import Config
+    from umi_core.errors import Rejected
+    from umi_core.memory import Memory
+    from umi_core.values import Scope
 
 __all__ = ["Config", "Memory", "Rejected", "Scope"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of the package. Raises AttributeError for any other."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from umi_core.config import Config
+    from umi_core.errors import Rejected
+    from umi_core.memory import Memory
+    from umi_core.values import Scope
+
+    names = {"Config": Config, "Memory": Memory, "Rejected": Rejected, "Scope": Scope}
+    globals().update(names)
+    return names[name]

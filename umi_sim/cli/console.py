@@ -21,7 +21,7 @@ from umi_sim.cli import progress
 from umi_sim.cli.terminal import in_color, is_colored, width, written
 from umi_sim.kernel.report import MARGIN, Report, filled, laid_out
 from umi_sim.kernel.wording import escaped
-from umi_sim.record.verdict import HARNESS, INTERRUPTED, USAGE, severest
+from umi_sim.record.exit_codes import HARNESS, INTERRUPTED, USAGE, severest
 
 SEED_COUNT_MAX: Final = 1_000_000
 SUMMARY_CHARS_MAX: Final = 300

@@ -14,7 +14,7 @@ from umi_sim.cli.console import complain, refuse, shows
 from umi_sim.cli.terminal import width, written
 from umi_sim.kernel.report import Report, laid_out, row, whole
 from umi_sim.kernel.wording import cut, escaped, near
-from umi_sim.record.verdict import INTERRUPTED, USAGE
+from umi_sim.record.exit_codes import INTERRUPTED, USAGE
 
 if TYPE_CHECKING:
     from umi_sim.explain.difference import Traced

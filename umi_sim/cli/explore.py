@@ -6,7 +6,7 @@ import click
 
 from umi_sim.cli.console import complain, refuse, shows
 from umi_sim.kernel.report import Report
-from umi_sim.record.verdict import EXIT_CODES, HARNESS
+from umi_sim.record.exit_codes import EXIT_CODES, HARNESS
 
 if TYPE_CHECKING:
     from umi_sim.explore.search import Explanation

@@ -12,7 +12,7 @@ from umi_sim.cli.source import source_hunts
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, Row, row
 from umi_sim.kernel.wording import cut, near
-from umi_sim.record.verdict import HARNESS
+from umi_sim.record.exit_codes import HARNESS
 
 if TYPE_CHECKING:
     from umi_sim.explain.difference import Apart

@@ -2,7 +2,6 @@
 
 import json
 import re
-import webbrowser
 from functools import partial
 from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
 from pathlib import Path
@@ -70,7 +69,7 @@ def html(
         told = json.dumps(perfetto.trace_events(life()), separators=(",", ":"))
         write_whole(Path(events), f"{told}\n".encode())
     address = path.resolve().as_uri()
-    if is_opened and not webbrowser.open(address):
+    if is_opened and not opened(address):
         complain("no browser could be opened here: open the address below in one")
     steps = data["count"]
     assert isinstance(steps, int)
@@ -150,9 +149,16 @@ def shown(
 
 
 def is_of_store(file: str) -> bool:
-    from umi_sim.targets.seed_files import is_run_of_store
+    from umi_sim.record.saved_failures import is_run_of_store
 
     return is_run_of_store(Path(file))
+
+
+def opened(address: str) -> bool:
+    """Open an address in a browser; return whether there is one."""
+    import webbrowser  # it imports subprocess, and most pages are only written
+
+    return webbrowser.open(address)
 
 
 def command_of(text: str) -> str:

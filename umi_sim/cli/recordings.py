@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from umi_sim.cli.console import complain, refuse
 from umi_sim.kernel.report import Report, Row, row, whole
 from umi_sim.kernel.wording import plural
-from umi_sim.record.verdict import HARNESS
+from umi_sim.record.exit_codes import HARNESS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

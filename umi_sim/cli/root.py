@@ -25,7 +25,7 @@ from umi_sim.cli.arguments import (
 from umi_sim.cli.console import Commands, seed_of, shows
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, Row, row
-from umi_sim.record.verdict import CODES
+from umi_sim.record.exit_codes import CODES
 
 if TYPE_CHECKING:
     from umi_sim.record.run_config import RunConfig
@@ -160,7 +160,7 @@ def show(file: str, all_items: bool) -> Report:
     umi-sim show .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     umi-sim run --seed 42 --trace run.trace && umi-sim show run.trace
     """
-    from umi_sim.targets.seed_files import is_run_of_store
+    from umi_sim.record.saved_failures import is_run_of_store
 
     if is_run_of_store(Path(file)):
         from umi_sim.cli.target import readable_run

@@ -1,7 +1,6 @@
 """Options and output of the commands bisect and completion."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
@@ -11,7 +10,7 @@ from umi_sim.cli.arguments import readable
 from umi_sim.cli.console import refuse, shows
 from umi_sim.kernel.report import Report, row, whole
 from umi_sim.kernel.wording import plural
-from umi_sim.record.verdict import HARNESS
+from umi_sim.record.exit_codes import HARNESS
 
 COMMIT_CHARS: Final = 12
 VARIABLE: Final = "_UMI_SIM_COMPLETE"
@@ -31,6 +30,8 @@ def bisect(file: str, good: str, bad: str) -> Report:
     \b
     umi-sim bisect scenarios/seeds/FILE.json v1.2 HEAD
     """
+    from tempfile import TemporaryDirectory
+
     from umi_sim.runs import bisect as bisecting
 
     readable(file)

@@ -15,7 +15,7 @@ from umi_sim.cli import progress
 from umi_sim.cli.arguments import must_be_writable
 from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, show
 from umi_sim.kernel.progress import at
-from umi_sim.record.verdict import HARNESS, USAGE
+from umi_sim.record.exit_codes import HARNESS, USAGE
 
 if TYPE_CHECKING:
     from umi_sim.runs.corpus import Kept

@@ -19,11 +19,11 @@ from umi_sim.kernel.prng import Ratio
 from umi_sim.kernel.report import BLANK, Line, Report, Row, listed, row, under, whole
 from umi_sim.kernel.wording import counted, cut, duration, plural
 from umi_sim.record import fingerprint
+from umi_sim.record.exit_codes import EXIT_CODES
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.rules import rule_named
 from umi_sim.record.run_config import RunConfig
-from umi_sim.record.verdict import EXIT_CODES, Event, Failure, Verdict
-from umi_sim.runs import runner
+from umi_sim.record.verdict import Event, Failure, Verdict
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.item_json import to_json
 from umi_sim.seedfile.parts import Minimised
@@ -64,6 +64,8 @@ def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> Told:
     """A failure that was shrunk, with its last events. `before`: what it was in the longer run."""
     seed = done.seed
     assert seed.failure is not None
+    from umi_sim.runs import runner  # it loads the judge, which `show` does not need
+
     lived = runner.run(seed.config, seed.items)
     return Told(
         seed.config, seed.items, seed.failure, seed.fingerprint, replay_of(file), command, file, "",

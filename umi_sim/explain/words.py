@@ -27,8 +27,9 @@ from umi_sim.kernel.report import BLANK, Report, Row, as_object, listed, row, un
 from umi_sim.kernel.wording import plural
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS, OF_TESTS
+from umi_sim.record.exit_codes import CODES
 from umi_sim.record.rules import ALSO, HARNESS, RULES, Rule, rule_named
-from umi_sim.record.verdict import CODES, Failure
+from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
 

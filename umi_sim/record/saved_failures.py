@@ -7,18 +7,22 @@ Law 2. A reader sees the old file or the new one. Two processes never choose the
 
 import fcntl
 import os
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 from typing import Final
 
-from umi_sim.formats.strict_json import compact
+from umi_sim.formats.strict_json import bytes_of, compact
 from umi_sim.record.trace import write_whole
 
 Json = object
 DIGEST_BYTES: Final = 4
+STORE_FORMAT: Final = "umi-target"
+STORE_MARK: Final = re.compile(f'"format"\\s*:\\s*"{STORE_FORMAT}"'.encode())
+HEAD_BYTES: Final = 4_096
 
 
 def save(
@@ -55,6 +59,16 @@ def names_of(folder: Path, name: str, items: Json) -> Iterator[Path]:
     yield folder / f"{name}.json"
     yield folder / f"{name}-{digest}.json"
     yield from (folder / f"{name}-{digest}-{number}.json" for number in count(2))
+
+
+def is_run_of_store(path: Path) -> bool:
+    """Check whether the first lines of a file name the format of runs of a user's store.
+
+    A file that cannot be read is none; the command that needs it tells why.
+    """
+    with suppress(OSError):
+        return STORE_MARK.search(bytes_of(path, HEAD_BYTES)) is not None
+    return False
 
 
 @contextmanager

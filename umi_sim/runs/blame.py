@@ -13,8 +13,9 @@ from typing import Final
 from umi_core.invariants.broken import Broken
 from umi_sim.kernel.frames import blamed_frame, is_of_target
 from umi_sim.record import rules
+from umi_sim.record.exit_codes import FailureKind
 from umi_sim.record.rules import id_of
-from umi_sim.record.verdict import Failure, FailureKind
+from umi_sim.record.verdict import Failure
 from umi_sim.target.umi import memory_of
 from umi_sim.world.world import OutOfSteps, World
 

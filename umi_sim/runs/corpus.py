@@ -16,7 +16,8 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.formats.strict_json import compact
-from umi_sim.record.verdict import FailureKind, Verdict
+from umi_sim.record.exit_codes import FailureKind
+from umi_sim.record.verdict import Verdict
 from umi_sim.runs.replay import Replayed, replay
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.seedfile import files as seed_file

@@ -15,10 +15,11 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.record import fingerprint
+from umi_sim.record.exit_codes import EXIT_CODES
 from umi_sim.record.items import Item
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import STEP, Record, Trace, decode, first_difference
-from umi_sim.record.verdict import EXIT_CODES, Verdict
+from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run, run_once
 from umi_sim.seedfile.files import Expect, SeedFile
 

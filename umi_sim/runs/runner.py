@@ -363,7 +363,7 @@ def run_of(
     `target`: what is tested, not Umi's own memory as it comes. What it does not serve is not asked for.
     Raises ValueError if nothing is left to ask.
     """
-    known, target = Known(inspector), target or chosen(config)
+    known, target = Known(inspector), target or chosen(config, BUILT_IN)
     config = served_part(config, target)
     if items is None:
         from umi_sim.world.generator import Generator  # a replay needs none of its tables

@@ -33,9 +33,9 @@ from umi_sim.formats.schema import (
 )
 from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
+from umi_sim.record.exit_codes import EXIT_CODES
 from umi_sim.record.recorded_replies import ASK_COUNT_MAX, Said
 from umi_sim.record.run_config import AgentConfig, RunConfig
-from umi_sim.record.verdict import EXIT_CODES
 from umi_sim.seedfile.item_json import RECORD
 from umi_sim.seedfile.packed_items import PACKED
 from umi_sim.seedfile.parts import Expect, History, Minimised

@@ -15,18 +15,10 @@ from umi_sim.formats.schema import Seed, of, text
 from umi_sim.formats.strict_json import FILE_BYTES_MAX
 from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
+from umi_sim.record.exit_codes import EXIT_CODES, HARNESS, INTERRUPTED, FailureKind, severest
 from umi_sim.record.items import Op
 from umi_sim.record.rules import id_of
-from umi_sim.record.verdict import (
-    EXIT_CODES,
-    HARNESS,
-    INTERRUPTED,
-    Failure,
-    FailureKind,
-    Verdict,
-    named,
-    severest,
-)
+from umi_sim.record.verdict import Failure, Verdict, named
 from umi_sim.runs.corpus import Kept
 from umi_sim.scenario import files as scenario
 from umi_sim.scenario import floors

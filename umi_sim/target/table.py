@@ -1,30 +1,37 @@
-"""What of umi_core can be tested, by name: its memory, or its migrator."""
+"""What of umi_core can be tested, by name: its memory, or its migrator.
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+Each is imported when a run begins: seed files and scenarios are read without a memory.
+"""
 
-from umi_core.engine.registry import Registry
-from umi_core.workflows import BUILT_IN
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from umi_core.messages.requests import REQUESTS
 from umi_sim.record.run_config import RunConfig
-from umi_sim.target.machine import Target
-from umi_sim.target.migrating import MigrationTarget
-from umi_sim.target.umi import UmiTarget
 
-TARGETS: Final[Mapping[str, type[UmiTarget] | type[MigrationTarget]]] = {
-    "umi_core": UmiTarget,
-    "migrator": MigrationTarget,
-}
+if TYPE_CHECKING:
+    from umi_core.engine.registry import Registry
+    from umi_sim.target.machine import Target
+
+TARGETS: Final = {"umi_core": "memory", "migrator": "migrator"}
+"""Each target with the machine that its requests name in `served_by`."""
 
 
 def unserved(target: str, names: Iterable[str]) -> Iterator[str]:
-    """The requests, by name, that a target does not serve."""
-    return (name for name in names if name not in TARGETS[target].requests)
+    """Yield the requests, by name, that a target does not serve."""
+    return (name for name in names if REQUESTS[name].served_by != TARGETS[target])
 
 
-def target_of(config: RunConfig, registry: Registry = BUILT_IN) -> Target:
-    """What a run of this configuration tests."""
+def target_of(config: RunConfig, registry: "Registry") -> "Target":
+    """Return what a run of this configuration tests."""
     if config.command:
-        from umi_sim.target.process import ProcessTarget  # hardly a run needs it
+        from umi_sim.target.process import ProcessTarget
 
         return ProcessTarget(config)
-    return TARGETS[config.target](config, registry)
+    if config.target == "migrator":
+        from umi_sim.target.migrating import MigrationTarget
+
+        return MigrationTarget(config, registry)
+    from umi_sim.target.umi import UmiTarget
+
+    return UmiTarget(config, registry)

@@ -7,7 +7,6 @@ Law 2. A file is whole or not there. A checksum that is wrong says: edited by ha
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import starmap, zip_longest
 from pathlib import Path
 from typing import Final
@@ -31,6 +30,7 @@ from umi_sim.formats.schema import (
 from umi_sim.formats.strict_json import bytes_of, compact, parsed
 from umi_sim.record import saved_failures
 from umi_sim.record.provenance import made_by
+from umi_sim.record.saved_failures import STORE_FORMAT, is_run_of_store
 from umi_sim.seedfile.text import checksum, layout
 from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter, ops_of
 from umi_sim.targets.checker import RULES
@@ -39,9 +39,6 @@ from umi_sim.targets.life import Step, Verdict, run
 from umi_sim.targets.shrinking import Live, fingerprint_of
 from umi_sim.targets.values import shown
 
-FORMAT: Final = "umi-target"
-MARK: Final = re.compile(f'"format"\\s*:\\s*"{FORMAT}"'.encode())
-HEAD_BYTES: Final = 4_096
 VERSION: Final = 1
 ITEM_COUNT_MAX: Final = 1_000
 OWNER_CHARS_MAX: Final = 60
@@ -82,7 +79,7 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) 
             "fingerprint": fingerprint_of(broken),
         }  # fmt: skip
     document = {
-        "format": FORMAT, "version": VERSION, "min_reader": VERSION, "made_by": made_by(),
+        "format": STORE_FORMAT, "version": VERSION, "min_reader": VERSION, "made_by": made_by(),
         "contract": adapter.contract.name, "target": name, "seed": str(seed),
         "items": [item_to_json(item) for item in verdict.items],
         "said": [list[Json](step.said) for step in verdict.steps], "failure": failure, "trace": verdict.trace,
@@ -172,13 +169,6 @@ def run_again(adapter: type[Adapter], name: str, folder: Path, live: Live = run)
     return Earlier(tuple(runs), other_count, tuple(unreadable))
 
 
-def is_run_of_store(path: Path) -> bool:
-    """By its first lines; anything else is for others to complain about."""
-    with suppress(OSError):
-        return MARK.search(bytes_of(path, HEAD_BYTES)) is not None
-    return False
-
-
 def is_of(adapter: type[Adapter], name: str, saved: Saved) -> bool:
     """Of this adapter, wherever its module is imported from, and with operations that it has."""
     ops = ops_of(adapter)
@@ -202,8 +192,8 @@ def whose(name: str) -> str:
 
 
 def saved_of(document: dict[str, Json]) -> Saved:
-    if document.get("format") != FORMAT:
-        raise Wrong(("format", f'expected "{FORMAT}", so this is no run of a store'))
+    if document.get("format") != STORE_FORMAT:
+        raise Wrong(("format", f'expected "{STORE_FORMAT}", so this is no run of a store'))
     if at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1)) > VERSION:
         raise Wrong(("min_reader", f"written for a newer umi_sim, this one reads version {VERSION}"))
     contract = at("contract", one_of(CONTRACTS, "contract").read, document.get("contract"))

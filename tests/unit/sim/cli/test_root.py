@@ -22,7 +22,7 @@ from umi_sim.mutants import CannotPlant, Mutant, source_edits
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.mutants.source_edits import sampled
 from umi_sim.record import trace
-from umi_sim.record.verdict import CODES, EXIT_CODES, HARNESS, INTERRUPTED, SEVEREST_FIRST, USAGE, severest
+from umi_sim.record.exit_codes import CODES, EXIT_CODES, HARNESS, INTERRUPTED, SEVEREST_FIRST, USAGE, severest
 from umi_sim.runs import mutation_run as hunt
 from umi_sim.runs import replay, runner
 from umi_sim.runs.mutation_run import Hunt

@@ -15,9 +15,9 @@ from umi_sim.explain.glossary import groups, meanings
 from umi_sim.explain.words import page
 from umi_sim.faults.declaration import CLASSES
 from umi_sim.kernel.folders import PROJECT
+from umi_sim.record.exit_codes import CODES, FailureKind
 from umi_sim.record.rules import RULES
 from umi_sim.record.trace import Tag
-from umi_sim.record.verdict import CODES, FailureKind
 from umi_sim.scenario.drawing import LATENCIES, MODES
 from umi_sim.scenario.files import shipped
 from umi_sim.seedfile.fields import CONFIG_FIELDS

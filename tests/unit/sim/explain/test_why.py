@@ -14,10 +14,10 @@ from umi_sim.explain import why, why_page
 from umi_sim.explain.why import Found, Share
 from umi_sim.kernel.progress import Stage
 from umi_sim.record import trace
+from umi_sim.record.exit_codes import INTERRUPTED
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag
-from umi_sim.record.verdict import INTERRUPTED
 from umi_sim.runs import runner
 from umi_sim.runs.continued import Continued
 from umi_sim.scenario import files as scenario

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.spec_tables import Row, rows, told
+from umi_sim.record.exit_codes import FailureKind
 from umi_sim.record.fingerprint import normal, of
-from umi_sim.record.verdict import Failure, FailureKind
+from umi_sim.record.verdict import Failure
 
 
 def failure(

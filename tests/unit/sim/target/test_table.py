@@ -3,6 +3,8 @@
 import attrs
 import pytest
 
+from umi_core.messages.requests import REQUESTS
+from umi_core.workflows import BUILT_IN
 from umi_sim.formats.schema import Wrong
 from umi_sim.kernel import folders
 from umi_sim.record.items import Op
@@ -11,7 +13,9 @@ from umi_sim.scenario.files import BadScenario, draw, find, overridden
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import check_agents
 from umi_sim.target.machine import Target
-from umi_sim.target.table import TARGETS, target_of
+from umi_sim.target.migrating import MigrationTarget
+from umi_sim.target.table import target_of, unserved
+from umi_sim.target.umi import UmiTarget
 
 PUT = Op("o1", 0, "a", "put_row", {"kind": "blocks", "id": "r", "content": "x"})
 
@@ -37,9 +41,10 @@ def test_a_record_of_one_target_is_none_of_another() -> None:
 
 
 def test_a_run_tests_what_its_configuration_says() -> None:
-    for name, cls in TARGETS.items():
-        made: Target = target_of(attrs.evolve(PLAIN, target=name))
+    for name, cls in (("umi_core", UmiTarget), ("migrator", MigrationTarget)):
+        made: Target = target_of(attrs.evolve(PLAIN, target=name), BUILT_IN)
         assert isinstance(made, cls)
+        assert [*unserved(name, REQUESTS)] == [it for it in REQUESTS if it not in made.requests]
 
 
 def test_a_plain_migration_fails_nothing_and_degrades_nothing() -> None:
