@@ -91,6 +91,7 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_core.kelpie.requests",
     "umi_core.kelpie.results",
     "umi_core.kelpie.rows",
+    "umi_core.language.tables",  # words of the specification: data, no decisions
     "umi_core.messages",
     "umi_core.migration.requests",
     "umi_core.migration.rows",

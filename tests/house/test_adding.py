@@ -130,8 +130,8 @@ def test_a_working_operation_is_added_as_the_page_says_and_moves_no_other(tmp_pa
     [
         ("umi_core/tiers/working.py", "Take has no answer: add one in umi_core/tiers/working.py"),
         (
-            "umi_sim/judge/oracle/twin.py",
-            "Take has no answer of the twin: add one in umi_sim/judge/oracle/twin.py",
+            "umi_sim/judge/oracle/working.py",
+            "Take has no answer of the twin: add one in umi_sim/judge/oracle/working.py",
         ),
     ],
 )

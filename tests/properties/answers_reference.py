@@ -21,7 +21,7 @@ from umi_core.messages.effects import (
     Read,
 )
 from umi_core.rows import Address, Receipt, Row
-from umi_sim.judge.plain.filters import fields_of, meets
+from umi_sim.judge.plain.requests import fields_of, meets
 from umi_sim.judge.plain.text import is_text
 
 Reads = ByIds | ByFilter | ByVector | ByWords

@@ -6,19 +6,19 @@ from typing import Final
 
 from tests.properties.laws import Draw, around
 from umi_core.invariants import limits
-from umi_core.values import Turn
-from umi_sim.judge.plain.persons import MEANS, PERSONS
-from umi_sim.judge.plain.references import (
-    ANYTHING,
-    ARTICLES,
-    CLAUSES,
-    NOTHING,
+from umi_core.language.tables import (
+    CLAUSE_OPENING,
+    DETERMINERS,
+    IDIOM_ROWS,
+    INDEFINITE,
+    MARKS,
+    PERSON_ROWS,
     POINTING,
-    TERMS,
-    references,
+    SAID_BY_OTHERS,
+    TERM_ROWS,
 )
-from umi_sim.judge.plain.rewrites import shown_turns
-from umi_sim.judge.plain.spoken import LIGHT_WORDS, MARKS
+from umi_core.values import Turn
+from umi_sim.judge.plain.queries import references, shown_turns
 
 NAMES: Final = (
     "Alice", "Bob", "Acme", "Zoë", "IT", "tea", "book", "walked", "walking", "walks", "cities", "city",
@@ -26,10 +26,12 @@ NAMES: Final = (
     "there's", "There’s", "rock-n-roll", "日本", "茶", "他们", "ǅ", "ß", "STRASSE", "e\u0301", "\u0378",
 )  # fmt: skip
 WORDS: Final = (
-    *POINTING, *CLAUSES, *ARTICLES, *ANYTHING, "that", "that", "place", "thing", "hard", "true", "Monday",
+    *sorted(POINTING), *sorted(CLAUSE_OPENING), *sorted(DETERMINERS), *sorted(INDEFINITE),
+    "that", "that", "place", "thing", "hard", "true", "Monday",
 )  # fmt: skip
+PERSONS: Final = {person: row.split() for person, row in PERSON_ROWS}
 OF_PERSONS: Final = (
-    *("I", "my", "you", "your", "we") * 6, *(word for words in PERSONS for word in words),
+    *("I", "my", "you", "your", "we") * 6, *(word for words in PERSONS.values() for word in words),
 )  # fmt: skip
 THINGS: Final = ("Bob", "flat", "tea", "")
 BETWEEN: Final = (
@@ -38,22 +40,22 @@ BETWEEN: Final = (
 LABELS: Final = ("", "", "", "Query: ", "rewritten query:", "Name : ", "```\n", "Resolved  Query: Query: ")
 QUOTES: Final = (*("",) * 5, '""', "“”", "„“", "''", "«»", "``", "「」")
 ENDS: Final = ("", "", "?", ".", "\n```", "\nand more", " ", "\ud800")
+LANGUAGES: Final = tuple(dict.fromkeys(language for language, _ in TERM_ROWS))
 SMALL: Final = {  # by language, the words that decide what a word beside them refers to
-    language: (*terms.split(", "), *f"{LIGHT_WORDS[language]} {MARKS.get(language, '')}".split())
-    for language, terms in TERMS.items()
+    name: (
+        *(term for language, row in TERM_ROWS if language == name for term in row.split(", ")),
+        *sorted(MARKS.get(name, ())),
+    )
+    for name in LANGUAGES
 }
-LANGUAGES: Final = tuple(TERMS)
 
 
 def phrase(draw: Draw) -> str:
     """Draw a phrase that a pattern of empty references fits, or nearly."""
-    found = draw.pick(NOTHING).replace(r"(?<=\| )", ", ").replace(r"(?= \|)", "?")
-    found = found.replace("[^ |]+", draw.pick(WORDS))
-    found = re.sub(r"\[([^]]*)\]", lambda match: draw.pick(match[1]), found)
-    while group := re.search(r"\(\?:([^()]*)\)(\??)", found):
-        chosen = "" if group[2] and draw.chance(1, 2) else draw.pick(group[1].split("|"))
-        found = found[: group.start()] + chosen + found[group.end() :]
-    return found.strip()
+    idiom = draw.pick(draw.pick(IDIOM_ROWS).split(", ")).replace("^ ", ", ").replace(" $", "?")
+    idiom = re.sub(r"\[[^]]*\]", lambda match: match[0][1:-1] if draw.chance(1, 2) else "", idiom)
+    chosen = (draw.pick(part.split("/")) for part in idiom.replace("*", draw.pick(WORDS)).split())
+    return " ".join(chosen)
 
 
 def spelled(word: str, draw: Draw) -> str:
@@ -113,7 +115,8 @@ def speakers(draw: Draw) -> tuple[str, str, tuple[Turn, ...]]:
     The words for a person in an earlier turn and in the rewrite often mean the same, or nearly so.
     """
     query, thing = persons(draw), draw.pick(THINGS)
-    theirs, mine = draw.pick(MEANS) if draw.chance(7, 8) else (draw.pick(PERSONS), draw.pick(PERSONS))
+    said, meant = draw.pick(tuple(PERSONS)), draw.pick(tuple(PERSONS))
+    theirs, mine = PERSONS[said], PERSONS[draw.pick(SAID_BY_OTHERS[said]) if draw.chance(7, 8) else meant]
     text = draw.pick(("", "so ")) + f"{draw.pick(theirs)} {draw.pick((thing, thing, draw.pick(THINGS)))}"
     before = Turn(draw.pick(("user", "assistant", "tool")), text), Turn("user", persons(draw))
     rewrite = persons(draw) if draw.chance(1, 4) else f"{query} {draw.pick(mine)} {thing}"

@@ -28,7 +28,7 @@ from umi_core.recordings import Head, Taken, digest_of, read_recording
 from umi_core.tiers import session
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.plain.requests import stored_key
-from umi_sim.judge.plain.saved import FIELDS
+from umi_sim.judge.plain.rows import STATE_FIELDS
 from umi_sim.judge.plain.text import byte_count
 
 # Saved sessions (M5): packed [format, version, body, digest]; a body is [time, entries, session].
@@ -134,7 +134,7 @@ def is_body(body: Any) -> bool:
         return False
     values = zip(PARTS, (*fields[:5], tuple(fields[5])), strict=True)
     are_sorted = [row[0] for row in rows] == sorted({row[0] for row in rows})
-    return are_sorted and all(FIELDS[f"tiers.session.{name}"](it) for name, it in values)
+    return are_sorted and all(STATE_FIELDS[f"tiers.session.{name}"](it) for name, it in values)
 
 
 def is_entry(row: Any) -> bool:

@@ -18,7 +18,7 @@ from umi_core.policies import clustering, eviction, promotion, ranking, similari
 from umi_core.rows import AccessRecord, Address, Row
 from umi_core.values import ENTITY_TYPES, Scope
 from umi_core.workflows import descending, retrieve
-from umi_sim.judge.plain import descents, groups, scores
+from umi_sim.judge.plain import hierarchy, scores
 
 SCOPE: Final = Scope("u", "a")
 PPM: Final = 1_000_000
@@ -197,8 +197,8 @@ class Scattered:
     """Points to be grouped, the groups so far, and the rules."""
 
     points: Mapping[str, Vector]
-    known: list[groups.Old]
-    rules: groups.Rules
+    known: list[hierarchy.Old]
+    rules: hierarchy.Rules
     afresh: bool
 
 
@@ -207,11 +207,11 @@ def scattered(draw: Draw) -> tuple[Scattered]:
     width, near_ppm = draw.pick((2, 3, 1)), draw.pick((300_000, 700_000, 900_000, 1, PPM))
     points = {f"m{n:02}": vector(draw, width, 9) for n in range(draw.pick((12, 1, 0, 5, 8)))}
     known = [
-        groups.Old(f"g{n}", draw.below(3), vector(draw, width, 9), tuple(draw.subset(points, 1, 3)))
+        hierarchy.Old(f"g{n}", draw.below(3), vector(draw, width, 9), tuple(draw.subset(points, 1, 3)))
         for n in range(draw.below(4))
     ]
     merge_ppm = draw.pick((PPM, (near_ppm + PPM) // 2, near_ppm))
-    rules = groups.Rules(near_ppm, merge_ppm, draw.pick((1, 1, 2, 3)), draw.pick((4, 4, 2, 1)))
+    rules = hierarchy.Rules(near_ppm, merge_ppm, draw.pick((1, 1, 2, 3)), draw.pick((4, 4, 2, 1)))
     return (Scattered(points, known, rules, draw.chance(1, 2)),)
 
 
@@ -219,13 +219,13 @@ def scattered(draw: Draw) -> tuple[Scattered]:
 @law(scattered, examples=400)
 def test_members_of_a_category_are_grouped(it: Scattered) -> None:
     points, rules = it.points, it.rules
-    wanted = groups.groups_of(points, it.known, rules, afresh=it.afresh)
+    wanted = hierarchy.groups_of(points, it.known, rules, afresh=it.afresh)
     known = [clustering.Known(old.id, old.created_ms, old.centroid, old.members) for old in it.known]
     bounds = clustering.Bounds(*attrs.astuple(rules))
     got = clustering.clusters(points, known, bounds, afresh=it.afresh)
     found = [(of.known.id if of.known else "", of.member_ids, of.centroid) for of in got]
     assert found == [
-        (of.old.id if of.old else "", of.members, groups.centre_of(of.members, points)) for of in wanted
+        (of.old.id if of.old else "", of.members, hierarchy.centre_of(of.members, points)) for of in wanted
     ]
 
 
@@ -240,15 +240,15 @@ def level_rows(draw: Draw, level: str, bodies: dict[str, Any]) -> list[Row]:
     """Draw a list as a storage gives it: each row once, the best first."""
     chosen = draw.subset(IDS)
     found = sorted((-draw.pick((0, 1, 400_000, 400_000, 400_001, 700_000, PPM)), it) for it in chosen)
-    kind = descents.KINDS[level]
+    kind = hierarchy.KINDS[level]
     return [
         Row(Address(SCOPE, kind, it), draw.pick((3, 3, 4)), bodies[it], score_ppm=-ppm) for ppm, it in found
     ]
 
 
 def levels(draw: Draw) -> Level:
-    level = draw.pick((*descents.ALL, "resources"))
-    bodies: dict[str, Any] = dict.fromkeys(IDS, sound(draw, descents.KINDS[level]))
+    level = draw.pick((*hierarchy.ALL, "resources"))
+    bodies: dict[str, Any] = dict.fromkeys(IDS, sound(draw, hierarchy.KINDS[level]))
     if level == "resources":
         for row_id, body in bodies.items():
             parent, text = draw.pick((None, "r1", "r1", "r2")), draw.pick(TEXTS)
@@ -261,11 +261,11 @@ def test_a_level_gives_each_text_or_its_better_parts(
     level: str, by_vector: list[Row], by_words: list[Row], limit: int
 ) -> None:
     found = sufficiency.union(level, by_vector, by_words, limit)
-    wanted = descents.found_in(level, by_vector, by_words)[:limit]
-    assert wanted == [descents.seen_row(level, it.row, it.score_ppm, it.vector_ppm) for it in found]
+    wanted = hierarchy.found_in(level, by_vector, by_words)[:limit]
+    assert wanted == [hierarchy.seen_row(level, it.row, it.score_ppm, it.vector_ppm) for it in found]
     for count in (1, 2, 3):
         for average_ppm in (0, 1, 400_000, 550_000, PPM):
-            is_enough = descents.is_enough(wanted, count, average_ppm)
+            is_enough = hierarchy.is_enough(wanted, count, average_ppm)
             assert is_enough == sufficiency.is_enough(found, count, average_ppm)
 
 
@@ -280,7 +280,7 @@ def test_of_a_text_and_its_parts_those_are_given_that_are_better() -> None:
         ]
         for by_vector, by_words in ((rows, []), ([], rows), (rows[:1], rows[1:])):
             given = [it.row.address.id for it in sufficiency.union("resources", by_vector, by_words, 3)]
-            assert given == [it.id for it in descents.found_in("resources", by_vector, by_words)], ppms
+            assert given == [it.id for it in hierarchy.found_in("resources", by_vector, by_words)], ppms
 
 
 def contexts(draw: Draw) -> tuple[Level, list[str], int]:
@@ -289,12 +289,12 @@ def contexts(draw: Draw) -> tuple[Level, list[str], int]:
 
 @law(contexts, examples=60)
 def test_a_context_shows_the_hits_that_fit_into_it(level: Level, texts: list[str], bytes_max: int) -> None:
-    found, wanted = sufficiency.union(*level, 8), descents.found_in(*level)
+    found, wanted = sufficiency.union(*level, 8), hierarchy.found_in(*level)
     hits = tuple(attrs.evolve(retrieve.hit_of(it), text=text) for it, text in zip(found, texts, strict=False))
     seen = [attrs.evolve(it, text=hit.text) for it, hit in zip(wanted, hits, strict=True)]
     text, left_out_count = retrieve.context_of(hits, bytes_max)
-    shown = descents.due_in_context(seen, bytes_max)
-    assert shown == descents.read_context(text)
+    shown = hierarchy.due_in_context(seen, bytes_max)
+    assert shown == hierarchy.read_context(text)
     assert len(hits) - len(shown) == left_out_count
 
 

@@ -39,8 +39,8 @@ from umi_core.rows import (
 from umi_core.tiers import dues
 from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows import BUILT_IN, WORKFLOWS, linking, listing
-from umi_sim.judge.plain.ids import category_id, entity_id, membership_id, relation_id
-from umi_sim.judge.plain.plans import again_ms, division_ms
+from umi_sim.judge.plain.rows import category_id, entity_id, membership_id, relation_id
+from umi_sim.judge.plain.scores import again_ms, division_ms
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.services.storage import SimStorage
 

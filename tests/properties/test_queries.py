@@ -14,9 +14,8 @@ from umi_core.config import Config
 from umi_core.language import persons, pronouns, rewriting
 from umi_core.values import Turn
 from umi_sim.judge.invariants.readings import Question, check_read
-from umi_sim.judge.plain import rewrites
-from umi_sim.judge.plain.persons import is_another_person
-from umi_sim.judge.plain.references import references
+from umi_sim.judge.plain import queries as plain_queries
+from umi_sim.judge.plain.queries import is_another_person, references
 
 
 @pytest.mark.slow
@@ -24,12 +23,12 @@ from umi_sim.judge.plain.references import references
 def test_a_model_is_asked_only_where_a_query_needs_it(
     query: str, turns: tuple[Turn, ...], is_on: bool, is_forced: bool
 ) -> None:
-    shown = rewrites.shown_turns(turns)
+    shown = plain_queries.shown_turns(turns)
     assert shown == rewriting.shown_turns(turns)
-    wanted = rewrites.without_model(query, turns, is_on, is_forced)
+    wanted = plain_queries.without_model(query, turns, is_on, is_forced)
     assert wanted == rewriting.detected(query, shown, is_on, is_forced)
     for deep in (None, True, False):
-        assert rewrites.is_deep(query, deep) == rewriting.is_deep(query, deep)
+        assert plain_queries.is_deep(query, deep) == rewriting.is_deep(query, deep)
 
 
 @pytest.mark.slow
@@ -70,4 +69,4 @@ def test_a_word_loses_its_endings_in_each_language() -> None:
     for parts in product(BEGINNINGS, ENDINGS, ENDINGS):
         for language in (*queries.LANGUAGES, ""):
             word = "".join(parts)
-            assert rewrites.bare(word, language) == rewriting.stem(word, language), (word, language)
+            assert plain_queries.bare(word, language) == rewriting.stem(word, language), (word, language)

@@ -11,9 +11,9 @@ from tests.properties.values import sound
 from umi_core import conditions, ids
 from umi_core.rows import Body
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, LINK_KINDS, MEMORY_TYPES, Scope
-from umi_sim.judge.plain import filters as plain_filters
-from umi_sim.judge.plain import ids as plain_ids
-from umi_sim.judge.plain.filters import HOLDS, KINDS_OF, OF_SCOPE, wrong_filter
+from umi_sim.judge.plain import requests as plain_filters
+from umi_sim.judge.plain import rows as plain_ids
+from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE, wrong_filter
 
 SCOPES: Final = (Scope("u", "a"), Scope("u", "b"), Scope("ua", ""), Scope("日本", "%"))
 TEXTS: Final = (

@@ -14,9 +14,8 @@ from umi_core.language import keywords, segments
 from umi_core.language.extraction import Extraction, own_words, parse_extraction
 from umi_core.text import norm
 from umi_sim.judge.invariants.readings import as_plain
-from umi_sim.judge.plain import groups, parts
-from umi_sim.judge.plain.attribution import with_speaker
-from umi_sim.judge.plain.extraction import read_extraction
+from umi_sim.judge.plain import hierarchy
+from umi_sim.judge.plain.extraction import read_extraction, with_speaker
 
 ROLES: Final = ("user", "assistant", " user ", "", " ", "narrator", None, 7)
 SAYINGS: Final = (
@@ -72,8 +71,8 @@ def texts(draw: Draw) -> tuple[str, str]:
 
 @law(texts, examples=300)
 def test_a_text_has_the_lines_and_the_caption_of_its_modality(text: str, modality: str) -> None:
-    assert parts.lines_of(text, modality) == conversations.NORMALISERS[modality](text).split("\n")
-    assert parts.caption(text) == conversations.first_sentence(text, parts.CAPTION_BYTES)
+    assert hierarchy.lines_of(text, modality) == conversations.NORMALISERS[modality](text).split("\n")
+    assert hierarchy.caption(text) == conversations.first_sentence(text, hierarchy.CAPTION_BYTES)
 
 
 def divided(draw: Draw) -> tuple[list[str], list[int]]:
@@ -85,7 +84,7 @@ def divided(draw: Draw) -> tuple[list[str], list[int]]:
 @law(divided)
 def test_parts_cover_all_lines(lines: list[str], starts: list[int]) -> None:
     spans = tuple(zip(starts, [at - 1 for at in [*starts[1:], len(lines)]], strict=True))
-    assert parts.parts_of(lines, starts) == [it.text for it in segments.segments_of(lines, spans)]
+    assert hierarchy.parts_of(lines, starts) == [it.text for it in segments.segments_of(lines, spans)]
 
 
 def test_windows_cover_all_lines() -> None:
@@ -140,10 +139,10 @@ def named(draw: Draw) -> tuple[list[str], str]:
     return [*draw.subset(WORDS, 1, 4), *long], "ent_0123456789"
 
 
-test_keywords_of_texts = agree(keywords.keywords, groups.keywords_of, contents)
-test_a_group_is_named_by_its_keywords = agree(keywords.name_of, groups.name_without_model, named)
+test_keywords_of_texts = agree(keywords.keywords, hierarchy.keywords_of, contents)
+test_a_group_is_named_by_its_keywords = agree(keywords.name_of, hierarchy.name_without_model, named)
 
 
 @law(lambda draw: (draw.pick((*TAKEN, "TEA", "docker")), draw.subset(TAKEN)))
 def test_a_name_that_is_taken_gets_a_number(name: str, taken: list[str]) -> None:
-    assert groups.name_not_taken(name, taken) == keywords.free_name(name, {norm(it) for it in taken})
+    assert hierarchy.name_not_taken(name, taken) == keywords.free_name(name, {norm(it) for it in taken})

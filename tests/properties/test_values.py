@@ -41,7 +41,7 @@ from umi_sim.judge.invariants.row_bytes import check_row_bytes
 from umi_sim.judge.plain.requests import FIELDS as OF_REQUESTS
 from umi_sim.judge.plain.requests import WRONG, is_same, wrong
 from umi_sim.judge.plain.rows import FIELDS, is_fit
-from umi_sim.judge.plain.saved import FIELDS as OF_STATES
+from umi_sim.judge.plain.rows import STATE_FIELDS as OF_STATES
 
 DOMAINS: Final[dict[str, Callable[[str, Any], Error | None]]] = {
     domain.name: domain.wrong

@@ -23,7 +23,7 @@ from umi_core.messages.request import Request
 from umi_core.messages.requests import Argument, arguments_of
 from umi_core.messages.results import Listed, RecordAdded, RecordForgotten
 from umi_sim.judge.invariants.wire import check_delegate, check_request, check_response
-from umi_sim.judge.plain.dates import DAY_MS, LAST_MS, MONTHS, is_leap
+from umi_sim.judge.plain.text import DAY_MS, LAST_MS, MONTHS, is_leap
 from umi_sim.kernel.prng import Stream
 
 

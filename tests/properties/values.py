@@ -23,8 +23,7 @@ from umi_core.values import (
     Entry,
     Turn,
 )
-from umi_sim.judge.plain.filters import HOLDS, KINDS_OF, OF_SCOPE
-from umi_sim.judge.plain.requests import WRONG
+from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE, WRONG
 from umi_sim.judge.plain.rows import FIELDS
 
 WIDE: Final = "é"  # of two bytes

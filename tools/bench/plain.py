@@ -23,8 +23,7 @@ from umi_core.messages.effects import Commit, Done, Effect, Failed, Outcome, Rea
 from umi_core.messages.requests import Request
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import Scope
-from umi_sim.judge.oracle.twin import Twin
-from umi_sim.judge.oracle.working import answer_of
+from umi_sim.judge.oracle.working import Twin, answer_of
 from umi_sim.services.storage import SimStorage
 
 STEPS: Final = 50  # requests of one life, for every tool

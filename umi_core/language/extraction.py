@@ -17,7 +17,8 @@ from umi_core.domains import Content, EntityName, EntityType, Importance, Memory
 from umi_core.json_text import Json
 from umi_core.language.persons import PERSONS
 from umi_core.language.replies import ObjectWith, Unusable, confidence_ppm, find_json
-from umi_core.language.words import NAME_PRONOUNS, auto_name, clean_name, content, words
+from umi_core.language.tables import NAME_PRONOUNS, TYPE_ALIASES
+from umi_core.language.words import auto_name, clean_name, content, words
 from umi_core.limits import (
     ENTITY_NAME_BYTES_MAX,
     EXTRACT_CONTENT_BYTES_MAX,
@@ -63,7 +64,6 @@ def uncovered(text: str, told: Iterable[str]) -> tuple[str, ...]:
 CONFIDENCE_PPM: Final = 500_000  # of what comes without one
 SELF_CONFIDENCE_MIN_PPM: Final = 800_000
 TEXT_SHOWN_BYTES_MAX: Final = 200
-ALIASES: Final = {"org": "organization", "place": "location", "meeting": "event"}
 MALFORMED: Final = ("not_object", "no_name", "too_many")  # as reasons to drop an entity these degrade
 
 Drop = Literal["not_object", "no_name", "pronoun", "low_confidence", "too_many"]
@@ -226,7 +226,7 @@ def read_confidence(element: dict[str, Json]) -> int:
 
 def named_type(value: Json) -> str:
     key = norm(value) if isinstance(value, str) else ""
-    return ALIASES.get(key, key)
+    return TYPE_ALIASES.get(key, key)
 
 
 def read_type(value: Json, confidence: int) -> str:

@@ -15,23 +15,10 @@ import attrs
 from umi_core.data import Data
 from umi_core.json_text import whole
 from umi_core.language.rewriting import clean_line
-from umi_core.language.words import STOP_WORDS
+from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
 from umi_core.limits import KEYWORD_COUNT_MAX, REPLY_BYTES_MAX, SUBCATEGORY_NAME_BYTES_MAX
 from umi_core.text import composed, cut, norm, size, without_later
 
-NO_KEYWORDS: Final = STOP_WORDS | frozenset(
-    """the a an is are was were be been being have has had do does did will would could should may might must
-    shall can need dare ought used to of in for on with at by from as into through during before after above
-    below between under again further then once here there when where why how all each few more most other
-    some such no nor not only own same so than too very just also now i you he she it we they what which this
-    that these those am and but if or because until while although though""".split()
-)
-TERMS: Final = frozenset(  # short ones count as words too, and all of them count twice
-    """python javascript typescript rust go java api database sql nosql redis postgres docker kubernetes aws
-    gcp azure terraform git github gitlab ci cd pipeline test testing pytest unittest mock async await
-    concurrent parallel thread cache memory performance optimization security authentication authorization
-    oauth frontend backend fullstack microservice react vue angular fastapi django flask""".split()
-)
 ASCII_LENGTH_MIN: Final = 3
 LENGTH_MIN: Final = 2
 NAMING_KEYWORD_COUNT: Final = 3
@@ -58,13 +45,13 @@ def is_of_word(char: str) -> bool:
 def is_key_word(run: str) -> bool:
     if unicodedata.category(run[0]) == "Nd" or run in NO_KEYWORDS or not run.strip("_"):
         return False
-    return run in TERMS or len(run) >= (ASCII_LENGTH_MIN if run.isascii() else LENGTH_MIN)
+    return run in TECHNICAL or len(run) >= (ASCII_LENGTH_MIN if run.isascii() else LENGTH_MIN)
 
 
 def keywords(texts: Iterable[str]) -> tuple[str, ...]:
     """The most frequent words of all texts together, ties by the word."""
     counts = Counter(word for text in texts for word in key_words(text))
-    weights = {word: count * (2 if word in TERMS else 1) for word, count in counts.items()}
+    weights = {word: count * (2 if word in TECHNICAL else 1) for word, count in counts.items()}
     return tuple(sorted(weights, key=lambda word: (-weights[word], word))[:KEYWORD_COUNT_MAX])
 
 

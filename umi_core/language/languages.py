@@ -12,40 +12,9 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.language.words import STOP_WORDS, word_matches
+from umi_core.language.tables import MARKS, MAYBE_NAMES
+from umi_core.language.words import word_matches
 from umi_core.text import is_capital
-
-# Words that may come and go with a phrase of that language. Those of English are stop words already.
-LIGHT_WORDS: Final = {
-    "en": frozenset[str](),
-    "de": frozenset(
-        """der die das den dem des ein eine einen einem einer eines im am zum zur vom beim ins ans an auf
-        aus bei für gegen in mit nach über um von zu und""".split()
-    ),
-    "es": frozenset("el la los las un una unos unas a al de del e en con por para que sobre y".split()),
-    "zh": frozenset("的在和了是"),
-}
-
-# Words by which a language is known, beside its light words and its pronouns.
-MARKS: Final = {
-    "en": STOP_WORDS
-    | frozenset(
-        """he him his she her it its they them their this that these those there here
-        again before earlier don doesn didn isn wasn aren""".split()
-    ),
-    "de": LIGHT_WORDS["de"]
-    | frozenset(
-        """er ihn ihm sie ihr ihre ihren ihrem ihrer ihnen sein seine diese dieser dieses diesen diesem dort
-        darüber davon dazu daran dafür damit gestern es ich du wir mir mich dir dich mein meine dein deine
-        ist sind war hat habe hast haben wird kann kannst was wer wie wo wann warum nicht noch schon auch
-        so""".split()
-    ),
-    "es": LIGHT_WORDS["es"]
-    | frozenset(
-        """él ella ellos ellas su sus esto eso este esta estos estas ese esa ahí allí ayer yo tú me te se lo
-        le nos mi tu es está son ha han hay qué quién cómo cuándo dónde cuánto no ya muy otra""".split()
-    ),
-}
 
 
 @attrs.frozen
@@ -97,6 +66,3 @@ def language_of(text: str, written: tuple[Word, ...]) -> str:
 def is_sure(word: str) -> bool:
     """Whether a word with a capital is a mark all the same: `Wann`, but not `Ella`, `Su` or `Er`."""
     return word not in MAYBE_NAMES
-
-
-MAYBE_NAMES: Final = frozenset("er sie ella su sus este esta ese esa dies".split())

@@ -15,6 +15,7 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_core.domains import Content, EntityName, Texts
+from umi_core.language.tables import CHARACTER_NAMES, FACT_TAGS
 from umi_core.language.words import clean_name
 from umi_core.limits import (
     ENTITY_NAME_BYTES_MAX,
@@ -31,10 +32,6 @@ Diagnostic = Literal[
 ]  # fmt: skip
 DIAGNOSTICS: Final[tuple[str, ...]] = get_args(Diagnostic)
 EXAMPLE: Final = "ONE FACT, AS A SENTENCE"  # stands for a content in the prompt
-USUAL: Final = frozenset(
-    """memory memories item items profile profiles behavior behaviors event events knowledge skill skills
-    tool tools""".split()
-)  # H4.10: a reply with one of these tags is an answer
 
 
 @attrs.frozen
@@ -68,7 +65,7 @@ def parse_memories(reply: str) -> Memories | Unread:
         return Unread("too_long")
     reading = Reading(text, list(scanned(text, diagnostics)), diagnostics)
     memories = kept(reading.blocks(), diagnostics)
-    if not any(mark.name in USUAL for mark in reading.marks):
+    if not any(mark.name in FACT_TAGS for mark in reading.marks):
         return Unread("no_tag")
     return Memories(memories, tuple(diagnostics))
 
@@ -263,7 +260,6 @@ def paired(marks: Sequence[Mark]) -> frozenset[int]:
 
 
 REFERENCE: Final = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6}));")
-NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 
 def decoded(text: str) -> str:
@@ -274,7 +270,7 @@ def decoded(text: str) -> str:
 def referred(match: re.Match[str]) -> str:
     named, decimal, hexadecimal = match.groups()
     if named:
-        return NAMED[named]
+        return CHARACTER_NAMES[named]
     code = int(decimal) if decimal else int(hexadecimal, 16)
     char = chr(code) if code <= 0x10FFFF else "\x00"
     return match[0] if CONTROL.search(char) or SURROGATE.search(char) else char

@@ -9,24 +9,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from umi_core.language.tables import PERSON_ROWS, SAID_BY_OTHERS
 from umi_core.language.words import words
 from umi_core.values import Turn
 
 ASKER: Final = "user"  # the role of who asks
 
-PERSON_ROWS: Final = (
-    ("i", "i me myself ich mich mir yo 我"),
-    ("my", "my mine mein meine meinen meinem meiner meines mi mis mío mía"),
-    ("we", "we us ourselves wir uns nosotros nosotras"),
-    ("our", "our ours unser unsere unseren unserem unserer unseres nuestro nuestra nuestros nuestras"),
-    ("you", "you yourself yourselves du dich dir euch tú usted ustedes 你 您"),
-    ("your", "your yours dein deine deinen deinem deiner deines euer eure euren eurem eurer tu tus"),
-)
 PERSONS: Final = {word: person for person, row in PERSON_ROWS for word in row.split()}
-SAID_BY_OTHERS: Final = {  # what the asker may call it
-    "i": ("you",), "my": ("your",), "we": ("we", "you"), "our": ("our", "your"), "you": ("i", "we"),
-    "your": ("my", "our"),
-}  # fmt: skip
 
 Placed = tuple[str, str]  # a person and the word behind it
 

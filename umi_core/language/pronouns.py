@@ -13,52 +13,23 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.language.idioms import DETERMINERS, HELPING, IDIOM_ROWS, INDEFINITE, OPENING, POINTING
 from umi_core.language.languages import Word, language_of, written_words
+from umi_core.language.tables import (
+    BEFORE_NOUN,
+    CLAUSE_OPENING,
+    DETERMINERS,
+    HELPING,
+    IDIOM_ROWS,
+    INDEFINITE,
+    POINTING,
+    TERM_ROWS,
+)
 from umi_core.text import has_small, is_capital
-
-# The terms by language. Words that mostly refer to nothing are left out: German "es", Spanish "lo" and "el".
-# English is as in M13.4.
-TERM_ROWS: Final = (
-    # Pronouns.
-    ("en", "he, him, his, himself, she, her, hers, herself, it, its, itself, they, them, their, theirs, "
-           "themselves"),
-    ("de", "er, ihn, ihm, sie, ihr, ihre, ihren, ihrem, ihrer, ihres, ihnen, sein, seine, seinen, seinem, "
-           "seiner, seines"),
-    ("es", "él, ella, ellos, ellas, su, sus"),
-    ("zh", "他, 她, 它, 他们, 她们, 它们"),
-    # Demonstratives.
-    ("en", "this, that, these, those, here, there"),
-    ("de", "dies, diese, dieser, dieses, diesen, diesem, dort, dorthin, dahin, darüber, davon, dazu, daran, "
-           "dafür, damit, darauf, dabei, danach, darin, daraus, dagegen"),
-    ("es", "esto, eso, aquello, este, esta, estos, estas, ese, esa, esos, esas, aquel, aquella, ahí, allí, "
-           "allá"),
-    ("zh", "这个, 那个, 这些, 那些, 这件事, 那件事, 这里, 那里, 这儿, 那儿"),
-    # Temporal.
-    ("en", "earlier, before, previously, yesterday, recently, again, last time, just now"),
-    ("de", "vorher, gestern, neulich, letztes mal"),
-    ("es", "ayer, anteriormente, otra vez, la última vez"),
-    ("zh", "昨天, 之前, 上次"),
-    # Implicit.
-    ("en", "the same, similar, like before, as usual, the other, another one, the first one, the second one, "
-           "the third one, the last one, the issue, the problem, "
-           "the error, the bug, the feature, the method, the function, the file, "
-           "the code"),
-    ("de", "dasselbe, das gleiche, wie üblich, der andere, die andere, das andere, die anderen, "
-           "das problem, der fehler"),
-    ("es", "lo mismo, como siempre, el otro, la otra, los otros, las otras, el problema, el error"),
-    ("zh", "一样的, 另一个, 那个问题, 这个问题"),
-)  # fmt: skip
 
 LANGUAGES: Final = {term: language for language, row in TERM_ROWS for term in row.split(", ")}
 IDIOMS: Final = tuple(idiom for row in IDIOM_ROWS for idiom in row.split(", "))
 assert len(LANGUAGES) == sum(len(row.split(", ")) for _, row in TERM_ROWS)  # each term stands once
 
-# Behind one of these may stand a noun that says the same: `this initiative`.
-BEFORE_NOUN: Final = frozenset(
-    """this that these those diese dieser dieses diesen diesem este esta estos estas ese esa esos esas
-    这个 那个 这些 那些""".split()
-)
 
 Option = frozenset[str] | None  # the words that fit at a place; None if any does
 
@@ -217,7 +188,7 @@ def opens_clause(written: tuple[Word, ...], at: int, names: frozenset[int]) -> b
     if before in POINTING or not behind:
         return False
     is_noun = before in INDEFINITE or (at > 1 and written[at - 2].text in DETERMINERS)
-    return is_noun or behind[0] in OPENING or at + 1 in names
+    return is_noun or behind[0] in CLAUSE_OPENING or at + 1 in names
 
 
 def noun_behind(written: tuple[Word, ...], at: int, end: int, term: str) -> Iterator[str]:

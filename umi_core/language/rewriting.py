@@ -14,10 +14,11 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.json_text import Json, whole
-from umi_core.language.languages import LIGHT_WORDS, written_words
+from umi_core.language.languages import written_words
 from umi_core.language.persons import changes_person
-from umi_core.language.pronouns import BEFORE_NOUN, LANGUAGES, Reading, read
+from umi_core.language.pronouns import LANGUAGES, Reading, read
 from umi_core.language.replies import ArrayOf, Unusable, find_json
+from umi_core.language.tables import BEFORE_NOUN, LIGHT_WORDS, TRIGGERS
 from umi_core.language.words import content, words
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
 from umi_core.messages.results import Resolution
@@ -198,12 +199,6 @@ def collapsed(text: str) -> str:
 
 
 # Variants.
-
-TRIGGERS: Final = frozenset(
-    """who what when where why how
-    yesterday today last recent before after week month year
-    similar like connections associated linked related about regarding involving connected""".split()
-)
 
 
 def is_deep(query: str, deep: bool | None) -> bool:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from umi_core.language.tables import STOP_WORDS
 from umi_core.text import CONTROL, composed, cut, size, tidy, without_later
 
 AUTO_NAME_BYTES_MAX: Final = 50
@@ -28,18 +29,6 @@ def word_matches(text: str) -> Iterator[re.Match[str]]:
 def words(text: str) -> tuple[str, ...]:
     """The words of a text in order, casefolded, each up to its first apostrophe."""
     return tuple(match[1].casefold() for match in word_matches(text))
-
-
-STOP_WORDS: Final = frozenset(
-    """a about am an and any are as at be been being but by can could did do does for from had
-    has have how i if in into is just me my no not of on or our should so some than the then to
-    up us was we were what when where which who whom whose why will with would you your""".split()
-)
-
-NAME_PRONOUNS: Final = frozenset(  # alone or together no names
-    """he him his himself she her hers herself it its itself they them their theirs themselves
-    i me my you your we us our""".split()
-)
 
 
 def content(some_words: Iterable[str]) -> tuple[str, ...]:

@@ -30,8 +30,7 @@ from umi_sim.explore.symmetry import exchangeable, same_agents
 from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.oracle.core_model import CoreModel, Register
 from umi_sim.judge.oracle.judge import AgentModel
-from umi_sim.judge.oracle.sessions import OpenSave, Saved, Session, Sessions
-from umi_sim.judge.oracle.twin import Twin
+from umi_sim.judge.oracle.working import OpenSave, Saved, Session, Sessions, Twin
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.scenario.action_set import ActionSet, Known
 from umi_sim.services.calls import Call, Flush, Services

@@ -35,7 +35,7 @@ from umi_sim.judge.invariants.upkeep import check_upkeep
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle, check_reply
-from umi_sim.judge.plain.reasoning import answer_in
+from umi_sim.judge.plain.replies import answer_in
 from umi_sim.record.answer_shapes import is_due
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call, Services

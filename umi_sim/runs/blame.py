@@ -51,17 +51,17 @@ def crash_of(world: World, raised: Exception) -> Failure:
 
 def wrong_fields(world: World) -> Iterator[str]:
     """What memories hold that is of no type, or in no range, that it may have."""
-    from umi_sim.judge.plain.saved import FIELDS
+    from umi_sim.judge.plain.rows import STATE_FIELDS
 
     for agent in world.lives:
         memory = memory_of(agent.machine)
         if memory is None:
             continue
-        for way in FIELDS:
+        for way in STATE_FIELDS:
             try:
                 value = attrgetter(way)(memory.state)
             except AttributeError:
                 yield f"{agent.name}: its state has no {way}"
                 return
-            if way not in OF_REST and not FIELDS[way](value):
+            if way not in OF_REST and not STATE_FIELDS[way](value):
                 yield f"{agent.name}: its state holds {value!r} as {way}"

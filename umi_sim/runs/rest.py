@@ -9,9 +9,9 @@ from umi_core.rows import Address, Category, Row
 from umi_core.values import CATEGORIES, Scope
 from umi_sim.judge.invariants.store import check_purged, is_closed
 from umi_sim.judge.invariants.upkeep import lacking
-from umi_sim.judge.plain.ids import category_id
-from umi_sim.judge.plain.plans import division_ms
 from umi_sim.judge.plain.requests import is_gone
+from umi_sim.judge.plain.rows import category_id
+from umi_sim.judge.plain.scores import division_ms
 from umi_sim.record import rules
 from umi_sim.record.items import Args
 from umi_sim.services.storage import SimStorage

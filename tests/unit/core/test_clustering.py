@@ -8,18 +8,16 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import rows, told, words
 from umi_core.language.keywords import (
-    NO_KEYWORDS,
-    TERMS,
     Unnamed,
     free_name,
     keywords,
     name_of,
     parse_name,
 )
-from umi_core.language.words import STOP_WORDS
+from umi_core.language.tables import NO_KEYWORDS, STOP_WORDS, TECHNICAL
 from umi_core.policies.clustering import Bounds, Cluster, Known, clusters, nearest_known
 from umi_core.policies.similarity import Members, vector_relevance_ppm
-from umi_sim.judge.plain import groups as plain
+from umi_sim.judge.plain import hierarchy as plain
 
 EXAMPLE = {
     "a1": (10, 0), "a2": (9, 1), "a3": (9, -1), "b1": (-10, 0), "b2": (-9, 1), "b3": (-9, -1),
@@ -136,7 +134,7 @@ def test_the_keywords_of_the_page() -> None:
 
 def test_the_words_of_the_page() -> None:
     assert frozenset(words("hierarchy", "keyword_stop_words")) | STOP_WORDS == NO_KEYWORDS
-    assert frozenset(words("hierarchy", "technical_terms")) == TERMS
+    assert frozenset(words("hierarchy", "technical_terms")) == TECHNICAL
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told, words
-from umi_core.language.extraction import IDLE, sentences, telling, uncovered
+from umi_core.language.extraction import sentences, telling, uncovered
+from umi_core.language.tables import IDLE
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(". \n?!。I"), max_size=60)
 

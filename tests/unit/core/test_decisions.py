@@ -9,7 +9,7 @@ from umi_core.language.decisions import parse_decision
 from umi_core.language.ranks import Ranks, parse_ranks
 from umi_core.language.replies import Unusable
 from umi_core.limits import REPLY_BYTES_MAX
-from umi_sim.judge.plain.decisions import read_decision, read_ranks
+from umi_sim.judge.plain.replies import read_decision, read_ranks
 
 NO = "<decision>NO_RETRIEVE</decision>"
 

@@ -10,7 +10,7 @@ from umi_core.language.prompts import ask_description
 from umi_core.limits import CAPTION_BYTES_MAX, REPLY_BYTES_MAX
 from umi_core.text import is_text, size
 from umi_core.values import DESCRIBED_BY
-from umi_sim.judge.plain.descriptions import read_description
+from umi_sim.judge.plain.hierarchy import read_description
 
 PIECES = (
     "<content>", "</content>", "<caption>", "</caption>", "<CONTENT>", "<", ">", ".", "\n", " ", "a", "b c",

@@ -22,7 +22,7 @@ from umi_core.language.extraction import (
     parse_extraction,
 )
 from umi_core.language.replies import Unusable
-from umi_core.language.words import NAME_PRONOUNS
+from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.text import has_control, size
 from umi_core.values import Scope
 

@@ -13,7 +13,6 @@ from tests.spec_tables import words as listed
 from umi_core.language.pronouns import read
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
-    TRIGGERS,
     Refusal,
     Variants,
     clean_line,
@@ -23,6 +22,7 @@ from umi_core.language.rewriting import (
     parse_variants,
     shown_turns,
 )
+from umi_core.language.tables import TRIGGERS
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
 from umi_core.messages.results import Resolution, ResolutionOutcome
 from umi_core.values import Turn

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told
 from tests.spec_tables import words as listed
-from umi_core.language.words import STOP_WORDS, auto_name, clean_name, content, words
+from umi_core.language.tables import STOP_WORDS
+from umi_core.language.words import auto_name, clean_name, content, words
 from umi_core.text import has_control, size, tidy
 
 TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]))

@@ -3,7 +3,7 @@
     E-FAIL   a step asks as often, waits as long and ends as its policy says; what is done after a failure, or
              is asked again after it failed, leaves all rows and replies as if nothing had failed
 
-Law 1. What is due is said by umi_sim/judge/plain/policies.py.
+Law 1. What is due is said by umi_sim/judge/plain/scores.py.
 Law 2. What failed has changed no row. What nobody knows the end of left all rows of it, or none.
 Law 3. No model and no embedder makes an operation fail, whatever it says.
 """
@@ -45,7 +45,7 @@ from umi_sim.judge.equivalences.failing_world import (
 from umi_sim.judge.equivalences.landing import landings, linking
 from umi_sim.judge.equivalences.lives import Life
 from umi_sim.judge.equivalences.stories import at_hand, story
-from umi_sim.judge.plain import policies
+from umi_sim.judge.plain import scores
 from umi_sim.kernel.fork import forked
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
@@ -199,7 +199,7 @@ class Failing(Data):
     @property
     def ends_at_once(self) -> bool:
         """Nobody asks again: the same would come, or much later."""
-        return self.kind in (*policies.FINAL, "conflict", "even_later")
+        return self.kind in (*scores.FINAL, "conflict", "even_later")
 
     @property
     def is_conflict(self) -> bool:
@@ -207,14 +207,14 @@ class Failing(Data):
 
     def count(self, it: Question) -> int:
         """How often a step asks in all, if it always fails."""
-        return 1 if self.ends_at_once else policies.attempts(it.workflow, it.step)
+        return 1 if self.ends_at_once else scores.attempts(it.workflow, it.step)
 
     def wait_ms(self, world: FailingWorld, it: Question, number: int) -> int:
         """How long after this attempt the next one comes."""
         config, is_of_model = world.config, it.of in (AskModel, Embed)
         timeout_ms = config.model_timeout_ms if is_of_model else config.store_timeout_ms
         late_ms = timeout_ms if self.kind == SILENCE else 0
-        return late_ms + policies.wait_ms(number, LATER_MS.get(self.kind, 0))
+        return late_ms + scores.wait_ms(number, LATER_MS.get(self.kind, 0))
 
     def demand(self, holds: bool, what: str, wanted: object, got: object) -> None:
         demand(holds, rules.FAILED_THEN_AGAIN, f"{self.told}: {what}", wanted, got)
@@ -308,7 +308,7 @@ def check_wait(world: FailingWorld, one: Question, other: Question, number: int,
 
 def check_end(outcome: Outcome, true: Outcome, met: list[Question], failing: Failing) -> None:
     it, told = met[0], told_of(failing.kind)
-    other = policies.substitute(it.workflow, it.step)
+    other = scores.substitute(it.workflow, it.step)
     passes = not failing.is_lasting and (failing.is_conflict or not failing.ends_at_once)
     if failing.kind == ODD:
         failing.demand(not isinstance(outcome, Failed), "how it ends", "no failure", outcome)
@@ -325,7 +325,7 @@ def check_end(outcome: Outcome, true: Outcome, met: list[Question], failing: Fai
         due = (it.step, told, failing.count(it))
         named = (error.step, error.kind, error.attempts) if isinstance(error, StepFailed) else None
         failing.demand(named == due, "how it ends", due, outcome)
-        plans, plan_count = {each.plan for each in met}, policies.PLAN_COUNT if failing.is_conflict else 1
+        plans, plan_count = {each.plan for each in met}, scores.PLAN_COUNT if failing.is_conflict else 1
         failing.demand(len(plans) == plan_count, "how often it is planned", plan_count, len(plans))
 
 

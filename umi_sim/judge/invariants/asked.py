@@ -27,8 +27,7 @@ from umi_core.messages.effects import (
 from umi_core.rows import BODIES, Address
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.plain.filters import HOLDS
-from umi_sim.judge.plain.typed import is_whole, misfit
+from umi_sim.judge.plain.requests import HOLDS, is_whole, misfit
 from umi_sim.record import rules
 from umi_sim.target.machine import Machine
 

@@ -23,7 +23,7 @@ from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subc
 from umi_core.values import Scope
 from umi_sim.judge.invariants.plans import Plan, Question
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.plain.groups import (
+from umi_sim.judge.plain.hierarchy import (
     Found,
     Old,
     Rules,
@@ -35,7 +35,7 @@ from umi_sim.judge.plain.groups import (
     still_used,
     telling_words,
 )
-from umi_sim.judge.plain.ids import subcategory_id
+from umi_sim.judge.plain.rows import subcategory_id
 from umi_sim.judge.plain.scores import vector_ppm
 from umi_sim.judge.plain.text import cut, folded
 from umi_sim.record import rules

@@ -12,7 +12,7 @@ from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
 from umi_core.rows import Entity, Given, Version
 from umi_sim.judge.invariants.relations import Rows
-from umi_sim.judge.plain.ids import given_id
+from umi_sim.judge.plain.rows import given_id
 from umi_sim.judge.plain.text import byte_count, folded
 from umi_sim.record import rules
 

@@ -7,7 +7,7 @@ from umi_core.invariants.broken import demand
 from umi_core.rows import Address, Category
 from umi_core.state import State
 from umi_sim.judge.invariants.relations import Rows
-from umi_sim.judge.plain.ids import subcategory_id
+from umi_sim.judge.plain.rows import subcategory_id
 from umi_sim.record import rules
 from umi_sim.services.storage import SimStorage
 

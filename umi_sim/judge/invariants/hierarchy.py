@@ -12,8 +12,8 @@ from umi_core.rows import Category, Entity, Resource
 from umi_core.values import CATEGORIES
 from umi_sim.judge.invariants.groups import check_groups
 from umi_sim.judge.invariants.relations import Rows
-from umi_sim.judge.plain.descriptions import DESCRIBE, EMBED, MEDIA
-from umi_sim.judge.plain.ids import (
+from umi_sim.judge.plain.hierarchy import DESCRIBE, EMBED, MEDIA, lines_of
+from umi_sim.judge.plain.rows import (
     category_id,
     membership_id,
     reflection_id,
@@ -21,7 +21,6 @@ from umi_sim.judge.plain.ids import (
     segment_id,
     text_hash,
 )
-from umi_sim.judge.plain.parts import lines_of
 from umi_sim.record import rules
 
 

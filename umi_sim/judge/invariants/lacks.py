@@ -24,16 +24,12 @@ from umi_core.messages.results import Resolution
 from umi_core.values import Scope
 from umi_sim.judge.invariants.readings import PLAINLY, SUMMING, question
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.archive.degradations import NAMES, OF_LIMITS
-from umi_sim.judge.oracle.failures import causes, is_damaged, is_foreign, is_left_out
-from umi_sim.judge.plain.attribution import with_speaker
-from umi_sim.judge.plain.descriptions import DESCRIBING
-from umi_sim.judge.plain.extraction import Extracted
-from umi_sim.judge.plain.memories import count_beyond
-from umi_sim.judge.plain.replies import why_unusable
-from umi_sim.judge.plain.routes import Routes
+from umi_sim.judge.oracle.archive.evidence import NAMES, OF_LIMITS
+from umi_sim.judge.oracle.promises import causes, is_damaged, is_foreign, is_left_out
+from umi_sim.judge.plain.extraction import Extracted, count_beyond, with_speaker
+from umi_sim.judge.plain.hierarchy import DESCRIBING
+from umi_sim.judge.plain.replies import Routes, Verdicts, why_unusable
 from umi_sim.judge.plain.text import byte_count
-from umi_sim.judge.plain.verdicts import Verdicts
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 from umi_sim.services.model.prompts import inputs

@@ -20,7 +20,7 @@ from umi_core.messages.effects import MAIN, Commit, Done, Outcome, Read
 from umi_core.rows import Address, Entity, Given, Receipt, Version
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.archive.degradations import OF_LIMITS
+from umi_sim.judge.oracle.archive.evidence import OF_LIMITS
 from umi_sim.judge.oracle.archive.givers import own_lines
 from umi_sim.judge.plain.text import said_once
 from umi_sim.record import rules

@@ -14,8 +14,8 @@ from umi_core.limits import PPM
 from umi_core.messages.answers import Answer, ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Read
 from umi_core.rows import Address, Body, Row
-from umi_sim.judge.oracle.failures import is_damaged, is_foreign
-from umi_sim.judge.plain.groups import read_name
+from umi_sim.judge.oracle.promises import is_damaged, is_foreign
+from umi_sim.judge.plain.hierarchy import read_name
 from umi_sim.record import rules
 from umi_sim.services.model.prompts import Inputs, inputs
 

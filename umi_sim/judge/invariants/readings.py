@@ -31,17 +31,22 @@ from umi_core.language.replies import Unusable
 from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
 from umi_core.values import Turn
-from umi_sim.judge.plain.decisions import read_decision, read_ranks
-from umi_sim.judge.plain.descriptions import DESCRIBING, Described, read_description
-from umi_sim.judge.plain.extraction import Extracted, Link, Mention, read_extraction
-from umi_sim.judge.plain.groups import read_name
-from umi_sim.judge.plain.memories import Told, read_memories
-from umi_sim.judge.plain.parts import read_starts
-from umi_sim.judge.plain.replies import why_unusable
-from umi_sim.judge.plain.rewrites import read_rewrite, read_variants
-from umi_sim.judge.plain.routes import Asked, Routes, read_routes
-from umi_sim.judge.plain.summaries import read_summary
-from umi_sim.judge.plain.verdicts import Pair, Verdict, Verdicts, read_verdicts
+from umi_sim.judge.plain.extraction import Extracted, Link, Mention, Told, read_extraction, read_memories
+from umi_sim.judge.plain.hierarchy import DESCRIBING, Described, read_description, read_name, read_starts
+from umi_sim.judge.plain.queries import read_rewrite, read_variants
+from umi_sim.judge.plain.replies import (
+    Asked,
+    Pair,
+    Routes,
+    Verdict,
+    Verdicts,
+    read_decision,
+    read_ranks,
+    read_routes,
+    read_summary,
+    read_verdicts,
+    why_unusable,
+)
 from umi_sim.record import rules
 from umi_sim.services.model.prompts import Inputs, inputs
 

@@ -32,7 +32,7 @@ from umi_core.rows import (
     Version,
 )
 from umi_core.values import EVOLUTION_KINDS, LINK_KINDS, Scope
-from umi_sim.judge.plain.ids import relation_id
+from umi_sim.judge.plain.rows import relation_id
 from umi_sim.record import rules
 from umi_sim.services.storage import SimStorage
 

@@ -46,7 +46,7 @@ from umi_sim.judge.invariants.hierarchy import check_hierarchy
 from umi_sim.judge.invariants.relations import Rows, check_chain, check_relations
 from umi_sim.judge.invariants.scores import check_scores
 from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, read_markdown, read_xml, shown_block
-from umi_sim.judge.plain.ids import entity_id, note_id
+from umi_sim.judge.plain.rows import entity_id, note_id
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 from umi_sim.services.storage import SimStorage

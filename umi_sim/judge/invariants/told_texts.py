@@ -14,7 +14,7 @@ from umi_core.messages.effects import Commit, Write
 from umi_core.rows import Category, Reflection
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.failures import is_damaged
+from umi_sim.judge.oracle.promises import is_damaged
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 

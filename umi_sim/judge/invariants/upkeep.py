@@ -22,8 +22,8 @@ from umi_core.rows import Category, Receipt, Reflection, Resource
 from umi_core.state import State
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.failures import is_damaged
-from umi_sim.judge.plain.plans import again_ms
+from umi_sim.judge.oracle.promises import is_damaged
+from umi_sim.judge.plain.scores import again_ms
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage

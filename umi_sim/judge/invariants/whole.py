@@ -10,8 +10,8 @@ from umi_core.messages.effects import Commit, Effect, Write
 from umi_core.rows import Receipt
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
+from umi_sim.judge.plain.requests import is_whole, misfit
 from umi_sim.judge.plain.rows import unfit
-from umi_sim.judge.plain.typed import is_whole, misfit
 from umi_sim.record import rules
 from umi_sim.target.machine import Machine
 

@@ -19,9 +19,8 @@ from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.plain.delegate import called, returned
 from umi_sim.judge.plain.requests import wrong
-from umi_sim.judge.plain.wire import body_of, said, status_of
+from umi_sim.judge.plain.wire import body_of, called, returned, said, status_of
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 

@@ -2,15 +2,12 @@
 
 model.py           what a model is: it knows what one memory must answer to some kinds of request
 judge.py           the oracle: composes models for each agent, and hands events to those that want them
-old_lives.py       lives that go on beside the one that took their place
-promises.py        every reply: no failure and no refusal without a reason
-twin.py            the working tier as a dict and a deadline for each key
-working.py         model of the working tier: the twins that may be true
-sessions.py        what all agents know of all sessions
-session_model.py   model of one agent's sessions
+promises.py        every reply: no failure and no refusal without a reason, no wrong value in an error
+agents.py          an agent as a whole: closed or open, older incarnations, tampering, keys of commits
+working.py         the working tier as a dict with deadlines, and the sessions that pack and replace it
 core_model.py      model of authored blocks: each is a register
+migration_model.py model of rows that move between two stores
+api_blocks.py      blocks of an agent server by their versions, and request keys
+api_model.py       model of the agent server: blocks, logs by number, request keys
 archive/           model of the archive: what each id may be, and what is shown of it
-error_values.py    what an error names was asked for, and its numbers hold
-times.py           what was done was done between request and reply
-commit_keys.py     no two operations send batches under one key
 """

@@ -17,24 +17,16 @@ from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import ALL, Request
 from umi_core.values import Scope
-from umi_sim.judge.oracle.api import ApiModel
+from umi_sim.judge.oracle.agents import Closing, CommitKeys, OldLife, Tampered
+from umi_sim.judge.oracle.api_model import ApiModel
 from umi_sim.judge.oracle.archive.model import ArchiveModel
-from umi_sim.judge.oracle.archive.upkeep import TENDED
-from umi_sim.judge.oracle.closing import Closing
-from umi_sim.judge.oracle.commit_keys import CommitKeys
+from umi_sim.judge.oracle.archive.summaries import TENDED
 from umi_sim.judge.oracle.core_model import CoreModel
-from umi_sim.judge.oracle.error_values import check_error
-from umi_sim.judge.oracle.failures import Failures, Sentences
 from umi_sim.judge.oracle.migration_model import MigrationModel
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings, check_models
-from umi_sim.judge.oracle.old_lives import OldLife
-from umi_sim.judge.oracle.promises import Promises
-from umi_sim.judge.oracle.session_model import SessionModel
-from umi_sim.judge.oracle.sessions import Sessions
-from umi_sim.judge.oracle.tampered import Tampered
-from umi_sim.judge.oracle.working import WorkingModel
-from umi_sim.judge.plain.reply_types import TYPES, is_reply
-from umi_sim.judge.plain.typed import is_whole, misfit
+from umi_sim.judge.oracle.promises import Failures, Promises, Sentences, check_error
+from umi_sim.judge.oracle.working import SessionModel, Sessions, WorkingModel
+from umi_sim.judge.plain.requests import TYPES, is_reply, is_whole, misfit
 from umi_sim.record import rules
 from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, USHER, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services

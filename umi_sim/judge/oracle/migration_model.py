@@ -1,9 +1,4 @@
-"""The model of rows that move between two stores: it knows neither phases nor stores, only what clients know.
-
-Law 1. A read shows the last acknowledged content, or one of a write that was not answered for certain; what
-it shows, it is from then on. That one model judges all phases is the proof that clients notice none.
-Law 2. Of one kind requests are done in the order in which they were asked.
-"""
+"""Judge rows that move between two stores, and their request keys."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -30,10 +25,83 @@ from umi_core.migration.requests import (
     RowsListed,
     StoresCompared,
 )
-from umi_sim.judge.oracle.migration_keys import WRITES, MovedKeys, RowWrite
 from umi_sim.judge.oracle.model import Ending, Model
 from umi_sim.judge.plain.requests import wrong
 from umi_sim.record import rules
+
+# Request keys of rows that move: under one key the truth changes once, and every reply is that of
+# the first.
+#
+# It knows no phases: a key that was used before a switch is used after it.
+
+
+RowWrite = PutRow | DropRow | AddRow
+WRITES: Final = (PutRow, DropRow, AddRow)
+
+
+def same(request: RowWrite) -> RowWrite:
+    """Whoever asks."""
+    return attrs.evolve(request, op_id=0)
+
+
+@attrs.define
+class Use(Owner):
+    """Of one key. `asked`: all requests; `doubted`: those that may have been done, and nobody was told.
+
+    `done`: the request that somebody was told is done, with its reply.
+    """
+
+    asked: list[RowWrite] = attrs.field(factory=list)
+    doubted: list[RowWrite] = attrs.field(factory=list)
+    done: tuple[RowWrite, object] | None = None
+
+
+@attrs.define
+class MovedKeys(Owner):
+    """Keys of one kind of rows are a space."""
+
+    uses: dict[tuple[str, str], Use] = attrs.field(factory=dict)
+
+    def use(self, request: RowWrite) -> Use:
+        """A use of its own for what has no key."""
+        if request.request_key is None:
+            return Use()
+        return self.uses.setdefault((request.kind, request.request_key), Use())
+
+    def begin(self, request: RowWrite) -> None:
+        self.use(request).asked.append(same(request))
+
+    def is_doubted(self, request: RowWrite) -> bool:
+        return same(request) in self.use(request).doubted
+
+    def doubt(self, request: RowWrite) -> None:
+        self.use(request).doubted.append(same(request))
+
+    def judge_done(self, op_id: str, request: RowWrite, value: object) -> bool:
+        """Whether this is the first that is told."""
+        use, got = self.use(request), (same(request), value)
+        if use.done is None:
+            use.done = got
+            return True
+        message = f"{op_id} is told something else than the first request with its key"
+        demand(got == use.done, rules.KEY_ONCE_ACROSS_PHASES, message, use.done, got)
+        return False
+
+    def judge_reused(self, op_id: str, request: RowWrite) -> None:
+        use, own = self.use(request), same(request)
+        has_reason = any(it != own for it in use.asked) and (use.done is None or use.done[0] != own)
+        message = f"{op_id} is refused, and no other request had its key"
+        demand(has_reason, rules.KEY_ONCE_ACROSS_PHASES, message, own, use.asked)
+
+
+# The model of rows that move between two stores: it knows neither phases nor stores, only what
+# clients know.
+#
+# Law 1. A read shows the last acknowledged content, or one of a write that was not answered for
+# certain; what
+# it shows, it is from then on. That one model judges all phases is the proof that clients notice none.
+# Law 2. Of one kind requests are done in the order in which they were asked.
+
 
 LOG: Final = "messages"
 ENDS: Final = {RollBack: ("legacy", "cleanup", "done"), AdvanceMigration: ("done",)}
@@ -96,7 +164,7 @@ class MigrationModel(Model):
         self.open.clear()
 
     def may_have_happened(self, request: RowWrite) -> None:
-        if self.keys.is_used(request):
+        if self.keys.use(request).done is not None:
             return
         if not isinstance(request, AddRow):
             self.row((request.kind, request.id)).may_be.append(content_of(request))

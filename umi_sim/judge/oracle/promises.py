@@ -1,20 +1,19 @@
-"""Promises about every reply, whatever was asked: it does not fail, and is not refused, without a reason.
+"""Judge every reply: it fails, is refused, names a time or a value only with a reason."""
 
-Law 1. In a plain world without faults nothing fails, nothing is unknown, nothing degrades.
-Law 2. In a healed world everything succeeds, but for what storage has lost: of that it is said that it is
-damaged.
-Law 3. What is wrong with a request alone is refused with the error for that; everything else has a reason
-among what such a request can meet.
-Law 4. Too busy is only who has as many requests without a reply as there may be.
-"""
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final
 
-from collections.abc import Mapping
-from typing import Final
+import attrs
 
 from umi_core import errors
 from umi_core.config import Config
+from umi_core.data import Owner, compared
+from umi_core.errors import Error
+from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
-from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
+from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX, PPM
+from umi_core.kelpie import errors as kelpie_errors
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.errors import (
     AboveLimit,
@@ -25,9 +24,25 @@ from umi_core.kelpie.errors import (
     TextNotFound,
     VersionConflict,
 )
-from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
+from umi_core.kelpie.results import AgentSwitched, Appended, BlockWritten
+from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import (
+    Asked,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    Done,
+    Failed,
+    Outcome,
+    Query,
+    Read,
+    Refused,
+    Unknown,
+)
 from umi_core.messages.requests import (
     ALL,
+    OF_MEMORY,
     CoreRead,
     CreateSession,
     LoadSession,
@@ -39,17 +54,323 @@ from umi_core.messages.requests import (
     SetImportance,
     WorkingRequest,
 )
+from umi_core.messages.results import RecordAdded, Remembered, SessionCreated, SessionSaved
 from umi_core.migration import requests as moves
 from umi_core.migration.requests import NotReady
+from umi_core.rows import Row
 from umi_core.values import Scope
-from umi_sim.judge.oracle.archive.degradations import OF_LIMITS
+from umi_sim.judge.oracle.archive.evidence import OF_LIMITS
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
-from umi_sim.judge.oracle.sessions import Sessions
-from umi_sim.judge.oracle.times import check_times
-from umi_sim.judge.plain.ids import session_id
-from umi_sim.judge.plain.requests import is_gone, is_same, wrong
+from umi_sim.judge.oracle.working import Sessions
+from umi_sim.judge.plain.requests import HOLDS, is_gone, is_same, wrong
+from umi_sim.judge.plain.rows import is_fit, session_id
+from umi_sim.judge.plain.text import folded, tidy
 from umi_sim.record import rules
 from umi_sim.record.run_config import RunConfig
+from umi_sim.services.calls import Call
+
+# Failures: an operation that fails says of what, and the world did just that to it.
+#
+# Law 1. What storage did is named by kind: an answer to this very operation was that failure, or
+# it had rows
+# that are no answer (another's, or damaged: without a body, or with a field that no row may have), or no
+# answer came in time.
+# Law 2. What may pass is tried three times, and so is a plan that meets conflicts; what is final is said at
+# once.
+# Law 3. That nobody knows how it ended is said of a commit alone that was answered so, or not in time.
+# Law 4. A model or an embedder makes nothing fail; no workflow of the memory breaks; and the latest life
+# of a scope is never deposed (older ones: agents.py).
+
+
+STORAGE: Final = ("damaged", "timeout", "unavailable")
+KINDS: Final[dict[type[errors.Error], tuple[str, ...]]] = {
+    errors.StorageFailed: (*STORAGE, "refused"),  # a read is refused by interceptors alone
+    errors.StorageFull: ("full",),
+    errors.StorageRefused: ("refused",),
+    errors.Conflict: ("conflict",),
+}
+"""What storage may have done to an operation that failed with this error."""
+ATTEMPTS: Final = 3
+"""How often a step is tried before its operation fails, if nothing can take its place."""
+TOLD_CHARS: Final = 20
+Causes = tuple[str, ...]
+
+
+@attrs.define
+class Heard(Owner):
+    """When an operation was asked for, and what each answer may be taken for, by step; nothing: an answer."""
+
+    began_ms: int
+    answers: list[tuple[str, Causes]] = attrs.field(factory=list)
+
+    def of(self, step: str) -> list[Causes]:
+        return [it for name, it in self.answers if name == step]
+
+
+class Failures(Model):
+    """Watches every request to a memory that its working tier does not answer at once."""
+
+    watches = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.heard: dict[str, Heard] = {}
+
+    def issued(self, op_id: str, request: object, now_ms: int) -> None:
+        self.heard[op_id] = Heard(now_ms)
+
+    def answered(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
+        self.heard[call.op_id].answers.append((call.step, tuple(causes(call.effect, answer))))
+
+    def turned_away(self, op_id: str, step: str, came: Answer) -> None:
+        self.heard[op_id].answers.append((step, (came.kind,) if isinstance(came, EffectFailed) else ()))
+
+    def crashed(self) -> None:
+        self.heard.clear()
+
+    def replied(self, ending: Ending) -> None:
+        heard, outcome = self.heard.pop(ending.op_id), ending.outcome
+        is_late = ending.now_ms - heard.began_ms >= self.config.store_timeout_ms
+        if isinstance(outcome, Failed) and isinstance(outcome.error, errors.ModelFailed | errors.EmbedFailed):
+            return  # never right: whoever knows what must not be lost says so
+        if isinstance(outcome, Failed) and isinstance(outcome.error, errors.StepFailed):
+            self.judge_failed(ending, outcome.error, heard.of(outcome.error.step), is_late)
+        elif isinstance(outcome, Failed):
+            self.demand(False, ending, str(outcome.error), heard.answers)
+        elif isinstance(outcome, Unknown):
+            known = [kind for _, kinds in heard.answers for kind in kinds]
+            holds = is_late or "unknown" in known or "timeout" in known
+            self.demand(holds, ending, "nobody knows how it ended", known)
+
+    def judge_failed(
+        self, ending: Ending, error: errors.StepFailed, heard: list[Causes], is_late: bool
+    ) -> None:
+        allowed = KINDS.get(type(error), ())
+        is_told = any(error.kind in kinds for kinds in heard)
+        holds = is_told or (error.kind == "timeout" and is_late)
+        self.demand(holds and error.kind in allowed, ending, str(error), heard)
+        is_final, conflict_count = error.kind not in STORAGE, heard.count(("conflict",))
+        is_patient = error.attempts == ATTEMPTS or (is_final and 1 <= error.attempts < ATTEMPTS)
+        is_patient &= error.kind != "conflict" or conflict_count >= PLAN_COUNT_MAX
+        self.demand(is_patient and (is_late or len(heard) >= error.attempts), ending, f"{error}", heard)
+
+    def demand(self, holds: bool, ending: Ending, told: str, heard: object) -> None:
+        message = f"{ending.op_id} {type(ending.request).__name__}: {told}"
+        demand(holds, rules.FAILURE_HAS_A_CAUSE, message, "what befell it", heard)
+
+
+def causes(effect: Asked, answer: Answer) -> Iterator[str]:
+    """Why a memory may take an answer for none."""
+    if isinstance(answer, EffectFailed):
+        other = "unknown" if isinstance(effect, Commit) else "unavailable"
+        yield answer.kind if answer.kind in effect.failures else other
+    elif isinstance(effect, Commit) and isinstance(answer, Committed):
+        if not is_receipt_of(effect, answer):
+            yield "unknown"
+    elif isinstance(effect, Read) and isinstance(answer, ReadDone):
+        if any(is_foreign(effect.query, row) or is_left_out(effect.query, row) for row in answer.rows):
+            yield "unavailable"
+        if any(is_damaged(row) for row in answer.rows):
+            yield "damaged"
+
+
+def is_receipt_of(effect: Commit, answer: Committed) -> bool:
+    """Whether it tells a version of each row that was put, under this plan."""
+    told = dict(answer.versions)
+    return all(told.get(write.address, 0) > 0 for write in effect.writes if write.body is not None)
+
+
+def is_foreign(query: Query, row: Row) -> bool:
+    """Whether this row was not asked for, as far as its address tells."""
+    if isinstance(query, ByIds):
+        return row.address not in query.addresses
+    kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
+    return row.address.scope != query.scope or row.address.kind not in kinds
+
+
+def is_left_out(query: Query, row: Row) -> bool:
+    """Whether this row is not what was asked for, as far as its score and its fields tell."""
+    where = () if isinstance(query, ByIds) or is_damaged(row) else query.where
+    told = [(it, getattr(row.body, it.field)) for it in where if hasattr(row.body, it.field)]
+    return is_misjudged(query, row) or any(not HOLDS[it.operator](found, it.value) for it, found in told)
+
+
+def is_misjudged(query: Query, row: Row) -> bool:
+    """Whether it has a score that no row may have, or none where that is what was asked for."""
+    score, is_search = row.score_ppm, isinstance(query, ByVector | ByWords)
+    if score is None:
+        return is_search
+    least = query.min_score_ppm if isinstance(query, ByVector | ByWords) else 0
+    return type(score) is not int or not least <= score <= PPM
+
+
+def is_damaged(row: Row) -> bool:
+    """Whether its body is gone, that of another row, or one that nobody wrote."""
+    body, address = row.body, row.address
+    if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
+        return True
+    return not is_fit(body)
+
+
+# What an error says.
+
+
+@attrs.define
+class Sentences(Owner):
+    """The sentence of each kind of error that a run meets. `told`: kinds that were seen to tell all of it."""
+
+    told: dict[type, None] = attrs.field(factory=dict)
+
+    def check(self, op_id: str, outcome: Refused | Failed) -> None:
+        """An error holds what it declares, and tells each of its values, unless a terminal cannot show it."""
+        error: object = outcome.error
+        cls: Any = type(error)
+        strange = [name for name, kind in scalars(cls) if type(getattr(error, name)) is not kind]
+        demand(not strange, rules.ERROR_SAYS_IT, f"{op_id}: what its error declares", "", strange)
+        if error.__class__ in self.told:
+            return
+        message = f"{op_id} ended without an error"
+        demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
+        assert isinstance(error, errors.Error)
+        sentence = str(error) if error.sentence else ""
+        values = [str(getattr(error, name))[:TOLD_CHARS] for name in compared(type(error))]
+        missing = [it for it in values if it not in sentence and it.isprintable()]
+        wanted = "all of its values"
+        demand(sentence and not missing, rules.ERROR_SAYS_IT, f"{op_id}: {sentence}", wanted, missing)
+        if all(map(str.isprintable, values)):
+            self.told[type(error)] = None
+
+
+@cache
+def scalars(cls: Any) -> tuple[tuple[str, type], ...]:
+    """The fields of an error that hold a text or a number, with which of these."""
+    fields = attrs.fields(cls) if attrs.has(cls) else ()
+    return tuple((field.name, field.type) for field in fields if field.type in (str, int))
+
+
+# When something was done, as a reply tells it: while its request was on its way, by its life's clock.
+
+
+TOLD: Final[Mapping[type, str]] = {
+    SessionCreated: "started_ms", SessionSaved: "saved_ms", BlockWritten: "at_ms", Appended: "at_ms",
+    RecordAdded: "at_ms", AgentSwitched: "at_ms",
+}  # fmt: skip
+
+
+def check_times(op_id: str, outcome: Outcome, begun_ms: int, now_ms: int) -> None:
+    """Of what the first request with this key has done nothing is demanded here."""
+    value: Any = outcome.value if isinstance(outcome, Done) else None
+    if getattr(value, "repeated", False):
+        return
+    for at_ms in times_of(value):
+        told = f"{op_id} was done at another time than it says"
+        holds = begun_ms <= at_ms <= now_ms
+        demand(holds, rules.REFERENCE_AGREES, told, f"{begun_ms} to {now_ms}", at_ms)
+
+
+def times_of(value: Any) -> Iterator[int]:
+    if name := TOLD.get(type(value)):
+        yield getattr(value, name)
+    facts = value.facts if isinstance(value, RecordAdded) else value
+    if isinstance(facts, Remembered):
+        yield from (relation.at_ms for relation in facts.relations)
+
+
+# The values of the error in a refusal: what it names was asked for, and what is too much is too much.
+#
+# Law 1. An id, a key, a label or a name in it is the one of the request, in any spelling of a label.
+# Law 2. What exceeds a limit does so by the numbers that it tells, and the limit is the one that there is.
+#
+# What is wrong with a request alone is told whole (umi_sim/judge/plain/requests.py). Of what the
+# working tier
+# has no room for a twin knows all numbers.
+
+
+BY_ID: Final = "blk_"
+NAMED: Final[Mapping[type[Error], Mapping[str, tuple[str, ...]]]] = {
+    errors.SessionNotFound: {"session_id": ("session_id",)},
+    errors.KeyReused: {"request_key": ("request_key",)},
+    errors.KeyNotFound: {"key": ("key",)},
+    kelpie_errors.ReadOnly: {"author": ("author",), "label": ("block",)},
+    kelpie_errors.VersionConflict: {"expected": ("expected_version",)},
+    kelpie_errors.TextNotFound: {"label": ("block",)},
+    kelpie_errors.TextAmbiguous: {"label": ("block",)},
+    kelpie_errors.LabelTaken: {"label": ("label",)},
+}
+"""By field of an error, the fields of requests of which it repeats the one that there is."""
+NOT_FOUND: Final[Mapping[str, tuple[str, ...]]] = {
+    "block": ("block", "block_id"), "entity": ("entity_id",), "archival": ("record_id",), "agent": (),
+}  # fmt: skip
+"""The same of the id of what is not found, by its kind; who asks does not say which agent it is."""
+EXCEEDED: Final[Mapping[type[Error], tuple[str, str, int]]] = {
+    errors.BlockTooLarge: ("size_bytes", "limit_bytes", 1),
+    errors.SnapshotTooBig: ("size_bytes", "limit_bytes", 1),
+    kelpie_errors.AboveLimit: ("size_bytes", "limit_bytes", 1),
+    errors.TooManyMembers: ("member_count", "member_count_max", 1),
+    errors.TooManyBlocks: ("block_count", "block_count_max", 0),
+    errors.TooBusy: ("op_count", "op_count_max", 0),
+}
+"""By error, the number that is above a limit by so much at least; 0: one more would be above it."""
+
+
+def limits_in(config: Config) -> Mapping[type[Error], tuple[int, ...]]:
+    """The limit that an error tells; of core, the one of a block or the one of all blocks."""
+    return {
+        errors.BlockTooLarge: (limits.BLOCK_BYTES_MAX,),
+        errors.CoreFull: (limits.BLOCK_BYTES_MAX, config.core_bytes_max),
+        errors.TooManyMembers: (limits.SESSION_MEMBER_COUNT_MAX,),
+        errors.TooManyBlocks: (limits.BLOCK_COUNT_MAX,),
+        errors.TooBusy: (limits.OP_COUNT_MAX,),
+    }
+
+
+def check_error(op_id: str, request: object, outcome: Refused, config: Config) -> None:
+    """Raises Broken if it is about something else than the request, or tells numbers that do not hold."""
+    error: Any = outcome.error
+    if isinstance(error, kelpie_errors.NotFound):
+        fields = NOT_FOUND.get(error.kind)
+        holds = fields == () or (fields is not None and any(hasattr(request, field) for field in fields))
+        demand(holds, rules.ERROR_SAYS_IT, f"{op_id}: nobody asked for what '{error}' says", request, error)
+    for name, of in named(error).items():
+        asked = next((getattr(request, field) for field in of if hasattr(request, field)), None)
+        got = getattr(error, name)
+        told = f"{op_id}: the {name} in '{error}' is not the one that was asked for"
+        demand(is_named(asked, got, name), rules.ERROR_SAYS_IT, told, asked, got)
+    number, most, over = EXCEEDED.get(type(error), ("", "", 0))
+    if number:
+        limit, got = getattr(error, most), getattr(error, number)
+        told = f"{op_id}: '{error}', and that is not too much"
+        demand(got >= limit + over, rules.ERROR_SAYS_IT, told, limit, got)
+    known = limits_in(config).get(type(error))
+    if known:
+        got = getattr(error, most or "limit_bytes")
+        demand(got in known, rules.ERROR_SAYS_IT, f"{op_id}: the limit in '{error}' is another", known, got)
+
+
+def named(error: Any) -> Mapping[str, tuple[str, ...]]:
+    if isinstance(error, kelpie_errors.NotFound):
+        return {"id": NOT_FOUND.get(error.kind, ())}
+    return NAMED.get(type(error), {})
+
+
+def is_named(asked: object, got: object, name: str) -> bool:
+    """Of a block that was asked for by its id the label may be any, and so may what nobody asked for."""
+    if asked is None:
+        return True
+    if name != "label" or not isinstance(asked, str) or not isinstance(got, str):
+        return asked == got
+    return asked.startswith(BY_ID) or folded(tidy(asked)) == folded(got)
+
+
+# Promises about every reply, whatever was asked: it does not fail, and is not refused, without a reason.
+#
+# Law 1. In a plain world without faults nothing fails, nothing is unknown, nothing degrades.
+# Law 2. In a healed world everything succeeds, but for what storage has lost: of that it is said that it is
+# damaged.
+# Law 3. What is wrong with a request alone is refused with the error for that; everything else has a reason
+# among what such a request can meet.
+# Law 4. Too busy is only who has as many requests without a reply as there may be.
+
 
 OF_THE_TEXT: Final = ("extract:uncovered", "contents:partial", "told:partial", *OF_LIMITS)
 """No failure: a model that is well passes over sentences, too, what is told without vectors has none, of a

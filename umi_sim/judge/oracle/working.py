@@ -1,33 +1,468 @@
-"""The working tier's model: the twins that may be true, and what a reply tells about which of them is.
+"""Judge the working tier and its sessions: twins that may be true, and saves that may be stored."""
 
-Law 1. Where a session that was loaded may be one of several, there is a twin for each; a reply must agree
-with at least one of them, and the others are dropped.
-Law 2. The reserved keys (`__last_input` and so on) follow what remember and recall did, in the order in which
-their batches became durable.
-"""
-
+import re
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import attrs
 
+from umi_core import errors
 from umi_core.config import Config
-from umi_core.errors import Error
+from umi_core.data import Data, Owner
+from umi_core.declared import complete
+from umi_core.errors import Error, SessionConflict
 from umi_core.invariants.broken import demand
+from umi_core.invariants.limits import (
+    I64_MAX,
+    I64_MIN,
+    TTL_MS_MAX,
+    WORKING_KEY_BYTES_MAX,
+    WORKING_VALUE_BYTES_MAX,
+)
 from umi_core.messages import requests
 from umi_core.messages.answers import Answer, Committed
-from umi_core.messages.effects import Commit, Done, Outcome, Refused
-from umi_core.messages.results import Remembered
+from umi_core.messages.effects import Commit, Done, Outcome, Refused, Unknown
+from umi_core.messages.requests import CreateSession, EndSession, LoadSession, SaveSession
+from umi_core.messages.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.rows import Receipt
 from umi_core.values import Scope
-from umi_sim.judge.oracle.model import Ending, Model
-from umi_sim.judge.oracle.sessions import Saved, Sessions
-from umi_sim.judge.oracle.twin import ANY_TEXT, DONE, Answered, Twin
-from umi_sim.judge.plain.filters import may_hold
-from umi_sim.judge.plain.requests import is_same, wrong
+from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.plain.requests import is_same, may_hold, wrong
 from umi_sim.judge.plain.text import cut
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
+from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call
+
+# The working tier as a dict and a deadline per key: simpler than the machine, and told nothing by it.
+#
+# A twin answers from the rules alone: after `Set("k", b"1", ttl_ms=10)` at 100 a `Get("k")`
+# answers `b"1"` up
+# to 109, and nothing from 110 on.
+
+
+Answered = tuple[str, object]
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
+NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,20}")
+DONE: Final = "done"
+ANY_TEXT: Final = object()
+
+
+@attrs.define
+class Twin:
+    """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong.
+
+    `version` is the one of the session that it comes from, or that was saved of it last; `place` counts how
+    often a session was put in place. `origins` are the saves that it may come from.
+    """
+
+    config: Config
+    entries: dict[str, tuple[bytes, int]] = attrs.field(factory=dict)
+    expired: int = 0
+    session_id: str | None = None
+    started_ms: int | None = None
+    interactions: int = 0
+    last_input: str | None = None
+    last_query: str | None = None
+    version: int = 0
+    place: int = 0
+    dead: dict[str, int] = attrs.field(factory=dict)
+    origins: tuple[object, ...] = attrs.field(default=(), eq=False, repr=False)
+
+    def copy(self) -> "Twin":
+        return attrs.evolve(self, entries=dict(self.entries), dead=dict(self.dead))
+
+    def loaded_from(self, saved: object, version: int) -> "Twin":
+        """This tier, if the version that was loaded is that save."""
+        return attrs.evolve(self, version=version, origins=(saved,))
+
+    def put_in_place_of(self, old: "Twin") -> "Twin":
+        """This session, opened where another one was; what has expired there stays counted."""
+        return attrs.evolve(self.copy(), expired=old.expired, place=old.place + 1)
+
+    def bytes_used(self) -> int:
+        return sum([len(key.encode()) + len(value) for key, (value, _) in self.entries.items()])
+
+    def expire(self, now_ms: int) -> None:
+        for key in [key for key, (_, expires_ms) in self.entries.items() if expires_ms <= now_ms]:
+            self.dead[key] = self.entries.pop(key)[1]
+            self.expired += 1
+
+    def answer(self, request: requests.WorkingRequest, now_ms: int) -> Answered:
+        self.expire(now_ms)
+        return RULES[type(request)](self, request, now_ms)
+
+    def put(self, key: str, value: bytes, expires_ms: int, result: object = None) -> Answered:
+        if len(value) > WORKING_VALUE_BYTES_MAX:
+            return "EntryTooLarge", (len(value), WORKING_VALUE_BYTES_MAX)
+        old = self.entries.get(key)
+        more = len(value) - len(old[0]) if old else len(value) + len(key.encode())
+        used, most = self.bytes_used(), self.config.working_bytes_max
+        if used + more > most:
+            return "WorkingFull", (used, most, len(key.encode()) + len(value))
+        if old is None and len(self.entries) >= self.config.working_entry_count_max:
+            return "TooManyEntries", (len(self.entries), self.config.working_entry_count_max)
+        self.entries[key] = (value, expires_ms)
+        return DONE, result
+
+    def renewed(self, key: str, now_ms: int) -> int:
+        old_ms = self.entries[key][1] if key in self.entries else 0
+        return max(old_ms, now_ms + self.config.working_ttl_ms_default)
+
+    def look(self, key: str) -> object:
+        if key in self.entries:
+            return self.entries[key][0]
+        return self.reserved(key) if self.config.auto_populate else None
+
+    def reserved(self, key: str) -> object:
+        shown: dict[str, object] = {
+            "__session_id": self.session_id, "__session_start_ms": self.started_ms,
+            "__interaction_count": self.interactions, "__last_input": self.last_input,
+            "__last_query": self.last_query,
+        }  # fmt: skip
+        if key == "__last_entities":
+            return ANY_TEXT if self.last_input is not None else None
+        value = shown.get(key)
+        return None if value is None else str(value).encode()
+
+
+def bad_key(key: object, is_write: bool) -> str | None:
+    if not isinstance(key, str) or SURROGATE.search(key):
+        return "BadText"
+    if is_write and key.startswith("__"):
+        return "ReservedKey"
+    return "KeyTooLong" if len(key.encode()) > WORKING_KEY_BYTES_MAX else None
+
+
+def is_whole(value: object, low: int, high: int) -> bool:
+    return type(value) is int and low <= value <= high
+
+
+def on_set(twin: Twin, request: requests.Set, now_ms: int) -> Answered:
+    if problem := bad_key(request.key, True):
+        return problem, None
+    if type(request.value) is not bytes:
+        return "BadOption", None
+    ttl_ms = twin.config.working_ttl_ms_default if request.ttl_ms is None else request.ttl_ms
+    if not is_whole(ttl_ms, 1, TTL_MS_MAX):
+        return "BadTtl", None
+    return twin.put(request.key, request.value, now_ms + ttl_ms)
+
+
+def on_get(twin: Twin, request: requests.Get, now_ms: int) -> Answered:
+    problem = bad_key(request.key, False)
+    return (problem, None) if problem else (DONE, twin.look(request.key))
+
+
+def on_exists(twin: Twin, request: requests.Exists, now_ms: int) -> Answered:
+    problem = bad_key(request.key, False)
+    return (problem, None) if problem else (DONE, twin.look(request.key) is not None)
+
+
+def on_delete(twin: Twin, request: requests.Delete, now_ms: int) -> Answered:
+    problem = bad_key(request.key, True)
+    return (problem, None) if problem else (DONE, twin.entries.pop(request.key, None) is not None)
+
+
+def on_incr(twin: Twin, request: requests.Incr, now_ms: int) -> Answered:
+    if problem := bad_key(request.key, True):
+        return problem, None
+    if not is_whole(request.delta, I64_MIN, I64_MAX):
+        return "BadDelta", None
+    text = twin.entries[request.key][0] if request.key in twin.entries else b"0"
+    if not NUMBER.fullmatch(text) or len(text) > 20 or not I64_MIN <= int(text) <= I64_MAX:
+        return "TypeMismatch", None
+    number = int(text) + request.delta
+    if not I64_MIN <= number <= I64_MAX:
+        return "Overflow", (int(text), request.delta)
+    return twin.put(request.key, str(number).encode(), twin.renewed(request.key, now_ms), number)
+
+
+def on_append(twin: Twin, request: requests.Append, now_ms: int) -> Answered:
+    if problem := bad_key(request.key, True):
+        return problem, None
+    if type(request.value) is not bytes:
+        return "BadOption", None
+    old = twin.entries[request.key][0] if request.key in twin.entries else b""
+    return twin.put(request.key, old + request.value, twin.renewed(request.key, now_ms))
+
+
+def on_touch(twin: Twin, request: requests.Touch, now_ms: int) -> Answered:
+    if problem := bad_key(request.key, True):
+        return problem, None
+    if request.key not in twin.entries:
+        return "KeyNotFound", None
+    twin.entries[request.key] = (twin.entries[request.key][0], twin.renewed(request.key, now_ms))
+    return DONE, None
+
+
+def on_sweep(twin: Twin, request: requests.Sweep, now_ms: int) -> Answered:
+    expired, twin.expired = twin.expired, 0
+    return DONE, expired
+
+
+def on_clear(twin: Twin, request: requests.Clear, now_ms: int) -> Answered:
+    count = len(twin.entries)
+    twin.entries.clear()
+    return DONE, count
+
+
+def on_len(twin: Twin, request: requests.Len, now_ms: int) -> Answered:
+    return DONE, len(twin.entries)
+
+
+def on_bytes(twin: Twin, request: requests.Bytes, now_ms: int) -> Answered:
+    return DONE, twin.bytes_used()
+
+
+RULES: Final[Mapping[type, Callable[..., Answered]]] = complete("answer of the twin", requests.WORKING, {
+    requests.Set: on_set, requests.Get: on_get, requests.Exists: on_exists, requests.Delete: on_delete,
+    requests.Incr: on_incr, requests.Append: on_append,
+    requests.Touch: on_touch, requests.Sweep: on_sweep, requests.Clear: on_clear,
+    requests.Len: on_len, requests.Bytes: on_bytes,
+}, "umi_sim/judge/oracle/working.py")  # fmt: skip
+
+
+# What saved sessions may hold: acknowledged versions must be there, unanswered saves may be.
+#
+# Law 1. Of two saves from one version at most one is acknowledged.
+# Law 2. A save is told the version after the one that its memory loaded or saved last; what was loaded
+#        meanwhile is none the newer for it.
+# Law 3. A load gives an acknowledged version or a later one that may have happened, never an older one, and
+#        never to an agent that is no member. What a load or a conflict has shown, no later reply
+# takes back.
+# Law 4. Versions order all saves; so every history that passes is linearizable, and one that is
+# not breaks a
+#        law at its first wrong reply (docs/decisions).
+
+
+@attrs.define
+class Saved:
+    """A working tier as it may have been saved: the twin, and the saving clock. `is_refuted`: it was not."""
+
+    twin: Twin
+    saved_ms: int
+    is_refuted: bool = False
+
+    def at_load(self, now_ms: int) -> tuple[Twin, int]:
+        """The tier after its rest, and how many entries expired meanwhile."""
+        rest_ms = max(0, now_ms - self.saved_ms)
+        live = {
+            key: (value, now_ms + (expires_ms - self.saved_ms) - rest_ms)
+            for key, (value, expires_ms) in self.twin.entries.items()
+            if self.saved_ms < expires_ms and expires_ms - self.saved_ms > rest_ms
+        }
+        alive_count = sum(self.saved_ms < expires_ms for _, expires_ms in self.twin.entries.values())
+        return attrs.evolve(self.twin, entries=live, dead={}), alive_count - len(live)
+
+    def is_to_be(self, session_id: str, version: int) -> bool:
+        return (self.twin.session_id, self.twin.version + 1) == (session_id, version)
+
+
+@attrs.define
+class Session(Owner):
+    """One session: what each version may hold, and saves without an answer.
+
+    `acknowledged`: versions that were. `must`: the newest one that was acknowledged or shown.
+    """
+
+    user: str
+    versions: dict[int, list[Saved]]
+    must: int
+    members: dict[str, None]
+    acknowledged: dict[int, None]
+    may: list[Saved] = attrs.field(factory=list)
+    may_members: dict[str, None] = attrs.field(factory=dict)
+
+
+@attrs.define
+class OpenSave(Owner):
+    """A save on its way, and what it may have packed at its begin."""
+
+    must_at_issue: dict[str, int]
+    hand_to: tuple[str, ...]
+    candidates: list[Saved]
+
+    def of(self, session_id: str, version: int) -> list[Saved]:
+        """What it may save as this version."""
+        return [saved for saved in self.candidates if saved.is_to_be(session_id, version)]
+
+
+@attrs.frozen
+class OpenLoad(Data):
+    """What was certain when a load was issued: the version that must be there, and whether it may be seen."""
+
+    must: int
+    is_member: bool
+
+
+@attrs.define
+class Sessions(Owner):
+    """All sessions of a world. Agents are told apart by (user, agent part of the scope)."""
+
+    sessions: dict[str, Session] = attrs.field(factory=dict)
+    open: list[OpenSave] = attrs.field(factory=list)
+
+    def wiped(self) -> None:
+        """Storage is empty and every life has ended."""
+        self.sessions.clear()
+        self.open.clear()
+
+    def begin_save(self, request: SaveSession, twins: list[Twin], now_ms: int) -> OpenSave:
+        must = {key: session.must for key, session in self.sessions.items()}
+        save = OpenSave(must, as_members(request.hand_to), [Saved(twin.copy(), now_ms) for twin in twins])
+        self.open.append(save)
+        return save
+
+    def end_save(self, save: OpenSave) -> None:
+        """It was answered, or its agent crashed."""
+        self.open = [other for other in self.open if other is not save]
+
+    def judge_create(self, scope: Scope, ending: Ending, done: SessionCreated, twin: Twin) -> None:
+        """It is there from now on; if that is not sure, it may be, and the id may be another one's."""
+        known = self.sessions.get(done.session_id)
+        if known is not None and not ending.is_sure:
+            return
+        is_new = known is None or not known.must
+        demand(is_new, rules.SESSION_VERSIONS, f"create gave the id {done.session_id} a second time")
+        members = dict.fromkeys((scope.agent, *ending.request.members))
+        acknowledged = {1: None} if ending.is_sure else {}
+        versions = {1: [Saved(twin, ending.now_ms)]}
+        self.sessions[done.session_id] = Session(
+            scope.user, versions, int(ending.is_sure), members, acknowledged
+        )
+
+    def judge_save(self, save: OpenSave, done: SessionSaved, twins: list[Twin], is_sure: bool) -> list[Twin]:
+        """The tiers as they may be now: one that was packed, and is still in place, has the new version.
+
+        `is_sure`: it is stored from now on; else it may be, and the version may be another one's.
+        """
+        session, version = self.sessions.get(done.session_id), done.version
+        is_open = any(it.twin.session_id == done.session_id for it in save.candidates)
+        message = f"save_session told of {done.session_id}, which was not open here"
+        demand(session and is_open, rules.SESSION_OR_ERROR, message)
+        assert session is not None
+        is_taken = version in session.acknowledged or version <= save.must_at_issue.get(done.session_id, 0)
+        message = f"two saves of one session were both told version {version}"
+        demand(not (is_sure and is_taken), rules.SESSION_VERSIONS, message)
+        packed = save.of(done.session_id, version)
+        found = sorted({it.twin.version for it in save.candidates})
+        demand(packed, rules.SESSION_VERSIONS, f"saved as version {version} what came from version {found}")
+        if is_sure:
+            shown = session.versions.get(version, packed)
+            session.versions[version] = packed = [saved for saved in packed if saved in shown]
+            message = f"version {version} was loaded as somebody else's, and then saved"
+            demand(packed, rules.NO_LOST_UPDATE, message)
+            session.acknowledged[version] = None
+            session.must = max(session.must, version)
+            session.members |= dict.fromkeys(save.hand_to)
+        else:
+            self.may_have_saved(save)
+        places = [saved.twin.place for saved in packed]
+        return [attrs.evolve(it, version=version) if it.place in places else it for it in twins]
+
+    def take_back(self, save: OpenSave) -> None:
+        """It changed nothing: no version is what it would have saved."""
+        for saved in save.candidates:
+            saved.is_refuted = True
+        for session in self.sessions.values():
+            for version, found in session.versions.items():
+                session.versions[version] = [saved for saved in found if not saved.is_refuted]
+                message = f"version {version} was loaded, then its save failed"
+                demand(session.versions[version], rules.NO_LOST_UPDATE, message)
+
+    def judge_conflict(self, save: OpenSave, conflict: SessionConflict) -> None:
+        """Somebody else's save came first: one that there was, and no older one than was certain."""
+        for saved in save.candidates:
+            session_id, found = saved.twin.session_id or "", conflict.found
+            session = self.sessions.get(session_id)
+            if session is None or not saved.twin.version == conflict.expected < found:
+                continue
+            there = session.versions.get(found) or self.possible(session_id, found)
+            if there and found >= save.must_at_issue.get(session_id, 0):
+                self.show(session_id, found, there)
+                break
+        else:
+            message = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
+            demand(
+                False, rules.SESSION_VERSIONS, f"{message}; made from another version, or nobody saved that"
+            )
+
+    def possible(self, session_id: str, version: int) -> list[Saved]:
+        """Saves without an answer that may have become this version."""
+        under_way = [saved for save in self.open for saved in save.of(session_id, version)]
+        may = self.sessions[session_id].may
+        return [saved for saved in may if saved.is_to_be(session_id, version)] + under_way
+
+    def show(self, session_id: str, version: int, kept: list[Saved]) -> None:
+        """A load, or a conflict, has shown this version, which is one of these."""
+        session = self.sessions[session_id]
+        session.must = max(session.must, version)
+        session.versions[version] = kept
+
+    def settle(self, session_id: str, kept: list[Twin]) -> None:
+        """A reply of one who loaded a version tells what it held, for everybody."""
+        session, left = self.sessions[session_id], [saved for twin in kept for saved in twin.origins]
+        for version, found in session.versions.items():
+            if any(saved in left for saved in found):
+                for saved in found:
+                    saved.is_refuted = saved not in left
+                session.versions[version] = [saved for saved in found if saved in left]
+
+    def may_have_saved(self, save: OpenSave) -> None:
+        for saved in save.candidates:
+            session = self.sessions.get(saved.twin.session_id or "")
+            if session is not None:
+                session.may.append(saved)
+                session.may_members |= dict.fromkeys(save.hand_to)
+
+    def begin_load(self, user: str, agent: str, session_id: str) -> OpenLoad:
+        session = self.sessions.get(session_id)
+        is_member = session is not None and session.user == user and agent in session.members
+        return OpenLoad(session.must if session else 0, is_member)
+
+    def judge_load(
+        self, scope: Scope, request: LoadSession, load: OpenLoad, done: SessionLoaded
+    ) -> list[Saved]:
+        """What the loaded version may hold."""
+        session = self.judge_member(scope, request.session_id, "loaded")
+        message = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
+        demand(done.version >= load.must, rules.ACKNOWLEDGED_IS_DURABLE, message)
+        found = session.versions.get(done.version) or self.possible(request.session_id, done.version)
+        demand(found, rules.SESSION_VERSIONS, f"loaded version {done.version}, which nobody saved")
+        return found
+
+    def judge_member(self, scope: Scope, session_id: str, did: str) -> Session:
+        """Whoever loads or ends a session is one of its members."""
+        session = self.sessions.get(session_id)
+        is_known = session is not None and session.user == scope.user
+        demand(is_known, rules.SESSION_OR_ERROR, f"{did} {session_id!r}, which was never created here")
+        assert session is not None
+        may_members = [name for save in self.open for name in save.hand_to]
+        is_member = scope.agent in (*session.members, *session.may_members, *may_members)
+        message = f"{scope.agent} is no member of {session_id} and {did} it"
+        demand(is_member, rules.SESSION_MEMBERS_ONLY, message)
+        return session
+
+    def judge_missing(self, request: LoadSession | EndSession, load: OpenLoad) -> None:
+        is_due = load.must and load.is_member
+        message = f"session {request.session_id} was acknowledged and is not found"
+        demand(not is_due, rules.ACKNOWLEDGED_IS_DURABLE, message)
+
+
+def as_members(value: object) -> tuple[str, ...]:
+    """What a caller gave as agents; anything but a tuple is refused, and so hands over to nobody."""
+    return value if isinstance(value, tuple) else ()
+
+
+# The working tier's model: the twins that may be true, and what a reply tells about which of them is.
+#
+# Law 1. Where a session that was loaded may be one of several, there is a twin for each; a reply must agree
+# with at least one of them, and the others are dropped.
+# Law 2. The reserved keys (`__last_input` and so on) follow what remember and recall did, in the
+# order in which
+# their batches became durable.
+
 
 SHOWN_BYTES_MAX: Final = 200  # of a text that a reserved key shows
 OF_THE_TIER: Final = ("EntryTooLarge", "WorkingFull", "TooManyEntries", "Overflow")
@@ -242,3 +677,118 @@ def broken_rule(
     ):
         return rules.TTL_CONTRACT
     return rules.REFERENCE_AGREES
+
+
+# The model of sessions: what one memory may be told when it creates, saves and loads a session.
+#
+# What all memories know of all sessions is in `sessions`; this is the side of one memory, with
+# its saves and
+# loads in flight and the working tier that they pack or replace.
+
+
+class SessionModel(Model):
+    """What sessions of one memory must answer. `saves` and `loads` are in flight, by op_id."""
+
+    judges = (CreateSession, SaveSession, LoadSession)
+    watches = (EndSession,)
+
+    def __init__(
+        self,
+        scope: Scope,
+        run: RunConfig,
+        surroundings: Surroundings,
+        sessions: Sessions,
+        working: WorkingModel,
+    ) -> None:
+        self.scope, self.run, self.surroundings = scope, run, surroundings
+        self.sessions, self.working = sessions, working
+        self.saves: dict[str, OpenSave] = {}
+        self.loads: dict[str, OpenLoad] = {}
+
+    def issued(self, op_id: str, request: object, now_ms: int) -> None:
+        if isinstance(request, SaveSession):
+            self.saves[op_id] = self.sessions.begin_save(request, self.working.twins, now_ms)
+        elif isinstance(request, LoadSession | EndSession):
+            scope = self.scope
+            self.loads[op_id] = self.sessions.begin_load(scope.user, scope.agent, request.session_id)
+
+    def crashed(self) -> None:
+        for save in self.saves.values():
+            self.sessions.end_save(save)
+            self.sessions.may_have_saved(save)
+        self.saves.clear()
+        self.loads.clear()
+
+    def replied(self, ending: Ending) -> None:
+        match ending.request:
+            case CreateSession():
+                self.judge_create(ending)
+            case SaveSession():
+                self.judge_save(ending)
+            case LoadSession():
+                self.judge_load(ending)
+            case EndSession():
+                self.judge_end(ending)
+
+    def judge_create(self, ending: Ending) -> None:
+        done = ending.value(SessionCreated)
+        if done is None:
+            return
+        self.working.expire(ending.now_ms)
+        counts = [len(twin.entries) for twin in self.working.twins]
+        message = f"create_session dropped {done.dropped_count} entries"
+        demand(done.dropped_count in counts, rules.REFERENCE_AGREES, message)
+        fresh = Twin(self.working.config, session_id=done.session_id, started_ms=done.started_ms, version=1)
+        self.sessions.judge_create(self.scope, ending, done, fresh)
+        self.working.open_session([fresh])
+
+    def judge_save(self, ending: Ending) -> None:
+        save, outcome = self.saves.pop(ending.op_id), ending.outcome
+        self.sessions.end_save(save)
+        done = ending.value(SessionSaved)
+        if done is not None:
+            twins = self.sessions.judge_save(save, done, self.working.twins, ending.is_sure)
+            self.working.twins = twins
+        elif isinstance(outcome, Unknown):
+            self.sessions.may_have_saved(save)
+        elif not self.is_lost(save):
+            if isinstance(outcome, Refused) and isinstance(outcome.error, errors.SessionConflict):
+                self.sessions.judge_conflict(save, outcome.error)
+            self.sessions.take_back(save)
+
+    def is_lost(self, save: OpenSave) -> bool:
+        """Whether a version of this session was told and is not there: then storage has an older one."""
+        return any(self.surroundings.atlas.explains(it.twin.session_id or "") for it in save.candidates)
+
+    def judge_load(self, ending: Ending) -> None:
+        load, outcome = self.loads.pop(ending.op_id), ending.outcome
+        if isinstance(outcome, Refused):
+            self.judge_refused_load(ending.request, outcome, load)
+        done = ending.value(SessionLoaded)
+        if done is None:
+            return
+        candidates = self.sessions.judge_load(self.scope, ending.request, load, done)
+        self.working.expire(ending.now_ms)
+        rested = [(saved, *saved.at_load(ending.now_ms)) for saved in candidates]
+        fitting = [(saved, twin) for saved, twin, expired in rested if expired == done.expired_at_rest]
+        counts = sorted({expired for _, _, expired in rested})
+        demand(fitting, rules.REST_TIME, f"load told {done.expired_at_rest} expired at rest", counts)
+        self.sessions.show(ending.request.session_id, done.version, [saved for saved, _ in fitting])
+        self.working.open_session([twin.loaded_from(saved, done.version) for saved, twin in fitting])
+
+    def judge_refused_load(self, request: LoadSession, outcome: Refused, load: OpenLoad) -> None:
+        name = type(outcome.error).__name__
+        if isinstance(outcome.error, errors.SessionNotFound):
+            self.sessions.judge_missing(request, load)
+        elif name.startswith("Snapshot"):
+            has_damage = "storage_bit_flip" in self.run.faults
+            message = f"load refused with {name} where no byte was ever damaged"
+            demand(has_damage, rules.SNAPSHOT_GUARDED, message)
+
+    def judge_end(self, ending: Ending) -> None:
+        """Who may load a session may end it, and nobody else."""
+        load, outcome = self.loads.pop(ending.op_id), ending.outcome
+        if isinstance(outcome, Refused) and isinstance(outcome.error, errors.SessionNotFound):
+            self.sessions.judge_missing(ending.request, load)
+        elif isinstance(outcome, Done):
+            self.sessions.judge_member(self.scope, ending.request.session_id, "ended")

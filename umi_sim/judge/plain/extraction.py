@@ -1,6 +1,8 @@
-"""What a reply to `extract` tells of a text, element by element, as M10.7 to M10.16 say."""
+"""Read what a model extracted from a text: mentions, links, facts and memories."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -11,17 +13,31 @@ from umi_core.invariants.limits import (
     EXTRACT_CONTENT_BYTES_MAX,
     EXTRACT_ENTITY_COUNT_MAX,
     EXTRACT_LINK_COUNT_MAX,
+    REPLY_BYTES_MAX,
 )
+from umi_core.language.tables import CHARACTER_NAMES, FACT_TAGS, NAME_PRONOUNS, TYPE_ALIASES
 from umi_core.values import ENTITY_TYPES, LINK_KINDS
+from umi_sim.judge.plain.queries import person_of
 from umi_sim.judge.plain.replies import confidence_ppm, has_list, payload_of
-from umi_sim.judge.plain.sentences import passed_over
-from umi_sim.judge.plain.text import PRONOUNS, cut, folded, said_once, tidy, without_controls, words
+from umi_sim.judge.plain.text import (
+    byte_count,
+    cut,
+    folded,
+    made_whole,
+    passed_over,
+    said_once,
+    tidy,
+    without_controls,
+    words,
+)
+
+# What a reply to `extract` tells of a text, element by element, as M10.7 to M10.16 say.
+
 
 UNSAID_PPM: Final = 500_000  # how sure a model is that does not say so
 SELF_MIN_PPM: Final = 800_000
 TEXT_SHOWN_BYTES: Final = 200  # of a text whose element says nothing about its name
 NOTE_NAME_BYTES: Final = 50
-ALIASES: Final = {"org": "organization", "place": "location", "meeting": "event"}
 T = TypeVar("T", "Mention", "Link")
 FAULTS: Final = ("not_object", "no_name", "too_many")  # what a model does wrong; the others are choices
 
@@ -113,7 +129,7 @@ def mention_of(element: Any, text: str, confidence_min_ppm: int) -> Mention | st
     name = name_of(element.get("name"))
     if name == "":
         return "no_name"
-    if (said := words(name)) and all(word in PRONOUNS for word in said):
+    if (said := words(name)) and all(word in NAME_PRONOUNS for word in said):
         return "pronoun"
     sure_ppm = confidence_ppm(element.get("confidence"))
     sure_ppm = UNSAID_PPM if sure_ppm is None else sure_ppm
@@ -138,7 +154,7 @@ def content_of(value: Any, text: str) -> str:
 
 def type_of(value: Any, sure_ppm: int) -> str:
     key = folded(value) if isinstance(value, str) else ""
-    known = ALIASES.get(key, key)
+    known = TYPE_ALIASES.get(key, key)
     is_known = known in ENTITY_TYPES and (known != "self" or sure_ppm >= SELF_MIN_PPM)
     return known if is_known else "note"
 
@@ -198,7 +214,7 @@ def whole_note(text: str) -> Mention:
 
 def name_of_note(text: str) -> str:
     """The first line with something in it, cut between two words."""
-    lines = (name_of_line(line) for line in text.split("\n"))
+    lines = (without_controls(tidy(line)) for line in text.split("\n"))
     line = next((line for line in lines if line), "")
     if len(line.encode()) <= NOTE_NAME_BYTES:
         return line
@@ -206,5 +222,256 @@ def name_of_note(text: str) -> str:
     return (start.rpartition(" ")[0] or start) + "..."
 
 
-def name_of_line(line: str) -> str:
-    return without_controls(tidy(line))
+# Facts that have no name of their own: what they are stored as, and where they belong if nobody says.
+
+
+HOME: Final = {
+    "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
+    "skill": "skills",
+}  # fmt: skip
+ENTITY_TYPE: Final = {
+    "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
+}  # fmt: skip
+
+
+def given_fact(content: str, kind: str, categories: tuple[str, ...] | None) -> Mention:
+    """Of a memory type, in the categories that are named or in that of its type."""
+    homes = (HOME[kind],) if categories is None else tuple(dict.fromkeys(categories))
+    return Mention(name_of_note(content), ENTITY_TYPE[kind], content, UNSAID_PPM, False, kind, homes)
+
+
+# What a reply to `memories` tells, as H4.2 to H4.10 (docs/spec/hierarchy.md) say.
+#
+# The reply becomes a string in which each piece of markup is one character that no text can hold: half of a
+# surrogate pair. So the rules are patterns over that string:
+#
+#     <memory><content>a < b</content></memory>      Mca < bCm
+
+
+KEPT: Final = 512
+EXAMPLE: Final = "one fact, as a sentence"
+
+
+@attrs.frozen
+class Told(Data):
+    """A fact; `name` is empty if it is about no name."""
+
+    name: str
+    content: str
+    categories: tuple[str, ...]
+
+
+# One character for each tag that has a meaning, and one that stands before the number of any other.
+NAMES: Final = ("memory", "content", "categories", "category", "name")
+OPEN: Final = {name: chr(0xD800 + at) for at, name in enumerate(NAMES)}
+CLOSE: Final = {name: chr(0xDC00 + at) for at, name in enumerate(NAMES)}
+OTHER: Final = "\udd00"
+M, C, S, Y, N = OPEN.values()
+m, c, s, y, n = CLOSE.values()
+PARTS: Final = M + m + C + c + S + s + Y + y
+
+
+@lru_cache(maxsize=KEPT)
+def read_memories(reply: str) -> tuple[Told, ...] | None:
+    """What is told, each thing once; None if the reply is no answer."""
+    text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", made_whole(reply).replace("\r\n", "\n"))
+    if not text.strip() or byte_count(text) > REPLY_BYTES_MAX:
+        return None
+    marked = Marked(text)
+    found = marked.memories()
+    return once(found)[0] if any(name in FACT_TAGS for name in marked.names) else None
+
+
+def count_beyond(reply: str) -> int:
+    """Return how many facts a reply tells that has more than one reply may tell."""
+    text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", made_whole(reply).replace("\r\n", "\n"))
+    return once(Marked(text).memories())[1]
+
+
+class Marked:
+    """A reply with its markup replaced; `pieces` are what stood there, by number."""
+
+    def __init__(self, text: str) -> None:
+        self.pieces: list[tuple[str, str, str]] = []  # kind, name of the tag, text
+        self.names: list[str] = []
+        self.text = ""
+        rest = text
+        while rest:
+            before, less, rest = rest.partition("<")
+            self.text += before
+            rest = self.replaced(rest) if less else ""
+
+    def replaced(self, rest: str) -> str:
+        """What follows a `<`, without the markup that begins there."""
+        for begin, end, kind in (("!--", "-->", "gone"), ("![CDATA[", "]]>", "literal")):
+            if rest.startswith(begin) and end in rest[len(begin) :]:
+                inside, _, after = rest[len(begin) :].partition(end)
+                self.note(kind, "", inside)
+                return after
+        declared = re.match(r"![A-Za-z][^<>\[]*(\[[^\]]{0,1000}\])?[^<>\[]*>", rest)
+        if declared:
+            self.note("gone", "", "")
+            return rest[declared.end() :]
+        tag = re.match(r"(/?)([A-Za-z][A-Za-z0-9_-]*)(\s[^<>]*?)?(/?)>", rest)
+        if tag is None:
+            self.text += "<"
+            return rest
+        name = tag[2].lower()
+        self.names.append(name)
+        kind = "close" if tag[1] else "alone" if tag[4] else "open"
+        self.note(kind, name, f"<{tag[0]}")
+        return rest[tag.end() :]
+
+    def note(self, kind: str, name: str, text: str) -> None:
+        """A piece of markup: its own character if it has one, and its number behind it."""
+        table = {"open": OPEN, "close": CLOSE}.get(kind, {})
+        number = "".join(chr(0xDE00 + int(digit)) for digit in str(len(self.pieces)))
+        self.text += table.get(name, OTHER) + number + "\udeff"
+        self.pieces.append((kind, name, text))
+
+    # Blocks.
+
+    def memories(self) -> list[Told]:
+        """Each block from its begin to its end, or to the next one."""
+        found, rest = list[Told](), self.text
+        while M in rest:
+            rest = rest[rest.index(M) + 1 :]
+            told, rest = self.block(rest)
+            found += [told] if told and told.content else []
+        return found
+
+    def block(self, rest: str) -> tuple[Told | None, str]:
+        """The block that begins here, and what follows it."""
+        name, content, listed, tagged = "", None, "", list[str]()
+        has_tags = False
+        while part := re.search(f"[{M}{m}{C}{S}{Y}{N}]", rest):
+            if part[0] == M:
+                break
+            rest = rest[part.end() :]
+            if part[0] == m:
+                break
+            if part[0] == C:
+                inside, rest = self.content_of(rest)
+                if inside is None:
+                    return None, rest
+                content = content if content is not None else self.plain(inside)
+            elif part[0] == N and not name:
+                closed = re.match(f"([^{PARTS}{N}{n}]*){n}", rest)
+                name, rest = (self.plain(closed[1]), rest[closed.end() :]) if closed else ("", rest)
+            elif part[0] == S:
+                closed = re.match(f"([^{M}{m}{C}{c}{S}{s}]*){s}", rest)
+                listed = self.plain(closed[1]) if closed else ""
+            elif part[0] == Y:
+                has_tags = True
+                closed = re.match(f"([^{PARTS}]*){y}", rest)
+                if closed:
+                    tagged.append(self.plain(closed[1]))
+                    rest = rest[closed.end() :]
+        if content is None:
+            return None, rest
+        texts = tagged if has_tags else re.split("[,;\n]", listed)
+        called = cut(without_controls(tidy(name)), ENTITY_NAME_BYTES_MAX).rstrip()
+        return Told(called, content, distinct_texts(texts)), rest
+
+    def content_of(self, rest: str) -> tuple[str | None, str]:
+        """The content that begins here, None if it is lost; and what follows."""
+        upto = rest.partition(C)[0]
+        if c in upto:
+            at = upto.index(c)
+            return rest[:at], rest[at + 1 :]
+        edge = re.search(f"[{m}{S}{Y}]", upto)
+        return (rest[: edge.start()], rest[edge.start() :]) if edge else (None, rest)
+
+    # Texts.
+
+    def plain(self, marked: str) -> str:
+        """A stretch of the reply as it is meant: without its pairs of tags, references resolved."""
+        parts = re.split(
+            "[\ud800-\udd00]([\ude00-\ude09]+)\udeff", re.sub("^[\ude00-\ude09]+\udeff", "", marked)
+        )
+        numbers = [int("".join(str(ord(digit) - 0xDE00) for digit in part)) for part in parts[1::2]]
+        gone = self.pairs(numbers)
+        said = [resolved(parts[0])]
+        for number, after in zip(numbers, parts[2::2], strict=True):
+            kind, name, text = self.pieces[number]
+            keeps = kind == "literal" or (name and number not in gone and kind != "alone")
+            said += [text if keeps else " " if kind == "alone" else "", resolved(after)]
+        return "".join(said).strip()
+
+    def pairs(self, numbers: list[int]) -> dict[int, None]:
+        """The tags that are opened and closed among these."""
+        waiting: dict[str, list[int]] = {}
+        found: dict[int, None] = {}
+        for number in numbers:
+            kind, name, _ = self.pieces[number]
+            if kind == "open":
+                waiting.setdefault(name, []).append(number)
+            elif kind == "close" and waiting.get(name):
+                found |= {waiting[name].pop(): None, number: None}
+        return found
+
+
+def resolved(text: str) -> str:
+    return re.sub("&(amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});", character, text)
+
+
+def character(match: re.Match[str]) -> str:
+    said = match[1]
+    if said in CHARACTER_NAMES:
+        return CHARACTER_NAMES[said]
+    code = int(said[2:], 16) if said[1] in "xX" else int(said[1:])
+    is_control = code < 0x20 and code not in (9, 10)
+    is_strange = is_control or 0x7F <= code <= 0x9F or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF
+    return match[0] if is_strange else chr(code)
+
+
+def distinct_texts(texts: Iterable[str]) -> tuple[str, ...]:
+    named = [text.strip() for text in texts if text.strip()]
+    return tuple(it for at, it in enumerate(named) if folded(it) not in map(folded, named[:at]))
+
+
+def once(found: list[Told]) -> tuple[tuple[Told, ...], int]:
+    """Return the facts, equal ones once and without the example of the prompt, and how many are too many."""
+    kept: dict[tuple[str, str], Told] = {}
+    beyond_count = 0
+    for told in found:
+        content = cut(told.content, EXTRACT_CONTENT_BYTES_MAX)
+        key = folded(told.name), folded(content)
+        if folded(told.content) == EXAMPLE:
+            continue
+        if key in kept:
+            united = distinct_texts((*kept[key].categories, *told.categories))
+            kept[key] = attrs.evolve(kept[key], categories=united)
+        elif len(kept) < EXTRACT_ENTITY_COUNT_MAX:
+            kept[key] = Told(told.name, content, told.categories)
+        else:
+            beyond_count += 1
+    return tuple(kept.values()), beyond_count
+
+
+# What somebody says of themselves, under their own name, as M10.20 says.
+
+
+FIRST_PERSONS: Final = ("i", "my", "we", "our")
+
+
+def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Extracted | None:
+    """What was extracted, and with it what the speaker said of themselves that was told nowhere."""
+    if found is None or speaker is None:
+        return found
+    mentions = [it for it in found.mentions if it.named]
+    lost = passed_over(text, told_by(mentions))
+    known = [n for n, it in enumerate(mentions) if it.type == "person" and folded(it.name) == folded(speaker)]
+    said = mentions[known[0]] if known else Mention(tidy(speaker), "person", "", UNSAID_PPM)
+    rest = list(lost)
+    for sentence in [it for it in lost if any(person_of(word) in FIRST_PERSONS for word in words(it))]:
+        content = f"{said.content}\n{sentence}" if said.content else sentence
+        if byte_count(content) > EXTRACT_CONTENT_BYTES_MAX:
+            break
+        said = attrs.evolve(said, content=content)
+        rest.remove(sentence)
+    if rest == lost:
+        return found
+    mentions[known[0] if known else len(mentions) :] = [said, *mentions[known[0] + 1 :]] if known else [said]
+    mentions += [whole_note("\n".join(rest))] if rest else []
+    return attrs.evolve(found, mentions=tuple(mentions), uncovered_count=len(lost))

@@ -1,30 +1,36 @@
-"""The JSON in whatever a model said, as M10.2 to M10.6 find it, and confidences in it.
-
-A value is tried wherever one may begin, and the first of the wanted form is the payload:
-
-    Sure! Use {} so: {"entities": []} ok?      the second object, if one with a list of entities is wanted
-    {"queries": ["a"]}                         the array in it, if an array of texts is wanted
-    {"entities": NaN}                          nothing
-"""
+"""Read replies of models: JSON, reasoning, decisions, ranks, summaries, verdicts and routes."""
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any, Final, NoReturn
 
 import attrs
 
+from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.invariants.limits import (
     JSON_DEPTH_MAX,
     JSON_NUMBER_CHARS_MAX,
     JSON_START_COUNT_MAX,
     PPM,
+    RELATION_REASON_BYTES_MAX,
     REPLY_BYTES_MAX,
+    SUMMARY_BYTES_MAX,
 )
-from umi_sim.judge.plain.text import byte_count, made_whole
+from umi_core.values import EVOLUTION_KINDS, RoutingDecision
+from umi_sim.judge.plain.text import byte_count, cut, folded, made_whole
+
+# The JSON in whatever a model said, as M10.2 to M10.6 find it, and confidences in it.
+#
+# A value is tried wherever one may begin, and the first of the wanted form is the payload:
+#
+#     Sure! Use {} so: {"entities": []} ok?      the second object, if one with a list of entities is wanted
+#     {"queries": ["a"]}                         the array in it, if an array of texts is wanted
+#     {"entities": NaN}                          nothing
+
 
 Form = Callable[[Any], bool]
 KEPT: Final = 64  # of one reply several are judged: the parser, the operation, and each of its rows
@@ -120,3 +126,438 @@ def confidence_ppm(value: object) -> int | None:
     zeros = min(max(int(exponent or 0), -FAR), FAR) - len(after)  # 25e-3 and 0.025 are 25 by 10**3
     above, below = int(before + after) * 10 ** max(zeros, 0), 10 ** max(-zeros, 0)
     return above * PPM // below if 0 <= above <= below else None
+
+
+# The answer in a reply of a model that thinks aloud, as M10.23 to M10.25 say.
+#
+# Paris? No. </think>{"x": 1}       {"x": 1}
+# {"x": "a <think> b"}              as it is
+
+
+TAG: Final = re.compile(r"<[^<>]+>|\[/?THINK\]|◁/?think▷", re.IGNORECASE)
+THOUGHT: Final = frozenset(
+    """think thinking thought thoughts thought_process reasoning reflection analysis scratchpad
+    inner_monologue internal_monologue antthinking
+    seed:think seed:thinking ant:think ant:thinking mm:think mm:thinking""".split()
+)
+BARS: Final = {
+    "<|begin_of_thought|>": "open", "<|start_thinking|>": "open", "<|end_of_thought|>": "close",
+    "<|end_thinking|>": "close", "<|end|>": "end", "<|return|>": "blank", "<|begin_of_solution|>": "blank",
+    "<|end_of_solution|>": "blank", "<|start_response|>": "blank", "<|end_response|>": "blank",
+    "[think]": "open", "[/think]": "close", "◁think▷": "open", "◁/think▷": "close",
+}  # fmt: skip
+HEADER: Final = re.compile(
+    r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*(analysis|commentary|final)\b[^<>]*<\|message\|>", re.I
+)
+PARTS: Final = frozenset("memory content summary caption decision rewritten_query".split())
+WRAPPERS: Final = ("answer", "response", "output")
+IN_QUOTES: Final = "\"'`“”„«»‘’「」"
+MARKS: Final = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~…。！？、，：；"
+LINE_CHARS: Final = 200
+
+
+@attrs.frozen
+class Mark(Data):
+    """A tag that is not part of a value."""
+
+    kind: str
+    start: int
+    end: int
+
+
+def answer_in(reply: str) -> str:
+    """The reply without what stands before, between and behind its answer as reasoning."""
+    marks, gone = marks_of(reply), list[tuple[int, int]]()
+    while marks:
+        first, rest = marks[0], marks[1:]
+        partner = partner_of(rest) if first.kind == "open" else None
+        end = first.end if partner is None else rest[partner].end
+        marks = rest if partner is None else rest[partner + 1 :]
+        if is_mentioned(reply, first, end):
+            continue
+        if first.kind == "open" and partner is None:
+            gone.append((first.start, len(reply)))
+            break
+        gone.append((0 if first.kind == "close" else first.start, end))
+    if not gone:
+        return reply
+    kept, at = "", max((end for start, end in gone if start == 0), default=0)
+    for start, end in gone:
+        if end > at:
+            kept, at = kept + reply[at:start], end
+    return unwrapped(kept + reply[at:])
+
+
+def unwrapped(answer: str) -> str:
+    """The inside of one element that is around the whole of an answer."""
+    bare = answer.strip()
+    for name in WRAPPERS:
+        begin, end = f"<{name}>", f"</{name}>"
+        is_around = bare[: len(begin)].lower() == begin and bare[-len(end) :].lower() == end
+        if is_around and len(bare) >= len(begin) + len(end):
+            return bare[len(begin) : -len(end)]
+    return answer
+
+
+def marks_of(reply: str) -> list[Mark]:
+    """Every tag of a reasoning in order, those inside complete values left out."""
+    found, at, failures = list[Mark](), 0, 0
+    last = last_tag(reply)
+    while at <= last:
+        char = reply[at]
+        mark = mark_at(reply, at)
+        if mark is not None:
+            found.append(mark)
+            at = mark.end
+        elif failures < JSON_START_COUNT_MAX and (char in "[{" or name_at(reply, at, False)):
+            end = end_of_json(reply, at) if char in "[{" else end_of_part(reply, at)
+            failures += end is None
+            at = at + 1 if end is None else end
+        else:
+            at = next_start(reply, at + 1)
+    return found
+
+
+NEXT: Final = re.compile(r"[\[{<◁]")
+
+
+def next_start(reply: str, at: int) -> int:
+    match = NEXT.search(reply, at)
+    return match.start() if match else len(reply)
+
+
+def last_tag(reply: str) -> int:
+    """Where the last of them may begin; -1 if there is none, and nothing is to be looked at."""
+    return max((it.start() for it in re.finditer(r"[\[<◁]", reply) if mark_at(reply, it.start())), default=-1)
+
+
+def mark_at(reply: str, at: int) -> Mark | None:
+    """The tag of a reasoning that begins here."""
+    header = HEADER.match(reply, at)
+    if header:
+        return Mark("close" if header[1].lower() == "final" else "open", at, header.end())
+    match = TAG.match(reply, at)
+    if match is None:
+        return None
+    tag = match[0].lower()
+    if tag in BARS:
+        return Mark(BARS[tag], at, match.end())
+    inside = tag[1:-1]
+    is_end = inside.startswith("/")
+    name, _, attributes = re.sub(r"\s", " ", inside.removeprefix("/")).partition(" ")
+    if is_end:
+        return Mark("close", at, match.end()) if name in THOUGHT and not attributes.strip() else None
+    if inside.endswith("/") and name.removesuffix("/") in THOUGHT:
+        return Mark("blank", at, match.end())
+    return Mark("open", at, match.end()) if name in THOUGHT else None
+
+
+def end_of_json(reply: str, at: int) -> int | None:
+    return None if value_at(reply, at) is None else DECODER.raw_decode(reply, at)[1]
+
+
+def name_at(reply: str, at: int, is_end: bool) -> str:
+    """The name of the tag of an answer that begins here, or ends one; empty if none does."""
+    match = TAG.match(reply, at)
+    if match is None or reply[at] != "<" or (match[0][1] == "/") != is_end:
+        return ""
+    name = re.split(r"\s", match[0][1:-1].removeprefix("/").lower())[0]
+    return name if name in PARTS else ""
+
+
+def end_of_part(reply: str, at: int) -> int | None:
+    """Where this element ends; one of the same name inside has an end of its own."""
+    name, depth = name_at(reply, at, False), 0
+    for match in TAG.finditer(reply, at):
+        depth += name_at(reply, match.start(), False) == name
+        depth -= name_at(reply, match.start(), True) == name
+        if depth == 0:
+            return match.end()
+    return None
+
+
+def partner_of(rest: list[Mark]) -> int | None:
+    """Which of these closes a reasoning that is open; if one too few do, the last that does."""
+    depth, last = 1, None
+    for at, mark in enumerate(rest):
+        if mark.kind == "open":
+            depth += 1
+        elif mark.kind in ("close", "end"):
+            depth, last = depth - 1, at
+        if depth == 0:
+            return at
+    return last
+
+
+def is_mentioned(reply: str, mark: Mark, end: int) -> bool:
+    """Whether it is quoted, or an opening one stands between the words of a sentence."""
+    if mark.kind not in ("open", "close"):
+        return False
+    before = reply[: mark.start][-LINE_CHARS:].split("\n")[-1]
+    behind = reply[end : end + LINE_CHARS].split("\n")[0]
+    if before and behind and before[-1] in IN_QUOTES and behind[0] in IN_QUOTES:
+        return before[:-1].strip() != ""
+    if mark.kind == "close" or not before[-1:].isspace() or not before.strip() or not behind.strip():
+        return False
+    return before.strip()[-1] not in MARKS and behind.strip()[0] not in "{[<"
+
+
+# What a model decided, and in which order it put what it was shown: as H4.11 and H6.25 to H6.27 have it.
+
+
+BLANKS: Final = " \t\n\r\f\v"
+PLAIN: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
+NO_QUERY: Final = ("", "{query}")
+
+
+def read_decision(reply: str) -> tuple[bool, str | None]:
+    """Whether no more is needed, and other words for the query."""
+    text = made_whole(reply)
+    if byte_count(text) > REPLY_BYTES_MAX:
+        return False, None
+    insides, rewrites = enclosed(text, "decision"), enclosed(text, "rewritten_query")
+    rewrite = rewrites[0].strip() if rewrites else ""
+    said = [words_of(inside) for inside in insides]
+    return said == [["no", "retrieve"]], rewrite if rewrite not in NO_QUERY else None
+
+
+def words_of(text: str) -> list[str]:
+    marked = "".join(char if char in PLAIN or ord(char) > 127 else " " for char in text.lower())
+    return [word for word in marked.split(" ") if word]
+
+
+def enclosed(text: str, name: str) -> list[str]:
+    """What stands between an opening tag and the next closing one, of each pair."""
+    found, begin, at = list[str](), -1, 0
+    while (start := text.find("<", at)) >= 0:
+        end, at = text.find(">", start), start + 1
+        tag = text[start + 1 : end] if end >= 0 else "<"
+        if "<" in tag or tag.endswith("/") or not is_named(tag.removeprefix("/"), name):
+            continue
+        if tag.startswith("/") and begin >= 0:
+            found.append(text[begin:start])
+            begin = -1
+        elif not tag.startswith("/") and begin < 0:
+            begin = end + 1
+    return found
+
+
+def is_named(tag: str, name: str) -> bool:
+    head, rest = tag[: len(name)], tag[len(name) :]
+    return head.isascii() and head.lower() == name and (rest == "" or rest[0] in BLANKS)
+
+
+def read_ranks(reply: str, shown: Sequence[str], limit: int) -> list[str] | None:
+    """The ids of what was shown, in the order of the reply, each once; None if there is no order."""
+    whole = payload_of(reply, "{", has_list("ids"))
+    ids = payload_of(reply, "[", array_of(str)) if whole is None else whole["ids"]
+    if ids is None:
+        return None
+    aliases = [f"c{number}" for number in range(1, len(shown) + 1)]
+    known = [it for it in ids if isinstance(it, str) and it in aliases]
+    return [shown[aliases.index(alias)] for alias in dict.fromkeys(known)][:limit]
+
+
+# The text that a reply to `summarise_category` comes to, as H4.13 and H5.11 say.
+
+
+def between_tags(tag: str, text: str) -> str | None:
+    """What the first pair of these tags encloses."""
+    begin = re.search(f"<{tag}>", text, re.I)
+    end = re.search(f"</{tag}>", text[begin.end() :], re.I) if begin else None
+    return text[begin.end() :][: end.start()] if begin and end else None
+
+
+def read_summary(reply: str) -> str | None:
+    """None if the reply has none."""
+    text = made_whole(reply)
+    if byte_count(text) > REPLY_BYTES_MAX:
+        return None
+    inside = between_tags("summary", text)
+    bare = without_fence((text if inside is None else inside).strip()).strip()
+    return shortened(bare) if bare else None
+
+
+def without_fence(text: str) -> str:
+    """The inside of a fence that is around all of a text."""
+    first, *rest = text.split("\n")
+    is_open = first.startswith("```") and "`" not in first[3:] and bool(rest)
+    inside = "\n".join(rest)
+    if not is_open or not inside.endswith("```") or "```" in inside[:-3]:
+        return text
+    return inside[:-3].removesuffix("\n")
+
+
+def shortened(text: str) -> str:
+    if byte_count(text) <= SUMMARY_BYTES_MAX:
+        return text
+    head = cut(text, SUMMARY_BYTES_MAX)
+    lines = head.split("\n")
+    return "\n".join(lines[:-1]).rstrip() or head.rstrip()
+
+
+# What a reply to `evolve` says that new statements do to old ones, as M14.2 and M14.3 have it.
+
+
+Pair = tuple[str, str]  # refs (`id@version`) of the new statement and of the old one
+
+
+@attrs.frozen
+class Verdict(Data):
+    """`by` is model or table."""
+
+    kind: str
+    confidence_ppm: int
+    reason: str
+    by: str
+
+
+@attrs.frozen
+class Verdicts(Data):
+    """What rows say, in their order; why others were dropped."""
+
+    by_pair: tuple[tuple[Pair, Verdict], ...]
+    dropped: tuple[str, ...]
+
+
+BY_TABLE: Final = Verdict("extend", 500_000, "", "table")  # without a model nothing that is known is dropped
+
+NEEDS_RESOLUTION_MIN_PPM: Final = 800_000  # from here on somebody has to say which of two is right
+
+
+def read_verdicts(reply: str, pairs: Container[Pair], floor_ppm: int) -> Verdicts | None:
+    """None if there is no payload. A pair without a verdict here is unrelated, as far as the model says."""
+    rows = payload_of(reply, "[", array_of(dict))
+    if rows is None:
+        return None
+    told = [pair_of(row) for row in rows]
+    read = [(pair, verdict_of(row, told, pairs)) for pair, row in zip(told, rows, strict=True)]
+    found = [(pair, it) for pair, it in read if pair is not None and isinstance(it, Verdict)]
+    related = [(pair, it) for pair, it in found if it.kind != "none" and it.confidence_ppm >= floor_ppm]
+    return Verdicts(tuple(related), tuple(it for _, it in read if isinstance(it, str)))
+
+
+def pair_of(row: Any) -> Pair | None:
+    new, old = (row.get("new"), row.get("old")) if isinstance(row, dict) else (None, None)
+    return (new, old) if isinstance(new, str) and isinstance(old, str) else None
+
+
+def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -> Verdict | str:
+    """What a row says, or why it is dropped."""
+    if not isinstance(row, dict):
+        return "not_object"
+    pair = pair_of(row)
+    if pair is None or pair not in pairs:
+        return "unknown_pair"
+    if all_pairs.count(pair) > 1:
+        return "duplicate_pair"
+    said = row.get("type")
+    kind = folded(said) if isinstance(said, str) else ""
+    if kind not in ("none", *EVOLUTION_KINDS):
+        return "bad_type"
+    sure_ppm = confidence_ppm(row.get("confidence"))
+    if sure_ppm is None:
+        return "bad_confidence"
+    told = row.get("reason")
+    reason = cut(told, RELATION_REASON_BYTES_MAX) if isinstance(told, str) else ""
+    return Verdict(kind, sure_ppm, reason, "model")
+
+
+# Which block of core an entity belongs to: by the table, or as a reply to `route` says within its bounds.
+#
+# As M9 has it: a row that cannot be followed leaves its entity, and no other, to the table.
+
+
+BLOCK_OF: Final[Mapping[str, str]] = {
+    "self": "persona",
+    "person": "human",
+    "preference": "human",
+    "organization": "facts",
+    "project": "facts",
+    "topic": "facts",
+    "location": "facts",
+    "event": "goals",
+    "task": "goals",
+    "note": "scratch",
+}
+OFFERED: Final = ("persona", "human", "facts", "goals", "scratch")
+REASON_BYTES: Final = 200
+CHOICES: Final = ("low_confidence", "persona_not_self", "self_is_fixed")  # well-formed, and not followed
+
+Asked = tuple[str, str]  # an entity that a model was asked about: its id and its type
+
+
+@attrs.frozen
+class Routes(Data):
+    """One decision for each entity, in their order; what the model did wrong, rows about no entity first."""
+
+    decisions: tuple[RoutingDecision, ...]
+    faults: tuple[str, ...]
+
+
+def by_table(entity_id: str, entity_type: str, cause: str | None = None) -> RoutingDecision:
+    """Only self goes into core at once."""
+    return RoutingDecision(entity_id, BLOCK_OF[entity_type], entity_type == "self", None, "", "table", cause)
+
+
+def read_routes(reply: str, asked: Sequence[Asked], config: Config) -> Routes | None:
+    """None if there is no payload: then the table decides for all."""
+    rows = payload_of(reply, "[", array_of(dict))
+    if rows is None:
+        return None
+    ids = [entity_id for entity_id, _ in asked]
+    strays = [stray for row in rows if (stray := why_about_none(row, ids))]
+    decisions = [decision_of(entity, rows, config) for entity in asked]
+    causes = [it.cause for it in decisions if it.routed_by == "table" and it.cause not in CHOICES]
+    return Routes(tuple(decisions), (*strays, *filter(None, causes)))
+
+
+def why_about_none(row: Any, ids: Sequence[str]) -> str | None:
+    """Why a row is about none of these entities; None if it is about one."""
+    if not isinstance(row, dict):
+        return "not_object"
+    entity_id = row.get("entity_id")
+    if not isinstance(entity_id, str):
+        return "bad_id"
+    return None if entity_id in ids else "unknown_id"
+
+
+def decision_of(entity: Asked, rows: Sequence[Any], config: Config) -> RoutingDecision:
+    own = [row for row in rows if isinstance(row, dict) and row.get("entity_id") == entity[0]]
+    if len(own) != 1:
+        return by_table(*entity, "duplicate_id" if own else "missing")
+    decision = decide(own[0], *entity, config)
+    return by_table(*entity, decision) if isinstance(decision, str) else decision
+
+
+def decide(row: dict[str, Any], entity_id: str, entity_type: str, config: Config) -> RoutingDecision | str:
+    """What the row says of its entity, or why the table decides."""
+    said = row.get("block")
+    block = folded(said) if isinstance(said, str) else None
+    if block == "system":
+        return "system_block"
+    if block not in OFFERED:
+        return "bad_block"
+    promote = row.get("promote", False)
+    if not isinstance(promote, bool):
+        return "bad_promote"
+    sure_ppm = confidence_ppm(row.get("confidence"))
+    if sure_ppm is None:
+        return "bad_confidence"
+    if sure_ppm < config.route_confidence_min_ppm:
+        return "low_confidence"
+    if block == "persona" and entity_type != "self":
+        return "persona_not_self"
+    if entity_type == "self":
+        return "self_is_fixed"
+    told = row.get("reason")
+    reason = cut(told, REASON_BYTES) if isinstance(told, str) else ""
+    cause = why_not_at_once(block, sure_ppm, config) if promote else None
+    return RoutingDecision(entity_id, block, promote and cause is None, sure_ppm, reason, "model", cause)
+
+
+def why_not_at_once(block: str, sure_ppm: int, config: Config) -> str | None:
+    """Why an entity that the model wants in core stays out of it for now."""
+    if sure_ppm < config.promote_confidence_min_ppm:
+        return "promote_low"
+    return "promote_scratch" if block == "scratch" else None

@@ -1,23 +1,36 @@
-"""What is wrong with a request, whatever the memory holds: read from its fields, in their order.
+"""Check requests, filters and replies field by field, whatever the memory holds."""
 
-A domain that is unknown here says so when this module is imported; a request of known domains needs no row.
-"""
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+import attrs
 
 from umi_core import errors
 from umi_core.declared import Incomplete
-from umi_core.errors import BadOption, Error
+from umi_core.errors import BadFilterValue, BadOption, Error, UnknownField, UnknownOperator
 from umi_core.invariants import limits
-from umi_core.kelpie.errors import NotFound
+from umi_core.invariants.limits import I64_MAX, PPM
+from umi_core.kelpie import requests as api
+from umi_core.kelpie import results as told
+from umi_core.kelpie.errors import BadCursor, BadLabel, BadMessages, NotFound
 from umi_core.kelpie.requests import SearchMessages
+from umi_core.messages import requests, results
 from umi_core.messages.effects import Outcome, Refused
 from umi_core.messages.requests import ALL, Memorize, Request, SetBlock, arguments_of
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
-from umi_sim.judge.plain import api_requests
-from umi_sim.judge.plain.filters import wrong_filter
-from umi_sim.judge.plain.parts import lines_of, mute_messages, places
+from umi_core.migration import requests as moves
+from umi_core.rows import Entity, Version
+from umi_core.values import (
+    BLOCK_KINDS,
+    ENTITY_TYPES,
+    MEMORY_TYPES,
+    MODALITIES,
+    Block,
+    RoutingDecision,
+    Scope,
+    Turn,
+)
+from umi_sim.judge.plain.hierarchy import lines_of, mute_messages, places
 from umi_sim.judge.plain.text import (
     CONTROLS,
     UNWRITABLE,
@@ -29,11 +42,235 @@ from umi_sim.judge.plain.text import (
     tidy,
 )
 
+# What is wrong with the fields of a request of an agent server, whatever the memory holds.
+
+
 Wrong = Callable[[str, Any], Error | None]
+ROLES: Final = ("user", "assistant", "system", "tool")
+MESSAGE_FIELDS: Final = ("role", "content", "tool_call_id", "tool_name", "arguments", "tool_return", "status")
+
+
+def valid_option(good: Callable[[Any], bool]) -> Wrong:
+    return lambda name, value: None if good(value) else errors.BadOption(name, shown(value), "")
+
+
+def of_bytes(limit_bytes: int) -> Wrong:
+    def wrong(name: str, value: object) -> Error | None:
+        good = is_text(value) and byte_count(str(value)) <= limit_bytes
+        return None if good else errors.BadText(name, shown(value), "")
+
+    return wrong
+
+
+def one_word(*known: str) -> Wrong:
+    return valid_option(lambda value: value in known)
+
+
+def label(name: str, value: object) -> Error | None:
+    text = tidy(value) if isinstance(value, str) and is_text(value) else None
+    if text is None or has_any(text, CONTROLS) or has_any(text, UNWRITABLE):
+        return errors.BadText(name, shown(value), "")
+    if byte_count(text) > limits.BLOCK_LABEL_BYTES_MAX:
+        return errors.LabelTooLong(byte_count(text), limits.BLOCK_LABEL_BYTES_MAX)
+    is_id = text.startswith("blk_") or "/" in text or text == ""
+    return BadLabel(shown(value)) if is_id else None
+
+
+def messages(name: str, value: object) -> Error | None:
+    if isinstance(value, tuple) and len(value) <= 100:
+        mute = [n for n, it in enumerate(value) if not is_said(it)]
+        if mute:
+            return errors.UnreadableMessages(len(mute), len(value), places(mute))
+    good = isinstance(value, tuple) and 0 < len(value) <= 100 and all(is_message(it) for it in value)
+    return None if good else BadMessages(name, shown(value), "")
+
+
+def is_said(value: Any) -> bool:
+    """Whether it has a role, a content, and in one of its parts a text that is not blank."""
+    if not isinstance(value, tuple) or any(not isinstance(it, tuple) or len(it) != 2 for it in value):
+        return False
+    parts = [(name, text) for name, text in value if isinstance(name, str)]
+    last = dict(parts)
+    if not is_text(last.get("role")) or not is_text(last.get("content")):
+        return False
+    return any(is_text(text) and text.strip() != "" for name, text in last.items() if name != "role")
+
+
+def is_message(value: Any) -> bool:
+    if not isinstance(value, tuple) or not all(isinstance(it, tuple) and len(it) == 2 for it in value):
+        return False
+    if not all(is_text(text) and byte_count(text) <= 100_000 for part in value for text in part[1:]):
+        return False
+    names = [part[0] for part in value]
+    places = [MESSAGE_FIELDS.index(it) for it in names if it in MESSAGE_FIELDS]
+    return len(places) == len(names) and places == sorted(set(places)) and places[:2] == [0, 1] and (
+        value[0][1] in ROLES
+    )  # fmt: skip
+
+
+def are_tags(value: Any) -> bool:
+    if not isinstance(value, tuple) or len(value) > 100:
+        return False
+    are_texts = all(is_text(it) and 0 < byte_count(it) <= 256 for it in value)
+    return are_texts and len(set(value)) == len(value)
+
+
+def record_cursor(name: str, value: object) -> Error | None:
+    digits = value[4:] if isinstance(value, str) and value[:4] == "arc_" else ""
+    good = len(digits) == 12 and all(char in "0123456789" for char in digits)
+    return None if good else BadCursor(shown(value))
+
+
+def moved_id(name: str, value: object) -> Error | None:
+    return NAME(name, value) or (errors.BadOption(name, shown(value), "") if value == "" else None)
+
+
+FLAG: Final = valid_option(lambda value: type(value) is bool)
+NUMBER: Final = valid_option(lambda value: type(value) is int and 1 <= value <= limits.I64_MAX)
+NAME: Final = of_bytes(limits.SCOPE_PART_BYTES_MAX)
+
+API_WRONG: Final[Mapping[str, Wrong]] = {
+    "api_label": label,
+    **dict.fromkeys(("block_name", "block_key", "record_id"), NAME),
+    "author": one_word("user", "model"),
+    "piece": of_bytes(limits.TEXT_BYTES_MAX),
+    "description": of_bytes(4_096),
+    **dict.fromkeys(("block_limit", "seq"), NUMBER),
+    "skip": valid_option(lambda value: type(value) is int and 0 <= value <= 1_000),
+    "messages": messages,
+    "tags": valid_option(are_tags),
+    "record_cursor": record_cursor,
+    "system_text": of_bytes(100_000),
+    "prompt_form": one_word("xml", "markdown", "tagged"),
+    "switch": FLAG,
+    "kind_of_block": one_word(*BLOCK_KINDS),
+    "moved_kind": one_word("blocks", "messages", "archival"),
+    "moved_table": one_word("blocks", "archival"),
+    "moved_log": one_word("messages"),
+    "moved_id": moved_id,
+    "phase": one_word("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back"),
+}  # fmt: skip
+"""By domain."""
+
+
+# Filters: what is wrong with one, of which levels and kinds it leaves rows, and which rows, as H9 says.
+
+
+Given = tuple[tuple[str, str, Any], ...]
+
+KINDS_OF: Final[Mapping[str, str]] = {  # category, entity, resource, membership, subcategory, n: reflection
+    "id": "cermsn", "created_ms": "cermsn", "updated_ms": "cersn", "name": "ces", "member_count": "c",
+    "type": "e", "memory_type": "e", "event_time_ms": "e", "reinforced_count": "e", "sources": "e",
+    "metadata": "e", "uri": "r", "modality": "r", "parent_id": "r", "happened_ms": "r",
+    "entity_id": "m", "category_id": "ms", "subcategory_id": "m", "assigned_by": "m",
+    "session_id": "rn", "started_ms": "n", "ended_ms": "n",
+}  # fmt: skip
+OF_SCOPE: Final = ("user", "agent")
+
+
+def same(found: Any, value: Any) -> bool:
+    """A flag is no number, and None is itself alone."""
+    return type(found) is type(value) and found == value
+
+
+def both_numbers(found: Any, value: Any) -> bool:
+    return type(found) is int and type(value) is int
+
+
+HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "eq": same,
+    "ne": lambda found, value: not same(found, value),
+    "in": lambda found, values: any(same(found, value) for value in values),
+    "not_in": lambda found, values: not any(same(found, value) for value in values),
+    "lt": lambda found, value: both_numbers(found, value) and found < value,
+    "lte": lambda found, value: both_numbers(found, value) and found <= value,
+    "gt": lambda found, value: both_numbers(found, value) and found > value,
+    "gte": lambda found, value: both_numbers(found, value) and found >= value,
+    "contains": lambda found, value: isinstance(found, tuple) and value in found,
+    "has_key": lambda found, value: (
+        isinstance(found, tuple) and value in [it[0] for it in found if type(it) is tuple]
+    ),
+}
+
+
+def may_hold(given: Given, level: str, scope: Scope) -> bool:
+    """Whether rows of this level or kind have these fields, and the scope is the one that is asked for."""
+    own = {"user": scope.user, "agent": scope.agent}
+    letter = "n" if level.startswith("reflection") else level[0]
+    has_fields = all(letter in KINDS_OF[name] for name, _, _ in given if name not in own)
+    return has_fields and all(HOLDS[how](own[name], value) for name, how, value in given if name in own)
+
+
+def meets(given: Given, known: Mapping[str, Any]) -> bool | None:
+    """Whether a row with these fields holds all of it; None if another field of it may decide that."""
+    told = [
+        HOLDS[how](known[name], value) if name in known else None
+        for name, how, value in given
+        if name not in OF_SCOPE
+    ]
+    return False if False in told else None if None in told else True
+
+
+def fields_of(row: Any, unsure: Collection[str] = ()) -> dict[str, Any]:
+    """The fields of a row that a filter may be about, but for those that nobody has told yet."""
+    return {name: getattr(row, name) for name in names_of(row.__class__) if name not in unsure}
+
+
+@cache
+def names_of(cls: type) -> tuple[str, ...]:
+    """The fields of such a row that a filter may be about."""
+    return tuple(name for name in KINDS_OF if hasattr(cls, name))
+
+
+def wrong_filter(name: str, given: object) -> Error | None:
+    """The first thing wrong with a filter."""
+    if type(given) is not tuple or len(given) > 20:
+        return BadFilterValue(name, shown(given), "")
+    for each in given:
+        if type(each) is not tuple or len(each) != 3:
+            return BadFilterValue(name, shown(each), "")
+        field, how, value = each
+        if type(field) is not str or field not in (*KINDS_OF, *OF_SCOPE):
+            return UnknownField(name, shown(field), "")
+        if type(how) is not str or how not in HOLDS:
+            return UnknownOperator(name, shown(how), "")
+        if not is_comparable(how, value):
+            return BadFilterValue(name, shown(value), "")
+    return None
+
+
+def is_comparable(how: str, value: object) -> bool:
+    if how in ("lt", "lte", "gt", "gte"):
+        return is_count(value)
+    if how in ("contains", "has_key"):
+        return is_short(value)
+    if how in ("in", "not_in"):
+        return type(value) is tuple and len(value) <= 100 and all(map(is_single, value))
+    return is_single(value)
+
+
+def is_single(value: object) -> bool:
+    return value is None or type(value) is bool or is_count(value) or is_short(value)
+
+
+def is_count(value: object) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+def is_short(value: object) -> bool:
+    return is_text(value) and byte_count(str(value)) <= limits.QUERY_BYTES_MAX
+
+
+# What is wrong with a request, whatever the memory holds: read from its fields, in their order.
+#
+# A domain that is unknown here says so when this module is imported; a request of known domains
+# needs no row.
+
+
 I64: Final = (-(2**63), 2**63 - 1)
+CATEGORIES: Final = ("facts", "preferences", "skills", "rules", "context")
 RESERVED: Final = "__"
 ALL_LEVELS: Final = ("categories", "entities", "reflections", "resources")
-ROLES: Final = ("user", "assistant", "system", "tool")
 
 
 def is_number(value: object, low: int = I64[0], high: int = I64[1]) -> bool:
@@ -47,10 +284,6 @@ def number(error: Callable[[str, str], Error], low: int = I64[0], high: int = I6
 
 def option(kind: type[errors.BadOption]) -> Callable[[str, str], Error]:
     return lambda name, value: kind(name, value, "")
-
-
-def flag(name: str, value: object) -> Error | None:
-    return None if type(value) is bool else errors.BadOption(name, shown(value), "")
 
 
 def key(name: str, value: object) -> Error | None:
@@ -129,11 +362,6 @@ def metadata(name: str, value: object) -> Error | None:
     return None if good else errors.BadMetadata(name, shown(value), "")
 
 
-def types(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and len(value) > 0 and all(each in ENTITY_TYPES for each in value)
-    return None if good else errors.BadType(name, shown(value), "")
-
-
 def time_range(name: str, value: object) -> Error | None:
     if not isinstance(value, tuple) or len(value) != 2:
         return errors.BadTime(name, shown(value), "")
@@ -157,34 +385,23 @@ def speaker(name: str, value: object) -> Error | None:
     return None if is_writable else errors.BadOption(name, shown(value), "")
 
 
-def memory_types(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and len(value) > 0 and all(each in MEMORY_TYPES for each in value)
-    return None if good else errors.BadType(name, shown(value), "")
+def some_words(*known: str) -> Wrong:
+    """A list of such words, and at least one."""
 
+    def wrong(name: str, value: object) -> Error | None:
+        good = isinstance(value, tuple) and len(value) > 0 and all(each in known for each in value)
+        return None if good else errors.BadType(name, shown(value), "")
 
-def category_names(name: str, value: object) -> Error | None:
-    good = (
-        isinstance(value, tuple) and len(value) > 0 and all(category_name(name, it) is None for it in value)
-    )
-    return None if good else errors.BadType(name, shown(value), "")
+    return wrong
 
 
 def new_categories(name: str, value: object) -> Error | None:
-    return None if value == () else category_names(name, value)
+    return None if value == () else some_words(*CATEGORIES)(name, value)
 
 
 def modality(name: str, value: object) -> Error | None:
     good = type(value) is str and value in MODALITIES
     return None if good else errors.UnsupportedModality(name, shown(value), "")
-
-
-def listed_kind(name: str, value: object) -> Error | None:
-    good = value in ("entity", "resource", "category", "membership", "subcategory", "reflection")
-    return None if good else errors.BadOption(name, shown(value), "")
-
-
-def one_word(*known: str) -> Wrong:
-    return lambda name, value: None if value in known else errors.BadOption(name, shown(value), "")
 
 
 def levels(name: str, value: object) -> Error | None:
@@ -193,18 +410,9 @@ def levels(name: str, value: object) -> Error | None:
     return None if good else errors.BadOption(name, shown(value), "")
 
 
-def category_name(name: str, value: object) -> Error | None:
-    good = value in ("facts", "preferences", "skills", "rules", "context")
-    return None if good else errors.BadOption(name, shown(value), "")
-
-
 def cursor(name: str, value: object) -> Error | None:
     good = is_text(value) and byte_count(str(value)) <= limits.CURSOR_BYTES_MAX
     return None if good else errors.BadText(name, shown(value), "")
-
-
-def form(name: str, value: object) -> Error | None:
-    return None if value in ("xml", "markdown") else errors.BadOption(name, shown(value), "")
 
 
 def op_id(value: object) -> Error | None:
@@ -224,7 +432,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "block_label": block_label,
     "block_text": block_text,
     "importance": number(lambda name, value: errors.BadImportance(value), 0, 1_000_000),
-    "form": form,
+    "form": one_word("xml", "markdown"),
     **dict.fromkeys(IDS, short_text(errors.BadId, PARTS, len)),
     "members": members,
     **dict.fromkeys(("text", "document"), body(limits.TEXT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)),
@@ -232,12 +440,12 @@ WRONG: Final[Mapping[str, Wrong]] = {
         ("fact", "new_fact"), body(limits.EXTRACT_CONTENT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)
     ),
     "memory_type": one_word(*MEMORY_TYPES),
-    "category_names": category_names,
+    "category_names": some_words(*CATEGORIES),
     "new_categories": new_categories,
     "modality": modality,
-    "memory_types": memory_types,
-    "listed_kind": listed_kind,
-    "category_name": category_name,
+    "memory_types": some_words(*MEMORY_TYPES),
+    "listed_kind": one_word("entity", "resource", "category", "membership", "subcategory", "reflection"),
+    "category_name": one_word(*CATEGORIES),
     "levels": levels,
     "level_count": number(option(errors.BadOption), 1, 4),
     "hit_count": number(option(errors.BadOption), 0, limits.RECALL_LIMIT_MAX),
@@ -246,7 +454,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     **dict.fromkeys(("filter", "row_filter"), wrong_filter),
     "ranker": one_word("vector", "model"),
     "cursor": cursor,
-    **dict.fromkeys(("flag", "deep", "wish"), flag),
+    **dict.fromkeys(("flag", "deep", "wish"), FLAG),
     "time": number(option(errors.BadTime), 0),
     "metadata": metadata,
     "request_key": short_text(errors.BadKey, limits.REQUEST_KEY_BYTES_MAX, byte_count),
@@ -254,12 +462,12 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "query": body(limits.QUERY_BYTES_MAX, errors.EmptyQuery, errors.QueryTooLong),
     "limit": number(lambda name, value: errors.BadLimit(value), 1, limits.RECALL_LIMIT_MAX),
     "time_range": time_range,
-    "types": types,
+    "types": some_words(*ENTITY_TYPES),
     "turns": turns,
     **dict.fromkeys(("score", "level_score"), number(option(errors.BadScore), 0, 1_000_000)),
     "version": number(option(errors.BadVersion), 1),
-    "content": api_requests.of_bytes(limits.ENTITY_CONTENT_BYTES_MAX),
-    **api_requests.WRONG,
+    "content": of_bytes(limits.ENTITY_CONTENT_BYTES_MAX),
+    **API_WRONG,
 }
 
 
@@ -318,3 +526,171 @@ def is_same(wanted: Error | None, got: Error | None) -> bool:
     if type(wanted) is type(got) and isinstance(wanted, BadOption) and isinstance(got, BadOption):
         return (wanted.option, wanted.value) == (got.option, got.value)
     return wanted == got
+
+
+# Whether a value holds what the fields of its class may hold: the judge's own reading of types.
+#
+# Hit(version=1, ...)        whole
+# Hit(version="1", ...)      not: a text where a whole number is declared
+# Hit(version=True, ...)     not: a flag is no number, nor is what 64 bits do not hold
+# Hit(score_ppm=-1, ...)     not: what its unit cannot be
+# Stored(change="lost", ...) not: no word of this field
+
+
+Holds = Callable[[Any], bool]
+
+COUNTED: Final = ("_ms", "_count", "_bytes", "_ppm", "version", "seq", "total", "attempts")
+"""How numbers are called that are never below zero; those of errors may be what a caller gave."""
+OF_ROWS: Final = ("Stored", "Hit", "LevelHit", "Entity", "Version", "SessionSaved", "SessionLoaded")
+"""What has the version of a row, which begins with 1."""
+LEVELS: Final = "categories entities reflections resources"
+WORDS: Final[Mapping[tuple[str, str], str]] = {
+    ("Stored", "change"): "created updated unchanged forgotten",
+    ("Memorized", "change"): "created updated unchanged",
+    ("Evolved", "change"): "updated unchanged",
+    ("Reflected", "change"): "created updated unchanged removed",
+    ("BlockWritten", "change"): "created set appended replaced described imported deleted unchanged",
+    ("AgentSwitched", "change"): "closed opened unchanged purged",
+    ("Appended", "log"): "message archival",
+    ("RecordAdded", "log"): "archival",
+    ("RoutingDecision", "block"): "persona human facts goals scratch",
+    ("RoutingDecision", "routed_by"): "model table kept",
+    ("RoutingDecision", "outcome"): "not_asked promoted already_in_core moved refused_full refused_quota",
+    ("Block", "kind"): "system persona human facts goals scratch",
+    ("LevelHit", "level"): LEVELS,
+    ("LevelTried", "level"): LEVELS,
+    ("Retrieved", "ordered_by"): "vector model",
+}
+"""By class and field, the words that may stand there."""
+
+
+def is_whole(value: Any) -> bool:
+    """Of an object, or a tuple of them, whether every field holds what it may."""
+    if type(value) is tuple:
+        return all(map(is_whole, value))
+    cls: Any = type(value)
+    return fields_hold(cls)(value) if attrs.has(cls) else cls is not int or is_i64(value)
+
+
+def is_i64(value: Any) -> bool:
+    return type(value) is int and -I64_MAX - 1 <= value <= I64_MAX
+
+
+def misfit(value: Any, name: str = "") -> str:
+    """What it holds and may not, as `Hit.version = '1'`."""
+    cls: Any = type(value)
+    if cls is tuple:
+        return next((misfit(part, name) for part in value if not is_whole(part)), f"{name} = {value!r}")
+    for field, fits in declared(cls) if attrs.has(cls) else ():
+        held, at = getattr(value, field), f"{cls.__name__}.{field}"
+        if not is_whole(held) or not fits(held):
+            return misfit(held, at)
+    return f"{name} = {value!r}"
+
+
+@cache
+def declared(cls: Any) -> list[tuple[str, Holds]]:
+    return [(field.name, field_holds(cls, field.name, field.type)) for field in attrs.fields(cls)]
+
+
+@cache
+def fields_hold(cls: Any) -> Holds:
+    each = declared(cls)
+    return lambda value: all(fits(getattr(value, name)) for name, fits in each)
+
+
+def field_holds(cls: type, name: str, kind: Any) -> Holds:
+    """What a field may hold by its type, its unit and its words."""
+    fits = holds(kind)
+    if (words := WORDS.get((cls.__name__, name))) is not None:
+        known = words.split()
+        return lambda value: value in known
+    if not name.endswith(COUNTED) or issubclass(cls, Error):
+        return fits
+    most = PPM if name.endswith("_ppm") else I64_MAX
+    least = 1 if cls.__name__ in OF_ROWS and name == "version" else 0
+    return lambda value: fits(value) and (type(value) is not int or least <= value <= most)
+
+
+@cache
+def holds(kind: Any) -> Holds:
+    """What a field of this type may hold; of a type that is only named, whatever is whole by itself."""
+    of, origin = get_args(kind), get_origin(kind)
+    if origin is Annotated:
+        return holds(of[0])
+    if kind is object or isinstance(kind, str):
+        return is_whole
+    if origin is Literal:
+        return lambda value: isinstance(value, str) and value in of
+    if origin is tuple:
+        return tuple_of(of)
+    if of:
+        each = [holds(one) for one in of]
+        return lambda value: any(fits(value) for fits in each)
+    if attrs.has(kind):  # or of a class below it, as one of many errors is an Error
+        return lambda value: isinstance(value, kind) and is_whole(value)
+    return is_i64 if kind is int else lambda value: type(value) is kind
+
+
+def tuple_of(kinds: tuple[Any, ...]) -> Holds:
+    if kinds[1:] == (...,):
+        every = holds(kinds[0])
+        return lambda values: type(values) is tuple and all(map(every, values))
+    each = [holds(kind) for kind in kinds]
+    return lambda values: (
+        type(values) is tuple
+        and len(values) == len(each)
+        and all(fits(value) for fits, value in zip(each, values, strict=True))
+    )
+
+
+# What each operation that is done replies with, by its request, down to the last field.
+#
+# A request of the working tier has none here: what it replies with, its twin says to the byte.
+
+
+TYPES: Final[Mapping[type, Any]] = {
+    requests.GetBlock: Block | None, requests.Blocks: tuple[Block, ...], requests.CoreBytes: int,
+    requests.InCore: bool, requests.Render: str,
+    requests.LastRoutingDecisions: tuple[RoutingDecision, ...], requests.SetBlock: results.BlockSet,
+    requests.SetImportance: type(None), requests.RemoveBlock: results.BlockRemoved,
+    requests.Rebalance: results.Rebalanced,
+    requests.CreateSession: results.SessionCreated, requests.SaveSession: results.SessionSaved,
+    requests.LoadSession: results.SessionLoaded, requests.EndSession: results.Reflected,
+    requests.Remember: results.Remembered, requests.Recall: results.Recalled,
+    requests.Forget: results.Forgotten, requests.GetEntity: Entity | Version | None, requests.Count: int,
+    requests.Memorize: results.Memorized, requests.List: results.Listed,
+    requests.Summarise: results.Summarised, requests.EvolveCategory: results.Evolved,
+    requests.Retrieve: results.Retrieved, requests.Search: results.Retrieved,
+    requests.CreateEntity: results.Stored, requests.UpdateEntity: results.Stored,
+    api.RecentEntities: results.Listed, requests.ForgetResource: results.ResourceForgotten,
+    **dict.fromkeys(
+        (api.CreateBlock, api.UpdateBlock, api.AppendToBlock, api.ReplaceInBlock, api.DeleteBlock),
+        told.BlockWritten,
+    ),
+    api.ListBlocks: told.BlocksShown, api.FindBlock: told.ApiBlock, api.BlockHistory: told.ChangesShown,
+    api.AddMessages: told.Appended, api.ListMessages: told.MessagesShown,
+    api.SearchMessages: told.MessagesFound, api.AddArchival: told.Appended,
+    **dict.fromkeys((api.GetArchival, api.ListArchival, api.SearchArchival), told.RecordsShown),
+    api.DeleteArchival: results.RecordForgotten, api.BuildSystemPrompt: told.Prompt,
+    **dict.fromkeys((api.DeleteAgent, api.OpenAgent), told.AgentSwitched),
+    **dict.fromkeys((moves.PutRow, moves.DropRow, moves.Reconcile, moves.Mirror, moves.Purge), type(None)),
+    **dict.fromkeys((moves.AddRow, moves.AdvanceMigration, moves.RollBack), str),
+    moves.ListRows: moves.RowsListed, moves.ReadRow: str | None, moves.CompareStores: moves.StoresCompared,
+}  # fmt: skip
+
+
+def check_requests(known: Iterable[type[requests.Request]]) -> None:
+    """Raises Incomplete if what one of these replies with is said nowhere."""
+    for cls in known:
+        if cls not in TYPES and not issubclass(cls, requests.WorkingRequest):
+            told = f"what {cls.__name__} replies with is unknown to the judge"
+            raise Incomplete(f"{told}: add it to TYPES in umi_sim/judge/plain/requests.py")
+
+
+check_requests(requests.ALL)
+
+
+def is_reply(request: object, value: object) -> bool:
+    """Whether this request may be done with this value."""
+    return type(request) not in TYPES or holds(TYPES[type(request)])(value)

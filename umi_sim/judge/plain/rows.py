@@ -1,12 +1,13 @@
-"""Which bodies of rows a memory may believe: each field in its range, as docs/spec/memory.md gives them.
+"""Check rows and saved states field by field, and derive ids of rows."""
 
-Written a second time, field by field and without the domains of the memory. What does not fit is damaged.
-"""
-
+import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from hashlib import blake2b, sha256
 from typing import Any, Final
 
 import attrs
+import msgpack
 
 from umi_core.declared import Incomplete
 from umi_core.invariants import limits
@@ -20,9 +21,16 @@ from umi_core.values import (
     MODALITIES,
     Block,
     Entry,
+    RoutingDecision,
+    Scope,
 )
-from umi_sim.judge.plain.api_requests import are_tags, is_message
-from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, tidy
+from umi_sim.judge.plain.requests import are_tags, is_message
+from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, folded, has_any, is_text, tidy
+
+# Which bodies of rows a memory may believe: each field in its range, as docs/spec/memory.md gives them.
+#
+# Written a second time, field by field and without the domains of the memory. What does not fit is damaged.
+
 
 Fits = Callable[[Any], bool]
 
@@ -249,3 +257,151 @@ def is_fit(body: Any) -> bool:
 def unfit(body: Any) -> list[str]:
     """The fields that hold what they may not."""
     return [name for name, fits in FIELDS.get(body.row_kind, {}).items() if not fits(getattr(body, name))]
+
+
+# Ids as M2.2 to M2.4 derive them: a digest of what a row is, so that the same is always one row.
+
+
+PREFIXES: Final = {
+    "entity": "ent_", "relation": "rel_", "session": "ses_", "resource": "res_", "category": "cat_",
+    "membership": "mem_", "given": "giv_", "reflection": "rfl_", "subcategory": "sub_", "block": "blk_",
+}  # fmt: skip
+KEPT: Final = 4_096  # whoever judges rows asks about the same ones again and again
+End = tuple[str, int]  # of a relation: an id and a version
+
+
+def packed(parts: list[Any]) -> bytes:
+    """The shortest msgpack of a list of texts and whole numbers."""
+    data: bytes = msgpack.Packer(strict_types=True, use_bin_type=True).pack(parts)
+    return data
+
+
+def derived(scope: Scope, kind: str, *parts: str | int) -> str:
+    digest = blake2b(packed([kind, scope.user, scope.agent, *parts]), digest_size=12)
+    return PREFIXES[kind] + digest.hexdigest()
+
+
+@lru_cache(maxsize=KEPT)
+def entity_id(scope: Scope, entity_type: str, name: str) -> str:
+    return derived(scope, "entity", entity_type, "name", folded(name))
+
+
+@lru_cache(maxsize=KEPT)
+def note_id(scope: Scope, content: str, memory_type: str = "knowledge") -> str:
+    """Of what has no name: it is what it says, and as what it was memorized."""
+    return derived(scope, "entity", "content", memory_type, content_hash(content, memory_type))
+
+
+def content_hash(content: str, memory_type: str = "knowledge") -> str:
+    return sha256(f"{memory_type}:{folded(content)}".encode()).hexdigest()[:16]
+
+
+def text_hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def resource_id(scope: Scope, uri: str | None, text: str) -> str:
+    named = ("text", text_hash(text)) if uri is None else ("uri", uri)
+    return derived(scope, "resource", *named)
+
+
+def segment_id(scope: Scope, parent_id: str, text: str, n: int) -> str:
+    """`n` counts the parts before it that say the same."""
+    return derived(scope, "resource", "segment", parent_id, text_hash(text), n)
+
+
+def category_id(scope: Scope, name: str) -> str:
+    return derived(scope, "category", folded(name))
+
+
+@lru_cache(maxsize=KEPT)
+def membership_id(scope: Scope, entity_id: str, category_id: str) -> str:
+    return derived(scope, "membership", entity_id, category_id)
+
+
+def subcategory_id(scope: Scope, category_id: str, founder_id: str) -> str:
+    return derived(scope, "subcategory", category_id, founder_id)
+
+
+def reflection_id(scope: Scope, session_id: str) -> str:
+    return derived(scope, "reflection", session_id)
+
+
+@lru_cache(maxsize=KEPT)
+def given_id(scope: Scope, source: str, entity_id: str) -> str:
+    return derived(scope, "given", source, entity_id)
+
+
+def relation_id(scope: Scope, source: End, target: End, kind: str) -> str:
+    return derived(scope, "relation", *source, *target, kind)
+
+
+def session_id(scope: Scope, created_ms: int, n: int) -> str:
+    """`n` counts the sessions that were made in this millisecond before."""
+    return derived(scope, "session", created_ms, n)
+
+
+def block_id(scope: Scope, kind: str, label: str) -> str:
+    return derived(scope, "block", kind, label)
+
+
+# Which saved states a memory may go on with, by their fields, as docs/spec gives them.
+#
+# Law 1. Of a memory that has nothing in flight; what holds between its parts is not for this table.
+
+
+NOW_MS_MAX: Final = 2**53 - 1
+SHORT_BYTES_MAX: Final = 200
+NAMES_BYTES_MAX: Final = 4_096
+REQUEST_COUNT_MAX: Final = 2**52 - 1
+
+
+def table(fits: Fits) -> Fits:
+    return lambda value: type(value) is dict and all(map(is_text, value)) and all(map(fits, value.values()))
+
+
+def is_short_text(value: Any) -> bool:
+    return is_text(value) and byte_count(value) <= SHORT_BYTES_MAX
+
+
+def is_ascii_id(value: Any) -> bool:
+    is_plain = is_text(value) and all(char < "\x80" for char in value)
+    return is_plain and 1 <= len(value) <= limits.SCOPE_PART_BYTES_MAX
+
+
+def are_names(value: Any) -> bool:
+    """As many as a reserved key can show as a list in JSON."""
+    if not each(is_text)(value):
+        return False
+    return byte_count(json.dumps(value, ensure_ascii=False, separators=(",", ":"))) <= NAMES_BYTES_MAX
+
+
+def is_decision(value: Any) -> bool:
+    return type(value) is RoutingDecision and all(fits(getattr(value, it)) for it, fits in DECISION.items())
+
+
+I64: Final = number(limits.I64_MIN)
+MOMENT: Final = number(0, NOW_MS_MAX)
+DECISION: Final[Mapping[str, Fits]] = {
+    "entity_id": is_text, "block": word(*BLOCK_KINDS[1:]), "promote": of_type(bool),
+    "confidence_ppm": or_none(I64), "reason": is_text, "routed_by": is_text, "cause": or_none(is_text),
+    "outcome": is_text,
+}  # fmt: skip
+STATE_FIELDS: Final[Mapping[str, Fits]] = {
+    "seen_ms": MOMENT, "phase": word("ready", "unfit", "closed", "deposed"), "epoch": number(1),
+    "operation_count": COUNT, "request_count": number(0, REQUEST_COUNT_MAX), "turn_count": COUNT,
+    "landed_count": COUNT, "counters": table(I64),
+    "tiers.decisions": each(is_decision), "tiers.dues": table(MOMENT), "tiers.upkeep": table(MOMENT),
+    "tiers.core.blocks": are_blocks, "tiers.core.guard_version": COUNT,
+    "tiers.working.used_bytes": number(0, 0), "tiers.working.expired_count": COUNT,
+    "tiers.session.session_id": or_none(is_ascii_id), "tiers.session.started_ms": or_none(I64),
+    "tiers.session.interaction_count": COUNT, "tiers.session.last_input": or_none(is_short_text),
+    "tiers.session.last_query": or_none(is_short_text), "tiers.session.names": are_names,
+    "tiers.session.version": COUNT, "tiers.session.creator": is_text,
+    "tiers.session.members": each(is_member), "tiers.session.load_count": COUNT,
+    "tiers.access.unsaved": table(lambda value: value is None), "tiers.access.cursor": is_text,
+    "tiers.access.head_version": COUNT, "tiers.access.is_due": of_type(bool), "tiers.access.ran_ms": MOMENT,
+    "tiers.access.touch_count": COUNT, "tiers.access.forgotten": each(is_text),
+    "tiers.access.versions": each(pair(is_text, I64)), "tiers.access.repair_cursor": is_text,
+}  # fmt: skip
+"""By its way from the state."""

@@ -1,7 +1,4 @@
-"""Scores as M6.8 to M6.10 and M12.3 to M12.8 write them, in whole millionths.
-
-Law 1. Constants stand here as numbers, not as names of the memory's: what is wrong there must differ here.
-"""
+"""Compute scores, attempts of steps, and the times at which work is scheduled."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -9,8 +6,14 @@ from math import isqrt
 from operator import mul
 from typing import Any, Final
 
-from umi_core.rows import AccessRecord
+from umi_core.rows import AccessRecord, Category, Reflection, Resource
 from umi_sim.judge.plain.text import content_words, words
+
+# Scores as M6.8 to M6.10 and M12.3 to M12.8 write them, in whole millionths.
+#
+# Law 1. Constants stand here as numbers, not as names of the memory's: what is wrong there must
+# differ here.
+
 
 ONE: Final = 1_000_000
 DAY_MS: Final = 24 * 60 * 60 * 1000
@@ -146,3 +149,77 @@ def rank_ppm(key: str, lists: Sequence[Sequence[Found]]) -> int:
     """How far in front an id stands, in all lists: one if it is the first of each."""
     places = [rank for each in lists for rank, (found, _) in enumerate(each) if found == key]
     return ONE * sum(10**12 // (60 + rank) for rank in places) // (len(lists) * (10**12 // 60))
+
+
+# Policies, said again: how often a step asks, how long it waits, and what takes the place of an answer.
+#
+# Law 1. Storage is asked three times, and whatever has a substitute twice: models, embedders, reads that an
+# operation can do without. What a service will not do is not asked again. Recovery asks without end.
+# Law 2. A plan that meets a conflict is made again, three times in all.
+
+
+LEVELS: Final = ("categories", "entities", "reflections", "resources")
+SUBSTITUTES: Final = {
+    "candidates": "none", "evolve": "table", "route": "table", "embed": "no_vectors", "settle": "core_unread",
+    "history": "unread",
+    "extract": "one_note", "embed_shelf": "no_vectors", "embed_summary": "no_vectors", "expand": "single",
+    "embed_reflection": "no_vectors", "resolve": "original", "by_vector": "words_only",
+    "preprocess": "none", "segment": "windows", "name": "keywords", "unembedded": "none",
+    "recall.embed": "words_only", "memorize.extract": "unit_missing", "summarise.ask": "old_summary",
+    "reflect.ask": "beginning", "retrieve.route": "retrieve", "rebalance.embed": "none",
+    **{f"embed_{level}": "words_only" for level in LEVELS},
+    **{f"{level}_by_vector": "words_only" for level in LEVELS},
+    **{f"{level}_by_words": "failed" for level in LEVELS},
+    **{f"rank_{level}": "by_score" for level in LEVELS},
+    **{f"enough_{level}": "go_on" for level in LEVELS[:-1]},
+}  # fmt: skip
+"""What takes the place of an answer, by step; of several steps with one name that of most."""
+FINAL: Final = ("refused", "full", "too_long")
+PLAN_COUNT: Final = 3
+WITHOUT_END: Final = "recover"
+
+
+def substitute(workflow: str, step: str) -> str | None:
+    """What takes the place of what this step asks for; None if its operation fails."""
+    if workflow == WITHOUT_END:
+        return None
+    return SUBSTITUTES.get(f"{workflow}.{step}", SUBSTITUTES.get(step))
+
+
+def attempts(workflow: str, step: str) -> int:
+    """How often it asks in all, if what it meets may pass."""
+    other = substitute(workflow, step)
+    return 3 if other in (None, "failed") else 2
+
+
+def wait_ms(count: int, told_ms: int) -> int:
+    """How long after so many attempts it asks again, if it was told to wait so long: an hour at most."""
+    own_ms = 100
+    for _ in range(count - 1):
+        own_ms *= 2
+    return max(min(own_ms, 5_000), min(told_ms, 3_600_000))
+
+
+# When the work is scheduled that rows say is still to be done.
+
+
+A_DAY_MS: Final = 86_400_000
+
+
+def division_ms(category: Category, config: Any) -> int | None:
+    """When its members are to be divided anew."""
+    if not config.auto_evolution or category.evolved_digest != "":
+        return None
+    if category.member_count < config.cluster_size_min and not category.subcategory_ids:
+        return None
+    since_ms = category.evolved_ms if category.evolved_ms is not None else category.created_ms
+    return since_ms + int(config.evolution_interval_ms)
+
+
+def again_ms(body: object, now_ms: int, config: Any) -> int:
+    """When what is tried now, and fails, is tried again: after as long as it was left, within limits."""
+    assert isinstance(body, Resource | Category | Reflection)
+    wait_ms = int(config.upkeep_interval_ms)
+    if now_ms - body.updated_ms > wait_ms:
+        wait_ms = max(wait_ms, min(now_ms - body.updated_ms, A_DAY_MS))
+    return now_ms + wait_ms

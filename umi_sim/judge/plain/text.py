@@ -1,12 +1,20 @@
-"""Texts as M0 (docs/spec/memory.md) says them: composed, folded, cut, their words, and what none may hold."""
+"""Read texts as M0 of docs/spec/memory.md says: characters, words, sentences, languages, dates."""
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Final
+from functools import cache, lru_cache
+from typing import Any, Final
+
+import attrs
 
 from umi_core.characters import LATER
+from umi_core.data import Data
+from umi_core.language.tables import IDLE, MARKS, MAYBE_NAMES, STOP_WORDS
+
+# Texts as M0 (docs/spec/memory.md) says them: composed, folded, cut, their words, and what none may hold.
+
 
 SURROGATES: Final = re.compile("[\ud800-\udfff]")
 CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -17,15 +25,6 @@ UNKNOWN: Final = re.compile(f"([{''.join(f'{chr(first)}-{chr(last)}' for first, 
 DENSE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # no spaces
 KEPT: Final = 8_192  # a text is looked through far more often than it changes
 SHOWN_CHARS: Final = 72  # of a value in a message
-STOP_WORDS: Final = tuple(
-    "a about am an and any are as at be been being but by can could did do does for from had has have how i "
-    "if in into is just me my no not of on or our should so some than the then to up us was we were what "
-    "when where which who whom whose why will with would you your".split()
-)
-PRONOUNS: Final = tuple(
-    "he him his himself she her hers herself it its itself they them their theirs themselves "
-    "i me my you your we us our".split()
-)
 
 
 def is_text(value: object) -> bool:
@@ -122,10 +121,6 @@ def has_small(text: str) -> bool:
     return any(unicodedata.category(char) == "Ll" for char in without_later(text))
 
 
-def is_letter(char: str) -> bool:
-    return char.isalpha()
-
-
 def is_capital(text: str) -> bool:
     """Whether all letters that have two forms are capitals, and there is one."""
     kinds = [unicodedata.category(char) for char in without_later(text)]
@@ -175,3 +170,166 @@ def shown(value: object) -> str:
     is_plain = text.isprintable() and (text.isascii() or not UNKNOWN.search(text))
     line = text if is_plain else text.encode("unicode_escape").decode()
     return line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}..."
+
+
+# The sentences of a text, and those that are told nowhere, as M10.17 to M10.19 say.
+
+
+ENDS: Final = ".!?…؟।"  # end a sentence if white space follows
+FULL_ENDS: Final = "。！？"  # end it wherever they stand
+TITLES: Final = ("Mr.", "Mrs.", "Ms.", "Dr.", "Prof.")  # the name is still to come
+
+
+def passed_over(text: str, told: Sequence[str]) -> list[str]:
+    """The sentences that say something, and nothing of it stands in what is told."""
+    known = {word for each in told for word in words(each)}
+    lost = [
+        it
+        for it in sentences(text)
+        if (said := telling_words(it)) and not any(word in known for word in said)
+    ]
+    return said_once(lost)
+
+
+def telling_words(sentence: str) -> list[str]:
+    """What says something by itself: no idle word, no pronoun, and not a bare number."""
+    return [it for it in content_words(sentence) if it not in IDLE and not it.isdecimal()]
+
+
+def sentences(text: str) -> list[str]:
+    """From one end to the next; a line ends one too."""
+    found = [""]
+    for char in text:
+        is_over = char.isspace() and found[-1].endswith(tuple(ENDS)) and not ends_with_title(found[-1])
+        if char == "\n" or is_over:
+            found.append("")
+        else:
+            found[-1] += char
+        if char in FULL_ENDS:
+            found.append("")
+    return [it.strip() for it in found if it.strip()]
+
+
+def ends_with_title(text: str) -> bool:
+    """Whether a title is its last word, as a word of its own."""
+    last = next((it for it in TITLES if text.endswith(it)), "")
+    return last != "" and re.search(r"[A-Za-z0-9_]$", text.removesuffix(last)) is None
+
+
+# Sentences as they are written: words with what parts them, and the language that they are in (M13.3).
+#
+# Where does Ella live?      English: where, does; a word with a capital may be a name
+# Wo wohnt sie?              German
+# ¿Está allí?                Spanish, by its first mark
+
+
+SENTENCE_STARTS: Final = '.!?…:;¿¡"“”„«»()—–\n'  # behind one of these a sentence begins
+
+
+@attrs.frozen
+class Spoken(Data):
+    """A word: as it is compared and as it was written, whether it begins a sentence, and whether it belongs
+    to the word before it, as nothing but blanks or a hyphen stand between."""
+
+    text: str
+    written: str
+    begins: bool
+    belongs: bool
+
+    @property
+    def is_big(self) -> bool:
+        return is_capital(self.written[0])
+
+
+def spoken_words(text: str) -> list[Spoken]:
+    found: list[Spoken] = []
+    rest = composed(without_later(text))
+    for written in written_words(text):
+        gap, _, rest = rest.partition(written)
+        begins = not found or any(char in SENTENCE_STARTS for char in gap)
+        belongs = bool(found) and gap.strip() in ("", "-") and (gap == "-" or "-" not in gap)
+        bare = written.replace("’", "'").partition("'")[0]
+        found.append(Spoken(bare.casefold(), written, begins, belongs))
+    return found
+
+
+def language_of(text: str, spoken: list[Spoken]) -> str:
+    """The one of which most words are; empty if none is."""
+    if set("¿¡") & set(text):
+        return "es"
+    heard = [it.text for it in spoken if not it.is_big or (it.begins and it.text not in MAYBE_NAMES)]
+    best, best_count = "", 0
+    for language, marks in MARKS.items():
+        count = len([word for word in heard if word in marks])
+        if count > best_count:
+            best, best_count = language, count
+    return best
+
+
+def name_places(text: str, spoken: list[Spoken], language: str) -> list[int]:
+    """Where a word has a capital that its place does not explain."""
+    if not has_small(text):
+        return []
+    inner = [it for it in spoken if not it.begins]
+    is_title = not any(it.written[0].isalpha() and not it.is_big for it in inner)
+    found = []
+    for place, it in enumerate(spoken):
+        after = spoken[place + 1] if place + 1 < len(spoken) else None
+        is_acronym = len(it.text) > 1 and is_capital(it.written)
+        if it.begins:
+            is_full = language == "es" and after is not None and after.is_big and after.belongs
+            is_odd = language == "" or is_full
+        else:
+            is_odd = not is_title
+        if it.text != "i" and (is_acronym or (it.is_big and is_odd)):
+            found.append(place)
+    return found
+
+
+# Dates, plainly: a day is found by walking through years and months, one by one.
+
+
+DAY_MS: Final = 86_400_000
+LAST_MS: Final = 253_402_300_799_999  # of the year 9999
+MONTHS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def is_leap(year: int) -> bool:
+    return year % 400 == 0 or (year % 4 == 0 and year % 100 != 0)
+
+
+@cache
+def date_of(day: int) -> str:
+    """The date so many days after the first of 1970."""
+    year = 1970
+    while day >= 365 + is_leap(year):
+        day -= 365 + is_leap(year)
+        year += 1
+    lengths = [length + (at == 1 and is_leap(year)) for at, length in enumerate(MONTHS)]
+    month = 0
+    while day >= lengths[month]:
+        day -= lengths[month]
+        month += 1
+    return f"{year:04}-{month + 1:02}-{day + 1:02}"
+
+
+def clock_of(ms: int) -> str:
+    day, rest = divmod(ms, DAY_MS)
+    seconds = rest // 1_000
+    clock = f"{seconds // 3_600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{date_of(day)}T{clock}.{rest % 1_000:03}"
+
+
+def time_told(ms: int) -> str | None:
+    """No date is 0; one behind the last year is its end."""
+    return None if ms == 0 else f"{clock_of(min(ms, LAST_MS))}Z"
+
+
+# What a prompt asks about: the inputs that it shows, each in its line.
+
+
+def asked_about(prompt: str) -> dict[str, Any]:
+    """The inputs by name."""
+    inputs = (line for line in prompt.split("\n") if line.startswith("INPUT "))
+    lines = (line.removeprefix("INPUT ").partition(" = ") for line in inputs)
+    return {name: json.loads(value) for name, _, value in lines}

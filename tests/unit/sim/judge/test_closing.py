@@ -9,7 +9,7 @@ from umi_core.kelpie.requests import DeleteAgent, ListBlocks, OpenAgent
 from umi_core.kelpie.results import AgentSwitched, BlocksShown
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import Request
-from umi_sim.judge.oracle.closing import Closing
+from umi_sim.judge.oracle.agents import Closing
 from umi_sim.judge.oracle.model import Ending, Surroundings
 
 GONE = Refused(NotFound("agent", "a1"))

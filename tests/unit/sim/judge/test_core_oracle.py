@@ -23,8 +23,7 @@ from umi_core.messages.requests import (
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry
-from umi_sim.judge.oracle.block_refusals import BlockWrite
-from umi_sim.judge.oracle.core_model import CoreModel
+from umi_sim.judge.oracle.core_model import BlockWrite, CoreModel
 from umi_sim.judge.oracle.model import Ending
 
 FAILED = Failed(StorageFailed("commit", "unavailable", 3))

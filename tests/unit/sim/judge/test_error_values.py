@@ -37,9 +37,8 @@ from umi_core.messages.requests import (
     Touch,
     UpdateEntity,
 )
-from umi_sim.judge.oracle.error_values import check_error
-from umi_sim.judge.oracle.twin import Twin
-from umi_sim.judge.oracle.working import explaining
+from umi_sim.judge.oracle.promises import check_error
+from umi_sim.judge.oracle.working import Twin, explaining
 
 TIGHT = Config(working_bytes_max=100, working_entry_count_max=2)
 BLOCK = "blk_000000000000000000000000"

@@ -17,7 +17,7 @@ from umi_core.values import Scope
 from umi_core.workflows import WORKFLOWS, forget
 from umi_sim.judge.equivalences import TRIED, failing, landing, stories
 from umi_sim.judge.equivalences.failing_world import DURABLE, KINDS, ODD, FailingWorld, told_of
-from umi_sim.judge.plain import policies
+from umi_sim.judge.plain import scores
 from umi_sim.kernel.fork import forked
 from umi_sim.sweep import reached
 
@@ -29,16 +29,14 @@ LIFE = life(*TOLD, Recall(8, "tea", deep=True), Retrieve(9, "Where does Bob live
 def test_the_plain_table_says_of_each_step_what_its_policy_says(workflow: str, step: Step) -> None:
     policy = step.on_failure
     assert policy is not None
-    assert policies.substitute(workflow, step.id) == (policy.then.name if policy.then else None)
-    assert policy.attempts == (
-        0 if workflow == policies.WITHOUT_END else policies.attempts(workflow, step.id)
-    )
-    assert policy.plans_max == policies.PLAN_COUNT
+    assert scores.substitute(workflow, step.id) == (policy.then.name if policy.then else None)
+    assert policy.attempts == (0 if workflow == scores.WITHOUT_END else scores.attempts(workflow, step.id))
+    assert policy.plans_max == scores.PLAN_COUNT
 
 
 @pytest.mark.parametrize("count", range(1, 9))
 def test_a_step_waits_twice_as_long_each_time_up_to_a_limit(count: int) -> None:
-    assert policies.wait_ms(count, 0) == engine.backoff_ms(count)
+    assert scores.wait_ms(count, 0) == engine.backoff_ms(count)
 
 
 def test_each_request_of_a_life_is_asked_again_where_its_steps_fail() -> None:

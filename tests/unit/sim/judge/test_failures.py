@@ -10,8 +10,8 @@ from umi_core.messages.effects import ByIds, Failed, Outcome, Read
 from umi_core.messages.requests import Forget
 from umi_core.rows import Address, Body, Epoch, Row, Tombstone
 from umi_core.values import Scope
-from umi_sim.judge.oracle.failures import Failures, causes
 from umi_sim.judge.oracle.model import Ending
+from umi_sim.judge.oracle.promises import Failures, causes
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 

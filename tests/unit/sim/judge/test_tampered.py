@@ -12,8 +12,8 @@ from umi_core.messages.requests import CoreBytes, Get, GetEntity, Rebalance, Rec
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.rows import Address, Entity, Epoch, Row
 from umi_core.values import Scope
+from umi_sim.judge.oracle.agents import Tampered
 from umi_sim.judge.oracle.model import Surroundings
-from umi_sim.judge.oracle.tampered import Tampered
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 

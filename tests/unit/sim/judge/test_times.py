@@ -9,7 +9,7 @@ from umi_core.kelpie.results import AgentSwitched, Appended, BlockWritten
 from umi_core.messages.effects import Done, Unknown
 from umi_core.messages.results import RecordAdded, Remembered, SessionCreated, SessionSaved
 from umi_core.rows import Relation
-from umi_sim.judge.oracle.times import check_times
+from umi_sim.judge.oracle.promises import check_times
 
 
 def remembered(at_ms: int) -> Remembered:

@@ -17,8 +17,7 @@ from umi_core.rows import Address, Receipt
 from umi_core.values import Scope
 from umi_sim.judge.invariants.whole import check_row
 from umi_sim.judge.oracle.judge import check_reply
-from umi_sim.judge.plain.reply_types import check_requests
-from umi_sim.judge.plain.typed import is_whole, misfit
+from umi_sim.judge.plain.requests import check_requests, is_whole, misfit
 
 FACT = entity(ALICE, "likes tea")
 SCOPE = Scope("u", "a")

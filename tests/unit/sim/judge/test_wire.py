@@ -18,10 +18,9 @@ from umi_core.messages.request import Request
 from umi_core.messages.requests import ALL, Get
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered, Stored
 from umi_sim.judge.invariants.wire import Wire, check_delegate, check_request, check_response
-from umi_sim.judge.oracle.api.logs import Log, Told
-from umi_sim.judge.plain.dates import DAY_MS, LAST_MS, time_told
-from umi_sim.judge.plain.delegate import Called, called
-from umi_sim.judge.plain.wire import body_of, said, status_of
+from umi_sim.judge.oracle.api_model import Log, Told
+from umi_sim.judge.plain.text import DAY_MS, LAST_MS, time_told
+from umi_sim.judge.plain.wire import Called, body_of, called, said, status_of
 from umi_sim.kernel.prng import Stream
 
 

@@ -13,34 +13,44 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
+from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, Degraded, Embed
 from umi_core.messages.requests import ForgetResource, Memorize
 from umi_core.messages.results import Memorized, ResourceForgotten
 from umi_core.values import CATEGORIES, MEMORY_TYPES
 from umi_sim.judge.oracle.archive.context import Part
-from umi_sim.judge.oracle.archive.degradations import Degradations
-from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence
 from umi_sim.judge.oracle.archive.possible import Claim, Operation, Track, id_of
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.core_model import Register
-from umi_sim.judge.plain.descriptions import DESCRIBE, EMBED, MEDIA, Described, read_description
-from umi_sim.judge.plain.extraction import UNSAID_PPM, Mention, name_of_note
-from umi_sim.judge.plain.facts import ENTITY_TYPE, HOME
-from umi_sim.judge.plain.ids import resource_id
-from umi_sim.judge.plain.memories import Told, count_beyond, read_memories
-from umi_sim.judge.plain.parts import (
+from umi_sim.judge.plain.extraction import (
+    ENTITY_TYPE,
+    HOME,
+    UNSAID_PPM,
+    Mention,
+    Told,
+    count_beyond,
+    name_of_note,
+    read_memories,
+)
+from umi_sim.judge.plain.hierarchy import (
+    DESCRIBE,
+    EMBED,
+    MEDIA,
     WINDOW_LINES,
+    Described,
     caption,
     is_divided,
     lines_of,
     parts_of,
     pieces,
+    read_description,
     read_starts,
 )
-from umi_sim.judge.plain.prompts import asked_about
-from umi_sim.judge.plain.text import PRONOUNS, cut, folded, said_once, words
+from umi_sim.judge.plain.rows import resource_id
+from umi_sim.judge.plain.text import asked_about, cut, folded, said_once, words
 from umi_sim.record import rules
 
 MISSING: Final = "extract:unit_missing"
@@ -401,7 +411,7 @@ def is_lost(answer: Answer) -> bool:
 
 def mention_of(told: Told, kind: str) -> Mention:
     said = words(told.name)
-    is_named = told.name != "" and not (said and all(word in PRONOUNS for word in said))
+    is_named = told.name != "" and not (said and all(word in NAME_PRONOUNS for word in said))
     name = told.name if is_named else name_of_note(told.content)
     known = {folded(name): name for name in CATEGORIES}
     listed = [known[key] for key in map(folded, told.categories) if key in known]

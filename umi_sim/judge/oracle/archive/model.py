@@ -43,25 +43,28 @@ from umi_core.messages.results import (
 )
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.context import Context
-from umi_sim.judge.oracle.archive.degradations import Degradations
 from umi_sim.judge.oracle.archive.documents import Documents
-from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Evidence
-from umi_sim.judge.oracle.archive.groups import Groups
-from umi_sim.judge.oracle.archive.lists import LISTED, Lists
+from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Degradations, Evidence
 from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, Track
-from umi_sim.judge.oracle.archive.reads import Reads
-from umi_sim.judge.oracle.archive.records import OF_RECORDS, as_remember, is_of_facts, next_records, told_fit
+from umi_sim.judge.oracle.archive.reads import (
+    LISTED,
+    OF_RECORDS,
+    Lists,
+    Reads,
+    as_remember,
+    is_of_facts,
+    next_records,
+    told_fit,
+)
 from umi_sim.judge.oracle.archive.reflections import Reflections
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.retrievals import Retrievals
 from umi_sim.judge.oracle.archive.searches import Searches
-from umi_sim.judge.oracle.archive.summaries import Summaries
+from umi_sim.judge.oracle.archive.summaries import Groups, Summaries, Upkeep
 from umi_sim.judge.oracle.archive.tracks import Tracks
-from umi_sim.judge.oracle.archive.upkeep import Upkeep
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import NOBODY_TOLD, Ending, Model, Surroundings
-from umi_sim.judge.plain.attribution import with_speaker
-from umi_sim.judge.plain.extraction import read_extraction
+from umi_sim.judge.plain.extraction import read_extraction, with_speaker
 from umi_sim.judge.plain.requests import is_gone, is_same, wrong
 from umi_sim.record import rules
 from umi_sim.record.run_config import USHER

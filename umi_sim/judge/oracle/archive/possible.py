@@ -45,8 +45,8 @@ from umi_sim.judge.oracle.archive.givers import (
     told_more,
 )
 from umi_sim.judge.plain.extraction import Extracted, Mention
-from umi_sim.judge.plain.ids import entity_id, note_id, resource_id
-from umi_sim.judge.plain.routes import BLOCK_OF
+from umi_sim.judge.plain.replies import BLOCK_OF
+from umi_sim.judge.plain.rows import entity_id, note_id, resource_id
 from umi_sim.judge.plain.text import byte_count, said_once
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule

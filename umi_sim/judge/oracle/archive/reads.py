@@ -1,15 +1,39 @@
-"""Reads: a get_entity shows what some possible state holds, a count what they add up to."""
+"""Judge get_entity, count, archival records and list."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import attrs
 
-from umi_core.messages.requests import Count, GetEntity
-from umi_core.rows import Entity, Version
-from umi_sim.judge.oracle.archive.context import Part
-from umi_sim.judge.oracle.archive.possible import Operation, rule_at_stake, rule_of
+from umi_core.invariants import limits
+from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
+from umi_core.kelpie.rows import Log
+from umi_core.messages.answers import Answer, ReadDone
+from umi_core.messages.requests import Count, GetEntity, List, Remember
+from umi_core.messages.results import Listed
+from umi_core.rows import Category, Entity, Membership, Reflection, Resource, Subcategory, Version
+from umi_core.values import CATEGORIES, ENTITY_TYPES
+from umi_sim.judge.oracle.archive.context import Part, fits, shown
+from umi_sim.judge.oracle.archive.documents import Documents
+from umi_sim.judge.oracle.archive.possible import (
+    ArchiveRequest,
+    Operation,
+    PossibleState,
+    rule_at_stake,
+    rule_of,
+)
+from umi_sim.judge.oracle.archive.reflections import Reflections
 from umi_sim.judge.oracle.archive.relations import Relations
-from umi_sim.judge.oracle.archive.showing import fits, shown
+from umi_sim.judge.oracle.archive.searches import damaged_ids
+from umi_sim.judge.oracle.archive.summaries import Summaries
 from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.oracle.core_model import Register
+from umi_sim.judge.plain.requests import fields_of, may_hold, meets, wrong
+from umi_sim.judge.plain.rows import category_id, membership_id
+from umi_sim.judge.plain.scores import shared_ppm
 from umi_sim.record import rules
+
+# Reads: a get_entity shows what some possible state holds, a count what they add up to.
 
 
 @attrs.define
@@ -46,3 +70,261 @@ class Reads(Part):
             high += not there or any(there)
         span = f"{low} to {high}"
         self.demand(low <= value <= high, rules.ERROR_IS_NOT_EMPTY, "the count is wrong", span, value)
+
+
+# Archival records as the archive sees them: what they tell is remembered, and belongs to them.
+#
+# Law 1. Pure. Law 2. What a record in flight will be called only storage tells: all that it told
+# is possible.
+
+
+OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
+
+
+def is_of_facts(asked: ArchiveRequest | AddArchival) -> bool:
+    """What is wrong with itself changes nothing, and a record alone says nothing of anybody."""
+    return wrong(asked) is None and (not isinstance(asked, AddArchival) or asked.extract)
+
+
+def fit_of(state: PossibleState, query: str, record: str) -> int:
+    lines = dict(state.told).get(record)
+    return 0 if lines is None or state.entity is None else shared_ppm(query, state.entity.name, lines)
+
+
+def as_remember(asked: AddArchival) -> Remember:
+    """What it says of people and things is remembered as this would be."""
+    return Remember(asked.op_id, asked.content, speaker=asked.speaker)
+
+
+def next_records(answer: Answer) -> list[str]:
+    """What the next record will be called, as this answer shows its log; a damaged one shows nothing."""
+    if not isinstance(answer, ReadDone):
+        return []
+    logs = [row.body.next_seq for row in answer.rows if isinstance(row.body, Log)]
+    return [f"arc_{seq:012}" for seq in logs or [1] if type(seq) is int]
+
+
+def told_fit(tracks: Tracks, op: Operation | None, query: str, record: str) -> tuple[int, int]:
+    """How well what a record told fits the query of this search, which has just ended: at least, at most."""
+    low = high = 0
+    if op is None:
+        return 0, 0
+    for track in [*tracks.tracks.values()]:
+        fits = [fit_of(state, query, record) for state in tracks.states_since(track, op)]
+        low, high = max(low, min(fits, default=0)), max(high, max(fits, default=limits.PPM))
+    return 0 if tracks.context.surroundings.atlas.losses else low, high
+
+
+# Lists: a page shows what some possible state holds, in order, and leaves out nothing that is certain.
+
+
+LISTED: Final = ("entity", "resource", "category", "membership", "subcategory", "reflection")
+SHAPES: Final = {
+    "entity": Entity, "resource": Resource, "category": Category, "membership": Membership,
+    "subcategory": Subcategory, "reflection": Reflection,
+}  # fmt: skip
+Place = tuple[int, str]  # of an entity among others: minus its time, and its id
+Known = dict[str, Any]  # fields of a row that are certain
+States = Mapping[str, tuple[PossibleState, ...]]  # by id; none of an id that was given up
+
+
+@attrs.define
+class Lists(Part):
+    """Judges lists."""
+
+    tracks: Tracks
+    documents: Documents
+    summaries: Summaries
+    reflections: Reflections
+
+    def judge_list(self, op: Operation, value: Listed) -> None:
+        request, rows = op.request, value.rows
+        assert isinstance(request, List)
+        ids, limit = [row.id for row in rows], request.limit or self.context.config.recall_limit_default
+        of_kind = all(isinstance(row, SHAPES[request.kind]) for row in rows)
+        is_page = of_kind and ids == sorted(set(ids)) and len(ids) <= limit
+        self.demand(is_page, rules.HITS_ORDERED, f"a page of {request.kind}", limit, ids)
+        self.judge_cursor(request, value, ids)
+        is_any = may_hold(request.where, request.kind, self.context.scope)
+        others = [row for row in rows if not (is_any and meets(request.where, fields_of(row)))]
+        told = f"rows of {request.kind} that the filter leaves out"
+        self.demand(not others, rules.FILTER_NARROWS, told, request.where, others)
+        states = {it.id: self.tracks.states_since(it, op) for it in list(self.tracks.tracks.values())}
+        for row in rows:
+            self.judge_row(op, row, states)
+        known = damaged_ids(op, "read")
+        lies = [key for key in value.damaged if key not in known]
+        self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
+        self.judge_whole(op, request, value, states)
+
+    def judge_cursor(self, request: List, value: Listed, ids: list[str]) -> None:
+        """The next page begins behind this one and behind where this one began."""
+        of_kind, last = f"{request.kind}/", max((*ids, *value.damaged), default="")
+        begin = max(of_kind + last, request.cursor or "")
+        is_onward = value.cursor is None or (value.cursor.startswith(of_kind) and value.cursor >= begin)
+        told = f"the next page of {request.kind} begins elsewhere than behind this one"
+        self.demand(is_onward, rules.HITS_ORDERED, told, begin, value.cursor)
+
+    def judge_recent(self, op: Operation, value: Listed) -> None:
+        """Newest first, of the types that were asked for; what is surely newer than the last one is there."""
+        request, rows = op.request, value.rows
+        assert isinstance(request, RecentEntities)
+        entities = [row for row in rows if isinstance(row, Entity)]
+        places = [(-row.updated_ms, row.id) for row in entities]
+        limit = request.limit or self.context.config.recall_limit_default
+        is_page = len(entities) == len(rows) <= limit and places == sorted(set(places))
+        is_page &= value.cursor is None
+        self.demand(
+            is_page, rules.HITS_ORDERED, f"{limit} recent entities, newest first", sorted(places), places
+        )
+        types = request.types or ENTITY_TYPES
+        others = [row for row in entities if row.type not in types]
+        self.demand(not others, rules.FILTER_NARROWS, "entities of other types", types, others)
+        states = {it.id: self.tracks.states_since(it, op) for it in list(self.tracks.tracks.values())}
+        for row in entities:
+            self.judge_entity(op, row)
+        known = damaged_ids(op, "read")
+        lies = [key for key in value.damaged if key not in known]
+        self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
+        self.judge_newest(request, places, limit, [*self.standing(states, types, value.damaged)])
+
+    def judge_newest(
+        self, request: RecentEntities, places: list[Place], limit: int, standing: list[list[Place]]
+    ) -> None:
+        """`standing`: of each entity that surely is there, all places that it may have."""
+        shown_ids, is_full = [key for _, key in places], len(places) == limit
+        behind = [max(each) for each in standing if each[0][1] not in shown_ids]
+        passed = [place for place in behind if not places or place < places[0]]
+        lost = [
+            max(each)
+            for each in standing
+            if places and each[0][1] not in shown_ids and min(each) > places[0]
+            if not is_full or max(each) < places[-1]
+        ]
+        is_whole = not lost and len(passed) <= request.skip
+        message = "recent entities are not shown"
+        self.demand(is_whole, rules.ACKNOWLEDGED_IS_DURABLE, message, (request.skip, passed, lost), places)
+        is_deep = not places or len(self.tracks.tracks) >= request.skip + len(places)
+        self.demand(
+            is_deep, rules.HITS_ORDERED, "recent entities were to be passed over", request.skip, places
+        )
+
+    def standing(
+        self, states: States, types: Sequence[str], damaged: tuple[str, ...]
+    ) -> Iterator[list[Place]]:
+        """Of each entity of these types that surely is there, its places; none if its time is unsure."""
+        for key, each in states.items():
+            entities = [state.entity for state in each if "updated_ms" not in state.unsure]
+            there = [it for it in entities if it is not None and it.type in types]
+            if each and len(there) == len(each) and key not in damaged:
+                yield [(-it.updated_ms, key) for it in there]
+
+    def judge_row(self, op: Operation, row: Any, states: States) -> None:
+        match row:
+            case Entity():
+                self.judge_entity(op, row)
+            case Resource():
+                self.judge_resource(op, row)
+            case Category():
+                low, high = self.count(row.name, states)
+                is_known = row.name in CATEGORIES and low <= row.member_count <= high
+                told = f"the category {row.name} has {row.member_count} members"
+                self.demand(is_known, rules.DERIVED_FOLLOWS_SOURCE, told, f"{low} to {high}", row)
+                may_be = self.summaries.told.get(row.name, {})
+                is_told = row.summary == "" or self.summaries.may_show(row.name, row.summary, op.began)
+                told = f"the category {row.name} has a summary that no model gave"
+                self.demand(is_told, self.summaries.rule_of(row.summary), told, list(may_be), row.summary)
+            case Reflection():
+                self.reflections.judge_row(row.id, row.session_id, row.text)
+            case Membership():
+                of_entity = states.get(row.entity_id, (PossibleState(),))
+                names = [name for state in of_entity for name in state.links]
+                homes = [category_id(self.context.scope, name) for name in names]
+                is_possible = not of_entity or row.category_id in homes
+                message = f"{row.entity_id} is shown as a member"
+                self.demand(is_possible, rules.REFERENCE_AGREES, message, names, row.category_id)
+
+    def judge_entity(self, op: Operation, row: Entity) -> None:
+        track = self.tracks.track(row.id)
+        known = self.tracks.states_since(track, op)  # as the rows before this one have settled it
+        kept = tuple(it for it in known if fits(it, None, row, self.context.latest_ms))
+        rule = rule_of(track, known, [shown(it, None) for it in known], row.version)
+        self.tracks.must(track, kept, rule, "is listed, and cannot be so", known[:3], row)
+        self.tracks.settle(track, op, kept)
+
+    def judge_resource(self, op: Operation, row: Resource) -> None:
+        """The text as it was given, with what a model said that it holds; of a segment, a part of one."""
+        it = self.documents.resources.get(row.parent_id or row.id)
+        values = it.since(op.began) if it is not None else []
+        is_given = any(values) if row.parent_id is not None else (row.modality, row.text) in values
+        message, given = f"{row.id} shows what nobody gave", [str(value)[:80] for value in values]
+        self.demand(is_given, rules.ACKNOWLEDGED_IS_DURABLE, message, given, row.text)
+        said = it.said_of((row.modality, row.text)) if it is not None else []
+        is_said = row.description in ("", *said)
+        message = f"{row.id} is described as no model did"
+        self.demand(is_said, rules.REFERENCE_AGREES, message, said, row.description)
+
+    def count(self, name: str, states: States) -> tuple[int, int]:
+        """How many members a category may have."""
+        low = sum(bool(it) and all(name in state.links for state in it) for it in states.values())
+        high = sum(not it or any(name in state.links for state in it) for it in states.values())
+        return low, high
+
+    def judge_whole(self, op: Operation, request: List, value: Listed, states: States) -> None:
+        """From the first row after the cursor to the last shown, none is missing that is surely there."""
+        ids = sorted((*(row.id for row in value.rows), *value.damaged))
+        last = ids[-1] if ids and value.cursor is not None else None
+        if value.cursor is not None and last is None:
+            return
+        kind, _, begin = (request.cursor or "").partition("/")  # any text is a place in the order
+        surely = [it for it in self.certain(op, request, states) if (request.kind, it) > (kind, begin)]
+        lost = [it for it in surely if it not in ids and (last is None or it <= last)]
+        message = f"rows of {request.kind} are not listed"
+        self.demand(not lost, rules.ACKNOWLEDGED_IS_DURABLE, message, lost, ids)
+
+    def certain(self, op: Operation, request: List, states: States) -> list[str]:
+        """Rows that were there when this list was asked for, and are, and that its filter leaves."""
+        if not may_hold(request.where, request.kind, self.context.scope):
+            return []
+        rows = self.certain_rows(op, request.kind, states)
+        return [key for key, knowns in rows if all(meets(request.where, known) for known in knowns)]
+
+    def certain_rows(self, op: Operation, kind: str, states: States) -> Iterator[tuple[str, list[Known]]]:
+        """What groups there are follows from vectors, which are judged where they are known."""
+        if kind == "entity":
+            yield from self.certain_entities(states)
+        elif kind == "resource":
+            for key, it in self.documents.resources.items():
+                if is_kept(it.texts, op.began):
+                    yield key, [{"id": key, "parent_id": None}]
+        elif kind == "category":
+            for name in CATEGORIES:
+                low, high = self.count(name, states)
+                home = {"id": category_id(self.context.scope, name), "name": name}
+                if low:
+                    yield home["id"], [home | ({"member_count": low} if low == high else {})]
+        elif kind == "membership":
+            yield from self.certain_members(states)
+        elif kind == "reflection":
+            yield from self.reflections.certain(op)
+
+    def certain_entities(self, states: States) -> Iterator[tuple[str, list[Known]]]:
+        for key, each in states.items():
+            if each and all(state.entity for state in each):
+                yield key, [fields_of(state.entity, state.unsure) for state in each]
+
+    def certain_members(self, states: States) -> Iterator[tuple[str, list[Known]]]:
+        for key, each in states.items():
+            for name in CATEGORIES:
+                home = category_id(self.context.scope, name)
+                if each and all(name in state.links for state in each):
+                    row_id = membership_id(self.context.scope, key, home)
+                    yield row_id, [{"id": row_id, "entity_id": key, "category_id": home}]
+
+
+def is_kept(texts: Register, began: int) -> bool:
+    """Whether something has stood here since then."""
+    return None not in texts.values() and all(at < began for _, at in texts.settled)
+
+
+assert len(CATEGORIES) <= limits.RECALL_LIMIT_MAX  # all of them are on one page

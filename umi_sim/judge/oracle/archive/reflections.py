@@ -16,16 +16,13 @@ from umi_core.messages.effects import Asked, AskModel, ByFilter, Embed, Read
 from umi_core.messages.requests import EndSession, ForgetResource
 from umi_core.messages.results import Reflected
 from umi_sim.judge.oracle.archive.context import Part
-from umi_sim.judge.oracle.archive.degradations import Degradations
 from umi_sim.judge.oracle.archive.documents import Documents, Resource
-from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence
 from umi_sim.judge.oracle.archive.possible import Operation
-from umi_sim.judge.plain.descriptions import MEDIA
-from umi_sim.judge.plain.ids import reflection_id
-from umi_sim.judge.plain.parts import lines_of
-from umi_sim.judge.plain.prompts import asked_about
-from umi_sim.judge.plain.summaries import read_summary
-from umi_sim.judge.plain.text import byte_count, cut
+from umi_sim.judge.plain.hierarchy import MEDIA, lines_of
+from umi_sim.judge.plain.replies import read_summary
+from umi_sim.judge.plain.rows import reflection_id
+from umi_sim.judge.plain.text import asked_about, byte_count, cut
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 

@@ -22,9 +22,9 @@ from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, id_of
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.extraction import Link
-from umi_sim.judge.plain.ids import End, relation_id
+from umi_sim.judge.plain.replies import BY_TABLE, NEEDS_RESOLUTION_MIN_PPM, Verdict, read_verdicts
+from umi_sim.judge.plain.rows import End, relation_id
 from umi_sim.judge.plain.text import folded
-from umi_sim.judge.plain.verdicts import BY_TABLE, NEEDS_RESOLUTION_MIN_PPM, Verdict, read_verdicts
 from umi_sim.record import rules
 
 Stated = tuple[End, End, str, Verdict]  # source, target, kind, and what was said of it

@@ -19,27 +19,25 @@ from umi_core.messages.requests import Descent, Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.rows import Entity, Row
 from umi_core.values import Turn
-from umi_sim.judge.oracle.archive.context import Part
-from umi_sim.judge.oracle.archive.degradations import Degradations
-from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.context import Part, is_shown, relevance_of, shown, wants
+from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, Track, rule_of
 from umi_sim.judge.oracle.archive.relations import Relations
-from umi_sim.judge.oracle.archive.showing import is_shown, relevance_of, shown, wants
 from umi_sim.judge.oracle.archive.tracks import Tracks
-from umi_sim.judge.oracle.failures import is_damaged
-from umi_sim.judge.plain.filters import fields_of, may_hold, meets
-from umi_sim.judge.plain.references import references
-from umi_sim.judge.plain.rewrites import (
+from umi_sim.judge.oracle.promises import is_damaged
+from umi_sim.judge.plain.queries import (
     is_deep,
     is_missing,
     light_words,
     read_rewrite,
     read_variants,
+    references,
     shown_turns,
     stands,
     terms_of,
     without_model,
 )
+from umi_sim.judge.plain.requests import fields_of, may_hold, meets
 from umi_sim.judge.plain.scores import fused, fused_ppm, ranked, sound_vectors
 from umi_sim.judge.plain.text import words
 from umi_sim.record import rules

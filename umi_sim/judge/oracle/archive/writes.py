@@ -17,8 +17,7 @@ from umi_core.messages.results import Forgotten, RecordForgotten, Remembered, Re
 from umi_core.rows import Entity
 from umi_core.values import BLOCK_KINDS, CATEGORIES, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
-from umi_sim.judge.oracle.archive.degradations import Degradations
-from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Evidence
+from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Degradations, Evidence
 from umi_sim.judge.oracle.archive.possible import (
     CHANGES,
     UNKNOWN_VECTOR,
@@ -31,10 +30,9 @@ from umi_sim.judge.oracle.archive.possible import (
 )
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.tracks import Tracks
-from umi_sim.judge.plain.extraction import Mention, name_of_note, whole_note
-from umi_sim.judge.plain.facts import given_fact
-from umi_sim.judge.plain.ids import note_id
-from umi_sim.judge.plain.routes import by_table, read_routes
+from umi_sim.judge.plain.extraction import Mention, given_fact, name_of_note, whole_note
+from umi_sim.judge.plain.replies import by_table, read_routes
+from umi_sim.judge.plain.rows import note_id
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 from umi_sim.services.calls import Call

@@ -6,12 +6,13 @@ from typing import Any, Final, cast
 
 from hypothesis import strategies as st
 
+from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.messages.effects import AskModel
 from umi_sim.faults.edits import Edit
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import Arrival
-from umi_sim.judge.plain.text import PRONOUNS, is_text
+from umi_sim.judge.plain.text import is_text
 from umi_sim.kernel.prng import Stream, keyed, stream_key
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.model import truth
@@ -44,7 +45,7 @@ FEW_NAMES: Final = ("Alice", "ALICE ", "alice", "Zoë", "Zoe\u0308", "Bob", "Bob
 NAMES: Final = (
     st.sampled_from(FEW_NAMES)
     | st.sampled_from(FEW_NAMES)
-    | st.lists(st.sampled_from(["He", *PRONOUNS]), min_size=1, max_size=2).map(" ".join)
+    | st.lists(st.sampled_from(["He", *NAME_PRONOUNS]), min_size=1, max_size=2).map(" ".join)
     | st.sampled_from(pools.NAMES)
     | ANY_TEXT
 )

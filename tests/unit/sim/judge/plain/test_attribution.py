@@ -10,8 +10,7 @@ from tests.unit.sim.judge.plain.drawn import TEXTS
 from umi_core.config import Config
 from umi_core.language.extraction import Extraction, own_words, parse_extraction
 from umi_sim.judge.invariants.readings import as_plain
-from umi_sim.judge.plain.attribution import with_speaker
-from umi_sim.judge.plain.extraction import read_extraction
+from umi_sim.judge.plain.extraction import read_extraction, with_speaker
 
 LONG = "I " + "x" * 480 + ". "
 SAID = st.sampled_from(["I nap.", "My cat sings!", "Wir essen. ", "Tea is hot.\n", "我喜欢茶。", LONG])

@@ -24,6 +24,7 @@ from tests.unit.sim.judge.plain.drawn import (
 from umi_core.config import Config
 from umi_core.language.extraction import parse_extraction
 from umi_core.language.prompts import ask_extract
+from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.language.words import auto_name
 from umi_core.values import ENTITY_TYPES, LINK_KINDS
 from umi_sim.judge.invariants.readings import as_plain
@@ -36,7 +37,6 @@ from umi_sim.judge.plain.extraction import (
     whole_note,
 )
 from umi_sim.judge.plain.replies import why_unusable
-from umi_sim.judge.plain.text import PRONOUNS
 
 FLOOR_PPM = 300_000
 TEXT = "Alice works at Acme."
@@ -123,7 +123,7 @@ def test_a_note_is_called_after_its_first_line(row: Row) -> None:
 
 
 def test_pronouns_are_those_of_the_table() -> None:
-    assert list(PRONOUNS) == listed("memory", "name_pronouns")
+    assert sorted(NAME_PRONOUNS) == sorted(listed("memory", "name_pronouns"))
 
 
 def test_what_degrades_is_what_the_table_marks() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.histories import ALICE, entity
 from umi_core.rows import BODIES
-from umi_sim.judge.plain.filters import KINDS_OF, fields_of, names_of
+from umi_sim.judge.plain.requests import KINDS_OF, fields_of, names_of
 
 
 @pytest.mark.parametrize("cls", BODIES.values(), ids=lambda cls: cls.__name__)

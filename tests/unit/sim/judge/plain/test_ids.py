@@ -6,7 +6,7 @@ import pytest
 
 from tests.spec_tables import Row, plain, rows, told
 from umi_core.values import Scope
-from umi_sim.judge.plain import ids
+from umi_sim.judge.plain import rows as ids
 
 MADE: Mapping[str, Callable[..., str]] = {
     "entity": ids.entity_id,

@@ -12,10 +12,10 @@ from umi_core.conversations import NORMALISERS
 from umi_core.language.memories import Memories, parse_memories
 from umi_core.language.segments import Partition, parse_segments, segments_of, windows
 from umi_core.language.summaries import parse_summary
-from umi_sim.judge.plain import parts
-from umi_sim.judge.plain.memories import read_memories
-from umi_sim.judge.plain.prompts import asked_about
-from umi_sim.judge.plain.summaries import read_summary
+from umi_sim.judge.plain import hierarchy
+from umi_sim.judge.plain.extraction import read_memories
+from umi_sim.judge.plain.replies import read_summary
+from umi_sim.judge.plain.text import asked_about
 
 LEAVES = st.sampled_from(
     ("a", "b\nc", "", "\r\n\r x", " u ", "5", " 5.0", "5.5", None, True, 17, -2, 3, 1.5, "\ud800")
@@ -61,13 +61,13 @@ def test_both_read_the_same_memories(reply: str) -> None:
 def test_both_divide_alike(reply: str, line_count: int) -> None:
     mine = parse_segments(reply, line_count)
     starts = [start for start, _ in mine.spans] if isinstance(mine, Partition) else None
-    assert starts == parts.read_starts(reply, line_count)
+    assert starts == hierarchy.read_starts(reply, line_count)
 
 
 @settings(max_examples=300)
 @given(REPLIES, st.sampled_from(sorted(NORMALISERS)))
 def test_both_see_the_same_lines(text: str, modality: str) -> None:
-    assert NORMALISERS[modality](text).split("\n") == parts.lines_of(text, modality)
+    assert NORMALISERS[modality](text).split("\n") == hierarchy.lines_of(text, modality)
 
 
 FENCED = st.lists(
@@ -88,7 +88,7 @@ def test_both_read_the_same_summary(reply: str) -> None:
 @given(st.lists(st.sampled_from(("", "a", "é" * 5_000, "日" * 9_000)), min_size=1, max_size=9))
 def test_both_cut_what_is_too_long_alike(lines: list[str]) -> None:
     mine = segments_of(lines, windows(len(lines), 3))
-    assert [it.text for it in mine] == parts.parts_of(lines, [*range(0, len(lines), 3)])
+    assert [it.text for it in mine] == hierarchy.parts_of(lines, [*range(0, len(lines), 3)])
 
 
 def test_the_inputs_of_a_prompt_are_read() -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row, rows, told
 from tests.unit.sim.judge.plain.drawn import ANY_TEXT, QUERIES
 from umi_core.language.pronouns import IDIOMS, LANGUAGES, read
-from umi_sim.judge.plain.references import PHRASE_WORDS, TERMS, references, terms_by_first_word
+from umi_core.language.tables import TERM_ROWS
+from umi_sim.judge.plain.queries import PHRASE_WORDS, references, terms_by_first_word
 
 
 @pytest.mark.parametrize("row", rows("memory", "terms"), ids=lambda row: row["query"])
@@ -18,7 +19,8 @@ def test_the_references_of_a_query(row: Row) -> None:
 
 
 def test_the_terms_of_english_are_those_of_the_table() -> None:
-    assert TERMS["en"] == ", ".join(told(row["terms"]) for row in rows("memory", "english_terms"))
+    english = ", ".join(row for language, row in TERM_ROWS if language == "en")
+    assert english == ", ".join(told(row["terms"]) for row in rows("memory", "english_terms"))
 
 
 def test_what_is_no_reference_is_left_with_the_words_of_no_term() -> None:
@@ -28,7 +30,7 @@ def test_what_is_no_reference_is_left_with_the_words_of_no_term() -> None:
 
 
 def test_a_term_stands_in_one_language_only() -> None:
-    terms = [term for row in TERMS.values() for term in row.split(", ")]
+    terms = [term for _, row in TERM_ROWS for term in row.split(", ")]
     assert len(terms) == len(dict.fromkeys(terms))
 
 

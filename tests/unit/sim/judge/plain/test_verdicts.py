@@ -12,14 +12,14 @@ from umi_core.language.evolution import parse_evolution
 from umi_core.language.prompts import Statement, ask_evolve
 from umi_core.values import EVOLUTION_KINDS
 from umi_sim.judge.invariants.readings import as_plain, verdict_of
-from umi_sim.judge.plain.replies import why_unusable
-from umi_sim.judge.plain.verdicts import (
+from umi_sim.judge.plain.replies import (
     BY_TABLE,
     NEEDS_RESOLUTION_MIN_PPM,
     Pair,
     Verdict,
     Verdicts,
     read_verdicts,
+    why_unusable,
 )
 
 PAIR = ("a@2", "a@1")

@@ -1,9 +1,4 @@
-"""Blocks as chains of versions: each is what one write made of the version before.
-
-Law 1. A reply tells its version: no two writes are told one, and none is older than what was told before it.
-Law 2. A write without an answer may be any version that is not known yet; what a read shows settles it.
-Law 3. A read shows no version older than the last one that was acknowledged when it was asked for.
-"""
+"""Judge blocks of an agent server by their versions, and request keys."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,24 +6,219 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data, Owner
+from umi_core.errors import Error, TooBusy
 from umi_core.invariants.broken import demand
-from umi_core.kelpie.requests import AppendToBlock, BlockHistory, CreateBlock, DeleteBlock
-from umi_core.kelpie.results import ApiBlock, BlockWritten, ChangesShown
-from umi_core.values import BLOCK_KINDS, Scope
-from umi_sim.judge.oracle.api.edits import (
-    NONE,
-    Edit,
-    Shown,
-    Slot,
-    done,
-    fits,
-    is_barred,
-    new_slot,
-    outcome,
+from umi_core.invariants.limits import RECEIPT_MS_MAX
+from umi_core.kelpie.requests import (
+    AppendToBlock,
+    BlockHistory,
+    CreateBlock,
+    DeleteBlock,
+    ReplaceInBlock,
+    UpdateBlock,
 )
-from umi_sim.judge.plain.ids import block_id
-from umi_sim.judge.plain.text import folded, tidy
+from umi_core.kelpie.results import ApiBlock, BlockWritten, ChangesShown
+from umi_core.messages.requests import Request
+from umi_core.values import BLOCK_KINDS, Scope
+from umi_sim.judge.plain.rows import block_id
+from umi_sim.judge.plain.text import byte_count, folded, letters_of, line_ends, tidy
 from umi_sim.record import rules
+
+# Request keys of the API: under one key the world changes once, and every reply tells of that once.
+
+
+@attrs.define
+class Asked(Owner):
+    """A request with a key. `value`: what its first reply told; `done_ms`: when, in the world's time.
+
+    `is_guess`: a later request has repeated it, so it is not sure which of them all it was that did it.
+    """
+
+    op_id: str
+    request: Request
+    value: object = None
+    done_ms: int | None = None
+    is_guess: bool = False
+
+
+@attrs.define
+class Keys(Owner):
+    """All that was asked under each key, oldest first, but for what surely did not happen."""
+
+    asked: dict[str, list[Asked]] = attrs.field(factory=dict)
+
+    def begin(self, op_id: str, key: str | None, request: Request) -> None:
+        if key is not None:
+            self.asked.setdefault(key, []).append(Asked(op_id, attrs.evolve(request, op_id=0)))
+
+    def drop(self, op_id: str, key: str | None) -> None:
+        """It changed nothing."""
+        if key is not None:
+            self.asked[key] = [it for it in self.asked[key] if it.op_id != op_id]
+
+    def judge_reused(self, op_id: str, key: str) -> None:
+        mine = self.of(op_id, key)
+        others = [it for it in self.asked[key] if it.request != mine.request]
+        demand(others, rules.KEY_ONCE, f"{op_id}: nobody asked anything else under the key {key}")
+
+    def judge_refused(self, op_id: str, key: str, error: Error, now_ms: int) -> None:
+        """What was done under its key it is told, whatever it would find now."""
+        mine = self.of(op_id, key)
+        done = [it for it in self.asked[key] if it.value is not None and it.request == mine.request]
+        young = [it.value for it in done if now_ms - (it.done_ms or 0) < RECEIPT_MS_MAX]
+        is_so = not young or isinstance(error, TooBusy)
+        demand(is_so, rules.KEY_ONCE, f"{op_id} is refused what its key {key} has done", young[:1], error)
+
+    def of(self, op_id: str, key: str) -> Asked:
+        return next(it for it in self.asked[key] if it.op_id == op_id)
+
+    def judge_done(self, op_id: str, key: str, value: object, *, repeated: bool, now_ms: int) -> str | None:
+        """The operation that did what this reply tells, if that was not judged yet; None: it was."""
+        mine = self.of(op_id, key)
+        first = next((it for it in self.asked[key] if it.value is not None), None)
+        is_young = first is not None and now_ms - (first.done_ms or 0) < RECEIPT_MS_MAX
+        if first is not None and (is_young or is_told(first, value, repeated)):
+            is_same = first.request == mine.request and first.value == value and (repeated or first.is_guess)
+            first.is_guess &= repeated
+            demand(
+                is_same, rules.KEY_ONCE, f"{op_id} did anew what its key {key} had done", first.value, value
+            )
+            return None
+        same = [it for it in self.asked[key] if it.request == mine.request and (it is mine) != repeated]
+        demand(same, rules.KEY_ONCE, f"{op_id} repeats what nobody asked under the key {key}", "", value)
+        doer = same[0]
+        if first is not None:  # its receipt is forgotten
+            self.asked[key] = [it for it in self.asked[key] if it.value is None]
+        doer.value, doer.done_ms, doer.is_guess = value, now_ms, repeated
+        return doer.op_id
+
+
+def is_told(first: Asked, value: object, repeated: bool) -> bool:
+    """A storage may forget a receipt after a day, and may do so later."""
+    return repeated and first.value == value
+
+
+# What an edit makes of a block, read from docs/spec/kelpie.md alone: block in, block out.
+
+
+Edit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
+EDITS: Final = (CreateBlock, UpdateBlock, AppendToBlock, ReplaceInBlock, DeleteBlock)
+Slot = tuple[str, str]  # kind and label
+
+LIMIT_BYTES: Final = 20_000
+
+
+@attrs.frozen
+class Shown(Data):
+    """A block as readers see it; without a text there is none."""
+
+    text: str | None = None
+    description: str = ""
+    limit_bytes: int = LIMIT_BYTES
+    read_only: bool = False
+
+
+NONE: Final = Shown()
+
+
+@attrs.frozen
+class Outcome(Data):
+    """The block after an edit that was accepted, and what the reply calls it."""
+
+    after: Shown
+    change: str
+    count: int = 0
+
+
+def is_of_user(slot: Slot) -> bool:
+    """System, and what is labelled like it, in any spelling."""
+    return slot[0] == "system" or letters_of(slot[1]) == "system"
+
+
+def new_slot(label: str, kind: str | None) -> Slot:
+    name = folded(tidy(label))
+    return (name, "") if name in BLOCK_KINDS else (kind or "facts", label)
+
+
+def done(edit: Edit, slot: Slot, before: Shown, version: int) -> Outcome | None:
+    """None if it must be refused."""
+    if (before.text is None) != isinstance(edit, CreateBlock) and not isinstance(edit, AppendToBlock):
+        return None
+    expected = getattr(edit, "expected_version", None)
+    if (expected is not None and expected != version) or is_barred(edit, slot, before):
+        return None
+    found = outcome(edit, before)
+    is_kept = found is not None and fits(before, found.after)
+    return found if is_kept else None
+
+
+def is_barred(edit: Edit, slot: Slot, before: Shown) -> bool:
+    """A model never touches system or a closed block; of a closed block nobody changes the text."""
+    if edit.author == "model":
+        return is_of_user(slot) or before.read_only
+    is_of_text = isinstance(edit, AppendToBlock | ReplaceInBlock)
+    is_of_text |= isinstance(edit, UpdateBlock) and edit.value is not None
+    return before.read_only and is_of_text
+
+
+def fits(before: Shown, after: Shown) -> bool:
+    if after.text is None or after.text == before.text:
+        return True
+    size = byte_count(after.text)
+    return size <= after.limit_bytes or (before.text is not None and size < byte_count(before.text))
+
+
+def outcome(edit: Edit, before: Shown) -> Outcome | None:
+    match edit:
+        case CreateBlock():
+            limit_bytes = edit.limit_bytes or LIMIT_BYTES
+            new = Shown(line_ends(edit.value), edit.description, limit_bytes, edit.read_only)
+            return Outcome(new, "created")
+        case UpdateBlock():
+            return updated(edit, before)
+        case AppendToBlock():
+            return appended(line_ends(edit.text), before)
+        case ReplaceInBlock():
+            return replaced(edit, before)
+        case DeleteBlock():
+            return Outcome(NONE, "deleted")
+
+
+def updated(edit: UpdateBlock, before: Shown) -> Outcome:
+    text = before.text if edit.value is None else line_ends(edit.value)
+    description = before.description if edit.description is None else edit.description
+    limit_bytes = before.limit_bytes if edit.limit_bytes is None else edit.limit_bytes
+    read_only = before.read_only if edit.read_only is None else edit.read_only
+    after = Shown(text, description, limit_bytes, read_only)
+    change = "unchanged" if after == before else "set" if text != before.text else "described"
+    return Outcome(after, change)
+
+
+def appended(text: str, before: Shown) -> Outcome:
+    if before.text is None:
+        return Outcome(Shown(text), "created")
+    after = before.text + "\n" + text if before.text and text else before.text + text
+    return Outcome(attrs.evolve(before, text=after), "appended" if after != before.text else "unchanged")
+
+
+def replaced(edit: ReplaceInBlock, before: Shown) -> Outcome | None:
+    old = line_ends(edit.old)
+    parts = (before.text or "").split(old) if old else [""]
+    count = len(parts) - 1
+    if count == 0 or (count > 1 and not edit.every):
+        return None
+    after = line_ends(edit.new).join(parts)
+    change = "replaced" if after != before.text else "unchanged"
+    return Outcome(attrs.evolve(before, text=after), change, count)
+
+
+# Blocks as chains of versions: each is what one write made of the version before.
+#
+# Law 1. A reply tells its version: no two writes are told one, and none is older than what was
+# told before it.
+# Law 2. A write without an answer may be any version that is not known yet; what a read shows settles it.
+# Law 3. A read shows no version older than the last one that was acknowledged when it was asked for.
+
 
 STATES_MAX: Final = 256  # more than so many possibilities are taken for all of them
 

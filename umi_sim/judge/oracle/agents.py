@@ -1,0 +1,413 @@
+"""Judge what concerns an agent as a whole: closing, older incarnations, tampering, commit keys."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import attrs
+
+from umi_core import errors
+from umi_core.config import Config
+from umi_core.data import Owner
+from umi_core.errors import Deposed, Error
+from umi_core.invariants.broken import demand
+from umi_core.invariants.limits import OP_COUNT_MAX
+from umi_core.kelpie.requests import AgentRequest, DeleteAgent, OpenAgent
+from umi_core.kelpie.results import AgentSwitched
+from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import Commit, Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.messages.requests import (
+    OF_MEMORY,
+    CoreBytes,
+    Descent,
+    Recall,
+    Remember,
+    Request,
+    WorkingRequest,
+)
+from umi_core.messages.results import Recalled, SessionCreated, SessionLoaded, SessionSaved
+from umi_core.rows import Address, Entity, Receipt
+from umi_core.values import Scope
+from umi_sim.judge.oracle.api_blocks import Keys
+from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.oracle.promises import PHASES, Failures, check_refusal
+from umi_sim.judge.oracle.working import WorkingModel
+from umi_sim.judge.plain.requests import is_gone, is_same, wrong
+from umi_sim.record import rules
+from umi_sim.services.calls import Call
+
+# Commit keys: operations send batches under one key only if they were asked under one request key.
+#
+# Storage keeps a receipt for each key, and takes a second batch under it for the first one sent
+# again. So an
+# operation whose batch has the key of another one is told that it is done, and nothing of it is stored.
+
+
+@attrs.define
+class CommitKeys(Owner):
+    """Of all memories of a run.
+
+    `request_keys`: of each operation that has one, by agent and op_id. `committers`: who was the first to
+    send a batch under a key.
+    """
+
+    request_keys: dict[tuple[str, str], str] = attrs.field(factory=dict)
+    committers: dict[str, str] = attrs.field(factory=dict)
+
+    def issued(self, agent: str, op_id: str, request: Request) -> None:
+        key = getattr(request, "request_key", None)
+        if isinstance(key, str):
+            self.request_keys[agent, op_id] = key
+
+    def answered(self, call: Call) -> None:
+        if not isinstance(call.effect, Commit) or not call.effect.key:
+            return
+        key, asked = call.effect.key, self.request_keys.get((call.agent, call.op_id))
+        committer = call.op_id if asked is None else f"{call.agent}: request key {asked}"
+        first = self.committers.setdefault(key, committer)
+        message = f"{committer} commits under the key of {first}"
+        demand(first == committer, rules.KEYS_DIFFER, message, "another key", key)
+
+    def wiped(self) -> None:
+        """Storage has lost its receipts."""
+        self.committers.clear()
+
+
+# Closing: whether an agent is open, and that it answers so.
+#
+# Law 1. What closes or opens an agent runs alone: it ends after all that was asked before, and
+# before all that
+# is asked later; what is refused for itself alone is refused at once.
+# Law 2. A closed agent refuses everything as not found; what is asked of an open one is never refused so.
+# Law 3. Of a request that nobody heard the end of storage knows whether it happened, once a later
+# life, or the
+# same one anew, has claimed the row of the agent: then the next reply follows from that.
+# Law 4. What is closed has lost everything, and is opened with nothing: all other models begin anew.
+
+
+class Closing(Model):
+    """`flying`: requests without a reply, in order. `doubted`: those of them that close or open the agent,
+    and nobody heard the end of. `deletes`: all that were ever asked for."""
+
+    judges = (DeleteAgent, OpenAgent)
+    watches = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+        self.keys = Keys()  # those of the API, which it shares
+        self.on_closed: Callable[[], None] = lambda: None
+        self.is_closed = False
+        self.deletes: list[str] = []
+        self.flying: dict[str, Any] = {}
+        self.doubted: dict[str, AgentRequest] = {}
+
+    def issued(self, op_id: str, request: Any, now_ms: int) -> None:
+        self.flying[op_id] = request
+        if isinstance(request, DeleteAgent):
+            self.deletes.append(op_id)
+        if isinstance(request, AgentRequest) and wrong(request) is None:
+            self.keys.begin(op_id, request.request_key, request)
+
+    def crashed(self) -> None:
+        self.doubted |= {key: it for key, it in self.flying.items() if isinstance(it, AgentRequest)}
+        self.flying.clear()
+
+    def wiped(self) -> None:
+        self.is_closed = False
+        self.doubted.clear()
+
+    def was_closed(self) -> bool:
+        """Whether it is, or was at some time."""
+        return any(map(self.surroundings.is_durable, self.deletes))
+
+    # How it ends.
+
+    def replied(self, ending: Ending) -> None:
+        request, outcome = ending.request, ending.outcome
+        before = [key for key in self.flying if key != ending.op_id]
+        before = before[: list(self.flying).index(ending.op_id)]
+        earlier = [self.flying[key] for key in before]
+        del self.flying[ending.op_id]
+        error = getattr(outcome, "error", None)
+        if isinstance(error, errors.TooBusy) or wrong(request) is not None:
+            return
+        self.settle()
+        if isinstance(request, AgentRequest):
+            self.judge_alone(
+                ending.op_id, not earlier, "ended beside requests that were asked before", before
+            )
+            self.judge_switch(ending, request, outcome)
+        else:
+            switches = [it for it in earlier if isinstance(it, AgentRequest)]
+            self.judge_alone(ending.op_id, not switches, "did not wait for the agent", switches)
+            self.judge_other(ending, outcome)
+
+    def settle(self) -> None:
+        """What became of those that nobody heard the end of."""
+        for op_id, request in self.doubted.items():
+            if self.surroundings.is_durable(op_id):
+                self.switch(is_closed=isinstance(request, DeleteAgent))
+        self.doubted.clear()
+
+    def switch(self, *, is_closed: bool) -> None:
+        was_closed, self.is_closed = self.is_closed, is_closed
+        if is_closed and not was_closed:
+            self.on_closed()
+
+    def judge_alone(self, op_id: str, holds: bool, what: str, got: object) -> None:
+        demand(holds, rules.CLOSED_IS_CLOSED, f"{op_id} {what}", [], got)
+
+    def judge_other(self, ending: Ending, outcome: Outcome) -> None:
+        said = f"{ending.op_id} {type(ending.request).__name__} of "
+        said += "a closed agent is answered" if self.is_closed else "an open agent finds none"
+        due = "NotFound" if self.is_closed else "an answer"
+        demand(is_gone(outcome) == self.is_closed, rules.CLOSED_IS_CLOSED, said, due, outcome)
+
+    def judge_switch(self, ending: Ending, request: AgentRequest, outcome: Outcome) -> None:
+        op_id, is_delete = ending.op_id, isinstance(request, DeleteAgent)
+        if isinstance(outcome, Unknown):
+            self.doubted[op_id] = request
+        elif isinstance(outcome, Done):
+            value = ending.value(AgentSwitched)
+            if value is not None and self.is_news(op_id, request.request_key, value):
+                self.judge_done(op_id, value, is_delete=is_delete)
+            return
+        elif is_gone(outcome):
+            is_fair = is_delete and self.is_closed
+            demand(is_fair, rules.CLOSED_IS_CLOSED, f"{op_id} finds no agent, and there is one", "", outcome)
+        elif isinstance(outcome, Refused) and isinstance(outcome.error, errors.KeyReused):
+            self.keys.judge_reused(op_id, str(request.request_key))
+        elif isinstance(outcome, Failed):
+            is_durable = self.surroundings.is_durable(op_id)
+            demand(not is_durable, rules.CLOSED_IS_CLOSED, f"{op_id} has failed, and happened", "", outcome)
+        if not isinstance(outcome, Unknown):
+            self.keys.drop(op_id, request.request_key)
+
+    def is_news(self, op_id: str, key: str | None, value: AgentSwitched) -> bool:
+        """Whether the reply tells of what this very request did."""
+        if key is None:
+            demand(not value.repeated, rules.KEY_ONCE, f"{op_id} repeats something and has no key", "", value)
+            return True
+        plain, now_ms = attrs.evolve(value, repeated=False), self.surroundings.world_ms()
+        self.keys.judge_done(op_id, key, plain, repeated=value.repeated, now_ms=now_ms)
+        return not value.repeated
+
+    def judge_done(self, op_id: str, value: AgentSwitched, *, is_delete: bool) -> None:
+        due = "closed" if is_delete else "opened" if self.is_closed else "unchanged"
+        demand(value.change == due, rules.CLOSED_IS_CLOSED, f"what {op_id} did", due, value)
+        holds = not (is_delete and self.is_closed)
+        demand(holds, rules.CLOSED_IS_CLOSED, f"{op_id} closed an agent that was closed", "NotFound", value)
+        self.switch(is_closed=is_delete)
+
+
+# Old lives: what a memory may still do when a later life has its place and has claimed the next epoch.
+#
+# Law 1. It writes nothing more: what it is told to be durable was so before it woke up, or is another's.
+# Law 2. It is deposed when a commit of it is told that the epoch has changed, or when it looks up
+# what became
+# of one that closes or opens its agent, and not before: from then on all but its working tier ends as
+# `Deposed`, or as Unknown where a commit may have happened.
+# Law 3. What it says has failed is not stored.
+# Law 4. Its working tier goes on as if nothing had come to pass. What its reads show nobody
+# judges: it may be
+# what was there before it lost its place, or what the later life has written.
+
+
+EPOCH: Final = "epoch"
+OPENS: Final = (SessionCreated, SessionLoaded, SessionSaved)  # what changes a working tier as a whole
+
+
+@attrs.define
+class OldLife(Owner):
+    """One of them. `keys`: of all batches that were durable when it woke up, after it was replaced.
+
+    `working`: what its working tier must answer, as long as it opens no other session. `told`: it has heard
+    that the epoch is another one. `is_purged`: rows may go, one page after the other, while it reads them.
+    """
+
+    agent: str
+    surroundings: Surroundings
+    epoch: int
+    requests: dict[str, Request]
+    failures: Failures
+    working: WorkingModel | None
+    seen_ms: int
+    keys: frozenset[str] = frozenset()
+    told: bool = False
+    is_purged: bool = False
+    is_switching: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """What closes or opens its agent may have raised the epoch, and it was not told."""
+        self.is_switching = any(isinstance(it, AgentRequest) for it in self.requests.values())
+
+    def woke(self) -> None:
+        """It goes on, and a later life has claimed its epoch."""
+        self.keys = self.surroundings.durable_keys()
+
+    def read_clock(self, reading_ms: int) -> int:
+        self.seen_ms = max(self.seen_ms, reading_ms)
+        return self.seen_ms
+
+    def issued(self, op_id: str, request: Request) -> None:
+        self.requests[op_id] = request
+        if not isinstance(request, WorkingRequest):
+            self.failures.issued(op_id, request, self.seen_ms)
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        request = self.requests.get(call.op_id)
+        if isinstance(call.effect, Commit):
+            self.judge_answer(call.op_id, call.effect, answer)
+        elif call.workflow == "recover" and isinstance(answer, ReadDone):
+            self.told |= any(row.address.kind == EPOCH for row in answer.rows)  # it looks up whose it is
+        if request is not None:
+            self.failures.answered(call, request, answer, self.seen_ms)
+        if isinstance(request, Remember) and self.working is not None:
+            self.working.answered(call, request, answer, self.seen_ms)
+
+    def judge_answer(self, op_id: str, commit: Commit, answer: Answer) -> None:
+        if isinstance(answer, EffectFailed):
+            self.told |= any(address.kind == EPOCH for address, _ in answer.changed)
+        elif isinstance(answer, Committed):
+            receipt = answer.receipt
+            is_others = isinstance(receipt, Receipt) and receipt.by[0] != self.epoch
+            is_known = commit.key in self.keys or self.surroundings.atlas.has_struck(op_id)
+            message = f"a life of epoch {self.epoch} wrote {commit.key} when a later one had begun"
+            demand(is_known or is_others, rules.OLD_LIFE_FENCED, message)
+
+    def replied(self, op_id: str, reply: Reply, reading_ms: int) -> None:
+        request, outcome = self.requests.pop(op_id), reply.outcome
+        ending = Ending(op_id, request, outcome, self.seen_ms, reading_ms)
+        is_of_working = isinstance(request, WorkingRequest)
+        if not is_of_working:
+            self.judge_outcome(op_id, request, outcome)
+            if self.told or (self.is_purged and is_unusable(outcome)):
+                del self.failures.heard[op_id]
+            else:
+                self.failures.replied(ending)
+        if isinstance(outcome, Done) and isinstance(outcome.value, OPENS):
+            self.working = None
+        if self.working is not None and (is_of_working or isinstance(request, Remember | Recall | Descent)):
+            self.working.replied(ending)
+
+    def judge_outcome(self, op_id: str, request: Request, outcome: Outcome) -> None:
+        """Deposed, if it is, and only then."""
+        error: Error | None = getattr(outcome, "error", None)
+        message = f"{op_id} {type(request).__name__} of a life of epoch {self.epoch}"
+        is_told_lost = isinstance(outcome, Failed) and self.surroundings.is_durable(op_id)
+        demand(not is_told_lost, rules.OLD_LIFE_FENCED, f"{message} is stored", "Done or Unknown", outcome)
+        if self.told:
+            is_own = self.is_switching and isinstance(error, Deposed) and 0 < error.epoch <= self.epoch
+            is_deposed = isinstance(outcome, Failed) and (is_own or is_same(Deposed(self.epoch), error))
+            is_wrong = error is not None and is_same(wrong(request), error)
+            holds = is_deposed or is_wrong or isinstance(outcome, Unknown)
+            demand(holds, rules.OLD_LIFE_FENCED, f"{message}, which knows of a later one", "Deposed", outcome)
+        else:
+            message = f"{message}, which was never told of a later one"
+            demand(not isinstance(error, Deposed), rules.OLD_LIFE_FENCED, message, "an answer", outcome)
+
+
+def is_unusable(outcome: Outcome) -> bool:
+    """Whether what was read does not belong together."""
+    return isinstance(outcome, Failed) and getattr(outcome.error, "kind", "") == "unusable"
+
+
+# After tampering: what remains certain when somebody may have changed any stored row.
+#
+# Law 1. What is wrong with a request alone is refused as ever, and whatever fails names a typed error.
+# Law 2. What is shown is of this scope: an id that only another scope ever had is a leak.
+# Law 3. Limits hold: as many hits as were asked for at most, in their order, each once; core
+# within its bytes.
+# Law 4. Who is told that the epoch is another one is deposed, later or earlier, and nobody else.
+# Law 5. In a healed world nothing of all others fails: no row that is well formed keeps a memory
+# from its work.
+# An epoch that went back is claimed twice, and so are commit keys: what storage answers then may be of an
+# earlier life, which nobody can use, and it stays unknown what came of the commit.
+# That no step raises, and that each request ends, the world sees by itself. Nothing else is demanded.
+
+
+def is_of_epoch(changed: Iterable[tuple[Address, object]]) -> bool:
+    return any(address.kind == EPOCH for address, _ in changed)
+
+
+@attrs.define
+class Tampered(Owner):
+    """Judges all agents. `requests` are in flight; `old`: names of lives that others have replaced.
+
+    `told`: whose life was told of another epoch; true if it recovered then, and may claim the next one until
+    it has, or if it was told before anybody tampered.
+    """
+
+    config: Config
+    surroundings: Surroundings
+    requests: dict[str, Request]
+    old: dict[str, None] = attrs.field(factory=dict)
+    told: dict[str, bool] = attrs.field(factory=dict)
+    ids: dict[str, dict[Scope, None]] = attrs.field(factory=dict)
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        asker = call.old_asker if call.old_asker in self.old else call.agent
+        is_recovering = call.workflow == "recover"
+        match answer:
+            case EffectFailed(changed=changed) if isinstance(call.effect, Commit) and is_of_epoch(changed):
+                self.told[asker] = is_recovering
+            case ReadDone(rows=rows) if is_recovering and is_of_epoch((row.address, 0) for row in rows):
+                self.told.setdefault(asker, True)  # it claims that epoch, or leaves it to whoever holds it
+            case Committed(versions=versions) if is_recovering and is_of_epoch(versions):
+                if self.told.get(asker):  # who is deposed stays so, whatever comes
+                    del self.told[asker]
+
+    def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
+        request = self.requests.pop(op_id)
+        self.note_ids()
+        check_refusal(request, outcome, OP_COUNT_MAX)
+        value = outcome.value if isinstance(outcome, Done) else None
+        if isinstance(request, CoreBytes) and isinstance(outcome, Done):
+            most = self.config.core_bytes_max
+            holds = type(value) is int and 0 <= value <= most
+            demand(holds, rules.CORE_LIMITS, f"{value} bytes in core, at most {most}")
+        if isinstance(value, Recalled) and isinstance(request, Recall):
+            self.judge_hits(scope, request, value)
+        if isinstance(value, Entity):
+            self.must_be_of(scope, value.id)
+        if not isinstance(request, WorkingRequest):
+            self.judge_end(agent, op_id, type(request).__name__, outcome)
+
+    def judge_end(self, agent: str, op_id: str, name: str, outcome: Outcome) -> None:
+        is_deposed = isinstance(outcome, Failed) and isinstance(outcome.error, Deposed)
+        was_recovering = self.told.get(agent)
+        if was_recovering is False:
+            message = f"{op_id} {name} of a life that was told of another epoch"
+            holds = is_deposed or isinstance(outcome, Refused | Unknown)
+            demand(holds, rules.OLD_LIFE_FENCED, message, "Deposed", outcome)
+            return
+        message = f"{op_id} {name} of a life that was never told of another epoch"
+        demand(was_recovering or not is_deposed, rules.OLD_LIFE_FENCED, message, "an answer", outcome)
+        is_well = is_deposed or isinstance(outcome, Done | Refused | Unknown) or not op_id.startswith(PHASES)
+        demand(is_well, rules.ACKNOWLEDGED_IS_DURABLE, f"{op_id} {name} fails in a healed world", "", outcome)
+
+    def judge_hits(self, scope: Scope, request: Recall, value: Recalled) -> None:
+        limit = self.config.recall_limit_default if request.limit is None else request.limit
+        order = [(-hit.score_ppm, hit.id) for hit in value.hits]
+        is_once = len({hit.id: None for hit in value.hits}) == len(order) <= limit
+        holds = is_once and order == sorted(order)
+        demand(holds, rules.HITS_ORDERED, "hits are out of order, or too many", limit, order)
+        for hit in value.hits:
+            self.must_be_of(scope, hit.id)
+
+    def must_be_of(self, scope: Scope, entity_id: str) -> None:
+        owners = self.ids.get(entity_id, {})
+        demand(not owners or scope in owners, rules.SCOPE_APART, f"{entity_id} is of others", scope, owners)
+
+    def note_ids(self) -> None:
+        """Who has ever had which entities, as far as rows and what is left of rows tell."""
+        for address in self.surroundings.entities():
+            self.ids.setdefault(address.id, {})[address.scope] = None
+
+    def taken_over(self, agent: str, old: str) -> None:
+        """A new life begins; the one that was there goes on under this name, and knows what it knew."""
+        self.old[old] = None
+        if agent in self.told:
+            self.told[old] = self.told.pop(agent)
+
+    def life_over(self, agent: str) -> None:
+        self.told.pop(agent, None)

@@ -1,0 +1,553 @@
+"""Read what the hierarchy stores: parts of texts, descriptions of media, groups, descents."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.invariants.limits import REPLY_BYTES_MAX, SEGMENT_BYTES_MAX, SEGMENTED_BYTES_MAX
+from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
+from umi_core.rows import Category, Entity, Reflection, Resource, Row
+from umi_sim.judge.plain.blocks import every, unmarked
+from umi_sim.judge.plain.queries import clean_line
+from umi_sim.judge.plain.replies import DECODER, Number, between_tags, has_list, payload_of, value_at
+from umi_sim.judge.plain.scores import vector_ppm
+from umi_sim.judge.plain.text import (
+    byte_count,
+    composed,
+    cut,
+    folded,
+    kind_of,
+    made_whole,
+    without_later,
+)
+
+# The lines of a text that is memorized, and the parts that they are read in, as H3.19 to H3.24 say.
+
+
+WINDOW_LINES: Final = 40
+CAPTION_BYTES: Final = 200
+LINE_ENDS: Final = "\r\n"
+
+# Lines.
+
+
+def lines_of(text: str, modality: str) -> list[str]:
+    """What is read of a text, line by line."""
+    if modality == "conversation":
+        told = spoken(text)
+        return text.split("\n") if told is None else told or [""]
+    if modality == "document":
+        text = text.replace("\r\n", "\n")
+        return re.split("[\r\n\f]", text)
+    return text.split("\n")
+
+
+def caption(text: str) -> str:
+    """What a text is found by: its first line that says something, up to a full stop."""
+    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    end = line.find(".")
+    return cut(line[:end] if end > 0 else line, CAPTION_BYTES)
+
+
+def spoken(text: str) -> list[str] | None:
+    """The messages of a conversation, each in one line; None if it is no JSON of that form."""
+    if text.strip() == "":
+        return []
+    value = only_json(text)
+    named = [value.get(name) for name in ("content", "messages")] if isinstance(value, dict) else []
+    messages = next((it for it in (value, *named) if isinstance(it, list)), None)
+    if messages is None:
+        return None
+    kept = [it for it in messages if says_something(it)]
+    return [" ".join(re.split(f"[{LINE_ENDS}]+", message_line(n, it))) for n, it in enumerate(kept)]
+
+
+def says_something(message: Any) -> bool:
+    return isinstance(message, dict) and said(message.get("content")).strip() != ""
+
+
+def mute_messages(text: str) -> tuple[list[int], int]:
+    """Which messages of a conversation say nothing, and of how many."""
+    value = only_json(text)
+    lists = [value] if isinstance(value, list) else []
+    if isinstance(value, dict):
+        lists = [value[name] for name in ("content", "messages") if isinstance(value.get(name), list)]
+    messages = lists[0] if lists else []
+    return [n for n, it in enumerate(messages) if not says_something(it)], len(messages)
+
+
+def places(numbers: list[int]) -> str:
+    """Ten of them at most, as an error names them."""
+    return ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
+
+
+def only_json(text: str) -> Any:
+    """The JSON that a text is as a whole."""
+    bare = text.strip(" \t\r\n")
+    value = value_at(bare, 0)
+    try:
+        _, end = DECODER.raw_decode(bare, 0)
+    except (ValueError, RecursionError):
+        return None
+    return value if end == len(bare) else None
+
+
+def message_line(number: int, message: dict[str, Any]) -> str:
+    role = message.get("role")
+    role = role.strip() if isinstance(role, str) and role.strip() else "user"
+    created = message.get("created_at")
+    time = [] if created is None else [said(created)]
+    return " ".join([f"[{number}]", *time, f"[{role}]: "]) + said(message.get("content"))
+
+
+def said(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, dict):
+        return content["text"] if isinstance(content.get("text"), str) else ""
+    if isinstance(content, list):
+        return " ".join(filter(None, map(said, content)))
+    if isinstance(content, Number):
+        return content.written
+    return {None: "", True: "true", False: "false"}[content]
+
+
+# Parts.
+
+
+def is_divided(lines: list[str], modality: str, line_count_min: int) -> bool:
+    """Whether a model is asked what belongs together."""
+    is_short = byte_count("\n".join(lines)) <= SEGMENTED_BYTES_MAX
+    return modality == "conversation" and len(lines) >= line_count_min and is_short
+
+
+def parts_of(lines: list[str], starts: list[int]) -> list[str]:
+    """The texts of the parts that begin at these lines, divided further where they are too long."""
+    ends = [*starts[1:], len(lines)]
+    return [text for start, end in zip(starts, ends, strict=True) for text in short(lines[start:end])]
+
+
+def short(lines: list[str]) -> list[str]:
+    """As many lines together as fit."""
+    found: list[list[str]] = []
+    room = 0
+    for line in lines:
+        room -= byte_count(line) + 1
+        if not found or room < 0:
+            found.append([])
+            room = SEGMENT_BYTES_MAX - byte_count(line)
+        found[-1].append(line)
+    return [piece for part in found for piece in pieces("\n".join(part))]
+
+
+def pieces(text: str) -> list[str]:
+    """Of a line that is too long."""
+    if byte_count(text) <= SEGMENT_BYTES_MAX:
+        return [text]
+    head = cut(text, SEGMENT_BYTES_MAX)
+    return [head, *pieces(text[len(head) :])]
+
+
+def read_starts(reply: str, line_count: int) -> list[int] | None:
+    """Where parts begin, as a reply says: a line belongs to the first that has it. None: no parts."""
+    ends = sorted(bounds for it in elements(reply) if (bounds := bounds_of(it, line_count)))
+    starts, covered = list[int](), -1
+    for start, end in ends:
+        if end > covered:
+            starts.append(max(start, covered + 1))
+            covered = end
+    return [0, *starts[1:]] if starts else None
+
+
+def elements(reply: str) -> list[Any]:
+    """What the reply lists, or whatever in it has two ends."""
+    payload = payload_of(reply, "{", has_list("segments"))
+    if payload is not None:
+        return list(payload["segments"])
+    listed = payload_of(reply, "[", has_ends_inside)
+    return list(listed) if listed is not None else loose(reply)
+
+
+def has_ends(value: Any) -> bool:
+    return isinstance(value, dict) and "start" in value and "end" in value
+
+
+def has_ends_inside(value: Any) -> bool:
+    return isinstance(value, list) and any(map(has_ends, value))
+
+
+def loose(reply: str) -> list[Any]:
+    """Objects with two ends, none of them inside another."""
+    text, at, found, tries = made_whole(reply), 0, list[Any](), 0
+    while tries < 64 and (at := text.find("{", at)) >= 0 and byte_count(text) <= 50_000:
+        tries += 1
+        value = value_at(text, at)
+        is_one = has_ends(value)
+        found += [value] if is_one else []
+        at = DECODER.raw_decode(text, at)[1] if is_one else at + 1
+    return found
+
+
+def bounds_of(element: Any, line_count: int) -> tuple[int, int] | None:
+    """The first and the last line, if there is something between them."""
+    if not isinstance(element, dict):
+        return None
+    start, end = (number_of(element.get(name)) for name in ("start", "end"))
+    if start is None or end is None or start > end or end < 0 or start >= line_count:
+        return None
+    return max(start, 0), min(end, line_count - 1)
+
+
+def number_of(value: Any) -> int | None:
+    text = value.written if isinstance(value, Number) else value if isinstance(value, str) else ""
+    found = re.fullmatch(r"(-?[0-9]{1,9})(\.0+)?", text.strip())
+    return int(found[1]) if found else None
+
+
+# What a model says of an image, an audio or a video, as H3.25 says.
+
+
+MEDIA: Final = ("image", "audio", "video")
+DESCRIBE: Final = "describe"  # what is pending while nobody has said what it holds
+EMBED: Final = "embed"  # what is pending while there is no vector of it, or of a part of it
+DESCRIBING: Final = ("describe_image", "transcribe_audio", "describe_video")
+
+
+class Described(NamedTuple):
+    text: str
+    caption: str
+
+
+def read_description(reply: str) -> Described | None:
+    """None if the reply says nothing."""
+    told = made_whole(reply)
+    if byte_count(told) > REPLY_BYTES_MAX:
+        return None
+    tagged, titled = between_tags("content", told), between_tags("caption", told)
+    text = (told if tagged is None else tagged).strip()
+    if text == "":
+        return None
+    lines = [line.strip() for line in (titled or "").split("\n") if line.strip()]
+    return Described(text, cut(lines[0], CAPTION_BYTES) if lines else caption(text))
+
+
+# Groups of the members of a category, their keywords and names, as section 8 of
+# docs/spec/hierarchy.md says.
+#
+# Law 1. Written a second time and slowly: every pair is looked at again in every round.
+
+
+LARGEST: Final = 127
+KEYWORDS: Final = 10
+NAME_BYTES: Final = 40
+NEW: Final = 100
+REPLY_BYTES: Final = 50_000
+
+Vector = tuple[int, ...]
+
+
+# Who takes part.
+
+
+def still_used(members: Mapping[str, tuple[int, str | None]], unused_ms: int) -> list[str]:
+    """`members`: when each was used last, and its group; one that is used speaks for all of its group."""
+    alive = [group for last_ms, group in members.values() if group and last_ms > unused_ms]
+    return [key for key, (last_ms, group) in members.items() if last_ms > unused_ms or group in alive]
+
+
+# Keywords and names.
+
+
+def telling_words(text: str) -> list[str]:
+    """The words that may be keywords, as they come."""
+    folded_text = composed(without_later(text)).casefold()
+    return [word for word in "".join(map(in_word, folded_text)).split() if is_telling(word)]
+
+
+def in_word(char: str) -> str:
+    """A blank for what stands in no word."""
+    kind = kind_of(char)
+    return char if char == "_" or kind == "Nd" or kind[0] in "LM" else " "
+
+
+def is_telling(word: str) -> bool:
+    if kind_of(word[0]) == "Nd" or word in NO_KEYWORDS:
+        return False
+    if re.fullmatch("_+", word):
+        return False
+    return word in TECHNICAL or len(word) > (2 if word.isascii() else 1)
+
+
+def keywords_of(texts: Sequence[str]) -> tuple[str, ...]:
+    found = [word for text in texts for word in telling_words(text)]
+    ranked = sorted(
+        dict.fromkeys(found), key=lambda it: (-found.count(it) * (2 if it in TECHNICAL else 1), it)
+    )
+    return tuple(ranked[:KEYWORDS])
+
+
+def read_name(reply: str) -> str | None:
+    """None if the reply has none."""
+    text = made_whole(reply)
+    if byte_count(text) > REPLY_BYTES:
+        return None
+    return cut("_".join(telling_words(clean_line(text))), NAME_BYTES) or None
+
+
+def name_without_model(keywords: Sequence[str], founder_id: str) -> str:
+    return cut("_".join(keywords[:3]), NAME_BYTES) or "group_" + founder_id[-8:]
+
+
+def name_not_taken(wanted: str, others: Sequence[str]) -> str:
+    """With the first number that makes it another name than these."""
+    known, name, n = [folded(other) for other in others], wanted, 0
+    while folded(name) in known:
+        n += 1
+        name = f"{wanted}-{n}"
+    return name
+
+
+# Groups.
+
+
+@attrs.frozen
+class Old(Data):
+    """A group that was there: since when, its centroid, and who was in it."""
+
+    id: str
+    created_ms: int
+    centroid: Vector
+    members: tuple[str, ...]
+
+
+@attrs.frozen
+class Found(Data):
+    """A group as it must be; `old`: the one that it goes on."""
+
+    old: Old | None
+    members: tuple[str, ...]
+
+    def order(self) -> tuple[int, int, int, str]:
+        """Larger ones first, then those that were there, then older ones, then by id."""
+        old = self.old
+        return (
+            -len(self.members),
+            old is None,
+            old.created_ms if old else 0,
+            old.id if old else self.members[0],
+        )
+
+
+@attrs.frozen
+class Rules(Data):
+    near_ppm: int
+    merge_ppm: int
+    size_min: int
+    count_max: int
+
+
+def groups_of(
+    vectors: Mapping[str, Vector], old: Sequence[Old], rules: Rules, *, afresh: bool
+) -> list[Found]:
+    """The largest first."""
+    ids, homes = sorted(vectors), dict[str, list[str]]()
+    for key in ids:
+        near = [(vector_ppm(vectors[key], it.centroid), it.id) for it in (() if afresh else old)]
+        near = [it for it in near if it[0] >= rules.near_ppm]
+        if near:
+            best = max(ppm for ppm, _ in near)
+            homes.setdefault(min(own for ppm, own in near if ppm == best), []).append(key)
+    found = [Found(it, tuple(homes[it.id])) for it in old if it.id in homes]
+    housed = [key for members in homes.values() for key in members]
+    found += new_groups({key: vectors[key] for key in ids if key not in housed}, rules)
+    while (after := one_round(found, vectors, rules)) != found:
+        found = after
+    found = sorted(found, key=Found.order)[: rules.count_max]
+    return heirs(found, old) if afresh else found
+
+
+def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[Found]:
+    left, found = dict(vectors), list[Found]()
+    while left and len(found) < NEW:
+        near = {
+            key: tuple(it for it in left if vector_ppm(left[key], left[it]) >= rules.near_ppm) for key in left
+        }
+        most = max(map(len, near.values()))
+        if most < rules.size_min:
+            break
+        middle = min(key for key, it in near.items() if len(it) == most)
+        found.append(Found(None, near[middle]))
+        left = {key: it for key, it in left.items() if key not in near[middle]}
+    return found
+
+
+def one_round(found: Sequence[Found], vectors: Mapping[str, Vector], rules: Rules) -> list[Found]:
+    """Merge, settle, dissolve, once; in an order that says nothing."""
+    groups = sorted(found, key=Found.order)
+    while (pair := nearest_pair(groups, vectors, rules.merge_ppm)) is not None:
+        first, second = pair
+        groups = [it for it in groups if it not in pair]
+        groups.append(Found(first.old or second.old, tuple(sorted(first.members + second.members))))
+        groups.sort(key=Found.order)
+    groups = [without_stranger(it, vectors, rules.near_ppm) for it in groups]
+    return sorted((it for it in groups if len(it.members) >= rules.size_min), key=Found.order)
+
+
+def nearest_pair(
+    groups: Sequence[Found], vectors: Mapping[str, Vector], floor_ppm: int
+) -> tuple[Found, Found] | None:
+    """Of groups in their order."""
+    centres = [centre_of(it.members, vectors) for it in groups]
+    best: tuple[int, tuple[Found, Found]] | None = None
+    for at, one in enumerate(groups):
+        for to in range(at + 1, len(groups)):
+            ppm = vector_ppm(centres[at], centres[to])
+            if ppm >= floor_ppm and (best is None or ppm > best[0]):
+                best = ppm, (one, groups[to])
+    return best[1] if best else None
+
+
+def without_stranger(group: Found, vectors: Mapping[str, Vector], floor_ppm: int) -> Found:
+    centre = centre_of(group.members, vectors)
+    ppm = {key: vector_ppm(vectors[key], centre) for key in group.members}
+    least = min(ppm.values())
+    if least >= floor_ppm:
+        return group
+    stranger = min(key for key in ppm if ppm[key] == least)
+    return Found(group.old, tuple(key for key in group.members if key != stranger))
+
+
+def centre_of(members: Sequence[str], vectors: Mapping[str, Vector]) -> Vector:
+    """The sum; if it is too long for a vector, as much smaller as it must be, towards zero."""
+    total = [0] * len(vectors[members[0]])
+    for key in members:
+        total = [a + b for a, b in zip(total, vectors[key], strict=True)]
+    most = max(abs(it) for it in total)
+    if most <= LARGEST:
+        return tuple(total)
+    return tuple(it * LARGEST // most if it >= 0 else -(-it * LARGEST // most) for it in total)
+
+
+def heirs(found: Sequence[Found], old: Sequence[Old]) -> list[Found]:
+    """Each old group goes on in the one group that has most of its members; of equal claims the older's."""
+    claims = [
+        (-len([key for key in it.members if key in group.members]), group.created_ms, group.id, it.members)
+        for it in found
+        for group in old
+    ]
+    by_id, given = {it.id: it for it in old}, dict[tuple[str, ...], str]()
+    for shared, _, own, members in sorted(claims):
+        if shared and members not in given and own not in given.values():
+            given[members] = own
+    return [attrs.evolve(it, old=by_id[given[it.members]] if it.members in given else None) for it in found]
+
+
+# What a level gives for a query, whether it is enough, what a context shows: as H6.18, H6.29, H7 say.
+
+
+KINDS: Final = {
+    "categories": "category", "entities": "entity", "reflections": "reflection", "resources": "resource",
+}  # fmt: skip
+ALL: Final = tuple(KINDS)
+SECTION: Final = r"<(\w+)>\n((?:<hit [^<>]*>[^<>]*</hit>\n)+)</\1>\n"
+SHOWN: Final = r'<hit id="([^"<>]*)" score="(\d+)"(?: name="([^"<>]+)")?>([^<>]*)</hit>\n'
+Shown = tuple[str, str, int, str, str]  # level, id, score, name and text of a hit in a context
+
+
+@attrs.frozen
+class Seen(Data):
+    """A row that a level gives."""
+
+    level: str
+    id: str
+    version: int
+    score_ppm: int
+    vector_ppm: int | None
+    name: str
+    text: str
+    whole: str | None = None  # the text that this one is a part of
+
+    @property
+    def shown(self) -> str:
+        return f"{self.name}: {self.text}" if self.name else self.text
+
+
+def found_in(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[Seen]:
+    """Each row once, the best first; of a text and its parts either it or them."""
+    vectors, scores, rows = dict[str, int](), dict[str, int](), dict[str, Row]()
+    lists = [*by_vector], [*by_words]
+    by_vector, by_words = ([it for it in each if not is_outdated(it, lists)] for each in lists)
+    for row in by_vector:
+        vectors[row.address.id] = max(row.score_ppm or 0, vectors.get(row.address.id, 0))
+    for row in (*by_vector, *by_words):
+        key, ppm = row.address.id, row.score_ppm or 0
+        if key not in rows or ppm > scores[key]:
+            rows[key], scores[key] = row, ppm
+    found = [seen_row(level, row, scores[key], vectors.get(key)) for key, row in rows.items()]
+    best = {it.whole: 0 for it in found if it.whole is not None}
+    for it in found:
+        if it.whole is not None:
+            best[it.whole] = max(best[it.whole], it.score_ppm)
+    lost = [whole for whole, ppm in best.items() if ppm >= scores.get(str(whole), -1)]
+    kept = [it for it in found if it.id not in lost and (it.whole is None or it.whole in lost)]
+    return sorted(kept, key=lambda it: (-it.score_ppm, it.id))
+
+
+def is_outdated(row: Row, lists: Iterable[Iterable[Row]]) -> bool:
+    """Whether one of these lists has it as it was later."""
+    return any(it.address == row.address and it.version > row.version for each in lists for it in each)
+
+
+def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Seen:
+    body: Any = row.body
+    fields: dict[str, Any] = {"name": "", "text": "", "version": row.version}
+    if isinstance(body, Entity):
+        fields = {"name": body.name, "text": body.content, "version": body.version}
+    elif isinstance(body, Category):
+        fields |= {"name": body.name, "text": body.summary if body.summary != "" else body.description}
+    elif isinstance(body, Reflection):
+        fields |= {"name": body.session_id, "text": body.text}
+    elif isinstance(body, Resource):
+        fields |= {"name": body.uri or "", "text": body.description or body.text, "whole": body.parent_id}
+    return Seen(level, row.address.id, score_ppm=score_ppm, vector_ppm=vector_ppm, **fields)
+
+
+def is_enough(found: Sequence[Seen], wanted: int, average_ppm: int) -> bool:
+    """Enough good ones by vector, and good enough on average."""
+    best = sorted(it.vector_ppm for it in found if it.vector_ppm is not None)[-wanted:]
+    return len(best) == wanted and sum(best) >= average_ppm * wanted
+
+
+def fitting_count(texts: Sequence[str], bytes_max: int) -> int:
+    """How many of the texts, from the first on, a context has room for: the first is cut if it must be."""
+    used, count = 0, 0
+    for text in texts:
+        used += byte_count(cut(text, bytes_max) if count == 0 else text)
+        if used > bytes_max:
+            break
+        count += 1
+    return count
+
+
+def due_in_context(found: Sequence[Seen], bytes_max: int) -> list[Shown]:
+    """The first hits whose texts fit, level by level."""
+    fitting = found[: fitting_count([it.text for it in found], bytes_max)]
+    first = [cut(it.text, bytes_max) for it in fitting[:1]]
+    texts = [*first, *(it.text for it in fitting[1:])]
+    hits = [(it.level, it.id, it.score_ppm, it.name, text) for it, text in zip(fitting, texts, strict=True)]
+    return sorted(hits, key=lambda hit: ALL.index(hit[0]))
+
+
+def read_context(text: str) -> list[Shown]:
+    """The hits of a context text. Raises ValueError for what is none."""
+    return [
+        shown_hit(section[1], hit) for section in every(SECTION, text) for hit in every(SHOWN, section[2])
+    ]
+
+
+def shown_hit(level: str, hit: re.Match[str]) -> Shown:
+    row_id, score, name, text = map(unmarked, hit.groups(default=""))
+    return level, row_id, int(score), name, text
