@@ -12,7 +12,7 @@ from umi_core.invariants import limits, rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.hooks import Hook, check_hooks
 from umi_core.messages.effects import Asked, AskModel, Embed
-from umi_core.state import Operation, Queued, State
+from umi_core.state import Operation, Queued, Sleeping, State, Waiting
 
 BACKGROUND_COUNT_MAX: Final = (
     4  # recover, rebalance, evolve_category, and upkeep or purge: asked for by nobody
@@ -49,12 +49,15 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
     demand(least <= count <= most, rules.TABLES_BOUNDED, "pages of a read", f"{int(least)} to {most}", count)
     waiting, last = operation.waiting or 0, state.request_count
     demand(waiting <= last, CONTRACT, "it waits for an answer to no question", last, waiting)
-    is_between_plans = operation.workflow == "recover" and operation.plan_count > 1  # which waits without end
-    holds = operation.asked is not None or (is_between_plans and operation.waiting is None)
+    progress = operation.progress
+    demand(
+        isinstance(progress, Waiting | Sleeping), CONTRACT, f"{operation.workflow} neither waits nor sleeps"
+    )
+    assert isinstance(progress, Waiting | Sleeping)
+    is_between_plans = operation.workflow == "recover" and operation.plan_count > 1
+    holds = progress.asked is not None or (is_between_plans and isinstance(progress, Sleeping))
     demand(holds, CONTRACT, f"{operation.workflow} has asked nothing and stands still")
-    if operation.due_ms is None:
-        raise Broken(CONTRACT, f"{operation.workflow} neither waits nor sleeps", "a due time", None)
-    left_ms, most_ms = operation.due_ms - state.seen_ms, longest_ms(operation, state)
+    left_ms, most_ms = progress.due_ms - state.seen_ms, longest_ms(operation, state)
     demand(left_ms > 0, rules.PROGRESS, "what was due was not done", "a later time", left_ms)
     demand(left_ms <= most_ms, rules.BACKOFF, "time to wait", most_ms, left_ms)
 

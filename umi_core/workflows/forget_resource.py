@@ -243,11 +243,6 @@ def told(facts: Facts, drafts: tuple[Drafted, ...]) -> Iterator[Stored]:
         yield Stored(body.id, (body if draft is None else draft.entity).version, change)
 
 
-def given_read(facts: Facts) -> Iterator[Row]:
-    """Who gave what, as it was read: what is decided follows from it."""
-    yield from (row for rows in facts[TOUCHING] for row in rows if row.address.kind == "given")
-
-
 def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
     """The text and its segments away, with what they are found by; reflections of it emptied."""
     for row in (resource, *(row for row in facts[MADE_OF_IT] if row.address.kind == "resource")):

@@ -92,6 +92,18 @@ def test_of_a_closed_agent_nothing_is_found(request_: api.ApiRequest) -> None:
     assert deleted().ask(request_) == GONE
 
 
+def test_a_host_learns_whether_rows_of_a_closed_agent_are_being_removed() -> None:
+    pair = full()
+    assert not pair.memory.is_purging()
+    assert switched(pair.ask(api.DeleteAgent("d"))) == "closed"
+    assert pair.memory.is_purging()
+    assert not purged(pair).memory.is_purging()
+    begun = Pair()
+    begun.wake()
+    assert begun.memory.state.phase == "recovering"
+    assert begun.memory.is_purging()
+
+
 def test_no_tier_outlives_an_agent() -> None:
     pair = full(Watched)
     assert switched(pair.ask(api.DeleteAgent("d"))) == "closed"

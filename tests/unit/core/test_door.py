@@ -5,6 +5,7 @@ from typing import Any
 import attrs
 import pytest
 
+import umi_core
 from tests.worlds import Pair, recovered
 from umi_core import limits
 from umi_core.answer_checks import is_told
@@ -150,3 +151,12 @@ def test_a_store_that_invents_one_row_a_page_is_not_followed_for_ever() -> None:
             pair.step(pair.world(asked))
     assert page_count == limits.READ_PAGE_COUNT_MAX + 3
     assert pair.replies[2].outcome == Failed(StorageFailed("touching", "unavailable", 3))
+
+
+def test_a_package_exports_four_names_and_no_other() -> None:
+    package: Any = umi_core
+    assert {name: getattr(package, name).__name__ for name in package.__all__} == {
+        "Config": "Config", "Memory": "Memory", "Rejected": "Rejected", "Scope": "Scope",
+    }  # fmt: skip
+    with pytest.raises(AttributeError, match="module 'umi_core' has no attribute 'Memroy'"):
+        _ = package.Memroy

@@ -21,7 +21,7 @@ from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Repl
 from umi_core.rows import AccessRecord, Address, Row, Tombstone
 from umi_core.saved_state import reasons, wrong_facts
 from umi_core.shapes import shape_of
-from umi_core.state import Operation, Queued, Running, State, Waiting
+from umi_core.state import Operation, Queued, RowRead, Running, State, Waiting
 from umi_core.values import Scope, Turn
 from umi_core.workflows import BUILT_IN, WORKFLOWS
 from umi_core.workflows.drafting import bad_draft
@@ -302,6 +302,10 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
         ({"facts": {}}, "facts: other ones than remember has at extract"),
         ({"entered": ("unknown",)}, "entered: not of its interceptors: unknown"),
         ({"pages": (ALIEN,)}, "pages: rows that extract has not asked for"),
+        (
+            {"reads": (RowRead(12, ALIEN.address, 0, is_named=True),)},
+            "reads: at a row of its table after extract",
+        ),
         ({"pages": (MISPLACED,)}, "pages[0]: not the row x of the kind access"),
         ({"learned": ({"x": 1},)}, "learned: other facts than those of extract"),
         ({"progress": Running()}, "progress: it runs, and no step does"),
