@@ -17,7 +17,7 @@ from umi_core.domains import Content, EntityName, EntityType, Importance, Memory
 from umi_core.json_text import Json
 from umi_core.language.persons import PERSONS
 from umi_core.language.replies import ObjectWith, Unusable, confidence_ppm, find_json
-from umi_core.language.tables import NAME_PRONOUNS, TYPE_ALIASES
+from umi_core.language.tables import IDLE, NAME_PRONOUNS, TYPE_ALIASES
 from umi_core.language.words import auto_name, clean_name, content, words
 from umi_core.limits import (
     ENTITY_NAME_BYTES_MAX,
@@ -38,10 +38,6 @@ from umi_core.values import ENTITY_TYPES, LINK_KINDS
 TITLES: Final = ("Mr", "Mrs", "Ms", "Dr", "Prof")
 NOT_BEHIND: Final = "".join(rf"(?<!(?a:\b{title}\.))" for title in TITLES)  # `a`: alike on every interpreter
 SENTENCE_END: Final = rf"\n|(?<=[.!?…؟।]){NOT_BEHIND}\s+|(?<=[。！？])"
-IDLE: Final = NAME_PRONOUNS | frozenset(
-    """also bye evening good goodbye hello here hey hi morning night now oh ok okay please really right sorry
-    sure thank thanks that there these this those too very welcome well yeah yes""".split()
-)
 
 
 def sentences(text: str) -> tuple[str, ...]:

@@ -122,6 +122,12 @@ def sift(
     return found, dropped
 
 
+def is_pronoun(name: str) -> bool:
+    """Return whether a name consists of pronouns only, such as "him" or "she herself"."""
+    said = words(name)
+    return bool(said) and all(word in NAME_PRONOUNS for word in said)
+
+
 def mention_of(element: Any, text: str, confidence_min_ppm: int) -> Mention | str:
     """What an element tells, or why it is dropped."""
     if not isinstance(element, dict):
@@ -129,7 +135,7 @@ def mention_of(element: Any, text: str, confidence_min_ppm: int) -> Mention | st
     name = name_of(element.get("name"))
     if name == "":
         return "no_name"
-    if (said := words(name)) and all(word in NAME_PRONOUNS for word in said):
+    if is_pronoun(name):
         return "pronoun"
     sure_ppm = confidence_ppm(element.get("confidence"))
     sure_ppm = UNSAID_PPM if sure_ppm is None else sure_ppm

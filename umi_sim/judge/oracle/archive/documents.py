@@ -13,7 +13,6 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
-from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, Degraded, Embed
 from umi_core.messages.requests import ForgetResource, Memorize
@@ -32,6 +31,7 @@ from umi_sim.judge.plain.extraction import (
     Mention,
     Told,
     count_beyond,
+    is_pronoun,
     name_of_note,
     read_memories,
 )
@@ -50,7 +50,7 @@ from umi_sim.judge.plain.hierarchy import (
     read_starts,
 )
 from umi_sim.judge.plain.rows import resource_id
-from umi_sim.judge.plain.text import asked_about, cut, folded, said_once, words
+from umi_sim.judge.plain.text import asked_about, cut, folded, said_once
 from umi_sim.record import rules
 
 MISSING: Final = "extract:unit_missing"
@@ -410,8 +410,7 @@ def is_lost(answer: Answer) -> bool:
 
 
 def mention_of(told: Told, kind: str) -> Mention:
-    said = words(told.name)
-    is_named = told.name != "" and not (said and all(word in NAME_PRONOUNS for word in said))
+    is_named = told.name != "" and not is_pronoun(told.name)
     name = told.name if is_named else name_of_note(told.content)
     known = {folded(name): name for name in CATEGORIES}
     listed = [known[key] for key in map(folded, told.categories) if key in known]
