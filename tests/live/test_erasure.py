@@ -61,7 +61,7 @@ async def forget_resource(memory: LiveMemory) -> None:
 
 
 async def forget_one_of_two_resources(memory: LiveMemory) -> None:
-    """The same person is told of by another text, whose line stays."""
+    """Forget one of two texts about the same person; the fact from the other text stays."""
     await memory.memorize("Bob likes tea. Bob lives in Lisbon.")
     stored = (await memory.memorize("Bob likes zyzzyvastew. Bob works at Wolframpudding.")).value
     await memory.forget_resource(stored.resource_id)

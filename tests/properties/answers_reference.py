@@ -1,4 +1,4 @@
-"""What may come in the place of a question or an answer: EN5.12 to EN5.15, EN6.11 to EN6.15 read plainly."""
+"""State which values may replace a question or an answer: EN5.12 to EN5.15, EN6.11 to EN6.15."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial

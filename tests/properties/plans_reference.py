@@ -1,4 +1,4 @@
-"""What follows from rows alone: memberships and categories (H4), and what is scheduled when."""
+"""Derive memberships, categories (H4) and due times from rows alone."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

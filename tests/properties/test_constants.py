@@ -50,7 +50,7 @@ WORDS: Final[dict[str, tuple[Any, ...]]] = {
 
 
 def is_nothing(field: Any) -> bool:
-    """Whether a default says nothing: None where that is allowed, else an empty value of the type."""
+    """Return whether a default is empty: None where the type allows it, else an empty value."""
     kind = plain_type(field.type)
     empty = kind() if kind in (str, int, bool) else () if get_origin(kind) is tuple else None
     return bool(type(field.default) is type(empty) and field.default == empty)

@@ -130,7 +130,7 @@ def shrink_swaps_failure(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_is_compared(patch: pytest.MonkeyPatch) -> None:
-    """What a second implementation makes of the inputs of ours is not compared."""
+    """The answers of a second implementation are not compared with ours."""
     patch.setattr(process, "must_be_alike", lambda ours, theirs: None)
 
 
