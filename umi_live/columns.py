@@ -9,14 +9,15 @@ import msgpack
 
 from umi_core.errors import Rejected
 from umi_core.kelpie.rows import BlockChange
-from umi_core.language.words import words
 from umi_core.migration.rows import Moved
+from umi_core.policies.term_scores import count_terms
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Category, Core, Entity, Reflection, Relation, Row, Vector, Version
 from umi_core.values import Scope
 
 KEPT_COUNT_MAX: Final = 4_096  # bodies of rows
 KEPT_BYTES_MAX: Final = 2_000  # longer ones are not kept
+COUNTED_COUNT_MAX: Final = 256  # rows of which the terms are kept
 
 Found = tuple[str | int, int, bytes | None, bytes | None]  # id or number, version, body, components
 Versions = tuple[tuple[Address, int], ...]
@@ -45,6 +46,9 @@ def read_body(data: bytes, components: bytes | None) -> Body | None:
 
 
 kept_body: Final = lru_cache(maxsize=KEPT_COUNT_MAX)(read_body)  # the same rows are found again and again
+counted_terms: Final = lru_cache(maxsize=COUNTED_COUNT_MAX)(
+    count_terms
+)  # a row that is written needs them twice
 
 
 def row_at(address: Address, found: Found, score_ppm: int | None = None) -> Row:
@@ -54,11 +58,11 @@ def row_at(address: Address, found: Found, score_ppm: int | None = None) -> Row:
 
 
 def columns(body: Body | None) -> tuple[Any, ...]:
-    """type, time_ms, vector_missing, name_words, touches, touches_too, components."""
+    """type, time_ms, vector_missing, term_count, touches, touches_too, components."""
     match body:
         case Entity():
-            name_words = len(dict.fromkeys(words(body.name)))
-            return body.type, body.time_ms, int(body.vector_missing), name_words, None, None, None
+            term_count = sum(counted_terms(*body.told()).values())
+            return body.type, body.time_ms, int(body.vector_missing), term_count, None, None, None
         case Version():
             return None, None, None, None, body.entity_id, None, None
         case Relation():

@@ -11,16 +11,18 @@ the last commit is undone although it was acknowledged.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Final, cast
 from urllib.parse import quote
 
 import apsw
 import attrs
 
+from umi_live.columns import body_of, counted_terms
 from umi_live.errors import StoreError
 from umi_live.files import create_file
+from umi_live.search import put_terms
 
 APPLICATION: Final = 0x756D6931  # "umi1"
 BUSY_MS: Final = 5_000
@@ -57,7 +59,30 @@ insert into sqlite_stat1 values
     ('row', 'row_touches', '100000 50000 4'),
     ('row', 'row_touches_too', '100000 50000 4');
 """
-MIGRATIONS: Final = (FIRST,)  # number n makes version n + 1
+ENTITIES: Final = """
+select number, scope, body from row where kind = 'entity' and body is not null and number > ?
+order by number limit 1000
+"""
+
+
+def count_terms_anew(connection: apsw.Connection) -> None:
+    """Replace the words of entities, which an older release searched, by their terms (M0.18)."""
+    connection.execute("alter table row rename column name_words to term_count")
+    connection.execute("insert into word (word) values ('delete-all')")
+    last = 0
+    while rows := connection.execute(ENTITIES, (last,)).fetchall():
+        for row in rows:
+            number, scope, data = cast("tuple[int, int, bytes]", row)
+            body, last = body_of(data, None), number
+            if body is not None:
+                counts = counted_terms(*body.told())
+                put_terms(connection, scope, number, counts)
+                sql = "update row set term_count = ? where number = ?"
+                connection.execute(sql, (sum(counts.values()), number))
+
+
+MIGRATIONS: Final[tuple[str | Callable[[apsw.Connection], None], ...]] = (FIRST, count_terms_anew)
+"""Number n makes version n + 1."""
 VERSION: Final = len(MIGRATIONS)
 
 
@@ -178,7 +203,11 @@ def migrate(connection: apsw.Connection) -> None:
     with transaction(connection):
         version = int(connection.pragma("user_version"))
         if version < VERSION:
-            connection.execute(MIGRATIONS[version])
+            change = MIGRATIONS[version]
+            if isinstance(change, str):
+                connection.execute(change)
+            else:
+                change(connection)
             connection.pragma("application_id", APPLICATION)
             connection.pragma("user_version", version + 1)
 

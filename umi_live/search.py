@@ -3,53 +3,54 @@
 Law 1. What is kept follows the file: `follow` reads what has changed since, whoever changed it.
 Law 2. numpy narrows down and whole numbers decide: scores and their order are those of umi_core.
 Law 3. A slot belongs to one id for ever, and never to another.
+Law 4. A write indexes the terms of its own row and nothing else; a search counts the rows that have a term.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from umi_core.language.words import content, words
-from umi_core.limits import PPM
-from umi_core.policies.similarity import NAME_FLOOR_PPM, Rows, exact_type, measured, nearest
-from umi_core.row_bytes import decode_row
-from umi_core.rows import Entity
+from umi_core.language.terms import split_query
+from umi_core.policies.similarity import Posting, Rows, best_by_words, exact_type, measured, nearest
+from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, weigh_term
+from umi_live.columns import body_of, counted_terms
 
 ROOM_MIN: Final = 64
-MARKED_COUNT_MAX: Final = 256  # words that are kept: one byte for each slot and word
-FOLLOWED_COUNT_MAX: Final = 100  # after more changes the kept words are read again instead
-IN_CONTENT, IN_NAME = 1, 2
-RANK_COUNT_MAX: Final = 255  # of so many words ranks fit into one byte
+MARKED_COUNT_MAX: Final = 256  # terms that are kept: one byte for each slot and term
+FOLLOWED_COUNT_MAX: Final = 100  # after more changes the kept terms are read again instead
 
 CHANGED: Final = """
-select number, kind, id, body is not null, name_words, components, changed from row
+select number, kind, id, body is not null, term_count, components, changed from row
 where scope = ? and changed > ? and kind in ('entity', 'vector') order by changed
 """
 FOUND: Final = "select rowid from word where word match ?"
 
 Hit = tuple[int, int]  # score_ppm, slot
 Mask = NDArray[np.bool_]
-Ranks = NDArray[Any]  # of one byte, or two
+Marks = NDArray[np.uint8]
 
 
-def tokens(scope: int, name: Iterable[str], rest: Iterable[str]) -> str:
-    """The words of an entity as SQLite keeps them: plain letters, with the scope; those of names twice."""
-    in_name = dict.fromkeys(name)
-    all_words = dict.fromkeys((*in_name, *rest))
-    return " ".join(
-        [token(scope, word) for word in all_words] + [name_token(scope, word) for word in in_name]
+def put_terms(connection: apsw.Connection, scope: int, row: int, counts: Mapping[str, int] | None) -> None:
+    """Index the terms of a row; None if it has gone."""
+    if counts is None:
+        connection.execute("delete from word where rowid = ?", (row,))
+        return
+    told = " ".join(
+        token(scope, term, n) for term, count in counts.items() for n in sorted({1, capped(count)})
     )
+    connection.execute("insert or replace into word (rowid, words) values (?, ?)", (row, told))
 
 
-def token(scope: int, word: str) -> str:
-    return f"{scope}x{word.encode().hex()}"
+def token(scope: int, term: str, count: int) -> str:
+    """A term as SQLite keeps it: plain letters, with the scope, and how often the row has it if not once."""
+    return f"{scope}x{term.encode().hex()}" + (f"n{count}" if count > 1 else "")
 
 
-def name_token(scope: int, word: str) -> str:
-    return f"{token(scope, word)}n"
+def capped(count: int) -> int:
+    return min(count, OCCURRENCE_COUNT_MAX)
 
 
 class Index:
@@ -63,10 +64,10 @@ class Index:
         self.slots: dict[str, int] = {}
         self.keys = np.zeros(0, np.uint64)  # in the order of ids, as far as eight bytes tell it
         self.numbers = np.zeros(0, np.int64)  # of the rows of entities; 0 if there is none
-        self.name_sizes = np.zeros(0, np.int16)  # how many words the name has
+        self.term_counts = np.zeros(0, np.int64)  # how many terms the row has; 0 if there is none
         self.slot_of = np.zeros(0, np.int32)  # by number of the row
         self.vectors: dict[int, Vectors] = {}  # by their length
-        self.marked: dict[str, NDArray[np.uint8]] = {}  # by word: where it stands. The longest unused first
+        self.marked: dict[str, Marks] = {}  # by term: how often it stands where. The longest unused first
 
     # Following the file.
 
@@ -77,10 +78,10 @@ class Index:
             return
         fresh: list[Any] = connection.execute(CHANGED, (self.scope, self.changed)).fetchall()
         self.version = version
-        for number, kind, row_id, is_there, name_words, components, changed in fresh:
+        for number, kind, row_id, is_there, term_count, components, changed in fresh:
             slot = self._slot(row_id)
             if kind == "entity":
-                self._place(slot, number, name_words if is_there else None)
+                self._place(slot, number, term_count if is_there else None)
             else:
                 self._embed(slot, components if is_there else b"")
             self.changed = changed
@@ -93,18 +94,18 @@ class Index:
         if slot == len(self.ids):
             self.ids.append(row_id)
             if slot == len(self.numbers):
-                self.numbers, self.name_sizes = grown(self.numbers, slot), grown(self.name_sizes, slot)
+                self.numbers, self.term_counts = grown(self.numbers, slot), grown(self.term_counts, slot)
                 self.keys = grown(self.keys, slot)
-                self.marked = {word: grown(marks, slot) for word, marks in self.marked.items()}
+                self.marked = {term: grown(marks, slot) for term, marks in self.marked.items()}
             self.keys[slot] = int.from_bytes(row_id.encode()[:8].ljust(8, b"\0"))
         return slot
 
-    def _place(self, slot: int, number: int, name_words: int | None) -> None:
+    def _place(self, slot: int, number: int, term_count: int | None) -> None:
         if number >= len(self.slot_of):
             self.slot_of = grown(self.slot_of, number)
         self.slot_of[number] = slot
-        self.numbers[slot] = 0 if name_words is None else number
-        self.name_sizes[slot] = name_words or -1  # a name without words is in no query
+        self.numbers[slot] = 0 if term_count is None else number
+        self.term_counts[slot] = term_count or 0
 
     def _embed(self, slot: int, components: bytes) -> None:
         dims = len(components)
@@ -117,21 +118,18 @@ class Index:
             self.vectors[dims].put(slot, np.frombuffer(components, np.int8))
 
     def _mark_again(self, numbers: Sequence[int], connection: apsw.Connection) -> None:
-        """Words that are kept may stand elsewhere now."""
+        """Terms that are kept may stand elsewhere now."""
         if len(numbers) > FOLLOWED_COUNT_MAX:
             self.marked.clear()
         for number in numbers if self.marked else ():
-            slot, told = self.slot_of[number], self._marks_of(number, connection)
-            for word, marks in self.marked.items():
-                marks[slot] = told.get(word, 0)
+            slot, told = self.slot_of[number], self._counts_of(number, connection)
+            for term, marks in self.marked.items():
+                marks[slot] = capped(told.get(term, 0))
 
-    def _marks_of(self, number: int, connection: apsw.Connection) -> dict[str, int]:
+    def _counts_of(self, number: int, connection: apsw.Connection) -> Mapping[str, int]:
         found: Any = connection.execute("select body from row where number = ?", (number,)).fetchone()
-        body = None if found[0] is None else decode_row(found[0])
-        if not isinstance(body, Entity):
-            return {}
-        name = words(body.name)
-        return dict.fromkeys(words(body.content), IN_CONTENT) | dict.fromkeys(name, IN_CONTENT | IN_NAME)
+        body = None if found[0] is None else body_of(found[0], None)
+        return {} if body is None else counted_terms(*body.told())
 
     # Searches.
 
@@ -148,48 +146,24 @@ class Index:
     def by_words(
         self, text: str, limit: int, least_ppm: int, allowed: Mask | None, connection: apsw.Connection
     ) -> list[Hit]:
-        asked = tuple(dict.fromkeys(words(text)))
-        wanted = content(asked) or asked
-        if not wanted or limit <= 0 or not self.ids:
-            return []
-        shares = [PPM * count // len(wanted) for count in range(len(wanted) + 1)]
-        possible = sorted({*shares, NAME_FLOOR_PPM})
-        ranks = self._ranks(asked, frozenset(wanted), connection, possible.index(NAME_FLOOR_PPM))
-        if allowed is not None:
-            ranks *= allowed.view(np.uint8)
-        return self._leading(ranks, possible, limit, max(1, least_ppm))
-
-    def _ranks(
-        self, asked: Sequence[str], wanted: frozenset[str], connection: apsw.Connection, floor: int
-    ) -> Ranks:
-        """The place of each slot's score among those that are possible, from 0: few bytes, so it is quick.
-
-        The score is the share of the wanted words that it has; what the question names has the rank `floor`
-        at least. So shares above that have one rank more than words.
-        """
         size = len(self.ids)
-        ranks: Ranks = np.zeros(size, np.uint8 if len(asked) < RANK_COUNT_MAX else np.uint16)
-        named = np.zeros_like(ranks)
-        for word in asked:
-            marks = self._marks(word, connection)[:size]
-            named += marks >> 1
-            if word in wanted:
-                ranks += marks & IN_CONTENT
-        if PPM * floor // len(wanted) != NAME_FLOOR_PPM:
-            ranks += (ranks >= floor).view(np.uint8)
-        raised = np.flatnonzero(named)
-        raised = raised[named[raised] == self.name_sizes[raised]]
-        ranks[raised] = np.maximum(ranks[raised], floor)
-        ranks *= (self.numbers[:size] > 0).view(np.uint8)
-        return ranks
+        row_count, term_counts = int(np.count_nonzero(self.numbers[:size])), self.term_counts[:size]
+        postings, weight = list[Posting](), 0
+        for term in split_query(text):
+            marks = self._marks(term, connection)[:size]
+            slots = np.flatnonzero(marks)
+            postings.append(Posting(weigh_term(row_count, len(slots)), slots, marks[slots]))
+            weight += postings[-1].weight
+        lengths = LENGTH_UNIT * term_counts * row_count // max(1, int(term_counts.sum()))
+        return best_by_words(postings, weight, lengths, self.keys[:size], self.ids, limit, least_ppm, allowed)
 
-    def _marks(self, word: str, connection: apsw.Connection) -> NDArray[np.uint8]:
-        marks = self.marked.pop(word, None)
+    def _marks(self, term: str, connection: apsw.Connection) -> Marks:
+        marks = self.marked.pop(term, None)
         if marks is None:
             marks = np.zeros(len(self.numbers), np.uint8)
-            marks[self._where(token(self.scope, word), connection)] |= IN_CONTENT
-            marks[self._where(name_token(self.scope, word), connection)] |= IN_NAME
-        self.marked[word] = marks
+            for count in range(1, OCCURRENCE_COUNT_MAX + 1):
+                marks[self._where(token(self.scope, term, count), connection)] = count
+        self.marked[term] = marks
         if len(self.marked) > MARKED_COUNT_MAX:
             del self.marked[next(iter(self.marked))]
         return marks
@@ -197,23 +171,6 @@ class Index:
     def _where(self, name: str, connection: apsw.Connection) -> NDArray[np.int32]:
         numbers = [number for (number,) in connection.execute(FOUND, (name,))]
         return self.slot_of[np.array(numbers, np.int64)]
-
-    def _leading(self, ranks: Ranks, possible: list[int], limit: int, least_ppm: int) -> list[Hit]:
-        """The best by (score descending, id)."""
-        hits: list[Hit] = []
-        for rank in range(len(possible) - 1, 0, -1):
-            if len(hits) == limit or possible[rank] < least_ppm:
-                break
-            slots = self._first(np.flatnonzero(ranks == rank), limit - len(hits))
-            hits += [(possible[rank], slot) for slot in slots]
-        return hits
-
-    def _first(self, slots: NDArray[np.intp], count: int) -> list[int]:
-        """The first by id; of many only those are compared whose eight bytes say that they may be."""
-        if len(slots) > count:
-            keys = self.keys[slots]
-            slots = slots[keys <= np.partition(keys, count - 1)[count - 1]]
-        return sorted(slots.tolist(), key=self.ids.__getitem__)[:count]
 
     def mask(self, numbers: Iterable[int]) -> Mask:
         """The slots of these rows of entities."""

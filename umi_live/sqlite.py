@@ -17,7 +17,6 @@ import attrs
 
 from umi_core.conditions import Where, admits
 from umi_core.data import Owner
-from umi_core.language.words import words
 from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import (
@@ -31,14 +30,24 @@ from umi_core.messages.effects import (
     Query,
     Write,
 )
-from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
+from umi_core.policies.similarity import vector_relevance_ppm
+from umi_core.policies.term_scores import score_rows
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
-from umi_live.columns import body_of, bytes_of, columns, read_versions, row_at, texts_of, written_versions
+from umi_live.columns import (
+    body_of,
+    bytes_of,
+    columns,
+    counted_terms,
+    read_versions,
+    row_at,
+    texts_of,
+    written_versions,
+)
 from umi_live.conditions import clause, excluded
 from umi_live.schema import Way, opened, transaction
-from umi_live.search import Index, Mask, tokens
+from umi_live.search import Index, Mask, put_terms
 
 INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
 PRUNED_COUNT_MAX: Final = 20  # old receipts that one commit deletes: more than it writes
@@ -50,11 +59,11 @@ ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
 LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity', 'vector')"
 ABSENT: Final = (0, 0, 0)  # number, version, is it there
 PUT: Final = """
-insert into row (scope, kind, id, version, body, changed, type, time_ms, vector_missing, name_words,
+insert into row (scope, kind, id, version, body, changed, type, time_ms, vector_missing, term_count,
     touches, touches_too, components) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 on conflict (scope, id, kind) do update set version = excluded.version, body = excluded.body,
     changed = excluded.changed, type = excluded.type, time_ms = excluded.time_ms,
-    vector_missing = excluded.vector_missing, name_words = excluded.name_words, touches = excluded.touches,
+    vector_missing = excluded.vector_missing, term_count = excluded.term_count, touches = excluded.touches,
     touches_too = excluded.touches_too, components = excluded.components
 """
 
@@ -214,7 +223,8 @@ class SqliteStorage:
         known.rows[key] = row, version + 1, body is not None
         if address.kind == "entity":
             known.changes_words = True
-            self._write_words(scope, row, body)
+            counts = counted_terms(*body.told()) if isinstance(body, Entity) else None
+            put_terms(self.connection, scope, row, counts)
         return version + 1
 
     def _erases(self, place: tuple[int, str, str], body: Body | None) -> bool:
@@ -225,13 +235,6 @@ class SqliteStorage:
             return False
         old: Any = self.connection.execute(ONE, place).fetchone()
         return not texts_of(body_of(*old[2:])) <= texts_of(body)
-
-    def _write_words(self, scope: int, row: int, body: Body | None) -> None:
-        if isinstance(body, Entity):
-            told = tokens(scope, words(body.name), words(body.content))
-            self.connection.execute("insert or replace into word (rowid, words) values (?, ?)", (row, told))
-        else:
-            self.connection.execute("delete from word where rowid = ?", (row,))
 
     def _place(self, scope: Scope, known: Known) -> Place:
         """The number of the scope, and that of its next commit."""
@@ -392,17 +395,20 @@ class SqliteStorage:
 
     def _scanned(self, query: ByVector | ByWords) -> list[Row]:
         """Of kinds of which a scope has few rows, or long ones, no index is kept."""
-        rows = self._matching(query.scope, (query.kind,), query.where)
-        scored = [attrs.evolve(row, score_ppm=self._score(query, row)) for row in rows]
+        rows = [row for row in self._matching(query.scope, (query.kind,), ()) if row.body is not None]
+        if isinstance(query, ByWords):
+            scores = score_rows(query.text, [row.body.told() for row in rows if row.body is not None])
+        else:
+            scores = [self._vector_score(query, row) for row in rows]
         least_ppm, limit = max(1, query.min_score_ppm), min(query.limit, PAGE_ROW_COUNT_MAX)
-        found = [row for row in scored if (row.score_ppm or 0) >= least_ppm]
+        found = [
+            attrs.evolve(row, score_ppm=score_ppm)
+            for row, score_ppm in zip(rows, scores, strict=True)
+            if score_ppm >= least_ppm and admits(query.where, row.body)
+        ]
         return sorted(found, key=lambda row: (-(row.score_ppm or 0), row.address.id))[: max(0, limit)]
 
-    def _score(self, query: ByVector | ByWords, row: Row) -> int:
-        if row.body is None:
-            return 0
-        if isinstance(query, ByWords):
-            return words_relevance_ppm(query.text, *row.body.told())
+    def _vector_score(self, query: ByVector, row: Row) -> int:
         found = next(self._by_ids(ByIds((attrs.evolve(row.address, kind="vector"),))), None)
         vector = found.body if found is not None else None
         return vector_relevance_ppm(query.vector, vector.components) if isinstance(vector, Vector) else 0

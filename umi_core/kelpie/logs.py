@@ -42,7 +42,7 @@ from umi_core.limits import PAGE_ROWS_DEFAULT
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Done, Read
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
-from umi_core.policies.similarity import words_relevance_ppm
+from umi_core.policies.term_scores import score_alone
 from umi_core.rows import Entity, Given
 from umi_core.workflows import evolving, forget_resource, remember
 from umi_core.workflows.commits import CORE, PLAN, REQUEST_KEY, Plan, address, commit_row, found, key_of, put
@@ -274,10 +274,10 @@ def take_named(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     request = facts[SEARCH]
     bodies = [row.body for row in answer.rows] if answer is not None else []
     names = {it.id: it.name for it in bodies if isinstance(it, Entity)}
-    fits = {it.id: words_relevance_ppm(request.query, "", it.content) for it in facts[RECORDS]}
+    fits = {it.id: score_alone(request.query, "", it.content) for it in facts[RECORDS]}
     for it in facts[TOLD]:
         if it.entity_id in names:
-            ppm = words_relevance_ppm(request.query, names[it.entity_id], it.content)
+            ppm = score_alone(request.query, names[it.entity_id], it.content)
             fits[it.source] = max(fits[it.source], ppm)
     scored = [(fits[it.id], it) for it in facts[RECORDS]]
     hits = sorted((hit for hit in scored if hit[0] > 0), key=lambda hit: (-hit[0], hit[1].id))

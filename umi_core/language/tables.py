@@ -16,6 +16,24 @@ STOP_WORDS: Final = frozenset(
     up us was we were what when where which who whom whose why will with would you your""".split()
 )
 
+# Characters that a search takes for others, beside case, width and accents: letters that other keyboards
+# lack, apostrophes, and the stroke that only lengthens an Arabic word.
+FOLDED_CHARACTERS: Final = {
+    "ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th",
+    "’": "'", "ʼ": "'", "ʻ": "", "ـ": "",
+}  # fmt: skip
+
+# Code points, first and last: scripts that are written without spaces, and Hangul, whose words carry their
+# particles; halves of flags; and what only selects a form of the character before it.
+DENSE_SCRIPTS: Final = (
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1100, 0x11FF), (0x1780, 0x17FF), (0x1950, 0x19DF),
+    (0x1A20, 0x1AAF), (0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3021, 0x31BF), (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xA980, 0xA9FF), (0xAA60, 0xAADF), (0xAC00, 0xD7FF),
+    (0xF900, 0xFAFF), (0x1B000, 0x1B16F), (0x20000, 0x3FFFF),
+)  # fmt: skip
+FLAG_HALVES: Final = ((0x1F1E6, 0x1F1FF),)
+SELECTORS: Final = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+
 NAME_PRONOUNS: Final = frozenset(  # alone or together no names
     """he him his himself she her hers herself it its itself they them their theirs themselves
     i me my you your we us our""".split()

@@ -2,7 +2,8 @@
 
 Law 1. Order is by score, then by id. Law 2. A single list keeps its scores. Law 3. How many lists there are
 is what was asked for, not what was found: an empty list counts. Law 4. Of two versions of a row the newer one
-counts, however much better the older one would have been.
+counts, however much better the older one would have been. Law 5. A row that vector and words have found is
+more relevant than either says, and never less.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,18 +35,46 @@ def current(lists: Iterable[Iterable[Row]]) -> list[tuple[Row, ...]]:
     return [tuple(row for row in rows if row.version == newest[row.address.id]) for rows in whole]
 
 
-def merged(rows: Iterable[Row], limit: int) -> tuple[Row, ...]:
-    """One list of one query variant: each row once, at its best; at most `limit`."""
+def united(by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[Row, ...]:
+    """Return one list of one query variant: each row once, with its relevance as score; at most `limit`."""
+    vectors, words = best_of(by_vector), best_of(by_words)
+    rows = [
+        attrs.evolve(row, score_ppm=united_ppm(relevance(vectors.get(key)), relevance(words.get(key))))
+        for key, row in {**words, **vectors}.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: order(relevance(row), row))[:limit])
+
+
+def best_of(rows: Iterable[Row]) -> dict[str, Row]:
+    """Return the rows by id, each at its best."""
     best: dict[str, Row] = {}
     for row in rows:
-        known = best.get(row.address.id)
-        if known is None or relevance(row) > relevance(known):
+        if row.address.id not in best or relevance(row) > relevance(best[row.address.id]):
             best[row.address.id] = row
-    return tuple(sorted(best.values(), key=lambda row: order(relevance(row), row))[:limit])
+    return best
 
 
-def relevance(row: Row) -> int:
-    return row.score_ppm or 0
+def united_ppm(vector_ppm: int, words_ppm: int) -> int:
+    """Return the relevance of a row with these scores by vector and by words; 0 for not found.
+
+    r**3 = 1 - (1 - v**3) * (1 - w): vector and words are taken for independent reasons to believe that a row
+    is relevant. A vector counts by its cube, since texts that have nothing in common often have a cosine of
+    0.3. Alone it keeps its score.
+    """
+    doubt = (PPM**3 - vector_ppm**3) * (PPM - words_ppm)
+    return cube_root(PPM**3 - -(-doubt // PPM))
+
+
+def cube_root(number: int) -> int:
+    """Return the cube root, floored."""
+    root = 1 << -(-number.bit_length() // 3)  # not less than it
+    while root**3 > number:
+        root = (2 * root + number // root**2) // 3
+    return root
+
+
+def relevance(row: Row | None) -> int:
+    return 0 if row is None else row.score_ppm or 0
 
 
 def order(score_ppm: int, row: Row) -> tuple[int, str]:

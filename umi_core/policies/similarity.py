@@ -1,25 +1,24 @@
-"""Similarity: how well a row answers a query, by vector and by words, and which rows of many do so best.
+"""Similarity: how well a row answers a query by vector, and which of many rows answer it best.
 
 Law 1. Exact integers: no rounding but the stated floor, so every machine agrees. Law 2. Every score is in
 0..1_000_000. Law 3. A vector that is malformed or all zero counts as missing: it scores 0 and is no failure.
 Law 4. Over a matrix numpy narrows down and whole numbers decide. It is imported when first needed.
+Scores by words are those of umi_core/policies/term_scores.py.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import isqrt
 from operator import mul
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from umi_core.language.words import content, words
 from umi_core.limits import COMPONENT_MAX, PPM
+from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, score_share
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-NAME_FLOOR_PPM: Final = 600_000  # a query with every word of the name is about the row
 
 
 def vector_relevance_ppm(query: Sequence[int], row: Sequence[int]) -> int:
@@ -37,22 +36,6 @@ def cosine_ppm(dot: int, query_square: int, row_square: int) -> int:
 
 def inner(a: Sequence[int], b: Sequence[int]) -> int:
     return sum(map(mul, a, b))
-
-
-def words_relevance_ppm(query: str, name: str, row_content: str) -> int:
-    """The share of the query's words that the row has, raised for a row that the query names."""
-    name_words = words(name)
-    return shared_ppm(words(query), name_words, (*name_words, *words(row_content)))
-
-
-def shared_ppm(query: Sequence[str], name: Sequence[str], row: Iterable[str]) -> int:
-    """`words_relevance_ppm` over words, for those who keep them; `row` holds the words of the name too."""
-    wanted = frozenset(content(query) or query)
-    if not wanted:
-        return 0
-    share_ppm = PPM * len(wanted.intersection(row)) // len(wanted)
-    named = bool(name) and frozenset(query).issuperset(name)
-    return max(share_ppm, NAME_FLOOR_PPM) if named else share_ppm
 
 
 # Many rows at once.
@@ -164,6 +147,59 @@ class Peaks:
         places = places[places < self.values.size]
         found: NDArray[np.intp] = places[self.values[places] >= bound]
         return found
+
+
+# Many rows by words.
+
+
+@attrs.frozen(eq=False)
+class Posting:
+    """The rows that have a term of a query, and what the term weighs."""
+
+    weight: int
+    rows: "NDArray[np.integer[Any]]"  # distinct
+    counts: "NDArray[np.integer[Any]]"  # how often each of these rows has it
+
+
+def best_by_words(
+    postings: Sequence[Posting],
+    weight: int,
+    lengths: "NDArray[np.int64]",
+    keys: "NDArray[np.uint64]",
+    ids: Sequence[str],
+    limit: int,
+    min_score_ppm: int,
+    allowed: "NDArray[np.bool_] | None" = None,
+) -> list[tuple[int, int]]:
+    """Return the best rows as (score, row), by (score descending, id): at most `limit`, none with 0.
+
+    `weight` is that of all terms of the query, `lengths` are relative ones, and `keys` have the order of
+    `ids`, as far as a number tells it: a smaller id has no larger key.
+    """
+    import numpy as np
+
+    least_ppm = max(1, min_score_ppm)
+    if limit <= 0 or not postings or least_ppm > PPM:
+        return []
+    earned = np.zeros(len(ids), np.int64)
+    for posting in postings:
+        occurrences = np.minimum(posting.counts, OCCURRENCE_COUNT_MAX).astype(np.int64) * (4 * LENGTH_UNIT)
+        earned[posting.rows] += posting.weight * (
+            PPM * occurrences // (occurrences + LENGTH_UNIT + lengths[posting.rows])
+        )
+    if allowed is not None:
+        earned *= allowed
+    peaks = Peaks.of(earned, limit)
+    last_ppm = max(score_share(int(peaks.kth(limit)), weight), least_ppm)
+    few = peaks.reaching(-(-(last_ppm**2) // PPM) * weight)  # their score is `last_ppm` or more
+    # Exact: a root of a number below 2**50 that is no whole one is further from it than a float can hide.
+    scores = np.sqrt(earned[few] // weight * PPM).astype(np.int64)
+    equal, rest = few[scores == last_ppm], limit - int(np.count_nonzero(scores > last_ppm))
+    if len(equal) > rest > 0:
+        equal = equal[keys[equal] <= np.partition(keys[equal], rest - 1)[rest - 1]]
+    rows = np.concatenate((few[scores > last_ppm], equal if rest > 0 else equal[:0])).tolist()
+    hits = [(score_share(int(earned[row]), weight), row) for row in rows]
+    return sorted(hits, key=lambda hit: (-hit[0], ids[hit[1]]))[:limit]
 
 
 # Members and centroids: which of them are near each other.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from umi_core.data import Data
-from umi_core.policies.ranking import current, merged, relevance
+from umi_core.policies.ranking import best_of, current, relevance, united
 from umi_core.rows import Resource, Row
 
 LIST_FACTOR = 2  # a list is asked for more than is wanted, since two lists are united
@@ -27,11 +27,9 @@ class Found(Data):
 
 def union(level: str, by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[Found, ...]:
     """Two lists as one, the best first; of a text and its own part the better one."""
-    vectors: dict[str, int] = {}
     by_vector, by_words = current((by_vector, by_words))
-    for row in by_vector:
-        vectors[row.address.id] = max(relevance(row), vectors.get(row.address.id, 0))
-    rows = without_wholes(merged((*by_vector, *by_words), len(by_vector) + len(by_words)))
+    vectors = {key: relevance(row) for key, row in best_of(by_vector).items()}
+    rows = without_wholes(united(by_vector, by_words, len(by_vector) + len(by_words)))
     return tuple(Found(level, row, relevance(row), vectors.get(row.address.id)) for row in rows[:limit])
 
 

@@ -32,7 +32,7 @@ from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.policies.ranking import Ranked, current, fused, merged
+from umi_core.policies.ranking import Ranked, current, fused, united
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Entity, Row
 from umi_core.tiers.rewrites import rewrite_key
@@ -203,10 +203,9 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
 
 def ranking(facts: Facts, limit: int) -> tuple[Ranked, ...]:
     vector_lists, word_lists = facts[VECTOR_LISTS], facts[WORD_LISTS]
-    lists = current(
-        (*by_vector, *by_words) for by_vector, by_words in zip(vector_lists, word_lists, strict=True)
-    )
-    return fused([merged(each, 2 * limit) for each in lists], limit)
+    lists = current((*vector_lists, *word_lists))
+    pairs = zip(lists[: len(vector_lists)], lists[len(vector_lists) :], strict=True)
+    return fused([united(*pair, 2 * limit) for pair in pairs], limit)
 
 
 def hit_of(it: Ranked) -> Hit:

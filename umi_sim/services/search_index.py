@@ -7,32 +7,27 @@ Law 3. A row that does not fit its columns is looked at on its own, as a scan do
 """
 
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from umi_core.conditions import Condition, Where, holds
 from umi_core.data import Owner
-from umi_core.language.words import content, words
-from umi_core.limits import COMPONENT_MAX, I64_MAX, I64_MIN, PPM
+from umi_core.limits import COMPONENT_MAX, I64_MAX, I64_MIN
 from umi_core.messages.effects import ByVector, ByWords
-from umi_core.policies.similarity import NAME_FLOOR_PPM, Rows, exact_type, measured, nearest
+from umi_core.policies.similarity import Rows, best_by_words, exact_type, measured, nearest
+from umi_core.policies.term_scores import LENGTH_UNIT, TermStatistics
 from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
-from umi_sim.services.postings import Mask, Order, Postings, grown, leading
-from umi_sim.services.stored_rows import hit_order, matches, rows_at_most, vector_score, words_of, words_score
+from umi_sim.services.postings import Mask, Postings, grown
+from umi_sim.services.stored_rows import hit_order, matches, rows_at_most, terms_of, vector_score
 
 Found = tuple[int, Row]  # with its score in ppm
 Stored = Mapping[Address, Row]
 
 ROOM_MIN: Final = 256
-NAME_CHARS_MAX: Final = 254
-NAMELESS: Final = 255
 TOO_SMALL: Final = (-COMPONENT_MAX - 1).to_bytes(1, signed=True)  # fits a byte all the same
 KEY_PREFIX: Final = "ent_"
 KEY_BYTES: Final = 8
@@ -73,13 +68,18 @@ def can_answer(query: ByVector | ByWords) -> bool:
 
 @attrs.define
 class Shelf(Owner):
-    """The entities of a scope: a table for each length of vectors, and the ids of rows that fit in none."""
+    """The entities of a scope: a table for each length of vectors, and the ids of rows that fit in none.
+
+    `counted`: by id each row whose terms `statistics` has.
+    """
 
     scope: Scope
     rows: Stored
     stale: dict[str, None]  # ids of rows that changed since the last search
     tables: dict[int, "Table"] = attrs.field(factory=dict, init=False)
     odd: dict[str, None] = attrs.field(factory=dict, init=False)
+    statistics: TermStatistics = attrs.field(factory=TermStatistics, init=False)
+    counted: dict[str, Row] = attrs.field(factory=dict, init=False)
     dead_count: int = attrs.field(default=0, init=False)
 
     def refresh(self) -> None:
@@ -94,41 +94,46 @@ class Shelf(Owner):
 
     def search(self, query: ByVector | ByWords) -> list[Found]:
         limit, least_ppm = rows_at_most(query.limit), max(1, query.min_score_ppm)
-        found = [hit for hit in self._odd_ones(query) if hit[0] >= least_ppm]
+        weights = self.statistics.weigh_query(query.text) if isinstance(query, ByWords) else {}
+        found = [hit for hit in self._odd_ones(query, weights) if hit[0] >= least_ppm]
         for table in self.tables.values():
             if isinstance(query, ByWords):
-                found += table.by_words(words_of(query.text), limit, least_ppm, query.where)
+                found += table.by_words(weights, self.statistics, limit, least_ppm, query.where)
             elif table.dims == len(query.vector):
                 found += table.by_vector(query.vector, limit, least_ppm, query.where)
         return sorted(found, key=hit_order)[:limit]
 
-    def _odd_ones(self, query: ByVector | ByWords) -> Iterator[Found]:
+    def _odd_ones(self, query: ByVector | ByWords, weights: Mapping[str, int]) -> Iterator[Found]:
         for row_id in self.odd:
             row = self.rows[Address(self.scope, "entity", row_id)]
-            if matches(query.where, row.body):
-                yield self._odd_score(query, row), row
-
-    def _odd_score(self, query: ByVector | ByWords, row: Row) -> int:
-        if isinstance(query, ByWords):
-            return words_score(query)(row)
-        found = self.rows.get(Address(self.scope, "vector", row.address.id))
-        return 0 if found is None else vector_score(query.vector, found.body)
+            if not matches(query.where, row.body):
+                continue
+            if isinstance(query, ByWords):
+                yield self.statistics.score_row(weights, terms_of(row.body)), row
+            else:
+                found = self.rows.get(Address(self.scope, "vector", row.address.id))
+                yield 0 if found is None else vector_score(query.vector, found.body), row
 
     def _drop(self, row_id: str) -> None:
         self.odd.pop(row_id, None)
+        if row_id in self.counted:
+            self.statistics.remove(terms_of(self.counted.pop(row_id).body))
         for table in self.tables.values():
             self.dead_count += table.drop(row_id)
 
     def _place(self, row: Row, room: int) -> None:
         vector = self.rows.get(Address(self.scope, "vector", row.address.id))
         components = packed(None if vector is None else vector.body)
+        counts = terms_of(row.body)
+        self.counted[row.address.id] = row
+        self.statistics.add(counts)
         if components is None or not isinstance(row.body, Entity) or not fits(row.address.id, row.body):
             self.odd[row.address.id] = None
             return
         table = self.tables.get(len(components))
         if table is None:
             table = self.tables[len(components)] = Table(len(components))
-        table.append(row, row.body, components, room)
+        table.append(row, row.body, components, counts, room)
 
 
 def packed(body: Body | None) -> "array[int] | None":
@@ -148,8 +153,7 @@ def packed_components(components: Iterable[int]) -> "array[int] | None":
 
 def fits(row_id: str, entity: Entity) -> bool:
     """True for an entity whose fields fit the columns. Times at both ends are left for those beyond them."""
-    is_short = len(entity.name) <= NAME_CHARS_MAX  # so its words can be counted in one byte
-    return is_short and entity.id == row_id and I64_MIN < entity.time_ms < I64_MAX
+    return entity.id == row_id and I64_MIN < entity.time_ms < I64_MAX
 
 
 def id_key(row_id: str) -> int:
@@ -172,30 +176,28 @@ class Table:
         self.rows: list[Row] = []  # by slot
         self.ids: list[str] = []
         self.slots: dict[str, int] = {}  # of the living
-        self.words = Postings()
-        self.names = Postings()
+        self.postings = Postings()
         self.types: dict[str, int] = {}  # their codes
         self.measured_count = 0
         self.keys = np.zeros(0, np.uint64)
         self.type_codes = np.zeros(0, np.int32)
         self.times_ms = np.zeros(0, np.int64)
-        self.order = Order()
         self.missing = np.zeros(0, np.bool_)
         self.alive = np.zeros(0, np.bool_)
-        self.name_sizes = np.zeros(0, np.uint8)  # distinct words
+        self.term_counts = np.zeros(0, np.int64)
         self.matrix = np.zeros((0, dims), exact_type(dims))
         self.squares = np.zeros(0, np.int64)
         self.scales = np.zeros(0, np.float32)
 
     # Changes.
 
-    def append(self, row: Row, entity: Entity, components: "array[int]", room: int) -> None:
+    def append(
+        self, row: Row, entity: Entity, components: "array[int]", counts: Mapping[str, int], room: int
+    ) -> None:
         slot, row_id = len(self.ids), row.address.id
         if slot == len(self.keys):
             self._grow(max(room, slot * 5 // 4 + ROOM_MIN))
-        name_words = dict.fromkeys(words(entity.name))
-        self.names.add(name_words, slot)
-        self.words.add(dict.fromkeys((*name_words, *words(entity.content))), slot)
+        self.postings.add(counts, slot)
         self.rows.append(row)
         self.ids.append(row_id)
         self.slots[row_id] = slot
@@ -204,7 +206,7 @@ class Table:
         self.times_ms[slot] = entity.time_ms
         self.missing[slot] = entity.vector_missing
         self.alive[slot] = True
-        self.name_sizes[slot] = len(name_words) or NAMELESS
+        self.term_counts[slot] = sum(counts.values())
         self.matrix[slot] = components
 
     def drop(self, row_id: str) -> bool:
@@ -216,12 +218,11 @@ class Table:
         return True
 
     def update(self) -> None:
-        """Squares and scales of what came since the last time, none of which has gone, and the order."""
+        """Measure what came since the last time, none of which has gone."""
         fresh = slice(self.measured_count, len(self.ids))
         if self.measured_count < len(self.ids):
             self.squares[fresh], self.scales[fresh] = measured(self.matrix[fresh])
             self.measured_count = len(self.ids)
-            self.order.update(self.keys[: len(self.ids)])
 
     def _grow(self, size: int) -> None:
         for name in COLUMNS:
@@ -235,33 +236,22 @@ class Table:
         found = nearest(query, rows, self.ids, limit, least_ppm, self._allowed(where))
         return [(score_ppm, self.rows[slot]) for score_ppm, slot in found]
 
-    def by_words(self, asked: tuple[str, ...], limit: int, least_ppm: int, where: Where) -> list[Found]:
-        """A level is twice the number of words found; what the query names is raised to one of its own."""
-        size, wanted = len(self.ids), tuple(dict.fromkeys(content(asked) or asked))
-        scores, raised = scores_by_level(len(wanted))
-        least = bisect_left(scores, least_ppm)
-        if limit <= 0 or least == len(scores):
-            return []
-        levels = self.words.counted(wanted, size)
-        levels += levels
-        for slots in self._named(tuple(dict.fromkeys(asked))):
-            levels[slots] = np.maximum(levels[slots], raised)
-        if (allowed := self._allowed(where)) is not None:
-            levels *= allowed
-        elif len(self.slots) < size:
-            levels *= self.alive[:size]
-        found = leading(levels, least, self.keys[:size], self.order, limit)
-        ranked = [
-            (scores[level], self.rows[slot])
-            for level, slot in zip(levels[found].tolist(), found.tolist(), strict=True)
-        ]
-        return sorted(ranked, key=hit_order)[:limit]
-
-    def _named(self, asked: tuple[str, ...]) -> Iterator[NDArray[np.intp]]:
-        """Slots whose name has words, and none but these."""
-        if self.names.knows(asked):
-            counts = self.names.counted(asked, len(self.ids))
-            yield np.flatnonzero(counts == self.name_sizes[: len(self.ids)])
+    def by_words(
+        self, weights: Mapping[str, int], statistics: TermStatistics, limit: int, least_ppm: int, where: Where
+    ) -> list[Found]:
+        size = len(self.ids)
+        postings = [self.postings.posting(term, weight) for term, weight in weights.items()]
+        lengths = (
+            LENGTH_UNIT * self.term_counts[:size] * statistics.row_count // max(1, statistics.term_count)
+        )
+        allowed = self._allowed(where)
+        if allowed is None and len(self.slots) < size:
+            allowed = self.alive[:size]
+        found = best_by_words(
+            [it for it in postings if it is not None], sum(weights.values()), lengths, self.keys[:size],
+            self.ids, limit, least_ppm, allowed,
+        )  # fmt: skip
+        return [(score_ppm, self.rows[slot]) for score_ppm, slot in found]
 
     def _allowed(self, where: Where) -> Mask | None:
         """The living that hold every condition; None if there is none."""
@@ -293,22 +283,10 @@ class Table:
         return mask
 
 
-@lru_cache(maxsize=64)
-def scores_by_level(wanted_count: int) -> tuple[tuple[int, ...], int]:
-    """The score of each level, never falling, and the level of a row that is raised to the name floor."""
-    if wanted_count == 0:
-        return (0,), 0
-    scores = [PPM * (level // 2) // wanted_count for level in range(2 * wanted_count + 1)]
-    reached = bisect_left(scores, NAME_FLOOR_PPM)
-    raised = reached if scores[reached] == NAME_FLOOR_PPM else reached - 1
-    scores[raised] = NAME_FLOOR_PPM  # no count is odd, so nothing else has it
-    return tuple(scores), raised
-
-
 def within_64_bits(time_ms: int) -> int:
     return min(max(time_ms, I64_MIN), I64_MAX)
 
 
 COLUMNS: Final = (
-    "keys", "type_codes", "times_ms", "missing", "alive", "name_sizes", "matrix", "squares", "scales",
+    "keys", "type_codes", "times_ms", "missing", "alive", "term_counts", "matrix", "squares", "scales",
 )  # fmt: skip

@@ -419,12 +419,10 @@ class SimStorage:
         return tuple([Row(row.address, row.version, row.body, score_ppm) for score_ppm, row in hits])
 
     def _scanned(self, query: ByVector | ByWords) -> list[tuple[int, Row]]:
-        score_of = self._vector_score(query) if isinstance(query, ByVector) else words_score(query)
-        found = list(self._scan(query.scope, (query.kind,), START))
+        found = [row for row in self._scan(query.scope, (query.kind,), START) if self._is_known(row.address)]
+        score_of = self._vector_score(query) if isinstance(query, ByVector) else words_score(query, found)
         if query.where:
             found = [row for row in found if matches(query.where, row.body)]
-        if self.horizon_ms is not None:
-            found = [row for row in found if self._is_known(row.address)]
         floor_ppm = max(1, query.min_score_ppm)
         hits = sorted([hit for row in found if (hit := (score_of(row), row))[0] >= floor_ppm], key=hit_order)
         return hits[: rows_at_most(query.limit)]

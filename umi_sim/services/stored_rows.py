@@ -3,7 +3,7 @@
 Law 1. Pure: rows and addresses in, answers out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, TypeGuard
 
@@ -11,10 +11,10 @@ import attrs
 
 from umi_core.codec import encode
 from umi_core.conditions import Where, admits
-from umi_core.language.words import words
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.messages.effects import ByVector, ByWords, Commit, Query
-from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
+from umi_core.policies.similarity import vector_relevance_ppm
+from umi_core.policies.term_scores import TermStatistics, count_terms
 from umi_core.rows import Address, Body, Entity, Row, SessionRow, Vector
 from umi_sim.services.unfit_rows import unfit
 
@@ -22,7 +22,9 @@ Position = tuple[str, str]  # (kind, id): where a scan stands
 Rot = tuple[int, int] | int | None
 """How a row is read that is damaged: with one bit turned, with a field that is unfit, or without its body."""
 
-words_of: Final = lru_cache(maxsize=8_192)(words)  # a content is searched far more often than it changes
+counted_terms: Final = lru_cache(maxsize=8_192)(
+    count_terms
+)  # a row is searched far more often than it changes
 
 BLOCK_BYTES: Final = 64  # rows are kept in whole blocks, so a number that gains a digit costs nothing
 
@@ -44,17 +46,18 @@ def is_version_of(row: Row | None, body: Entity) -> bool:
 # Scores.
 
 
-def words_score(query: ByWords) -> Callable[[Row], int]:
-    """`words_relevance_ppm` with the words of query and rows kept."""
-    asked = words_of(query.text)
+def terms_of(body: Body | None) -> dict[str, int]:
+    """Return how often each term stands in a row; the result is shared, so do not change it."""
+    return {} if body is None else counted_terms(*body.told())
 
-    def score(row: Row) -> int:
-        if row.body is None:
-            return 0
-        name, rest = map(words_of, row.body.told())
-        return shared_ppm(asked, name, (*name, *rest))
 
-    return score
+def words_score(query: ByWords, rows: Iterable[Row]) -> Callable[[Row], int]:
+    """Return what scores a row, given all rows among which it is scored."""
+    statistics = TermStatistics()
+    for row in rows:
+        statistics.add(terms_of(row.body))
+    weights = statistics.weigh_query(query.text)
+    return lambda row: statistics.score_row(weights, terms_of(row.body))
 
 
 def vector_score(query: tuple[int, ...], body: Body | None) -> int:

@@ -11,7 +11,8 @@ from umi_core.conditions import Condition, Where
 from umi_core.data import Owner
 from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import ByVector, ByWords, Commit, CountRows, Write
-from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
+from umi_core.policies.similarity import vector_relevance_ppm
+from umi_core.policies.term_scores import score_rows
 from umi_core.rows import Address, Body, Category, Entity, Reflection, Resource, Row, Vector
 
 
@@ -64,14 +65,21 @@ class Twin(Owner):
 
     def scored(self, query: ByVector | ByWords) -> list[Row]:
         """Every row that matches, with its score; in that order."""
+        scores = self.scores(query)
         found = self.matching(CountRows(query.scope, (query.kind,), query.where))
-        rows = [attrs.evolve(row, score_ppm=self.score(query, row)) for row in found]
-        return sorted(rows, key=ranked)
+        return sorted([attrs.evolve(row, score_ppm=scores[row.address]) for row in found], key=ranked)
 
-    def score(self, query: ByVector | ByWords, row: Row) -> int:
+    def scores(self, query: ByVector | ByWords) -> dict[Address, int]:
+        """Return the score of each row of the scope and kind, whether it meets the conditions or not."""
+        rows = self.matching(CountRows(query.scope, (query.kind,), ()))
         if isinstance(query, ByWords):
-            return words_relevance_ppm(query.text, *said(row.body))
-        vector = self.rows.get(attrs.evolve(row.address, kind="vector"))
+            scores = score_rows(query.text, [said(row.body) for row in rows])
+        else:
+            scores = [self.vector_score(query, row.address) for row in rows]
+        return {row.address: score_ppm for row, score_ppm in zip(rows, scores, strict=True)}
+
+    def vector_score(self, query: ByVector, address: Address) -> int:
+        vector = self.rows.get(attrs.evolve(address, kind="vector"))
         body = None if vector is None else vector.body
         return vector_relevance_ppm(query.vector, body.components) if isinstance(body, Vector) else 0
 

@@ -30,7 +30,7 @@ from umi_sim.judge.oracle.core_model import is_barred
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.plain.requests import is_gone, wrong
 from umi_sim.judge.plain.rows import block_id
-from umi_sim.judge.plain.scores import shared_ppm
+from umi_sim.judge.plain.scores import alone_ppm
 from umi_sim.judge.plain.text import tidy, words
 from umi_sim.record import rules
 
@@ -379,7 +379,7 @@ class Log(Owner):
 
     def fit(self, query: str, seq: int, content: str) -> tuple[int, int]:
         """How well a record fits at least and at most: as its text, or as what it told of somebody."""
-        own, (low, high) = shared_ppm(query, "", content), self.told_fit(query, f"{self.prefix}_{seq:012}")
+        own, (low, high) = alone_ppm(query, "", content), self.told_fit(query, f"{self.prefix}_{seq:012}")
         return max(own, low), max(own, high)
 
     def judge_shown(self, op_id: str, tags: tuple[str, ...], value: RecordsShown) -> None:

@@ -13,7 +13,7 @@ from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_sim.judge.plain.blocks import every, unmarked
 from umi_sim.judge.plain.queries import clean_line
 from umi_sim.judge.plain.replies import DECODER, Number, between_tags, has_list, payload_of, value_at
-from umi_sim.judge.plain.scores import vector_ppm
+from umi_sim.judge.plain.scores import united_ppm, vector_ppm
 from umi_sim.judge.plain.text import (
     byte_count,
     composed,
@@ -477,15 +477,14 @@ class Seen(Data):
 
 def found_in(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[Seen]:
     """Each row once, the best first; of a text and its parts either it or them."""
-    vectors, scores, rows = dict[str, int](), dict[str, int](), dict[str, Row]()
     lists = [*by_vector], [*by_words]
     by_vector, by_words = ([it for it in each if not is_outdated(it, lists)] for each in lists)
-    for row in by_vector:
-        vectors[row.address.id] = max(row.score_ppm or 0, vectors.get(row.address.id, 0))
-    for row in (*by_vector, *by_words):
-        key, ppm = row.address.id, row.score_ppm or 0
-        if key not in rows or ppm > scores[key]:
-            rows[key], scores[key] = row, ppm
+    rows = {row.address.id: row for row in (*by_words, *by_vector)}
+    vectors, worded = dict[str, int](), dict[str, int]()
+    for known, listed in ((vectors, by_vector), (worded, by_words)):
+        for row in listed:
+            known[row.address.id] = max(row.score_ppm or 0, known.get(row.address.id, 0))
+    scores = {key: united_ppm(vectors.get(key, 0), worded.get(key, 0)) for key in rows}
     found = [seen_row(level, row, scores[key], vectors.get(key)) for key, row in rows.items()]
     best = {it.whole: 0 for it in found if it.whole is not None}
     for it in found:

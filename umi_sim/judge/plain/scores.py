@@ -1,13 +1,12 @@
 """Compute scores, attempts of steps, and the times at which work is scheduled."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from math import isqrt
 from operator import mul
 from typing import Any, Final
 
 from umi_core.rows import AccessRecord, Category, Reflection, Resource
-from umi_sim.judge.plain.text import content_words, words
+from umi_sim.judge.plain.text import asked_terms, terms
 
 # Scores as M6.8 to M6.10 and M12.3 to M12.8 write them, in whole millionths.
 #
@@ -75,20 +74,69 @@ def promotion_ppm(record: AccessRecord, now_ms: int) -> int:
 # Search.
 
 
-@lru_cache(maxsize=16)  # a recall asks every row for the same few queries
-def asked_of(query: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The words of a query, and those that count."""
-    asked = words(query)
-    return asked, frozenset(content_words(query) or asked)
+def words_ppm(query: str, rows: Sequence[tuple[str, str]]) -> list[int]:
+    """Return how well each row answers a query by words, given name and text of all rows of a scope and kind.
+
+    M12.5: a term that few rows have counts more, and more in a short row than in a long one.
+    """
+    stated = [stated_in(*row) for row in rows]
+    lengths = [sum(each.values()) for each in stated]
+    weights = {term: weight_of(term, stated) for term in asked_terms(query)}
+    total = sum(weights.values())
+    found = []
+    for each, length in zip(stated, lengths, strict=True):
+        stretch = 64 * length * len(rows) // sum(lengths) if length else 0
+        earned = 0
+        for term, weight in weights.items():
+            times = 256 * min(4, each.get(term, 0))
+            earned += weight * (ONE * times // (times + 64 + stretch))
+        found.append(isqrt(ONE * (earned // total)) if total else 0)
+    return found
 
 
-def shared_ppm(query: str, name: str, content: str) -> int:
-    """How many of the words of a query a row has; at least 0.6 if the query has its whole name."""
-    asked, wanted = asked_of(query)
-    named = words(name)
-    share = ONE * len(wanted.intersection(named + words(content))) // len(wanted) if wanted else 0
-    is_named = named != () and all(word in asked for word in named)
-    return max(share, 600_000) if is_named else share
+def stated_in(name: str, text: str) -> dict[str, int]:
+    """Return how often a row has each term: in its name, or in its text if it is there more often."""
+    found: dict[str, int] = {}
+    for part in (terms(name), terms(text)):
+        for term in part:
+            found[term] = max(found.get(term, 0), part.count(term))
+    return found
+
+
+def weight_of(term: str, stated: Sequence[Mapping[str, int]]) -> int:
+    having = max(1, sum(term in each for each in stated))
+    return max(1, log_of(2 * len(stated) + 2) - log_of(2 * having + 1))
+
+
+def log_of(number: int) -> int:
+    """Return the greatest n for which 2**(n / 64) is not more than this number."""
+    power, n = number**64, 0
+    while power >> n + 1:
+        n += 1
+    return n
+
+
+def alone_ppm(query: str, name: str, content: str) -> int:
+    """Return how well a row answers a query by words if there is no other."""
+    return words_ppm(query, [(name, content)])[0]
+
+
+def shares_terms(query: str, name: str, content: str) -> bool:
+    """Whether a search by words can find a row."""
+    return not {*asked_terms(query)}.isdisjoint(terms(name) + terms(content))
+
+
+def united_ppm(vector_ppm: int, words_ppm: int) -> int:
+    """Return the relevance of a row with these scores, 0 for a list that does not have it (M12.3)."""
+    least, most = max(vector_ppm, words_ppm), ONE
+    left = (ONE**3 - vector_ppm**3) * (ONE - words_ppm)
+    while least < most:  # the greatest r for which r**3 is not more than ONE**3 - left / ONE
+        middle = (least + most + 1) // 2
+        if middle**3 * ONE <= ONE**4 - left:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def vector_ppm(query: Sequence[int], row: Sequence[int]) -> int:

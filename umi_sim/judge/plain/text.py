@@ -5,13 +5,24 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any, Final
 
 import attrs
+from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
 
 from umi_core.characters import LATER
 from umi_core.data import Data
-from umi_core.language.tables import IDLE, MARKS, MAYBE_NAMES, STOP_WORDS
+from umi_core.language.tables import (
+    DENSE_SCRIPTS,
+    FLAG_HALVES,
+    FOLDED_CHARACTERS,
+    IDLE,
+    MARKS,
+    MAYBE_NAMES,
+    SELECTORS,
+    STOP_WORDS,
+)
 
 # Texts as M0 (docs/spec/memory.md) says them: composed, folded, cut, their words, and what none may hold.
 
@@ -152,6 +163,108 @@ def words(text: str) -> tuple[str, ...]:
 def content_words(text: str) -> tuple[str, ...]:
     """The words that say something by themselves."""
     return tuple(word for word in words(text) if word not in STOP_WORDS)
+
+
+# Terms: what a search goes by (M0.18 to M0.21).
+#
+# Law 1. Read from left to right, one character at a time: a letter joins the term that is open, or opens one.
+
+
+@lru_cache(maxsize=KEPT)
+def terms(text: str) -> tuple[str, ...]:
+    """Return the terms of a text that is searched."""
+    return tuple(stem(it) for it in unstemmed(text) if it)
+
+
+@lru_cache(maxsize=KEPT)
+def asked_terms(text: str) -> tuple[str, ...]:
+    """Return the terms that a query asks for, each once."""
+    asked = [it for it in unstemmed(text, is_query=True) if it]
+    telling = [it for it in asked if it not in STOP_WORDS]
+    return tuple({stem(it): None for it in telling or asked})
+
+
+def unstemmed(text: str, is_query: bool = False) -> list[str]:
+    found: list[str] = []
+    for kind, letters in term_runs(each_known(text, bare_letters)):
+        if kind == "spaced":
+            pieces = "".join(letters).split("'")
+            long = [piece for piece in pieces if len(piece) > 2]
+            found += long or pieces[:1]
+        elif kind == "dense":
+            pairs = [first + second for first, second in pairwise(letters)]
+            found += pairs if is_query and pairs else [*letters, *pairs]
+        else:
+            found += ["".join(letters[at : at + 2]) for at in range(0, len(letters), 2)]
+    return found
+
+
+def term_runs(text: str) -> list[tuple[str, list[str]]]:
+    """Return letters that stand together, by how their script is written; a symbol stands alone.
+
+    A mark belongs to the letter before it. An apostrophe joins two letters of a script with spaces.
+    """
+    runs: list[tuple[str, list[str]]] = []
+    last = ""
+    for at, char in enumerate(text):
+        kind = script_of(char)
+        if kind == "mark" and last in ("spaced", "dense"):
+            runs[-1][1][-1] += char
+            continue
+        kind = "spaced" if kind == "mark" else kind
+        if char == "'" and last == "spaced":
+            after = script_of(text[at + 1]) if at + 1 < len(text) else ""
+            kind = "spaced" if after in ("spaced", "mark") else ""
+        if kind in ("spaced", "dense", "flag") and kind == last:
+            runs[-1][1].append(char)
+        elif kind:
+            runs.append((kind, [char]))
+        last = kind
+    return runs
+
+
+@cache
+def script_of(char: str) -> str:
+    """Return spaced or dense for a letter or digit, mark, flag or symbol; nothing for what divides terms."""
+    if UNKNOWN.fullmatch(char):
+        return "symbol"
+    kind = kind_of(char)
+    if kind[0] in "LN":
+        return "dense" if lies_in(char, DENSE_SCRIPTS) else "spaced"
+    if lies_in(char, FLAG_HALVES):
+        return "flag"
+    return {"Mn": "mark", "Mc": "mark", "So": "symbol"}.get(kind, "")
+
+
+def bare_letters(text: str) -> str:
+    """Return a known text without accents, case, width and what is not seen."""
+    for _ in range(2):
+        text = unicodedata.normalize("NFKD", text).casefold()
+    seen = [char for char in unicodedata.normalize("NFKD", text) if not is_left_out(char)]
+    return unicodedata.normalize("NFC", "".join(FOLDED_CHARACTERS.get(char, char) for char in seen))
+
+
+@cache
+def is_left_out(char: str) -> bool:
+    """True for an accent, whose class says that it is written over, into or around its letter, and for what
+    encloses or only formats others."""
+    accent = unicodedata.combining(char)
+    return (
+        accent in (1, *range(10, 37))
+        or accent > 199
+        or kind_of(char) in ("Cf", "Me")
+        or lies_in(char, SELECTORS)
+    )
+
+
+def lies_in(char: str, ranges: Sequence[tuple[int, int]]) -> bool:
+    return any(ord(char) in range(first, last + 1) for first, last in ranges)
+
+
+@lru_cache(maxsize=KEPT)
+def stem(term: str) -> str:
+    """Return what the library makes of a word in plain letters."""
+    return str(EnglishStemmer().stemWord(term)) if re.fullmatch("[a-z]+", term) else term
 
 
 # Messages.

@@ -16,7 +16,7 @@ from umi_core.rows import Entity, Version
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.possible import UNKNOWN_VECTOR, PossibleState
 from umi_sim.judge.oracle.model import NOBODY_TOLD, Surroundings
-from umi_sim.judge.plain.scores import shared_ppm, vector_ppm
+from umi_sim.judge.plain.scores import shares_terms, vector_ppm
 from umi_sim.record.rules import Rule
 
 # What all parts of the archive's model share: whose archive it is, which rules are off, and the time.
@@ -142,7 +142,10 @@ def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
 def relevance_of(
     state: PossibleState, request: Recall, variant: str, query: tuple[int, ...] | None, floor_ppm: int
 ) -> int | None:
-    """How relevant a row is to a variant, 0 if it is no hit, None if not known; without a vector by words."""
+    """How relevant a row is to a variant, 0 if it is no hit, None if not known.
+
+    A score by words depends on all rows of the scope, of which not all are known: it is 0 or not known.
+    """
     entity = state.entity
     if entity is None or (request.types is not None and entity.type not in request.types):
         return 0
@@ -151,7 +154,9 @@ def relevance_of(
         query is not None and state.vector == UNKNOWN_VECTOR
     ):
         return None
-    score = shared_ppm(variant, entity.name, entity.content)
-    if query is not None and state.vector:
-        score = max(score, vector_ppm(query, state.vector))
-    return score if score >= floor_ppm and wants(request, entity.type, entity.time_ms) else 0
+    if not wants(request, entity.type, entity.time_ms):
+        return 0
+    if shares_terms(variant, entity.name, entity.content):
+        return None
+    score = vector_ppm(query, state.vector) if query is not None and state.vector else 0
+    return score if score >= floor_ppm else 0

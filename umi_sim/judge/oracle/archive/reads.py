@@ -30,7 +30,7 @@ from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.core_model import Register
 from umi_sim.judge.plain.requests import fields_of, may_hold, meets, wrong
 from umi_sim.judge.plain.rows import category_id, membership_id
-from umi_sim.judge.plain.scores import shared_ppm
+from umi_sim.judge.plain.scores import alone_ppm
 from umi_sim.record import rules
 
 # Reads: a get_entity shows what some possible state holds, a count what they add up to.
@@ -88,7 +88,7 @@ def is_of_facts(asked: ArchiveRequest | AddArchival) -> bool:
 
 def fit_of(state: PossibleState, query: str, record: str) -> int:
     lines = dict(state.told).get(record)
-    return 0 if lines is None or state.entity is None else shared_ppm(query, state.entity.name, lines)
+    return 0 if lines is None or state.entity is None else alone_ppm(query, state.entity.name, lines)
 
 
 def as_remember(asked: AddArchival) -> Remember:

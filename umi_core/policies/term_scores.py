@@ -1,0 +1,121 @@
+"""Term scores: how well a row answers a query by its words, among the rows of one scope and kind (BM25).
+
+A term counts more the fewer rows have it, a second occurrence counts less than the first, and a long row
+has to say more than a short one. With N rows, of which n have the term, and x the length of a row over the
+mean length:
+
+    weight      log2((2N + 2) / (2n + 1))             in 64ths, each logarithm floored
+    part        c / (c + 1/4 + x/4)                   c occurrences: k1 = 1/2 and b = 1/2
+    share       sum(weight * part) / sum(weight)      over the terms of the query; 1 is out of reach
+    score       the square root of the share
+
+The root keeps scores where thresholds expect them: a row of mean length that has all terms of a query once
+scores 816_496, one that has half of their weight 577_350.
+
+Law 1. Exact integers. Law 2. Every score is in 0..1_000_000. Law 3. It depends on rows of this scope and
+kind alone, and on all of them, whatever a search filters.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import isqrt
+from typing import Final
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.language.terms import split_query, split_terms
+from umi_core.limits import PPM
+
+LOG_UNIT: Final = 64
+LENGTH_UNIT: Final = 64  # the mean length
+OCCURRENCE_COUNT_MAX: Final = 4  # more occurrences of a term count as so many
+
+
+@attrs.define
+class TermStatistics(Owner):
+    """What the score of a row depends on beside the row: of all rows of one scope and kind.
+
+    `row_count`, `term_count`: how many rows there are, and how many terms they have together.
+    `holding`: by term how many rows have it.
+    """
+
+    row_count: int = 0
+    term_count: int = 0
+    holding: dict[str, int] = attrs.field(factory=dict)
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Count one more row, which has these terms so often."""
+        self.row_count += 1
+        self.term_count += sum(counts.values())
+        for term in counts:
+            self.holding[term] = self.holding.get(term, 0) + 1
+
+    def remove(self, counts: Mapping[str, int]) -> None:
+        """Undo `add` of the same terms."""
+        self.row_count -= 1
+        self.term_count -= sum(counts.values())
+        for term in counts:
+            self.holding[term] -= 1
+            if not self.holding[term]:
+                del self.holding[term]
+
+    def weigh_query(self, query: str) -> dict[str, int]:
+        """Return the weight of each term of a query."""
+        return {term: weigh_term(self.row_count, self.holding.get(term, 0)) for term in split_query(query)}
+
+    def score_row(self, weights: Mapping[str, int], counts: Mapping[str, int]) -> int:
+        """Return the score of a row, one of those that were counted, for a query of these weights."""
+        length = relative_length(sum(counts.values()), self.row_count, self.term_count)
+        parts = (weight * part_ppm(counts.get(term, 0), length) for term, weight in weights.items())
+        return score_share(sum(parts), sum(weights.values()))
+
+
+def count_terms(name: str, text: str) -> dict[str, int]:
+    """Return how often each term stands in a row: in its name or its text, whichever has it more often.
+
+    A name is often the beginning of the text, which must not count twice.
+    """
+    return dict(Counter(split_terms(text)) | Counter(split_terms(name)))
+
+
+def score_rows(query: str, rows: Iterable[tuple[str, str]]) -> list[int]:
+    """Return the score of each row, given the name and the text of all rows of a scope and kind."""
+    counted = [count_terms(*row) for row in rows]
+    statistics = TermStatistics()
+    for counts in counted:
+        statistics.add(counts)
+    weights = statistics.weigh_query(query)
+    return [statistics.score_row(weights, counts) for counts in counted]
+
+
+def score_alone(query: str, name: str, text: str) -> int:
+    """Return the score that a row has where there is no other: every term weighs the same."""
+    [score_ppm] = score_rows(query, [(name, text)])
+    return score_ppm
+
+
+def weigh_term(row_count: int, holding_count: int) -> int:
+    """Return how much a term counts that so many rows have; one that no row has counts as if one had it."""
+    return max(1, floor_log(2 * row_count + 2) - floor_log(2 * max(1, holding_count) + 1))
+
+
+def floor_log(number: int) -> int:
+    """Return the logarithm to base 2 in 64ths, floored: the number of bits of the 64th power says it."""
+    return int(number**LOG_UNIT).bit_length() - 1
+
+
+def relative_length(length: int, row_count: int, term_count: int) -> int:
+    """Return the length of a row in 64ths of the mean length."""
+    return LENGTH_UNIT * length * row_count // max(1, term_count)
+
+
+def part_ppm(count: int, length: int) -> int:
+    """Return which part of its weight a term earns that stands in a row of this relative length so often."""
+    occurrences = 4 * LENGTH_UNIT * min(count, OCCURRENCE_COUNT_MAX)
+    return PPM * occurrences // (occurrences + LENGTH_UNIT + length)
+
+
+def score_share(earned: int, weight: int) -> int:
+    """Return the score of a row that earns so many ppm of the weight of a query; 0 for an empty query."""
+    return isqrt(earned // weight * PPM) if weight else 0
