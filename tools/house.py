@@ -104,7 +104,7 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_sim.services.calls",
 )
 REFUSALS: Final = ("bad_request", "contradiction", "wrong")  # what messages say about themselves
-CORE_PACKAGES: Final = {"attrs", "msgpack", "numpy"}
+CORE_PACKAGES: Final = {"attrs", "msgpack", "numpy", "snowballstemmer"}
 CORE_STDLIB: Final = set(
     "__future__ abc base64 binascii bisect collections contextlib copy dataclasses enum fractions functools "
     "hashlib heapq html itertools json math operator re string struct textwrap types typing unicodedata "

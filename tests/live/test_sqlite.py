@@ -17,7 +17,7 @@ from umi_core.conditions import Condition
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByWords, Commit, CountRows, Expect, Query, Write
-from umi_core.policies.similarity import words_relevance_ppm
+from umi_core.policies.term_scores import score_rows
 from umi_core.rows import Address, Entity, Receipt
 from umi_core.values import Scope
 from umi_live.deletion import delete_user
@@ -192,7 +192,8 @@ def test_scores_by_words_are_those_of_every_row_for_questions_of_any_length() ->
     del told["ent_7"]
     for count in (1, 2, 3, 4, 5, 6, 254, 255, 300):
         question = " ".join(known[:count])
-        scores = {it: words_relevance_ppm(question, body.name, body.content) for it, body in told.items()}
+        texts = [(body.name, body.content) for body in told.values()]
+        scores = dict(zip(told, score_rows(question, texts), strict=True))
         best = sorted((-score, it) for it, score in scores.items() if score)[:20]
         rows = storage.read(0, ByWords(scope, question, (), 20, 1)).rows
         assert [(-(row.score_ppm or 0), row.address.id) for row in rows] == best

@@ -93,7 +93,7 @@ def lists(draw: Draw) -> tuple[list[list[tuple[str, int, int]]], int]:
 @law(lists, examples=200)
 def test_lists_become_one_without_older_versions(lists: list[list[tuple[str, int, int]]], limit: int) -> None:
     rows = ranking.current((row_of(*it) for it in each) for each in lists)
-    fused = ranking.fused([ranking.merged(each, 2 * limit) for each in rows], limit)
+    fused = ranking.fused([ranking.united(each, (), 2 * limit) for each in rows], limit)
     known = {(key, version) for each in lists for key, _, version in each}
     newest = [[(key, ppm) for key, ppm, version in it if (key, version + 1) not in known] for it in lists]
     wanted = scores.fused([scores.ranked(each, limit) for each in newest], limit)

@@ -20,7 +20,9 @@ from umi_core.errors import StorageFailed
 from umi_core.messages.effects import Degraded, Done, Failed, Outcome
 from umi_core.messages.requests import Recall, Remember
 from umi_core.messages.results import Recalled, Resolution
-from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
+from umi_core.policies.ranking import united_ppm
+from umi_core.policies.similarity import vector_relevance_ppm
+from umi_core.policies.term_scores import score_rows
 from umi_core.rows import Entity
 from umi_core.values import Turn
 from umi_sim.services.embedder import embed
@@ -113,15 +115,17 @@ def resolved(request: Recall, says: Says, less: list[Degraded]) -> Generator[Wan
 
 
 def found(pair: Pair, variant: str, has_vector: bool) -> dict[str, int]:
-    """What this variant finds: the better of words and vector, from 300_000 on."""
+    """What this variant finds: each list from 300_000 on, and both together."""
+    entities = [row.body for row in pair.rows("entity") if isinstance(row.body, Entity)]
+    told = [(entity.name, entity.content) for entity in entities]
     scores = {}
-    for entity in (row.body for row in pair.rows("entity")):
-        assert isinstance(entity, Entity)
-        by_words = words_relevance_ppm(variant, entity.name, entity.content)
+    for entity, by_words in zip(entities, score_rows(variant, told), strict=True):
         text = f"{entity.name}\n{entity.content}"
         by_vector = vector_relevance_ppm(embed(variant, 64), embed(text, 64)) if has_vector else 0
-        scores[entity.id] = max(by_words, by_vector)
-    return {key: score for key, score in scores.items() if score >= 300_000}
+        lists = [score if score >= 300_000 else 0 for score in (by_vector, by_words)]
+        if any(lists):
+            scores[entity.id] = united_ppm(*lists)
+    return scores
 
 
 def summed(items: list[Degraded]) -> tuple[Degraded, ...]:

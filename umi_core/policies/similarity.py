@@ -179,7 +179,7 @@ def best_by_words(
     import numpy as np
 
     least_ppm = max(1, min_score_ppm)
-    if limit <= 0 or not postings or least_ppm > PPM:
+    if limit <= 0 or not postings or not ids or least_ppm > PPM:
         return []
     earned = np.zeros(len(ids), np.int64)
     for posting in postings:

@@ -1,10 +1,12 @@
 """Goal: lists of hits become one, exactly as the worked example says (M12.7)."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.spec_tables import rows, whole
 from tests.worlds import SCOPE
-from umi_core.policies.ranking import Ranked, current, fused, merged
+from umi_core.policies.ranking import Ranked, cube_root, current, fused, united, united_ppm
 from umi_core.rows import Address, Entity, Row
 
 
@@ -15,7 +17,7 @@ def row(key: str, score_ppm: int | None, version: int = 1) -> Row:
 
 def ranked(**scores: int) -> tuple[Row, ...]:
     """The list of one variant."""
-    return merged([row(key, score) for key, score in scores.items()], 10)
+    return united([row(key, score) for key, score in scores.items()], (), 10)
 
 
 def shown(found: tuple[Ranked, ...]) -> list[tuple[str, int]]:
@@ -23,7 +25,7 @@ def shown(found: tuple[Ranked, ...]) -> list[tuple[str, int]]:
 
 
 def listed(rows: list[Row], limit: int) -> list[tuple[str, int]]:
-    return [(row.address.id, row.score_ppm or 0) for row in merged(rows, limit)]
+    return [(row.address.id, row.score_ppm or 0) for row in united(rows, (), limit)]
 
 
 A_LIST, B_LIST = ranked(A=900_000, B=800_000), ranked(B=850_000, C=700_000)
@@ -55,6 +57,36 @@ def test_a_list_is_cut_behind_the_best() -> None:
 
 def test_a_row_without_a_score_is_last() -> None:
     assert listed([row("a", None), row("b", 1)], 10) == [("b", 1), ("a", 0)]
+
+
+@pytest.mark.parametrize("worked", rows("memory", "united"), ids=str)
+def test_vector_and_words_are_united_as_the_table_says(worked: dict[str, str]) -> None:
+    by_vector, by_words = whole(worked["by vector"]), whole(worked["by words"])
+    assert united_ppm(by_vector, by_words) == whole(worked["relevance"])
+
+
+SCORES = st.integers(0, 1_000_000)
+
+
+@given(SCORES, SCORES, SCORES)
+def test_a_row_is_no_less_relevant_than_either_list_says(by_vector: int, by_words: int, more: int) -> None:
+    both = united_ppm(by_vector, by_words)
+    assert max(by_vector, by_words) <= both <= 1_000_000
+    assert united_ppm(by_vector, 0) == by_vector
+    assert united_ppm(max(more, by_vector), by_words) >= both
+    assert united_ppm(by_vector, max(more, by_words)) >= both
+
+
+@given(st.integers(0, 10**18))
+def test_the_cube_root_is_exact(number: int) -> None:
+    assert cube_root(number) ** 3 <= number < (cube_root(number) + 1) ** 3
+
+
+def test_what_both_lists_have_is_before_what_one_has() -> None:
+    found = united([row("a", 500_000), row("b", 700_000)], [row("c", 400_000), row("a", 400_000)], 10)
+    assert [(it.address.id, it.score_ppm) for it in found] == [
+        ("a", united_ppm(500_000, 400_000)), ("c", united_ppm(0, 400_000)), ("b", 700_000),
+    ]  # fmt: skip
 
 
 # Fusion.
@@ -103,7 +135,7 @@ def test_nothing_found_is_nothing() -> None:
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_no_score_is_out_of_range_even_for_the_last_of_a_long_list(count: int) -> None:
-    long = merged([row(f"{n:03}", 1) for n in range(200)], 200)
+    long = united([row(f"{n:03}", 1) for n in range(200)], (), 200)
     scores = [score for _, score in shown(fused([long] * count, 200))]
     assert scores == sorted(scores, reverse=True)
     assert 0 < scores[-1] < scores[0] <= 300_001

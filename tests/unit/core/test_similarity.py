@@ -1,6 +1,7 @@
 """Goal: relevance is exact and bounded; an unsound vector counts as missing, a wrong number of them fails."""
 
 from decimal import Decimal, localcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,22 +10,22 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import Row, told, whole
 from tests.spec_tables import rows as table
-from umi_core.language.words import words
 from umi_core.limits import COMPONENT_MAX, EMBEDDING_DIMS_MAX
 from umi_core.policies.similarity import (
     Members,
     Peaks,
+    Posting,
     Rows,
+    best_by_words,
     exact_type,
     lacking_vectors,
     measured,
     nearest,
     relevance_table,
-    shared_ppm,
     sound_vectors,
     vector_relevance_ppm,
-    words_relevance_ppm,
 )
+from umi_core.policies.term_scores import TermStatistics, count_terms, relative_length, score_rows
 
 VECTORS = st.lists(st.integers(-127, 127), min_size=4, max_size=4).map(tuple)
 
@@ -73,24 +74,57 @@ def test_vector_relevance_ignores_length(vector: tuple[int, ...], times: int) ->
     assert vector_relevance_ppm(vector, longer) == (1_000_000 if any(vector) else 0)
 
 
-@pytest.mark.parametrize("row", table("memory", "words_relevance"), ids=lambda row: row["query"])
-def test_words_relevance_is_the_share_of_the_query(row: Row) -> None:
-    asked = told(row["query"]), told(row["name"]), told(row["content"])
-    assert words_relevance_ppm(*asked) == whole(row["relevance"])
+# Many rows by words.
 
 
-TEXTS = st.lists(st.sampled_from(["Alice", "tea", "the", "who", "東", "🙂", "Bob's"]), max_size=4).map(
-    " ".join
-)
+WORDS = st.lists(st.sampled_from("tea teas cake Ann 東京 🙂".split()), max_size=8).map(" ".join)
+LINES = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=40)
 
 
-@given(TEXTS, TEXTS, TEXTS)
-def test_words_relevance_is_a_score_and_asks_the_same_of_kept_words(
-    query: str, name: str, content: str
+@given(WORDS, LINES, st.integers(0, 9), st.integers(0, 1_000_000), st.integers(0, 2**40))
+def test_the_best_by_words_are_those_of_all_scores(
+    query: str, lines: list[tuple[str, str]], limit: int, least_ppm: int, mask: int
 ) -> None:
-    score = words_relevance_ppm(query, name, content)
-    assert 0 <= score <= 1_000_000
-    assert score == shared_ppm(words(query), words(name), words(name) + words(content))
+    ids = [f"e{n % 7}{n:02}" for n in range(len(lines))]
+    allowed = np.array([bool(mask >> n & 1) for n in range(len(lines))])
+    for mask_or_none in (None, allowed):
+        scored = [
+            (-score_ppm, row_id, n)
+            for n, (score_ppm, row_id) in enumerate(zip(score_rows(query, lines), ids, strict=True))
+            if score_ppm >= max(1, least_ppm) and (mask_or_none is None or mask_or_none[n])
+        ]
+        wanted = [(-score_ppm, n) for score_ppm, _, n in sorted(scored)[:limit]]
+        assert best_of_lines(query, lines, ids, limit, least_ppm, mask_or_none) == wanted
+
+
+def best_of_lines(
+    query: str,
+    lines: list[tuple[str, str]],
+    ids: list[str],
+    limit: int,
+    least_ppm: int = 0,
+    allowed: "np.ndarray[Any, np.dtype[np.bool_]] | None" = None,
+) -> list[tuple[int, int]]:
+    statistics, counted = TermStatistics(), [count_terms(*line) for line in lines]
+    for counts in counted:
+        statistics.add(counts)
+    weights = statistics.weigh_query(query)
+    postings = []
+    for term, weight in weights.items():
+        rows = [n for n, counts in enumerate(counted) if term in counts]
+        postings.append(Posting(weight, np.array(rows, int), np.array([counted[n][term] for n in rows], int)))
+    size, total = statistics.row_count, statistics.term_count
+    lengths = np.array([relative_length(sum(counts.values()), size, total) for counts in counted])
+    keys = np.array([int.from_bytes(row_id[:2].encode()) for row_id in ids], np.uint64)
+    return best_by_words(postings, sum(weights.values()), lengths, keys, ids, limit, least_ppm, allowed)
+
+
+def test_of_many_equal_rows_the_first_by_id_are_the_best() -> None:
+    ids = [f"e{n:04}" for n in range(5_000)][::-1]
+    lines = [("", "tea")] * 4_998 + [("", "tea tea"), ("", "cake")]
+    assert [row for _, row in best_of_lines("tea", lines, ids, 3)] == [4_998, 4_997, 4_996]
+    assert [row for _, row in best_of_lines("tea", lines, ids, 1)] == [4_998]
+    assert best_of_lines("tea", lines, ids, 1, 1_000_001) == []
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row as SpecRow
 from tests.spec_tables import rows, whole
 from tests.worlds import SCOPE
+from umi_core.policies.ranking import united_ppm
 from umi_core.policies.sufficiency import Found, is_enough, union
 from umi_core.rows import Address, Resource, Row
 
@@ -59,7 +60,8 @@ def test_of_a_text_and_its_parts_the_better_ones_stay(
 
 
 def test_a_row_of_both_lists_stands_there_once_with_both_scores() -> None:
-    hits = union("resources", [text("a", 300), text("b", 900)], [text("a", 700), text("c", 700)], 2)
+    by_vector = [text("a", 300_000), text("b", 900_000)]
+    hits = union("resources", by_vector, [text("a", 700_000), text("c", 700_000)], 2)
     assert [(it.row.address.id, it.score_ppm, it.vector_ppm) for it in hits] == [
-        ("b", 900, 900), ("a", 700, 300),
+        ("b", 900_000, 900_000), ("a", united_ppm(300_000, 700_000), 300_000),
     ]  # fmt: skip

@@ -20,7 +20,7 @@ from umi_core.values import Scope
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 from umi_sim.services import calls as services
-from umi_sim.services.search_index import ROOM_MIN, SearchIndex, can_answer, id_key, scores_by_level
+from umi_sim.services.search_index import ROOM_MIN, SearchIndex, can_answer, id_key
 from umi_sim.services.storage import INDEXED_COUNT_MIN, SimStorage
 
 HOME, AWAY = Scope("ann", "a1"), Scope("ann", "a2")
@@ -155,7 +155,7 @@ def test_a_row_that_changes_for_ever_leaves_no_growing_pile() -> None:
     storage = holding(entity("a"), entity("b"))
     for n in range(3 * ROOM_MIN):
         put(storage, entity("a", f"tea {n}"))
-        assert by_words(storage, "tea") == ["a", "b"]
+        assert by_words(storage, "tea") == ["b", "a"]
     shelf = index_of(storage).shelves[HOME]
     assert sum(len(table.ids) for table in shelf.tables.values()) <= ROOM_MIN + 8
 
@@ -176,11 +176,11 @@ def test_odd_rows_are_found_like_all_others() -> None:
         entity("low"),
         vector("low", -128, 0),
     )
-    assert by_words(storage, "tea") == ["flat", "late", "long", "low", "tall"]
+    assert by_words(storage, "tea") == ["flat", "late", "low", "tall", "long"]
     assert by_vector(storage, 1, 0) == ["flat", "strange", "tall"]
     assert by_words(storage, "tea", conditions(start_ms=I64_MAX)) == ["late"]
     assert by_words(storage, "tea", conditions(start_ms=2**70)) == []
-    assert sorted(index_of(storage).shelves[HOME].odd) == ["late", "long", "low", "strange", "tall"]
+    assert sorted(index_of(storage).shelves[HOME].odd) == ["late", "low", "strange", "tall"]
     put(storage, gone(entity("tall")), entity("late"))
     assert by_vector(storage, 1, 0) == ["flat", "strange"]
 
@@ -238,14 +238,6 @@ def test_keys_are_in_the_order_of_ids(ids: list[str]) -> None:
     assert keys == sorted(keys)
     assert all(0 <= key < 2**64 for key in keys)
     assert id_key("ent_00000000a") == id_key("ent_00000000b")  # a tie that the id itself must break
-
-
-def test_a_named_row_has_a_level_between_the_counts_or_with_one() -> None:
-    assert scores_by_level(0) == ((0,), 0)
-    assert scores_by_level(1) == ((0, 600_000, 1_000_000), 1)
-    assert scores_by_level(2) == ((0, 0, 500_000, 600_000, 1_000_000), 3)
-    assert scores_by_level(5)[1] == 6  # three words of five are 600,000 by themselves
-    assert scores_by_level(5)[0][6] == 600_000
 
 
 # Whole lives.

@@ -366,8 +366,8 @@ def test_hits_by_words_come_by_score_and_then_by_id() -> None:
         entity("a", "Dan", "works at Acme"),
     )
     query = by_words("Where does Alice work, who works at Acme?")
-    assert scores(storage, query) == [("d", 750_000), ("a", 500_000), ("b", 250_000)]
-    assert scores(storage, by_words("works")) == [("a", 1_000_000), ("b", 1_000_000), ("d", 1_000_000)]
+    assert [row_id for row_id, _ in scores(storage, query)] == ["d", "a", "b"]
+    assert scores(storage, by_words("working")) == [("b", 833_066), ("a", 809_938), ("d", 809_938)]
 
 
 def test_hits_by_vector_are_the_entities_with_the_score_of_their_vector() -> None:

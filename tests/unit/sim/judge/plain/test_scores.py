@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row as Worked
 from tests.spec_tables import rows, told, whole
 from tests.unit.sim.judge.plain.drawn import ANY_TEXT, QUERIES, TEXTS
-from umi_core.policies import similarity
+from umi_core.policies import ranking, similarity, term_scores
 from umi_core.rows import AccessRecord
 from umi_sim.judge.plain import scores
 
@@ -33,10 +33,24 @@ def test_roots_and_parts_of_types_are_those_of_the_tables() -> None:
     assert parts == scores.TYPE_PPM
 
 
+SEARCHED = [(told(row["name"]), told(row["text"])) for row in rows("memory", "searched")]
+
+
 @pytest.mark.parametrize("row", rows("memory", "words_relevance"), ids=lambda row: row["query"])
-def test_a_row_is_as_relevant_as_it_shares_words(row: Worked) -> None:
-    texts = (told(row[name]) for name in ("query", "name", "content"))
-    assert scores.shared_ppm(*texts) == whole(row["relevance"])
+def test_a_row_is_as_relevant_as_its_words_are_rare(row: Worked) -> None:
+    wanted = [whole(row[name]) for name in ("first", "second", "third", "fourth", "fifth")]
+    assert scores.words_ppm(told(row["query"]), SEARCHED) == wanted
+
+
+@pytest.mark.parametrize("row", rows("memory", "united"), ids=str)
+def test_two_scores_of_a_row_are_united_as_in_the_table(row: Worked) -> None:
+    assert scores.united_ppm(whole(row["by vector"]), whole(row["by words"])) == whole(row["relevance"])
+
+
+def test_rows_share_terms_or_words_do_not_find_them() -> None:
+    assert scores.shares_terms("Cafés", "", "a cafe")
+    assert not scores.shares_terms("tea", "Ann", "a cafe")
+    assert scores.words_ppm("tea", [("", "..."), ("", "")]) == [0, 0]
 
 
 @pytest.mark.parametrize("row", rows("memory", "vector_relevance"), ids=lambda row: row["row"])
@@ -66,10 +80,15 @@ def test_an_unsound_vector_counts_as_missing_and_takes_no_other(bad: object) -> 
 SMALL = st.integers(-3, 3) | st.integers(-127, 127)
 
 
-@given(QUERIES | ANY_TEXT, TEXTS | ANY_TEXT, TEXTS | ANY_TEXT)
-def test_the_memory_finds_words_as_relevant(query: str, name: str, content: str) -> None:
-    wanted = scores.shared_ppm(query, name, content)
-    assert similarity.words_relevance_ppm(query, name, content) == wanted
+@given(QUERIES | ANY_TEXT, st.lists(st.tuples(TEXTS | ANY_TEXT, TEXTS | ANY_TEXT), min_size=1, max_size=4))
+def test_the_memory_finds_words_as_relevant(query: str, lines: list[tuple[str, str]]) -> None:
+    assert term_scores.score_rows(query, lines) == scores.words_ppm(query, lines)
+    assert term_scores.score_alone(query, *lines[0]) == scores.alone_ppm(query, *lines[0])
+
+
+@given(st.integers(0, 1_000_000), st.integers(0, 1_000_000))
+def test_the_memory_unites_scores_alike(by_vector: int, by_words: int) -> None:
+    assert ranking.united_ppm(by_vector, by_words) == scores.united_ppm(by_vector, by_words)
 
 
 @given(

@@ -2,12 +2,14 @@
 
 import pytest
 from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told, whole
 from tests.spec_tables import words as listed
 from tests.unit.sim.judge.plain.drawn import ANY_TEXT, HALF_TEXT, NAMES, TEXTS
 from umi_core import json_text
 from umi_core import text as memory
+from umi_core.language import terms as memory_terms
 from umi_core.language import words as memory_words
 from umi_core.language.tables import STOP_WORDS
 from umi_sim.judge.plain import text as plain
@@ -61,3 +63,28 @@ def test_the_memory_takes_the_same_for_a_text(text: str) -> None:
 def test_the_memory_shows_values_alike(text: str) -> None:
     for value in (text, text.encode(errors="surrogatepass"), (text, 7)):
         assert memory.shown(value) == plain.shown(value)
+
+
+@pytest.mark.parametrize("row", rows("memory", "search_terms"), ids=lambda row: row["text"])
+def test_terms_are_those_of_the_table(row: Row) -> None:
+    assert plain.terms(told(row["text"])) == tuple(told(row["terms"]).split())
+    assert plain.asked_terms(told(row["text"])) == tuple(told(row["of a query"]).split())
+
+
+MIXED = st.text(
+    st.sampled_from("aZé\u0301'’ʼ ज्य ก็ 東京カ한\u3099🙂🏽🇩🇪\u200d\ufe0f\u20e3\U0001fa77\ud7b0½x²_-.ıŁ")
+)
+
+
+@given(MIXED | st.text(st.characters(exclude_categories=["Cs"])))
+def test_the_memory_finds_the_same_terms(text: str) -> None:
+    assert memory_terms.split_terms(text) == plain.terms(text)
+    assert memory_terms.split_query(text) == plain.asked_terms(text)
+
+
+def test_the_memory_takes_each_code_point_for_the_same() -> None:
+    names = {"w": "spaced", "d": "dense", "m": "mark", "f": "flag", "s": "symbol"}
+    for char in map(chr, [*range(0x20000), *range(0xE0000, 0xE0200)]):
+        found = memory_terms.classify(char)
+        assert names.get(found, "") == plain.script_of(char), hex(ord(char))
+        assert (found == "s") or (memory_terms.keep_character(char) == "") == plain.is_left_out(char)
