@@ -1,5 +1,6 @@
 """Compute scores, attempts of steps, and the times at which work is scheduled."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import isqrt
 from operator import mul
@@ -96,11 +97,8 @@ def words_ppm(query: str, rows: Sequence[tuple[str, str]]) -> list[int]:
 
 def stated_in(name: str, text: str) -> dict[str, int]:
     """Return how often a row has each term: in its name, or in its text if it is there more often."""
-    found: dict[str, int] = {}
-    for part in (terms(name), terms(text)):
-        for term in part:
-            found[term] = max(found.get(term, 0), part.count(term))
-    return found
+    named, said = Counter(terms(name)), Counter(terms(text))
+    return {term: max(named[term], said[term]) for term in {**named, **said}}
 
 
 def weight_of(term: str, stated: Sequence[Mapping[str, int]]) -> int:

@@ -1,0 +1,208 @@
+"""Finding: does a memory without a model find the turns that answer a question, beside plain FTS5?
+
+    .venv/bin/python -m tools.measured.finding locomo10.json longmemeval_s.json
+    .venv/bin/python -m tools.measured.finding --samples 2 locomo10.json
+
+Each file is in the format of LoCoMo (samples with `conversation` and `qa`) or of LongMemEval (questions with
+`haystack_sessions`). Three memories get the same turns in the order of the dialogue, and are asked the same
+questions: `remember` of umi_live, with the speaker; `create_entity` of umi_live, a fact for each turn, which
+shows what its ranking alone is worth; and FTS5 (porter stems, bm25).
+
+A hit is a hit if its text has a line of a turn that the file names as evidence. hit@5 and hit@10 are the
+shares of questions with one among the first 5 and 10; `2,000 characters` is the share of questions with
+one in the first 2,000 characters of all hits, as a prompt would show them.
+
+The data are other people's: they are read from where you have them, and are no part of this repository.
+"""
+
+import argparse
+import json
+import re
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from umi_core.language.extraction import sentences
+from umi_core.language.words import words
+from umi_live.blocking import BlockingMemory, open_blocking
+
+HIT_COUNTS: Final = (5, 10)
+SHOWN_CHARS: Final = 2_000
+LIMIT: Final = 20
+HEAD: Final = ("by", "questions", *(f"hit@{count}" for count in HIT_COUNTS), f"{SHOWN_CHARS:,} characters")
+
+
+@attrs.frozen
+class SpokenTurn:
+    """What somebody said in a dialogue."""
+
+    speaker: str
+    text: str
+
+
+@attrs.frozen
+class LabelledQuestion:
+    """A question, and the places of the turns that answer it."""
+
+    text: str
+    evidence: frozenset[int]
+
+
+@attrs.frozen
+class Dialogue:
+    """Turns in their order, and what is asked about them."""
+
+    turns: tuple[SpokenTurn, ...]
+    questions: tuple[LabelledQuestion, ...]
+
+
+@attrs.define
+class Tally:
+    """How many questions found their evidence, by measure."""
+
+    questions: int = 0
+    found: dict[str, int] = attrs.field(factory=dict)
+
+    def add(self, texts: Sequence[str], lines: Sequence[str]) -> None:
+        """Count a question: the texts of its hits in order, and the lines that answer it."""
+        self.questions += 1
+        has_line = [any(line in text for line in lines) for text in texts]
+        measured = {f"hit@{count}": any(has_line[:count]) for count in HIT_COUNTS}
+        shown = "\n".join(texts)[:SHOWN_CHARS]
+        measured[HEAD[-1]] = any(line in shown for line in lines)
+        for name, is_found in measured.items():
+            self.found[name] = self.found.get(name, 0) + is_found
+
+    def row(self, name: str) -> tuple[str, ...]:
+        shares = (f"{100 * self.found.get(head, 0) / max(1, self.questions):.1f} %" for head in HEAD[2:])
+        return name, str(self.questions), *shares
+
+
+# Files.
+
+
+def read_dialogues(path: Path) -> Iterator[Dialogue]:
+    """Yield the dialogues of a file. Raises ValueError for a file of another format."""
+    for sample in json.loads(path.read_text()):
+        if "conversation" in sample:
+            yield read_locomo(sample)
+        elif "haystack_sessions" in sample:
+            yield read_longmemeval(sample)
+        else:
+            raise ValueError(f"{path}: neither LoCoMo nor LongMemEval: a sample has {sorted(sample)}")
+
+
+def read_locomo(sample: dict[str, Any]) -> Dialogue:
+    """Read a conversation in numbered sessions, whose turns have ids like `D1:3`."""
+    sessions = sample["conversation"]
+    numbers = sorted(int(found[1]) for name in sessions if (found := re.fullmatch(r"session_(\d+)", name)))
+    told = [turn for number in numbers for turn in sessions[f"session_{number}"]]
+    places = {turn["dia_id"]: place for place, turn in enumerate(told)}
+    questions = []
+    for asked in sample["qa"]:
+        named = re.findall(r"D\d+:\d+", " ".join(asked.get("evidence", ())))
+        questions.append(
+            LabelledQuestion(asked["question"], frozenset(places[it] for it in named if it in places))
+        )
+    return Dialogue(tuple(SpokenTurn(it["speaker"], it["text"]) for it in told), tuple(questions))
+
+
+def read_longmemeval(sample: dict[str, Any]) -> Dialogue:
+    """Read one question about a stack of sessions, where turns or sessions are marked as evidence."""
+    sessions, ids = sample["haystack_sessions"], sample.get("haystack_session_ids", ())
+    answering = sample.get("answer_session_ids", ())
+    marked = [[bool(turn.get("has_answer")) for turn in session] for session in sessions]
+    if not any(map(any, marked)):  # only whole sessions are named
+        marked = [
+            [place < len(ids) and ids[place] in answering] * len(session)
+            for place, session in enumerate(sessions)
+        ]
+    evidence = [is_evidence for session in marked for is_evidence in session]
+    turns = tuple(SpokenTurn(it["role"], it["content"]) for session in sessions for it in session)
+    places = frozenset(place for place, is_evidence in enumerate(evidence) if is_evidence)
+    return Dialogue(turns, (LabelledQuestion(sample["question"], places),))
+
+
+# Memories.
+
+
+def remember_turns(memory: BlockingMemory, turns: Sequence[SpokenTurn]) -> None:
+    for turn in turns:
+        if turn.text.strip():
+            memory.remember(turn.text, speaker=turn.speaker)
+
+
+def create_facts(memory: BlockingMemory, turns: Sequence[SpokenTurn]) -> None:
+    for turn in turns:
+        if turn.text.strip():
+            memory.create_entity(f"{turn.speaker}: {turn.text}", "event")
+
+
+def recall_texts(memory: BlockingMemory, question: str) -> list[str]:
+    return [hit.content for hit in memory.recall(question, limit=LIMIT, resolve=False)]
+
+
+def index_turns(connection: sqlite3.Connection, turns: Sequence[SpokenTurn]) -> None:
+    connection.execute("create virtual table turn using fts5 (text, tokenize = 'porter unicode61')")
+    told = [(place, f"{turn.speaker}: {turn.text}") for place, turn in enumerate(turns)]
+    connection.executemany("insert into turn (rowid, text) values (?, ?)", told)
+
+
+def search_turns(connection: sqlite3.Connection, question: str) -> list[str]:
+    """Return the texts of the best turns by bm25, for any of the words of the question."""
+    asked = " OR ".join(f'"{word}"' for word in words(question))
+    sql = "select text from turn where turn match ? order by rank limit ?"
+    return [text for (text,) in connection.execute(sql, (asked, LIMIT))] if asked else []
+
+
+def told_lines(turns: Sequence[SpokenTurn], places: frozenset[int]) -> list[str]:
+    """Return the sentences of these turns that say something: at least three words, or all there are."""
+    said = [line for place in sorted(places) for line in sentences(turns[place].text)]
+    return [line for line in said if len(words(line)) > 2] or said
+
+
+# The report.
+
+
+def measure_dialogue(dialogue: Dialogue, tallies: dict[str, Tally]) -> None:
+    with (
+        open_blocking(":memory:", user="reader", agent="remember") as memory,
+        open_blocking(":memory:", user="reader", agent="facts") as facts,
+        closing(sqlite3.connect(":memory:")) as connection,
+    ):
+        remember_turns(memory, dialogue.turns)
+        create_facts(facts, dialogue.turns)
+        index_turns(connection, dialogue.turns)
+        for question in dialogue.questions:
+            lines = told_lines(dialogue.turns, question.evidence)
+            if lines:
+                tallies["remember"].add(recall_texts(memory, question.text), lines)
+                tallies["create_entity"].add(recall_texts(facts, question.text), lines)
+                tallies["FTS5"].add(search_turns(connection, question.text), lines)
+
+
+def main(args: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("--samples", type=int, help="of each file so many samples")
+    options = parser.parse_args(args)
+    for path in options.files:
+        tallies = {name: Tally() for name in ("remember", "create_entity", "FTS5")}
+        for number, dialogue in enumerate(read_dialogues(path)):
+            if options.samples is None or number < options.samples:
+                measure_dialogue(dialogue, tallies)
+        print(path.name)
+        for row in (HEAD, *(tally.row(name) for name, tally in tallies.items())):
+            print("  " + "  ".join(f"{cell:>16}" for cell in row))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
