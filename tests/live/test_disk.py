@@ -1,6 +1,6 @@
 """Goal: what the storage acknowledged survives a disk that loses power; a sync that is missing is found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 import pytest
@@ -11,7 +11,7 @@ import apsw
 
 from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import Commit
-from umi_live import schema
+from umi_live import schema, sqlite
 from umi_live.sqlite import SqliteStorage
 from umi_sim.cli.disk import told
 from umi_sim.disk import case
@@ -61,14 +61,14 @@ def does_not_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def writes_words_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch is two transactions."""
-    sound = SqliteStorage._write_words
+    sound = sqlite.put_terms
 
-    def later(self: SqliteStorage, scope: int, row: int, body: object) -> None:
-        self.connection.execute("commit")
-        self.connection.execute("begin immediate")
-        sound(self, scope, row, body)  # type: ignore[arg-type]
+    def later(connection: apsw.Connection, scope: int, row: int, counts: Mapping[str, int] | None) -> None:
+        connection.execute("commit")
+        connection.execute("begin immediate")
+        sound(connection, scope, row, counts)
 
-    monkeypatch.setattr(SqliteStorage, "_write_words", later)
+    monkeypatch.setattr(sqlite, "put_terms", later)
 
 
 def forgets_keys(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Goal: a search finds a text however it is written, and terms are those of the rules (M0.18 to M0.21)."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,6 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row, rows, told
 from tests.spec_tables import words as listed
 from umi_core.characters import LATER
-from umi_core.language import terms
 from umi_core.language.tables import DENSE_SCRIPTS, FLAG_HALVES, FOLDED_CHARACTERS, SELECTORS
 from umi_core.language.terms import classify, split_query, split_terms, stem_term
 from umi_core.policies.term_scores import score_rows
@@ -93,7 +94,7 @@ def test_a_line_adds_its_own_terms_and_changes_no_others(one: str, other: str) -
 def test_what_unicode_14_does_not_know_is_a_term_on_every_interpreter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(terms.unicodedata, "category", lambda char: "Lo")
+    monkeypatch.setattr(unicodedata, "category", lambda char: "Lo")
     classify.cache_clear()
     later = [chr(edge) for pair in LATER for edge in pair]
     assert {classify(char) for char in later} == {"s"}
