@@ -222,12 +222,12 @@ def test_a_search_finds_a_record_by_the_name_of_whom_it_told() -> None:
     found = world.ask(api.SearchArchival(0, "Alice Lisbon"))
     assert isinstance(found, RecordsShown)
     assert [(it.seq, ppm) for it, ppm in zip(found.records, found.scores_ppm, strict=True)] == [
-        (1, 1_000_000), (2, 600_000), (3, 500_000),
+        (1, 816_496), (2, 577_349), (3, 577_349),
     ]  # fmt: skip
     world.pair.storage.rows.pop(Address(SCOPE, "entity", ALICE))
     found = world.ask(api.SearchArchival(0, "Alice Lisbon"))
     assert [it.seq for it in found.records] == [1, 2, 3]
-    assert found.scores_ppm == (500_000, 500_000, 500_000)
+    assert found.scores_ppm == (577_349, 577_349, 577_349)
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.requests import Count, Forget, Get, GetEntity, Recall, Remember
 from umi_core.messages.results import Hit, Recalled, Resolution
+from umi_core.policies.ranking import united_ppm
 from umi_core.rows import Address, Entity, Row, Version
 from umi_core.values import Turn
 
@@ -46,7 +47,7 @@ def told(model: Model = plain) -> Pair:
 
 def test_a_hit_shows_the_current_row_and_how_well_it_answers() -> None:
     (hit,) = hits(told().ask(Recall(3, "Where does Alice work?")))
-    assert hit == Hit(ALICE, 1, "person", "Alice", "works at Acme", 600_000, 600_000, 500)
+    assert hit == Hit(ALICE, 1, "person", "Alice", "works at Acme", 934_655, 934_655, 500)
 
 
 @pytest.mark.parametrize(
@@ -123,19 +124,19 @@ def row(key: str, score_ppm: int | None) -> Row:
     return Row(Address(SCOPE, "entity", key), 1, body, score_ppm)
 
 
-def test_a_row_counts_by_its_better_list_and_ties_go_to_the_smaller_id() -> None:
+def test_a_row_counts_by_both_lists_and_ties_go_to_the_smaller_id() -> None:
     pair = Pair().run()
     pair.step(Recall(1, "tea", limit=3))
     pair.answer()
     for rows in (
         (row("c", HALF_PPM), row("b", 300_003)),
-        (row("b", 900_000), row("c", 400_000), row("a", HALF_PPM), row("d", 300_001)),
+        (row("b", 900_000), row("c", 400_000), row("a", 475_000), row("d", 475_000)),
     ):
         pair.step(ReadDone(pair.pending.pop(0).request_id, rows))
     assert [(hit.id, hit.score_ppm) for hit in hits(pair.replies[1].outcome)] == [
-        ("b", 900_000),
-        ("a", HALF_PPM),
-        ("c", HALF_PPM),
+        ("b", united_ppm(300_003, 900_000)),
+        ("a", united_ppm(0, 475_000)),
+        ("c", united_ppm(HALF_PPM, 400_000)),
     ]
 
 
@@ -501,13 +502,11 @@ def listed(lists: dict[str, tuple[Row, ...]], limit: int = 3) -> Pair:
 
 
 def test_lists_of_vectors_and_words_are_joined_by_variant_and_variants_are_fused() -> None:
-    """The worked example, each row by its better list."""
+    """The worked example."""
     pair = listed(
         {
-            "vector 1": (row("a", 900_000), row("b", 100_000)),
-            "one": (row("b", 800_000),),
-            "vector 2": (row("b", 850_000),),
-            "two": (row("c", 700_000), row("b", 1)),
+            "vector 1": (row("a", 900_000), row("b", 800_000)),
+            "vector 2": (row("b", 850_000), row("c", 700_000)),
         }
     )
     found = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits(pair.replies[1].outcome)]
@@ -516,10 +515,11 @@ def test_lists_of_vectors_and_words_are_joined_by_variant_and_variants_are_fused
 
 def test_each_list_is_cut_to_twice_the_limit_before_it_is_fused() -> None:
     """The third of the first list is behind its cut; within, it would stand in two lists and win."""
-    first = (row("a", 9), row("b", 8), row("c", 7))
-    pair = listed({"vector 1": first[:2], "one": first[2:], "two": (row("c", 7),)}, limit=1)
+    last = (row("c", 750_000),)  # a relevance of 908_560
+    first = (row("a", 920_000), row("b", 910_000))
+    pair = listed({"vector 1": first, "one": last, "two": last}, limit=1)
     (hit,) = hits(pair.replies[1].outcome)
-    assert (hit.id, hit.relevance_ppm) == ("a", 9)
+    assert (hit.id, hit.relevance_ppm) == ("a", 920_000)
 
 
 def test_what_is_behind_the_limit_of_one_list_may_win_by_another() -> None:
@@ -574,8 +574,8 @@ def test_a_search_by_words_that_fails_for_any_variant_is_an_error(place: int) ->
 def test_a_floor_holds_for_relevance_and_never_for_the_fused_score() -> None:
     pair = told()
     pair.model = saying(expand='["zzz"]')
-    (hit,) = hits(pair.ask(Recall(3, "Acme", deep=True, min_score_ppm=1_000_000)))
-    assert (hit.id, hit.relevance_ppm, hit.score_ppm) == (ALICE, 1_000_000, 850_000)
+    (hit,) = hits(pair.ask(Recall(3, "Acme", deep=True, min_score_ppm=815_000)))
+    assert (hit.id, hit.relevance_ppm, hit.score_ppm) == (ALICE, 934_655, 804_258)
 
 
 # What a recall leaves behind.
