@@ -79,7 +79,7 @@ EXTRACT = Step(
 )  # fmt: skip
 
 
-CANDIDATE_SCORE_MIN_PPM: Final = 300_000
+CANDIDATE_SCORE_MIN_PPM: Final = 200_000
 
 CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # the rows found for each draft
 VERDICTS: Final = Fact("verdicts", tuple[tuple[Pair, Verdict], ...])

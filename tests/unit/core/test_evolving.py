@@ -63,7 +63,7 @@ def until_evolve(pair: Pair, request: Remember) -> AskModel:
 
 def test_candidates_are_searched_by_name_and_mention_without_those_of_the_text() -> None:
     search = until_candidates(told("Alice works at Acme"), Remember(1, "Alice likes tea. Bob snores"))
-    assert search.query == ByWords(SCOPE, "Alice\nlikes tea", conditions(without=(ALICE, BOB)), 5, 300_000)
+    assert search.query == ByWords(SCOPE, "Alice\nlikes tea", conditions(without=(ALICE, BOB)), 5, 200_000)
 
 
 def test_each_changed_entity_has_a_search_of_its_own_and_an_unchanged_one_has_none() -> None:
