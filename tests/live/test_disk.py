@@ -11,7 +11,7 @@ import apsw
 
 from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import Commit
-from umi_live import schema, sqlite
+from umi_live import schema, search, sqlite
 from umi_live.sqlite import SqliteStorage
 from umi_sim.cli.disk import told
 from umi_sim.disk import case
@@ -61,7 +61,7 @@ def does_not_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def writes_words_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch is two transactions."""
-    sound = sqlite.put_terms
+    sound = search.put_terms
 
     def later(connection: apsw.Connection, scope: int, row: int, counts: Mapping[str, int] | None) -> None:
         connection.execute("commit")

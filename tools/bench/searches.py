@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 from time import process_time
 from typing import Any, Final
@@ -84,7 +85,7 @@ class SearchBench:
         self.storage.read(0, ByWords(SCOPE, "nothing", (), LIMIT, 1))  # reads what every search needs
         for name, rounds in (("words, first", 1), ("words, again", ROUNDS)):
             pairs = [
-                timed(lambda text=text: self.ask_words(text), lambda text=text: self.ask_fts5(text))
+                timed(partial(self.ask_words, text), partial(self.ask_fts5, text))
                 for _ in range(rounds)
                 for text in questions
             ]
@@ -93,7 +94,7 @@ class SearchBench:
     def measure_vectors(self) -> tuple[str, ...]:
         queries = self.chance.integers(-127, 128, (8, self.matrix.shape[1]))
         pairs = [
-            timed(lambda query=query: self.ask_vector(query), lambda query=query: self.ask_numpy(query))
+            timed(partial(self.ask_vector, query), partial(self.ask_numpy, query))
             for _ in range(ROUNDS)
             for query in queries
         ]
