@@ -10,15 +10,14 @@ import attrs
 import pytest
 
 from umi_core.config import Config
-from umi_core.ids import entity_id, note_id, relation_id
+from umi_core.ids import entity_id, fact_id, relation_id
 from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied
 from umi_core.messages.effects import AskModel, Degraded, Done, Embed, Outcome
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
 from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered, Resolution, Stored
 from umi_core.policies.routing import BLOCK_OF_TYPE
-from umi_core.policies.similarity import vector_relevance_ppm
-from umi_core.rows import Entity, Relation, Version
+from umi_core.rows import Ended, Entity, Relation
 from umi_core.values import RoutingDecision, Scope
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.judge import Oracle
@@ -53,26 +52,34 @@ def extraction(*mentions: tuple[str, str], **more: Any) -> str:
 
 
 def decision(key: str, change: str = "created", kind: str = "") -> RoutingDecision:
-    routed_by = "table" if change in ("created", "updated") else "kept"
+    routed_by = "table" if change == "created" else "kept"
     return RoutingDecision(key, BLOCK_OF_TYPE[kind or TYPES[key]], False, None, "", routed_by, None)
 
 
-def remembered(*stored: Told, **more: Any) -> Remembered:
-    """What a remember replies about these; each next version extends the one before, by the table."""
-    chain = tuple(extending(key, version) for key, version, change in stored if change == "updated")
-    given = {"relations": chain, "routing": tuple(decision(key, change) for key, _, change in stored)}
+def fact(key: str, content: str) -> str:
+    """Return the id of a statement about this entity."""
+    return fact_id(SCOPE, (key,), content)
+
+
+def as_stored(
+    *mentions: tuple[str, str], change: str = "created", version: int = 1, **more: Any
+) -> Remembered:
+    """Return what a remember replies about these statements if all of them take the same turn."""
+    told = tuple(Stored(fact(key, text), version, change) for key, text in mentions)
+    routing = tuple(decision(fact(key, text), change, TYPES[key]) for key, text in mentions)
+    return attrs.evolve(Remembered(told, routing=routing), **more)
+
+
+def remembered(*stored: Told, kind: str = "person", **more: Any) -> Remembered:
+    """What a remember replies about these facts; `kind`: the type of what they are about."""
+    given = {"routing": tuple(decision(key, change, kind) for key, _, change in stored)}
     return Remembered(tuple(Stored(*one) for one in stored), **(given | more))
 
 
 def relation(source: End, target: End, kind: str, **more: Any) -> Relation:
-    """Of statements, or with version 0 at both ends of entities; by the table unless told otherwise."""
+    """Of facts, or with version 0 at both ends a link; by the table unless told otherwise."""
     row_id = relation_id(SCOPE, source, target, kind)
     return attrs.evolve(Relation(row_id, kind, source, target, 500_000, "", "table", NOW_MS), **more)
-
-
-def extending(key: str, version: int, kind: str = "extend", **more: Any) -> Relation:
-    """Of the version before to this one."""
-    return relation((key, version - 1), (key, version), kind, **more)
 
 
 def stated(kind: str, source: End, target: End, confidence: float = 0.9, reason: str = "so") -> str:
@@ -82,12 +89,26 @@ def stated(kind: str, source: End, target: End, confidence: float = 0.9, reason:
     return json.dumps([row])
 
 
+def asking(answer: str) -> str:
+    """Return a prompt that asks about the pairs of facts that this answer names."""
+    try:
+        rows = json.loads(answer)
+    except ValueError:
+        return ""
+    named = [(row["new"], row["old"]) for row in rows if isinstance(row, dict)]
+    pairs = [{"new": new, "old": old} for new, old in named if new[:4] == old[:4] == "fct_"]
+    return f"INPUT pairs = {json.dumps(pairs)}"
+
+
 BY_MODEL: dict[str, Any] = {"confidence_ppm": 900_000, "reason": "so", "by": "model"}
 
 
 def entity(key: str, content: str, version: int = 1, **more: Any) -> Entity:
     kind, name = TYPES[key], NAMES[key]
-    known = Entity(key, kind, name, content, version, 500_000, 1_000_000, BLOCK_OF_TYPE[kind], NOW_MS, NOW_MS)
+    known = Entity(
+        fact(key, content), kind, name, content, version, 500_000, 1_000_000, BLOCK_OF_TYPE[kind], NOW_MS,
+        NOW_MS, about=(key,), is_direct=True,
+    )  # fmt: skip
     return attrs.evolve(known, **more)
 
 
@@ -115,27 +136,26 @@ class History:
         self.oracle.issued(op_id, attrs.evolve(request, op_id=op_id), now_ms)
         return op_id
 
-    def answer(self, op_id: str, step: str, answer: Answer, text_count: int = 0) -> None:
-        effect = Embed(("",) * text_count) if text_count else AskModel(step, "")
+    def answer(self, op_id: str, step: str, answer: Answer, text_count: int = 0, prompt: str = "") -> None:
+        effect = Embed(("",) * text_count) if text_count else AskModel(step, prompt)
         call = Call("", "a", 1, op_id, "", step, effect, 0)
         self.oracle.answered(call, self.tracks.flying[op_id].request, answer, self.context.seen_ms)
 
     def hear(self, op_id: str, step: str, answer: str | tuple[Any, ...] | None, text_count: int = 0) -> None:
-        """`text_count`: how many texts an embedder was asked for, if not as many as it answered."""
+        """`text_count`: how many texts an embedder was asked for, if not as many as it answered.
+
+        A model that is asked how statements stand to each other was asked about those that it names.
+        """
         known: Answer = EffectFailed(0, "refused")
         if isinstance(answer, str):
             known = ModelReplied(0, answer)
         elif answer is not None:
             known = Embedded(0, answer)
             text_count = text_count or len(answer)
-        self.answer(op_id, step, known, text_count)
+        is_asked = step == "evolve" and isinstance(answer, str)
+        self.answer(op_id, step, known, text_count, asking(str(answer)) if is_asked else "")
 
     def reply(self, op_id: str, outcome: Any, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
-        """Unless a test says more, the model had nothing to say about next versions."""
-        op = self.tracks.flying[op_id]
-        is_asked = getattr(op.request, "evolve", False) and not op.answers_of("evolve")
-        if is_asked and any(it.change == "updated" for it in getattr(outcome, "entities", ())):
-            self.hear(op_id, "evolve", "[]")
         self.close(op_id, outcome if isinstance(outcome, Outcome) else Done(outcome, degraded), now_ms)
 
     def close(self, op_id: str, outcome: Outcome, now_ms: int = NOW_MS) -> None:
@@ -155,14 +175,14 @@ class History:
     def store(
         self, *mentions: tuple[str, str], change: str = "created", version: int = 1, **options: Any
     ) -> None:
-        """A whole remember without any trouble; all its entities take the same turn."""
+        """A whole remember without any trouble; all its facts take the same turn."""
         op_id = self.tell(*mentions, **options)
         if change != "unchanged" and options.get("embed", True):
             self.vectors(op_id, *mentions)
-        self.reply(op_id, remembered(*((key, version, change) for key, _ in mentions)))
+        self.reply(op_id, as_stored(*mentions, change=change, version=version))
 
-    def get(self, key: str, row: Entity | Version | None, version: int | None = None) -> None:
-        self.reply(self.ask(GetEntity("", key, version)), row)
+    def get(self, key: str, row: Entity | Ended | None) -> None:
+        self.reply(self.ask(GetEntity("", key)), row)
 
     def forget(self, key: str, existed: bool = True) -> None:
         self.reply(self.ask(Forget("", key)), Forgotten(existed))
@@ -191,7 +211,7 @@ class History:
 
 
 def hit(key: str, content: str, score_ppm: int, version: int = 1, **more: Any) -> Hit:
-    found = Hit(key, version, TYPES[key], NAMES[key], content, score_ppm, score_ppm, NOW_MS)
+    found = Hit(fact(key, content), version, TYPES[key], NAMES[key], content, score_ppm, score_ppm, NOW_MS)
     return attrs.evolve(found, **more)
 
 
@@ -208,18 +228,9 @@ def found(asked: str, *hits: Hit, variants: tuple[str, ...] = (), **more: Any) -
     return Recalled(hits, resolution, variants or (resolution.query,))
 
 
-def ranked(told: History) -> tuple[Hit, Hit]:
-    """Both hits of a query, as they must be."""
-    query = embed("tea", DIMS)
-    rows = ((ALICE, "likes tea"), (ACME, "sells tea"))
-    assert all(vector_relevance_ppm(query, vector_of(*row)) < 1_000_000 for row in rows)
-    first, second = sorted(rows)
-    return hit(*first, 1_000_000), hit(*second, 1_000_000)
-
-
 def note(text: str) -> tuple[str, Remembered]:
     """The id of a text that was kept whole, and what is replied."""
-    key = note_id(SCOPE, text)
+    key = fact_id(SCOPE, (), text)
     routing = (decision(key, kind="note"),)
     return key, Remembered((Stored(key, 1, "created"),), routing=routing)
 

@@ -11,7 +11,7 @@ from umi_core import invariants
 from umi_core.conditions import Condition, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
-from umi_core.ids import entity_id
+from umi_core.ids import entity_id, fact_id
 from umi_core.invariants import Before, told_by
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, Value, Wake
@@ -38,6 +38,17 @@ SCOPE = Scope("u1", "a1")
 QUIET = Config(auto_rebalance=False)
 ALICE = entity_id(SCOPE, "person", "Alice")
 BOB = entity_id(SCOPE, "person", "Bob")
+
+
+def id_of_fact(name: str, content: str, kind: str = "person") -> str:
+    """Return the id of a statement about the entity of this type and name."""
+    return fact_id(SCOPE, (entity_id(SCOPE, kind, name),), content)
+
+
+def id_of_note(content: str) -> str:
+    """Return the id of a statement about no entity."""
+    return fact_id(SCOPE, (), content)
+
 
 Model = Callable[[str, str], str]
 Kind = TypeVar("Kind", AskModel, Embed, Read, Commit)

@@ -64,8 +64,8 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("errors", "files", "losses", "services"),
-        ("claims", "columns", "conditions", "local", "payloads", "recorder", "schema", "search"),
+        ("errors", "files", "services"),
+        ("claims", "columns", "conditions", "local", "payloads", "recorder", "schema", "search", "upgrade"),
         ("sqlite",),
         ("deletion", "doctor", "store", "transfer"),
         ("openai", "contents"),

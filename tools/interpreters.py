@@ -60,9 +60,10 @@ def lives(names: Iterable[str], seed_count: int) -> Iterator[str]:
 
 def characters() -> Iterator[str]:
     """Ids and readings of each character, alone and among others, by blocks of 4096."""
-    from umi_core.ids import entity_id, note_id
+    from umi_core.ids import entity_id, fact_id
     from umi_core.language.extraction import sentences
     from umi_core.language.pronouns import read
+    from umi_core.language.terms import split_terms
     from umi_core.language.words import words
     from umi_core.text import norm, shown, tidy
     from umi_core.values import Scope
@@ -74,10 +75,11 @@ def characters() -> Iterator[str]:
             for text in (char, f"a{char}\u0323\u0302 B"):
                 made = (
                     entity_id(scope, "topic", text),
-                    note_id(scope, text),
+                    fact_id(scope, (), text),
                     norm(text),
                     tidy(text),
                     [*words(text)],
+                    [*split_terms(text)],
                 )
                 digest.update(ascii(made).encode() + shown(text).encode())
             said = sentences(f"WHO{char}Mr. {char} is IT"), sorted(read(f"WHO {char} IT").names)

@@ -24,7 +24,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 NOT_SIMULATED = """
 What storage may destroy for good is limited. In most runs it is only what can be made again (vectors).
 In runs with loss (`swarm = { pin = { loss = true } }`, and an eighth of the swarm runs) it is also up to
-three entities, versions or sessions, or the whole store once
+three facts, current or ended, or sessions, or the whole store once
 ([what that looks like](decisions/023-what-loss-looks-like.md)).
 
 What is not simulated at all is in the [specification](spec/simulator.md#24-what-is-not-simulated).

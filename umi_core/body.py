@@ -18,6 +18,7 @@ class Body:
     tag: ClassVar[int]
     row_kind: ClassVar[str]
     derived: ClassVar[tuple[str, ...]] = ()  # properties that conditions may ask for beside the fields
+    oldest: ClassVar[int] = 1  # the first version of its rows that can be read
     added: ClassVar[tuple[int, ...]] = ()  # by each version after the first: how many fields, at the end
 
     def own_id(self) -> str | None:

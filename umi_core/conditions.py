@@ -110,8 +110,10 @@ ANY_ROW: Final = ("id", "created_ms", "updated_ms")
 FIELDS_OF: Final[Mapping[str, tuple[str, ...]]] = {  # H9.3, by kind of row
     "category": (*ANY_ROW, "name", "member_count"),
     "entity": (
-        *ANY_ROW, "type", "memory_type", "name", "event_time_ms", "reinforced_count", "sources", "metadata",
+        *ANY_ROW, "type", "memory_type", "name", "event_time_ms", "reinforced_count", "sources",
+        "about", "metadata",
     ),
+    "ended": ("id", "about", "by"),
     "resource": (*ANY_ROW, "uri", "modality", "parent_id", "happened_ms", "session_id"),
     "membership": ("id", "created_ms", "entity_id", "category_id", "subcategory_id", "assigned_by"),
     "subcategory": (*ANY_ROW, "category_id", "name"),

@@ -36,7 +36,6 @@ from umi_core.values import (
     MODALITIES,
     Block,
     Entry,
-    Loss,
     Pairs,
     Scope,
     Turn,
@@ -45,7 +44,7 @@ from umi_core.values import (
 ROLES: Final = ("user", "assistant", "system", "tool")
 FORMS: Final = ("xml", "markdown")
 LISTED: Final = (  # kinds of rows
-    "entity", "resource", "category", "membership", "subcategory", "reflection",
+    "entity", "ended", "resource", "category", "membership", "subcategory", "reflection",
 )  # fmt: skip
 
 
@@ -343,18 +342,6 @@ def bad_ends(name: str, value: object) -> Error | None:
     return None if good else errors.BadId(name, shown(value), "ids, each with a version")
 
 
-def bad_losses(name: str, value: object) -> Error | None:
-    good = type(value) is tuple and all(map(is_loss, value))
-    return None if good else errors.BadOption(name, shown(value), "names, each with an id and a count")
-
-
-def is_loss(value: object) -> bool:
-    if type(value) is not tuple or len(value) != 3:
-        return False
-    name, key, count = value
-    return is_text(name) and not bad_row_id("id", key) and is_int(count, 1)
-
-
 def bad_components(name: str, value: object) -> Error | None:
     good = (
         type(value) is tuple
@@ -453,7 +440,6 @@ Reason = Annotated[str, Domain("reason", text_of(limits.RELATION_REASON_BYTES_MA
 Word = Annotated[str, Domain("word", text_of(limits.REPLY_BYTES_MAX))]
 End = Annotated[tuple[str, int], Domain("end", bad_end)]
 Ends = Annotated[tuple[tuple[str, int], ...], Domain("ends", bad_ends)]
-Losses = Annotated[tuple[Loss, ...], Domain("losses", bad_losses)]
 Texts = Annotated[tuple[str, ...], Domain("texts", bad_texts)]
 Components = Annotated[tuple[int, ...], Domain("components", bad_components)]
 Digest = Annotated[bytes, Domain("digest", bad_digest)]

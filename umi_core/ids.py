@@ -24,17 +24,13 @@ def derived_id(prefix: str, kind: str, scope: Scope, *parts: str | int) -> str:
 
 
 def entity_id(scope: Scope, entity_type: str, name: str) -> str:
+    """Return the id under which facts say that they are about this name."""
     return derived_id("ent", "entity", scope, entity_type, "name", norm(name))
 
 
-def content_hash(content: str, memory_type: str = "knowledge") -> str:
-    """16 hex digits of SHA-256 over memory type and normalised content."""
-    return sha256(f"{memory_type}:{norm(content)}".encode()).hexdigest()[:16]
-
-
-def note_id(scope: Scope, content: str, memory_type: str = "knowledge") -> str:
-    """The id of an entity without a name."""
-    return derived_id("ent", "entity", scope, "content", memory_type, content_hash(content, memory_type))
+def fact_id(scope: Scope, about: tuple[str, ...], content: str) -> str:
+    """Return the id of a statement about these entities: the same statement is the same fact."""
+    return derived_id("fct", "fact", scope, *about, norm(content))
 
 
 def text_hash(text: str) -> str:
@@ -67,10 +63,6 @@ def subcategory_id(scope: Scope, category_id: str, founder_id: str) -> str:
 
 def reflection_id(scope: Scope, session_id: str) -> str:
     return derived_id("rfl", "reflection", scope, session_id)
-
-
-def given_id(scope: Scope, source: str, entity_id: str) -> str:
-    return derived_id("giv", "given", scope, source, entity_id)
 
 
 def relation_id(scope: Scope, source: tuple[str, int], target: tuple[str, int], kind: str) -> str:

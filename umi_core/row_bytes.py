@@ -39,7 +39,7 @@ def decode_row(data: bytes) -> Body:
 def body_of(kind: str, version: int, tree: bytes) -> Body:
     """The body; fields that this version has not have their defaults, and nothing else may be lacking."""
     cls: Any = BODIES.get(kind)
-    if cls is None or type(version) is not int or version < 1:
+    if cls is None or type(version) is not int or version < cls.oldest:
         raise ValueError(f"no kind of row is {shown(kind)}, version {shown(version)}")
     if version > row_version(cls):
         raise Rejected(BadVersion(kind, str(version), f"at most {row_version(cls)}: {NEWER}"))

@@ -6,7 +6,7 @@ its tag in the codec, and the id that it lies under.
 Law 1. Every row carries its whole scope. Law 2. A changed row is a new value, under the next version.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 import attrs
 
@@ -22,6 +22,7 @@ from umi_core.domains import (
     Content,
     Count,
     Digest,
+    Domain,
     End,
     Ends,
     EntityBlock,
@@ -32,7 +33,6 @@ from umi_core.domains import (
     Flag,
     Importance,
     LinkMaker,
-    Losses,
     Maker,
     Members,
     MemoryType,
@@ -50,6 +50,7 @@ from umi_core.domains import (
     Word,
     checks_of,
 )
+from umi_core.errors import BadOption, Error
 from umi_core.kelpie import rows as api_rows
 from umi_core.migration import rows as migration_rows
 from umi_core.text import shown
@@ -141,16 +142,18 @@ class Resource(Body, Data):
 
 @attrs.frozen
 class Entity(Body, Data):
-    """The current version of one named fact (or of a note, which has no name of its own).
+    """A fact: one statement, about the entity of this type and name; a note is about none.
 
-    `memory_type`, `sources`: as what it was memorized first, and from which resources. `reinforced_count`: 1,
-    and 1 more for each later resource that told it again. `given`: the lines that only those resources told.
+    `about`: the ids of the entities that it is about; conditions ask for them. `version`: 1, and 1 more for
+    each time that it was forgotten and told again. `memory_type`, `sources`: as what it was memorized first,
+    and which resources told it. `is_direct`: it was told otherwise as well, so it stays when those go.
+    `reinforced_count`: 1, and 1 more for each later resource that told it again.
     """
 
     tag = 5
     row_kind = "entity"
     derived = ("time_ms", "touches")
-    added = (4, 1)
+    oldest = 4  # rows of older releases held many statements: umi_live divides them
     id: EntityId
     type: EntityType
     name: EntityName
@@ -166,12 +169,13 @@ class Entity(Body, Data):
     source: Source | None = None
     vector_missing: Flag = False
     relation_count: Count = 0
-    contradicts: Texts = ()  # refs of statements, as of the current version
+    contradicts: Texts = ()  # refs of facts
     memory_type: MemoryType | None = None
     sources: Texts = ()
     reinforced_count: Count = 1
     last_reinforced_ms: EventTime | None = None
-    given: Texts = ()
+    about: Texts = ()
+    is_direct: Flag = False
 
     @property
     def time_ms(self) -> int:
@@ -189,29 +193,48 @@ class Entity(Body, Data):
         return self.name, self.content
 
 
-@attrs.frozen
-class Version(OfEntity, Body):
-    """One version of an entity: what was told and what it came to. `kind` is None for the first.
+def bad_fact(name: str, value: object) -> Error | None:
+    is_fact = isinstance(value, Entity) and value.is_sound
+    return None if is_fact else BadOption(name, shown(value), "a fact whose fields are in their domains")
 
-    `is_given`: a resource told it, so that lines of it may leave with that; without any left it is empty.
+
+@attrs.frozen
+class Ended(Body, Data):
+    """A fact that another one has ended: no search finds it, and the history of its entity has it.
+
+    `by`: the fact that took its place; `how`: it updates this one, or contradicts it.
     """
 
-    tag = 6
-    row_kind = "version"
-    added = (1,)
-    entity_id: EntityId
-    version: VersionNumber
-    mention: Content
-    kind: Change | None
-    content: Content
-    event_time_ms: EventTime | None
-    metadata: Metadata
-    source: Source | None
+    tag = 616
+    row_kind = "ended"
+    derived = ("about", "touches")
+    id: EntityId
+    fact: Annotated[Entity, Domain("fact", bad_fact)]
+    by: EntityId
+    how: Change
     at_ms: EventTime
-    is_given: Flag = False
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return self.fact.about
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The resources that told it."""
+        return self.fact.sources
 
     def own_id(self) -> str:
-        return f"{self.entity_id}@{self.version}"
+        return self.id
+
+
+def fact_of(body: "Body | None") -> Entity | None:
+    """Return the fact that a row holds, whether it is current or has ended."""
+    return body.fact if isinstance(body, Ended) else body if isinstance(body, Entity) else None
+
+
+def with_fact(body: "Body | None", fact: Entity) -> Body:
+    """Return what the row of this body holds once its fact says this."""
+    return attrs.evolve(body, fact=fact) if isinstance(body, Ended) else fact
 
 
 @attrs.frozen
@@ -397,19 +420,16 @@ class Receipt(Body, Data):
     """What a commit did, so that asking again can be answered without doing it again.
 
     `value` is the value of the reply, one of umi_core.messages.results; `by` the operation: epoch and number.
-    `losses`: what the batch has dropped of entities, as the reply names it.
     """
 
     tag = 16
     row_kind = "receipt"
-    added = (1,)
     key: Word
     request_digest: Digest
     plan_digest: Digest
     value: Anything
     at_ms: EventTime
     by: Maker = (0, 0)
-    losses: Losses = ()
 
     def own_id(self) -> str:
         return self.key
@@ -468,41 +488,21 @@ class Reflection(Body, Data):
         return "", self.text
 
 
-@attrs.frozen
-class Given(Body, Data):
-    """What a resource told about an entity, in the lines that nobody had told otherwise before."""
-
-    tag = 611
-    row_kind = "given"
-    derived = ("touches",)
-    id: EntityId
-    source: EntityId
-    entity_id: EntityId
-    content: Content
-
-    @property
-    def touches(self) -> tuple[str, ...]:
-        """The entity that it is about, and the resource that told it: it leaves with either."""
-        return self.entity_id, self.source
-
-    def own_id(self) -> str:
-        return self.id
-
-
-# Versions: a kind has version 1, and one more each time that fields were added to it, or to what it holds.
+# Versions: a kind has version 1 (or `oldest`), and one more each time that fields were added to it,
+# or to what it holds.
 
 
 def row_version(cls: type[Body]) -> int:
-    return 1 + len(cls.added)
+    return cls.oldest + len(cls.added)
 
 
 def field_count(cls: type[Body], version: int) -> int:
-    return len(attrs.fields(cls)) - sum(cls.added[version - 1 :])
+    return len(attrs.fields(cls)) - sum(cls.added[version - cls.oldest :])
 
 
 def with_defaults(cls: type[Body]) -> type[Body]:
     """Raises Incomplete for a field that older rows lack, if nothing says what it is for them."""
-    for field in attrs.fields(cls)[field_count(cls, 1) :]:
+    for field in attrs.fields(cls)[field_count(cls, cls.oldest) :]:
         if field.default is attrs.NOTHING:
             raise Incomplete(f"{cls.__name__}.{field.name} has no default for older rows: add one in {FILE}")
     return cls

@@ -39,7 +39,6 @@ LEVELS: Final = {  # of the archive, from the summary to the source, and the kin
 LINK_KINDS: Final = ("works_at", "knows", "manages", "relates_to", "prefers", "part_of", "located_in")
 
 Pairs = tuple[tuple[str, str], ...]
-Loss = tuple[str, str, int]  # what a limit has dropped, of which entity, and how many lines
 
 
 @attrs.frozen

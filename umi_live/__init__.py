@@ -19,6 +19,7 @@
     search.py      what is kept of each scope in memory, so that searches are quick
     conditions.py  conditions as SQL
     schema.py      the tables, and their versions
+    upgrade.py     the rows of an older release, statement by statement
     files.py       files that only their owner may read
     errors.py      what goes wrong, each in one sentence
 

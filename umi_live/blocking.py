@@ -74,6 +74,14 @@ class BlockingMemory:
         finally:
             self.stop()
 
+    def entity_id_of(self, entity_type: str, name: str) -> str:
+        """Return the id under which facts say that they are about this name."""
+        return self.memory.entity_id_of(entity_type, name)
+
+    def entity_ids_of(self, name: str) -> tuple[str, ...]:
+        """Return the ids of this name, one for each type that it may have."""
+        return self.memory.entity_ids_of(name)
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         if self.loop is None:
             work.close()
@@ -98,6 +106,7 @@ class BlockingMemory:
     retrieve = waiting(LiveMemory.retrieve)
     search = waiting(LiveMemory.search)
     forget = waiting(LiveMemory.forget)
+    forget_all_about = waiting(LiveMemory.forget_all_about)
     forget_resource = waiting(LiveMemory.forget_resource)
     clear = waiting(LiveMemory.clear)
     delete_agent = waiting(LiveMemory.delete_agent)
@@ -105,6 +114,7 @@ class BlockingMemory:
     entity = waiting(LiveMemory.entity)
     count = waiting(LiveMemory.count)
     entities = listing(LiveMemory.entities)
+    facts = waiting(LiveMemory.facts)
     history = waiting(LiveMemory.history)
     list = waiting(LiveMemory.list)
     recent = waiting(LiveMemory.recent)

@@ -8,6 +8,8 @@ A claim is a lock on one byte of a file beside the database; which byte, the sco
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Final
 
@@ -49,6 +51,28 @@ class Claims:
     def close(self) -> None:
         if self.file is not None:
             os.close(self.file)
+
+
+@contextmanager
+def unclaimed(path: str) -> Iterator[None]:
+    """While no memory of this file is open in another process, and none can be. Raises StoreError.
+
+    Not for a process that has claims on the file itself: it would lose them.
+    """
+    if not os.path.exists(path + SUFFIX):
+        yield
+        return
+    file = os.open(path + SUFFIX, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        told = "an older release has it open, and this one upgrades it; close it there first"
+        raise StoreError(f"{path}: {told}") from None
+    try:
+        yield
+    finally:
+        os.close(file)
 
 
 def place(scope: Scope) -> int:

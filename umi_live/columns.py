@@ -1,26 +1,62 @@
-"""Rows as SQLite keeps them: their bytes, and beside them in columns what conditions ask for."""
+"""Rows as SQLite keeps them: their bytes, and beside them what conditions ask for.
+
+columns   one value of a row each: type, time, whether the vector is missing
+ties      the ids that a row names: the entities of a fact, its sources, the ends of a relation
+terms     those of a fact, which searches look for
+"""
 
 from array import array
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+import apsw
 import attrs
 import msgpack
 
 from umi_core.errors import Rejected
 from umi_core.kelpie.rows import BlockChange
 from umi_core.migration.rows import Moved
-from umi_core.policies.term_scores import count_terms
+from umi_core.policies.term_scores import OCCURRENCE_COUNT_MAX, count_terms
 from umi_core.row_bytes import decode_row, encode_row
-from umi_core.rows import Address, Body, Category, Core, Entity, Reflection, Relation, Row, Vector, Version
+from umi_core.rows import Address, Body, Category, Core, Entity, Reflection, Row, Vector
 from umi_core.values import Scope
 
 KEPT_COUNT_MAX: Final = 4_096  # bodies of rows
 KEPT_BYTES_MAX: Final = 2_000  # longer ones are not kept
 COUNTED_COUNT_MAX: Final = 256  # rows of which the terms are kept
 
+PUT: Final = """
+insert into row (scope, kind, id, version, body, changed, type, time_ms, vector_missing, term_count,
+    components) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (scope, id, kind) do update set version = excluded.version, body = excluded.body,
+    changed = excluded.changed, type = excluded.type, time_ms = excluded.time_ms,
+    vector_missing = excluded.vector_missing, term_count = excluded.term_count,
+    components = excluded.components
+"""
+TIE: Final = "insert into tie (scope, kind, field, value, number) values (?, ?, ?, ?, ?)"
+UNTIE: Final = "delete from tie where number = ?"
+TIED: Final = ("about", "touches")  # the fields that hold ids which conditions look for
+
 Found = tuple[str | int, int, bytes | None, bytes | None]  # id or number, version, body, components
+RowKey = tuple[int, str, str]  # number of a scope, kind, id
 Versions = tuple[tuple[Address, int], ...]
+
+
+def put_row(
+    connection: apsw.Connection, key: RowKey, version: int, body: Body | None, changed: int, row: int
+) -> int:
+    """Write a row with its ties and terms, and return its number; `row` is that, or 0 for a new row."""
+    connection.execute(PUT, (*key, version, bytes_of(body), changed, *columns(body)))
+    if row:
+        connection.execute(UNTIE, (row,))
+    row = row or connection.last_insert_rowid()
+    scope, kind, _ = key
+    if ties := ties_of(body):
+        connection.executemany(TIE, [(scope, kind, *tie, row) for tie in ties])
+    if kind == Entity.row_kind:
+        put_terms(connection, scope, row, None if body is None else counted_terms(*body.told()))
+    return row
 
 
 def bytes_of(body: Body | None) -> bytes | None:
@@ -46,9 +82,7 @@ def read_body(data: bytes, components: bytes | None) -> Body | None:
 
 
 kept_body: Final = lru_cache(maxsize=KEPT_COUNT_MAX)(read_body)  # the same rows are found again and again
-counted_terms: Final = lru_cache(maxsize=COUNTED_COUNT_MAX)(
-    count_terms
-)  # a row that is written needs them twice
+counted_terms: Final = lru_cache(COUNTED_COUNT_MAX)(count_terms)  # a row that is written needs them twice
 
 
 def row_at(address: Address, found: Found, score_ppm: int | None = None) -> Row:
@@ -58,18 +92,39 @@ def row_at(address: Address, found: Found, score_ppm: int | None = None) -> Row:
 
 
 def columns(body: Body | None) -> tuple[Any, ...]:
-    """type, time_ms, vector_missing, term_count, touches, touches_too, components."""
+    """Return type, time_ms, vector_missing, term_count and components of the row of this body."""
     match body:
         case Entity():
             term_count = sum(counted_terms(*body.told()).values())
-            return body.type, body.time_ms, int(body.vector_missing), term_count, None, None, None
-        case Version():
-            return None, None, None, None, body.entity_id, None, None
-        case Relation():
-            return None, None, None, None, *body.touches, None
+            return body.type, body.time_ms, int(body.vector_missing), term_count, None
         case Vector():
-            return None, None, None, None, None, None, array("b", body.components).tobytes()
-    return (None,) * 7
+            return None, None, None, None, array("b", body.components).tobytes()
+    return (None,) * 5
+
+
+def ties_of(body: Body | None) -> list[tuple[str, str]]:
+    """Return the ids that a row names, each with the field that holds it."""
+    return [(field, value) for field in TIED for value in dict.fromkeys(getattr(body, field, ()))]
+
+
+def put_terms(connection: apsw.Connection, scope: int, row: int, counts: Mapping[str, int] | None) -> None:
+    """Index the terms of a row; None if it has gone."""
+    if counts is None:
+        connection.execute("delete from word where rowid = ?", (row,))
+        return
+    told = " ".join(
+        token(scope, term, n) for term, count in counts.items() for n in sorted({1, capped(count)})
+    )
+    connection.execute("insert or replace into word (rowid, words) values (?, ?)", (row, told))
+
+
+def token(scope: int, term: str, count: int) -> str:
+    """A term as SQLite keeps it: plain letters, with the scope, and how often the row has it if not once."""
+    return f"{scope}x{term.encode().hex()}" + (f"n{count}" if count > 1 else "")
+
+
+def capped(count: int) -> int:
+    return min(count, OCCURRENCE_COUNT_MAX)
 
 
 def texts_of(body: Body | None) -> frozenset[str]:

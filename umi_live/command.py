@@ -3,7 +3,8 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, Final, TextIO
 
@@ -11,12 +12,13 @@ import apsw
 import attrs
 import click
 
+from umi_core.language.words import auto_name
 from umi_core.messages.effects import Degraded
+from umi_core.rows import Ended, Entity, fact_of
 from umi_live import contents
 from umi_live.doctor import examined
 from umi_live.errors import LiveError, StoreError, needs_extra
 from umi_live.files import create_file
-from umi_live.losses import sentence_of
 from umi_live.memory import LiveMemory, open_memory
 from umi_live.schema import Way, sentence
 from umi_live.services import ServiceFailed
@@ -25,6 +27,7 @@ from umi_live.transfer import export_lines
 
 KEY: Final = "UMI_LIVE_KEY"
 PROBE_MS: Final = 30_000
+ENTITY_PREFIX: Final = "ent_"  # of the ids of entities; those of facts begin in another way
 
 
 @attrs.frozen
@@ -110,14 +113,24 @@ def remember(target: Target, text: str, speaker: str | None) -> None:
 
     async def use(memory: LiveMemory) -> None:
         told = await memory.remember(text, speaker=speaker)
-        names = dict[str, str]()
         for stored in told.value.entities:
-            found = await memory.entity(stored.id)
-            names[stored.id] = shown(found.name if found else stored.id)
-            click.echo(f"{stored.change:<9}  {names[stored.id]}")
-        tell(told.degraded, names)
+            click.echo(f"{stored.change:<9}  {line_of(await memory.entity(stored.id), stored.id)}")
+        for key in told.value.ended:
+            click.echo(f"{'ended':<9}  {line_of(await memory.entity(key), key)}")
+        tell(told.degraded)
 
     asyncio.run(target.work(use))
+
+
+def line_of(row: Entity | Ended | None, key: str) -> str:
+    """Return a fact in one line; only its id if it was forgotten meanwhile."""
+    fact = fact_of(row)
+    return key if fact is None else statement_of(fact.name, fact.content)
+
+
+def statement_of(name: str, content: str) -> str:
+    """Return a statement behind the name that it is about; a note, whose name is its beginning, alone."""
+    return shown(content) if name == auto_name(content) else f"{shown(name)}: {shown(content)}"
 
 
 @cli.command()
@@ -130,10 +143,76 @@ def recall(target: Target, query: str, limit: int | None) -> None:
     async def use(memory: LiveMemory) -> None:
         hits = await memory.recall(query, limit=limit)
         for hit in hits:
-            click.echo(f"{hit.score_ppm // 10_000:>3} %  {shown(hit.name)}: {shown(hit.content)}")
+            click.echo(f"{hit.score_ppm // 10_000:>3} %  {statement_of(hit.name, hit.content)}")
         tell(hits.degraded)
 
     asyncio.run(target.read(use))
+
+
+def found(command: Callable[..., None]) -> Callable[..., None]:
+    """The arguments of a command that looks at an entity."""
+    told = click.option("--type", "entity_type", help="person, organization, ...; else all of this name.")
+    return told(click.argument("name")(command))
+
+
+def ids_of(memory: LiveMemory, name: str, entity_type: str | None) -> tuple[str, ...]:
+    if name.startswith(ENTITY_PREFIX):
+        return (name,)
+    return memory.entity_ids_of(name) if entity_type is None else (memory.entity_id_of(entity_type, name),)
+
+
+@cli.command()
+@on_target
+@found
+def facts(target: Target, name: str, entity_type: str | None) -> None:
+    """Show what is known about a name, the oldest first, with the id of each fact. Nothing is written."""
+
+    async def use(memory: LiveMemory) -> None:
+        for key in ids_of(memory, name, entity_type):
+            for fact in await memory.facts(key):
+                click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}")
+
+    asyncio.run(target.read(use))
+
+
+@cli.command()
+@on_target
+@found
+def history(target: Target, name: str, entity_type: str | None) -> None:
+    """Show also what has ended of a name, when, and by which fact. Nothing is written."""
+
+    async def use(memory: LiveMemory) -> None:
+        for key in ids_of(memory, name, entity_type):
+            for row in await memory.history(key):
+                fact = fact_of(row)
+                assert fact is not None
+                click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}{end_of(row)}")
+
+    asyncio.run(target.read(use))
+
+
+def end_of(row: Entity | Ended) -> str:
+    return f"  (ended {day_of(row.at_ms)}, {row.how} by {row.by})" if isinstance(row, Ended) else ""
+
+
+def day_of(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).date().isoformat()
+
+
+@cli.command()
+@on_target
+@click.argument("key")
+def forget(target: Target, key: str) -> None:
+    """Take out a fact by its id, or all facts about an entity by its `ent_` id, ended ones too."""
+
+    async def use(memory: LiveMemory) -> None:
+        if key.startswith(ENTITY_PREFIX):
+            gone = await memory.forget_all_about(key)
+        else:
+            gone = (key,) if (await memory.forget(key)).value.existed else ()
+        click.echo(f"forgotten  {len(gone)}")
+
+    asyncio.run(target.work(use))
 
 
 @cli.command()
@@ -223,11 +302,10 @@ def doctor(db: str) -> None:
     sys.exit(1 if damaged_count else 0)
 
 
-def tell(degraded: tuple[Degraded, ...], names: Mapping[str, str] = {}) -> None:
-    """Write a line for each thing that was done with less; `names`: of entities, by id."""
+def tell(degraded: tuple[Degraded, ...]) -> None:
+    """Write a line for each thing that was done with less."""
     for it in degraded:
-        loss = sentence_of(it, names.get(it.reason, ""))
-        click.echo(f"umi-live: {loss or f'with less than asked for: {it.name} ({it.reason})'}", err=True)
+        click.echo(f"umi-live: with less than asked for: {it.name} ({it.reason})", err=True)
 
 
 def shown(text: str) -> str:

@@ -16,10 +16,9 @@ Clause = tuple[str, tuple[Binding, ...]]
 COMPARED: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 LISTED: Final = {"in": "in", "not_in": "not in"}
 TEXTS: Final = {"type": ("entity",), "id": ("entity", "relation", "session")}
-RELATED: Final = """
-select number from row where kind = 'relation' and scope = ? and touches = ? union
-select number from row where kind = 'relation' and scope = ? and touches_too = ?
-"""
+NAMING: Final = "number in (select number from tie where scope = ? and kind = ? and field = ? and value = ?)"
+SOURCED: Final = "(select number from tie where scope = ? and kind = 'entity' and field = 'touches')"
+SOURCE_LISTS: Final = {"eq": "not in", "ne": "in"}  # of a fact, compared with the empty list
 VALUES_MAX: Final = 500  # bindings of one statement
 
 
@@ -57,8 +56,10 @@ def translated(condition: Condition, kind: str, scope: int) -> Clause | None:
                 return f"time_ms {COMPARED[operator]} ?", (value,)
         case Condition("vector_missing", "eq", bool(value)) if kind == "entity":
             return f"vector_missing = {int(value)}", ()
-        case Condition("touches", "contains", str(value)) if kind == "relation":
-            return f"number in ({RELATED})", (scope, value, scope, value)
-        case Condition("touches", "contains", str(value)) if kind == "version":  # its id is `entity@number`
-            return "id > ? and id < ? and touches = ?", (f"{value}@", f"{value}A", value)
+        case Condition("about" | "touches" as field, "contains", str(value)):
+            return NAMING, (scope, kind, field, value)
+        case Condition("sources", "contains", str(value)) if kind == "entity":
+            return NAMING, (scope, kind, "touches", value)
+        case Condition("sources", "eq" | "ne" as operator, ()) if kind == "entity":
+            return f"number {SOURCE_LISTS[operator]} {SOURCED}", (scope,)
     return None

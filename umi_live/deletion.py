@@ -17,6 +17,7 @@ KEYS: Final = f"select id from row where kind = 'receipt' and {OF_USER}"
 DELETES: Final = (
     f"delete from word where rowid in ({NUMBERS})",
     f"delete from receipt where key in ({KEYS})",
+    f"delete from tie where {OF_USER}",
     f"delete from row where {OF_USER}",
     "delete from scope where user = ?",
 )

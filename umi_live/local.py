@@ -171,23 +171,23 @@ def entity(name: str, kind: str, sentence: str) -> Json:
 
 
 def evolve(given: Json) -> str:
-    """Of one name, a new employer or place replaces an old one that stands alone; all else adds."""
+    """A new employer or place takes the place of the old one; of all else both hold."""
     stated = {it["ref"]: it for it in (*given["new"], *given["old"])}
     return json.dumps([verdict(pair, stated[pair["new"]], stated[pair["old"]]) for pair in given["pairs"]])
 
 
 def verdict(pair: Json, new: Json, old: Json) -> Json:
-    kind = "none"
-    if new["ref"].split("@")[0] == old["ref"].split("@")[0]:
-        link, before = [link_of(it["content"]) for it in (new, old)]
-        is_alone = "\n" not in old["content"]
-        kind = "update" if is_alone and link == before and link in ONE_AT_A_TIME else "extend"
+    link, before = [link_of(it) for it in (new, old)]
+    kind = "update" if link is not None and link == before else "none"
     return {**pair, "type": kind, "confidence": 1, "reason": "a rule"}
 
 
-def link_of(sentence: str) -> str:
-    found = told(sentence)
-    return found.cue.link if found and found.other else ""
+def link_of(statement: Json) -> tuple[str, str] | None:
+    """Return whose link a statement states, and which, if there is one at a time."""
+    found = told(statement["content"])
+    if not found or not found.other or found.cue.link not in ONE_AT_A_TIME:
+        return None
+    return (statement["name"] if found.name == "I" else found.name), found.cue.link
 
 
 def route(given: Json) -> str:

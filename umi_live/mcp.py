@@ -15,6 +15,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
+from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import BLOCK_KINDS
 from umi_live.errors import LiveError
 from umi_live.memory import LiveMemory
@@ -44,7 +45,10 @@ def server_of(memory: LiveMemory) -> MCPServer:
     tools = Tools(memory)
     server.add_tool(told(tools.remember), annotations=ADDS)
     server.add_tool(told(tools.recall), annotations=READS)
+    server.add_tool(told(tools.facts), annotations=READS)
+    server.add_tool(told(tools.history), annotations=READS)
     server.add_tool(told(tools.forget), annotations=REPLACES)
+    server.add_tool(told(tools.forget_all_about), annotations=REPLACES)
     server.add_tool(told(tools.blocks), annotations=READS)
     server.add_tool(told(tools.set_block), annotations=REPLACES)
     return server
@@ -71,6 +75,14 @@ def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     return called
 
 
+def past_line(row: Entity | Ended) -> Line:
+    """Return a fact, with how it ended if it has."""
+    fact = fact_of(row)
+    assert fact is not None
+    line: Line = {"id": fact.id, "content": fact.content, "told_ms": fact.created_ms}
+    return {**line, "ended_ms": row.at_ms, "ended_by": row.by} if isinstance(row, Ended) else line
+
+
 @attrs.frozen
 class Tools:
     """What a client may call. A docstring here is what its model reads."""
@@ -78,12 +90,18 @@ class Tools:
     memory: LiveMemory
 
     async def remember(self, text: str, speaker: str | None = None) -> list[Line]:
-        """Keep what a text says, for later conversations. `speaker`: who says "I" in it."""
-        told = await self.memory.remember(text, speaker=speaker)
-        stored: list[Line] = [
-            {"id": it.id, "version": it.version, "change": it.change} for it in told.value.entities
-        ]
-        return stored + [{"loss": sentence} for sentence in told.losses]
+        """Keep what a text says, for later conversations. `speaker`: who says "I" in it.
+
+        Facts that it says are true no more have the change "ended".
+        """
+        told = (await self.memory.remember(text, speaker=speaker)).value
+        changes = [(it.id, it.change) for it in told.entities] + [(key, "ended") for key in told.ended]
+        return [await self.line(key, change) for key, change in changes]
+
+    async def line(self, key: str, change: str) -> Line:
+        fact = fact_of(await self.memory.entity(key))
+        said = {} if fact is None else {"name": fact.name, "content": fact.content}
+        return {"id": key, "change": change, **said}
 
     async def recall(self, query: str, limit: int = 10) -> list[Line]:
         """What is remembered about a question, the best first."""
@@ -93,9 +111,24 @@ class Tools:
             for it in hits
         ]
 
-    async def forget(self, entity_id: str) -> bool:
-        """Forget one thing for good, by the id that recall gave; False if there was none."""
-        return (await self.memory.forget(entity_id)).value.existed
+    async def facts(self, name: str) -> list[Line]:
+        """All that is true of a name now, the oldest first, each with its id."""
+        found = [it for key in self.memory.entity_ids_of(name) for it in await self.memory.facts(key)]
+        return [{"id": it.id, "content": it.content, "told_ms": it.created_ms} for it in found]
+
+    async def history(self, name: str) -> list[Line]:
+        """The same with what is true no more: it has `ended_ms`, and `ended_by`, the fact in its place."""
+        rows = [it for key in self.memory.entity_ids_of(name) for it in await self.memory.history(key)]
+        return [past_line(row) for row in rows]
+
+    async def forget(self, fact_id: str) -> bool:
+        """Forget one fact for good, by the id that recall gave; False if there was none."""
+        return (await self.memory.forget(fact_id)).value.existed
+
+    async def forget_all_about(self, name: str) -> int:
+        """Forget all facts about a name for good, ended ones too; how many there were."""
+        ids = self.memory.entity_ids_of(name)
+        return sum([len(await self.memory.forget_all_about(key)) for key in ids])
 
     async def blocks(self) -> str:
         """The core of the memory: what should always be in your context."""

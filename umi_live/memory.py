@@ -19,6 +19,7 @@ from umi_core.conditions import Condition, Given, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.errors import StorageFailed, StorageFull, StorageRefused
+from umi_core.ids import entity_id as id_of_entity
 from umi_core.kelpie.requests import DeleteAgent, OpenAgent, RecentEntities
 from umi_core.kelpie.results import AgentSwitched
 from umi_core.limits import PAGE_ROW_COUNT_MAX
@@ -69,13 +70,12 @@ from umi_core.messages.results import (
     Stored,
     Summarised,
 )
-from umi_core.rows import Category, Entity, Row, Version
-from umi_core.values import MODEL, Block, Scope, Turn
+from umi_core.rows import Category, Ended, Entity, Row, fact_of
+from umi_core.values import ENTITY_TYPES, MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, StoreError, refusing
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
-from umi_live.losses import sentence_of
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed
 from umi_live.store import Path, Store
@@ -91,11 +91,6 @@ class Result(Generic[T]):
 
     value: T
     degraded: tuple[Degraded, ...] = ()
-
-    @property
-    def losses(self) -> tuple[str, ...]:
-        """Return a sentence for each thing that a limit has dropped; the entity stands there by its id."""
-        return tuple(said for it in self.degraded if (said := sentence_of(it)))
 
 
 @attrs.frozen
@@ -124,6 +119,13 @@ class Hits(Sequence[Hit]):
 def is_reading(request: Request) -> bool:
     """Return whether a request leaves nothing in the file: it only shows what is there."""
     return isinstance(request, CoreRead | WorkingRequest) or (request.shows and not request.stores)
+
+
+def order_told(row: Entity | Ended) -> tuple[int, bool, str]:
+    """Return what orders facts by the time when they were told; what has ended comes before its successor."""
+    fact = fact_of(row)
+    assert fact is not None
+    return fact.created_ms, isinstance(row, Entity), fact.id
 
 
 class AbsentEmbedder:
@@ -278,7 +280,11 @@ class LiveMemory:
         evolve: bool = True,
         embed: bool = True,
     ) -> Result[Remembered]:
-        """Keep what a text says. It is on disk when this returns; twice under one `request_key` is once."""
+        """Keep what a text says, each statement as a fact of its own.
+
+        It is on disk when this returns; twice under one `request_key` is once. `ended` of the value: the ids
+        of older facts that a new one updates or contradicts. No search finds those; `history` has them.
+        """
         request = Remember(
             0, text, extract, evolve, embed, importance_ppm, event_time_ms, tuple((metadata or {}).items()),
             source, request_key, speaker,
@@ -334,7 +340,10 @@ class LiveMemory:
     async def update_entity(
         self, entity_id: str, content: str | None = None, *, categories: Sequence[str] | None = None
     ) -> Result[Stored]:
-        """What a fact says, or where it belongs, from now on; what is not given stays. No model is asked."""
+        """What a fact says, or where it belongs, from now on; what is not given stays. No model is asked.
+
+        With another content it is another fact, which ends this one.
+        """
         wanted = None if categories is None else tuple(categories)
         return await self.ask(UpdateEntity(0, entity_id, content, wanted), Stored)
 
@@ -365,11 +374,22 @@ class LiveMemory:
         return await self.ask(EvolveCategory(0, category, force), Evolved)
 
     async def forget(self, entity_id: str, *, request_key: str | None = None) -> Result[Forgotten]:
-        """Take an entity out, with all its versions and relations."""
+        """Take a fact out, whether it is current or has ended, with its relations.
+
+        `entity_id`: the id of the fact, as `recall` and `history` have it.
+        """
         return await self.ask(Forget(0, entity_id, request_key), Forgotten)
 
+    async def forget_all_about(self, entity_id: str) -> tuple[str, ...]:
+        """Forget every current and every ended fact about an entity, each in a commit of its own.
+
+        Returns the ids of these facts. If it was interrupted, ask again: what is left is forgotten then.
+        """
+        told = [it.id for it in await self.history(entity_id)]
+        return tuple([it for it in told if (await self.forget(it)).value.existed])
+
     async def forget_resource(self, resource_id: str) -> Result[ResourceForgotten]:
-        """Take a text out that was memorized, with what only it told; lines that others told stay."""
+        """Take a text out that was memorized, with what only it told; facts that others told stay."""
         return await self.ask(ForgetResource(0, resource_id), ResourceForgotten)
 
     async def clear(self) -> None:
@@ -377,7 +397,7 @@ class LiveMemory:
         left. Blocks, sessions and messages stay. If it was interrupted, clear again."""
         async for row in self.rows(("resource",), (Condition("parent_id", "eq", None),)):
             await self.forget_resource(row.address.id)
-        async for row in self.rows(("entity",)):
+        async for row in self.rows(("entity", "ended")):
             await self.forget(row.address.id)
         async for row in self.rows(("category",)):
             if isinstance(row.body, Category):
@@ -392,24 +412,41 @@ class LiveMemory:
         """An agent that was deleted begins again with nothing, once all of it is removed."""
         return await self.ask(OpenAgent(0, request_key), AgentSwitched)
 
-    async def entity(self, entity_id: str) -> Entity | None:
+    async def entity(self, entity_id: str) -> Entity | Ended | None:
+        """Return the fact of this id, or what is known of it if it has ended."""
         found = (await self.ask(GetEntity(0, entity_id), object)).value
-        return found if isinstance(found, Entity) else None
+        return found if isinstance(found, Entity | Ended) else None
+
+    def entity_id_of(self, entity_type: str, name: str) -> str:
+        """Return the id under which facts say that they are about this name, "person" and "Ann", say."""
+        return id_of_entity(self.scope, entity_type, name)
+
+    def entity_ids_of(self, name: str) -> tuple[str, ...]:
+        """Return the ids of this name, one for each type that it may have."""
+        return tuple(self.entity_id_of(it, name) for it in ENTITY_TYPES)
 
     async def count(self, types: Sequence[str] | None = None) -> int:
         return (await self.ask(Count(0, None if types is None else tuple(types)), int)).value
 
     async def entities(self) -> AsyncIterator[Entity]:
-        """All that is known, by id."""
+        """Yield all current facts, by id."""
         async for row in self.rows(("entity",)):
             if isinstance(row.body, Entity):
                 yield row.body
 
-    async def history(self, entity_id: str) -> tuple[Version, ...]:
-        """What was told of an entity, the oldest first."""
-        where = (Condition("touches", "contains", entity_id),)
-        rows = [row.body async for row in self.rows(("version",), where)]
-        return tuple(sorted((it for it in rows if isinstance(it, Version)), key=lambda it: it.version))
+    async def facts(self, entity_id: str) -> tuple[Entity, ...]:
+        """Return the current facts about an entity, the oldest first."""
+        return tuple([it for it in await self.about(("entity",), entity_id) if isinstance(it, Entity)])
+
+    async def history(self, entity_id: str) -> tuple[Entity | Ended, ...]:
+        """Return the current and the ended facts about an entity, the oldest first."""
+        return await self.about(("ended", "entity"), entity_id)
+
+    async def about(self, kinds: tuple[str, ...], entity_id: str) -> tuple[Entity | Ended, ...]:
+        """Return the rows of these kinds that are about an entity, in the order in which they were told."""
+        where = (Condition("about", "contains", entity_id),)
+        bodies = [row.body async for row in self.rows(kinds, where)]
+        return tuple(sorted((it for it in bodies if isinstance(it, Entity | Ended)), key=order_told))
 
     async def rows(self, kinds: tuple[str, ...], where: Where = ()) -> AsyncIterator[Row]:
         """Rows as they are stored, by kind and id; a page at a time."""
@@ -429,11 +466,11 @@ class LiveMemory:
     async def list(
         self, kind: str, *, where: tuple[Given, ...] = (), limit: int | None = None, cursor: str | None = None
     ) -> Result[Listed]:
-        """A page of the entities, resources, categories, memberships or subcategories, by id."""
+        """A page of the entities, ended facts, resources, categories, memberships or others, by id."""
         return await self.ask(List(0, kind, limit, cursor, where), Listed)
 
     async def recent(self, /, **options: Any) -> Result[Listed]:
-        """The entities that changed last, newest first. `options`: of `RecentEntities`."""
+        """The facts that changed last, newest first. `options`: of `RecentEntities`."""
         return await self.ask(RecentEntities(0, **options), Listed)
 
     # Core: what the model always sees.

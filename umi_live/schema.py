@@ -12,17 +12,17 @@ the last commit is undone although it was acknowledged.
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Final, cast
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Final
 from urllib.parse import quote
 
 import apsw
 import attrs
 
-from umi_live.columns import body_of, counted_terms
+from umi_live.claims import unclaimed
 from umi_live.errors import StoreError
 from umi_live.files import create_file
-from umi_live.search import put_terms
+from umi_live.upgrade import divide
 
 APPLICATION: Final = 0x756D6931  # "umi1"
 BUSY_MS: Final = 5_000
@@ -59,30 +59,33 @@ insert into sqlite_stat1 values
     ('row', 'row_touches', '100000 50000 4'),
     ('row', 'row_touches_too', '100000 50000 4');
 """
-ENTITIES: Final = """
-select number, scope, body from row where kind = 'entity' and body is not null and number > ?
-order by number limit 1000
+# `tie`: the ids that the body of a row names, in the field `about` or `touches`.
+SECOND: Final = """
+create table tie (
+    scope integer not null, kind text not null, field text not null, value text not null,
+    number integer not null, primary key (scope, kind, field, value, number)) strict, without rowid;
+create index tie_number on tie (number);
+drop index row_touches;
+drop index row_touches_too;
+alter table row drop column touches;
+alter table row drop column touches_too;
+alter table row rename column name_words to term_count;
+delete from sqlite_stat1 where idx in ('row_touches', 'row_touches_too');
+insert into sqlite_stat1 values
+    ('tie', 'tie', '1000000 500000 100000 50000 5 1'),
+    ('tie', 'tie_number', '1000000 2');
+insert into word (word) values ('delete-all');
 """
 
 
-def count_terms_anew(connection: apsw.Connection) -> None:
-    """Replace the words of entities, which an older release searched, by their terms (M0.18)."""
-    connection.execute("alter table row rename column name_words to term_count")
-    connection.execute("insert into word (word) values ('delete-all')")
-    last = 0
-    while rows := connection.execute(ENTITIES, (last,)).fetchall():
-        for row in rows:
-            number, scope, data = cast("tuple[int, int, bytes]", row)
-            body, last = body_of(data, None), number
-            if body is not None:
-                counts = counted_terms(*body.told())
-                put_terms(connection, scope, number, counts)
-                sql = "update row set term_count = ? where number = ?"
-                connection.execute(sql, (sum(counts.values()), number))
+def divide_entities(connection: apsw.Connection) -> None:
+    """Make the second version of the file, in which each statement is a row that is found by its terms."""
+    connection.execute(SECOND)
+    divide(connection)
 
 
-MIGRATIONS: Final[tuple[str | Callable[[apsw.Connection], None], ...]] = (FIRST, count_terms_anew)
-"""Number n makes version n + 1."""
+Migration = str | Callable[[apsw.Connection], None]
+MIGRATIONS: Final[tuple[Migration, ...]] = (FIRST, divide_entities)  # number n makes version n + 1
 VERSION: Final = len(MIGRATIONS)
 
 
@@ -162,9 +165,12 @@ def prepare(connection: apsw.Connection, path: str, way: Way) -> None:
     if path != MEMORY:
         connection.pragma("journal_mode", way.journal)
     connection.wal_autocheckpoint(0)  # the storage does it: what fails then is no failure of a commit
-    while version < VERSION:
-        migrate(connection)
-        version = version_of(connection, path)
+    if version < VERSION:
+        is_shared = version > 0 and way.vfs is None and path != MEMORY
+        with unclaimed(path) if is_shared else nullcontext():
+            while version < VERSION:
+                migrate(connection)
+                version = version_of(connection, path)
     check_pages(connection, path)
 
 
@@ -203,11 +209,11 @@ def migrate(connection: apsw.Connection) -> None:
     with transaction(connection):
         version = int(connection.pragma("user_version"))
         if version < VERSION:
-            change = MIGRATIONS[version]
-            if isinstance(change, str):
-                connection.execute(change)
+            step = MIGRATIONS[version]
+            if isinstance(step, str):
+                connection.execute(step)
             else:
-                change(connection)
+                step(connection)
             connection.pragma("application_id", APPLICATION)
             connection.pragma("user_version", version + 1)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from umi_core.language.terms import split_query
 from umi_core.policies.similarity import Posting, Rows, best_by_words, exact_type, measured, nearest
 from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, weigh_term
-from umi_live.columns import body_of, counted_terms
+from umi_live.columns import body_of, capped, counted_terms, token
 
 ROOM_MIN: Final = 64
 MARKED_COUNT_MAX: Final = 256  # terms that are kept: one byte for each slot and term
@@ -31,26 +31,6 @@ FOUND: Final = "select rowid from word where word match ?"
 Hit = tuple[int, int]  # score_ppm, slot
 Mask = NDArray[np.bool_]
 Marks = NDArray[np.uint8]
-
-
-def put_terms(connection: apsw.Connection, scope: int, row: int, counts: Mapping[str, int] | None) -> None:
-    """Index the terms of a row; None if it has gone."""
-    if counts is None:
-        connection.execute("delete from word where rowid = ?", (row,))
-        return
-    told = " ".join(
-        token(scope, term, n) for term, count in counts.items() for n in sorted({1, capped(count)})
-    )
-    connection.execute("insert or replace into word (rowid, words) values (?, ?)", (row, told))
-
-
-def token(scope: int, term: str, count: int) -> str:
-    """A term as SQLite keeps it: plain letters, with the scope, and how often the row has it if not once."""
-    return f"{scope}x{term.encode().hex()}" + (f"n{count}" if count > 1 else "")
-
-
-def capped(count: int) -> int:
-    return min(count, OCCURRENCE_COUNT_MAX)
 
 
 class Index:

@@ -35,19 +35,10 @@ from umi_core.policies.term_scores import score_rows
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
-from umi_live.columns import (
-    body_of,
-    bytes_of,
-    columns,
-    counted_terms,
-    read_versions,
-    row_at,
-    texts_of,
-    written_versions,
-)
+from umi_live.columns import RowKey, body_of, put_row, read_versions, row_at, texts_of, written_versions
 from umi_live.conditions import clause, excluded
 from umi_live.schema import Way, opened, transaction
-from umi_live.search import Index, Mask, put_terms
+from umi_live.search import Index, Mask
 
 INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
 PRUNED_COUNT_MAX: Final = 20  # old receipts that one commit deletes: more than it writes
@@ -58,15 +49,6 @@ IN_ROW: Final = f"select number, version, body is not null from row where {PLACE
 ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
 LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity', 'vector')"
 ABSENT: Final = (0, 0, 0)  # number, version, is it there
-PUT: Final = """
-insert into row (scope, kind, id, version, body, changed, type, time_ms, vector_missing, term_count,
-    touches, touches_too, components) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-on conflict (scope, id, kind) do update set version = excluded.version, body = excluded.body,
-    changed = excluded.changed, type = excluded.type, time_ms = excluded.time_ms,
-    vector_missing = excluded.vector_missing, term_count = excluded.term_count, touches = excluded.touches,
-    touches_too = excluded.touches_too, components = excluded.components
-"""
-
 OPTIMIZE: Final = "insert into word (word) values ('optimize')"  # deleted words stay in the index until then
 TEXTLESS: Final = ("receipt", "epoch", "head", "vector", "access", "membership", "tombstone")
 REPLACING: Final = (
@@ -76,6 +58,8 @@ REPLACING: Final = (
     "reflection",
     "moved",
 )  # a newer body may have to erase an older one
+
+STATES_OF_FACT: Final = {"entity": "ended", "ended": "entity"}  # and the other one of each
 
 Place = tuple[int, int]  # number of a scope, and of a commit in it
 
@@ -90,9 +74,10 @@ class Known(Owner):
     numbers: dict[Scope, int] = attrs.field(factory=dict)
     last: dict[Scope, int] = attrs.field(factory=dict)  # the number of the last commit in a scope
     places: dict[Scope, Place] = attrs.field(factory=dict)
-    rows: dict[tuple[int, str, str], tuple[int, int, int]] = attrs.field(factory=dict)
+    rows: dict[RowKey, tuple[int, int, int]] = attrs.field(factory=dict)
+    moved: frozenset[RowKey] = frozenset()  # of facts that the commit at hand puts elsewhere
     erases: bool = False  # whether something that was written is to be nowhere any more
-    changes_words: bool = False
+    changes_words: bool = False  # and whether its words are
 
 
 class SqliteStorage:
@@ -183,6 +168,7 @@ class SqliteStorage:
     def _done(self, commit: Commit, now_ms: int, known: Known) -> Committed:
         if self.oldest_ms <= now_ms - RECEIPT_MS_MAX:
             self._prune(now_ms, known)
+        known.moved = frozenset(self._moved(commit, known))
         versions = tuple([(write.address, self._write(write, known)) for write in commit.writes])
         body = next((write.body for write in commit.writes if write.address.kind == "receipt"), None)
         if commit.key:
@@ -192,6 +178,13 @@ class SqliteStorage:
                 (commit.key, now_ms, written_versions(versions), data),
             )
         return Committed(commit.request_id, versions, body)
+
+    def _moved(self, commit: Commit, known: Known) -> Iterator[RowKey]:
+        """Yield the places that a fact leaves for the row of its other state, in the same commit."""
+        for write in commit.writes:
+            other = STATES_OF_FACT.get(write.address.kind)
+            if other is not None and write.body is not None:
+                yield self._scope(write.address.scope, known), other, write.address.id
 
     def _prune(self, now_ms: int, known: Known) -> None:
         """Keys of which nobody may rely any more, with their receipt rows if those are still theirs."""
@@ -217,18 +210,20 @@ class SqliteStorage:
         if body is None and not is_there:
             return version
         key = (scope, address.kind, address.id)
-        known.erases = known.erases or (bool(is_there) and self._erases(key, body))
-        self.connection.execute(PUT, (*key, version + 1, bytes_of(body), changed, *columns(body)))
-        row = row or self.connection.last_insert_rowid()
+        if is_there and self._erases(key, body, known):
+            known.erases = True
+            known.changes_words = known.changes_words or address.kind in STATES_OF_FACT
+        row = put_row(self.connection, key, version + 1, body, changed, row)
         known.rows[key] = row, version + 1, body is not None
-        if address.kind == "entity":
-            known.changes_words = True
-            counts = counted_terms(*body.told()) if isinstance(body, Entity) else None
-            put_terms(self.connection, scope, row, counts)
         return version + 1
 
-    def _erases(self, place: tuple[int, str, str], body: Body | None) -> bool:
-        """Whether a row that is there holds texts that are to go, and not only to be replaced."""
+    def _erases(self, place: RowKey, body: Body | None, known: Known) -> bool:
+        """Whether a row that is there holds texts that are to go, and not only to be replaced.
+
+        A fact that ends, or is current again, only moves to the row of the other kind.
+        """
+        if body is None and place[1] in STATES_OF_FACT:
+            return place not in known.moved
         if body is None:
             return place[1] not in TEXTLESS
         if place[1] not in REPLACING:

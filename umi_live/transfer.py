@@ -1,7 +1,7 @@
 """A scope as a file of lines, and back.
 
-    {"umi": "export", "version": 1, "user": "ann", "agent": "helper", "embedder": "hash-256:256"}
-    {"kind": "entity", "id": "ent_...", "name": "Ann", "content": "likes tea", "row": "..."}
+    {"umi": "export", "version": 2, "user": "ann", "agent": "helper", "embedder": "hash-256:256"}
+    {"kind": "entity", "id": "fct_...", "name": "Ann", "content": "Ann likes tea.", "row": "..."}
     {"row_count": 1}
 
 Law 1. What counts is `row`, the bytes of umi_core.row_bytes; the rest is for the eye.
@@ -20,13 +20,14 @@ from umi_core.domains import bad_row_id, bad_scope
 from umi_core.errors import Rejected
 from umi_core.messages.effects import ByFilter, Commit, CountRows, Write
 from umi_core.row_bytes import decode_row, encode_row
-from umi_core.rows import BODIES, Address, Entity, Row
+from umi_core.rows import BODIES, Address, Row, fact_of
 from umi_core.values import Scope
 from umi_live.errors import LiveError
 from umi_live.sqlite import SqliteStorage
 
 KINDS: Final = tuple(kind for kind in BODIES if kind not in ("epoch", "receipt"))  # those are of a life
-FORM: Final = {"umi": "export", "version": 1}
+FORM: Final = {"umi": "export", "version": 2}  # in version 1 a row held all statements about an entity
+OLDER: Final = "an older release wrote the export: import it there, then open that file with this release"
 
 
 def export_lines(storage: SqliteStorage, scope: Scope) -> Iterator[str]:
@@ -47,7 +48,8 @@ def line_of(row: Row) -> dict[str, str]:
     body = row.body
     if body is None:
         raise LiveError(f"{row.address.kind} {row.address.id} is damaged; forget it, then export again")
-    told = {"name": body.name, "content": body.content} if isinstance(body, Entity) else {}
+    fact = fact_of(body)
+    told = {} if fact is None else {"name": fact.name, "content": fact.content}
     data = b64encode(encode_row(body)).decode()
     return {"kind": row.address.kind, "id": row.address.id, **told, "row": data}
 
@@ -64,6 +66,8 @@ class Export:
 def read_export(lines: Sequence[str]) -> Export:
     """Raises LiveError for anything that `export_lines` does not write."""
     head = read(lines[0]) if lines else None
+    if isinstance(head, dict) and {key: head.get(key) for key in FORM} == {**FORM, "version": 1}:
+        raise LiveError(OLDER)
     if not isinstance(head, dict) or {key: head.get(key) for key in FORM} != FORM:
         raise LiveError("the file is no export of Umi; make one with `umi-live export`")
     scope, embedder = Scope(head.get("user", ""), head.get("agent", "")), head.get("embedder")

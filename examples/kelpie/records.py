@@ -13,7 +13,7 @@ FILE = sys.argv[1] if len(sys.argv) > 1 else "agent.db"
 
 
 def known(memory: BlockingMemory, query: str) -> str:
-    return "; ".join(f"{hit.name}: {hit.content.replace(chr(10), ', ')}" for hit in memory.recall(query))
+    return "; ".join(f"{hit.name}: {hit.content}" for hit in memory.recall(query))
 
 
 if __name__ == "__main__":
@@ -24,5 +24,5 @@ if __name__ == "__main__":
         print("told by two records:", known(memory, "Tom"))
         gone = agent.delete_archival(first.ids[0])
         assert isinstance(gone, RecordForgotten)
-        print("of whom it told:", [it.change for it in gone.entities])
+        print("what it told:", sorted(it.change for it in gone.entities))
         print("left:", known(memory, "Tom"))

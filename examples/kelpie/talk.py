@@ -30,4 +30,4 @@ if __name__ == "__main__":
         page = agent.list_messages(limit=3).messages
         print("told:", memorize(memory, page))
         print("again:", memorize(memory, page))
-        print([hit.content for hit in memory.recall("Tom")])
+        print(sorted(hit.content for hit in memory.recall("Tom")))

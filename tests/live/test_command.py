@@ -13,6 +13,7 @@ import apsw
 
 from umi_live import open_blocking, schema
 from umi_live.command import KEY, main
+from umi_live.local import HashEmbedder
 from umi_sim.cli.recordings import replayed
 
 MEMORY = b"CREATE TABLE row"
@@ -74,21 +75,50 @@ def shell(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_what_was_remembered_is_recalled(shell: Shell) -> None:
-    assert shell("remember", "--db", "agent.db", "Ann likes tea.") == (0, "created    Ann\n", "")
+    assert shell("remember", "--db", "agent.db", "Ann likes tea.") == (
+        0,
+        "created    Ann: Ann likes tea.\n",
+        "",
+    )
     status, out, err = shell("recall", "--db", "agent.db", "what does Ann like?")
     assert (status, out.split("  ")[-1], err) == (0, "Ann: Ann likes tea.\n", "")
     assert shell("recall", "--db", "agent.db", "--user", "bob", "what does Ann like?") == (0, "", "")
     assert shell("blocks", "--db", "agent.db") == (0, "# Core Memory\n\n", "")
 
 
-def test_what_has_no_room_is_a_sentence_with_the_name(shell: Shell) -> None:
-    for n in range(5):
-        status, out, err = shell("remember", "--db", "agent.db", f"Ann likes {'x' * 900}{n}.")
-    assert (status, out) == (0, "updated    Ann\n")
-    assert err == (
-        "umi-live: no room for 1 line known about Ann: recall no longer finds that; "
-        "older versions have it until a hundred newer ones have come\n"
-    )
+def test_what_ended_is_shown_and_in_the_history(shell: Shell) -> None:
+    shell("remember", "--db", "agent.db", "Ann likes tea.")
+    shell("remember", "--db", "agent.db", "Ann lives in Paris.")
+    status, out, err = shell("remember", "--db", "agent.db", "Ann lives in Berlin.")
+    assert (status, err) == (0, "")
+    assert out.startswith("created    Ann: Ann lives in Berlin.\n")
+    assert "\nended      Ann: Ann lives in Paris.\n" in out
+    status, out, err = shell("facts", "--db", "agent.db", "ann")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert [line.split("  ", 2)[2] for line in lines] == ["Ann: Ann likes tea.", "Ann: Ann lives in Berlin."]
+    assert shell("facts", "--db", "agent.db", "--type", "project", "Ann") == (0, "", "")
+    assert shell("facts", "--db", "agent.db", "--type", "person", "Ann") == (0, out, "")
+    past = shell("history", "--db", "agent.db", "Ann")[1].splitlines()
+    assert [past[0], past[2]] == lines
+    key, day, said = past[1].split("  ", 2)
+    assert said == f"Ann: Ann lives in Paris.  (ended {day}, update by {lines[1].split()[0]})"
+    assert shell("forget", "--db", "agent.db", key) == (0, "forgotten  1\n", "")
+    assert shell("forget", "--db", "agent.db", key) == (0, "forgotten  0\n", "")
+    with open_blocking("agent.db", user="me", agent="agent") as memory:
+        ann = memory.entity_id_of("person", "Ann")
+    assert shell("history", "--db", "agent.db", ann)[1].splitlines() == lines
+    assert shell("forget", "--db", "agent.db", ann) == (0, "forgotten  2\n", "")
+    assert shell("history", "--db", "agent.db", "Ann") == (0, "", "")
+
+
+def test_without_an_embedder_a_line_says_what_it_was_done_without(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HashEmbedder, "embed_at_once", None)
+    status, out, err = shell("remember", "--db", "agent.db", "Ann likes tea.")
+    assert (status, out) == (0, "created    Ann: Ann likes tea.\n")
+    assert err == "umi-live: with less than asked for: embed:no_vectors (unavailable)\n"
 
 
 def test_a_command_is_recorded(shell: Shell) -> None:
@@ -114,17 +144,14 @@ def test_doctor_says_what_there_is_and_what_is_damaged(shell: Shell) -> None:
     shell("remember", "--db", "agent.db", "Ann likes tea.")
     status, out, _ = shell("doctor", "--db", "agent.db")
     assert status == 0
-    assert (
-        "scope    user 'me', agent 'agent': 1 entity, 1 version, 1 vector, 1 access, 1 epoch, 1 receipt"
-        in out
-    )
+    assert "scope    user 'me', agent 'agent': 1 entity, 1 vector, 1 access, 1 epoch, 1 receipt" in out
     assert out.endswith("damaged  nothing\n")
     connection = apsw.Connection("agent.db")
     connection.execute("update row set body = x'00' where kind = 'entity'")
     connection.close()
     status, out, _ = shell("doctor", "--db", "agent.db")
     assert status == 1
-    assert "damaged  entity ent_" in out
+    assert "damaged  entity fct_" in out
 
 
 def test_a_file_that_cannot_be_used_is_one_line(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

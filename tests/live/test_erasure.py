@@ -40,13 +40,29 @@ def traces(folder: Path) -> dict[str, int]:
 
 
 async def forget(memory: LiveMemory) -> None:
-    told = (await memory.remember(STORY)).value
-    await memory.remember(
-        f"{CANARY} likes zyzzyvastew with rice."
-    )  # an update: versions, and words of old ones
+    """Forget current and ended facts; a new employer has ended one."""
+    texts = (STORY, f"{CANARY} likes zyzzyvastew with rice.", f"{CANARY} works at Acme.")
+    told = [(await memory.remember(text)).value for text in texts]
+    assert told[-1].ended
     await memory.recall(CANARY)
-    for stored in told.entities:
+    for stored in [stored for it in told for stored in it.entities]:
         await memory.forget(stored.id)
+
+
+async def forget_all_about(memory: LiveMemory) -> None:
+    for text in ("Ann lives in Rome.", f"{CANARY} likes zyzzyvastew.", f"{CANARY} likes Wolframpudding."):
+        await memory.remember(text)
+    assert len(await memory.forget_all_about(memory.entity_id_of("person", CANARY))) == 2
+
+
+async def forget_what_was_told_again(memory: LiveMemory) -> None:
+    """A fact that ended, is current again, and then is forgotten."""
+    place = f"{CANARY} lives in Wolframpudding."
+    for text in (place, f"{CANARY} lives in Rome.", place):
+        await memory.remember(text)
+    for name in (CANARY, "Wolframpudding", "Rome"):
+        for key in memory.entity_ids_of(name):
+            await memory.forget_all_about(key)
 
 
 async def forget_many(memory: LiveMemory) -> None:
@@ -119,7 +135,8 @@ async def forget_under_a_key(memory: LiveMemory) -> None:
 
 
 DELETIONS: Final[tuple[Work, ...]] = (
-    forget, forget_many, forget_resource, forget_one_of_two_resources, clear, delete_agent, remove_block,
+    forget, forget_all_about, forget_what_was_told_again,
+    forget_many, forget_resource, forget_one_of_two_resources, clear, delete_agent, remove_block,
     replace_block, delete_block, delete_archival, forget_under_a_key,
 )  # fmt: skip
 

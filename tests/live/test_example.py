@@ -41,10 +41,10 @@ def test_a_model_that_is_not_there_is_told_and_nothing_is_lost(tmp_path: Path) -
     [
         ("replacement", "Ann likes coffee."),
         ("hybrid", "Known:\n- Ann: I like green tea.\n1 message"),
-        ("records", "of whom it told: ['updated']\nleft: Tom: Tom likes chess."),
+        ("records", "what it told: ['forgotten', 'unchanged']\nleft: Tom: Tom likes chess."),
         (
             "talk",
-            "again: unchanged, 0 told of\n['Tom likes tea.\\nTom lives in Lisbon.']",
+            "again: unchanged, 0 told of\n['Tom likes tea.', 'Tom lives in Lisbon.']",
         ),
         ("moving", "ReadRow Done(value='Ann likes coffee.', degraded=())\nleft in the old store: {}"),
         ("delegation", "I am patient.\nI am brief.\nNone\n<core_memory>"),

@@ -146,7 +146,7 @@ def test_a_memory_that_only_reads_refuses_to_write_and_needs_no_claim(tmp_path: 
                 with pytest.raises(StoreError, match="open for reading only"):
                     await write
             await memory.remember("Ann likes cake.")  # it was not deposed
-            assert await memory.count() == 1
+            assert await memory.count() == 2
 
     asyncio.run(live())
 

@@ -232,11 +232,11 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
     head, *lines = export_lines(source.storage, memory.memory.scope)
     newer = lines[0].replace('"row": "', '"row": "AAAA')
     entity = next(line for line in lines if '"entity"' in line)
-    of_another = [line.replace('"id": "ent_', '"id": "ent_0') if line == entity else line for line in lines]
+    of_another = [line.replace('"id": "fct_', '"id": "fct_0') if line == entity else line for line in lines]
     for damaged, told in (
         (lines[:-1], "cut off"), (lines[1:], "cut off"), (["{}", *lines[1:]], "no row"),
         (["x", *lines], "no JSON"), ([newer, *lines[1:]], "cannot be read"),
-        (of_another, "was changed: the line of entity ent_0.* holds entity ent_"),
+        (of_another, "was changed: the line of entity fct_0.* holds entity fct_"),
         (["[" * 100_000, *lines], "no JSON"),
         ([lines[0], *lines[:-1], TOLD % len(lines)], "stands in it twice"),
     ):  # fmt: skip
@@ -245,6 +245,8 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
     for wrong, told in (('"user"', "user"), ('"agent"', "agent"), ('"umi"', "no export of Umi")):
         with pytest.raises(LiveError, match=told):
             read_export([head.replace(wrong, '"whose"'), *lines])
+    with pytest.raises(LiveError, match="an older release wrote the export: import it there"):
+        read_export([head.replace('"version": 2', '"version": 1'), *lines])
     older = read_export([head.replace('"embedder"', '"made_by"'), *lines])
     export = read_export([head, *lines])
     assert (older.embedder, export.embedder) == (None, "hash-256:256")

@@ -29,15 +29,15 @@ async def told(client: Client, tool: str, **arguments: Any) -> Any:
 
 async def converse(client: Client) -> None:
     assert [tool.name for tool in (await client.list_tools()).tools] == [
-        "remember", "recall", "forget", "blocks", "set_block",
+        "remember", "recall", "facts", "history", "forget", "forget_all_about", "blocks", "set_block",
     ]  # fmt: skip
     (stored,) = await told(client, "remember", text="I like green tea.", speaker="Ann")
-    assert stored["change"] == "created"
+    assert (stored["change"], stored["content"]) == ("created", "I like green tea.")
     (hit,) = await told(client, "recall", query="What does Ann like?")
     assert (hit["name"], hit["content"], hit["id"]) == ("Ann", "I like green tea.", stored["id"])
     assert "Name: Ann" in await told(client, "set_block", kind="human", text="Name: Ann")
     assert "Name: Ann" in await told(client, "blocks")
-    assert await told(client, "forget", entity_id=hit["id"]) is True
+    assert await told(client, "forget", fact_id=hit["id"]) is True
     assert await told(client, "recall", query="What does Ann like?") == []
     wrong = await client.call_tool("remember", {"text": " "})
     assert wrong.is_error
@@ -53,16 +53,24 @@ def test_a_client_remembers_recalls_and_forgets(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
-def test_a_client_is_told_what_has_no_room(tmp_path: Path) -> None:
+def test_a_client_is_told_what_has_ended(tmp_path: Path) -> None:
     async def live() -> None:
         memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
         async with memory, Client(server_of(memory)) as client:
-            for n in range(5):
-                text = f"I like {'x' * 900}{n}."
-                stored, *losses = await told(client, "remember", text=text, speaker="Ann")
-                found = [it["loss"] for it in losses]
-                assert [it.startswith("no room for 1 line") for it in found] == [True] * (n == 4)
-                assert stored["change"] == ("updated" if n else "created")
+            (old, *_) = await told(client, "remember", text="I live in Paris.", speaker="Ann")
+            new, *others = await told(client, "remember", text="I live in Berlin.", speaker="Ann")
+            assert {**old, "change": "ended"} in others
+            assert [it["content"] for it in await told(client, "facts", name="Ann")] == ["I live in Berlin."]
+            past, current = await told(client, "history", name="Ann")
+            assert (past["id"], past["ended_by"], past["content"]) == (
+                old["id"],
+                new["id"],
+                "I live in Paris.",
+            )
+            assert past["told_ms"] < current["told_ms"] <= past["ended_ms"]
+            assert (current["id"], "ended_ms" in current) == (new["id"], False)
+            assert await told(client, "forget_all_about", name="Ann") == 2
+            assert await told(client, "history", name="Ann") == []
 
     asyncio.run(live())
 
@@ -130,7 +138,9 @@ def test_a_client_is_told_what_it_needs_to_know(tmp_path: Path) -> None:
             hints = {name: hints_of(tool.annotations) for name, tool in tools.items()}
             assert hints == {
                 "remember": (False, False, False, False), "recall": (True, None, None, False),
-                "forget": (False, True, True, False), "blocks": (True, None, None, False),
+                "facts": (True, None, None, False), "history": (True, None, None, False),
+                "forget": (False, True, True, False), "forget_all_about": (False, True, True, False),
+                "blocks": (True, None, None, False),
                 "set_block": (False, True, True, False),
             }  # fmt: skip
 

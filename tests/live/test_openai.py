@@ -186,7 +186,7 @@ def test_another_embedder_embeds_everything_again_and_loses_nothing(tmp_path: Pa
                 await memory.remember(f"Fact {n} is told.", extract=False)
         async with open_memory(path, user="ann", agent="helper", embedder=Turned()) as memory:
             assert await memory.count() == 40
-            assert len(await memory.recall("fact 7", limit=100)) == 40
+            assert len(await memory.recall("fact 7", limit=100, min_score_ppm=0)) == 40
             await memory.mending
             vectors = [row.body async for row in memory.rows(("vector",))]
             assert {len(it.components) for it in vectors} == {DIMS // 2}  # type: ignore[union-attr]

@@ -8,12 +8,8 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 import apsw
 
-from umi_core.messages.effects import ByWords, Commit, Write
-from umi_core.rows import Address, Entity
-from umi_core.values import Scope
 from umi_live import StoreError, schema
 from umi_live.schema import VERSION, opened
-from umi_live.sqlite import SqliteStorage
 
 
 def made(path: Path, *statements: str) -> bytes:
@@ -89,23 +85,3 @@ def test_a_migration_that_dies_leaves_the_file_as_it_was(
     assert connection.pragma("user_version") == VERSION
     assert connection.execute("select count(*) from sqlite_schema where name = 't'").fetchone() == (0,)
     connection.close()
-
-
-def test_entities_of_an_older_release_are_found_by_terms(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, scope = str(tmp_path / "agent.db"), Scope("ann", "a1")
-    body = Entity("ent_1", "note", "Zoë", "cafés in दिल्ली, cafés", 1, 0, 0, "facts", 1, 1)
-    storage = SqliteStorage(path)
-    storage.commit(Commit((Write(Address(scope, "entity", body.id), body),), ()), 1)
-    storage.connection.execute(
-        "delete from word; insert into row (scope, kind, id, version, body, changed)"
-        " values (1, 'entity', 'damaged', 1, x'c1', 2);"
-        "alter table row rename column term_count to name_words; pragma user_version = 1"
-    )
-    storage.close()
-    storage = SqliteStorage(path)
-    for text in ("cafe", "दिल्ली", "zoe"):
-        assert [row.address.id for row in storage.read(0, ByWords(scope, text, (), 9, 1)).rows] == ["ent_1"]
-    assert storage.connection.execute("select term_count from row where id = 'ent_1'").fetchone() == (5,)
-    storage.close()

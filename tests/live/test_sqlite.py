@@ -4,7 +4,7 @@ import itertools
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -13,15 +13,16 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 import attrs
 from hypothesis import settings
 
-from umi_core.conditions import Condition
+from umi_core.conditions import Condition, admits
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByWords, Commit, CountRows, Expect, Query, Write
 from umi_core.policies.term_scores import score_rows
-from umi_core.rows import Address, Entity, Receipt
+from umi_core.rows import Address, Body, Ended, Entity, Membership, Receipt, Relation
 from umi_core.values import Scope
+from umi_live.conditions import clause
 from umi_live.deletion import delete_user
-from umi_live.sqlite import SqliteStorage
+from umi_live.sqlite import LIVE, SqliteStorage
 from umi_sim.testing.conformance import HOW, run_storage_conformance
 
 
@@ -197,3 +198,73 @@ def test_scores_by_words_are_those_of_every_row_for_questions_of_any_length() ->
         best = sorted((-score, it) for it, score in scores.items() if score)[:20]
         rows = storage.read(0, ByWords(scope, question, (), 20, 1)).rows
         assert [(-(row.score_ppm or 0), row.address.id) for row in rows] == best
+
+
+def fact(row_id: str, about: tuple[str, ...], sources: tuple[str, ...]) -> Entity:
+    return Entity(
+        row_id, "person", "Ann", "tea", 1, 0, 0, "human", 1, 1, sources=sources, about=about, is_direct=True
+    )
+
+
+FACTS: Final = (
+    fact("fct_1", ("ent_1",), ()),
+    fact("fct_2", ("ent_1", "ent_2"), ("res_1",)),
+    fact("fct_3", (), ("res_1", "res_2")),
+    fact("fct_4", ("res_1",), ("ent_1",)),
+)
+NAMED: Final[tuple[Body, ...]] = (
+    *FACTS,
+    *(Ended(f"past_{it.id}", attrs.evolve(it, id=f"past_{it.id}"), "fct_9", "update", 2) for it in FACTS),
+    Relation("rel_1", "knows", ("ent_1", 0), ("ent_2", 0), 0, "", "model", 1),
+    Relation("rel_2", "knows", ("ent_1", 0), ("ent_1", 0), 0, "", "model", 1),
+    Membership("mem_1", "ent_1", 1, "res_1", "user", 1),
+)
+NAMING: Final = (
+    *(Condition(field, "contains", key) for field in ("about", "touches", "sources") for key in (
+        "ent_1", "ent_2", "res_1", "res_2", "nobody",
+    )),
+    *(Condition("sources", operator, ()) for operator in ("eq", "ne")),
+)  # fmt: skip
+
+
+def test_what_rows_name_is_found_as_by_a_look_at_each_and_no_other_row_is_read() -> None:
+    """Also once the rows name others, are gone, or are there again, and not those of another scope."""
+    storage, scope, other = SqliteStorage(":memory:"), Scope("ann", "helper"), Scope("bob", "helper")
+    rows = {body.own_id() or "": body for body in NAMED}
+    put = [
+        Write(Address(it, body.row_kind, key), body) for key, body in rows.items() for it in (scope, other)
+    ]
+    storage.commit(Commit(tuple(put), ()), 1)
+    rows["fct_1"] = fact("fct_1", ("ent_2",), ("res_2",))
+    rows["rel_1"] = Relation("rel_1", "knows", ("ent_2", 0), ("res_1", 0), 0, "", "model", 1)
+    del rows["fct_2"], rows["past_fct_3"]
+    changed = ("fct_1", "rel_1", "fct_2", "past_fct_3")
+    kinds = {body.own_id(): body.row_kind for body in NAMED}
+    storage.commit(
+        Commit(tuple(Write(Address(scope, kinds[key], key), rows.get(key)) for key in changed), ()), 2
+    )
+    for condition, kind in itertools.product(NAMING, ("entity", "ended", "relation", "membership")):
+        held = [key for key, it in rows.items() if it.row_kind == kind and admits((condition,), it)]
+        found = storage.read(0, ByFilter(scope, (kind,), (condition,))).rows
+        assert [row.address.id for row in found] == sorted(held), (condition, kind)
+        assert storage.read(0, CountRows(scope, (kind,), (condition,))).count == len(held)
+        assert clause((condition,), kind, 1)[2], (condition, kind)  # which no row has to be decoded for
+    delete_user(storage, "ann")
+    ties = storage.connection.execute("select count(distinct scope) from tie").get
+    assert ties == 1
+
+
+def test_facts_about_an_entity_are_looked_up_and_not_searched_for(tmp_path: Path) -> None:
+    """Else what they cost would grow with all other facts."""
+    storage = SqliteStorage(str(tmp_path / "agent.db"))
+    for field, kinds in (("about", ("entity", "ended")), ("touches", ("entity", "relation", "membership"))):
+        for kind in kinds:
+            sql, bindings, _ = clause((Condition(field, "contains", "ent_1"),), kind, 1)
+            query = f"explain query plan select body from row where {LIVE} and id > ? {sql} order by id"
+            steps = [row[3] for row in storage.connection.execute(query, (1, kind, "", *bindings))]
+            assert steps[0] == "SEARCH row USING INTEGER PRIMARY KEY (rowid=?)", steps
+            assert any(
+                "SEARCH tie USING PRIMARY KEY (scope=? AND kind=? AND field=? AND value=?)" in it
+                for it in steps
+            )
+    storage.close()

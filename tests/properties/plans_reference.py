@@ -1,4 +1,4 @@
-"""Derive memberships, categories (H4) and due times from rows alone."""
+"""Derive memberships, categories (H4), due times and the facts that end from what is known alone."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -41,6 +41,15 @@ def grown(row: Row | None, key: str, name: str, count: int, now_ms: int) -> Cate
         return Category(key, name, CATEGORIES[name], count, now_ms, now_ms)
     count = min(body.member_count + count, limits.I64_MAX)
     return attrs.evolve(body, member_count=count, summary_dirty=True, evolved_digest="", updated_ms=now_ms)
+
+
+def ended(verdicts: Mapping[tuple[str, str], str]) -> dict[str, tuple[str, str]]:
+    """Return by the id of each fact that ends what has ended it, and how: the first verdict counts."""
+    found: dict[str, tuple[str, str]] = {}
+    for (new, old), kind in verdicts.items():
+        if kind in ("update", "contradict") and old not in found:
+            found[old] = (new, kind)
+    return found
 
 
 def merged(scheduled: Mapping[str, int], new: Mapping[str, int | None], *, is_late: bool) -> dict[str, int]:

@@ -1,9 +1,10 @@
 """Goal: what is planned from rows alone is right where most is there already, or half of it.
 
-Memberships, pages of lists and schedules as functions; repairs of vectors, old versions and tables of users
+Memberships, pages of lists and schedules as functions; repairs of vectors, facts that end and tables of users
 in a memory of their own, in situations that hardly any run comes to.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import product
 from types import SimpleNamespace
@@ -13,13 +14,14 @@ import attrs
 
 from tests.properties import plans_reference as reference
 from tests.properties.laws import Draw, agree, law
+from tests.worlds import Pair, id_of_fact, input_of, saying
 from umi_core.config import Config
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.middleware import Interceptor, Pass, Substitute
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Learned, Step, asks, retry
 from umi_core.errors import WorkflowBroken
-from umi_core.limits import ENTITY_VERSION_COUNT_MAX, REPAIR_COUNT_MAX
+from umi_core.limits import REPAIR_COUNT_MAX
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Read, Write
 from umi_core.messages.requests import GetEntity, Rebalance, Remember
@@ -28,18 +30,18 @@ from umi_core.rows import (
     Address,
     Body,
     Category,
+    Ended,
     Entity,
     Membership,
     Reflection,
     Relation,
     Resource,
     Row,
-    Version,
 )
 from umi_core.tiers import dues
-from umi_core.values import CATEGORIES, Scope
+from umi_core.values import CATEGORIES, EVOLUTION_KINDS, Scope
 from umi_core.workflows import BUILT_IN, WORKFLOWS, linking, listing
-from umi_sim.judge.plain.rows import category_id, entity_id, membership_id, relation_id
+from umi_sim.judge.plain.rows import category_id, membership_id
 from umi_sim.judge.plain.scores import again_ms, division_ms
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.services.storage import SimStorage
@@ -195,36 +197,45 @@ def test_each_vector_is_repaired_however_many_cannot_be_made_before_it() -> None
             assert rest == sorted(repaired) == done == with_vector, (count, hopeless)
 
 
-# Versions of a fact that changes more often than versions are kept.
+# Facts that end.
 
-ALICE: Final = entity_id(SCOPE, "person", "Alice")
-CITIES: Final = ("Paris", "Rome")
-
-
-def contradicted(number: int) -> Relation:
-    ends = (ALICE, number), (ALICE, number + 1)
-    return Relation(relation_id(SCOPE, *ends, "contradict"), "contradict", *ends, 700_000, "", "model", 1)
+OLD: Final = tuple(id_of_fact("Alice", it) for it in ("lives in Paris", "eats nuts", "has Mia"))
+NEW: Final = tuple(id_of_fact("Alice", it) for it in ("lives in Rome", "eats fish"))
 
 
-def test_the_newest_hundred_versions_and_the_relations_between_them_are_kept() -> None:
-    """M2.19."""
-    count = ENTITY_VERSION_COUNT_MAX - 3
-    content = f"Alice lives in {CITIES[count % 2]}."
-    alice = Entity(ALICE, "person", "Alice", content, count, 500_000, 700_000, "human", 1, 1)
-    older = [Version(ALICE, n, content, None, content, None, (), None, 1) for n in range(1, count + 1)]
-    world = SmallWorld(
-        SCOPE, QUIET, NOW_MS, storage=stored([alice, *older, *map(contradicted, range(1, count))])
-    )
-    for number in range(count + 1, ENTITY_VERSION_COUNT_MAX + 4):
-        outcome = world.ask(Remember(number, f"Alice lives in {CITIES[number % 2]}.", embed=False))
-        assert isinstance(outcome, Done)
-        bodies = [body for _, body in world.rows()]
-        kept = [*range(max(1, number - ENTITY_VERSION_COUNT_MAX + 1), number + 1)]
-        of_alice = [it for it in bodies if isinstance(it, Version) and it.entity_id == ALICE]
-        assert kept == sorted(it.version for it in of_alice)
-        ends = [(it.source, it.target) for it in bodies if isinstance(it, Relation)]
-        steps = sorted((old[1], new[1]) for old, new in ends if old[0] == new[0] == ALICE)
-        assert steps == [(old, old + 1) for old in kept[:-1]]
+def verdicts(draw: Draw) -> tuple[dict[tuple[str, str], str]]:
+    """Draw what each new fact does to each old one."""
+    return ({pair: draw.pick(("none", *EVOLUTION_KINDS)) for pair in product(NEW, OLD)},)
+
+
+@law(verdicts, examples=60)
+def test_verdicts_end_the_facts_that_they_name_and_no_others(verdicts: dict[tuple[str, str], str]) -> None:
+    def judge(prompt: str) -> str:
+        pairs = [(it["new"], it["old"]) for it in input_of(prompt, "pairs")]
+        kinds = [(new, old, verdicts[id_in(new), id_in(old)]) for new, old in pairs]
+        return json.dumps(
+            [{"new": new, "old": old, "type": kind, "confidence": 1} for new, old, kind in kinds]
+        )
+
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice lives in Paris. Alice eats nuts. Alice has Mia"))
+    pair.model = saying(evolve=judge)
+    outcome = pair.ask(Remember(2, "Alice lives in Rome. Alice eats fish"))
+    assert isinstance(outcome, Done)
+    wanted = reference.ended(verdicts)
+    bodies = {row.address.id: row.body for row in pair.rows("ended")}
+    assert {key: (it.by, it.how) for key, it in bodies.items() if isinstance(it, Ended)} == wanted
+    assert {*getattr(outcome.value, "ended", ())} == wanted.keys()
+    for kind in ("entity", "vector", "access"):
+        assert {row.address.id for row in pair.rows(kind)} == {*NEW, *OLD} - wanted.keys()
+    related = [it.body for it in pair.rows("relation") if isinstance(it.body, Relation)]
+    assert {(it.target[0], it.source[0]): it.kind for it in related} == {
+        pair: kind for pair, kind in verdicts.items() if kind != "none"
+    }
+
+
+def id_in(ref: str) -> str:
+    return ref.partition("@")[0]
 
 
 # Tables of users that do something else than they declare.

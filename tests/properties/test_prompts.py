@@ -21,6 +21,7 @@ TEXTS: Final = (
     "é" * 760, "x" * 1_501, "é" * 1_001,
 )  # fmt: skip
 SHOWN: Final = 200  # bytes of a statement
+SHOWN_WHOLE: Final = 1_000  # of one that another may end: a model sees all of what it judges
 Asked = tuple[str, dict[str, Any]]  # the prompt, and the inputs that it must show
 Domain = Callable[[Draw], Asked]
 
@@ -37,8 +38,8 @@ def statements(draw: Draw, mark: str) -> tuple[prompts.Statement, ...]:
     return tuple(prompts.Statement(f"{mark}{n}@1", f"N{n}", it) for n, it in enumerate(texts(draw)))
 
 
-def listed(given: Sequence[prompts.Statement]) -> list[dict[str, str]]:
-    return [{"ref": it.ref, "name": it.name, "content": cut(it.content, SHOWN)} for it in given]
+def listed(given: Sequence[prompts.Statement], size: int = SHOWN) -> list[dict[str, str]]:
+    return [{"ref": it.ref, "name": it.name, "content": cut(it.content, size)} for it in given]
 
 
 def extract(draw: Draw) -> Asked:
@@ -62,7 +63,7 @@ def evolve(draw: Draw) -> Asked:
     new, old = statements(draw, "n"), statements(draw, "o")
     pairs = tuple(draw.subset([(one.ref, other.ref) for one in new for other in old]))
     asked = [{"new": one, "old": other} for one, other in pairs]
-    shown = {"new": listed(new), "old": listed(old), "pairs": asked}
+    shown = {"new": listed(new, SHOWN_WHOLE), "old": listed(old, SHOWN_WHOLE), "pairs": asked}
     return prompts.ask_evolve(new, old, pairs), shown
 
 

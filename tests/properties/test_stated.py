@@ -10,7 +10,7 @@ from tests.properties.laws import Draw, agree, law
 from tests.properties.values import sound
 from umi_core import conditions, ids
 from umi_core.rows import Body
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, LINK_KINDS, MEMORY_TYPES, Scope
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, LINK_KINDS, Scope
 from umi_sim.judge.plain import requests as plain_filters
 from umi_sim.judge.plain import rows as plain_ids
 from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE, wrong_filter
@@ -23,10 +23,10 @@ TEXTS: Final = (
 IDS: Final = ("ent_1", "cat_1", "", "x y", "日本")
 ENDS: Final = tuple(product(IDS[:3], (0, 1, 2)))
 PARTS: Final[dict[str, tuple[Sequence[Any], ...]]] = {
-    "entity_id": (ENTITY_TYPES, TEXTS), "note_id": (TEXTS, MEMORY_TYPES), "category_id": (TEXTS,),
+    "entity_id": (ENTITY_TYPES, TEXTS), "fact_id": (((), IDS[:1], IDS[:2]), TEXTS), "category_id": (TEXTS,),
     "resource_id": ((None, *IDS), TEXTS), "segment_id": (IDS, TEXTS, range(3)),
     "membership_id": (IDS, IDS), "subcategory_id": (IDS, IDS), "reflection_id": (IDS,),
-    "given_id": (IDS, IDS), "relation_id": (ENDS, ENDS, LINK_KINDS), "block_id": (BLOCK_KINDS, TEXTS),
+    "relation_id": (ENDS, ENDS, LINK_KINDS), "block_id": (BLOCK_KINDS, TEXTS),
     "session_id": ((0, 1, 5, 2**40), range(3)),
 }  # fmt: skip
 """By kind of id, what each is made of besides a scope."""
@@ -37,8 +37,6 @@ def test_each_id_is_made_of_its_parts() -> None:
         make, make_plainly = getattr(ids, name), getattr(plain_ids, name)
         for it in product(SCOPES, *parts):
             assert make_plainly(*it) == make(*it), (name, it)
-    for scope, text in product(SCOPES, TEXTS):
-        assert plain_ids.note_id(scope, text) == ids.note_id(scope, text)
 
 
 # Filters.

@@ -11,7 +11,7 @@ import attrs
 
 from tests.properties.laws import Draw, around
 from umi_core.invariants import limits
-from umi_core.rows import BODIES, Body
+from umi_core.rows import BODIES, Body, Entity
 from umi_core.values import (
     BLOCK_KINDS,
     CATEGORIES,
@@ -39,7 +39,7 @@ NUMBERS: Final = (
 WORDS: Final[tuple[tuple[str, ...], ...]] = (
     BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, tuple(CATEGORIES), tuple(LEVELS),
     ("user", "assistant", "system", "tool"), ("user", "model"), ("xml", "markdown", "tagged"),
-    ("entity", "resource", "category", "membership", "subcategory", "reflection"),
+    ("entity", "ended", "resource", "category", "membership", "subcategory", "reflection"),
     ("score", "model", "score_then_model", "never"), ("vector", "model"),
     ("blocks", "messages", "archival"),
     ("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back"),
@@ -139,12 +139,26 @@ CORES: Final[tuple[object, ...]] = (
         ("name", "x" * 257), ("text", None),
     )),
 )  # fmt: skip
+FACT: Final = Entity(
+    "fct_1", "person", "Ann", "likes tea", 1, 5, 5, "human", 1, 2, about=("ent_1",), is_direct=True
+)
+FACTS: Final[tuple[object, ...]] = (
+    FACT, odd(FACT, sources=("res_1",), vector_missing=True), None, "x", ENTRY, (FACT,),
+    *(odd(FACT, **{name: value}) for name, value in (
+        ("id", ""), ("type", "alien"), ("name", "x" * 257), ("content", None), ("version", 0),
+        ("importance_ppm", -1), ("confidence_ppm", 1_000_001), ("block", ""), ("created_ms", -1),
+        ("updated_ms", None), ("event_time_ms", -1), ("metadata", ("x",)), ("source", ""),
+        ("vector_missing", 0), ("relation_count", -1), ("contradicts", (1,)), ("memory_type", "x"),
+        ("sources", None), ("reinforced_count", -1), ("last_reinforced_ms", True), ("about", ("\ud800",)),
+        ("is_direct", 1),
+    )),
+)  # fmt: skip
 OF_FIELDS: Final = (*VALUES, *IN_ROWS)
 
 
 def tried(field: str) -> tuple[object, ...]:
     """Return what is put into a field of a row: what may stand there, and what may not."""
-    return CORES if field == "blocks" else OF_FIELDS
+    return {"blocks": CORES, "fact": FACTS}.get(field, OF_FIELDS)
 
 
 @cache

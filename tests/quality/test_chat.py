@@ -9,12 +9,14 @@ from typing import Final
 
 import pytest
 
-from tests.worlds import ALICE, Pair
+from tests.worlds import ALICE, SCOPE, Pair
 from tools.references import examples, verdict
+from umi_core.ids import fact_id
 from umi_core.language.prompts import ask_extract
 from umi_core.messages.effects import Done
-from umi_core.messages.requests import Remember, Render
+from umi_core.messages.requests import GetEntity, Remember, Render
 from umi_core.messages.results import Remembered
+from umi_core.rows import Ended
 from umi_sim.services.model import truth
 
 CHAT: Final = Path(__file__).parent / "chat.jsonl"
@@ -94,9 +96,13 @@ def test_a_job_that_ended_is_no_longer_what_is_known_of_a_person(told: str) -> N
     changed = pair.ask(Remember(2, told))
     assert isinstance(changed, Done)
     assert isinstance(changed.value, Remembered)
-    ends = {(relation.source, relation.target): relation for relation in changed.value.relations}
-    relation = ends[(ALICE, 1), (ALICE, 2)]
-    assert (relation.kind, relation.by) == ("update", "model")
+    old = fact_id(SCOPE, (ALICE,), "Alice works at Acme")
+    verdicts = {it.target[0]: (it.kind, it.by) for it in changed.value.relations if it.source == (old, 1)}
+    assert old in changed.value.ended
+    shown = pair.ask(GetEntity(3, old))
+    assert isinstance(shown, Done)
+    assert isinstance(shown.value, Ended)
+    assert verdicts[shown.value.by] == ("update", "model")
 
 
 def test_who_an_assistant_is_becomes_its_persona() -> None:

@@ -1,14 +1,14 @@
 """Goal: no order of two small operations, and no crash point of one, breaks a law."""
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import attrs
 import pytest
 
-from tests.worlds import ALICE, QUIET, SCOPE, Pair, check_step, saying, verdict
+from tests.worlds import QUIET, SCOPE, Pair, check_step, id_of_fact, input_of, saying, verdict
 from umi_core.errors import SessionConflict
-from umi_core.ids import entity_id
 from umi_core.invariants import before_step, check_memory
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Outcome, Refused
@@ -26,11 +26,11 @@ from umi_core.messages.requests import (
     SetBlock,
 )
 from umi_core.messages.results import Forgotten, Remembered, SessionSaved, Stored
-from umi_core.rows import AccessRecord, Core, Entity, Relation, Tombstone, Version
+from umi_core.rows import AccessRecord, Core, Ended, Entity, Tombstone
 from umi_core.values import Scope
 from umi_sim.judge.invariants.store import check_store
 
-UMI = entity_id(SCOPE, "self", "Umi")
+LAUGHS, NAPS, SINGS = (id_of_fact("Alice", it) for it in ("laughs", "naps", "sings"))
 
 
 class Choices:
@@ -132,13 +132,11 @@ def every_schedule(begin: Callable[[], Stage]) -> Iterator[Stage]:
         yield stage
 
 
-def in_one_memory(told: tuple[str, ...], *requests: Request) -> Callable[[], Stage]:
-    """A memory that was told this, with these requests just begun."""
+def in_one_memory(*requests: Request) -> Callable[[], Stage]:
+    """A memory with these requests just begun."""
 
     def begin() -> Stage:
         pair = Pair().run()
-        for n, text in enumerate(told):
-            pair.ask(Remember(100 + n, text))
         for request in requests:
             pair.step(request)
         return begun(pair)
@@ -161,84 +159,116 @@ def entity(pair: Pair, key: str) -> Entity:
     return row.body
 
 
-def versions(pair: Pair) -> list[int]:
-    return sorted(row.body.version for row in pair.rows("version") if isinstance(row.body, Version))
+def keys(pair: Pair, kind: str) -> set[str]:
+    return {row.address.id for row in pair.rows(kind)}
+
+
+def remembered(outcome: Outcome) -> Remembered:
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Remembered)
+    return outcome.value
 
 
 def stored(outcome: Outcome) -> Stored:
-    assert isinstance(outcome, Done), outcome
-    assert isinstance(outcome.value, Remembered)
-    (one,) = outcome.value.entities
+    (one,) = remembered(outcome).entities
     return one
 
 
-def related(outcome: Outcome) -> tuple[Relation, ...]:
-    assert isinstance(outcome, Done), outcome
-    assert isinstance(outcome.value, Remembered)
-    return outcome.value.relations
+def laughs_no_more(prompt: str) -> str:
+    """What `evolve` is answered: whatever is new updates that Alice laughs."""
+    pairs = [it for it in input_of(prompt, "pairs") if it["old"].startswith(LAUGHS)]
+    return json.dumps([{**it, "type": "update", "confidence": 0.9, "reason": "so"} for it in pairs])
 
 
 # Two operations.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_known", [False, True], ids=["new", "known"])
-@pytest.mark.parametrize(("name", "key"), [("Alice", ALICE), ("Umi", UMI)], ids=["archive", "core"])
-def test_two_remembers_keep_both_facts_and_core_shows_the_last(name: str, key: str, is_known: bool) -> None:
-    told = (f"{name} helps",) if is_known else ()
+@pytest.mark.parametrize(("name", "kind"), [("Alice", "person"), ("Umi", "self")], ids=["archive", "core"])
+def test_two_remembers_keep_both_facts_and_core_shows_both(name: str, kind: str) -> None:
     requests = Remember(1, f"{name} laughs", embed=False), Remember(2, f"{name} naps", embed=False)
-    expected = sorted(["laughs", "naps"] + ["helps"] * is_known)
-    for stage in every_schedule(in_one_memory(told, *requests)):
+    both = [id_of_fact(name, it, kind) for it in ("laughs", "naps")]
+    for stage in every_schedule(in_one_memory(*requests)):
         (pair,) = stage.pairs
-        content = entity(pair, key).content
-        assert sorted(content.split("\n")) == expected
-        assert versions(pair) == list(range(1, len(expected) + 1))
-        assert len(pair.rows("relation")) == len(expected) - 1
-        assert {stored(stage.outcome(n)).version for n in (1, 2)} == {len(expected) - 1, len(expected)}
-        home = pair.memory.state.tiers.core.home_of(key)
-        assert (home and (home[1].version, home[1].text)) == (
-            (len(expected), content) if key == UMI else None
-        )
-        assert pair.memory.state.tiers.session.interaction_count == len(expected)
+        assert keys(pair, "entity") == set(both)
+        assert [stored(stage.outcome(n)) for n in (1, 2)] == [Stored(key, 1, "created") for key in both]
+        shown = {entry.entity_id for _, entry in pair.memory.state.tiers.core.entries()}
+        assert shown == (set(both) if kind == "self" else set())
+        assert pair.memory.state.tiers.session.interaction_count == 2
+
+
+@pytest.mark.slow
+def test_of_two_remembers_of_one_fact_one_creates_it() -> None:
+    requests = Remember(1, "Alice laughs", embed=False), Remember(2, "alice LAUGHS", embed=False)
+    for stage in every_schedule(in_one_memory(*requests)):
+        (pair,) = stage.pairs
+        assert sorted(stored(stage.outcome(n)).change for n in (1, 2)) == ["created", "unchanged"]
+        assert (keys(pair, "entity"), entity(pair, LAUGHS).version) == ({LAUGHS}, 1)
+        assert pair.memory.state.tiers.access.records[LAUGHS].count == 2
+
+
+@pytest.mark.slow
+def test_two_remembers_that_end_one_fact_end_it_once() -> None:
+    def begin() -> Stage:
+        pair = Pair(model=saying(evolve=laughs_no_more)).run()
+        pair.ask(Remember(100, "Alice laughs"))
+        pair.step(Remember(1, "Alice naps", embed=False))
+        pair.step(Remember(2, "Alice sings", embed=False))
+        for _ in range(6):  # the model, what each names, and the candidates of each are read
+            pair.answer()
+        return begun(pair)
+
+    ends = set()
+    for stage in every_schedule(begin):
+        (pair,) = stage.pairs
+        (row,) = pair.rows("ended")
+        assert isinstance(row.body, Ended)
+        replies = {key: remembered(stage.outcome(n)) for n, key in ((1, NAPS), (2, SINGS))}
+        assert {key for key, value in replies.items() if value.ended == (LAUGHS,)} == {row.body.by}
+        assert {value.ended for value in replies.values()} == {(LAUGHS,), ()}
+        assert (keys(pair, "entity"), len(pair.rows("relation"))) == ({NAPS, SINGS}, 1)
+        ends.add(row.body.by)
+    assert ends == {NAPS, SINGS}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_read", [True, False])
-def test_of_remember_and_forget_the_last_to_know_its_entity_is_the_last(is_read: bool) -> None:
-    """A text names its entity when a model has read it; what is in between is never seen."""
+def test_of_remember_and_forget_the_last_to_know_its_fact_is_the_last(is_read: bool) -> None:
+    """A text names its facts when a model has read it; what is in between is never seen."""
 
     def begin() -> Stage:
         pair = Pair().run()
         pair.ask(Remember(100, "Alice laughs"))
-        pair.step(Remember(1, "Alice naps", embed=False))
+        pair.step(Remember(1, "Alice laughs", embed=False))
         if is_read:
             pair.answer()
-        pair.step(Forget(2, ALICE))
+        pair.step(Forget(2, LAUGHS))
         return Stage([pair])
 
     ends = set()
     for stage in every_schedule(begin):
         (pair,) = stage.pairs
         assert stage.outcome(2) == Done(Forgotten(True))
-        found = pair.row("entity", ALICE)
+        found = pair.row("entity", LAUGHS)
         if found is None:
-            assert stored(stage.outcome(1)).version == 2
-            assert [row.body for row in pair.rows("tombstone")] == [Tombstone(2)]
-            assert (versions(pair), pair.rows("relation"), pair.rows("vector")) == ([], [], [])
+            assert stored(stage.outcome(1)) == Stored(LAUGHS, 1, "unchanged")
+            assert [row.body for row in pair.rows("tombstone")] == [Tombstone(1)]
+            assert pair.rows("vector") == []
         else:
-            assert (entity(pair, ALICE).content, versions(pair)) == ("naps", [2])
-            assert pair.rows("tombstone") == []
+            assert stored(stage.outcome(1)) == Stored(LAUGHS, 2, "created")
+            assert (entity(pair, LAUGHS).version, pair.rows("tombstone")) == (2, [])
         ends.add(found is None)
     assert ends == {is_read}
 
 
 @pytest.mark.slow
-def test_no_relation_outlives_an_end_and_no_count_lies() -> None:
-    """Bob comes to stand to Carol while Carol is forgotten."""
-    carol, bob = (entity_id(SCOPE, "person", name) for name in ("Carol", "Bob"))
+@pytest.mark.parametrize("kind", ["derive", "contradict"])
+def test_no_relation_outlives_an_end_and_no_count_lies(kind: str) -> None:
+    """Bob comes to stand to Carol while what Carol does is forgotten: before it has ended, or afterwards."""
+    carol, bob = (id_of_fact(name, "snores") for name in ("Carol", "Bob"))
 
     def begin() -> Stage:
-        pair = Pair(model=saying(evolve=verdict("contradict"))).run()
+        pair = Pair(model=saying(evolve=verdict(kind))).run()
         pair.ask(Remember(100, "Carol snores"))
         pair.step(Remember(1, "Bob snores", embed=False))
         pair.step(Forget(2, carol))
@@ -250,34 +280,40 @@ def test_no_relation_outlives_an_end_and_no_count_lies() -> None:
     for stage in every_schedule(begin):
         (pair,) = stage.pairs
         assert stage.outcome(2) == Done(Forgotten(True))
-        found = entity(pair, bob)
+        found, value = entity(pair, bob), remembered(stage.outcome(1))
         assert (found.relation_count, found.contradicts, pair.rows("relation")) == (0, (), [])
-        assert (pair.row("entity", carol), versions(pair)) == (None, [1])
-        ends.add(len(related(stage.outcome(1))))
+        assert (keys(pair, "entity"), keys(pair, "ended")) == ({bob}, set())
+        assert value.ended == ((carol,) if value.relations and kind == "contradict" else ())
+        ends.add(len(value.relations))
     assert ends == {0, 1}  # forgotten before or behind
 
 
 @pytest.mark.slow
-def test_who_is_promoted_while_it_changes_is_shown_as_it_is() -> None:
+def test_a_fact_that_is_promoted_while_it_ends_is_in_core_no_more() -> None:
     def begin() -> Stage:
-        pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+        config = attrs.evolve(QUIET, promote_score_min_ppm=0)
+        pair = Pair(config=config, model=saying(evolve=laughs_no_more)).run()
         pair.ask(Remember(100, "Alice laughs"))
         pair.step(Remember(1, "Alice naps", embed=False))
         pair.step(Rebalance(2))
         return begun(pair)
 
+    ends = set()
     for stage in every_schedule(begin):
         (pair,) = stage.pairs
-        home = pair.memory.state.tiers.core.home_of(ALICE)
-        assert home is not None
-        assert home[1].version == entity(pair, ALICE).version == 2
+        assert remembered(stage.outcome(1)).ended == (LAUGHS,)
+        assert pair.memory.state.tiers.core.home_of(LAUGHS) is None
+        promoted = stage.outcome(2)
+        assert isinstance(promoted, Done)
+        ends.add(LAUGHS in getattr(promoted.value, "promoted", ()))
+    assert ends == {True, False}
 
 
 @pytest.mark.slow
 def test_of_two_writes_of_one_block_the_last_one_stays() -> None:
     requests = SetBlock(1, "human", "one"), SetBlock(2, "human", "two", importance_ppm=7)
     ends = set()
-    for stage in every_schedule(in_one_memory((), *requests)):
+    for stage in every_schedule(in_one_memory(*requests)):
         (pair,) = stage.pairs
         (row,) = pair.rows("core")
         assert isinstance(row.body, Core)
@@ -348,11 +384,11 @@ def test_what_storage_holds_of_an_access_is_written_again_unless_it_is_the_last(
     ends = set()
     for stage in every_schedule(begin):
         (pair,) = stage.pairs
-        row = pair.row("access", ALICE)
+        row = pair.row("access", LAUGHS)
         assert row is not None
         assert isinstance(row.body, AccessRecord)
-        assert pair.memory.state.tiers.access.records[ALICE].count == 3
-        assert row.body.count == 3 or ALICE in pair.memory.state.tiers.access.unsaved
+        assert pair.memory.state.tiers.access.records[LAUGHS].count == 3
+        assert row.body.count == 3 or LAUGHS in pair.memory.state.tiers.access.unsaved
         ends.add(row.body.count)
     assert ends == {2, 3}
 
@@ -360,6 +396,7 @@ def test_what_storage_holds_of_an_access_is_written_again_unless_it_is_the_last(
 # Crash points.
 
 EARLIER = "Umi helps. Alice laughs"
+ENDING = saying(evolve=laughs_no_more)
 REQUEST = Remember(1, "Umi naps. Alice naps. Bob snores", request_key="k")
 
 
@@ -370,7 +407,7 @@ def rows_of(pair: Pair) -> list[object]:
 
 def events_of_a_remember(crash_after: int) -> tuple[Stage, bool]:
     """A remember stopped after so many events, and whether it was over by then."""
-    pair = Pair().run()
+    pair = Pair(model=ENDING).run()
     pair.ask(Remember(0, EARLIER))
     pair.step(REQUEST)
     stage = Stage([pair])
@@ -388,7 +425,7 @@ def test_a_crash_anywhere_leaves_old_rows_or_new_ones_and_repeating_the_request_
     found, crash_after, is_over = [], 0, False
     while not is_over:
         stage, is_over = events_of_a_remember(crash_after)
-        later = Pair(storage=stage.pairs[0].storage).run()
+        later = Pair(storage=stage.pairs[0].storage, model=ENDING).run()
         check_memory(later.memory.state)
         check_store(later.storage, later.memory.state)
         assert rows_of(later) in (old, new)
@@ -397,9 +434,10 @@ def test_a_crash_anywhere_leaves_old_rows_or_new_ones_and_repeating_the_request_
         assert isinstance(outcome, Done)
         assert isinstance(outcome.value, Remembered)
         assert outcome.value.repeated == found[-1]
-        assert [one.version for one in outcome.value.entities] == [2, 2, 1]
+        assert [one.change for one in outcome.value.entities] == ["created"] * 3
+        assert (outcome.value.ended, keys(later, "ended")) == ((LAUGHS,), {LAUGHS})
         check_store(later.storage, later.memory.state)
         crash_after += 1
-    # seen, extract, lookup, candidates of three, evolve, embed, commit: rows change when the commit lands,
-    # not when the memory hears of it
-    assert found == [False] * 14 + [True] * 2
+    # seen, extract, lookup, candidates of three, evolve, memberships, embed, commit: rows change when the
+    # commit lands, not when the memory hears of it
+    assert found == [False] * 16 + [True] * 2

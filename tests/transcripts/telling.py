@@ -2,10 +2,12 @@
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tests.worlds import input_of
-from umi_core.ids import entity_id
+from umi_core.ids import fact_id
+from umi_core.language.extraction import Mention
 from umi_core.memory import Memory
 from umi_core.messages.effects import (
     AskModel,
@@ -27,23 +29,33 @@ from umi_core.messages.effects import (
     Reply,
 )
 from umi_core.messages.results import Hit, Recalled, Remembered, Resolution, Retrieved
-from umi_core.rows import Address, Entity, Relation, Version
+from umi_core.rows import Address, Ended, Entity, Relation
 from umi_core.state import Queued
-from umi_core.values import Scope
+from umi_core.workflows.drafting import about_of
 
-NAMES = {
-    entity_id(Scope("u1", agent), kind, name): name
-    for agent in ("a1", "a2")
-    for kind, name in (("person", "Alice"), ("person", "Bob"), ("person", "John"), ("self", "Umi"))
-}
 BRIEF_COUNT = 1_000
-ID = re.compile(r"(ent|idm|ses|rel|cat|res|mem)_([0-9a-f]{6})[0-9a-f]{18}")
+ID = re.compile(r"(ent|fct|idm|ses|rel|cat|res|mem)_([0-9a-f]{6})[0-9a-f]{18}")
 
 
-def line_of(text: str) -> str:
-    """Known entities by name, other ids by their first digits; long lines go on below."""
-    text = ID.sub(lambda match: NAMES.get(match[0], f"{match[1]}_{match[2]}..."), text)
+def line_of(text: str, names: Mapping[str, str]) -> str:
+    """Return the text with known facts by name, other ids by their first digits; long lines go on below."""
+    text = ID.sub(lambda match: names.get(match[0], f"{match[1]}_{match[2]}..."), text)
     return "\n".join(textwrap.wrap(text, 108, subsequent_indent=" " * 12, break_long_words=False))
+
+
+def named_facts(memory: Memory) -> Iterator[tuple[str, str]]:
+    """Yield the ids of the facts that operations in flight tell, each with what it is called here."""
+    for operation in memory.state.operations.values():
+        known: Mapping[str, Any] = operation.facts
+        told = [getattr(it, "mention", it) for key in ("mentions", "told") for it in known.get(key, ())]
+        scope = memory.state.scope
+        yield from ((fact_id(scope, about_of(it, scope), it.content), label(it)) for it in told)
+
+
+def label(fact: Mention) -> str:
+    """Return the name that it is about, `note` if there is none, and its last word."""
+    *_, word = re.findall(r"\w+", fact.content)
+    return f"{fact.name if fact.named else 'note'}.{word}"
 
 
 def shown(effect: Effect) -> str:
@@ -70,7 +82,8 @@ def shown_prompt(task: str, prompt: str) -> str:
         case "rewrite" | "expand" | "decide_need" | "decide_enough" | "rank":
             return repr(input_of(prompt, "query"))
         case "summarise_category":
-            return str(input_of(prompt, "category"))
+            facts = ", ".join(repr(fact["content"]) for fact in input_of(prompt, "facts"))
+            return f"{input_of(prompt, 'category')} of {facts}"
     return repr(input_of(prompt, "text"))
 
 
@@ -130,6 +143,7 @@ def shown_value(value: object) -> str:
         case Remembered(entities, promoted=promoted, repeated=repeated):
             said = [f"{one.change} {one.id}@{one.version}" for one in entities]
             said += [shown_relation(relation) for relation in value.relations]
+            said += [f"ended {key}" for key in value.ended]
             said += ["needs resolution"] if value.needs_resolution else []
             said += [f"into core {' '.join(promoted)}"] if promoted else []
             return ", ".join([*said, *(["repeated"] if repeated else [])])
@@ -137,8 +151,10 @@ def shown_value(value: object) -> str:
             return (", ".join(map(shown_hit, hits)) or "nothing") + shown_resolution(resolution)
         case Retrieved(hits=found, stop_reason=reason):
             return ", ".join((reason, *(f"{hit.level} {hit.text!r} {hit.score_ppm}" for hit in found)))
-        case Entity(id=key, version=version, content=content) | Version(key, version, content=content):
+        case Entity(id=key, version=version, content=content):
             return f"{key}@{version} {brief(content)}"
+        case Ended(fact=fact, by=by, how=how):
+            return f"{shown_value(fact)}, ended by {by} ({how})"
     return str(value)
 
 

@@ -11,13 +11,17 @@ Lines that start with # tell the story. Keep a rewritten file only if you unders
     ok, ok 3, all     the world answers the oldest effect; three in a row; whatever will be asked
     often 60 "..."    so many remembers, each with its number for %d, all answered; then how they ended
     said user "..."   a turn; from now on a recall is asked after all turns so far
-    says ...          the model replies this text; "Alice@2" stands for the ref of that statement
+    says ...          the model replies this text; "Alice.tea@1" stands for the ref of that fact
     lands             the oldest commit reaches storage, and the answer is lost
     fail KIND         the oldest effect fails
     at MS, due        time goes on until then, or until the memory wants to be stepped
+
+A fact is called by the name that it is about and its last word: that Alice likes tea is `Alice.tea`, and a
+note about milk is `note.milk`. Two facts of one file must not be called alike.
 """
 
 import os
+import re
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -26,9 +30,8 @@ from typing import Any, get_args
 import attrs
 import pytest
 
-from tests.transcripts.telling import line_of, place, shown, standing
+from tests.transcripts.telling import line_of, named_facts, place, shown, standing
 from tests.worlds import Pair
-from umi_core.ids import entity_id
 from umi_core.messages.answers import EffectFailed, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, Commit, FailureKind, Reply
 from umi_core.messages.requests import REQUESTS, Recall
@@ -51,6 +54,7 @@ class Conversation:
     told: list[str] = attrs.field(factory=list)
     lost: list[Asked] = attrs.field(factory=list)
     turns: list[Turn] = attrs.field(factory=list)
+    names: dict[str, str] = attrs.field(factory=dict)  # of facts, by their ids
 
     @property
     def pair(self) -> Pair:
@@ -65,11 +69,13 @@ class Conversation:
             else:
                 getattr(self, f"do_{word}")(*(rest if word != "says" else [command.partition(" ")[2]]))
         lines = [*self.told, *standing(self.pair.memory)]
-        return "\n".join(map(line_of, lines or ["(nothing)"]))
+        return "\n".join(line_of(line, self.names) for line in lines or ["(nothing)"])
 
     def step(self, value: Value) -> None:
         memory = self.pair.memory
         effects = memory.step(self.now_ms, value)
+        self.names = dict(named_facts(memory)) | self.names
+        assert len({*self.names.values()}) == len(self.names), "two facts are called alike"
         self.told += [f"* {mark}" for mark in memory.marks if not mark.endswith(ANSWERED)]
         self.told += [line for effect in effects for line in shown(effect).split("\n")]
         self.pair.pending += [effect for effect in effects if not isinstance(effect, Reply)]
@@ -89,16 +95,20 @@ class Conversation:
     def value_of(self, name: str, text: str) -> object:
         match name:
             case "entity_id":
-                return entity_id(self.pair.scope, "self" if text == "Umi" else "person", text)
+                return self.id_of(text)
             case "session_id":
                 return next(key.id for key in self.pair.storage.rows if key.kind == "session")
-            case "hand_to" | "members":
+            case "hand_to" | "members" | "categories" | "memory_types":
                 return tuple(text.split())
             case "value":
                 return text.encode()
             case "deep" | "resolve" | "evolve" | "extract" | "embed":
                 return text == "yes"
         return int(text) if text.isdigit() else text
+
+    def id_of(self, name: str) -> str:
+        """The id of the fact that is called so; of none the name itself."""
+        return next((key for key, it in self.names.items() if it == name), name)
 
     def answer(self) -> None:
         self.pair.now_ms = self.now_ms
@@ -137,22 +147,21 @@ class Conversation:
         while self.pair.pending:
             self.answer()
 
-    def do_often(self, count: str, text: str) -> None:
+    def do_often(self, count: str, text: str, *more: str) -> None:
         for number in range(1, int(count) + 1):
-            self.ask("remember", [text % number])
+            self.ask("remember", [text % number, *more])
             self.do_all()
         replies = [
             line.partition(", degraded ")[2].removesuffix(")") for line in self.told if "> Reply(" in line
         ]
-        done = Counter(line or "nothing was dropped" for line in replies)
+        done = Counter(line or "nothing was degraded" for line in replies)
         self.told = [f"{number} times: {line}" for line, number in done.items()]
 
     def do_said(self, role: str, text: str) -> None:
         self.turns.append(Turn(role, text))
 
     def do_says(self, text: str) -> None:
-        for name in ("Alice", "Bob"):
-            text = text.replace(f'"{name}@', f'"{entity_id(self.pair.scope, "person", name)}@')
+        text = re.sub(r'"([^" ]+\.[^" ]+)@', lambda match: f'"{self.id_of(match[1])}@', text)
         self.step(ModelReplied(self.oldest().request_id, text))
 
     def do_lands(self) -> None:

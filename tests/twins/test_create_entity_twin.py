@@ -11,7 +11,7 @@ from tests.twins.talk import LUCK, Met, Story, attempts, ended, not_committed, r
 from tests.worlds import QUIET, Pair
 from umi_core.errors import StorageFailed
 from umi_core.messages.effects import Degraded, Done
-from umi_core.messages.requests import CreateEntity, Forget
+from umi_core.messages.requests import CreateEntity, Forget, UpdateEntity
 from umi_core.messages.results import Stored
 from umi_core.rows import Category, Membership
 
@@ -24,10 +24,10 @@ CATEGORIES: Final = (None, ("rules",), ("rules", "facts", "rules"))
 
 @attrs.frozen
 class Before:
-    """What is known before: the fact in its default category, or that there was one and it was forgotten;
-    another fact in rules."""
+    """What is known before: the fact in its default category, or that there was one and it was forgotten, or
+    another one has ended it; another fact in rules."""
 
-    fact: str = "never"  # never, known, forgotten
+    fact: str = "never"  # never, known, forgotten, ended
     rules: bool = False
 
 
@@ -41,7 +41,7 @@ def create(request: CreateEntity, before: Before) -> Story:
     for _ in range(3):  # plans
         less: list[Degraded] = []
         is_there = any(met.lands for met in heard)
-        kind, count = yield from attempts("read entity tombstone core category membership", 3)
+        kind, count = yield from attempts("read entity tombstone ended core category membership", 3)
         if kind != "good":
             return ended(StorageFailed("lookup", kind, count), heard)
         if before.fact != "known" and not is_there:
@@ -66,8 +66,12 @@ def check_twins(request: CreateEntity, before: Before, lucks: list[Met]) -> None
     pair = Pair(config=QUIET).run()
     if before.fact != "never":
         told = pair.ask(CreateEntity("fact", FACT, "profile"))
-        if before.fact == "forgotten" and isinstance(told, Done) and isinstance(told.value, Stored):
+        assert isinstance(told, Done)
+        assert isinstance(told.value, Stored)
+        if before.fact == "forgotten":
             pair.ask(Forget("forget", told.value.id))
+        elif before.fact == "ended":
+            pair.ask(UpdateEntity("update", told.value.id, "is allergic to eggs"))
     if before.rules:
         pair.ask(CreateEntity("rule", "asks before cooking", "behavior", ("rules",)))
     pair.step(request)
@@ -101,7 +105,7 @@ PLAIN: Final = CreateEntity(1, FACT, "profile")
 REQUESTS: Final = st.builds(
     CreateEntity, st.just(1), st.just(FACT), st.just("profile"), st.sampled_from(CATEGORIES)
 )
-BEFORE: Final = st.builds(Before, st.sampled_from(("never", "known", "forgotten")), st.booleans())
+BEFORE: Final = st.builds(Before, st.sampled_from(("never", "known", "forgotten", "ended")), st.booleans())
 
 
 @pytest.mark.slow
@@ -110,6 +114,7 @@ BEFORE: Final = st.builds(Before, st.sampled_from(("never", "known", "forgotten"
 @example(PLAIN, Before(), [])
 @example(PLAIN, Before("known"), [])
 @example(PLAIN, Before("forgotten", rules=True), [])
+@example(PLAIN, Before("ended"), [])
 @example(CreateEntity(1, FACT, "profile", ("rules",)), Before("known", rules=True), [])
 @example(PLAIN, Before(), [Met(), Met("unusable"), Met(), Met("refused")])
 @example(PLAIN, Before(), [*[Met()] * 3, LOST, Met("conflict"), Met(), Met("conflict"), Met("refused")])

@@ -46,7 +46,7 @@ def remember(request: Remember, before: Before) -> Story:
     the note."""
     degraded: list[Degraded] = []
     heard: list[Met] = []  # by commits
-    is_note, content = not request.extract, ""
+    is_note = not request.extract
     if request.request_key is not None:
         kind, count = yield from attempts("read receipt", 3)
         if kind != "good":
@@ -59,11 +59,14 @@ def remember(request: Remember, before: Before) -> Story:
     for _ in range(3):  # plans
         less = list(degraded)  # what this plan goes without
         is_there = any(met.lands for met in heard)  # an attempt nobody confirmed has told it already
-        kind, count = yield from attempts("read entity tombstone core", 3)
+        kind, count = yield from attempts("read entity tombstone ended core", 3)
         if kind != "good":
             return ended(StorageFailed("lookup", kind, count), heard)
         if not is_there:
-            content = yield from drafted(request, before, is_note, less)
+            for _ in range((yield from ended_count(request, before, less))):
+                kind, count = yield from attempts("read", 3)  # in which categories it is
+                if kind != "good":
+                    return ended(StorageFailed("memberships", kind, count), heard)
             if request.embed:
                 kind, _ = yield from attempts("embed", 2)
                 if kind != "good":
@@ -76,28 +79,29 @@ def remember(request: Remember, before: Before) -> Story:
         if kind == "good":
             if is_there:
                 yield from settled(less)
-            return Done(content, tuple(less))
+            return Done("Alice likes tea" if is_note else "likes tea", tuple(less))
         if kind != "conflict":
             break
     return not_committed(kind, count, heard)
 
 
-def drafted(
-    request: Remember, before: Before, is_note: bool, less: list[Degraded]
-) -> Generator[Wants | Sleeps, Met, str]:
-    """What will be stored: the model may say that the new fact takes the place of the old one."""
-    others = before.carol or (is_note and before.alice)  # whom the words of the text find
-    is_next = before.alice and not is_note
-    if request.evolve:
-        kind, _ = yield from attempts("read by words", 2)
-        if kind != "good":
-            less.append(Degraded("candidates:none", kind))
-        if is_next or (others and kind == "good"):
-            kind, _ = yield from attempts("model evolve", 2)
-            if kind == "good":
-                return "Alice likes tea" if is_note else "likes tea"
-            less.append(Degraded("evolve:table", reason_of(kind)))
-    return "Alice likes tea" if is_note else "works at Acme\nlikes tea" if is_next else "likes tea"
+def ended_count(
+    request: Remember, before: Before, less: list[Degraded]
+) -> Generator[Wants | Sleeps, Met, int]:
+    """How many facts end: the model says that the new one takes the place of each that the words find."""
+    known = before.alice + before.carol
+    if not request.evolve:
+        return 0
+    kind, _ = yield from attempts("read by words", 2)
+    if kind != "good":
+        less.append(Degraded("candidates:none", kind))
+        return 0
+    if known:
+        kind, _ = yield from attempts("model evolve", 2)
+        if kind == "good":
+            return known
+        less.append(Degraded("evolve:table", reason_of(kind)))
+    return 0
 
 
 def check_twins(request: Remember, before: Before, lucks: list[Met]) -> Outcome:

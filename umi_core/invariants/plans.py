@@ -25,7 +25,7 @@ from umi_core.messages.effects import Commit, Write
 from umi_core.messages.requests import Forget, ForgetResource, Remember, RemoveBlock, UpdateEntity
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import AccessRecord, Entity, Relation, Row, Version
+from umi_core.rows import AccessRecord, Entity, Relation, Row
 from umi_core.state import Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
@@ -58,7 +58,7 @@ def check_new_plan(operation: Operation, state: State, access_before: AccessTabl
         return
     check_scope(operation.asked.writes, state.scope)
     check_relations(operation.asked.writes, operation.facts)
-    check_marked(operation.asked.writes, operation.facts.get("request"))
+    check_marked(operation.asked.writes, operation.facts)
     check_written(operation.facts, operation.asked.writes)
     now = state.tiers.access
     tables = (now,) if access_before.records is now.records else (now, access_before)
@@ -73,8 +73,8 @@ def check_scope(writes: Iterable[Write], scope: Scope) -> None:
 
 
 def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
-    """A new relation leads to a statement of this plan, from the version before it or from a candidate."""
-    drafts, candidates = facts.get("evolved"), facts.get("candidates")
+    """A new relation leads to a statement of this plan from a candidate."""
+    drafts, candidates = facts.get("drafts"), facts.get("candidates")
     if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
         return
     read = sorted((row for rows in candidates for row in rows), key=lambda row: row.version)
@@ -92,12 +92,12 @@ def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> Non
             )
 
 
-def check_marked(writes: Iterable[Write], request: object) -> None:
+def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
     """What is new has a vector, or is marked as lacking one that was wanted, so that a scan repairs it."""
-    if isinstance(request, Remember | AddArchival):
+    request, drafts = facts.get("request"), facts.get("drafts")
+    if isinstance(request, Remember | AddArchival) and isinstance(drafts, tuple):
         rows = {(write.address.kind, write.address.id): write.body for write in writes}
-        told = [body.entity_id for body in rows.values() if isinstance(body, Version)]
-        for key in told:
+        for key in (draft.entity.id for draft in drafts if draft.old is None):
             entity, is_lacking = rows.get(("entity", key)), rows.get(("vector", key)) is None
             is_due = is_lacking and request.embed
             holds = isinstance(entity, Entity) and entity.vector_missing == is_due and ("vector", key) in rows
@@ -107,7 +107,7 @@ def check_marked(writes: Iterable[Write], request: object) -> None:
 def asked(draft: Draft, rows: Iterable[Row]) -> Iterable[tuple[tuple[str, int], tuple[str, int]]]:
     """The ends of the relations that may lead to this draft."""
     candidates = (row.body for row in rows if isinstance(row.body, Entity))
-    for old in (*((draft.old,) if draft.old else ()), *candidates):
+    for old in candidates:
         yield (old.id, old.version), (draft.entity.id, draft.entity.version)
 
 
@@ -150,6 +150,8 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
             return () if entity_id in [it.id for it in plan.accessed] else (entity_id,)
         case Forget(entity_id=entity_id):
             return (entity_id,)
+        case Remember() | AddArchival():
+            return tuple(getattr(said(plan), "ended", ()))
         case RemoveBlock(kind=kind, label=label):
             block = core.find(kind, label)
             return tuple(entry.entity_id for entry in block.entries) if block else ()

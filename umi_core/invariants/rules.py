@@ -201,14 +201,12 @@ VECTORS_AS_ANSWERED: Final = Rule(
     "vectors-as-answered", "VEC-1", "a vector is the answer for its own text", INSIDE, CHEAP
 )
 
-# Relations and versions.
+# Relations, and how facts end.
 
 RELATION_ENDS: Final = Rule(
     "relation-ends", "EVO-1", "both ends of a relation exist and differ", INSIDE, CHEAP
 )
-VERSION_CHAIN: Final = Rule(
-    "version-chain", "EVO-2", "versions without gaps, one relation each", INSIDE, FULL
-)
+ENDED_AS_NAMED: Final = Rule("ended-as-named", "EVO-2", "a fact ends only by what named it", ORACLE, CHEAP)
 
 # Search.
 

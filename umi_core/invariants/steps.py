@@ -62,7 +62,7 @@ from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
 from umi_core.messages.requests import Descent, InCore, Recall, request_name
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import Core, SessionRow
+from umi_core.rows import Core, Ended, SessionRow
 from umi_core.state import State, Tiers
 from umi_core.tiers import session
 from umi_core.tiers.core import CoreTier
@@ -347,7 +347,7 @@ def check_core_source(before: CoreTier, told: Told, core: CoreTier, config: Conf
     demand(was < now, rules.CORE_CURRENT, "core went back to an older version", f"more than {was}", now)
     if isinstance(told.value, Committed):
         cause = request_name(type(heard.request)) if heard.request is not None else heard.pinned[0]
-        check_self_stays(before, core, cause)
+        check_self_stays(before, core, cause, ended_by(heard.asked))
         if is_built_on(before, heard.asked):
             check_share_of_self(before, core, config)
 
@@ -369,9 +369,15 @@ def core_row(value: Value, asked: Asked | None) -> CoreTier | None:
     return next((CoreTier(body.blocks, number) for body, number in found if isinstance(body, Core)), None)
 
 
-def check_self_stays(before: CoreTier, after: CoreTier, cause: str) -> None:
+def ended_by(asked: Asked | None) -> tuple[str, ...]:
+    """Return the ids of the facts that a batch has ended."""
+    writes = asked.writes if isinstance(asked, Commit) else ()
+    return tuple(write.address.id for write in writes if isinstance(write.body, Ended))
+
+
+def check_self_stays(before: CoreTier, after: CoreTier, cause: str, ended: tuple[str, ...] = ()) -> None:
     """`cause`: the request whose commit was learnt, by name; its workflow if nobody asked for it."""
-    there = [entry.entity_id for _, entry in after.entries()]
+    there = [*(entry.entity_id for _, entry in after.entries()), *ended]
     mine = [entry.entity_id for block, entry in before.entries() if block.kind == SELF_BLOCK]
     gone = [entity_id for entity_id in mine if entity_id not in there]
     holds = not gone or cause in MAY_LEAVE

@@ -27,14 +27,14 @@ class Draft(Protocol):
     """A draft of a remember, which lies a layer above this file."""
 
     entity: Entity
-    change: str
+    old: Entity | None
 
 
 def owed(facts: Mapping[str, object]) -> list[Entity] | None:
     """The rows that are to get a vector each, in order; None if these are facts of no such operation."""
-    drafts, lacking = facts.get("evolved"), facts.get("lacking")
+    drafts, lacking = facts.get("drafts"), facts.get("lacking")
     if isinstance(drafts, tuple):
-        return [draft.entity for draft in drafts if draft.change != "unchanged"]
+        return [draft.entity for draft in drafts if draft.old is None]
     return [row.body for row in lacking] if isinstance(lacking, tuple) else None
 
 

@@ -43,16 +43,15 @@ from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Done, Read
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
 from umi_core.policies.term_scores import score_alone
-from umi_core.rows import Entity, Given
+from umi_core.rows import Entity
 from umi_core.workflows import evolving, forget_resource, remember
 from umi_core.workflows.commits import CORE, PLAN, REQUEST_KEY, Plan, address, commit_row, found, key_of, put
 from umi_core.workflows.drafting import DRAFTS
 from umi_core.workflows.evolving import DROPPED, LINKS, MENTIONS
 from umi_core.workflows.forget_resource import RESOURCE, plan_without, told
-from umi_core.workflows.giving import given_rows, told_by
+from umi_core.workflows.giving import told_by
 from umi_core.workflows.relating import KNOWN_LINKS
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN, claim_entities, plan_of
-from umi_core.workflows.telling import settled
 
 APPEND: Final = Fact("request", AddMessages)
 PAGE: Final = Fact("request", ListMessages)
@@ -62,7 +61,6 @@ SEARCH: Final = Fact("request", SearchArchival)
 SEARCH_OF_LOG: Final = Fact("request", SearchMessages)
 LOG: Final = Fact("log", Log)
 RECORDS: Final = Fact("records", tuple[Archival, ...])
-TOLD: Final = Fact("told", tuple[Given, ...])
 
 
 # append: the log, the rows under its next numbers, the commit.
@@ -254,31 +252,19 @@ def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ask_told(facts: Facts, view: View) -> Read | None:
-    """What records told of whom: nothing, if there is none of them."""
-    return Read(ByFilter(view.scope, ("given",))) if facts[RECORDS] else None
+    """The facts that texts and records told: nothing, if there is no record."""
+    told = (Condition("sources", "ne", ()),)
+    return Read(ByFilter(view.scope, ("entity",), told)) if facts[RECORDS] else None
 
 
 def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    found = {it.id: None for it in facts[RECORDS]}
-    bodies = [row.body for row in answer.rows] if answer is not None else []
-    return Learned(TOLD(tuple(it for it in bodies if isinstance(it, Given) and it.source in found)))
-
-
-def ask_named(facts: Facts, view: View) -> Read | None:
-    ids = dict.fromkeys(it.entity_id for it in facts[TOLD])
-    return Read(ByIds(tuple(address(view.scope, "entity", key) for key in ids))) if ids else None
-
-
-def take_named(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    """A record fits as well as its text, or as what it told of somebody under that name: what fits best."""
+    """A record fits as well as its text, or as a fact that it told, under its name: what fits best."""
     request = facts[SEARCH]
     bodies = [row.body for row in answer.rows] if answer is not None else []
-    names = {it.id: it.name for it in bodies if isinstance(it, Entity)}
     fits = {it.id: score_alone(request.query, "", it.content) for it in facts[RECORDS]}
-    for it in facts[TOLD]:
-        if it.entity_id in names:
-            ppm = score_alone(request.query, names[it.entity_id], it.content)
-            fits[it.source] = max(fits[it.source], ppm)
+    for it in (body for body in bodies if isinstance(body, Entity)):
+        ppm = score_alone(request.query, it.name, it.content)
+        fits |= {key: max(fits[key], ppm) for key in it.sources if key in fits}
     scored = [(fits[it.id], it) for it in facts[RECORDS]]
     hits = sorted((hit for hit in scored if hit[0] > 0), key=lambda hit: (-hit[0], hit[1].id))
     hits = hits[request.skip : request.skip + (request.limit or PAGE_ROWS_DEFAULT)]
@@ -302,19 +288,18 @@ SEARCH_ARCHIVAL: Final = Workflow(
     steps=(
         Step("read", requires=(SEARCH,), produces=(RECORDS,),
              **asks(Read, ask_search, take_search, retry(3))),
-        Step("told", requires=(RECORDS,), produces=(TOLD,), **asks(Read, ask_told, take_told, retry(3))),
-        Step("named", requires=(SEARCH, RECORDS, TOLD), produces=(OUTCOME,),
-             **asks(Read, ask_named, take_named, retry(3))),
+        Step("told", requires=(SEARCH, RECORDS), produces=(OUTCOME,),
+             **asks(Read, ask_told, take_told, retry(3))),
     ),
 )  # fmt: skip
 
 
 # add_archival, delete_archival: records that own what they tell of people and things.
 #
-#     remember         seen  extract  lookup  candidates  evolve  embed  route  plan  commit  settle  reply
-#     add_archival        .     *        *         .         .      .      .     *      .       .       .
-#     forget_resource        load  told  touching  ends  left  embed  plan  commit  settle  reply
-#     delete_archival  seen   *      .      .       .     .      .     *      .       .       *
+#     remember         seen  extract  lookup  candidates ... route  plan  commit  settle  reply
+#     add_archival        .     *        *         .      ...   .     *      .       .       .
+#     forget_resource        load  told  touching  ends  plan  commit  settle  reply
+#     delete_archival  seen   *      .      .       .     *      .       .       *
 #
 # A dot is the row of the other table, a star another one in its place.
 #
@@ -381,11 +366,10 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
     """The record, and what it tells: nobody has told anything under its id before."""
     drafts = tuple(told_by(key, draft, view.now_ms) for draft in remember.settled(facts))
     plan = plan_of(drafts, facts, view)
-    given = given_rows(drafts, key, {}, view)
     assert isinstance(plan.value, Remembered)
     return attrs.evolve(
         plan,
-        writes=(*alone.writes, *plan.writes, *given),
+        writes=(*alone.writes, *plan.writes),
         value=RecordAdded("archival", facts[LOG].next_seq, 1, view.now_ms, facts=plan.value),
         spoken=None,
     )
@@ -422,7 +406,7 @@ def take_delete(facts: Facts, answer: None, view: View) -> Learned:
     row, value = facts[RESOURCE], RecordForgotten(facts[DELETE].record_id)
     if row is None:
         return Learned(PLAN(Plan(view.now_ms, value=value)))
-    value = attrs.evolve(value, entities=tuple(told(facts, settled(facts))))
+    value = attrs.evolve(value, entities=tuple(told(facts)))
     return Learned(PLAN(attrs.evolve(plan_without(row, facts, view), value=value)))
 
 

@@ -14,7 +14,7 @@ from umi_core.data import Data
 from umi_core.domains import Change, Importance, Reason, Word
 from umi_core.json_text import Json
 from umi_core.language.replies import ArrayOf, Unusable, confidence_ppm, find_json, reason_mend, reason_of
-from umi_core.limits import PPM, RELATION_REASON_BYTES_MAX
+from umi_core.limits import RELATION_REASON_BYTES_MAX
 from umi_core.text import norm
 from umi_core.values import EVOLUTION_KINDS
 
@@ -36,10 +36,6 @@ class Verdict(Data):
     confidence_ppm: Importance
     reason: Reason = ""
     by: Word = "model"
-
-
-BY_TABLE: Final = Verdict("extend", PPM // 2, by="table")
-"""Without a model nothing known is dropped: the next version extends the old one."""
 
 
 @attrs.frozen

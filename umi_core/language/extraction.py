@@ -2,11 +2,11 @@
 
 Law 1. Total: every element is kept, merged into an equal one, or dropped with a reason.
 Law 2. A reply that names nothing still keeps the text, as one note; one that passes over sentences keeps
-those, as one note behind the entities. Law 3. A note is never filtered.
+those, as notes behind the entities. Law 3. A note is never filtered.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeVar, get_args
 
 import attrs
@@ -24,8 +24,9 @@ from umi_core.limits import (
     EXTRACT_CONTENT_BYTES_MAX,
     EXTRACT_ENTITY_COUNT_MAX,
     EXTRACT_LINK_COUNT_MAX,
+    EXTRACT_SENTENCE_COUNT_MAX,
 )
-from umi_core.text import cut, norm, size, tidy, unique
+from umi_core.text import cut, norm, tidy, unique
 from umi_core.values import ENTITY_TYPES, LINK_KINDS
 
 # Coverage: which sentences of a text are told by nothing that was read in a reply.
@@ -76,7 +77,7 @@ Dropped = tuple[tuple[int, str], ...]
 
 @attrs.frozen
 class Mention(Data):
-    """What a text says about one name. Without `named` its id comes from the content, and the memory type."""
+    """One statement about one name. Without `named` it is a note, and is about no entity."""
 
     type: EntityType
     name: EntityName
@@ -128,21 +129,29 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
     found, dropped = sift(
         payload["entities"], EXTRACT_ENTITY_COUNT_MAX, lambda element: read_mention(element, text, floor_ppm)
     )
-    mentions = merge(mention for mention, _ in found)
+    stated = [it for mention, _ in found for it in divide(mention)]
+    mentions = merge(stated)
     links, dropped_links, link_mends = read_links(payload.get("relations"), mentions)
     partial = any(reason in MALFORMED for _, reason in dropped)
-    again: list[Mend] = ["merged"] * (len(found) - len(mentions))
+    again: list[Mend] = ["merged"] * (len(stated) - len(mentions))
     mended = (*(mend for _, mends in found for mend in mends), *again, *link_mends)
     notes, count = rest_of(text, mentions)
     return Extraction((*mentions, *notes), links, dropped, partial, dropped_links, count, mended)
 
 
 def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], int]:
-    """One note of what the mentions do not tell, or none; and how many sentences they pass over."""
+    """A note of each sentence that the mentions do not tell, and how many those are."""
     if not mentions:
         return (fallback_note(text),), 0
     lost = passed_over(text, mentions)
-    return ((fallback_note("\n".join(lost)),) if lost else ()), len(lost)
+    return notes_of(lost), len(lost)
+
+
+def notes_of(sentences: Sequence[str]) -> tuple[Mention, ...]:
+    """Return a note of each sentence; what is beyond the limit is the last one, a sentence in each line."""
+    last = EXTRACT_ENTITY_COUNT_MAX - 1
+    notes = [*sentences[:last], *(["\n".join(sentences[last:])] if sentences[last:] else [])]
+    return tuple(fallback_note(note) for note in notes)
 
 
 def passed_over(text: str, mentions: Iterable[Mention]) -> tuple[str, ...]:
@@ -239,18 +248,26 @@ def read_content(value: Json, text: str) -> str:
 
 
 def merge(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
-    """One mention per id, which type and name make, in order of the first."""
-    same: dict[tuple[str, str], list[Mention]] = {}
-    for mention in mentions:
-        same.setdefault((mention.type, norm(mention.name)), []).append(mention)
-    return tuple(merged(group) for group in same.values())
+    """Return each statement about each name once, in order of the first, with the highest confidence."""
+    same: dict[tuple[str, str, str], Mention] = {}
+    for it in mentions:
+        first = same.setdefault((it.type, norm(it.name), norm(it.content)), it)
+        if it.confidence_ppm > first.confidence_ppm:
+            same[it.type, norm(it.name), norm(it.content)] = attrs.evolve(
+                first, confidence_ppm=it.confidence_ppm
+            )
+    return tuple(same.values())
 
 
-def merged(group: list[Mention]) -> Mention:
-    """The first name, every different content, the highest confidence."""
-    contents = "\n".join(unique(mention.content for mention in group).values())
-    confidence = max(mention.confidence_ppm for mention in group)
-    return Mention(group[0].type, group[0].name, cut(contents, EXTRACT_CONTENT_BYTES_MAX), confidence)
+def divide(mention: Mention) -> tuple[Mention, ...]:
+    """Return one mention for each sentence of a content: a model may write several statements into one.
+
+    A content of many sentences is one text, say a list or a poem, and stays together.
+    """
+    found = sentences(mention.content)
+    if len(found) > EXTRACT_SENTENCE_COUNT_MAX:
+        return (mention,)
+    return tuple(attrs.evolve(mention, content=sentence) for sentence in found)
 
 
 # Links.
@@ -286,8 +303,8 @@ def read_link(element: Json, names: dict[str, str]) -> tuple[Link, Mends] | Link
 # Attribution: what a speaker says as I and me belongs to their name, if the reply has passed over
 # it.
 #
-# Law 1. Without such a sentence an extraction stays as it is. Law 2. No sentence is lost: what
-# does not fit behind what is said of the speaker is in the note.
+# Law 1. Without such a sentence an extraction stays as it is. Law 2. No sentence is lost: those
+# beyond the limit are notes.
 
 
 FIRST_PERSONS: Final = ("i", "my", "we", "our")
@@ -296,33 +313,22 @@ FIRST_PERSONS: Final = ("i", "my", "we", "our")
 def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
     """The extraction with the sentences of the first person that it passes over under the speaker's name."""
     named = tuple(mention for mention in extraction.entities if mention.named)
-    lost, old = passed_over(text, named), mention_of(speaker, named)
-    own = fitting(old.content, (sentence for sentence in lost if is_in_first_person(sentence)))
+    lost = passed_over(text, named)
+    own = tuple(sentence for sentence in lost if is_in_first_person(sentence))[:EXTRACT_ENTITY_COUNT_MAX]
     if not own:
         return extraction
-    new = attrs.evolve(old, content="\n".join((*filter(None, [old.content]), *own)))
-    told = tuple(new if it is old else it for it in named) if old in named else (*named, new)
-    rest = "\n".join(sentence for sentence in lost if sentence not in own)
-    entities = (*told, fallback_note(rest)) if rest else told
+    name = spelled(speaker, named)
+    stated = (Mention("person", name, sentence, CONFIDENCE_PPM) for sentence in own)
+    rest = tuple(sentence for sentence in lost if sentence not in own)
+    entities = (*merge((*named, *stated)), *notes_of(rest))
     return attrs.evolve(extraction, entities=entities, uncovered_count=len(lost))
 
 
-def mention_of(speaker: str, mentions: tuple[Mention, ...]) -> Mention:
-    """What was found of the speaker, or nothing yet."""
-    nothing = Mention("person", tidy(speaker), "", CONFIDENCE_PPM)
-    return next((it for it in mentions if it.type == "person" and norm(it.name) == norm(speaker)), nothing)
+def spelled(speaker: str, mentions: tuple[Mention, ...]) -> str:
+    """Return the name of the speaker as the reply spells it."""
+    names = (it.name for it in mentions if it.type == "person" and norm(it.name) == norm(speaker))
+    return next(names, tidy(speaker))
 
 
 def is_in_first_person(sentence: str) -> bool:
     return any(PERSONS.get(word) in FIRST_PERSONS for word in words(sentence))
-
-
-def fitting(said: str, sentences: Iterable[str]) -> tuple[str, ...]:
-    """The sentences from the first on that fit behind what is said, each in a line."""
-    room, kept = EXTRACT_CONTENT_BYTES_MAX - size(said) + (not said), list[str]()
-    for sentence in sentences:
-        room -= size(sentence) + 1
-        if room < 0:
-            break
-        kept.append(sentence)
-    return tuple(kept)

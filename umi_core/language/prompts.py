@@ -260,14 +260,12 @@ def ask_evolve(
 ) -> str:
     """`new` and `old` are listed once each; `pairs` are (ref of new, ref of old)."""
     asked: Input = tuple({"new": new_ref, "old": old_ref} for new_ref, old_ref in pairs)
-    return prompt("evolve", (("new", shown(new)), ("old", shown(old)), ("pairs", asked)))
+    limit = EXTRACT_CONTENT_BYTES_MAX
+    return prompt("evolve", (("new", shown(new, limit)), ("old", shown(old, limit)), ("pairs", asked)))
 
 
-def shown(statements: tuple[Statement, ...]) -> Input:
-    return tuple(
-        {"ref": it.ref, "name": it.name, "content": cut(it.content, SHOWN_CONTENT_BYTES_MAX)}
-        for it in statements
-    )
+def shown(statements: tuple[Statement, ...], bytes_max: int = SHOWN_CONTENT_BYTES_MAX) -> Input:
+    return tuple({"ref": it.ref, "name": it.name, "content": cut(it.content, bytes_max)} for it in statements)
 
 
 def ask_rewrite(query: str, turns: tuple[Turn, ...]) -> str:

@@ -70,7 +70,6 @@ from umi_core.domains import (
     Types,
     Uri,
     Value,
-    VersionNumber,
     Wish,
     bad_fields,
     bad_row_id,
@@ -317,7 +316,6 @@ class GetEntity(WorkflowRequest):
     workflow = "get_entity"
     shows = True
     entity_id: EntityId
-    version: VersionNumber | None = None
 
 
 @attrs.frozen

@@ -8,13 +8,13 @@ import attrs
 from umi_core.data import Data
 from umi_core.kelpie.results import Appended, Keyed, RecordDeleted
 from umi_core.limits import PPM
-from umi_core.rows import Category, Entity, Membership, Reflection, Relation, Resource, Subcategory
+from umi_core.rows import Category, Ended, Entity, Membership, Reflection, Relation, Resource, Subcategory
 from umi_core.values import Block, RoutingDecision
 
 
 @attrs.frozen
 class Stored(Data):
-    """One entity of a remember; `change` is created, updated or unchanged."""
+    """One fact of a write; `change` is created or unchanged, and forgotten where a text leaves."""
 
     tag = 75
     id: str
@@ -26,7 +26,7 @@ class Stored(Data):
 class Remembered(Data):
     """`relations` are the new ones; `needs_resolution`: one of them contradicts, surely enough to be asked
     about. `dropped` are (index in the model's answer, reason). `relation_dropped_count`: no room for more.
-    `repeated`: the request key was known, nothing was done."""
+    `repeated`: the request key was known, nothing was done. `ended`: the facts that a new one has ended."""
 
     tag = 76
     entities: tuple[Stored, ...]
@@ -38,6 +38,7 @@ class Remembered(Data):
     dropped: tuple[tuple[int, str], ...] = ()
     relation_dropped_count: int = 0
     repeated: bool = False
+    ended: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -50,7 +51,7 @@ class RecordAdded(Appended):
 
 @attrs.frozen
 class RecordForgotten(RecordDeleted):
-    """`entities`: whom the record told of; each is updated, unchanged or forgotten."""
+    """`entities`: the facts that the record told; each is forgotten, or unchanged because others told it."""
 
     tag = 615
     entities: tuple[Stored, ...] = ()
@@ -58,8 +59,7 @@ class RecordForgotten(RecordDeleted):
 
 @attrs.frozen
 class Hit(Data):
-    """`contradicts`: refs (`id@version`) of the statements that this one contradicts, its own former version
-    among them."""
+    """`contradicts`: refs (`id@version`) of the facts that this one contradicts."""
 
     tag = 77
     id: str
@@ -186,7 +186,7 @@ class Forgotten(Data):
 
 @attrs.frozen
 class ResourceForgotten(Data):
-    """`entities`: what it had told of, by id; `change` is updated, unchanged or forgotten."""
+    """`entities`: the facts that it had told, by id; each is forgotten, or unchanged: others told it too."""
 
     tag = 613
     existed: bool
@@ -265,7 +265,7 @@ class Reflected(Data):
     is_degraded: bool = False
 
 
-ListedRow = Entity | Resource | Category | Membership | Subcategory | Reflection
+ListedRow = Entity | Ended | Resource | Category | Membership | Subcategory | Reflection
 
 
 @attrs.frozen

@@ -12,6 +12,7 @@ last or never:
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from heapq import nsmallest
 
 import attrs
 
@@ -93,6 +94,7 @@ class AccessTable(Data):
         stored = dict(of_access(versions))
         newest = self.newest(versions) if newest is None else newest
         late = [key for key, version in stored.items() if version < newest.get(key, 0)]
+        gone = [key for key in gone if key not in late]  # told again since by another commit
         back = {entity.id: None for entity in entities}
         left = {key: None for key in self.forgotten if key not in back} | dict.fromkeys(gone)
         forgotten = tuple(left)[-FORGOTTEN_COUNT_MAX:]
@@ -209,6 +211,6 @@ def surplus(records: Mapping[str, AccessRecord], in_core: Collection[str]) -> li
     too_many = len(records) - ACCESS_RECORD_COUNT_MAX
     if too_many <= 0:
         return []
-    outside = [record for key, record in records.items() if key not in in_core]
-    outside.sort(key=lambda record: (record.last_ms, record.entity_id))
-    return [record.entity_id for record in outside[:too_many]]
+    outside = (record for key, record in records.items() if key not in in_core)
+    oldest = nsmallest(too_many, outside, key=lambda record: (record.last_ms, record.entity_id))
+    return [record.entity_id for record in oldest]

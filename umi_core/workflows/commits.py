@@ -40,7 +40,7 @@ from umi_core.tiers import dues
 from umi_core.tiers.archive import AccessTable, Versions, is_passed
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
-from umi_core.values import Loss, RoutingDecision, Scope
+from umi_core.values import RoutingDecision, Scope
 
 
 @attrs.frozen
@@ -58,7 +58,6 @@ class Plan(Data):
     decisions: tuple[RoutingDecision, ...] | None = None
     spoken: tuple[str, tuple[str, ...]] | None = None  # last input and names, for the reserved keys
     cursor: str | None = None
-    losses: tuple[Loss, ...] = ()  # what its writes drop of entities
 
     @property
     def is_empty(self) -> bool:
@@ -147,7 +146,7 @@ def ask_commit(facts: Facts, view: View) -> Commit:
     plan, key = facts[PLAN], key_of(facts, view)
     by = (view.epoch, view.number)
     value = without_text(plan.value)
-    receipt = Receipt(key, request_digest(facts), digest(plan, view), value, plan.at_ms, by, plan.losses)
+    receipt = Receipt(key, request_digest(facts), digest(plan, view), value, plan.at_ms, by)
     core = () if plan.core is None else (Write(address(view.scope, "core"), Core(plan.core.blocks)),)
     writes = (*plan.writes, *core, put(view.scope, "receipt", key, receipt))
     return Commit(writes, plan.expects, key)
@@ -167,10 +166,7 @@ def request_digest(facts: Facts) -> bytes:
 
 
 def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
-    """What the plan says is learnt now, unless another batch had the key first.
-
-    The reply names what that batch has dropped: it may be of another plan than this one.
-    """
+    """What the plan says is learnt now, unless another batch had the key first."""
     plan = facts[PLAN]
     if answer is None:
         learn_plan(plan, (), view, is_late=True)
@@ -179,23 +175,19 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
         if is_ours(receipt, view):
-            learn_lost(attrs.evolve(plan, decisions=decided(plan, receipt)), answer.versions, view)
+            gone = (*plan.forgotten, *ended_in(receipt))
+            won = attrs.evolve(plan, decisions=decided(plan, receipt), forgotten=gone)
+            learn_lost(won, answer.versions, view)
         else:  # whoever wrote those rows is told of them
             learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)
         value = with_text(first_value(receipt, view), plan.value)
-        return Learned(STORED(value) | LOST(True), degraded=marked(receipt.losses, view))
+        return Learned(STORED(value) | LOST(True))
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
     learn_plan(plan, answer.versions, view, is_late=view.landed_since > 1)
     value = first_value(receipt, view) if isinstance(receipt, Receipt) else plan.value
-    return Learned(STORED(with_text(value, plan.value)) | LOST(False), degraded=marked(plan.losses, view))
-
-
-def marked(losses: tuple[Loss, ...], view: View) -> tuple[Loss, ...]:
-    """Return the losses of a batch, as the reply names them; each kind is a place that runs must reach."""
-    view.marks += dict.fromkeys(f"commit: {name}" for name, _, _ in losses)
-    return losses
+    return Learned(STORED(with_text(value, plan.value)) | LOST(False))
 
 
 def learn_lost(plan: Plan, versions: Versions, view: View) -> None:
@@ -207,6 +199,12 @@ def decided(plan: Plan, receipt: Receipt) -> tuple[RoutingDecision, ...] | None:
     """The decisions of the plan that won, if this one had decided anything."""
     value = receipt.value.facts if isinstance(receipt.value, RecordAdded) else receipt.value
     return value.routing if plan.decisions is not None and isinstance(value, Remembered) else None
+
+
+def ended_in(receipt: Receipt) -> tuple[str, ...]:
+    """Return the ids of the facts that the batch of this receipt has ended."""
+    value = receipt.value.facts if isinstance(receipt.value, RecordAdded) else receipt.value
+    return value.ended if isinstance(value, Remembered) else ()
 
 
 def first_value(receipt: Receipt, view: View) -> object:

@@ -28,9 +28,8 @@ from umi_core.workflows.commits import (
     entity_ids,
     found,
 )
-from umi_core.workflows.drafting import EVOLVED, SharedOptions, drafted, id_of
+from umi_core.workflows.drafting import DRAFTS, PLACES, SharedOptions, drafted, id_of
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
-from umi_core.workflows.history import HISTORY, READ_HISTORY, versions_in
 from umi_core.workflows.linking import DEFAULT, addresses, linked
 from umi_core.workflows.placing import shown_again
 from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
@@ -72,8 +71,8 @@ def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
 def ask_lookup(facts: Facts, view: View) -> Read:
     told, scope = told_of(facts[REQUEST]), view.scope
     key = id_of(told.mention, scope)
-    own = (address(scope, "entity", key), address(scope, "tombstone", key), address(scope, "core"))
-    return Read(ByIds((*own, *addresses(key, told.categories, scope))))
+    own = (address(scope, kind, key) for kind in PLACES)
+    return Read(ByIds((*own, address(scope, "core"), *addresses(key, told.categories, scope))))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
@@ -83,7 +82,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     draft = classed(drafted(told.mention, SharedOptions(), rows, view), told.mention.memory_type)
     shelf = tuple(row for row in answer.rows if row.address.kind in ("category", "membership"))
     lacking = unshelved((), told.categories, rows, view.scope)
-    return Learned(TOLD((told,)) | EVOLVED((draft,)) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
+    return Learned(TOLD((told,)) | DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
@@ -95,46 +94,43 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     shelf = {row.address: row for row in facts[SHELF]}
     links = linked(links_of(facts, drafts, view), shelf, view)
     (draft,) = drafts
-    written = entity_rows(drafts, versions_in(facts[HISTORY]), facts, view)
     plan = Plan(
         view.now_ms,
         writes=(
-            *written.writes, *links, *shelved(facts, {}, (), view.scope),
+            *entity_rows(drafts, facts, view), *links, *shelved(facts, {}, (), view.scope),
             *access.writes(view.scope)
         ),
         core=after if is_moved else None,
         value=Stored(draft.entity.id, draft.entity.version, draft.change),
         accessed=entities,
-        losses=written.losses,
     )  # fmt: skip
     return Learned(PLAN(plan))
 
 
 def is_of_request(facts: Facts, scope: Scope) -> bool:
     own = [id_of(told.mention, scope) for told in facts[TOLD]]
-    return own == [draft.entity.id for draft in facts[EVOLVED]]
+    return own == [draft.entity.id for draft in facts[DRAFTS]]
 
 
 CREATE_ENTITY: Final = Workflow(
     "create_entity",
     given=(REQUEST,),
     steps=(
-        Step("lookup", requires=(REQUEST,), produces=(TOLD, EVOLVED, SHELF, UNSHELVED, CORE),
+        Step("lookup", requires=(REQUEST,), produces=(TOLD, DRAFTS, SHELF, UNSHELVED, CORE),
              claims=claim_entity, **asks(Read, ask_lookup, take_lookup, retry(3))),
-        READ_HISTORY,
-        Step("embed", requires=(EVOLVED,), produces=(VECTORS,), config=(("profile", "default"),),
+        Step("embed", requires=(DRAFTS,), produces=(VECTORS,), config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         EMBED_SHELF,
         READ_HOMES,
-        Step("plan", requires=(TOLD, EVOLVED, SHELF, UNSHELVED, CORE, HISTORY, VECTORS, SHELF_VECTORS, HOMES),
+        Step("plan", requires=(TOLD, DRAFTS, SHELF, UNSHELVED, CORE, VECTORS, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup"),
         SETTLE,
         REPLY,
     ),
     laws=(
-        Law("a draft of what is told", (TOLD, EVOLVED), is_of_request),
-        Law("a vector or none for each change", (EVOLVED, VECTORS),
+        Law("a draft of what is told", (TOLD, DRAFTS), is_of_request),
+        Law("a vector or none for each change", (DRAFTS, VECTORS),
             lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
         SHELF_LAW,
     ),

@@ -2,8 +2,8 @@
 
 Both are asked of the model before anything is written.
 
-Law 1. Asked pairs: of each changed entity the version before, then its candidates by rank. Law 2. Without a
-model, or without a verdict, every next version extends: nothing known is dropped.
+Law 1. Asked pairs: each new fact with its candidates, by rank. Law 2. Without a model, or without a verdict,
+nothing that is known changes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,13 +24,10 @@ from umi_core.messages.requests import Remember
 from umi_core.rows import Entity, Row
 from umi_core.workflows.drafting import (
     DRAFTS,
-    EVOLVED,
     Drafted,
     embedded_text,
-    evolved,
-    new_statement,
-    old_statement,
     ref,
+    statement_of,
 )
 
 # Extracting: the names in a text, and what is said about each, before anything is looked up.
@@ -93,7 +90,7 @@ def ask_candidates(facts: Facts, view: View) -> Read | None:
     if not draft.is_changed or not facts[REQUEST].evolve:
         return None
     told = tuple(it.entity.id for it in facts[DRAFTS])
-    text = embedded_text(draft.entity.name, draft.mention)
+    text = embedded_text(draft.entity.name, draft.entity.content)
     others = (Condition("id", "not_in", told),)
     query = ByWords(view.scope, text, others, EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM)
     return Read(query)
@@ -114,8 +111,6 @@ def asked_pairs(facts: Facts) -> tuple[tuple[Drafted, Entity], ...]:
 def all_pairs(facts: Facts) -> Iterator[tuple[Drafted, Entity]]:
     drafts, candidates, newest = facts[DRAFTS], facts[CANDIDATES], candidate_rows(facts)
     for draft, rows in zip(drafts, candidates, strict=True):
-        if draft.is_next and draft.old is not None:
-            yield draft, draft.old
         bodies = (newest[row.address.id].body for row in rows)
         yield from ((draft, body) for body in bodies if isinstance(body, Entity))
 
@@ -134,36 +129,25 @@ def ask_evolution(facts: Facts, view: View) -> AskModel | None:
     pairs = asked_pairs(facts)
     if not pairs:
         return None
-    new = {ref(draft.entity): new_statement(draft) for draft, _ in pairs}
-    old = {ref(entity): old_statement(entity) for _, entity in pairs}
+    new = {ref(draft.entity): statement_of(draft.entity) for draft, _ in pairs}
+    old = {ref(entity): statement_of(entity) for _, entity in pairs}
     prompt = ask_evolve(tuple(new.values()), tuple(old.values()), tuple(refs(*pair) for pair in pairs))
     return AskModel("evolve", prompt)
 
 
 def take_evolution(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if answer is None:
-        return Learned(by_table(facts))
+        return Learned(VERDICTS(()))
     pairs = tuple(refs(*pair) for pair in asked_pairs(facts))
     evolution = parse_evolution(answer.text, pairs, view.config.evolve_confidence_min_ppm)
     if isinstance(evolution, replies.Unusable):
         return Unusable(evolution.reason)
     partial = tuple(("partial", reason, 1) for reason in evolution.dropped)
-    return Learned(under(evolution.verdicts, facts), degraded=partial, shapes=evolution.shapes)
+    return Learned(VERDICTS(evolution.verdicts), degraded=partial, shapes=evolution.shapes)
 
 
-def under(verdicts: tuple[tuple[Pair, Verdict], ...], facts: Facts) -> Mapping[str, object]:
-    """The drafts, each next version under the verdict on its version pair."""
-    by_pair, drafts = dict(verdicts), facts[DRAFTS]
-    pairs = [refs(draft, draft.old) if draft.is_next and draft.old is not None else None for draft in drafts]
-    heard = [by_pair.get(pair) if pair is not None else None for pair in pairs]
-    redrafted = (
-        evolved(draft, verdict) if verdict else draft for draft, verdict in zip(drafts, heard, strict=True)
-    )
-    return VERDICTS(verdicts) | EVOLVED(tuple(redrafted))
-
-
-def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return under((), facts)
+def no_verdicts(facts: Facts, reason: str = "") -> Mapping[str, object]:
+    return VERDICTS(())
 
 
 LOOK_FOR_CANDIDATES = Step(
@@ -172,7 +156,7 @@ LOOK_FOR_CANDIDATES = Step(
 )  # fmt: skip
 
 EVOLVE = Step(
-    "evolve", requires=(REQUEST, DRAFTS, CANDIDATES), produces=(VERDICTS, EVOLVED),
-    otherwise=nothing(VERDICTS, EVOLVED), config=(("profile", "default"),),
-    **asks(AskModel, ask_evolution, take_evolution, retry(2, then=Degrade("table", by_table))),
+    "evolve", requires=(REQUEST, DRAFTS, CANDIDATES), produces=(VERDICTS,),
+    otherwise=nothing(VERDICTS), config=(("profile", "default"),),
+    **asks(AskModel, ask_evolution, take_evolution, retry(2, then=Degrade("table", no_verdicts))),
 )  # fmt: skip

@@ -1,5 +1,4 @@
-"""forget: an entity leaves with everything that is its own: versions, relations, memberships, vector, access,
-core entry.
+"""forget: a fact leaves with everything that is its own: relations, memberships, vector, access, core entry.
 
 Its categories are written again. What it takes with it otherwise stands in linking.py.
 """
@@ -14,6 +13,7 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Read
 from umi_core.messages.requests import Forget
 from umi_core.messages.results import Forgotten
+from umi_core.rows import fact_of
 from umi_core.tiers.core import forget
 from umi_core.workflows.commits import (
     CORE,
@@ -53,14 +53,16 @@ def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
-    return Read(ByIds((address(view.scope, "entity", id_of(facts)), address(view.scope, "core"))))
+    own = (address(view.scope, kind, id_of(facts)) for kind in ("entity", "ended"))
+    return Read(ByIds((*own, address(view.scope, "core"))))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = found(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    return Learned(ROW(rows.get(address(view.scope, "entity", id_of(facts)))) | CORE(core))
+    row = next((it for it in rows.values() if fact_of(it.body) is not None), None)
+    return Learned(ROW(row) | CORE(core))
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:

@@ -1,9 +1,9 @@
-"""forget_resource: a text that was memorized leaves, with its segments and what only it told of entities.
+"""forget_resource: a text that was memorized leaves, with its segments and the facts that only it told.
 
 An archival record leaves by the same steps (archival.py).
 
-Law 1. A line stays that another resource told as well, or that somebody told otherwise; an entity of which
-nothing is left is forgotten. Law 2. What was made of the text, a summary or a reflection, says nothing until
+Law 1. A fact stays that another resource told as well, or that was told otherwise; any other is forgotten.
+Law 2. What was made of the text, a summary or a reflection, says nothing until
 it is made anew. Law 3. All of it leaves in one commit, or nothing does.
 """
 
@@ -15,14 +15,25 @@ import attrs
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Law, Learned, Step, Workflow, asks, retry
+from umi_core.engine.workflow import Law, Learned, Step, Workflow, asks, retry
 from umi_core.ids import reflection_id
 from umi_core.kelpie.requests import DeleteArchival
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import ByFilter, ByIds, Embed, Expect, Read, Write
+from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
 from umi_core.messages.requests import ForgetResource
 from umi_core.messages.results import ResourceForgotten, Stored
-from umi_core.rows import Address, Entity, Membership, Reflection, Relation, Resource, Row, Tombstone
+from umi_core.rows import (
+    Address,
+    Entity,
+    Membership,
+    Reflection,
+    Relation,
+    Resource,
+    Row,
+    Tombstone,
+    fact_of,
+    with_fact,
+)
 from umi_core.tiers.core import CoreTier, forget
 from umi_core.values import Scope
 from umi_core.workflows.commits import (
@@ -39,19 +50,14 @@ from umi_core.workflows.commits import (
     found,
     put,
 )
-from umi_core.workflows.drafting import EVOLVED, Drafted
-from umi_core.workflows.giving import Left, given_address, left_without, rewritten, shortened
-from umi_core.workflows.history import Written
+from umi_core.workflows.giving import left_without
 from umi_core.workflows.linking import homes_as_read, unlinked
-from umi_core.workflows.placing import shown_again
-from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
 from umi_core.workflows.shelving import vector_row
-from umi_core.workflows.telling import ask_vectors, entity_rows, settled
 
 REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
 RESOURCE: Final = Fact("resource", Row | None)
 MADE_OF_IT: Final = Fact("made_of_it", tuple[Row, ...])  # its segments, and the reflections that name it
-KNOWN: Final = Fact("known", tuple[Row, ...], ("entity",))  # the entities that it told
+KNOWN: Final = Fact("known", tuple[Row, ...], ("entity", "ended"))  # the facts that it told
 TOUCHING: Final = Fact("touching", tuple[tuple[Row, ...], ...])  # of each what belongs to it
 ENDS: Final = Fact("ends", tuple[Row, ...])  # other ends of what goes, categories, the session's reflection
 
@@ -82,18 +88,19 @@ def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
 def ask_told(facts: Facts, view: View) -> Read | None:
     if facts[RESOURCE] is None:
         return None
-    kinds = ("resource", "entity", "reflection")
+    kinds = ("resource", "entity", "ended", "reflection")
     return Read(ByFilter(view.scope, kinds, (Condition("touches", "contains", id_of(facts)),)))
 
 
 def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     rows = answer.rows if answer is not None else ()
-    entities = tuple(row for row in rows if isinstance(row.body, Entity))
-    return Learned(KNOWN(entities) | MADE_OF_IT(tuple(row for row in rows if row not in entities)))
+    facts_told = (row for row in rows if fact_of(row.body) is not None)
+    known = tuple(sorted(facts_told, key=lambda row: row.address.id))
+    return Learned(KNOWN(known) | MADE_OF_IT(tuple(row for row in rows if row not in known)))
 
 
 def ask_touching(facts: Facts, view: View) -> Read:
-    kinds = ("version", "relation", "membership", "given")
+    kinds = ("relation", "membership")
     where = (Condition("touches", "contains", facts.unit(KNOWN).address.id),)
     return Read(ByFilter(view.scope, kinds, where))
 
@@ -107,7 +114,7 @@ def ask_ends(facts: Facts, view: View) -> Read | None:
         return None
     bodies = [row.body for rows in facts[TOUCHING] for row in rows]
     homes = sorted({body.category_id for body in bodies if isinstance(body, Membership)})
-    ends = [address(view.scope, "entity", key) for key in other_ends(facts)]
+    ends = [address(view.scope, kind, key) for key in other_ends(facts) for kind in ("entity", "ended")]
     ends += [address(view.scope, "category", key) for key in homes]
     return Read(ByIds((*ends, *reflection_address(facts, view.scope), address(view.scope, "core"))))
 
@@ -130,19 +137,15 @@ def take_ends(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 # What becomes of the entities.
 
 
-def left(facts: Facts) -> list[tuple[Row, tuple[Row, ...], Left]]:
-    """Each entity that the text told, what belongs to it, and what is left of it."""
+def left(facts: Facts) -> list[tuple[Row, tuple[Row, ...], Entity | None]]:
+    """Return each fact that the text told, what belongs to it, and what is left of it; None: it goes."""
     known, belonging = facts[KNOWN], facts[TOUCHING]
-    bodies = [(row, rows, row.body) for row, rows in zip(known, belonging, strict=True)]
-    return [
-        (row, rows, left_without(id_of(facts), body, rows))
-        for row, rows, body in bodies
-        if isinstance(body, Entity)
-    ]
+    told = [(row, rows, fact_of(row.body)) for row, rows in zip(known, belonging, strict=True)]
+    return [(row, rows, left_without(id_of(facts), it)) for row, rows, it in told if it is not None]
 
 
 def gone_ids(facts: Facts) -> tuple[str, ...]:
-    return tuple(row.address.id for row, _, it in left(facts) if it.entity is None)
+    return tuple(row.address.id for row, _, it in left(facts) if it is None)
 
 
 def lost_relations(facts: Facts) -> Iterator[Relation]:
@@ -174,16 +177,6 @@ def bereft(entity: Entity, facts: Facts) -> Entity:
     return attrs.evolve(entity, relation_count=count, contradicts=refs)
 
 
-def take_left(facts: Facts, answer: None, view: View) -> Learned:
-    kept = [(row, it, it.entity) for row, _, it in left(facts)]
-    drafts = (
-        shortened(row, attrs.evolve(it, entity=bereft(entity, facts)), view.now_ms)
-        for row, it, entity in kept
-        if entity is not None
-    )
-    return Learned(EVOLVED(tuple(drafts)))
-
-
 # plan: what goes, and what is written again.
 
 
@@ -191,25 +184,19 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     resource = facts[RESOURCE]
     if resource is None:
         return Learned(PLAN(Plan(view.now_ms, value=ResourceForgotten(False))))
-    changes = tuple(told(facts, settled(facts)))
-    return Learned(
-        PLAN(attrs.evolve(plan_without(resource, facts, view), value=ResourceForgotten(True, changes)))
-    )
+    value = ResourceForgotten(True, tuple(told(facts)))
+    return Learned(PLAN(attrs.evolve(plan_without(resource, facts, view), value=value)))
 
 
 def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
     """The text away, and what only it told."""
-    gone, drafts = gone_ids(facts), settled(facts)
-    core = core_without(gone, drafts, facts, view)
+    gone = gone_ids(facts)
+    core = core_without(gone, facts[CORE])
     access = view.tiers.access.writes(view.scope)
     is_moved = core.blocks != facts[CORE].blocks
-    written = entity_rows(
-        drafts, (version for _, _, it in left(facts) for version in it.versions), facts, view
-    )
     writes = (
-        *resource_writes(resource, facts, view), *gone_writes(facts, view),
-        *kept_writes(written, facts, view),
-        *category_writes(drafts, facts, view), *(it for it in access if it.address.id not in gone),
+        *resource_writes(resource, facts, view), *gone_writes(facts, view), *kept_writes(facts, view),
+        *category_writes(facts, view), *(it for it in access if it.address.id not in gone),
     )  # fmt: skip
     return Plan(
         view.now_ms,
@@ -217,30 +204,26 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
         expects=tuple(homes_of_gone(facts, view.scope)),
         core=core if is_moved else None,
         forgotten=gone,
-        losses=written.losses,
     )
 
 
 def homes_of_gone(facts: Facts, scope: Scope) -> Iterator[Expect]:
     for row, touching, it in left(facts):
-        if it.entity is None:
+        if it is None:
             yield from homes_as_read(row.address.id, touching, scope)
 
 
-def core_without(gone: Iterable[str], drafts: tuple[Drafted, ...], facts: Facts, view: View) -> CoreTier:
-    core = facts[CORE]
+def core_without(gone: Iterable[str], core: CoreTier) -> CoreTier:
     for key in gone:
         core = forget(core, key)
-    return shown_again((draft.entity for draft in drafts), core, view.config)
+    return core
 
 
-def told(facts: Facts, drafts: tuple[Drafted, ...]) -> Iterator[Stored]:
-    by_id = {draft.entity.id: draft for draft in drafts}
-    for row in facts[KNOWN]:
-        draft, body = by_id.get(row.address.id), row.body
-        assert isinstance(body, Entity)
-        change = "forgotten" if draft is None else draft.change
-        yield Stored(body.id, (body if draft is None else draft.entity).version, change)
+def told(facts: Facts) -> Iterator[Stored]:
+    for row, _, it in left(facts):
+        fact = fact_of(row.body)
+        assert fact is not None
+        yield Stored(fact.id, fact.version, "forgotten" if it is None else "unchanged")
 
 
 def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
@@ -259,47 +242,30 @@ def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
 
 def gone_writes(facts: Facts, view: View) -> Iterator[Write]:
     for row, touching, it in left(facts):
-        if it.entity is None and isinstance(row.body, Entity):
-            own = (address(view.scope, kind, row.address.id) for kind in ("entity", "vector", "access"))
+        fact = fact_of(row.body)
+        if it is None and fact is not None:
+            own = (row.address, *(address(view.scope, kind, fact.id) for kind in ("vector", "access")))
             yield from (Write(where, None) for where in (*own, *(each.address for each in touching)))
-            yield put(view.scope, "tombstone", row.address.id, Tombstone(row.body.version))
+            yield put(view.scope, "tombstone", fact.id, Tombstone(fact.version))
 
 
-def kept_writes(written: Written, facts: Facts, view: View) -> Iterator[Write]:
-    """Of those that stay the older versions first: the new one may take the oldest with it."""
-    for row, touching, it in left(facts):
-        if it.entity is not None:
-            yield Write(given_address(view.scope, id_of(facts), row.address.id), None)
-            yield from rewritten(touching, it, view.scope)
-    yield from written.writes
-    for body in (row.body for row in facts[ENDS]):
-        if isinstance(body, Entity) and (after := bereft(body, facts)) != body:
-            yield put(view.scope, "entity", body.id, after)
+def kept_writes(facts: Facts, view: View) -> Iterator[Write]:
+    """The facts that stay, without this source, and those at the other ends of what goes."""
+    ends = facts[ENDS]
+    kept = [(row, it) for row, _, it in left(facts)]
+    for row, fact in (*kept, *((row, fact_of(row.body)) for row in ends)):
+        if fact is not None and (after := with_fact(row.body, bereft(fact, facts))) != row.body:
+            yield Write(row.address, after)
 
 
-def category_writes(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> tuple[Write, ...]:
-    lost = [row for _, touching, it in left(facts) if it.entity is None for row in touching]
-    less = [draft.entity.id for draft in drafts if draft.is_changed]
-    homes = touched_homes([*lost, *(row for row in memberships(facts) if of(row) in less)])
-    return unlinked(lost, [row for row in facts[ENDS] if row.address in homes], view, less)
+def category_writes(facts: Facts, view: View) -> tuple[Write, ...]:
+    lost = [row for _, touching, it in left(facts) if it is None for row in touching]
+    bodies = [row.body for row in lost]
+    homes = {address(view.scope, "category", it.category_id) for it in bodies if isinstance(it, Membership)}
+    return unlinked(lost, [row for row in facts[ENDS] if row.address in homes], view)
 
 
-def memberships(facts: Facts) -> Iterator[Row]:
-    yield from (row for rows in facts[TOUCHING] for row in rows if isinstance(row.body, Membership))
-
-
-def of(row: Row) -> str:
-    return row.body.entity_id if isinstance(row.body, Membership) else ""
-
-
-def touched_homes(rows: Iterable[Row]) -> frozenset[Address]:
-    bodies = [(row.address.scope, row.body) for row in rows]
-    return frozenset(
-        address(scope, "category", it.category_id) for scope, it in bodies if isinstance(it, Membership)
-    )
-
-
-PLANNED_FROM: Final = (REQUEST, RESOURCE, MADE_OF_IT, KNOWN, TOUCHING, ENDS, CORE, EVOLVED, VECTORS)
+PLANNED_FROM: Final = (REQUEST, RESOURCE, MADE_OF_IT, KNOWN, TOUCHING, ENDS, CORE)
 
 FORGET_RESOURCE: Final = Workflow(
     "forget_resource",
@@ -313,18 +279,13 @@ FORGET_RESOURCE: Final = Workflow(
              **asks(Read, ask_touching, take_touching, retry(3))),
         Step("ends", requires=(REQUEST, RESOURCE, KNOWN, TOUCHING), produces=(ENDS, CORE),
              **asks(Read, ask_ends, take_ends, retry(3))),
-        Step("left", requires=(REQUEST, KNOWN, TOUCHING), produces=(EVOLVED,), take=take_left),
-        Step("embed", requires=(EVOLVED,), produces=(VECTORS,), config=(("profile", "default"),),
-             **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),
         commit_row(replan="load", ask=ask_if_any),
         SETTLE,
         REPLY,
     ),
     laws=(
-        Law("what belongs to each entity", (KNOWN, TOUCHING),
+        Law("what belongs to each fact", (KNOWN, TOUCHING),
             lambda facts, scope: len(facts[TOUCHING]) == len(facts[KNOWN])),
-        Law("a vector or none for each change", (EVOLVED, VECTORS),
-            lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
     ),
 )  # fmt: skip

@@ -5,7 +5,7 @@ soon as it has a member, and keeps it.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -18,7 +18,17 @@ from umi_core.ids import category_id, membership_id
 from umi_core.limits import CATEGORY_LINK_COUNT_MAX, I64_MAX
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
-from umi_core.rows import Address, Category, Entity, Membership, Relation, Row, Tombstone
+from umi_core.rows import (
+    Address,
+    Category,
+    Entity,
+    Membership,
+    Relation,
+    Row,
+    Tombstone,
+    fact_of,
+    with_fact,
+)
 from umi_core.text import norm
 from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows.commits import address, put
@@ -117,18 +127,13 @@ def grown(row: Row | None, key: str, name: str, count: int, view: View) -> Categ
     )
 
 
-def unlinked(
-    memberships: Iterable[Row], categories: Iterable[Row], view: View, shortened: Collection[str] = ()
-) -> tuple[Write, ...]:
-    """The categories without these members; what is gone besides is not their business.
-
-    `shortened`: members that stay, and say less than the summary may have been told of them.
-    """
+def unlinked(memberships: Iterable[Row], categories: Iterable[Row], view: View) -> tuple[Write, ...]:
+    """Return the categories without these members; what is gone besides is not their business."""
     bodies = [row.body for row in memberships]
     lost = [it for it in bodies if isinstance(it, Membership)]
     found = [row.body for row in categories]
     before = [it for it in found if isinstance(it, Category)]
-    after = [shrunk(it, lost, shortened, view) for it in before]
+    after = [shrunk(it, lost, view) for it in before]
     emptied = [new for old, new in zip(before, after, strict=True) if old.summary != new.summary]
     return (
         *(put(view.scope, "category", it.id, it) for it in after),
@@ -136,35 +141,32 @@ def unlinked(
     )
 
 
-def shrunk(
-    category: Category, lost: Iterable[Membership], shortened: Collection[str], view: View
-) -> Category:
+def shrunk(category: Category, lost: Iterable[Membership], view: View) -> Category:
     """There may be fewer than are taken away, if somebody changed rows. A summary forgets whom it names."""
     gone = [it.entity_id for it in lost if it.category_id == category.id]
     left_count = max(0, category.member_count - len(gone))
     after = attrs.evolve(category, member_count=left_count, evolved_digest="", updated_ms=view.now_ms)
-    if left_count and not any(key in gone or key in shortened for key, _ in category.summary_sources):
+    if left_count and not any(key in gone for key, _ in category.summary_sources):
         return after
     return attrs.evolve(after, summary="", summary_sources=(), summary_dirty=left_count > 0)
 
 
-# Leaving: what an entity takes with it, whoever makes it go: versions, relations, memberships,
-# its vector.
+# Leaving: what a fact takes with it when it is forgotten: relations, memberships, its vector.
 #
-# Entities at the other ends of its relations are written again. A tombstone stays, so that a
-# later mention continues the versions instead of repeating them.
+# Facts at the other ends of its relations are written again. A tombstone stays, so that the fact
+# continues its numbers when it is told again.
 
 
-ROW: Final = Fact("row", Row | None, ("entity",))  # of the entity that leaves; None if none does
-TOUCHING: Final = Fact("touching", tuple[Row, ...])  # versions, memberships, relations, who gave it what
-ENDS: Final = Fact("ends", tuple[Row, ...])  # the entities at the other ends, and its categories
+ROW: Final = Fact("row", Row | None, ("entity", "ended"))  # of the fact that leaves; None if none does
+TOUCHING: Final = Fact("touching", tuple[Row, ...])  # memberships and relations
+ENDS: Final = Fact("ends", tuple[Row, ...])  # the facts at the other ends, and its categories
 
 
 def ask_touching(facts: Facts, view: View) -> Read | None:
     row = facts[ROW]
     if row is None:
         return None
-    kinds = ("version", "relation", "membership", "given")
+    kinds = ("relation", "membership")
     return Read(ByFilter(view.scope, kinds, (Condition("touches", "contains", row.address.id),)))
 
 
@@ -185,7 +187,8 @@ def ask_ends(facts: Facts, view: View) -> Read | None:
         return None
     bodies = [it.body for it in facts[TOUCHING]]
     homes = sorted(body.category_id for body in bodies if isinstance(body, Membership))
-    ends = [address(view.scope, "entity", key) for key in lost_counts(facts, row.address.id)]
+    counts = lost_counts(facts, row.address.id)
+    ends = [address(view.scope, kind, key) for key in counts for kind in ("entity", "ended")]
     ends += [address(view.scope, "category", key) for key in homes]
     return Read(ByIds(tuple(ends))) if ends else None
 
@@ -205,10 +208,10 @@ READ_ENDS: Final = Step(
 
 
 def are_ends(facts: Facts, scope: Scope) -> bool:
-    """Each entity at an end is that of a relation that goes."""
-    row, ends = facts[ROW], [it.body for it in facts[ENDS]]
+    """Each fact at an end is that of a relation that goes."""
+    row, ends = facts[ROW], [fact_of(it.body) for it in facts[ENDS]]
     counts = lost_counts(facts, row.address.id) if row is not None else {}
-    return all(it.id in counts for it in ends if isinstance(it, Entity))
+    return all(it.id in counts for it in ends if it is not None)
 
 
 ENDS_LAW: Final = Law("ends of relations that go", (ROW, TOUCHING, ENDS), are_ends)
@@ -219,18 +222,18 @@ ENDS_LAW: Final = Law("ends of relations that go", (ROW, TOUCHING, ENDS), are_en
 
 def departure(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) -> tuple[Write, ...]:
     """Its own rows go, those at other ends and its categories are without it, and a tombstone stays."""
-    body, key = row.body, row.address.id
-    assert isinstance(body, Entity)
-    own = (address(scope, kind, key) for kind in ("entity", "vector", "access"))
+    fact, key = fact_of(row.body), row.address.id
+    assert fact is not None
+    own = (row.address, address(scope, "vector", key), address(scope, "access", key))
     gone = (Write(where, None) for where in (*own, *(it.address for it in facts[TOUCHING])))
-    others = [it.body for it in facts[ENDS] if isinstance(it.body, Entity)]
+    ends = [(it, fact_of(it.body)) for it in facts[ENDS]]
     counts = lost_counts(facts, key)
-    kept = (after for it in others if (after := bereft(it, key, counts[it.id])) != it)
-    grave = put(scope, "tombstone", key, Tombstone(body.version))
-    return (*gone, *(put(scope, "entity", it.id, it) for it in kept), *shelf, grave)
+    after = [(it, old, bereft(old, key, counts[old.id])) for it, old in ends if old is not None]
+    kept = (Write(it.address, with_fact(it.body, new)) for it, old, new in after if new != old)
+    return (*gone, *kept, *shelf, put(scope, "tombstone", key, Tombstone(fact.version)))
 
 
 def bereft(entity: Entity, gone_id: str, count: int) -> Entity:
-    """An entity at the other end, without its relations to the one that leaves."""
+    """Return the fact at the other end, without its relations to the one that leaves."""
     refs = tuple(it for it in entity.contradicts if it.partition("@")[0] != gone_id)
     return attrs.evolve(entity, relation_count=max(0, entity.relation_count - count), contradicts=refs)

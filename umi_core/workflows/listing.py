@@ -84,10 +84,9 @@ COUNTED: Final = Fact("request", Count)
 
 
 def ask_entity(facts: Facts, view: View) -> Read:
-    request = facts[ENTITY]
-    if request.version is None:
-        return Read(ByIds((address(view.scope, "entity", request.entity_id),)))
-    return Read(ByIds((address(view.scope, "version", f"{request.entity_id}@{request.version}"),)))
+    return Read(
+        ByIds(tuple(address(view.scope, kind, facts[ENTITY].entity_id) for kind in ("entity", "ended")))
+    )
 
 
 def take_entity(facts: Facts, answer: ReadDone, view: View) -> Learned:

@@ -1,4 +1,4 @@
-"""memorize: a text becomes a resource, and what it says becomes entities in categories, in one commit.
+"""memorize: a text becomes a resource, and what it says becomes facts in categories, in one commit.
 
 Law 1. No failure of model or embedder loses the text; a unit that fails costs only that unit.
 Law 2. All of it is stored, or nothing is. Law 3. Memorizing again what was memorized changes nothing; a fact
@@ -27,12 +27,11 @@ from umi_core.ids import text_hash
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention, is_pronoun
 from umi_core.language.memories import Memory
 from umi_core.language.words import auto_name
-from umi_core.limits import CAPTION_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX
+from umi_core.limits import CAPTION_BYTES_MAX
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Done, Embed, Read, Write
 from umi_core.messages.results import Memorized, Stored
 from umi_core.rows import Address, Resource, Row
-from umi_core.text import cut, unique
 from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import (
     CORE,
@@ -48,10 +47,9 @@ from umi_core.workflows.commits import (
     entity_ids,
     found,
 )
-from umi_core.workflows.drafting import EVOLVED, Drafted, SharedOptions, drafted, id_of, lost_lines
-from umi_core.workflows.giving import given_address, given_rows, told_by
+from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, id_of, looked_up
+from umi_core.workflows.giving import told_by
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
-from umi_core.workflows.history import DROPPED_LINES, HISTORY, READ_HISTORY, versions_in
 from umi_core.workflows.linking import addresses, chosen, linked
 from umi_core.workflows.placing import shown_again
 from umi_core.workflows.reading import (
@@ -104,11 +102,11 @@ from umi_core.workflows.telling import (
     settled,
 )
 
-SHELVED: Final = ("category", "membership", "resource", "given")
+SHELVED: Final = ("category", "membership", "resource")
 DESCRIBE: Final = "describe"  # what is pending of a payload that no model has described
 
 
-# gather: what the units found, each entity once.
+# gather: what the units found, each fact once.
 
 
 def take_told(facts: Facts, answer: None, view: View) -> Learned:
@@ -120,11 +118,8 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
             told, shape = read(memory, unit)
             groups.setdefault(id_of(told.mention, view.scope), []).append(told)
             shapes += shape
-    one_each = [(key, group, united(group)) for key, group in groups.items()]
-    counts = [(DROPPED_LINES, key, cut_count(group, it)) for key, group, it in one_each]
-    learned = TOLD(tuple(it for _, _, it in one_each))
-    losses = tuple(it for it in counts if it[2])
-    return Learned(learned, degraded=losses, shapes=tuple(dict.fromkeys(shapes)))
+    all_told = tuple(united(group) for group in groups.values())
+    return Learned(TOLD(all_told), shapes=tuple(dict.fromkeys(shapes)))
 
 
 def read(memory: Memory, unit: Unit) -> tuple[Told, list[str]]:
@@ -141,20 +136,9 @@ def read(memory: Memory, unit: Unit) -> tuple[Told, list[str]]:
 
 
 def united(group: list[Told]) -> Told:
-    """What was told of one entity: every different line, all categories."""
-    first = group[0]
-    if len(group) == 1:
-        return first
-    lines = unique(line for told in group for line in told.mention.content.split("\n"))
-    content = cut("\n".join(lines.values()), EXTRACT_CONTENT_BYTES_MAX)
+    """Return the fact as it was told first, in all categories that were named for it."""
     categories = tuple(dict.fromkeys(name for told in group for name in told.categories))
-    return Told(attrs.evolve(first.mention, content=content), categories, first.by)
-
-
-def cut_count(group: list[Told], told: Told) -> int:
-    """Return how many lines of the group have no room in what is told of the entity, or only in part."""
-    texts = "\n".join(it.mention.content for it in group)
-    return len(lost_lines(texts, told.mention.content)) if len(group) > 1 else 0
+    return attrs.evolve(group[0], categories=categories)
 
 
 # lookup: what is known about these entities, their categories and the text itself.
@@ -166,13 +150,12 @@ def ids_of(facts: Facts, scope: Scope) -> list[str]:
 
 def ask_lookup(facts: Facts, view: View) -> Read:
     scope, ids = view.scope, ids_of(facts, view.scope)
-    wanted = [address(scope, kind, key) for key in ids for kind in ("entity", "tombstone")]
+    wanted = [address(scope, kind, key) for key in ids for kind in PLACES]
     all_told = facts[TOLD]
     for key, told in zip(ids, all_told, strict=True):
         wanted += addresses(key, told.categories, scope)
     resources = (own_id(facts, scope), *segment_ids(facts[SEGMENTS], facts, scope), *bodies(facts[PARTS]))
     wanted += [address(scope, "resource", key) for key in resources]
-    wanted += [given_address(scope, own_id(facts, scope), key) for key in ids]
     return Read(ByIds(tuple(dict.fromkeys((*wanted, address(scope, "core"))))))
 
 
@@ -184,7 +167,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     shelf = tuple(row for row in answer.rows if row.address.kind in SHELVED)
     names = [name for told in facts[TOLD] for name in told.categories]
     lacking = unshelved(captions(facts, view.scope), names, rows, view.scope)
-    return Learned(EVOLVED(drafts) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
+    return Learned(DRAFTS(drafts) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
 
 
 def captions(facts: Facts, scope: Scope) -> Iterator[tuple[str, str]]:
@@ -202,7 +185,7 @@ def caption_of_whole(facts: Facts) -> str:
 
 def draft_of(told: Told, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
     """The entity as the text leaves it; a fact of no other resource than before is not reinforced."""
-    draft = drafted(told.mention, SharedOptions(facts[REQUEST].happened_ms), rows, view)
+    draft = looked_up(told.mention, SharedOptions(facts[REQUEST].happened_ms), rows, view)
     return classed(told_by(own_id(facts, view.scope), draft, view.now_ms), told.mention.memory_type)
 
 
@@ -224,10 +207,8 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
     after = shown_again(entities, core, view.config)
     is_moved = after.blocks != core.blocks
-    written = entity_rows(drafts, versions_in(facts[HISTORY]), facts, view)
     links = linked(links_of(facts, drafts, view), shelf, view)
     resources = resources_of(facts, shelf, view)
-    given = given_rows(drafts, own_id(facts, view.scope), shelf, view)
     pending = pending_of(facts, shelf, view)
     is_there = own_address(facts, view.scope) in shelf
     change = "unchanged" if not resources else "updated" if is_there else "created"
@@ -235,13 +216,12 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     return Plan(
         view.now_ms,
         writes=(
-            *written.writes, *links, *resources, *given, *shelved(facts, shelf, resources, view.scope),
-            *access.writes(view.scope),
+            *entity_rows(drafts, facts, view), *links, *resources,
+            *shelved(facts, shelf, resources, view.scope), *access.writes(view.scope),
         ),
         core=after if is_moved else None,
         value=Memorized(own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending),
         accessed=entities,
-        losses=written.losses,
     )  # fmt: skip
 
 
@@ -362,7 +342,7 @@ def take_reply(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def are_of_told(facts: Facts, scope: Scope) -> bool:
-    return [draft.entity.id for draft in facts[EVOLVED]] == ids_of(facts, scope)
+    return [draft.entity.id for draft in facts[DRAFTS]] == ids_of(facts, scope)
 
 
 MEMORIZE: Final = Workflow(
@@ -377,26 +357,25 @@ MEMORIZE: Final = Workflow(
         EXTRACT,
         Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), otherwise=nothing(TOLD), take=take_told),
         Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD),
-             produces=(EVOLVED, SHELF, UNSHELVED, CORE), otherwise=nothing(EVOLVED, SHELF, UNSHELVED, CORE),
+             produces=(DRAFTS, SHELF, UNSHELVED, CORE), otherwise=nothing(DRAFTS, SHELF, UNSHELVED, CORE),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         REREAD_PARTS,
-        READ_HISTORY,
-        Step("embed", requires=(EVOLVED,), produces=(VECTORS,), otherwise=nothing(VECTORS),
+        Step("embed", requires=(DRAFTS,), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         EMBED_SHELF,
         READ_HOMES,
         Step("plan",
-             requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED,
-                       SHELF, NEWER, CORE, HISTORY, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
+             requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, DRAFTS,
+                       SHELF, NEWER, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,
         Step("reply", requires=(KNOWN, STORED), produces=(OUTCOME,), take=take_reply),
     ),
     laws=(
-        Law("a draft for each entity", (TOLD, EVOLVED), are_of_told),
-        Law("a vector or none for each change", (EVOLVED, VECTORS),
+        Law("a draft for each fact", (TOLD, DRAFTS), are_of_told),
+        Law("a vector or none for each change", (DRAFTS, VECTORS),
             lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
         SHELF_LAW,
         Law("some segment", (SEGMENTS,), lambda facts, scope: len(facts[SEGMENTS]) > 0),

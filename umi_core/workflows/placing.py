@@ -16,7 +16,7 @@ from umi_core.engine.facts import View
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import Entity
 from umi_core.tiers.archive import AccessTable
-from umi_core.tiers.core import CoreTier, admit, entry_of, move, refresh
+from umi_core.tiers.core import CoreTier, admit, entry_of, forget, move, refresh
 from umi_core.values import RoutingDecision
 from umi_core.workflows.commits import scores_of
 
@@ -62,6 +62,16 @@ def shown_again(entities: Iterable[Entity], core: CoreTier, config: Config) -> C
     for entity in entities:
         core = refresh(core, entity, config)
     return core
+
+
+def shown_instead(core: CoreTier, entity: Entity, old_id: str, access: AccessTable, view: View) -> CoreTier:
+    """Return core with this fact in the place of an old one, if there is room without evicting any entry."""
+    home, after = core.home_of(old_id), forget(core, old_id)
+    if home is None or after.home_of(entity.id) is not None:
+        return after
+    block, entry = home
+    scores = scores_of(after, access, view.now_ms)
+    return admit(after, entry_of(entity, entry.promoted_ms), block.kind, 0, scores, view.config).core
 
 
 def settled_in(

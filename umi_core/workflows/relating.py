@@ -1,8 +1,8 @@
 """Relating: the relations that a remember adds, and what they change at both their ends.
 
 Law 1. A relation leads from an old statement to a new one, or links two entities; both ends exist, because
-the commit rewrites both: one that forgets an end meanwhile conflicts. Law 2. The relation from a version to
-the next is counted at neither end. Law 3. An entity at its limit takes no more; what is left out is counted.
+the commit rewrites both: one that forgets an end meanwhile conflicts. Law 2. An entity at its limit takes no
+more; what is left out is counted.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ import attrs
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.ids import relation_id
-from umi_core.language.evolution import BY_TABLE, Verdict
+from umi_core.language.evolution import Verdict
 from umi_core.language.extraction import Link, Mention
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.rows import Entity, Relation, Row
 from umi_core.text import norm
 from umi_core.values import Scope
-from umi_core.workflows.drafting import Drafted, id_of, ref
+from umi_core.workflows.drafting import Drafted, id_of, ref, with_entity
 from umi_core.workflows.evolving import LINKS, MENTIONS, VERDICTS, candidate_rows
 
 End = tuple[str, int]
@@ -38,11 +38,10 @@ class Related(Data):
 
 
 def related(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
-    """All relations of this text, in the order: versions, links, verdicts on candidates."""
+    """All relations of this text, in the order: links, verdicts on candidates."""
     rows = candidate_rows(facts)
     entities = {key: row.body for key, row in rows.items() if isinstance(row.body, Entity)}
     entities |= {draft.entity.id: draft.entity for draft in drafts}
-    versions = tuple(version_relation(draft, view) for draft in drafts if draft.is_next)
     kept: list[Relation] = []
     wanted = [*link_relations(facts, view), *verdict_relations(facts, drafts, view)]
     for relation in wanted:
@@ -50,20 +49,15 @@ def related(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
         if all(entities[end].relation_count < RELATION_COUNT_MAX for end in ends):
             kept.append(relation)
             entities |= {end: counted(entities[end]) for end in ends}
-    for relation in (*versions, *kept):
+    for relation in kept:
         contradict(relation, entities)
     others = tuple((row, entities[key]) for key, row in rows.items() if entities[key] != row.body)
     return Related(
-        (*versions, *kept),
+        tuple(kept),
         tuple(with_entity(draft, entities[draft.entity.id]) for draft in drafts),
         others,
         len(wanted) - len(kept),
     )
-
-
-def with_entity(draft: Drafted, entity: Entity) -> Drafted:
-    is_row_changed = draft.is_row_changed or entity != draft.entity
-    return attrs.evolve(draft, entity=entity, is_row_changed=is_row_changed)
 
 
 def counted(entity: Entity) -> Entity:
@@ -71,15 +65,12 @@ def counted(entity: Entity) -> Entity:
 
 
 def contradict(relation: Relation, entities: dict[str, Entity]) -> None:
-    """Both statements say so, as far as they are current."""
+    """Both facts say so."""
     if relation.kind != "contradict":
         return
-    for (key, version), (other, other_version) in (
-        (relation.target, relation.source),
-        (relation.source, relation.target),
-    ):
-        if entities[key].version == version:
-            entities[key] = contradicting(entities[key], f"{other}@{other_version}")
+    ends = relation.target, relation.source
+    for (key, _), (other, version) in (ends, ends[::-1]):
+        entities[key] = contradicting(entities[key], f"{other}@{version}")
 
 
 def contradicting(entity: Entity, statement: str) -> Entity:
@@ -97,14 +88,8 @@ def made(source: End, target: End, verdict: Verdict, view: View) -> Relation:
     )
 
 
-def version_relation(draft: Drafted, view: View) -> Relation:
-    entity, old = draft.entity, draft.old
-    assert old is not None
-    return made((old.id, old.version), (entity.id, entity.version), draft.verdict or BY_TABLE, view)
-
-
 def verdict_relations(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Relation]:
-    """Of new statements to candidates; the version pairs have theirs already."""
+    """Of new statements to candidates."""
     targets = {ref(draft.entity): (draft.entity.id, draft.entity.version) for draft in drafts}
     bodies = [row.body for row in candidate_rows(facts).values() if isinstance(row.body, Entity)]
     sources = {ref(body): (body.id, body.version) for body in bodies}

@@ -1,7 +1,7 @@
-"""remember: a text becomes entities, versions and vectors, in one commit.
+"""remember: a text becomes facts and their vectors, in one commit.
 
 Law 1. No failure of model or embedder loses the text. Law 2. All of it is stored, or nothing is.
-Law 3. A mention whose lines are all known changes nothing; else it is the next version, with its relation.
+Law 3. A statement that is known changes nothing; any other is a fact of its own, and nothing is merged.
 Law 4. What becomes of core stands in placing.py.
 """
 
@@ -36,8 +36,9 @@ from umi_core.messages.requests import Remember
 from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeated
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.rows import Address, Entity, Receipt, Relation, Vector, Version
+from umi_core.rows import Address, Entity, Receipt, Relation, Vector
 from umi_core.text import norm
+from umi_core.tiers.core import forget
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import commits
 from umi_core.workflows.commits import (
@@ -59,13 +60,25 @@ from umi_core.workflows.commits import (
 )  # fmt: skip
 from umi_core.workflows.drafting import (
     DRAFTS,
-    EVOLVED,
+    PLACES,
     Drafted,
     SharedOptions,
     drafted,
     embedded_text,
     id_of,
+    looked_up,
     ref,
+)
+from umi_core.workflows.ending import (
+    ENDING,
+    FIND_ENDING,
+    MEMBERSHIPS,
+    READ_MEMBERSHIPS,
+    READ_SHELVES,
+    SHELVES,
+    ended_rows,
+    expected_homes,
+    successors,
 )
 from umi_core.workflows.evolving import (
     CANDIDATES,
@@ -78,7 +91,6 @@ from umi_core.workflows.evolving import (
     REQUEST,
     VERDICTS,
 )
-from umi_core.workflows.history import HISTORY, READ_HISTORY, versions_in, written_drafts
 from umi_core.workflows.placing import place
 from umi_core.workflows.relating import KNOWN_LINKS, link_ids, related
 
@@ -105,7 +117,7 @@ def take_seen(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
     if not isinstance(row.body.value, Repeatable):
         return Unusable("no reply")  # no request with a key has ended so
     view.marks.append("request key known: replied from the receipt")
-    return Learned(RECEIPT(row.body), skip_to="reply", degraded=row.body.losses)
+    return Learned(RECEIPT(row.body), skip_to="reply")
 
 
 SEEN = Step(
@@ -133,7 +145,7 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 def wanted(facts: Facts, view: View) -> tuple[Address, ...]:
     ids = claim_entities(facts, view)
-    rows = [address(view.scope, kind, key) for key in ids for kind in ("entity", "tombstone")]
+    rows = [address(view.scope, kind, key) for key in ids for kind in PLACES]
     links = [address(view.scope, "relation", key) for key in link_ids(facts, view.scope)]
     return (*rows, *links, address(view.scope, "core"))
 
@@ -142,9 +154,12 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = found(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    request = facts[REQUEST]
-    options = request if isinstance(request, Remember) else SharedOptions()
-    drafts = tuple(drafted(mention, options, rows, view) for mention in facts[MENTIONS])
+    request, mentions = facts[REQUEST], facts[MENTIONS]
+    drafts = (
+        tuple(drafted(it, request, rows, view) for it in mentions)
+        if isinstance(request, Remember)
+        else tuple(looked_up(it, SharedOptions(), rows, view) for it in mentions)
+    )
     known = tuple(key for key in link_ids(facts, view.scope) if address(view.scope, "relation", key) in rows)
     return Learned(DRAFTS(drafts) | KNOWN_LINKS(known) | CORE(core))
 
@@ -153,7 +168,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def changed(facts: Facts) -> tuple[Drafted, ...]:
-    return tuple(draft for draft in facts[EVOLVED] if draft.is_changed)
+    return tuple(draft for draft in facts[DRAFTS] if draft.is_changed)
 
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
@@ -212,29 +227,34 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     decisions = all_decisions(facts, drafts)
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    placed = place(entities, decisions, core, access, view)
+    ended = successors(facts)
+    vacated = core
+    for key in ended:
+        vacated = forget(vacated, key)
+    placed = place(entities, decisions, vacated, access, view)
     is_moved = placed.core.blocks != core.blocks
-    written = written_drafts(
-        drafts, versions_in(facts[HISTORY]), lambda draft: rows_of(draft, facts, view), view.scope
-    )
-    rows = written.writes + tuple(
-        put(view.scope, "relation", relation.id, relation) for relation in relating.relations
-    )
-    rows += tuple(put(view.scope, "entity", entity.id, entity) for _, entity in relating.others)
+    rows = tuple(write for draft in drafts for write in rows_of(draft, facts, view))
+    rows += tuple(put(view.scope, "relation", relation.id, relation) for relation in relating.relations)
+    others = {entity.id: entity for _, entity in relating.others}
+    rows += tuple(put(view.scope, "entity", key, it) for key, it in others.items() if key not in ended)
+    rows += tuple(ended_rows(others, facts, view))
+    rides = (it for it in access.writes(view.scope) if it.address.id not in ended)
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
         relating.relations, needs_resolution(relating.relations),
         placed.decisions, placed.promoted, placed.evicted, facts[DROPPED], relating.dropped_count,
+        ended=tuple(ended),
     )  # fmt: skip
     return Plan(
         view.now_ms,
-        writes=(*rows, *access.writes(view.scope)),
+        writes=(*rows, *rides),
+        expects=expected_homes(facts, view),
         core=placed.core if is_moved else None,
         value=value,
         accessed=entities,
+        forgotten=tuple(ended),
         decisions=placed.decisions,
         spoken=(facts[REQUEST].text, tuple(entity.name for entity in entities)),
-        losses=written.losses,
     )
 
 
@@ -245,7 +265,7 @@ def needs_resolution(relations: tuple[Relation, ...]) -> bool:
 
 def settled(facts: Facts) -> tuple[Drafted, ...]:
     """The drafts with block and vector mark, as routing and embedding came out."""
-    drafts, routes, vectors = facts[EVOLVED], facts[ROUTES], facts[VECTORS]
+    drafts, routes, vectors = facts[DRAFTS], facts[ROUTES], facts[VECTORS]
     todo = iter(zip(routes, vectors, strict=True))
     return tuple(placed_draft(draft, *next(todo), facts) if draft.is_changed else draft for draft in drafts)
 
@@ -267,25 +287,15 @@ def kept(entity: Entity) -> RoutingDecision:
 
 
 def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
-    """Current row, version and vector of one entity."""
+    """The row of one fact, and its vector if it is new."""
     entity, scope = draft.entity, view.scope
     if draft.is_row_changed:
         yield put(scope, "entity", entity.id, entity)
     if not draft.is_changed:
         return
-    yield put(scope, "version", ref(entity), version_of(draft, view.now_ms))
-    if draft.is_revived:
-        yield put(scope, "tombstone", entity.id, None)
+    if draft.replaces:
+        yield put(scope, draft.replaces, entity.id, None)
     yield put(scope, "vector", entity.id, vector_of(draft, facts))
-
-
-def version_of(draft: Drafted, now_ms: int) -> Version:
-    entity = draft.entity
-    kind = draft.verdict.kind if draft.verdict else None
-    return Version(
-        entity.id, entity.version, draft.mention, kind, entity.content, entity.event_time_ms, entity.metadata,
-        entity.source, now_ms, draft.is_given,
-    )  # fmt: skip
 
 
 def vectors_of(facts: Facts) -> dict[str, tuple[int, ...] | None]:
@@ -312,9 +322,8 @@ def are_of_mentions(facts: Facts, scope: Scope) -> bool:
 
 
 def are_of_drafts(facts: Facts, scope: Scope) -> bool:
-    refs = {ref(draft.entity) for draft in facts[EVOLVED]}
-    is_on_them = all(pair[0] in refs for pair, _ in facts[VERDICTS])
-    return is_on_them and ids_of(facts[EVOLVED]) == ids_of(facts[DRAFTS])
+    refs = {ref(draft.entity) for draft in facts[DRAFTS]}
+    return all(pair[0] in refs for pair, _ in facts[VERDICTS])
 
 
 def ids_of(drafts: tuple[Drafted, ...]) -> list[str]:
@@ -332,8 +341,8 @@ def take_reply(facts: Facts, answer: None, view: View) -> Learned:
 REPLY = Step("reply", requires=(RECEIPT, STORED), produces=(OUTCOME,), take=take_reply)
 
 PLANNED_FROM = (
-    REQUEST, MENTIONS, LINKS, KNOWN_LINKS, DROPPED, CANDIDATES, VERDICTS, EVOLVED, CORE, HISTORY, VECTORS,
-    ROUTES,
+    REQUEST, MENTIONS, LINKS, KNOWN_LINKS, DROPPED, DRAFTS, CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS,
+    SHELVES, CORE, VECTORS, ROUTES,
 )  # fmt: skip
 
 REMEMBER = Workflow(
@@ -347,11 +356,13 @@ REMEMBER = Workflow(
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         LOOK_FOR_CANDIDATES,
         EVOLVE,
-        READ_HISTORY,
-        Step("embed", requires=(REQUEST, EVOLVED), produces=(VECTORS,), otherwise=nothing(VECTORS),
+        FIND_ENDING,
+        READ_MEMBERSHIPS,
+        READ_SHELVES,
+        Step("embed", requires=(REQUEST, DRAFTS), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
-        Step("route", requires=(REQUEST, EVOLVED), produces=(ROUTES,), otherwise=nothing(ROUTES),
+        Step("route", requires=(REQUEST, DRAFTS), produces=(ROUTES,), otherwise=nothing(ROUTES),
              config=(("profile", "default"),),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
@@ -363,10 +374,10 @@ REMEMBER = Workflow(
         KNOWN_ANSWER,
         Law("links lead from mention to mention", (MENTIONS, LINKS), are_linked),
         Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
-        Law("verdicts on drafts", (DRAFTS, VERDICTS, EVOLVED), are_of_drafts),
-        Law("a vector or none for each change", (EVOLVED, VECTORS),
+        Law("verdicts on drafts", (DRAFTS, VERDICTS), are_of_drafts),
+        Law("a vector or none for each change", (DRAFTS, VECTORS),
             lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
-        Law("a route for each change", (EVOLVED, ROUTES),
+        Law("a route for each change", (DRAFTS, ROUTES),
             lambda facts, scope: len(facts[ROUTES]) == len(changed(facts))),
     ),
 )  # fmt: skip

@@ -1,80 +1,71 @@
-"""Revising: what an entity, its memberships and core become when its caller says it otherwise.
+"""Revising: what a fact, its memberships and core become when its caller says it otherwise.
 
-Law 1. What has a name stays under its id, and says it as its next version. What has none is what it says: it
-moves to the id of its new content with all that is known of it. If that fact is known already, the two are
-one. Law 2. A membership that is there and is wanted stays as it is, unless there is a new version to link.
-Law 3. A category is written once, whoever comes and whoever goes.
+Law 1. A fact is what it says: it moves to the id of its new content with all that is known of it. If that
+fact is known already, the two are one. Law 2. A membership that is there and is wanted stays as it is.
+Law 3. A category is written once, whichever members come and go.
 """
 
 from collections.abc import Mapping
-from typing import Final
 
 import attrs
 
 from umi_core.engine.facts import Facts, View
-from umi_core.ids import entity_id, note_id
-from umi_core.language.evolution import Verdict
+from umi_core.ids import fact_id
 from umi_core.language.extraction import Mention
 from umi_core.language.words import auto_name
-from umi_core.limits import PPM, SOURCE_COUNT_MAX
+from umi_core.limits import SOURCE_COUNT_MAX
 from umi_core.messages.effects import Write
 from umi_core.rows import Address, Entity, Membership, Row
-from umi_core.text import norm
-from umi_core.tiers.archive import AccessTable
-from umi_core.tiers.core import CoreTier, admit, entry_of, forget
 from umi_core.values import CATEGORIES, Scope
-from umi_core.workflows.commits import address, scores_of
-from umi_core.workflows.drafting import Drafted, SharedOptions, created, evolved, told_plainly
+from umi_core.workflows.commits import address
+from umi_core.workflows.drafting import Drafted, SharedOptions, created, with_entity
 from umi_core.workflows.linking import link_id, linked, unlinked
-from umi_core.workflows.placing import shown_again
-from umi_core.workflows.telling import link_of, with_entity
-
-BY_CALLER: Final = Verdict("update", PPM, by="user")
-UNSAID: Final = "knowledge"  # of which memory type a fact is that was never memorized, as its id has it
+from umi_core.workflows.telling import link_of
 
 Rows = Mapping[Address, Row]
 
 
-# The entity.
+# The fact.
 
 
 def new_id(old: Entity, content: str | None, scope: Scope) -> str:
-    """Where it is from now on."""
-    if content is None or old.id == entity_id(scope, old.type, old.name):
-        return old.id
-    return note_id(scope, content, old.memory_type or UNSAID)
+    """Return the id under which the fact will be."""
+    return old.id if content is None else fact_id(scope, old.about, content)
 
 
 def revised(row: Row, content: str | None, rows: Rows, view: View) -> Drafted:
-    """As it is, in its next version, or under another id; `rows` of that id."""
+    """Return the draft of the fact as it is, or under another id; `rows` of that id."""
     old = row.body
     assert isinstance(old, Entity)
     key = new_id(old, content, view.scope)
     if content is None:
-        return Drafted(old, "unchanged", old.content, False, old=old)
-    if key == old.id and norm(content) == norm(old.content):
-        same = told_plainly(old, content)
-        return Drafted(same, "unchanged", content, same != old, old=old)
-    if key != old.id:
-        return moved(old, content, key, rows, view)
-    fresh = attrs.evolve(old, version=old.version + 1, updated_ms=view.now_ms)
-    return evolved(Drafted(fresh, "updated", content, True, old=old), BY_CALLER)
+        return Drafted(old, False, old=old)
+    if key == old.id:
+        direct = attrs.evolve(old, is_direct=True)
+        return Drafted(direct, direct != old, old=old)
+    return moved(old, content, key, rows, view)
 
 
 def moved(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafted:
-    """All that is known of it holds of the new one; if that is known already, only who has told it."""
+    """All that is known of it holds of the new one; if that is known already, only its sources."""
     row = rows.get(address(view.scope, "entity", key))
     if row is not None and isinstance(row.body, Entity):
         view.marks.append("update_entity: two facts became one")
-        fresh = also_told(told_plainly(row.body, content), old.sources, view.now_ms)
-        return Drafted(fresh, "unchanged", content, fresh != row.body, old=row.body)
+        fresh = also_told(attrs.evolve(row.body, is_direct=True), old.sources, view.now_ms)
+        return Drafted(fresh, fresh != row.body, old=row.body)
     view.marks.append("update_entity: a fact moved to another id")
-    mention = Mention(old.type, auto_name(content), content, old.confidence_ppm, named=False)
+    name = old.name if old.about else auto_name(content)
+    mention = Mention(old.type, name, content, old.confidence_ppm, named=bool(old.about))
     given = SharedOptions(old.event_time_ms, old.importance_ppm, old.metadata, old.source)
-    draft = created(mention, given, key, rows.get(address(view.scope, "tombstone", key)), view)
+    draft = created(mention, given, rows, view)
     entity = attrs.evolve(
-        draft.entity, block=old.block, memory_type=old.memory_type, sources=old.sources,
-        reinforced_count=old.reinforced_count, last_reinforced_ms=old.last_reinforced_ms,
+        draft.entity, block=old.block, memory_type=draft.entity.memory_type or old.memory_type, is_direct=True
+    )
+    if draft.replaces == "ended":
+        return with_entity(draft, also_told(entity, old.sources, view.now_ms))
+    entity = attrs.evolve(
+        entity, sources=old.sources, reinforced_count=old.reinforced_count,
+        last_reinforced_ms=old.last_reinforced_ms,
     )  # fmt: skip
     return with_entity(draft, entity)
 
@@ -130,17 +121,3 @@ def categories_of(memberships: list[Row], rows: Rows, scope: Scope) -> list[Row]
     keys = dict.fromkeys(it.category_id for it in bodies if isinstance(it, Membership))
     places = [address(scope, "category", key) for key in keys]
     return [rows[where] for where in places if where in rows]
-
-
-# Its place in core.
-
-
-def shown_anew(core: CoreTier, entity: Entity, old_id: str, access: AccessTable, view: View) -> CoreTier:
-    """What it says now, where it was; under another id only if there is room without anybody leaving."""
-    home, rest = core.home_of(old_id), core if entity.id == old_id else forget(core, old_id)
-    after = shown_again((entity,), rest, view.config)
-    if home is None or after.home_of(entity.id) is not None:
-        return after
-    block, entry = home
-    scores = scores_of(after, access, view.now_ms)
-    return admit(after, entry_of(entity, entry.promoted_ms), block.kind, 0, scores, view.config).core

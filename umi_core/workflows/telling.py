@@ -4,7 +4,7 @@ Law 1. Whoever tells a fact, it is the same row: of what was known nothing chang
 Law 2. A member is written with the group of its category that is nearest to its new vector, or with none.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import attrs
@@ -14,15 +14,12 @@ from umi_core.domains import CategoryNames, LinkMaker
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.ids import category_id
 from umi_core.language.extraction import Mention
-from umi_core.messages.effects import Embed
+from umi_core.messages.effects import Embed, Write
 from umi_core.policies.routing import BLOCK_OF_TYPE
-from umi_core.rows import Entity, Version
-from umi_core.workflows.commits import put
-from umi_core.workflows.drafting import EVOLVED, Drafted, embedded_text
+from umi_core.rows import Entity
+from umi_core.workflows.drafting import DRAFTS, Drafted, embedded_text, with_entity
 from umi_core.workflows.grouping import HOMES, place_of
-from umi_core.workflows.history import Written, written_drafts
 from umi_core.workflows.linking import Link
-from umi_core.workflows.relating import version_relation
 from umi_core.workflows.remember import changed, rows_of, vectors_of
 
 TYPE_OF: Final = {
@@ -50,10 +47,6 @@ def classed(draft: Drafted, memory_type: str | None) -> Drafted:
     return with_entity(draft, entity)
 
 
-def with_entity(draft: Drafted, entity: Entity) -> Drafted:
-    return attrs.evolve(draft, entity=entity, is_row_changed=draft.is_row_changed or entity != draft.entity)
-
-
 # How they are embedded, and written.
 
 
@@ -62,14 +55,8 @@ def ask_vectors(facts: Facts, view: View) -> Embed | None:
     return Embed(texts) if texts else None
 
 
-def entity_rows(
-    drafts: tuple[Drafted, ...], versions: Iterable[Version], facts: Facts, view: View
-) -> Written:
-    """Return the rows of these drafts with the relations between their versions, and what they lose."""
-    written = written_drafts(drafts, versions, lambda draft: rows_of(draft, facts, view), view.scope)
-    relations = (version_relation(draft, view) for draft in drafts if draft.is_next)
-    more = tuple(put(view.scope, "relation", it.id, it) for it in relations)
-    return attrs.evolve(written, writes=written.writes + more)
+def entity_rows(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> tuple[Write, ...]:
+    return tuple(write for draft in drafts for write in rows_of(draft, facts, view))
 
 
 def settled(facts: Facts) -> tuple[Drafted, ...]:
@@ -79,7 +66,7 @@ def settled(facts: Facts) -> tuple[Drafted, ...]:
         attrs.evolve(draft, entity=attrs.evolve(draft.entity, vector_missing=draft.entity.id in lacking))
         if draft.is_changed
         else draft
-        for draft in facts[EVOLVED]
+        for draft in facts[DRAFTS]
     )
 
 

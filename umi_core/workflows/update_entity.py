@@ -1,9 +1,10 @@
-"""update_entity: what an entity says from now on, and where it belongs, in one commit; no model is asked.
+"""update_entity: what a fact says from now on, and where it belongs, in one commit; no model is asked.
 
-Law 1. All of it is stored, or nothing is. Law 2. What it becomes stands in revising.py; what an id that it
-leaves takes with it, in linking.py.
+Law 1. All of it is stored, or nothing is. Law 2. A fact is what it says: with another content it is another
+fact, which ends the one before.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from umi_core.engine.facts import Fact, Facts, View
@@ -19,14 +20,14 @@ from umi_core.engine.workflow import (
     nothing,
     retry,
 )
-from umi_core.ids import category_id, note_id
+from umi_core.ids import category_id
 from umi_core.kelpie.errors import NotFound
 from umi_core.messages.answers import Committed, ReadDone
-from umi_core.messages.effects import ByIds, Embed, Read
+from umi_core.messages.effects import ByIds, Embed, Read, Write
 from umi_core.messages.requests import UpdateEntity
 from umi_core.messages.results import Stored
-from umi_core.rows import Address, Entity, Row
-from umi_core.values import CATEGORIES, MEMORY_TYPES, Scope
+from umi_core.rows import Address, Ended, Entity, Membership, Row
+from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows.commits import (
     CORE,
     LOST,
@@ -40,27 +41,19 @@ from umi_core.workflows.commits import (
     core_of,
     entity_ids,
     found,
+    put,
     take_keyed_commit,
 )
-from umi_core.workflows.drafting import EVOLVED, Drafted
+from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
-from umi_core.workflows.history import HISTORY, READ_HISTORY, versions_in
 from umi_core.workflows.linking import (
-    ENDS,
-    ENDS_LAW,
-    READ_ENDS,
-    READ_TOUCHING,
-    ROW,
-    TOUCHING,
     addresses,
-    bereft,
-    departure,
     homes_as_read,
     link_id,
-    lost_counts,
 )
+from umi_core.workflows.placing import shown_instead
 from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
-from umi_core.workflows.revising import members_of, new_id, rehomed, revised, shown_anew, wanted
+from umi_core.workflows.revising import members_of, new_id, rehomed, revised, wanted
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
     SHELF_LAW,
@@ -69,22 +62,20 @@ from umi_core.workflows.shelving import (
     shelved,
     unshelved,
 )
-from umi_core.workflows.telling import ask_vectors, entity_rows, settled, with_entity
+from umi_core.workflows.telling import ask_vectors, entity_rows, settled
 
 REQUEST: Final = Fact("request", UpdateEntity)
 # The entity; None only where an earlier plan may have moved it.
 CURRENT: Final = Fact("current", Row | None, ("entity",))
+ROW: Final = Fact("row", Row | None, ("entity",))  # the same, if its content changes; else None
 HELD: Final = Fact("held", tuple[Row, ...])  # its memberships, and the categories that there are
 
 
 # lookup: the entity as it is.
 
 
-def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
-    """It, and whatever its new content may make of it."""
-    request = facts[REQUEST]
-    said = [] if request.content is None else [request.content]
-    return (request.entity_id, *(note_id(view.scope, it, kind) for it in said for kind in MEMORY_TYPES))
+def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
+    return (facts[REQUEST].entity_id,)
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
@@ -120,7 +111,7 @@ def ask_target(facts: Facts, view: View) -> Read | None:
     if row is None:
         return None
     key = goal(row, facts[REQUEST], scope)
-    own = (address(scope, "entity", key), address(scope, "tombstone", key))
+    own = (address(scope, kind, key) for kind in PLACES)
     members = (address(scope, "membership", link_id(scope, key, name)) for name in CATEGORIES)
     return Read(ByIds((*own, *members)))
 
@@ -128,7 +119,7 @@ def ask_target(facts: Facts, view: View) -> Read | None:
 def take_target(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     row, scope, request = facts[CURRENT], view.scope, facts[REQUEST]
     if row is None:
-        return Learned(EVOLVED(()) | SHELF(()) | UNSHELVED(()))
+        return Learned(DRAFTS(()) | SHELF(()) | UNSHELVED(()))
     there = found(answer) if answer is not None else {}
     draft = revised(row, request.content, there, view)
     rows = {it.address: it for it in (*facts[HELD], *there.values())}
@@ -140,7 +131,7 @@ def take_target(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     }
     keys = [category_id(scope, name) for name in touched]
     shelf = tuple(it for it in rows.values() if it.address.kind == "membership" or it.address.id in keys)
-    return Learned(EVOLVED((draft,)) | SHELF(shelf) | UNSHELVED(unshelved((), homes, rows, scope)))
+    return Learned(DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(unshelved((), homes, rows, scope)))
 
 
 def homes_of(facts: Facts, draft: Drafted, rows: dict[Address, Row], scope: Scope) -> dict[str, str]:
@@ -153,20 +144,19 @@ def homes_of(facts: Facts, draft: Drafted, rows: dict[Address, Row], scope: Scop
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     old_id, leaving, scope = facts[REQUEST].entity_id, facts[ROW], view.scope
-    if not facts[EVOLVED]:
+    if not facts[DRAFTS]:
         told = Stored(old_id, 0, "unchanged")  # that nobody is told
         return Learned(PLAN(Plan(view.now_ms, value=told, forgotten=(old_id,))))
-    core, draft = facts[CORE], without_leaver(facts)
+    core, (draft,) = facts[CORE], settled(facts)
     entity, rows = draft.entity, {row.address: row for row in facts[SHELF]}
     access = view.tiers.access.touched((entity,), view.now_ms, entity_ids(core))
-    after = shown_anew(core, entity, old_id, access, view)
+    after = core if leaving is None else shown_instead(core, entity, old_id, access, view)
     is_moved = after.blocks != core.blocks
     links = rehomed(draft, old_id, homes_of(facts, draft, rows, scope), facts, rows, view)
-    written = entity_rows((draft,), versions_in(facts[HISTORY]), facts, view)
     rides = [it for it in access.writes(scope) if leaving is None or it.address.id != old_id]
     writes = (
-        *(departure(leaving, facts, (), scope) if leaving is not None else ()),
-        *written.writes, *links, *shelved(facts, {}, (), scope), *rides,
+        *(ended_by(entity, leaving, facts, view) if leaving is not None else ()),
+        *entity_rows((draft,), facts, view), *links, *shelved(facts, {}, (), scope), *rides,
     )  # fmt: skip
     homes = (it for key in (old_id, entity.id) for it in homes_as_read(key, rows.values(), scope))
     plan = Plan(
@@ -177,19 +167,20 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         value=Stored(entity.id, entity.version, draft.change),
         accessed=(entity,),
         forgotten=(old_id,) if leaving is not None else (),
-        losses=written.losses,
     )
     return Learned(PLAN(plan))
 
 
-def without_leaver(facts: Facts) -> Drafted:
-    """The draft, with the mark of a vector that is lacking, and without relations to the id that goes."""
-    (draft,) = settled(facts)
-    leaving = facts[ROW]
-    if leaving is None:
-        return draft
-    count = lost_counts(facts, leaving.address.id).get(draft.entity.id, 0)
-    return with_entity(draft, bereft(draft.entity, leaving.address.id, count))
+def ended_by(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[Write]:
+    """Yield the writes that end this fact; its categories are written with those of the new one."""
+    scope, key, fact = view.scope, row.address.id, row.body
+    assert isinstance(fact, Entity)
+    yield from (Write(address(scope, kind, key), None) for kind in ("entity", "vector", "access"))
+    yield put(scope, "ended", key, Ended(key, fact, entity.id, "update", view.now_ms))
+    bodies = [(it.address, it.body) for it in facts[HELD]]
+    yield from (
+        Write(where, None) for where, it in bodies if isinstance(it, Membership) and it.entity_id == key
+    )
 
 
 def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:
@@ -201,7 +192,7 @@ def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:
 
 def is_of_current(facts: Facts, scope: Scope) -> bool:
     """The draft is of what the entity says now, under the id that this gives."""
-    row, drafts = facts[CURRENT], facts[EVOLVED]
+    row, drafts = facts[CURRENT], facts[DRAFTS]
     ids = [] if row is None else [goal(row, facts[REQUEST], scope)]
     return [draft.entity.id for draft in drafts] == ids
 
@@ -210,19 +201,16 @@ UPDATE_ENTITY: Final = Workflow(
     "update_entity",
     given=(REQUEST,),
     steps=(
-        Step("lookup", requires=(REQUEST,), produces=(CURRENT, HELD, ROW, CORE), claims=claim_entities,
+        Step("lookup", requires=(REQUEST,), produces=(CURRENT, HELD, ROW, CORE), claims=claim_entity,
              **asks(Read, ask_lookup, take_lookup, retry(3))),
-        Step("target", requires=(REQUEST, CURRENT, HELD, ROW), produces=(EVOLVED, SHELF, UNSHELVED),
+        Step("target", requires=(REQUEST, CURRENT, HELD, ROW), produces=(DRAFTS, SHELF, UNSHELVED),
              **asks(Read, ask_target, take_target, retry(3))),
-        READ_TOUCHING,
-        READ_ENDS,
-        READ_HISTORY,
-        Step("embed", requires=(EVOLVED,), produces=(VECTORS,), config=(("profile", "default"),),
+        Step("embed", requires=(DRAFTS,), produces=(VECTORS,), config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         EMBED_SHELF,
         READ_HOMES,
         Step("plan",
-             requires=(REQUEST, EVOLVED, SHELF, UNSHELVED, ROW, TOUCHING, ENDS, CORE, HISTORY, VECTORS,
+             requires=(REQUEST, DRAFTS, SHELF, UNSHELVED, ROW, HELD, CORE, VECTORS,
                        SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup", take=take_done),
@@ -230,10 +218,9 @@ UPDATE_ENTITY: Final = Workflow(
         REPLY,
     ),
     laws=(
-        Law("a draft of the entity", (REQUEST, CURRENT, EVOLVED), is_of_current),
-        Law("a vector or none for each change", (EVOLVED, VECTORS),
+        Law("a draft of the entity", (REQUEST, CURRENT, DRAFTS), is_of_current),
+        Law("a vector or none for each change", (DRAFTS, VECTORS),
             lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
         SHELF_LAW,
-        ENDS_LAW,
     ),
 )  # fmt: skip

@@ -114,7 +114,7 @@ class Writer:
         queue = [[at_ms - self.now_ms, self.put(told)] for at_ms, _, told in sorted(world.network.queue)]
         sessions = self.put(inspector_of(world).oracle.sessions)
         services = self.services(world.services)
-        order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("ent_"))
+        order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("fct_"))
         told = [agents, queue, sessions, services, [self.mentions[it] for it in order]]
         if self.is_opaque:  # a name may stand where it cannot be exchanged: then it is told
             told.append([[repr(token), number] for token, number in self.mentions.items()])

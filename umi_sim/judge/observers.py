@@ -8,7 +8,6 @@ from umi_sim.judge.invariants.asked import Asked
 from umi_sim.judge.invariants.core_shown import CoreShown
 from umi_sim.judge.invariants.divisions import Divisions
 from umi_sim.judge.invariants.lacks import Lacks
-from umi_sim.judge.invariants.losses import Losses
 from umi_sim.judge.invariants.row_bytes import RowBytes
 from umi_sim.judge.invariants.told_texts import ToldTexts
 from umi_sim.judge.invariants.two_stores import TwoStores
@@ -35,7 +34,6 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
         lambda config: Asked(),
         lambda config: Lacks(Config.of(config.memory), is_sole=not config.revise_every),
         lambda config: CoreShown(),
-        lambda config: Losses(is_sure=not is_forged(config)),
     ),
     "migrator": (lambda config: TwoStores(), lambda config: Whole()),
 }

@@ -1,7 +1,7 @@
 """Values as a tree of names: what can be looked at, found by a path, and compared.
 
     memory.a.tiers.working.entries.k    what the memory of agent a holds under key k
-    storage.rows.u1/a1/entity/ent_...   a row
+    storage.rows.u1/a1/entity/fct_...   a row
     oracle.agents.a.working.twins.0     what the judge believes the working tier to be
 
 Law 1. A tree is a copy: it does not change when the world goes on.

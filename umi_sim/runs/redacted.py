@@ -19,13 +19,13 @@ import attrs
 from umi_core.answer_checks import held, is_typed
 from umi_core.config import Config
 from umi_core.data import Owner
-from umi_core.ids import category_id, entity_id, reflection_id
+from umi_core.ids import category_id, entity_id, fact_id, reflection_id
 from umi_core.memory import Memory
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, ByIds, ByVector, ByWords, Commit, Effect, Read
 from umi_core.messages.requests import Request
 from umi_core.recordings import Head, Taken, digest_of
-from umi_core.rows import Address, Body, Category, Entity, Reflection, Row
+from umi_core.rows import Address, Body, Category, Reflection, Row, fact_of
 from umi_core.values import Scope
 from umi_sim.record.stand_ins import ID, StandIns
 from umi_sim.runs.recorded import Label, Questions, fitted, labels_of
@@ -56,16 +56,21 @@ def there_before(head: Head, steps: Sequence[Taken]) -> Iterator[Row]:
             own.update(write.address for it in asked for write in it.writes)
 
 
-def derived(it: Body | None, scope: Scope, told: Callable[[str], str] = str) -> str | None:
-    """The id that a row of this name has in a scope; `told`: the name in other words."""
+def derived(it: Body | None, scope: Scope, told: Callable[[str], str] = str) -> tuple[str, ...]:
+    """Return the id of a row in a scope, and those of the entities that it is about.
+
+    `told`: a text of the row in other words.
+    """
+    fact = fact_of(it)
+    if fact is not None:
+        about = (entity_id(scope, fact.type, told(fact.name)),) if fact.about else ()
+        return fact_id(scope, about, told(fact.content)), *about
     match it:
-        case Entity():
-            return entity_id(scope, it.type, told(it.name))
         case Category():
-            return category_id(scope, told(it.name))
+            return (category_id(scope, told(it.name)),)
         case Reflection():
-            return reflection_id(scope, told(it.session_id))
-    return None
+            return (reflection_id(scope, told(it.session_id)),)
+    return ()
 
 
 class Life(Owner):
@@ -165,8 +170,9 @@ class Twins(Owner):
     def name(self, row: Row) -> None:
         """A row that was there before lies where its new name says."""
         now, then = derived(row.body, self.new.scope, self.words.text), derived(row.body, row.address.scope)
-        if now is not None and then == row.address.id:
-            self.words.ids.setdefault(then, now)
+        if row.address.id in then[:1]:
+            for old_id, new_id in zip(then, now, strict=True):
+                self.words.ids.setdefault(old_id, new_id)
 
     def learn(self, old: tuple[Effect, ...], new: tuple[Effect, ...]) -> None:
         """What was asked of one row in the old life is asked of its twin in the new one."""

@@ -117,7 +117,7 @@ def upkeep_of(agent: Agent) -> tuple[str, ...]:
 
 
 def access_rows(world: World, agent: Agent) -> dict[str, int]:
-    """The versions of the access records in storage, by entity."""
+    """The versions of the access records in storage, by fact."""
     rows = world.services.storage.live_rows(agent.config.scope)
     return {row.address.id: row.version for row in rows if row.address.kind == "access"}
 

@@ -1,7 +1,7 @@
 """The [explore] table of a scenario as a set of actions: what may be asked, how time moves, what may fail.
 
 Each request lists, for every argument, the values that it may have; each combination is one action. A value
-that only a run can tell is named by what it stands for: the n-th session or entity, or the other agents.
+that only a run can tell is named by what it stands for: the n-th session or fact, or the other agents.
 """
 
 import re
@@ -44,7 +44,7 @@ KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
 
 @attrs.frozen
 class Known(Data):
-    """A value that only a run can tell: the n-th session or entity that the oracle knows, or all others."""
+    """A value that only a run can tell: the n-th session or fact that the oracle knows, or all others."""
 
     what: str
     number: int

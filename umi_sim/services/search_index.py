@@ -29,7 +29,7 @@ Stored = Mapping[Address, Row]
 
 ROOM_MIN: Final = 256
 TOO_SMALL: Final = (-COMPONENT_MAX - 1).to_bytes(1, signed=True)  # fits a byte all the same
-KEY_PREFIX: Final = "ent_"
+KEY_PREFIX: Final = "fct_"
 KEY_BYTES: Final = 8
 
 

@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 Versions = tuple[tuple[Address, int], ...]
 
 START: Final = ("", "")
-OF_ENTITIES: Final = ("given", "version")
 INDEXED_COUNT_MIN: Final = 256  # below it a scan is as quick, and needs no numpy
 
 
@@ -79,17 +78,6 @@ class Kept(Data):
     at_ms: int
 
 
-@attrs.frozen
-class Landed(Data):
-    """A batch that became durable, and the rows of its entities as they were before it.
-
-    If it deletes a version or a given row, `before` has all versions and given rows of these entities.
-    """
-
-    commit: Commit
-    before: tuple[Row, ...]
-
-
 @attrs.define
 class SimStorage:
     """Rows are frozen values shared by reference, so a read copies nothing.
@@ -97,8 +85,7 @@ class SimStorage:
     A search of a scope with `indexed_count_min` entities or more asks an index, made then and kept from then
     on; it says what a scan says. `horizon_ms`: searches do not know what was told after it; `fresh_ms` says
     when that was, for each version of an entity and each vector. `misread`: rows that were
-    given as damaged or as others since they were written, and to which workflow. `landed`: by key the batches
-    that became durable, for the judge.
+    given as damaged or as others since they were written, and to which workflow.
     """
 
     indexed_count_min: int = INDEXED_COUNT_MIN
@@ -115,7 +102,6 @@ class SimStorage:
     index: "SearchIndex | None" = attrs.field(default=None, init=False, eq=False, repr=False)
     fresh_ms: dict[Address, int] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     misread: dict[Address, dict[str, None]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
-    landed: dict[str, Landed] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     _now_ms: int = attrs.field(default=0, init=False, eq=False, repr=False)
     _used_bytes: int | None = attrs.field(default=None, init=False, eq=False, repr=False)  # counted on demand
 
@@ -151,7 +137,7 @@ class SimStorage:
     def wipe(self) -> None:
         """Restart empty: versions begin anew, and no key is known."""
         self.crash()
-        for table in (self.rows, self.graves, self.shelves, self.receipts, self.rotten, self.landed):
+        for table in (self.rows, self.graves, self.shelves, self.receipts, self.rotten):
             table.clear()
         self.fresh_ms.clear()
         self.misread.clear()
@@ -276,24 +262,12 @@ class SimStorage:
         return tuple(pair for pair, expect in zip(found, expects, strict=True) if pair[1] != expect.version)
 
     def _make_durable(self, commit: Commit, now_ms: int) -> Kept:
-        self.landed[commit.key] = Landed(commit, self._before(commit))
         versions = tuple([(write.address, self._apply(write)) for write in commit.writes])
         kept = Kept(versions, receipt_of(commit), now_ms)
         self.durable_count += 1
         if commit.key:  # a batch without a key is always a new one
             self.receipts[commit.key] = kept
         return kept
-
-    def _before(self, commit: Commit) -> tuple[Row, ...]:
-        places = [write.address for write in commit.writes if write.address.kind == "entity"]
-        before = [self.rows[where] for where in places if where in self.rows]
-        deleted = {write.address.kind for write in commit.writes if write.body is None}
-        if not deleted.isdisjoint(OF_ENTITIES):
-            ids = {where.id for where in places}
-            for scope in {where.scope: None for where in places}:
-                rows = self._scan(scope, OF_ENTITIES, START)
-                before += [row for row in rows if getattr(row.body, "entity_id", "") in ids]
-        return tuple(before)
 
     # Detail of rows: `rows`, `graves` and `shelves` change here and nowhere else.
 

@@ -35,7 +35,7 @@ def turned_text(body: Any) -> Body:
 
 FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
     "entity": lambda body: attrs.evolve(body, content=LIE, importance_ppm=0, version=body.version + 3),
-    "version": lambda body: attrs.evolve(body, mention=LIE, content=LIE),
+    "ended": lambda body: attrs.evolve(body, by=body.id, how="contradict"),
     "relation": lambda body: attrs.evolve(body, source=body.target, target=body.source),
     "vector": lambda body: attrs.evolve(body, components=body.components[::-1]),
     "access": lambda body: attrs.evolve(body, count=body.count + 1_000, first_ms=0),

@@ -75,11 +75,9 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *put("named_by", "chance"), *put("keywords", (7,), None), *put("created_ms", -1),
         *put("updated_ms", "0"),
     ),
-    "version": (
-        *put("mention", HALF, None), *put("kind", "rumour"), *put("content", HUGE),
-        *put("event_time_ms", ENDLESS), *put("metadata", (("k",),)), *put("source", LONG), *put("at_ms", "0"),
+    "ended": (
+        *put("fact", None, "tea"), *put("by", "", None), *put("how", "extend", 7), *put("at_ms", -1, "0"),
     ),
-    "given": (*put("source", "", None), *put("entity_id", LONG), *put("content", HUGE, HALF, 7)),
     "relation": (
         *put("kind", "friend", None), *put("source", ("x",), ("", 1)), *put("target", ("x", -1), None),
         *put("confidence_ppm", BILLION), *put("reason", LONG), *put("by", 7), *put("at_ms", -1),
@@ -105,7 +103,7 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
     "tombstone": put("version", 0, ENDLESS, None),
     "receipt": (
         *put("request_digest", "text"), *put("plan_digest", None), *put("at_ms", -1),
-        *put("by", (1,), (-1, 0)), *put("losses", (("x", "e1", 0),), (("x", "", 1),), ("x",)),
+        *put("by", (1,), (-1, 0)),
     ),
     "session": (
         *put("user", 7), *put("creator", HALF), *put("members", ("",), None), *put("saved_ms", ENDLESS),

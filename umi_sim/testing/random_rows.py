@@ -16,7 +16,7 @@ from umi_core.kelpie.domains import CHANGES, LOGS, ROLES
 from umi_core.limits import COMPONENT_MAX, I64_MAX, PPM
 from umi_core.messages.effects import Write
 from umi_core.migration.rows import MOVED_KINDS, PHASES
-from umi_core.rows import BODIES, Address, Body
+from umi_core.rows import BODIES, Address, Body, Entity
 from umi_core.values import (
     AUTHORS,
     BLOCK_KINDS,
@@ -44,6 +44,12 @@ BLOCKS: Final = st.builds(
 ) | st.builds(Block, st.sampled_from(BLOCK_KINDS[1:]), entries=ENTRIES.map(lambda entry: (entry,)))
 PAIRS: Final = st.dictionaries(WORDS, WORDS, max_size=2).map(lambda pairs: tuple(pairs.items()))
 
+
+def fact_of_id(key: str) -> Entity:
+    """Return a fact; a function, since the whole value would make what Hypothesis prints too long."""
+    return Entity(key, "person", "tea", "日本", 1, 0, PPM, "human", 0, 1, about=("e1",), is_direct=True)
+
+
 VALUES: Final[dict[str, Values]] = {  # by domain
     **dict.fromkeys(("entity_id", "session_id"), st.sampled_from(IDS)),
     "source": st.sampled_from(("told", "日本", "x y")),
@@ -56,7 +62,6 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     **dict.fromkeys(("entity_name", "content", "reason"), WORDS),
     "end": st.tuples(st.sampled_from(IDS), st.integers(0, 3)), "maker": st.tuples(WHOLE, WHOLE),
     "ends": st.lists(st.tuples(st.sampled_from(IDS), st.integers(0, 3)), max_size=2).map(tuple),
-    "losses": st.lists(st.tuples(WORDS, st.sampled_from(IDS), st.integers(1, 3)), max_size=2).map(tuple),
     "uri": st.sampled_from(("chat/1", "日本", "x y")), "modality": st.sampled_from(MODALITIES),
     "memory_type": st.sampled_from(MEMORY_TYPES), "link_maker": st.sampled_from(("model", "default")),
     "name_maker": st.sampled_from(("model", "keywords")),
@@ -71,6 +76,7 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     "tags": st.sampled_from(((), ("work",), ("日本", "x y"))),
     "moved_kind": st.sampled_from(MOVED_KINDS), "phase": st.sampled_from(PHASES),
     "anything": st.sampled_from((None, True, 7, "tea", b"x", ())),
+    "fact": st.sampled_from(IDS).map(fact_of_id),
 }  # fmt: skip
 
 

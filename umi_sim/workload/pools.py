@@ -194,9 +194,10 @@ NAMES: Final = (
     "N" + "n" * 300,
 )  # fmt: skip
 
+VERSION_MAX: Final = 100  # of blocks that a run makes
 SIZED_TEXTS: Final = (
     50, limits.SESSION_TEXT_BYTES_MAX, limits.ENTITY_NAME_BYTES_MAX, limits.EXTRACT_CONTENT_BYTES_MAX,
-    limits.ENTRY_TEXT_BYTES_MAX, limits.ENTITY_FACTS_BYTES_MAX, limits.EMBED_TEXT_BYTES_MAX,
+    limits.ENTRY_TEXT_BYTES_MAX, limits.EMBED_TEXT_BYTES_MAX,
     limits.TEXT_BYTES_MAX,
 )  # fmt: skip
 
@@ -397,7 +398,7 @@ HOSTILE_TURNS: Final[Pool] = {
     "surrogate": tuple((Turn("user", text),) for text in SURROGATES),
     "type": (None, "ab", ("x",), (None,), Turn("user", "x"), 7),
 }
-HOSTILE_VERSIONS: Final = numbers(1, limits.ENTITY_VERSION_COUNT_MAX)
+HOSTILE_VERSIONS: Final = numbers(1, VERSION_MAX)
 
 # Values on a limit, and one beyond: the shortest text that may be, the longest one, and the next.
 
@@ -435,7 +436,7 @@ EDGES: Final[Pool] = {
     "query": (*edges(limits.QUERY_BYTES_MAX), *edges(limits.SESSION_TEXT_BYTES_MAX)[1:]),
     "limit": ends(1, limits.RECALL_LIMIT_MAX),
     "time": ends(0, I64_MAX),
-    "version": (*ends(1, limits.ENTITY_VERSION_COUNT_MAX), I64_MAX),
+    "version": (*ends(1, VERSION_MAX), I64_MAX),
     "turns": (
         *turns_of(limits.TURN_COUNT_MAX, limits.TURN_COUNT_MAX + 1),
         *((Turn("user", text),) for text in edges(limits.TURN_CHARS_MAX)),

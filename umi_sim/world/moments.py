@@ -40,5 +40,5 @@ def of_value(value: object) -> Sequence[str]:
         return ("core: an entry left for a text",)
     if isinstance(value, Rebalanced) and value.evicted:
         return ("core: an entry left for a better one",)
-    is_move = isinstance(value, Remembered) and any(it.outcome == "moved" for it in value.routing)
-    return ("core: an entry moved to another block",) if is_move else ()
+    is_ended = isinstance(value, Remembered) and value.ended
+    return ("remember: a fact ended",) if is_ended else ()

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, check_replies, check_step
+from tests.worlds import QUIET, SCOPE, Pair, check_replies, check_step, id_of_fact
 from umi_core.config import Config
 from umi_core.engine.middleware import Interceptor, Refuse
 from umi_core.invariants import Before, Broken, before_step
@@ -30,6 +30,8 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import Plan
+
+TEA, SNORES = id_of_fact("Alice", "likes tea"), id_of_fact("Bob", "snores")
 
 
 def caught(check: Callable[[], None]) -> str:
@@ -80,17 +82,17 @@ def test_a_life_counts_what_it_tells() -> None:
     pair.ask(Rebalance(4))
     pair.ask(CreateSession(5))
     pair.ask(SetBlock(6, "human", "x"))
-    assert pair.memory.state.tiers.access.records[ALICE].count == 2
-    assert pair.memory.state.tiers.access.records[BOB].count == 1
+    assert pair.memory.state.tiers.access.records[TEA].count == 2
+    assert pair.memory.state.tiers.access.records[SNORES].count == 1
 
 
 @pytest.mark.parametrize("more", [-1, 1])
-@pytest.mark.parametrize("request_", [Remember(2, "Alice likes coffee"), Recall(2, "tea")])
-def test_each_hit_and_each_name_counts_once(request_: Remember | Recall, more: int) -> None:
+@pytest.mark.parametrize("request_", [Remember(2, "Alice likes tea"), Recall(2, "tea")])
+def test_each_hit_and_each_fact_counts_once(request_: Remember | Recall, more: int) -> None:
     pair = watched()
     pair.ask(Remember(1, "Alice likes tea. Bob snores"))
     pair.ask(request_)
-    count(pair, ALICE, more)
+    count(pair, TEA, more)
     assert caught(pair.judge) == "access-truth"
 
 
@@ -98,7 +100,7 @@ def test_nobody_else_counts() -> None:
     pair = watched()
     pair.ask(Remember(1, "Alice likes tea. Bob snores"))
     pair.ask(Recall(2, "tea"))
-    count(pair, BOB, 1)
+    count(pair, SNORES, 1)
     assert caught(pair.judge) == "access-truth"
 
 
@@ -108,7 +110,7 @@ def test_accesses_are_judged_where_interceptors_look_on_but_not_where_one_answer
     pair.ask(Remember(1, "Alice likes tea"))
     pair.memory.intercept(Interceptor("h"))
     pair.ask(Recall(2, "tea"))
-    count(pair, ALICE, 1)
+    count(pair, TEA, 1)
     assert caught(pair.judge) == "access-truth"
     pair.memory.state.count("hook substituted")
     pair.memory.state.count("hook failed", -1)  # as many notes as before
@@ -118,12 +120,12 @@ def test_accesses_are_judged_where_interceptors_look_on_but_not_where_one_answer
 def test_whoever_a_record_tells_of_is_accessed_once() -> None:
     pair = watched()
     pair.ask(AddArchival(1, "Alice likes tea", request_key="k", extract=True))
-    assert pair.memory.state.tiers.access.records[ALICE].count == 1
-    count(pair, ALICE, 1)
+    assert pair.memory.state.tiers.access.records[TEA].count == 1
+    count(pair, TEA, 1)
     assert caught(pair.judge) == "access-truth"
-    count(pair, ALICE, -1)
+    count(pair, TEA, -1)
     pair.ask(AddArchival(2, "Alice likes tea", request_key="k", extract=True))
-    assert pair.memory.state.tiers.access.records[ALICE].count == 1
+    assert pair.memory.state.tiers.access.records[TEA].count == 1
 
 
 def test_a_lost_plan_counts_before_its_reply() -> None:
@@ -142,7 +144,7 @@ def test_what_was_forgotten_meanwhile_counts_no_more() -> None:
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Recall(2, "tea"))
     tiers = pair.memory.state.tiers
-    tiers.access = attrs.evolve(tiers.access, records={}, forgotten=(ALICE,))
+    tiers.access = attrs.evolve(tiers.access, records={}, forgotten=(TEA,))
     pair.judge()
 
 
@@ -173,7 +175,7 @@ def test_what_asks_nothing_of_the_world_changes_neither_accesses_nor_the_session
     pair.memory.state.tiers.session = attrs.evolve(session, interaction_count=9)
     assert caught(pair.judge) == "session-keys-true"
     pair.step(Blocks(3))
-    count(pair, ALICE, 1)
+    count(pair, TEA, 1)
     assert caught(pair.judge) == "access-truth"
 
 
@@ -264,12 +266,12 @@ def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> No
 
 
 def named(importance_ppm: int, kind: str = "person") -> Entity:
-    return Entity(ALICE, kind, "Alice", "x", 1, importance_ppm, 500_000, "human", 0, 0)
+    return Entity(TEA, kind, "Alice", "x", 1, importance_ppm, 500_000, "human", 0, 0)
 
 
 def test_a_record_has_the_importance_that_was_told() -> None:
-    where = Address(SCOPE, "access", ALICE)
-    writes = [Write(where, AccessRecord(ALICE, "person", 900_000, 1, 0, 0)), Write(where, None)]
+    where = Address(SCOPE, "access", TEA)
+    writes = [Write(where, AccessRecord(TEA, "person", 900_000, 1, 0, 0)), Write(where, None)]
     check_recorded([named(900_000)], writes)
     check_recorded([], writes)
     assert caught(lambda: check_recorded([named(500_000)], writes)) == "promotion-fair"

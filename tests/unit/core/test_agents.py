@@ -264,7 +264,7 @@ def test_a_page_of_nothing_may_be_one_that_was_cut_short() -> None:
 
 
 def test_every_kind_of_row_of_a_memory_is_purged() -> None:
-    assert {"core", "entity", "version", "vector", "sheet", "change", "message", "archival"} <= set(PURGED)
+    assert {"core", "entity", "ended", "vector", "sheet", "change", "message", "archival"} <= set(PURGED)
 
 
 # What nobody knows.

@@ -7,7 +7,7 @@ import pytest
 
 from tests.spec_tables import rows
 from tests.spec_tables import told as said_in
-from tests.worlds import ALICE, BOB, SCOPE, Pair
+from tests.worlds import SCOPE, Pair, id_of_fact
 from umi_core.answer_checks import asked_for, held, is_answer, is_body_of, is_of
 from umi_core.errors import StorageFailed
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Wake
@@ -29,6 +29,7 @@ from umi_core.messages.requests import CreateSession, GetBlock, GetEntity, Remem
 from umi_core.messages.results import Remembered
 from umi_core.rows import BODIES, Address, Core, Entity, Epoch, Receipt, Row
 
+TEA, SNORES = id_of_fact("Alice", "likes tea"), id_of_fact("Bob", "snores")
 FOUND = Read(None, request_id=7)  # type: ignore[arg-type]  # what is asked does not matter here
 MODEL, EMBED = AskModel("extract", "p", request_id=7), Embed(("x",), request_id=7)
 EPOCH, HEAD = Address(SCOPE, "epoch", "epoch"), Address(SCOPE, "head", "head")
@@ -117,17 +118,17 @@ def told() -> Pair:
 
 def masked(pair: Pair) -> ReadDone:
     """The answer to the next read, with Bob's body under the address of Alice."""
-    read, bob = pair.until(Read), pair.row("entity", BOB)
+    read, bob = pair.until(Read), pair.row("entity", SNORES)
     pair.pending.remove(read)
     assert bob is not None
     answer = pair.storage.read(read.request_id, read.query)
-    rows = tuple(attrs.evolve(it, body=bob.body) if it.address.id == ALICE else it for it in answer.rows)
+    rows = tuple(attrs.evolve(it, body=bob.body) if it.address.id == TEA else it for it in answer.rows)
     return attrs.evolve(answer, rows=rows)
 
 
 def test_the_body_of_another_is_not_shown() -> None:
     pair = told()
-    pair.step(GetEntity(2, ALICE))
+    pair.step(GetEntity(2, TEA))
     pair.step(masked(pair))
     pair.run()
     assert getattr(done(pair.replies[2].outcome), "name", None) == "Alice"
@@ -135,19 +136,19 @@ def test_the_body_of_another_is_not_shown() -> None:
 
 def test_the_body_of_another_is_not_written_on() -> None:
     pair = told()
-    pair.step(Remember(2, "Alice naps"))
+    pair.step(Remember(2, "Alice likes tea"))
     pair.step(masked(pair))
     value = done(pair.run().replies[2].outcome)
     assert isinstance(value, Remembered)
-    assert [it.id for it in value.entities] == [ALICE]
+    assert [it.id for it in value.entities] == [TEA]
     assert {row.address.id: getattr(row.body, "name", "") for row in pair.rows("entity")} == {
-        ALICE: "Alice", BOB: "Bob",
+        TEA: "Alice", SNORES: "Bob",
     }  # fmt: skip
 
 
 def test_a_store_that_has_only_the_body_of_another_has_failed() -> None:
     pair = told()
-    pair.step(GetEntity(2, ALICE))
+    pair.step(GetEntity(2, TEA))
     while 2 not in pair.replies:
         if pair.pending:
             pair.step(masked(pair))
@@ -181,7 +182,7 @@ def test_a_claim_without_versions_is_made_again_until_the_epoch_is_known() -> No
 
 def test_a_conflict_is_no_answer_to_a_read_and_deposes_nobody() -> None:
     pair = told()
-    pair.step(GetEntity(2, ALICE))
+    pair.step(GetEntity(2, TEA))
     pair.until(Read)
     pair.step(EffectFailed(pair.pending.pop().request_id, "conflict", changed=((EPOCH, 9),)))
     pair.run()
@@ -276,7 +277,7 @@ def test_a_value_is_exactly_of_the_type_that_is_declared(value: object, kind: ob
 @pytest.mark.parametrize("changes", [{"content": 5}, {"version": "1"}, {"importance_ppm": 1.5}])
 def test_a_body_of_a_hook_holds_what_it_declares(changes: Any) -> None:
     pair = told()
-    alice = pair.row("entity", ALICE)
+    alice = pair.row("entity", TEA)
     assert alice is not None
     assert isinstance(alice.body, Entity)
     row = attrs.evolve(alice, body=attrs.evolve(alice.body, **changes))

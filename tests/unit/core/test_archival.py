@@ -8,9 +8,9 @@ import pytest
 
 from tests.unit.core.test_memorize import entity, memorized
 from tests.unit.core.test_memorize import xml as memory_of
-from tests.worlds import ALICE, QUIET, SCOPE, Pair, saying, verdict
+from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, id_of_note, saying, verdict
 from umi_core.errors import KeyReused
-from umi_core.ids import given_id, note_id, resource_id
+from umi_core.ids import resource_id
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.errors import NotFound
 from umi_core.kelpie.results import Appended, RecordsShown
@@ -18,9 +18,10 @@ from umi_core.limits import SOURCE_COUNT_MAX
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused, Unknown
 from umi_core.messages.requests import GetEntity, InCore, Memorize, Remember
 from umi_core.messages.results import RecordAdded, RecordForgotten, Stored
-from umi_core.rows import Address, Entity, Given, Version
+from umi_core.rows import Address, Ended, Entity
 
 FIRST, SECOND = "arc_000000000001", "arc_000000000002"
+TEA, SINGS, RUNS = (id_of_fact("Alice", content) for content in ("likes tea", "sings", "runs"))
 
 
 class World:
@@ -60,38 +61,29 @@ class World:
         assert isinstance(value, RecordForgotten)
         return value
 
-    def alice(self) -> Entity | None:
-        found = self.ask(GetEntity(0, ALICE))
-        assert found is None or isinstance(found, Entity)
-        return found
-
-    def given(self, source: str, key: str = ALICE) -> Any:
-        row = self.pair.storage.rows.get(Address(SCOPE, "given", given_id(SCOPE, source, key)))
-        return row.body.content if row is not None and isinstance(row.body, Given) else None
+    def facts(self) -> dict[str, Entity]:
+        """By what they say the facts that are current."""
+        bodies = [row.body for row in self.pair.rows("entity")]
+        return {it.content: it for it in bodies if isinstance(it, Entity)}
 
 
 def test_a_record_alone_asks_nobody_and_tells_nothing() -> None:
     world = World(extract="nobody is asked")
     assert world.ask(api.AddArchival(0, "Alice likes tea."), AskModel, Embed) == Appended("archival", 1, 1, 0)
-    assert world.alice() is None
+    assert world.facts() == {}
     assert world.delete(FIRST) == RecordForgotten(FIRST)
 
 
-def test_the_reply_names_the_record_and_whom_it_told_of() -> None:
+def test_the_reply_names_the_record_and_what_it_told() -> None:
     world = World()
     added = world.add("likes tea", tags=("x",), metadata=(("from", "chat"),))
     assert added.ids == (FIRST,)
-    assert added.facts.entities == (Stored(ALICE, 1, "created"),)
+    assert added.facts.entities == (Stored(TEA, 1, "created"),)
     shown = world.ask(api.GetArchival(0, added.ids[0]))
     assert isinstance(shown, RecordsShown)
     assert (shown.records[0].content, shown.records[0].tags) == ("Alice likes tea.", ("x",))
-    alice = world.alice()
-    assert alice is not None
-    assert (alice.sources, alice.given, alice.metadata, alice.source) == ((FIRST,), ("likes tea",), (), None)
-    assert world.given(FIRST) == "likes tea"
-    version = world.ask(GetEntity(0, ALICE, 1))
-    assert isinstance(version, Version)
-    assert version.is_given
+    it = world.facts()["likes tea"]
+    assert (it.sources, it.is_direct, it.metadata, it.source) == ((FIRST,), False, (), None)
 
 
 def test_what_another_record_told_too_stays_and_the_rest_leaves() -> None:
@@ -99,52 +91,55 @@ def test_what_another_record_told_too_stays_and_the_rest_leaves() -> None:
     world.add("likes tea", "sings")
     second = world.add("likes tea", "runs")
     assert second.ids == (SECOND,)
-    alice = world.alice()
-    assert alice is not None
-    assert (alice.content, alice.sources, alice.reinforced_count) == (
-        "likes tea\nsings\nruns", (FIRST, SECOND), 2,
-    )  # fmt: skip
-    assert world.given(SECOND) == "likes tea\nruns"
+    assert second.facts.entities == (Stored(TEA, 1, "unchanged"), Stored(RUNS, 1, "created"))
+    tea = world.facts()["likes tea"]
+    assert (tea.sources, tea.reinforced_count) == ((FIRST, SECOND), 2)
     gone = world.delete(FIRST)
-    assert gone == RecordForgotten(FIRST, entities=(Stored(ALICE, 3, "updated"),))
-    alice = world.alice()
-    assert alice is not None
-    assert (alice.content, alice.sources, alice.reinforced_count) == ("likes tea\nruns", (SECOND,), 1)
-    assert world.given(FIRST) is None
-    assert world.delete(SECOND).entities == (Stored(ALICE, 3, "forgotten"),)
-    assert world.alice() is None
+    assert set(gone.entities) == {Stored(TEA, 1, "unchanged"), Stored(SINGS, 1, "forgotten")}
+    assert {content: it.sources for content, it in world.facts().items()} == {
+        "likes tea": (SECOND,), "runs": (SECOND,),
+    }  # fmt: skip
+    assert world.facts()["likes tea"].reinforced_count == 1
+    gone = world.delete(SECOND)
+    assert set(gone.entities) == {Stored(TEA, 1, "forgotten"), Stored(RUNS, 1, "forgotten")}
+    assert world.facts() == {}
 
 
-def test_what_a_person_or_a_text_told_as_well_stays() -> None:
+def test_what_a_request_or_a_text_told_as_well_stays() -> None:
     world = World()
     world.add("likes tea", "sings", "runs")
     world.says(("Alice", "likes tea"))
     world.ask(Remember(0, "Alice likes tea."))
     world.says(memories=memory_of("sings", "facts", name="Alice"))
     memorized(world.pair, Memorize(99, "Alice sings.", uri="a", memory_types=("profile",)))
-    assert world.delete(FIRST).entities == (Stored(ALICE, 2, "updated"),)
-    alice = world.alice()
-    assert alice is not None
-    assert (alice.content, alice.sources) == ("likes tea\nsings", (resource_id(SCOPE, "a", ""),))
+    assert set(world.delete(FIRST).entities) == {
+        Stored(TEA, 1, "unchanged"), Stored(SINGS, 1, "unchanged"), Stored(RUNS, 1, "forgotten"),
+    }  # fmt: skip
+    facts = world.facts()
+    assert {content: (it.sources, it.is_direct) for content, it in facts.items()} == {
+        "likes tea": ((), True), "sings": ((resource_id(SCOPE, "a", ""),), False),
+    }  # fmt: skip
 
 
-def test_what_a_model_calls_outdated_is_replaced_as_by_a_remember() -> None:
+def test_what_a_model_calls_outdated_ends_as_by_a_remember() -> None:
     world = World()
     world.add("lives in Oslo")
     world.says(("Alice", "lives in Rome"), evolve=verdict("update"))
-    world.ask(api.AddArchival(0, "Alice lives in Rome.", extract=True))
-    alice = world.alice()
-    assert alice is not None
-    assert alice.content == "lives in Rome"
-    world.delete(SECOND)
-    alice = world.alice()
-    assert alice is not None
-    assert alice.content == "lives in Oslo"
+    added = world.ask(api.AddArchival(0, "Alice lives in Rome.", extract=True))
+    oslo, rome = (id_of_fact("Alice", f"lives in {city}") for city in ("Oslo", "Rome"))
+    assert added.facts.ended == (oslo,)
+    assert list(world.facts()) == ["lives in Rome"]
+    ended = world.ask(GetEntity(0, oslo))
+    assert isinstance(ended, Ended)
+    assert (ended.by, ended.how, ended.fact.sources) == (rome, "update", (FIRST,))
+    assert world.delete(SECOND).entities == (Stored(rome, 1, "forgotten"),)
+    assert world.delete(FIRST).entities == (Stored(oslo, 1, "forgotten"),)
+    assert world.ask(GetEntity(0, oslo)) is None
 
 
 def test_without_a_model_the_text_is_one_note_and_goes_with_its_record() -> None:
     world = World(extract="nonsense")
-    note = note_id(SCOPE, "Alice likes tea.")
+    note = id_of_note("Alice likes tea.")
     added = world.ask(api.AddArchival(0, "Alice likes tea.", extract=True))
     assert (added.facts.entities, world.degraded) == ((Stored(note, 1, "created"),), ["extract:one_note"])
     assert entity(world.pair, note).sources == (FIRST,)
@@ -171,7 +166,7 @@ def in_doubt(*, landed: bool) -> Pair:
 
 
 def test_an_earlier_plan_that_took_it_away_is_believed() -> None:
-    told = RecordForgotten(FIRST, entities=(Stored(ALICE, 1, "forgotten"),))
+    told = RecordForgotten(FIRST, entities=(Stored(TEA, 1, "forgotten"),))
     assert in_doubt(landed=True).run().replies["gone"].outcome == Done(told)
 
 
@@ -224,19 +219,19 @@ def test_a_search_finds_a_record_by_the_name_of_whom_it_told() -> None:
     assert [(it.seq, ppm) for it, ppm in zip(found.records, found.scores_ppm, strict=True)] == [
         (1, 816_496), (2, 577_349), (3, 577_349),
     ]  # fmt: skip
-    world.pair.storage.rows.pop(Address(SCOPE, "entity", ALICE))
+    lost = dict.fromkeys(row.address for row in world.pair.rows("entity"))
+    world.pair.storage.put_back(lost, world.pair.now_ms)
     found = world.ask(api.SearchArchival(0, "Alice Lisbon"))
     assert [it.seq for it in found.records] == [1, 2, 3]
     assert found.scores_ppm == (577_349, 577_349, 577_349)
 
 
 @pytest.mark.slow
-def test_beyond_the_limit_of_sources_nobody_is_named() -> None:
+def test_beyond_the_limit_of_sources_no_record_is_named() -> None:
     world = World()
     for _ in range(SOURCE_COUNT_MAX + 1):
         last = world.add("likes tea")
-    alice = world.alice()
-    assert alice is not None
-    assert len(alice.sources) == SOURCE_COUNT_MAX
-    assert world.given(last.ids[0]) is None
+    it = world.facts()["likes tea"]
+    assert (len(it.sources), it.is_direct) == (SOURCE_COUNT_MAX, True)
+    assert last.ids[0] not in it.sources
     assert world.delete(last.ids[0]).entities == ()

@@ -23,11 +23,13 @@ def test_what_they_say_of_themselves_is_a_person_of_that_name() -> None:
     assert found.uncovered_count == 2
 
 
-def test_it_joins_what_the_reply_tells_of_them() -> None:
+def test_it_stands_behind_what_the_reply_tells_of_them_under_the_name_that_the_reply_gives() -> None:
     found = read("Ann called. My cat naps.\nWe moved.", "ANN", ANN, {**ANN, "name": "Bob", "content": "-"})
     assert found.entities == (
-        Mention("person", "Ann", "called\nMy cat naps.\nWe moved.", 900_000),
+        Mention("person", "Ann", "called", 900_000),
         Mention("person", "Bob", "-", 900_000),
+        Mention("person", "Ann", "My cat naps.", 500_000),
+        Mention("person", "Ann", "We moved.", 500_000),
     )
 
 
@@ -48,10 +50,11 @@ def test_an_extraction_without_such_sentences_stays_as_it_is(text: str) -> None:
     assert own_words(found, text, "Ann") is found
 
 
-@pytest.mark.parametrize(("size_bytes", "is_kept"), [(993, True), (994, False)])
-def test_what_does_not_fit_is_in_the_note(size_bytes: int, is_kept: bool) -> None:
-    long = f"I {'x' * (size_bytes - 2)}"
-    found = read(f"{long}\nI nap.", "Ann", ANN)
-    rest = "I nap." if is_kept else f"{long}\nI nap."
-    told = [f"called\n{long}", rest] if is_kept else ["called", rest]
-    assert [it.content for it in found.entities] == told
+@pytest.mark.parametrize(("count", "rest"), [(50, 0), (51, 1), (53, 3)])
+def test_sentences_beyond_the_limit_are_notes(count: int, rest: int) -> None:
+    told = [f"I know fact{n}." for n in range(count)]
+    found = read("\n".join(told), "Zoë", ANN)
+    persons = [it.content for it in found.entities if it.type == "person"]
+    assert persons == ["called", *told[: count - rest]]
+    assert found.entities[len(persons) :] == tuple(fallback_note(it) for it in told[count - rest :])
+    assert found.uncovered_count == count

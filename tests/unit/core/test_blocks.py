@@ -5,9 +5,8 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import ALICE, QUIET, SCOPE, Pair
+from tests.worlds import QUIET, Pair, id_of_fact
 from umi_core.errors import BlockNotFound, CoreFull, Error, StorageFailed, StorageRefused, TooManyBlocks
-from umi_core.ids import entity_id
 from umi_core.messages.effects import Commit, Done, Failed, Read, Refused, Unknown
 from umi_core.messages.requests import (
     Blocks,
@@ -23,7 +22,7 @@ from umi_core.rows import Core
 from umi_core.values import Block
 
 SMALL = attrs.evolve(QUIET, core_bytes_max=4_096)
-UMI = entity_id(SCOPE, "self", "Umi")
+TEA, HELPS = id_of_fact("Alice", "likes tea"), id_of_fact("Umi", "helps", "self")
 
 
 def blocks(pair: Pair) -> tuple[Block, ...]:
@@ -76,12 +75,12 @@ def test_entries_make_room_for_text_and_are_told() -> None:
     pair = Pair(config=attrs.evolve(SMALL, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Umi helps. Alice likes tea"))
     pair.ask(Rebalance(2))
-    assert pair.ask(InCore(3, ALICE)) == Done(True)
+    assert pair.ask(InCore(3, TEA)) == Done(True)
     full = 4_096 - len("Umihelps")
-    assert pair.ask(SetBlock(4, "human", "x" * full)) == Done(BlockSet((ALICE,)))
-    assert pair.ask(InCore(5, UMI)) == Done(True)
+    assert pair.ask(SetBlock(4, "human", "x" * full)) == Done(BlockSet((TEA,)))
+    assert pair.ask(InCore(5, HELPS)) == Done(True)
     assert pair.ask(SetBlock(6, "human", "x" * (full + 1))) == Refused(CoreFull(4_096, 4_096, full + 1))
-    assert pair.ask(RemoveBlock(7, "persona")) == Done(BlockRemoved(None, (UMI,)))
+    assert pair.ask(RemoveBlock(7, "persona")) == Done(BlockRemoved(None, (HELPS,)))
     assert [block.kind for block in blocks(pair)] == ["human"]
 
 

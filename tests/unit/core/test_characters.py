@@ -8,7 +8,7 @@ import pytest
 
 from umi_core import text as core_text
 from umi_core.characters import LATER, UNICODE_VERSION
-from umi_core.ids import entity_id, note_id
+from umi_core.ids import entity_id, fact_id
 from umi_core.language.extraction import sentences
 from umi_core.language.pronouns import read
 from umi_core.language.words import words
@@ -58,7 +58,8 @@ def test_awkward_texts_have_one_key_one_list_of_words_and_one_form(
 @pytest.mark.usefixtures("_newer")
 def test_their_ids_are_those_of_all_times() -> None:
     assert entity_id(SCOPE, "person", "a\U00010efd\u0327") == "ent_23f3f7728cee89114a5f75a4"
-    assert note_id(SCOPE, "kind \U0001fa77") == "ent_a3b7327cc25a81cf49cb2f04"
+    assert fact_id(SCOPE, (), "kind \U0001fa77") == "fct_41e8cfe8bfd2711fb9b4b617"
+    assert fact_id(SCOPE, ("ent_1",), "kind \U0001fa77") == "fct_e2a584222397aefcc4dd834f"
 
 
 def test_what_a_message_shows_of_an_object_is_what_unicode_14_knows() -> None:

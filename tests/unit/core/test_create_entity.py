@@ -6,19 +6,19 @@ import attrs
 import pytest
 
 from tests.unit.core.test_memorize import memorized, told, xml
-from tests.worlds import QUIET, SCOPE, Pair, saying
+from tests.worlds import QUIET, SCOPE, Pair, id_of_note, saying
 from umi_core.config import Config
 from umi_core.domains import CategoryNames
 from umi_core.errors import BadOption, BadType, EmptyText, Error, Rejected, TextTooLong
-from umi_core.ids import category_id, membership_id, note_id
+from umi_core.ids import category_id, resource_id
 from umi_core.language.words import auto_name
 from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Refused
-from umi_core.messages.requests import CreateEntity, EvolveCategory, Forget, Memorize
+from umi_core.messages.requests import CreateEntity, EvolveCategory, Forget, ForgetResource, Memorize
 from umi_core.messages.results import Stored
 from umi_core.rows import Category, Entity, Membership
 
-TEA = note_id(SCOPE, "Likes tea", "profile")
+TEA = id_of_note("Likes tea")
 
 
 def world(config: Config = QUIET) -> Pair:
@@ -67,7 +67,8 @@ def test_a_fact_is_in_the_categories_that_are_named(
     assert homes(pair) == expected
     it = entity(pair)
     assert (it.type, it.name, it.content, it.memory_type) == ("person", "Likes tea", "Likes tea", "profile")
-    assert (it.sources, it.reinforced_count, it.vector_missing) == ((), 1, False)
+    assert (it.about, it.sources, it.is_direct, it.reinforced_count) == ((), (), True, 1)
+    assert not it.vector_missing
     assert pair.row("vector", TEA) is not None
 
 
@@ -77,6 +78,25 @@ def test_told_again_it_is_the_same_and_comes_into_the_categories_that_are_new() 
     assert created(pair, CreateEntity(2, "likes  TEA", "profile", ("rules",))) == Stored(TEA, 1, "unchanged")
     assert homes(pair) == [("facts", "default"), ("rules", "user")]
     assert entity(pair).content == "Likes tea"
+
+
+def test_as_another_memory_type_it_is_the_same_fact_and_stays_what_it_is() -> None:
+    pair = world()
+    created(pair, CreateEntity(1, "Likes tea", "profile"))
+    assert created(pair, CreateEntity(2, "Likes tea", "behavior")) == Stored(TEA, 1, "unchanged")
+    it = entity(pair)
+    assert (it.type, it.memory_type, it.block) == ("person", "profile", "human")
+    assert homes(pair) == [("facts", "default"), ("preferences", "default")]
+
+
+def test_what_only_a_text_told_is_told_directly_from_then_on() -> None:
+    pair = world()
+    memorized(pair, Memorize(1, "She likes tea.", uri="a", memory_types=("profile",)))
+    assert not entity(pair).is_direct
+    assert created(pair, CreateEntity(2, "Likes tea", "profile")) == Stored(TEA, 1, "unchanged")
+    assert entity(pair).is_direct
+    pair.ask(ForgetResource(3, resource_id(SCOPE, "a", "")))
+    assert entity(pair).sources == ()
 
 
 def test_a_text_that_tells_it_finds_the_same_fact() -> None:
@@ -95,16 +115,25 @@ def test_a_fact_that_was_forgotten_goes_on_with_its_versions() -> None:
     assert created(pair, CreateEntity(3, "Likes tea", "profile")) == Stored(TEA, 2, "created")
 
 
-def test_other_lines_under_one_id_are_its_next_version() -> None:
-    """The id is made of the words, whichever line they stand in; its membership moves with it."""
+def test_other_lines_of_the_same_words_are_the_same_fact() -> None:
     pair = world()
     created(pair, CreateEntity(1, "Likes tea", "profile"))
-    assert created(pair, CreateEntity(2, "Likes\ntea", "profile")) == Stored(TEA, 2, "updated")
-    row = pair.row("membership", membership_id(SCOPE, TEA, category_id(SCOPE, "facts")))
-    assert row is not None
-    assert isinstance(row.body, Membership)
-    assert row.body.entity_version == 2
-    assert [row.body.kind for row in pair.rows("relation")] == ["extend"]  # type: ignore[union-attr]
+    assert created(pair, CreateEntity(2, "Likes\ntea", "profile")) == Stored(TEA, 1, "unchanged")
+    assert entity(pair).content == "Likes tea"
+
+
+def test_a_membership_that_storage_has_put_back_goes_on_with_the_fact() -> None:
+    pair = world()
+    created(pair, CreateEntity(1, "Likes tea", "profile"))
+    (before,) = pair.rows("membership")
+    pair.ask(Forget(2, TEA))
+    pair.storage.put_back({before.address: before}, pair.now_ms)
+    pair.now_ms = 7
+    assert created(pair, CreateEntity(3, "Likes tea", "profile")) == Stored(TEA, 2, "created")
+    (after,) = pair.rows("membership")
+    assert isinstance(before.body, Membership)
+    assert isinstance(after.body, Membership)
+    assert (after.body.entity_version, after.body.created_ms) == (2, before.body.created_ms)
 
 
 def test_without_an_embedder_it_is_stored_without_a_vector_and_says_so() -> None:

@@ -46,7 +46,6 @@ TYPES_RANGE = "is not allowed, expected none, or entity types: self person organ
 TURNS_RANGE = "is not allowed, expected turns with role user, assistant, system, tool and text"
 TUPLE_RANGE = "is not allowed, expected a tuple of agents"
 PAIR_RANGE = "is not allowed, expected a pair (start_ms, end_ms)"
-VERSION_RANGE = "is not allowed, expected a whole number from 1, or none"
 BLOCK_RANGE = "is not allowed, expected text without control characters"
 LABEL_RANGE = "is not allowed, expected one line of text without control characters"
 SCORE_RANGE = "is not allowed, expected 0 to 1000000"
@@ -68,7 +67,7 @@ SOUND: list[Request] = [
     WHOLE, SEARCH, Remember(1, "x"), Recall(1, "x"), Rebalance(1),
     attrs.evolve(WHOLE, text="日" * 33_333), attrs.evolve(SEARCH, time_range=(None, None)),
     attrs.evolve(WHOLE, metadata=tuple((str(n), "v" * 256) for n in range(100))),
-    Forget(1, "e"), Forget(1, "x" * 128, "k"), GetEntity(1, "e"), GetEntity(1, "e", 1),
+    Forget(1, "e"), Forget(1, "x" * 128, "k"), GetEntity(1, "e"),
     Count(1), Count(1, ("note",)),
     CreateSession(1), CreateSession(1, ("a" * 128,)), SaveSession(1, ("a", "b")), LoadSession(1, "s"),
     SetBlock(1, "human", ""), SetBlock(1, "human", "x" * 16_384, "", 0), SetImportance(1, "goals", 0),
@@ -141,7 +140,6 @@ REFUSED: list[tuple[Request, str]] = [
     (Forget(1, LONG), f"BadId: entity_id: {'x' * 72}... {ID_RANGE}"),
     (change(Forget(1, "e"), request_key=b"k"), f"BadKey: request_key: b'k' {KEY_RANGE}"),
     (change(GetEntity(1, "e"), entity_id=7), f"BadId: entity_id: 7 {ID_RANGE}"),
-    (GetEntity(1, "e", 0), f"BadVersion: version: 0 {VERSION_RANGE}"),
     (Count(1, ()), f"BadType: types: () {TYPES_RANGE}"),
     (change(CreateSession(1), members="a"), f"BadScope: members: a {TUPLE_RANGE}"),
     (CreateSession(1, ("a", "")), f"BadScope: member:  {SCOPE_RANGE}"),
@@ -193,7 +191,6 @@ ALL_WRONG: list[tuple[Request, dict[str, list[Any]], str]] = [
         "BadScore",
     ),
     (Forget(1, "", ""), {"entity_id": ["e"], "request_key": [None]}, "BadId BadKey"),
-    (GetEntity(1, "", 0), {"entity_id": ["e"], "version": [None]}, "BadId BadVersion"),
     (SetImportance(1, "core", -1, "\x01"), {"kind": ["goals"], "importance_ppm": [5], "label": [""]},
      "BadKind BadImportance BadText"),
 ]  # fmt: skip

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 import umi_core
-from tests.worlds import Pair, recovered
+from tests.worlds import SCOPE, Pair, recovered
 from umi_core import limits
 from umi_core.answer_checks import is_told
 from umi_core.errors import Rejected, StorageFailed
@@ -15,7 +15,7 @@ from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelRe
 from umi_core.messages.effects import ByFilter, Commit, Done, Failed, Read, Unknown
 from umi_core.messages.requests import Forget, GetEntity, Remember
 from umi_core.messages.results import Forgotten
-from umi_core.rows import Address, Receipt, Row, Version
+from umi_core.rows import Address, Receipt, Relation, Row
 
 ANYTHING: Any = object()
 SEVEN: Any = 7
@@ -142,10 +142,10 @@ def test_a_store_that_invents_one_row_a_page_is_not_followed_for_ever() -> None:
             pair.wake()
         elif isinstance(asked, Read) and isinstance(asked.query, ByFilter):
             page_count += 1
-            (row,) = pair.rows("version")[:1]
-            assert isinstance(row.body, Version)
-            body = attrs.evolve(row.body, version=page_count)
-            invented = Row(attrs.evolve(row.address, id=f"{entity.address.id}@{page_count}"), 1, body)
+            key = f"rel_{page_count}"
+            ends = (entity.address.id, 1), ("fct_0", 1)
+            body = Relation(key, "derive", *ends, 500_000, "", "table", 0)
+            invented = Row(Address(SCOPE, "relation", key), 1, body)
             pair.step(ReadDone(asked.request_id, (invented,), f"page {page_count}"))
         else:
             pair.step(pair.world(asked))

@@ -1,159 +1,163 @@
-"""Goal: content is a replay of mentions, each by what it does to what was known (M2.11 to M2.16)."""
+"""Goal: each statement is a fact of its own; one that is known changes what is given explicitly, no more."""
 
+from typing import Any
+
+import attrs
 import pytest
 
-from tests.spec_tables import NOTHING, rows, whole
-from tests.spec_tables import told as said_in
-from tests.worlds import ALICE, Pair, saying, verdict
-from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
-from umi_core.messages.effects import Done
+from tests.worlds import ALICE, QUIET, Pair, id_of_fact, id_of_note, saying
+from umi_core.config import Config
+from umi_core.limits import EMBED_TEXT_BYTES_MAX
+from umi_core.messages.effects import Done, Embed
 from umi_core.messages.requests import Forget, Remember
-from umi_core.messages.results import Remembered
-from umi_core.rows import Entity, Vector, Version
-from umi_core.workflows.drafting import Extended, embedded_text, extended, old_statement
+from umi_core.messages.results import Remembered, Stored
+from umi_core.rows import Entity, Vector
+from umi_core.workflows.drafting import DRAFTS, bad_draft, embedded_text, statement_of
 from umi_sim.services.embedder import embed
 
+TEA = id_of_fact("Alice", "likes tea")
 
-def told(*steps: tuple[str, str]) -> Pair:
-    """Alice, by mentions, each with the verdict that the model gives on it."""
-    said = {"kind": ""}
-    pair = Pair(model=saying(evolve=lambda prompt: verdict(said["kind"])(prompt))).run()
-    for n, (mention, said["kind"]) in enumerate(steps):
-        pair.ask(Remember(n, f"Alice {mention}"))
+
+def told(*contents: str, config: Config = QUIET) -> Pair:
+    """Alice, by statements, each in a request of its own."""
+    pair = Pair(config=config).run()
+    for n, content in enumerate(contents):
+        pair.ask(Remember(n, f"Alice {content}"))
     return pair
 
 
-def entity(pair: Pair) -> Entity:
-    row = pair.row("entity", ALICE)
+def stored(pair: Pair, request: Remember) -> tuple[Stored, ...]:
+    outcome = pair.ask(request)
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Remembered)
+    return outcome.value.entities
+
+
+def fact(pair: Pair, key: str = TEA) -> Entity:
+    row = pair.row("entity", key)
     assert row is not None
     assert isinstance(row.body, Entity)
     return row.body
 
 
-def version(pair: Pair, n: int) -> Version:
-    row = pair.row("version", f"{ALICE}@{n}")
+def test_each_statement_about_a_name_is_a_row_of_its_own() -> None:
+    pair = told("works at Acme", "likes tea")
+    contents = ("works at Acme", "likes tea")
+    assert {row.address.id for row in pair.rows("entity")} == {id_of_fact("Alice", it) for it in contents}
+    facts = [fact(pair, id_of_fact("Alice", it)) for it in contents]
+    assert [(it.name, it.content, it.version, it.about) for it in facts] == [
+        ("Alice", content, 1, (ALICE,)) for content in contents
+    ]
+
+
+def test_a_new_statement_leaves_the_rows_of_the_others_as_they_were() -> None:
+    pair = told("works at Acme")
+    before = pair.rows("entity") + pair.rows("vector")
+    pair.ask(Remember(9, "Alice likes tea"))
+    assert all(row in pair.rows("entity") + pair.rows("vector") for row in before)
+
+
+def test_of_a_hundred_and_fifty_statements_about_one_name_none_is_lost() -> None:
+    contents = [f"likes number {n} of all the things that there are in the world" for n in range(150)]
+    pair = told(*contents)
+    bodies = [row.body for row in pair.rows("entity")]
+    assert sorted(it.content for it in bodies if isinstance(it, Entity)) == sorted(contents)
+
+
+def test_a_note_is_about_no_entity() -> None:
+    pair = Pair(model=saying(extract='{"entities": []}')).run()
+    (note,) = stored(pair, Remember(1, "It rains."))
+    assert note == Stored(id_of_note("It rains."), 1, "created")
+    assert fact(pair, note.id).about == ()
+
+
+@pytest.mark.parametrize("again", ["CAFE\u0301 AU LAIT", " caf\u00e9  au\tlait"])
+def test_a_statement_told_again_in_another_case_spacing_or_form_is_known(again: str) -> None:
+    pair = told("Caf\u00e9 au lait")
+    (row,) = pair.rows("entity")
+    assert stored(pair, Remember(9, f"Alice {again}")) == (Stored(row.address.id, 1, "unchanged"),)
+    assert pair.rows("entity") == [row]
+
+
+def test_a_known_statement_is_neither_embedded_nor_given_another_confidence() -> None:
+    pair = told("likes tea")
+    pair.model = saying(
+        extract='{"entities": [{"name": "ALICE", "type": "person", "content": "likes tea", "confidence": 1}]}'
+    )
+    (row,) = pair.rows("entity")
+    pair.step(Remember(9, "Alice likes tea"))
+    while 9 not in pair.replies:
+        assert not isinstance(pair.pending[0], Embed)
+        pair.answer()
+    assert pair.rows("entity") == [row]
+
+
+GIVEN: dict[str, Any] = {
+    "importance_ppm": 900_000, "event_time_ms": 7, "metadata": (("b", "2"), ("a", "1")), "source": "chat",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_is_given_explicitly_changes_a_known_fact_and_all_else_stays(name: str) -> None:
+    pair = told("likes tea")
+    before = fact(pair)
+    assert stored(pair, Remember(9, "Alice likes tea", **{name: GIVEN[name]})) == (
+        Stored(TEA, 1, "unchanged"),
+    )
+    after = fact(pair)
+    names = [field.name for field in attrs.fields(Entity)]
+    assert [it for it in names if getattr(after, it) != getattr(before, it)] == [name]
+    assert getattr(after, name) == (tuple(sorted(GIVEN[name])) if name == "metadata" else GIVEN[name])
+    stored(pair, Remember(10, "Alice likes tea"))
+    assert fact(pair) == after
+
+
+def test_what_is_told_by_a_request_is_told_directly() -> None:
+    assert fact(told("likes tea")).is_direct
+
+
+def test_a_forgotten_fact_begins_anew_under_its_next_number() -> None:
+    pair = told("likes tea")
+    pair.ask(Remember(8, "Alice likes tea", importance_ppm=900_000))
+    pair.ask(Forget(9, TEA))
+    assert stored(pair, Remember(10, "Alice likes tea")) == (Stored(TEA, 2, "created"),)
+    assert (fact(pair).version, fact(pair).importance_ppm) == (2, 500_000)
+    assert pair.rows("tombstone") == []
+
+
+def test_the_vector_is_of_name_and_statement() -> None:
+    pair = told("works at Acme", "left Acme")
+    row = pair.row("vector", id_of_fact("Alice", "left Acme"))
     assert row is not None
-    assert isinstance(row.body, Version)
-    return row.body
+    assert isinstance(row.body, Vector)
+    assert row.body.components == embed("Alice\nleft Acme", 64)
 
 
-def test_the_story_of_alice() -> None:
-    """The worked table, mention by mention; the model is asked for a verdict where the table has one."""
-    story = rows("memory", "versions")
-    for count in range(1, len(story) + 1):
-        steps = [(said_in(row["mention"]), row["verdict"].strip(NOTHING)) for row in story[:count]]
-        pair = told(*steps)
-        row, content = story[count - 1], said_in(story[count - 1]["content"])
-        outcome = pair.replies[count - 1].outcome
-        assert isinstance(outcome, Done)
-        assert isinstance(outcome.value, Remembered)
-        assert outcome.value.entities[0].change == row["change"]
-        assert (entity(pair).version, entity(pair).content) == (whole(row["version"]), content)
-        kept = version(pair, entity(pair).version)
-        assert kept.content == content
-        if row["change"] != "unchanged":
-            assert (kept.mention, kept.kind or NOTHING) == (said_in(row["mention"]), row["verdict"])
-
-
-@pytest.mark.parametrize(
-    ("kind", "content"),
-    [
-        ("extend", "works at Acme\nlikes tea"),
-        ("derive", "works at Acme\nlikes tea"),
-        ("update", "likes tea"),
-        ("contradict", "likes tea"),
-        ("none", "works at Acme\nlikes tea"),  # no verdict: the table extends
-    ],
-)
-def test_what_each_verdict_does_to_content(kind: str, content: str) -> None:
-    pair = told(("works at Acme", ""), ("likes tea", kind))
-    assert entity(pair).content == content
-    assert version(pair, 2).kind == (kind if kind != "none" else "extend")
-
-
-def test_the_vector_is_of_the_content_under_the_verdict() -> None:
-    pair = told(("works at Acme", ""), ("left Acme", "update"))
-    other = told(("left Acme", ""))
-    vectors = [row.body for one in (pair, other) for row in one.rows("vector")]
-    assert [body.components for body in vectors if isinstance(body, Vector)] == [
-        embed("Alice\nleft Acme", 64)
-    ] * 2
-
-
-def test_only_lines_that_are_lacking_are_appended_and_each_once() -> None:
-    assert extended("a\nb", "b\nc\nc\na") == Extended("a\nb\nc")
-
-
-def test_beyond_the_limit_the_oldest_lines_go_and_the_newest_stays() -> None:
-    line = "x" * 1_999
-    assert extended(f"a\n{line}", f"y{line}").content == f"{line}\ny{line}"[-ENTITY_FACTS_BYTES_MAX:]
-    assert extended("a", "y" * 5_000).content == "y" * 5_000
-
-
-@pytest.mark.parametrize(
-    ("old", "count"),
-    [
-        ("a\nb", 2),
-        ("a\nA\n a ", 1),  # one line, written three times
-        ("a\n\n \nb", 2),  # blank lines say nothing
-        ("a\n" + "y" * 3_999, 1),  # the mention has the other one
-    ],
-)
-def test_what_the_limit_drops_is_counted_once_each(old: str, count: int) -> None:
-    assert extended(old, "y" * 3_999).dropped_count == count
-
-
-def test_a_line_that_is_dropped_once_and_stays_once_is_not_lost() -> None:
-    assert extended(f"a\n{'x' * 1_000}\na", "y" * 2_996) == Extended(f"{'x' * 1_000}\na\n{'y' * 2_996}")
-
-
-def test_what_a_mention_names_again_does_not_make_room_for_the_rest_of_it() -> None:
-    """Else telling it again would bring that line back, and push out the next one, for ever."""
-    old = "\n".join(f"{n}{'x' * 998}" for n in range(4))
-    first = old.split("\n")[0]
-    content = extended(old, f"{first}\nnaps").content
-    assert content.split("\n") == [first, *old.split("\n")[2:], "naps"]
-    assert extended(content, f"{first}\nnaps") == Extended(content)
-
-
-def test_one_line_that_is_new_makes_a_version_and_none_makes_none() -> None:
-    pair = told(("likes tea", ""))
-    for text, change in (("likes tea", "unchanged"), ("likes tea\nnaps", "updated"), ("naps", "unchanged")):
-        outcome = pair.ask(Remember(50 + len(text), f"Alice {text}"))
-        assert isinstance(outcome, Done)
-        assert isinstance(outcome.value, Remembered)
-        assert outcome.value.entities[0].change == change, text
-
-
-def test_what_is_told_again_in_another_case_spacing_or_form_is_known() -> None:
-    pair = told(("Caf\u00e9 au lait", ""))
-    for at, text in enumerate(("CAFE\u0301 AU LAIT", " caf\u00e9  au\tlait", "tea\nTEA", "Tea")):
-        outcome = pair.ask(Remember(60 + at, f"Alice {text}"))
-        assert isinstance(outcome, Done)
-    assert (entity(pair).version, entity(pair).content) == (2, "Caf\u00e9 au lait\ntea")
-
-
-def test_a_line_that_is_told_in_another_case_does_not_go_for_want_of_room() -> None:
-    old = "\n".join(f"{n}{'x' * 998}" for n in range(4))
-    assert extended(old, f"0{'X' * 998}\nnaps").content.split("\n")[0] == old.split("\n")[0]
-
-
-def test_a_forgotten_name_begins_anew_under_its_next_number() -> None:
-    pair = told(("works at Acme", ""))
-    pair.ask(Forget(10, ALICE))
-    outcome = pair.ask(Remember(11, "Alice likes tea"))
-    assert isinstance(outcome, Done)
-    assert isinstance(outcome.value, Remembered)
-    assert (entity(pair).version, entity(pair).content, outcome.value.relations) == (2, "likes tea", ())
-    assert version(pair, 2).kind is None
-
-
-def test_a_statement_is_named_by_entity_and_version() -> None:
-    old = old_statement(entity(told(("works at Acme", ""))))
-    assert (old.ref, old.name, old.content) == (f"{ALICE}@1", "Alice", "works at Acme")
+def test_a_statement_is_named_by_fact_and_version() -> None:
+    shown = statement_of(fact(told("likes tea")))
+    assert (shown.ref, shown.name, shown.content) == (f"{TEA}@1", "Alice", "likes tea")
 
 
 def test_what_is_embedded_is_name_and_content_cut_at_a_character() -> None:
     assert embedded_text("Zoë", "naps") == "Zoë\nnaps"
     text = embedded_text("日", "日" * 3_000)
     assert (len(text.encode()), text[-1]) == (EMBED_TEXT_BYTES_MAX - 1, "日")
+
+
+def test_a_draft_may_have_no_block_yet_and_is_sound_otherwise() -> None:
+    known = fact(told("likes tea"))
+    assert bad_draft("draft", known) is None
+    assert bad_draft("draft", attrs.evolve(known, block="")) is None
+    for wrong in (None, "x", attrs.evolve(known, version=0), attrs.evolve(known, block="attic")):
+        assert "draft" in str(bad_draft("draft", wrong))
+
+
+def test_a_draft_of_a_forgotten_fact_replaces_its_tombstone() -> None:
+    pair = told("likes tea")
+    pair.ask(Forget(8, TEA))
+    pair.step(Remember(9, "Alice likes tea"))
+    pair.until(Embed)
+    (operation,) = pair.memory.state.operations.values()
+    drafts: Any = operation.facts[DRAFTS.name]
+    (draft,) = drafts
+    assert (draft.replaces, draft.change, draft.is_changed) == ("tombstone", "created", True)

@@ -7,10 +7,10 @@ import pytest
 
 from tests.worlds import conditions
 from umi_core.conditions import Condition, Where, admits
-from umi_core.rows import Body, Entity, Relation, Tombstone, Version
+from umi_core.rows import Body, Ended, Entity, Relation, Tombstone
 
 ANN = Entity("e1", "person", "Ann", "likes tea", 1, 0, 0, "human", 5, 10)
-FIRST = Version("e1", 1, "likes tea", None, "likes tea", None, (), None, 5)
+FIRST = Ended("e1", attrs.evolve(ANN, about=("ent_1",), sources=("res_1",)), "e2", "update", 7)
 LINK = Relation("r1", "extend", ("e1", 1), ("e2", 2), 0, "", "table", 5)
 
 
@@ -26,8 +26,10 @@ LINK = Relation("r1", "extend", ("e1", 1), ("e2", 2), 0, "", "table", 5)
         (conditions(end_ms=7), attrs.evolve(ANN, event_time_ms=7), True),
         (conditions(vector_missing=True), ANN, False),
         (conditions(vector_missing=False), ANN, True),
-        (conditions(touches="e1"), FIRST, True),
-        (conditions(touches="e2"), FIRST, False),
+        (conditions(touches="res_1"), FIRST, True),
+        (conditions(touches="e2"), FIRST, False),  # what ended it told nothing of it
+        ((Condition("about", "contains", "ent_1"),), FIRST, True),
+        ((Condition("about", "contains", "ent_2"),), FIRST, False),
         (conditions(touches="e2"), LINK, True),
         (conditions(touches="e3"), LINK, False),
         (conditions(touches="e1"), Tombstone(1), False),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import rows
-from umi_core.language.evolution import BY_TABLE, Drop, Evolution, Verdict, parse_evolution
+from umi_core.language.evolution import Drop, Evolution, Verdict, parse_evolution
 from umi_core.language.replies import Unusable
 from umi_core.limits import RELATION_REASON_BYTES_MAX
 from umi_core.values import EVOLUTION_KINDS
@@ -190,10 +190,6 @@ def test_any_reply_gives_verdicts_on_asked_pairs_once_each(reply: str) -> None:
         assert len(set(pairs)) == len(pairs)
         assert set(pairs) <= {PAIR, OTHER}
         assert all(FLOOR <= verdict.confidence_ppm <= 1_000_000 for _, verdict in found.verdicts)
-
-
-def test_without_a_model_nothing_known_is_dropped() -> None:
-    assert Verdict("extend", 500_000, "", "table") == BY_TABLE
 
 
 def test_a_sound_row_that_is_no_verdict_says_why_and_a_reason_what_became_of_it() -> None:

@@ -4,11 +4,11 @@ import attrs
 import pytest
 
 from tests.unit.core.test_memorize import memorized, xml
-from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
+from tests.worlds import QUIET, SCOPE, Pair, id_of_note, input_of, saying
 from umi_core.config import Config
 from umi_core.engine.facts import Facts
 from umi_core.errors import BadConfig, Rejected
-from umi_core.ids import category_id, note_id, subcategory_id
+from umi_core.ids import category_id, subcategory_id
 from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read
 from umi_core.messages.requests import EvolveCategory, Forget, List, Memorize
@@ -57,7 +57,7 @@ class World:
         return [(it.name, it.reason, it.count) for it in outcome.degraded]
 
     def home_of(self, content: str) -> Membership:
-        key = note_id(SCOPE, content, "profile")
+        key = id_of_note(content)
         return next(it for it in self.members() if it.entity_id == key)
 
     def members(self) -> list[Membership]:
@@ -81,7 +81,7 @@ def test_members_are_divided_and_each_new_group_is_named() -> None:
     value = world.evolve()
     assert (value.change, sizes(value), value.unassigned_count) == ("updated", [("hot_drinks", 2)], 1)
     group = value.groups[0]
-    founder = min(note_id(SCOPE, content, "profile") for content in TEAS)
+    founder = min(id_of_note(content) for content in TEAS)
     assert group.id == subcategory_id(SCOPE, HOME, founder)
     assert group.keywords == ("drinks", "tea", "black", "green")
     assert [sorted(contents) for _, contents in world.shown] == [sorted(TEAS)]
@@ -132,7 +132,7 @@ def test_a_group_that_too_few_are_left_in_is_gone() -> None:
     world = World()
     world.memorize(*TEAS)
     group = world.evolve().groups[0]
-    world.pair.ask(Forget(90, note_id(SCOPE, TEAS[0], "profile")))
+    world.pair.ask(Forget(90, id_of_note(TEAS[0])))
     value = world.evolve()
     assert (value.change, value.groups, value.unassigned_count) == ("updated", (), 1)
     assert world.pair.row("subcategory", group.id) is None
@@ -202,7 +202,7 @@ def test_of_long_vectors_fewer_are_divided(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_vector_of_another_length_is_none() -> None:
     world = World()
     world.memorize(*TEAS, "drinks white tea")
-    key = note_id(SCOPE, "drinks white tea", "profile")
+    key = id_of_note("drinks white tea")
     rows = world.pair.storage.rows
     where = Address(SCOPE, "vector", key)
     rows[where] = attrs.evolve(rows[where], body=Vector(key, 1, (1, 2, 3)))
@@ -222,7 +222,7 @@ def test_a_category_that_is_not_there_or_empty_has_no_groups() -> None:
     world = World()
     assert world.evolve() == Evolved("unchanged")
     world.memorize("sings")
-    world.pair.ask(Forget(90, note_id(SCOPE, "sings", "profile")))
+    world.pair.ask(Forget(90, id_of_note("sings")))
     assert world.evolve() == Evolved("updated")
 
 
@@ -298,7 +298,7 @@ def test_too_few_members_are_not_due_and_forgetting_makes_groups_due() -> None:
     world.memorize(TEAS[1])
     world.evolve()
     assert world.pair.memory.deadline_ms() is None
-    world.pair.ask(Forget(90, note_id(SCOPE, TEAS[0], "profile")))
+    world.pair.ask(Forget(90, id_of_note(TEAS[0])))
     assert world.pair.memory.deadline_ms() == 1_000_000
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import rows, words
 from umi_core.config import Config
-from umi_core.ids import note_id
+from umi_core.ids import fact_id
 from umi_core.language.extraction import (
     MALFORMED,
     SHAPES,
@@ -23,6 +23,7 @@ from umi_core.language.extraction import (
 )
 from umi_core.language.replies import Unusable
 from umi_core.language.tables import NAME_PRONOUNS
+from umi_core.limits import EXTRACT_ENTITY_COUNT_MAX, EXTRACT_SENTENCE_COUNT_MAX
 from umi_core.text import has_control, size
 from umi_core.values import Scope
 
@@ -97,7 +98,7 @@ def test_the_note_is_the_whole_text_under_an_automatic_name() -> None:
     text = "The quick brown fox jumps over the lazy dog and runs far away\n" * 100
     name = "The quick brown fox jumps over the lazy dog and..."
     assert fallback_note(text) == Mention("note", name, text, 500_000, named=False)
-    assert note_id(Scope("u1", "a1"), fallback_note(TEXT).content) == "ent_d8349b2d7cf9832b2fa08069"
+    assert fact_id(Scope("u1", "a1"), (), fallback_note(TEXT).content) == "fct_fbcfdd9e8a5a1f8853f939e8"
 
 
 def test_the_note_is_not_filtered() -> None:
@@ -105,33 +106,42 @@ def test_the_note_is_not_filtered() -> None:
     assert parsed([entity()], config=strict).entities == (fallback_note(TEXT),)
 
 
-def test_what_the_entities_do_not_tell_is_one_note_behind_them() -> None:
+def test_each_sentence_that_the_entities_do_not_tell_is_a_note_behind_them() -> None:
     text = "I am allergic to nuts. Alice works at Acme. My bike is red! i am allergic  to NUTS."
     result = parsed([entity()], text=text)
-    assert result.entities[1:] == (fallback_note("I am allergic to nuts.\nMy bike is red!"),)
+    assert result.entities[1:] == (fallback_note("I am allergic to nuts."), fallback_note("My bike is red!"))
     assert (result.uncovered_count, result.partial, result.shapes) == (2, False, ())
 
 
 @pytest.mark.parametrize(
-    ("element", "count"),
+    ("element", "count", "told"),
     [
-        (entity(content="hates NUTS"), 0),
-        (entity("Nuts", content="Alice"), 0),
-        (entity(content=None), 0),  # so it is the beginning of the text
-        (entity(content="x" * 1_000 + " nuts"), 1),  # which is cut off
-        (entity(type="self", confidence=0.5), 1),
+        (entity(content="hates NUTS"), 0, 1),
+        (entity("Nuts", content="Alice"), 0, 1),
+        (entity(content=None), 0, 2),  # so it is the beginning of the text, by sentences
+        (entity(content="x" * 1_000 + " nuts"), 1, 1),  # which is cut off
+        (entity(type="self", confidence=0.5), 1, 1),
     ],
 )
-def test_only_what_is_kept_covers(element: object, count: int) -> None:
+def test_only_what_is_kept_covers(element: object, count: int, told: int) -> None:
     dropped = (entity("me", content="eats no nuts"), entity("Bob", content="nuts", confidence=0.1))
     result = parsed([element, *dropped], text="I hate nuts. Alice!")
-    assert (result.uncovered_count, len(result.entities)) == (count, 1 + count)
+    assert (result.uncovered_count, len(result.entities)) == (count, told + count)
     assert result.dropped == ((1, "pronoun"), (2, "low_confidence"))
 
 
 def test_fifty_entities_leave_room_for_the_note() -> None:
     result = parsed([entity(f"Name{n}", content="-") for n in range(51)], text="I rest.")
     assert (len(result.entities), result.entities[-1]) == (51, fallback_note("I rest."))
+
+
+@pytest.mark.parametrize(("count", "last"), [(49, 1), (50, 1), (51, 2), (60, 11)])
+def test_beyond_fifty_notes_the_last_one_has_the_other_sentences(count: int, last: int) -> None:
+    told = [f"Thing{n} rests." for n in range(count)]
+    result = parsed([entity()], text=" ".join(told))
+    notes = [it.content for it in result.entities[1:]]
+    assert notes == [*told[: count - last], "\n".join(told[count - last :])]
+    assert (len(notes), result.uncovered_count) == (min(count, EXTRACT_ENTITY_COUNT_MAX), count)
 
 
 def test_the_reasons_to_drop_are_those_of_the_table() -> None:
@@ -217,9 +227,30 @@ def test_missing_content_is_the_beginning_of_the_text(content: object) -> None:
     assert mention.content == "日" * 66
 
 
-def test_content_is_kept_as_given_up_to_its_limit() -> None:
-    assert only(content=" two\n\nlines ").content == " two\n\nlines "
+def test_content_is_kept_up_to_its_limit_without_space_around_it() -> None:
+    assert only(content=" likes\ttea ").content == "likes\ttea"
     assert only(content="日" * 400).content == "日" * 333
+
+
+def test_a_content_of_several_sentences_is_a_statement_for_each() -> None:
+    content = " Works at Acme.  Likes tea!\n\n knows Dr. Bob\nWorks  at ACME."
+    result = parsed([entity(content=content, confidence=0.6)])
+    assert [(it.name, it.content, it.confidence_ppm) for it in result.entities] == [
+        ("Alice", "Works at Acme.", 600_000), ("Alice", "Likes tea!", 600_000),
+        ("Alice", "knows Dr. Bob", 600_000),
+    ]  # fmt: skip
+    assert result.shapes == ("merged",)
+
+
+@pytest.mark.parametrize("end", ["\n", ". "])
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_content_of_more_than_sixteen_sentences_is_one_text(end: str, more: int) -> None:
+    told = [f"line {n}" for n in range(EXTRACT_SENTENCE_COUNT_MAX + more)]
+    content = f" {end.join(told)} \n"
+    result = parsed([entity(content=content)])
+    mark = end.strip()
+    expected = [content] if more else [*(f"{it}{mark}" for it in told[:-1]), told[-1]]
+    assert [it.content for it in result.entities] == expected
 
 
 @pytest.mark.parametrize("confidence", [None, "0.9", True, 1.01, -0.1, [1]])
@@ -236,7 +267,7 @@ def test_low_confidence_is_dropped_at_the_configured_floor() -> None:
     assert parsed([{"name": "Alice"}], config=raised).dropped == ((0, "low_confidence"),)
 
 
-def test_elements_of_one_id_are_merged() -> None:
+def test_equal_statements_are_merged_and_others_about_one_name_stay() -> None:
     result = parsed(
         [
             entity(confidence=0.6),
@@ -246,15 +277,16 @@ def test_elements_of_one_id_are_merged() -> None:
         ]
     )
     assert result.entities == (
-        Mention("person", "Alice", "works at Acme\nlikes tea", 900_000),
+        Mention("person", "Alice", "works at Acme", 600_000),
+        Mention("person", "ALICE", "likes tea", 900_000),
         Mention("note", "Alice", "works at Acme", 950_000),
     )
-    assert result.dropped == ()
+    assert (result.dropped, result.shapes) == ((), ("merged",))
 
 
-def test_merged_contents_are_cut() -> None:
-    (mention,) = parsed([entity(content="x" * 900), entity(content="日" * 100)]).entities
-    assert mention.content == "x" * 900 + "\n" + "日" * 33
+def test_of_equal_statements_the_first_spelling_and_the_highest_confidence_stay() -> None:
+    (mention,) = parsed([entity(confidence=0.6), entity("alice", content="Works  at acme")]).entities
+    assert mention == Mention("person", "Alice", "works at Acme", 950_000)
 
 
 def test_element_51_and_later_are_dropped_and_degrade() -> None:
@@ -364,7 +396,7 @@ def test_no_reply_raises(reply: str, text: str) -> None:
 def test_every_element_is_kept_merged_or_dropped(entities: list[object], relations: list[object]) -> None:
     result = parsed(entities, relations)
     kept = [mention for mention in result.entities if mention.named]
-    assert len(kept) + len(result.dropped) <= len(entities)
+    assert len(kept) + len(result.dropped) + result.mended.count("merged") >= len(entities)
     assert len(result.links) + len(result.dropped_links) <= len(relations)
     assert bool(kept) == (len(result.dropped) < len(entities))
     assert kept or result.entities == (fallback_note(TEXT),)

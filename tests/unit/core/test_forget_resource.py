@@ -7,12 +7,12 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.unit.core.test_memorize import ANN, count_of, entity, memorized, xml
-from tests.worlds import QUIET, SCOPE, Pair, input_of, saying, verdict
+from tests.unit.core.test_memorize import count_of, entity, memorized, xml
+from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, id_of_note, input_of, saying, verdict
 from umi_core.config import Config
 from umi_core.errors import Rejected
-from umi_core.ids import category_id, given_id, note_id, reflection_id, resource_id
-from umi_core.limits import ENTITY_FACTS_BYTES_MAX, ENTITY_VERSION_COUNT_MAX, SOURCE_COUNT_MAX
+from umi_core.ids import category_id, reflection_id, resource_id
+from umi_core.limits import SOURCE_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages.effects import Commit, Done, Embed, Read, Refused, Write
 from umi_core.messages.requests import (
@@ -23,15 +23,16 @@ from umi_core.messages.requests import (
     ForgetResource,
     Memorize,
     Remember,
+    SetBlock,
     Summarise,
     UpdateEntity,
 )
 from umi_core.messages.results import ResourceForgotten, SessionCreated, Stored
-from umi_core.policies.similarity import vector_relevance_ppm
-from umi_core.rows import Address, Category, Core, Entity, Given, Reflection, Vector, Version
+from umi_core.rows import Address, Category, Core, Ended, Entity, Reflection, Tombstone
 from umi_core.values import Block, Entry
 
 A, B = (resource_id(SCOPE, uri, "") for uri in "ab")
+TEA, SINGS, SWIMS = (id_of_fact("Ann", content) for content in ("likes tea", "sings", "swims"))
 MADE = {"summarise_category": "<summary>a cat</summary>", "reflect": "<summary>so</summary>"}
 
 
@@ -87,17 +88,10 @@ class World:
     def summarise(self, category: str) -> None:
         self.ask(lambda n: Summarise(n, category))
 
-    def ann(self) -> Entity:
-        return entity(self.pair, ANN)
-
-    def versions(self, key: str = ANN) -> list[tuple[int, str, str, bool]]:
-        bodies = [row.body for row in self.pair.rows("version")]
-        own = [it for it in bodies if isinstance(it, Version) and it.entity_id == key]
-        return sorted((it.version, it.mention, it.content, it.is_given) for it in own)
-
-    def given(self) -> dict[tuple[str, str], str]:
-        bodies = [row.body for row in self.pair.rows("given")]
-        return {(it.source, it.entity_id): it.content for it in bodies if isinstance(it, Given)}
+    def facts(self) -> dict[str, Entity]:
+        """By what they say the facts that are current."""
+        bodies = [row.body for row in self.pair.rows("entity")]
+        return {it.content: it for it in bodies if isinstance(it, Entity)}
 
     def put(self, body: Any, kind: str, row_id: str) -> None:
         self.pair.land(Commit((Write(Address(SCOPE, kind, row_id), body),), ()))
@@ -108,7 +102,7 @@ class World:
         return value.session_id
 
 
-def test_what_it_told_is_restored_only_if_it_is_entities() -> None:
+def test_what_it_told_is_restored_only_if_it_is_facts() -> None:
     world = World()
     world.tell("a", "Ann likes tea")
     pair = world.pair
@@ -123,57 +117,69 @@ def test_what_it_told_is_restored_only_if_it_is_entities() -> None:
         Memory.restore(pair.memory.snapshot(), life=0)
 
 
-def test_what_a_text_told_is_written_with_it() -> None:
+def test_a_fact_names_the_texts_that_told_it() -> None:
     world = World()
     world.tell("a", "Ann likes tea. Ann has a cat")
-    assert world.given() == {(A, ANN): "likes tea\nhas a cat"}
-    assert world.pair.row("given", given_id(SCOPE, A, ANN)) is not None
-    assert world.ann().given == ("likes tea", "has a cat")
-    assert world.versions() == [(1, "likes tea\nhas a cat", "likes tea\nhas a cat", True)]
+    world.pair.now_ms = 7
     world.tell("b", "Ann has a CAT. Ann sings")
-    assert world.given()[B, ANN] == "has a CAT\nsings"
-    assert world.ann().given == ("likes tea", "has a cat", "sings")
+    facts = world.facts()
+    assert {content: it.sources for content, it in facts.items()} == {
+        "likes tea": (A,), "has a cat": tuple(sorted((A, B))), "sings": (B,),
+    }  # fmt: skip
+    cat = facts["has a cat"]
+    assert (cat.reinforced_count, cat.last_reinforced_ms, cat.is_direct, cat.version) == (2, 7, False, 1)
+    world.tell("b", "Ann has a cat. Ann naps")
+    assert world.facts()["has a cat"] == cat
 
 
-def test_lines_that_another_text_told_stay_and_the_rest_leaves_every_version() -> None:
+def test_what_another_text_told_stays_and_the_rest_leaves() -> None:
     world = World()
     world.tell("a", "Ann likes tea. Ann has a cat")
     world.tell("b", "Ann has a CAT. Ann sings")
-    assert world.forget(A) == ResourceForgotten(True, (Stored(ANN, 3, "updated"),))
-    ann = world.ann()
-    assert (ann.content, ann.sources, ann.given) == ("has a cat\nsings", (B,), ("has a cat", "sings"))
-    assert (ann.reinforced_count, ann.last_reinforced_ms, ann.vector_missing) == (1, None, False)
-    assert world.versions() == [
-        (1, "has a cat", "has a cat", True),
-        (2, "has a CAT\nsings", "has a cat\nsings", True),
-        (3, "has a cat\nsings", "has a cat\nsings", True),
-    ]
-    assert world.given() == {(B, ANN): "has a CAT\nsings"}
+    before = {row.address.id: row for row in world.pair.rows("vector")}
+    cat = id_of_fact("Ann", "has a cat")
+    value = world.forget(A)
+    assert value.existed
+    assert set(value.entities) == {Stored(TEA, 1, "forgotten"), Stored(cat, 1, "unchanged")}
+    facts = world.facts()
+    assert {content: it.sources for content, it in facts.items()} == {"has a cat": (B,), "sings": (B,)}
+    it = facts["has a cat"]
+    assert (it.reinforced_count, it.last_reinforced_ms, it.version) == (1, None, 1)
     assert [row.address.id for row in world.pair.rows("resource")] == [B]
-    vector = world.pair.row("vector", ANN)
-    assert vector is not None
-    assert isinstance(vector.body, Vector)
-    assert vector.body.version == 3
-    assert vector_relevance_ppm(vector.body.components, vector.body.components) > 0
-    assert world.pair.row("vector", A) is None
+    assert world.pair.row("vector", cat) == before[cat]
+    assert (world.pair.row("vector", TEA), world.pair.row("vector", A)) == (None, None)
 
 
-def test_an_entity_of_which_nothing_is_left_is_forgotten() -> None:
-    world = World()
-    world.tell("a", "Ann likes tea. Ann has a cat")
-    assert world.forget(A) == ResourceForgotten(True, (Stored(ANN, 1, "forgotten"),))
-    for kind in ("entity", "version", "given", "membership", "relation", "resource", "access"):
-        assert not world.pair.rows(kind), kind
-    assert world.pair.row("tombstone", ANN) is not None
-    assert count_of(world.pair, "facts") == 0
-    world.tell("b", "Ann sings")
-    assert world.versions() == [(2, "sings", "sings", True)]
-
-
-def test_a_membership_that_lands_late_goes_with_its_entity() -> None:
+def test_a_fact_that_only_it_told_leaves_nothing_but_its_tombstone() -> None:
     world = World()
     world.tell("a", "Ann likes tea")
-    late = world.pair.unheard(UpdateEntity(90, ANN, None, ("facts", "rules")))
+    assert world.forget(A) == ResourceForgotten(True, (Stored(TEA, 1, "forgotten"),))
+    for kind in ("entity", "membership", "relation", "resource", "access"):
+        assert not world.pair.rows(kind), kind
+    assert [(row.address.id, row.body) for row in world.pair.rows("tombstone")] == [(TEA, Tombstone(1))]
+    assert count_of(world.pair, "facts") == 0
+    world.tell("b", "Ann likes tea")
+    assert (world.facts()["likes tea"].version, world.facts()["likes tea"].sources) == (2, (B,))
+
+
+def test_neither_a_model_nor_an_embedder_is_asked() -> None:
+    world = World()
+    world.tell("a", "Ann likes tea. Ann sings")
+    world.tell("b", "Ann sings")
+    pair = world.pair
+    pair.step(ForgetResource(9, A))
+    kinds = set()
+    while pair.pending:
+        kinds.add(type(pair.pending[0]))
+        pair.answer()
+    assert kinds == {Read, Commit}
+    assert isinstance(pair.replies[9].outcome, Done)
+
+
+def test_a_membership_that_lands_late_goes_with_its_fact() -> None:
+    world = World()
+    world.tell("a", "Ann likes tea")
+    late = world.pair.unheard(UpdateEntity(90, TEA, None, ("facts", "rules")))
     world.pair.step(ForgetResource(91, A))
     world.pair.hold(Commit)
     world.pair.land(late)
@@ -184,58 +190,77 @@ def test_a_membership_that_lands_late_goes_with_its_entity() -> None:
 @pytest.mark.parametrize(
     ("tellings", "left"),
     [
-        (("remember likes tea", "a Ann likes tea"), "likes tea"),
-        (("a Ann likes tea", "remember Likes  TEA"), "likes tea"),
-        (("a Ann likes tea. Ann sings", "remember sings"), "sings"),
-        (("remember sings", "a Ann likes tea"), "sings"),
-        (("a Ann likes tea", "remember likes tea\nsings"), "likes tea\nsings"),
-        (("a Ann likes tea", "b Ann likes tea", "a Ann sings"), "likes tea"),
-        (("a Ann likes tea", "a Ann sings", "remember swims"), "swims"),
+        (("remember likes tea", "a Ann likes tea"), ["likes tea"]),
+        (("a Ann likes tea", "remember Likes  TEA"), ["likes tea"]),
+        (("a Ann likes tea. Ann sings", "remember sings"), ["sings"]),
+        (("remember sings", "a Ann likes tea"), ["sings"]),
+        (("a Ann likes tea", "remember likes tea\nsings"), ["likes tea", "sings"]),
+        (("a Ann likes tea", "b Ann likes tea", "a Ann sings"), ["likes tea"]),
+        (("a Ann likes tea", "a Ann sings", "remember swims"), ["swims"]),
+        (("a Ann likes tea", "a Ann likes tea"), []),
     ],
 )  # fmt: skip
-def test_what_somebody_told_otherwise_stays(tellings: tuple[str, ...], left: str) -> None:
+def test_what_was_told_otherwise_stays(tellings: tuple[str, ...], left: list[str]) -> None:
     world = World()
     for telling in tellings:
-        who, _, text = telling.partition(" ")
-        (world.remember(text) if who == "remember" else world.tell(who, text))
+        source, _, text = telling.partition(" ")
+        (world.remember(text) if source == "remember" else world.tell(source, text))
     world.forget(A)
-    assert world.ann().content == left
-    assert A not in world.ann().sources
+    assert sorted(world.facts()) == left
+    assert all(A not in it.sources for it in world.facts().values())
 
 
-def test_what_took_the_place_of_all_is_kept_with_what_was_added_to_it() -> None:
-    world = World()
-    world.tell("a", "Ann works at Acme")
-    world.remember("works at Beta", verdict("update"))
-    assert world.ann().given == ()
-    world.tell("a", "Ann sings")
-    world.tell("b", "Ann swims")
-    assert world.ann().given == ("sings", "swims")
-    world.forget(A)
-    assert world.versions() == [
-        (1, "", "", True), (2, "works at Beta", "works at Beta", False),
-        (3, "", "works at Beta", True), (4, "swims", "works at Beta\nswims", True),
-        (5, "works at Beta\nswims", "works at Beta\nswims", True),
-    ]  # fmt: skip
-
-
-def test_a_line_that_was_replaced_before_a_text_told_it_stays_where_it_was() -> None:
-    world = World()
-    world.remember("sings")
-    world.remember("swims", verdict("update"))
-    world.tell("a", "Ann sings")
-    world.forget(A)
-    assert [content for _, _, content, _ in world.versions()] == ["sings", "swims", "swims", "swims"]
-
-
-def test_a_fact_that_somebody_created_as_well_stays() -> None:
-    world, tea = World(), note_id(SCOPE, "Likes tea", "profile")
+def test_a_fact_that_was_created_as_well_stays() -> None:
+    world, tea = World(), id_of_note("Likes tea")
     world.tell("a", "Likes tea")
     world.ask(lambda n: CreateEntity(n, "Likes tea", "profile"))
-    assert world.forget(A, Embed) == ResourceForgotten(True, (Stored(tea, 1, "unchanged"),))
+    assert world.forget(A) == ResourceForgotten(True, (Stored(tea, 1, "unchanged"),))
     fact = entity(world.pair, tea)
-    assert (fact.sources, fact.given, fact.version) == ((), (), 1)
-    assert world.given() == {}
+    assert (fact.sources, fact.is_direct, fact.version) == ((), True, 1)
+
+
+# Facts that have ended.
+
+
+def test_an_ended_fact_that_only_it_told_is_forgotten_too() -> None:
+    world = World()
+    world.tell("a", "Ann lives in Oslo")
+    world.remember("lives in Rome", verdict("update"))
+    oslo, rome = (id_of_fact("Ann", f"lives in {city}") for city in ("Oslo", "Rome"))
+    assert [row.address.id for row in world.pair.rows("ended")] == [oslo]
+    assert world.forget(A) == ResourceForgotten(True, (Stored(oslo, 1, "forgotten"),))
+    assert world.pair.rows("ended") == world.pair.rows("relation") == []
+    assert world.pair.row("tombstone", oslo) is not None
+    assert (sorted(world.facts()), entity(world.pair, rome).relation_count) == (["lives in Rome"], 0)
+
+
+def test_an_ended_fact_that_another_text_told_stays_without_this_one() -> None:
+    world = World()
+    world.tell("a", "Ann lives in Oslo")
+    world.tell("b", "Ann lives in Oslo")
+    world.remember("lives in Rome", verdict("update"))
+    oslo = id_of_fact("Ann", "lives in Oslo")
+    assert world.forget(A) == ResourceForgotten(True, (Stored(oslo, 1, "unchanged"),))
+    row = world.pair.row("ended", oslo)
+    assert row is not None
+    assert isinstance(row.body, Ended)
+    assert (row.body.fact.sources, row.body.fact.relation_count) == ((B,), 1)
+    assert world.pair.row("entity", oslo) is None
+
+
+def test_the_ended_fact_loses_its_relation_to_a_successor_that_leaves() -> None:
+    world = World()
+    world.remember("lives in Oslo")
+    world.remember("lives in Rome", verdict("contradict"))
+    oslo, rome = (id_of_fact("Ann", f"lives in {city}") for city in ("Oslo", "Rome"))
+    only_a = attrs.evolve(entity(world.pair, rome), sources=(A,), is_direct=False)
+    world.tell("a", "Tea is hot")
+    world.put(only_a, "entity", rome)
+    assert Stored(rome, 1, "forgotten") in world.forget(A).entities
+    row = world.pair.row("ended", oslo)
+    assert row is not None
+    assert isinstance(row.body, Ended)
+    assert (row.body.fact.relation_count, row.body.fact.contradicts, row.body.by) == (0, (), rome)
 
 
 def test_a_text_that_is_not_there_is_said_to_be_so() -> None:
@@ -261,61 +286,22 @@ def test_segments_leave_with_their_text_and_are_no_texts_of_their_own() -> None:
     assert not [row for row in world.pair.rows("vector") if row.address.id in (A, *parts)]
 
 
-def test_lines_beyond_the_limit_of_sources_belong_to_nobody() -> None:
+def test_a_fact_with_as_many_sources_as_there_may_be_stays_for_good() -> None:
     world = World()
     world.tell("a", "Ann sings")
     full = tuple(f"res_{n:024}" for n in range(SOURCE_COUNT_MAX))
-    world.put(attrs.evolve(world.ann(), sources=full), "entity", ANN)
-    world.tell("b", "Ann swims")
-    assert (world.ann().given, world.versions()[-1][3]) == (("sings",), False)
-    assert (B, ANN) not in world.given()
+    world.put(attrs.evolve(entity(world.pair, SINGS), sources=full), "entity", SINGS)
+    world.tell("b", "Ann sings")
+    it = entity(world.pair, SINGS)
+    assert (it.sources, it.is_direct, it.reinforced_count) == (full, True, 1)
     assert world.forget(B) == ResourceForgotten(True)
-    assert world.ann().content == "sings\nswims"
+    assert entity(world.pair, SINGS) == it
 
 
-def test_rows_of_an_older_version_have_given_nothing() -> None:
+def test_a_fact_that_is_forgotten_first_is_none_of_the_text_any_more() -> None:
     world = World()
     world.tell("a", "Ann sings")
-    world.put(attrs.evolve(world.ann(), given=()), "entity", ANN)
-    world.put(None, "given", given_id(SCOPE, A, ANN))
-    assert world.forget(A).entities == (Stored(ANN, 1, "unchanged"),)
-    assert (world.ann().content, world.ann().sources) == ("sings", ())
-
-
-def test_what_a_text_told_first_is_taken_from_what_is_kept_of_it() -> None:
-    world = World()
-    world.tell("a", "Ann sings")
-    world.remember("swims")
-    (first, _, _, _), _ = world.versions()
-    world.put(None, "version", f"{ANN}@{first}")
-    world.put(attrs.evolve(world.ann(), version=2), "entity", ANN)
-    world.forget(A)
-    assert world.versions() == [(2, "swims", "swims", False), (3, "swims", "swims", True)]
-
-
-def test_the_newest_version_takes_the_oldest_with_it() -> None:
-    world = World()
-    world.tell("a", "Ann sings")
-    for n in range(2, ENTITY_VERSION_COUNT_MAX + 1):
-        world.remember(f"l{n}")
-    world.forget(A)
-    numbers = [number for number, *_ in world.versions()]
-    assert (numbers[0], len(numbers)) == (2, ENTITY_VERSION_COUNT_MAX)
-
-
-def test_of_what_a_text_told_again_and_again_the_newest_lines_are_known() -> None:
-    world = World()
-    for n in range(6):
-        world.tell("a", f"Ann {'x' * 900}{n}")
-    assert len(world.given()[A, ANN]) <= ENTITY_FACTS_BYTES_MAX
-    assert world.given()[A, ANN].split("\n")[-1].endswith("5")
-
-
-def test_forgetting_an_entity_takes_what_is_known_of_who_told_it() -> None:
-    world = World()
-    world.tell("a", "Ann sings")
-    world.ask(lambda n: Forget(n, ANN))
-    assert world.given() == {}
+    world.ask(lambda n: Forget(n, SINGS))
     assert world.forget(A) == ResourceForgotten(True)
 
 
@@ -388,7 +374,7 @@ def test_a_session_that_ends_meanwhile_does_not_keep_it() -> None:
 
 
 def bob_who_knows_ann() -> tuple[World, Entity]:
-    """And what is told of Ann is told by a text alone."""
+    """Return also the fact about Bob; that about Ann is told by a text alone."""
     world = World()
     world.tell("a", "Ann sings")
     both = {
@@ -400,16 +386,15 @@ def bob_who_knows_ann() -> tuple[World, Entity]:
     }
     world.answers(extract=json.dumps(both))
     world.ask(lambda n: Remember(n, "Bob met Ann, who sings."))
-    bob = next(row.body for row in world.pair.rows("entity") if row.address.id != ANN)
-    assert isinstance(bob, Entity)
+    bob = entity(world.pair, id_of_fact("Bob", "met Ann"))
     assert bob.relation_count == 1
-    world.put(attrs.evolve(world.ann(), given=("sings",)), "entity", ANN)
+    world.put(attrs.evolve(entity(world.pair, SINGS), is_direct=False), "entity", SINGS)
     return world, bob
 
 
 def test_relations_of_what_leaves_leave_and_the_other_ends_know() -> None:
     world, bob = bob_who_knows_ann()
-    assert world.forget(A).entities == (Stored(ANN, 1, "forgotten"),)
+    assert world.forget(A).entities == (Stored(SINGS, 1, "forgotten"),)
     assert entity(world.pair, bob.id).relation_count == 0
     assert not world.pair.rows("relation")
 
@@ -423,29 +408,25 @@ def test_an_end_that_storage_has_as_it_was_before_it_was_joined_is_not_written()
 
 
 @pytest.mark.parametrize("kind", ["human", "scratch"])
-def test_core_shows_what_is_left_where_it_was_and_nothing_of_what_is_gone(kind: str) -> None:
+def test_core_shows_what_stays_where_it_was_and_nothing_of_what_is_gone(kind: str) -> None:
     world = World()
     world.tell("a", "Ann sings. Tea is hot")
-    world.tell("b", "Ann swims")
-    tea = note_id(SCOPE, "Tea is hot", "profile")
-    entries = tuple(
-        Entry(key, entity(world.pair, key).version, "Ann", "sings", 0) for key in sorted((ANN, tea))
-    )
+    world.tell("b", "Ann sings")
+    entries = tuple(Entry(key, 1, "Ann", "sings", 0) for key in sorted((SINGS, id_of_note("Tea is hot"))))
     world.put(Core((Block(kind, entries=entries),)), "core", "core")
     world.forget(A)
     core = world.pair.row("core", "core")
     assert core is not None
     assert isinstance(core.body, Core)
     shown = [(each.kind, it.entity_id, it.text) for each in core.body.blocks for it in each.entries]
-    assert shown == [(kind, ANN, "swims")]
+    assert shown == [(kind, SINGS, "sings")]
     assert world.pair.memory.state.tiers.core.blocks == core.body.blocks
 
 
-def test_what_is_left_may_lack_a_vector() -> None:
+def test_where_all_of_core_stays_core_is_not_written() -> None:
     world = World()
-    world.tell("a", "Ann sings. Ann swims")
-    world.tell("b", "Ann swims")
-    world.forget(A, Embed)
-    assert world.degraded == ["embed:no_vectors"]
-    assert world.ann().vector_missing
-    assert world.pair.row("vector", ANN) is None
+    world.tell("a", "Ann sings")
+    world.ask(lambda n: SetBlock(n, "human", "x"))
+    before = world.pair.row("core", "core")
+    world.forget(A)
+    assert world.pair.row("core", "core") == before

@@ -5,7 +5,7 @@ from enum import IntEnum, StrEnum
 import attrs
 import pytest
 
-from tests.worlds import ALICE, QUIET, SCOPE, Pair, input_of, recovered
+from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, input_of, recovered
 from umi_core import limits
 from umi_core.codec import load_state
 from umi_core.config import Config
@@ -45,6 +45,8 @@ from umi_core.messages.results import Forgotten, Remembered
 from umi_core.rows import AccessRecord, Address
 from umi_core.tiers import session
 from umi_core.values import Scope, Turn
+
+TEA = id_of_fact("Alice", "likes tea")
 
 # What became of a commit.
 
@@ -88,7 +90,7 @@ def test_the_last_decisions_are_those_of_the_plan_that_won() -> None:
     done = pair.replies[2].outcome
     assert isinstance(done, Done)
     assert isinstance(done.value, Remembered)
-    assert [decision.entity_id for decision in done.value.routing] == [ALICE]
+    assert [decision.entity_id for decision in done.value.routing] == [TEA]
     assert pair.ask(LastRoutingDecisions(3)) == Done(done.value.routing)
 
 
@@ -98,9 +100,9 @@ def test_the_last_decisions_are_those_of_the_plan_that_won() -> None:
 def test_a_forget_that_found_nothing_keeps_its_request_key() -> None:
     """Else a message that is delivered twice deletes what was told in between."""
     pair = recovered(Pair())
-    assert pair.ask(Forget(1, ALICE, request_key="k")) == Done(Forgotten(False))
+    assert pair.ask(Forget(1, TEA, request_key="k")) == Done(Forgotten(False))
     pair.ask(Remember(2, "Alice likes tea"))
-    again = pair.ask(Forget(3, ALICE, request_key="k"))
+    again = pair.ask(Forget(3, TEA, request_key="k"))
     assert again == Done(Forgotten(False, repeated=True))
     assert len(pair.rows("entity")) == 1
     assert pair.ask(Remember(4, "Bob snores", request_key="k")) == Refused(KeyReused("k"))
@@ -109,7 +111,7 @@ def test_a_forget_that_found_nothing_keeps_its_request_key() -> None:
 def test_a_forget_that_found_nothing_and_has_no_key_writes_nothing() -> None:
     pair = recovered(Pair())
     before = pair.storage.durable_count
-    assert pair.ask(Forget(1, ALICE)) == Done(Forgotten(False))
+    assert pair.ask(Forget(1, TEA)) == Done(Forgotten(False))
     assert pair.storage.durable_count == before
 
 
@@ -146,7 +148,7 @@ def test_two_that_overfill_the_table_leave_no_more_than_it_holds_after_a_crash()
 
 
 def importance_of_alice(pair: Pair) -> int:
-    return pair.memory.state.tiers.access.records[ALICE].importance_ppm
+    return pair.memory.state.tiers.access.records[TEA].importance_ppm
 
 
 def test_a_recall_that_read_an_older_importance_takes_no_newer_one_back() -> None:
@@ -164,9 +166,9 @@ def test_a_recall_that_read_an_older_importance_takes_no_newer_one_back() -> Non
     pair.run()
     assert importance_of_alice(pair) == 900_000
     pair.ask(Rebalance(4))
-    stored = pair.row("access", ALICE)
+    stored = pair.row("access", TEA)
     assert stored is not None
-    assert stored.body == pair.memory.state.tiers.access.records[ALICE]
+    assert stored.body == pair.memory.state.tiers.access.records[TEA]
 
 
 def test_of_two_commits_that_are_answered_in_the_wrong_order_the_newer_importance_stays() -> None:

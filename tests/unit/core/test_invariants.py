@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds import (
-    ALICE,
-    BOB,
     QUIET,
     SCOPE,
     Pair,
     check_replies,
     check_step,
+    id_of_fact,
     put_question,
     saying,
     verdict,
@@ -42,7 +41,7 @@ from umi_core.invariants.prompts import check_prompt
 from umi_core.invariants.prompts import given as given_by
 from umi_core.invariants.rules import Rule, SeenBy
 from umi_core.invariants.walk import Seat, Walk
-from umi_core.kelpie.requests import DeleteBlock
+from umi_core.kelpie.requests import AddArchival, DeleteBlock
 from umi_core.kelpie.results import BlockWritten
 from umi_core.limits import ACCESS_PRUNE_MS
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
@@ -76,8 +75,9 @@ from umi_core.messages.requests import (
     SaveSession,
     Set,
     SetBlock,
+    UpdateEntity,
 )
-from umi_core.messages.results import Remembered, Resolution
+from umi_core.messages.results import RecordAdded, Remembered, Resolution
 from umi_core.policies import promotion
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Relation, Row, SessionRow
 from umi_core.state import Operation, Running, Sleeping, State, Waiting
@@ -92,7 +92,9 @@ from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import Plan
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
-UMI = entity_id(SCOPE, "self", "Umi")
+UMI = id_of_fact("Umi", "helps", "self")
+UMI_HELPS_ALICE = id_of_fact("Umi", "helps Alice", "self")
+ALICE, BOB = id_of_fact("Alice", "likes tea"), id_of_fact("Bob", "snores")
 SMALL = Config(core_bytes_max=4_096)
 DAY_MS = 86_400_000
 
@@ -487,6 +489,18 @@ def test_a_whole_life_keeps_the_rules_of_steps() -> None:
     assert pair.memory.state.tiers.core == CoreTier((), pair.memory.state.tiers.core.guard_version)
 
 
+def test_what_the_assistant_says_of_itself_may_leave_core_when_it_ends() -> None:
+    pair = Watched(config=EASY, model=saying(evolve=verdict("update"))).run()
+    pair.ask(Remember(1, "Umi helps in Oslo"))
+    before = pair.memory.state.tiers.core
+    pair.ask(Remember(2, "Umi sleeps in Oslo"))
+    (row,) = pair.rows("ended")
+    after = pair.memory.state.tiers.core
+    assert (before.home_of(row.address.id) is None, after.home_of(row.address.id)) == (False, None)
+    check_self_stays(before, after, "Remember", (row.address.id,))
+    assert broken(lambda: check_self_stays(before, after, "Remember")) == "self-stays"
+
+
 def test_failures_keep_the_rules_of_steps() -> None:
     pair = Watched(config=EASY).run()
     pair.step(Remember(1, "Alice likes tea"))
@@ -674,7 +688,7 @@ def test_a_reply_under_the_name_of_an_operation_that_goes_on_is_no_end_of_it(op_
     check_replies(before_step(state), request, state, [Reply(op_id, Refused(KeyNotFound("key")))])
 
 
-@pytest.mark.parametrize(("key", "is_there"), [(UMI, True), (BOB, False)])
+@pytest.mark.parametrize(("key", "is_there"), [(UMI_HELPS_ALICE, True), (BOB, False)])
 def test_in_core_is_what_core_shows(key: str, is_there: bool) -> None:
     state = lived().memory.state
     for told in (True, False):
@@ -720,7 +734,7 @@ def meddling(place: hooks.Place, request: Asked) -> hooks.Verdict:
         case "embed":
             return hooks.Refuse("no")
         case "by_words":
-            alice = attrs.evolve(entity("Alice", content="likes tea"), vector_missing=True)
+            alice = attrs.evolve(entity("Alice", content="likes tea"), id=ALICE, vector_missing=True)
             return hooks.Substitute(ReadDone(0, (Row(Address(SCOPE, "entity", ALICE), 2, alice, 500_000),)))
         case "extract":
             assert isinstance(request, AskModel)
@@ -828,9 +842,10 @@ def test_a_pair_of_statements_that_are_not_listed_is_caught(side: str) -> None:
     operation, check = asking_for("evolve", Pair(), Remember(11, "Alice likes coffee"))
     asked = operation.asked
     assert isinstance(asked, AskModel)
-    shown = f'"{side}":"{ALICE}@{2 if side == "new" else 1}"'
+    told = {"new": "likes coffee", "old": "likes tea"}[side]
+    shown = f'"{side}":"{id_of_fact("Alice", told)}@1"'
     assert shown in asked.prompt
-    put_question(operation, attrs.evolve(asked, prompt=asked.prompt.replace(shown, f'"{side}":"ent_x@1"')))
+    put_question(operation, attrs.evolve(asked, prompt=asked.prompt.replace(shown, f'"{side}":"fct_x@1"')))
     assert broken(check) == "prompt-inputs"
 
 
@@ -1062,6 +1077,27 @@ def test_who_is_named_leaves() -> None:
     planned({"core": FULL, "plan": Plan(0), "request": RemoveBlock(1, "scratch")})
 
 
+@pytest.mark.parametrize("request_", [Remember(1, "x"), AddArchival(1, "x", extract=True)])
+def test_a_fact_that_a_new_one_ends_leaves_core(request_: Request) -> None:
+    facts = remembered(FULL, seated(BERT, text="x" * 3_400))
+    plan = facts["plan"]
+    assert isinstance(plan, Plan)
+    value = Remembered((), ended=(ANNA.id,))
+    told = value if isinstance(request_, Remember) else RecordAdded("archival", 1, 1, 0, facts=value)
+    facts |= {"request": request_, "plan": attrs.evolve(plan, value=told, forgotten=(ANNA.id,))}
+    planned(facts, Write(Address(SCOPE, "entity", ANNA.id), None))
+    facts["plan"] = attrs.evolve(plan, value=told, core=FULL)
+    assert broken(lambda: planned(facts)) == "core-bijection"
+
+
+def test_a_fact_that_is_told_otherwise_leaves_core() -> None:
+    request = UpdateEntity(1, ANNA.id, "sings")
+    facts: dict[str, object] = {"core": FULL, "plan": Plan(0, core=FULL), "request": request}
+    assert broken(lambda: planned(facts)) == "core-bijection"
+    planned({**facts, "plan": Plan(0, core=FULL, accessed=(ANNA,))})  # it says the same, so it stays
+    planned({**facts, "plan": Plan(0, core=seated(BERT, text="x" * 3_400))})
+
+
 def test_a_scan_promotes_the_best_by_the_rows_it_read() -> None:
     rows = tuple(Row(Address(SCOPE, "entity", it.id), 1, it) for it in (CARL, ANNA))
     full, after = seated(BERT, text="x" * 3_700), seated(CARL, text="x" * 3_700)
@@ -1149,15 +1185,15 @@ def test_what_lacks_a_vector_that_was_wanted_is_marked(embed: bool, is_up: bool)
     while not isinstance(pair.pending[0], Commit):
         _ = pair.answer() if is_up or not isinstance(pair.pending[0], Embed) else pair.fail("refused")
     commit = pair.pending[0]
-    request = Remember(1, "Bob snores", embed=embed)
-    check_marked(commit.writes, request)
-    check_marked(commit.writes, Forget(1, BOB))
+    (operation,) = pair.memory.state.operations.values()
+    check_marked(commit.writes, operation.facts)
+    check_marked((), {**operation.facts, "request": Forget(1, BOB)})
     (entity_,) = [it.body for it in commit.writes if isinstance(it.body, Entity)]
     without = [write for write in commit.writes if write.address.kind != "vector"]
     other = attrs.evolve(entity_, vector_missing=not entity_.vector_missing)
     wrong = [attrs.evolve(it, body=other if it.body is entity_ else it.body) for it in commit.writes]
     for writes in (without, wrong, [it for it in commit.writes if it.body is not entity_]):
-        assert broken(partial(check_marked, writes, request)) == "index-follows-row"
+        assert broken(partial(check_marked, writes, operation.facts)) == "index-follows-row"
 
 
 def test_a_relation_that_nobody_asked_about_is_caught() -> None:

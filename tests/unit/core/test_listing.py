@@ -1,24 +1,32 @@
-"""Goal: the entities that changed last come first, whatever storage keeps them by (K4.11)."""
+"""Goal: the facts that changed last come first, whatever storage keeps them by (K4.11)."""
+
+from typing import Any
 
 import attrs
+import pytest
 
-from tests.worlds import ALICE, BOB, Pair
+from tests.worlds import Pair, id_of_fact, id_of_note
 from umi_core.errors import BadOption
 from umi_core.kelpie.requests import RecentEntities
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Done, Failed, Refused
-from umi_core.messages.requests import Remember
+from umi_core.messages.requests import Forget, List, Remember, UpdateEntity
 from umi_core.messages.results import Listed
-from umi_core.rows import Entity
+
+TEA, RUM = id_of_fact("Alice", "likes tea"), id_of_fact("Bob", "likes rum")
+NOTE = id_of_note("buy milk")
 
 
 def told() -> Pair:
-    """Bob is told of after Alice, and Alice changes last."""
+    """A fact about Alice is told before all others, then forgotten, and told again as the last one."""
     pair = Pair().run()
-    texts = ("Alice likes tea.", "Bob likes rum.", "Alice works at Acme.")
-    for now_ms, text in enumerate(texts, 1):
+    requests = (
+        Remember(1, "Alice likes tea"), Remember(2, "Bob likes rum"), Remember(3, "buy milk", extract=False),
+        Forget(4, TEA), Remember(5, "Alice likes tea"),
+    )  # fmt: skip
+    for now_ms, request in enumerate(requests, 1):
         pair.now_ms = now_ms
-        pair.ask(Remember(now_ms, text))
+        pair.ask(request)
     return pair
 
 
@@ -33,23 +41,40 @@ def recent(pair: Pair, **options: object) -> list[str]:
 
 def test_what_changed_last_comes_first() -> None:
     pair = told()
-    everybody = recent(pair)
-    assert (everybody[0], everybody[-1]) == (ALICE, BOB)
-    bodies = [row.body for row in pair.rows("entity")]
-    times = {body.id: body.updated_ms for body in bodies if isinstance(body, Entity)}
-    assert everybody == sorted(times, key=lambda key: (-times[key], key))
+    assert recent(pair) == [TEA, NOTE, RUM]
+    pair.ask(Remember("again", "Bob likes rum", importance_ppm=9))
+    assert recent(pair) == [TEA, NOTE, RUM]
+
+
+def test_of_what_changed_at_the_same_time_the_smaller_id_comes_first() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea. Bob likes rum. Carol naps"))
+    keys = recent(pair)
+    assert keys == sorted(keys)
 
 
 def test_pages_and_types_narrow_it() -> None:
     pair = told()
-    everybody = recent(pair)
-    assert recent(pair, limit=1) == everybody[:1]
-    assert recent(pair, limit=1, skip=1) == everybody[1:2]
+    assert recent(pair, limit=1) == [TEA]
+    assert recent(pair, limit=1, skip=1) == [NOTE]
     assert recent(pair, skip=1_000) == []
-    people = recent(pair, types=("person",))
-    assert people == [key for key in everybody if key in (ALICE, BOB)]
+    assert recent(pair, types=("person",)) == [TEA, RUM]
     refused = pair.ask(RecentEntities("wrong", skip=-1))
     assert refused == Refused(BadOption("skip", "-1", "0 to 1000"))
+
+
+@pytest.mark.parametrize(
+    ("where", "count"),
+    [((), 1), ((("id", "eq", RUM),), 1), ((("id", "ne", RUM),), 0), ((("name", "eq", "Bob"),), 0)],
+)
+def test_facts_that_have_ended_have_a_list_of_their_own(where: Any, count: int) -> None:
+    pair = told()
+    pair.ask(UpdateEntity(6, RUM, "likes gin"))
+    outcome = pair.ask(List(7, "ended", where=where))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Listed)
+    assert [row.id for row in outcome.value.rows] == [RUM] * count
+    assert RUM not in recent(pair)
 
 
 def test_it_counts_as_no_access() -> None:

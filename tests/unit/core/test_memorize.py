@@ -7,20 +7,19 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
+from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, id_of_note, input_of, saying
 from umi_core.config import Config
 from umi_core.errors import BadType, EmptyText, UnsupportedModality
-from umi_core.ids import category_id, entity_id, membership_id, note_id, resource_id, segment_id
+from umi_core.ids import category_id, entity_id, membership_id, resource_id, segment_id
 from umi_core.memory import Memory
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused
 from umi_core.messages.requests import Forget, ForgetResource, GetEntity, List, Memorize, Search
 from umi_core.messages.results import Listed, Memorized, Retrieved, Stored
-from umi_core.rows import Category, Entity, Membership, Relation, Resource
+from umi_core.rows import Category, Entity, Membership, Resource
 from umi_core.values import DESCRIBED_BY
 
-TEA = note_id(SCOPE, "Likes tea", "profile")
-ANN = entity_id(SCOPE, "person", "Ann")
+TEA = id_of_note("Likes tea")
 CHAT = resource_id(SCOPE, "chat/1", "")
 NOTHING = "<item></item>"
 PARTED = attrs.evolve(QUIET, segment_line_count_min=2)
@@ -153,7 +152,7 @@ def test_a_unit_that_fails_costs_only_that_unit_and_is_asked_for_again() -> None
     assert outcome.value == Memorized(CHAT, "created", 1, (Stored(TEA, 1, "created"),), ("event",))
     answers["event"] = xml("Tea at noon", "context")
     value = memorized(pair, Memorize(2, "I like tea", uri="chat/1"))
-    noon = note_id(SCOPE, "Tea at noon", "event")
+    noon = id_of_note("Tea at noon")
     assert value == Memorized(CHAT, "updated", 1, (Stored(noon, 1, "created"),))
     assert entity(pair, TEA).reinforced_count == 1
 
@@ -211,15 +210,25 @@ def test_another_text_under_the_same_uri_takes_its_place() -> None:
     ]
 
 
-def test_a_named_fact_is_the_next_version_of_what_is_known_of_the_name() -> None:
+def test_facts_about_one_name_stay_rows_of_their_own() -> None:
     pair = pair_of(told(profile=xml("Ann snores", "facts", name="Ann") + xml("Ann naps", name="ann")))
-    memorized(pair, Memorize(1, "about Ann"))
-    assert (entity(pair, ANN).version, entity(pair, ANN).content) == (1, "Ann snores\nAnn naps")
-    pair.model = saying(memories=told(profile=xml("Ann hums", name="Ann")))
+    snores, naps, hums = (id_of_fact("Ann", f"Ann {it}") for it in ("snores", "naps", "hums"))
+    value = memorized(pair, Memorize(1, "about Ann"))
+    assert value.entities == (Stored(snores, 1, "created"), Stored(naps, 1, "created"))
+    assert entity(pair, snores).about == (entity_id(SCOPE, "person", "Ann"),)
+    pair.model = saying(memories=told(profile=xml("Ann hums", name="Ann") + xml("ann  NAPS", name="Ann")))
     value = memorized(pair, Memorize(2, "more about Ann"))
-    assert value.entities == (Stored(ANN, 2, "updated"),)
-    assert entity(pair, ANN).content == "Ann snores\nAnn naps\nAnn hums"
-    assert [row.body.kind for row in pair.rows("relation") if isinstance(row.body, Relation)] == ["extend"]
+    assert value.entities == (Stored(hums, 1, "created"), Stored(naps, 1, "unchanged"))
+    assert [entity(pair, key).reinforced_count for key in (snores, naps, hums)] == [1, 2, 1]
+    assert pair.rows("relation") == []
+
+
+def test_a_fact_told_for_two_memory_types_is_one_row_in_the_categories_of_both() -> None:
+    both = {"profile": xml("Likes tea", "preferences"), "event": xml("likes TEA", "context")}
+    pair = pair_of(told(**both))
+    assert memorized(pair, Memorize(1, "I like tea")).entities == (Stored(TEA, 1, "created"),)
+    assert (entity(pair, TEA).memory_type, entity(pair, TEA).reinforced_count) == ("profile", 1)
+    assert (count_of(pair, "preferences"), count_of(pair, "context")) == (1, 1)
 
 
 def test_what_is_forgotten_leaves_its_categories() -> None:
@@ -398,7 +407,9 @@ def test_what_a_payload_holds_is_asked_and_read_as_its_text(modality: str, task:
     asked = pair.until(AskModel)
     assert (asked.task, input_of(asked.prompt, "text")) == ("memories", "Ann likes tea.\nBob naps.")
     outcome = pair.run().replies[1].outcome
-    assert outcome == Done(Memorized(CHAT, "created", 1, (Stored(ANN, 1, "created"),)))
+    assert outcome == Done(
+        Memorized(CHAT, "created", 1, (Stored(id_of_fact("Ann", "Likes tea"), 1, "created"),))
+    )
     body = resource(pair, CHAT)
     assert (body.text, body.description, body.caption, body.last_line) == (
         CAT,

@@ -116,12 +116,12 @@ def test_route_asks_with_entities_and_context() -> None:
 
 
 def test_evolve_asks_with_each_statement_once_and_the_pairs_by_ref() -> None:
-    new, old = Statement("ent_a@2", "Alice", "likes tea"), Statement("ent_a@1", "Alice", "é" * 200)
+    new, old = Statement("fct_a@1", "Alice", "likes tea"), Statement("fct_b@1", "Alice", "é" * 600)
     lines = ask_evolve((new,), (old,), ((new.ref, old.ref),)).split("\n")[-3:]
     assert lines == [
-        'INPUT new = [{"ref":"ent_a@2","name":"Alice","content":"likes tea"}]',
-        f'INPUT old = [{{"ref":"ent_a@1","name":"Alice","content":"{"é" * 100}"}}]',
-        'INPUT pairs = [{"new":"ent_a@2","old":"ent_a@1"}]',
+        'INPUT new = [{"ref":"fct_a@1","name":"Alice","content":"likes tea"}]',
+        f'INPUT old = [{{"ref":"fct_b@1","name":"Alice","content":"{"é" * 500}"}}]',
+        'INPUT pairs = [{"new":"fct_a@1","old":"fct_b@1"}]',
     ]
 
 

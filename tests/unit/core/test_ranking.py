@@ -87,6 +87,7 @@ def test_what_both_lists_have_is_before_what_one_has() -> None:
     assert [(it.address.id, it.score_ppm) for it in found] == [
         ("a", united_ppm(500_000, 400_000)), ("c", united_ppm(0, 400_000)), ("b", 700_000),
     ]  # fmt: skip
+    assert united_ppm(500_000, 400_000) > united_ppm(0, 400_000)
 
 
 # Fusion.

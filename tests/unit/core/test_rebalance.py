@@ -5,10 +5,9 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
+from tests.worlds import QUIET, SCOPE, Pair, id_of_fact
 from umi_core.config import Config
 from umi_core.errors import Conflict, StorageFailed
-from umi_core.ids import entity_id
 from umi_core.limits import ACCESS_PRUNE_MS, DAY_MS
 from umi_core.messages.answers import Embedded, Wake
 from umi_core.messages.effects import (
@@ -31,7 +30,8 @@ from umi_core.values import Entry
 from umi_core.workflows import rebalance
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
-UMI = entity_id(SCOPE, "self", "Umi")
+TEA, NAPS, SNORES = id_of_fact("Alice", "likes tea"), id_of_fact("Alice", "naps"), id_of_fact("Bob", "snores")
+HELPS = id_of_fact("Umi", "helps", "self")
 
 
 def rebalanced(outcome: Outcome) -> Rebalanced:
@@ -40,7 +40,7 @@ def rebalanced(outcome: Outcome) -> Rebalanced:
     return outcome.value
 
 
-def entry(pair: Pair, key: str = ALICE) -> Entry | None:
+def entry(pair: Pair, key: str = TEA) -> Entry | None:
     home = pair.memory.state.tiers.core.home_of(key)
     return home[1] if home else None
 
@@ -54,8 +54,8 @@ def test_seven_accesses_in_a_day_promote_a_person_and_six_do_not() -> None:
         pair.ask(Remember(n, "Alice likes tea"))
     assert rebalanced(pair.ask(Rebalance(10))) == Rebalanced(scanned_count=1)
     pair.ask(Remember(7, "Alice likes tea"))
-    assert rebalanced(pair.ask(Rebalance(11))).promoted == (ALICE,)
-    assert entry(pair) == Entry(ALICE, 1, "Alice", "likes tea", 0)
+    assert rebalanced(pair.ask(Rebalance(11))).promoted == (TEA,)
+    assert entry(pair) == Entry(TEA, 1, "Alice", "likes tea", 0)
     assert rebalanced(pair.ask(Rebalance(12))).promoted == ()
 
 
@@ -72,22 +72,24 @@ def test_the_entry_is_built_from_the_row_as_it_is_now() -> None:
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Rebalance(2))
     pair.hold(Commit)
-    pair.ask(Remember(3, "Alice likes coffee"))
+    pair.ask(Forget(3, TEA))
+    pair.ask(Remember(4, "Alice likes tea"))
     pair.release()
+    assert rebalanced(pair.replies[2].outcome).promoted == (TEA,)
     shown = entry(pair)
     assert shown is not None
-    assert (shown.version, shown.text) == (2, "likes tea\nlikes coffee")
+    assert (shown.version, shown.text) == (2, "likes tea")
 
 
 def test_a_damaged_entity_keeps_no_other_out_and_stays_known() -> None:
     pair = Pair(config=EASY).run()
     pair.ask(Remember(1, "Alice likes tea. Bob snores"))
-    pair.storage.rot(Address(SCOPE, "entity", ALICE))
+    pair.storage.rot(Address(SCOPE, "entity", TEA))
     outcome = pair.ask(Rebalance(2))
     assert isinstance(outcome, Done)
     assert [item.name for item in outcome.degraded] == ["read:damaged_rows"]
-    assert (rebalanced(outcome).promoted, rebalanced(outcome).pruned) == ((BOB,), ())
-    assert pair.ask(GetEntity(3, ALICE)) == Failed(StorageFailed("read", "damaged", 3))
+    assert (rebalanced(outcome).promoted, rebalanced(outcome).pruned) == ((SNORES,), ())
+    assert pair.ask(GetEntity(3, TEA)) == Failed(StorageFailed("read", "damaged", 3))
 
 
 def test_a_damaged_core_row_is_never_taken_for_an_empty_one() -> None:
@@ -102,9 +104,9 @@ def test_the_higher_score_comes_first_and_a_refusal_is_no_error() -> None:
     pair = Pair(config=attrs.evolve(EASY, core_entry_count_max=1)).run()
     pair.ask(Remember(1, "Alice likes tea. Bob snores"))
     pair.ask(Recall(2, "Bob"))
-    assert rebalanced(pair.ask(Rebalance(3))) == Rebalanced((BOB,), (), (), (), "", 2)
+    assert rebalanced(pair.ask(Rebalance(3))) == Rebalanced((SNORES,), (), (), (), "", 2)
     pair.ask(Remember(4, "Alice naps", importance_ppm=1_000_000))
-    assert rebalanced(pair.ask(Rebalance(5))) == Rebalanced((ALICE,), (BOB,), (), (), "", 2)
+    assert rebalanced(pair.ask(Rebalance(5))) == Rebalanced((NAPS,), (SNORES,), (), (), "", 3)
 
 
 def test_who_came_and_left_in_one_run_is_told_as_neither() -> None:
@@ -112,7 +114,7 @@ def test_who_came_and_left_in_one_run_is_told_as_neither() -> None:
     pair.ask(Remember(1, "Umi helps", importance_ppm=0))
     pair.ask(RemoveBlock(2, "persona"))
     pair.ask(Remember(3, "Alice likes tea", importance_ppm=1_000_000))
-    assert rebalanced(pair.ask(Rebalance(4))) == Rebalanced((UMI,), (), (), (), "", 2)
+    assert rebalanced(pair.ask(Rebalance(4))) == Rebalanced((HELPS,), (), (), (), "", 2)
 
 
 def test_a_promotion_that_conflicts_three_times_changes_nothing() -> None:
@@ -123,7 +125,7 @@ def test_a_promotion_that_conflicts_three_times_changes_nothing() -> None:
         pair.until(Commit)
         pair.fail("conflict")
     assert pair.replies[2].outcome == Failed(Conflict("commit", "conflict", 1))
-    assert pair.ask(InCore(3, ALICE)) == Done(False)
+    assert pair.ask(InCore(3, TEA)) == Done(False)
     assert pair.memory.state.tiers.access.is_due
 
 
@@ -214,7 +216,7 @@ def test_waiting_records_are_saved() -> None:
     pair.ask(Recall(2, "Alice"))
     pair.ask(Rebalance(3))
     (row,) = pair.rows("access")
-    assert row.body == AccessRecord(ALICE, "person", 500_000, 2, 3, 3)
+    assert row.body == AccessRecord(TEA, "person", 500_000, 2, 3, 3)
 
 
 def test_a_record_that_is_stale_or_whose_row_is_gone_leaves() -> None:
@@ -224,9 +226,9 @@ def test_a_record_that_is_stale_or_whose_row_is_gone_leaves() -> None:
     assert (pair.rows("access"), dict(pair.memory.state.tiers.access.records)) == ([], {})
     easy = Pair(config=EASY).run()
     easy.ask(Remember(1, "Alice likes tea"))
-    row = easy.storage.rows.pop(Address(SCOPE, "entity", ALICE))
+    row = easy.storage.rows.pop(Address(SCOPE, "entity", TEA))
     easy.storage.shelves[SCOPE]["entity"].remove(row.address.id)
-    assert rebalanced(easy.ask(Rebalance(2))).pruned == (ALICE,)
+    assert rebalanced(easy.ask(Rebalance(2))).pruned == (TEA,)
 
 
 def test_a_record_that_an_older_commit_puts_back_leaves_again() -> None:
@@ -247,12 +249,12 @@ def test_a_record_that_was_stored_behind_a_forget_in_doubt_leaves_with_the_next_
     pair.ask(Recall(2, "Alice"))
     pair.ask(Rebalance(3))
     pair.ask(Recall(4, "Alice"))
-    own = [Address(SCOPE, kind, ALICE) for kind in ("entity", "vector", "access")]
+    own = [Address(SCOPE, kind, TEA) for kind in ("entity", "vector", "access")]
     core = Write(Address(SCOPE, "core", "core"), Core(()))
     pair.land(Commit((*(Write(it, None) for it in own), core), (), "a forget in doubt"))
     pair.ask(Rebalance(5))
     assert (len(pair.rows("access")), pair.memory.state.tiers.access.is_due) == (1, True)
-    assert rebalanced(pair.ask(Rebalance(6))).pruned == (ALICE,)
+    assert rebalanced(pair.ask(Rebalance(6))).pruned == (TEA,)
     assert pair.rows("access") == []
 
 
@@ -261,22 +263,22 @@ def test_who_is_forgotten_during_the_scan_is_not_promoted() -> None:
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Rebalance(2))
     pair.hold(Commit)
-    pair.ask(Forget(3, ALICE))
+    pair.ask(Forget(3, TEA))
     pair.release()
     assert rebalanced(pair.replies[2].outcome).promoted == ()
     assert (pair.rows("access"), pair.memory.state.tiers.core.blocks) == ([], ())
 
 
-def test_who_is_named_again_while_its_old_record_is_pruned_keeps_the_new_one() -> None:
+def test_what_is_told_again_while_its_old_record_is_pruned_keeps_the_new_one() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.now_ms = ACCESS_PRUNE_MS + 1
     pair.step(Rebalance(2))
     pair.hold(Commit)
-    pair.ask(Remember(3, "Alice naps"))
+    pair.ask(Remember(3, "Alice likes tea"))
     (record,) = pair.memory.state.tiers.access.records.values()
-    assert rebalanced(pair.release().replies[2].outcome).pruned == (ALICE,)
-    assert pair.memory.state.tiers.access.records == {ALICE: record}
+    assert rebalanced(pair.release().replies[2].outcome).pruned == (TEA,)
+    assert pair.memory.state.tiers.access.records == {TEA: record}
     pair.ask(Rebalance(4))
     assert [row.body for row in pair.rows("access")] == [record]
 
@@ -340,7 +342,8 @@ def test_of_two_looks_at_once_both_know_where_they_began() -> None:
     pair = without_vectors(17)
     pair.ask(Rebalance(100), Embed)
     last = max(pair.rows("entity"), key=lambda row: row.address.id)
-    pair.ask(Remember(90, f"{getattr(last.body, 'name', '')} naps"))  # it has its vector now
+    pair.ask(Forget(89, last.address.id))
+    pair.ask(Remember(90, f"{getattr(last.body, 'name', '')} likes tea"))  # it has its vector now
     pair.step(Rebalance(101))
     pair.step(Rebalance(102))
     pair.run()
@@ -403,7 +406,8 @@ def test_a_vector_is_never_put_beside_another_version() -> None:
     (row,) = pair.rows("entity")
     pair.step(Rebalance(10))
     pair.hold(Commit)
-    pair.ask(Remember(11, "Name0 likes coffee"))
+    pair.ask(Forget(11, row.address.id))
+    pair.ask(Remember(12, "Name0 likes tea"))
     pair.release()
     (vector,) = pair.rows("vector")
     assert isinstance(vector.body, Vector)
@@ -472,6 +476,6 @@ def test_a_second_run_with_the_first_one_in_flight_does_no_harm() -> None:
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Rebalance(2))
     pair.hold(Commit)
-    assert rebalanced(pair.ask(Rebalance(3))).promoted == (ALICE,)
+    assert rebalanced(pair.ask(Rebalance(3))).promoted == (TEA,)
     assert rebalanced(pair.release().replies[2].outcome).promoted == ()
     assert len(pair.memory.state.tiers.core.blocks) == 1

@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Model, Pair, conditions, input_of, plain, saying
+from tests.worlds import QUIET, SCOPE, Model, Pair, conditions, id_of_fact, input_of, plain, saying
 from umi_core.config import Config
 from umi_core.errors import StorageFailed
 from umi_core.messages.answers import Embedded, ReadDone
@@ -20,11 +20,13 @@ from umi_core.messages.effects import (
     Outcome,
     Read,
 )
-from umi_core.messages.requests import Count, Forget, Get, GetEntity, Recall, Remember
+from umi_core.messages.requests import Count, Forget, Get, GetEntity, Recall, Remember, UpdateEntity
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.policies.ranking import united_ppm
-from umi_core.rows import Address, Entity, Row, Version
+from umi_core.rows import Address, Ended, Entity, Row
 from umi_core.values import Turn
+
+ACME, LIGHT = id_of_fact("Alice", "works at Acme"), id_of_fact("Bob", "likes light mode")
 
 
 def recalled(outcome: Outcome) -> Recalled:
@@ -38,7 +40,7 @@ def hits(outcome: Outcome) -> list[Hit]:
 
 
 def told(model: Model = plain) -> Pair:
-    """Alice, with the time of an event, and Bob."""
+    """A fact about Alice, with the time of an event, and one about Bob."""
     pair = Pair(model=model).run()
     pair.ask(Remember(1, "Alice works at Acme", event_time_ms=500))
     pair.ask(Remember(2, "Bob likes light mode"))
@@ -47,7 +49,7 @@ def told(model: Model = plain) -> Pair:
 
 def test_a_hit_shows_the_current_row_and_how_well_it_answers() -> None:
     (hit,) = hits(told().ask(Recall(3, "Where does Alice work?")))
-    assert hit == Hit(ALICE, 1, "person", "Alice", "works at Acme", 934_655, 934_655, 500)
+    assert hit == Hit(ACME, 1, "person", "Alice", "works at Acme", 934_655, 934_655, 500)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,16 @@ def test_each_list_is_asked_for_twice_the_limit_with_the_whole_filter() -> None:
     assert by_words.query == ByWords(SCOPE, "Alice", where, 8, 1)
 
 
+def test_each_fact_about_a_name_is_a_hit_of_its_own_and_the_limit_counts_facts() -> None:
+    pair = told()
+    pair.ask(Remember(3, "Alice likes tea"))
+    found = hits(pair.ask(Recall(4, "Does Alice like tea at Acme?", min_score_ppm=1)))
+    assert sorted((it.name, it.content) for it in found if it.name == "Alice") == [
+        ("Alice", "likes tea"), ("Alice", "works at Acme"),
+    ]  # fmt: skip
+    assert len(hits(pair.ask(Recall(5, "Does Alice like tea at Acme?", limit=1, min_score_ppm=1)))) == 1
+
+
 def test_without_options_the_settings_say_how_many_and_how_well() -> None:
     pair = Pair(config=Config(auto_rebalance=False, recall_limit_default=3, recall_min_score_ppm=7)).run()
     pair.step(Recall(1, "tea"))
@@ -99,12 +111,12 @@ def test_without_options_the_settings_say_how_many_and_how_well() -> None:
 @pytest.mark.parametrize(
     ("options", "found"),
     [
-        ({}, [ALICE, BOB]),
-        ({"limit": 1}, [ALICE]),
+        ({}, [ACME, LIGHT]),
+        ({"limit": 1}, [ACME]),
         ({"types": ("note",)}, []),
-        ({"time_range": (500, 500)}, [ALICE]),
+        ({"time_range": (500, 500)}, [ACME]),
         ({"time_range": (501, None)}, []),
-        ({"time_range": (None, 0)}, [BOB]),
+        ({"time_range": (None, 0)}, [LIGHT]),
         ({"min_score_ppm": 1_000_000}, []),
     ],
 )
@@ -157,7 +169,7 @@ def test_a_row_that_scores_otherwise_than_asked_for_is_no_hit(score_ppm: int | N
 
 def test_without_vectors_words_find_it_and_the_reply_says_so() -> None:
     outcome = told().ask(Recall(3, "Alice"), Embed)
-    assert [hit.id for hit in hits(outcome)] == [ALICE]
+    assert [hit.id for hit in hits(outcome)] == [ACME]
     assert getattr(outcome, "degraded", None) == (Degraded("embed:words_only", "unavailable"),)
 
 
@@ -204,7 +216,7 @@ def test_a_failed_search_by_vector_leaves_the_words() -> None:
     pair.answer()
     pair.fail("refused")
     outcome = pair.run().replies[3].outcome
-    assert [hit.id for hit in hits(outcome)] == [ALICE]
+    assert [hit.id for hit in hits(outcome)] == [ACME]
     assert getattr(outcome, "degraded", None) == (Degraded("by_vector:words_only", "refused"),)
 
 
@@ -344,7 +356,7 @@ def test_without_a_rewrite_the_query_still_finds_what_it_names() -> None:
     pair = told()
     query = "Did Alice like that?"
     outcome = pair.ask(Recall(3, query, turns=TURNS, deep=False, min_score_ppm=1), AskModel)
-    assert ALICE in [hit.id for hit in hits(outcome)]
+    assert ACME in [hit.id for hit in hits(outcome)]
 
 
 # Asked again.
@@ -479,7 +491,7 @@ def test_a_model_that_is_away_costs_the_variants() -> None:
     outcome = told().ask(Recall(3, "Alice", deep=True), AskModel)
     assert recalled(outcome).variants == ("Alice",)
     assert degraded(outcome) == [("expand:single", "unavailable", 1)]
-    assert [hit.id for hit in hits(outcome)] == [ALICE]
+    assert [hit.id for hit in hits(outcome)] == [ACME]
 
 
 # A list per variant.
@@ -554,7 +566,7 @@ def test_a_search_by_vector_that_fails_costs_its_variant_only(place: int) -> Non
     pair.fail("refused")
     outcome = pair.run().replies[3].outcome
     assert degraded(outcome) == [("by_vector:words_only", "refused", 1)]
-    assert sorted(hit.id for hit in hits(outcome)) == sorted((ALICE, BOB))
+    assert sorted(hit.id for hit in hits(outcome)) == sorted((ACME, LIGHT))
 
 
 def test_each_search_by_vector_that_fails_is_counted() -> None:
@@ -575,7 +587,7 @@ def test_a_floor_holds_for_relevance_and_never_for_the_fused_score() -> None:
     pair = told()
     pair.model = saying(expand='["zzz"]')
     (hit,) = hits(pair.ask(Recall(3, "Acme", deep=True, min_score_ppm=815_000)))
-    assert (hit.id, hit.relevance_ppm, hit.score_ppm) == (ALICE, 934_655, 804_258)
+    assert (hit.id, hit.relevance_ppm, hit.score_ppm) == (ACME, 934_655, 804_258)
 
 
 # What a recall leaves behind.
@@ -586,8 +598,8 @@ def test_each_hit_is_an_access_and_only_a_hit() -> None:
     pair.now_ms = 70
     pair.ask(Recall(3, "Acme"))
     records = pair.memory.state.tiers.access.records
-    assert [(records[key].count, records[key].last_ms) for key in (ALICE, BOB)] == [(2, 70), (1, 0)]
-    pair.ask(GetEntity(4, ALICE))
+    assert [(records[key].count, records[key].last_ms) for key in (ACME, LIGHT)] == [(2, 70), (1, 0)]
+    pair.ask(GetEntity(4, ACME))
     pair.ask(Count(5))
     assert pair.memory.state.tiers.access.records == records
 
@@ -602,26 +614,29 @@ def test_the_last_query_is_the_one_that_was_answered() -> None:
 # Single rows.
 
 
-def test_get_gives_the_current_entity_one_of_its_versions_or_none() -> None:
+def test_get_gives_a_current_fact_or_an_ended_one_or_none() -> None:
     pair = told()
-    pair.ask(Remember(3, "Alice likes tea"))
-    current, first, absent = (
-        pair.ask(request) for request in (GetEntity(4, ALICE), GetEntity(5, ALICE, 1), GetEntity(6, ALICE, 3))
-    )
-    assert isinstance(current, Done)
-    assert isinstance(current.value, Entity)
-    assert (current.value.version, current.value.content) == (2, "works at Acme\nlikes tea")
-    assert isinstance(first, Done)
-    assert isinstance(first.value, Version)
-    assert (first.value.content, absent) == ("works at Acme", Done(None))
+    assert getattr(pair.ask(GetEntity(3, ACME)), "value", None) == body(pair, "entity")
+    pair.ask(UpdateEntity(4, ACME, "works at Globex"))
+    ended = body(pair, "ended")
+    assert isinstance(ended, Ended)
+    assert pair.ask(GetEntity(5, ACME)) == Done(ended)
+    pair.ask(Forget(6, ACME))
+    assert pair.ask(GetEntity(7, ACME)) == Done(None)
 
 
-def test_count_counts_current_entities_of_the_scope_and_types() -> None:
+def body(pair: Pair, kind: str) -> object:
+    row = pair.row(kind, ACME)
+    assert row is not None
+    return row.body
+
+
+def test_count_counts_current_facts_of_the_scope_and_types() -> None:
     pair = told()
     other = Pair(storage=pair.storage, scope=attrs.evolve(SCOPE, agent="a2")).run()
     other.ask(Remember(1, "Carol sings"))
     pair.ask(Remember(3, "Umi helps"))
-    pair.ask(Forget(4, BOB))
+    pair.ask(Forget(4, LIGHT))
     counts = [
         pair.ask(Count(5)),
         pair.ask(Count(6, ("self",))),
@@ -633,4 +648,4 @@ def test_count_counts_current_entities_of_the_scope_and_types() -> None:
 
 def test_a_read_that_fails_is_an_error_and_not_nothing() -> None:
     failed = Failed(StorageFailed("read", "unavailable", 3))
-    assert told().ask(GetEntity(3, ALICE), Read) == told().ask(Count(3), Read) == failed
+    assert told().ask(GetEntity(3, ACME), Read) == told().ask(Count(3), Read) == failed

@@ -3,9 +3,8 @@
 import attrs
 import pytest
 
-from tests.worlds import ALICE, QUIET, SCOPE, Pair
+from tests.worlds import QUIET, SCOPE, Pair, id_of_fact
 from umi_core.errors import Deposed
-from umi_core.ids import entity_id
 from umi_core.messages.answers import EffectFailed, ReadDone, Wake
 from umi_core.messages.effects import ByFilter, Commit, Done, Failed, FailureKind, Read, Unknown
 from umi_core.messages.requests import (
@@ -27,7 +26,7 @@ from umi_core.workflows.recover import RECOVER
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
 SMALL = attrs.evolve(QUIET, core_bytes_max=4_096)
-UMI = entity_id(SCOPE, "self", "Umi")
+HELPS, TEA = id_of_fact("Umi", "helps", "self"), id_of_fact("Alice", "likes tea")
 
 
 def lived() -> Pair:
@@ -47,7 +46,7 @@ def test_a_restart_restores_what_was_committed_and_nothing_volatile() -> None:
     assert later.memory.state.epoch == 2
     assert after.core == before.core
     assert after.access.records == before.access.records
-    assert isinstance(later.ask(GetEntity(1, ALICE)), Done)
+    assert isinstance(later.ask(GetEntity(1, TEA)), Done)
     volatile = [
         later.ask(request) for request in (Get(2, "k"), LastRoutingDecisions(3), Get(4, "__last_input"))
     ]
@@ -84,7 +83,7 @@ def test_whatever_fails_at_whichever_row_is_tried_again_without_end(kind: Failur
         later.wake()
     assert later.memory.state.phase == "recovering"
     later.run()
-    assert later.ask(InCore(1, UMI)) == Done(True)
+    assert later.ask(InCore(1, HELPS)) == Done(True)
 
 
 @pytest.mark.parametrize("row_kind", ["epoch", "core", "access"])
@@ -99,7 +98,7 @@ def test_a_damaged_row_is_no_data_and_is_waited_for(row_kind: str) -> None:
     assert later.step(attrs.evolve(answer, rows=damaged)) == []
     assert later.memory.deadline_ms() == 100
     later.run()
-    assert later.ask(InCore(1, UMI)) == Done(True)
+    assert later.ask(InCore(1, HELPS)) == Done(True)
 
 
 def test_access_records_are_loaded_page_by_page() -> None:
@@ -190,10 +189,10 @@ def test_a_life_deposed_while_it_recovers_stops_instead_of_spinning() -> None:
 def test_entries_leave_when_limits_were_lowered_and_text_never_does() -> None:
     pair = lived()
     pair.ask(SetBlock(10, "goals", "x" * 4_070))
-    assert pair.ask(InCore(11, ALICE)) == Done(True)
+    assert pair.ask(InCore(11, TEA)) == Done(True)
     later = Pair(storage=pair.storage, config=SMALL).run()
     shown = later.memory.state.tiers.core
-    assert [later.ask(InCore(1, ALICE)), later.ask(InCore(2, UMI))] == [Done(False), Done(True)]
+    assert [later.ask(InCore(1, TEA)), later.ask(InCore(2, HELPS))] == [Done(False), Done(True)]
     assert [block.text for block in shown.blocks] == [None, "User: A", "x" * 4_070]
     (row,) = later.rows("core")
     assert (row.body, row.version) == (Core(shown.blocks), shown.guard_version)
@@ -227,12 +226,12 @@ def test_a_fit_that_an_earlier_plan_won_is_read_again() -> None:
     later.run()
     assert later.memory.state.phase == "ready"
     assert later.memory.state.tiers.core.guard_version == later.rows("core")[0].version
-    assert later.ask(InCore(1, ALICE)) == Done(False)
+    assert later.ask(InCore(1, TEA)) == Done(False)
 
 
 def test_what_waited_is_answered_in_order_when_recovery_ends() -> None:
     later = Pair(storage=lived().storage)
-    for request in (CoreBytes(1), Recall(2, "Alice"), InCore(3, UMI)):
+    for request in (CoreBytes(1), Recall(2, "Alice"), InCore(3, HELPS)):
         later.step(request)
     later.run()
     assert list(later.replies) == [1, 3, 2]

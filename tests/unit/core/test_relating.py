@@ -1,19 +1,22 @@
-"""Goal: relations are stored with the statements they join, and counted at both ends (M2, M14)."""
+"""Goal: relations are stored with the facts they join, and counted at both ends (M2, M14)."""
 
 import json
 
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, SCOPE, Pair, input_of, plain, saying, verdict
-from umi_core.ids import entity_id, relation_id
+from tests.worlds import SCOPE, Pair, id_of_fact, id_of_note, plain, saying, verdict
+from umi_core.engine.middleware import Interceptor, Substitute
+from umi_core.ids import relation_id
+from umi_core.language.evolution import Verdict
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.messages.effects import Commit, Done, Outcome
 from umi_core.messages.requests import Forget, Recall, Remember
-from umi_core.messages.results import Recalled, Remembered
-from umi_core.rows import Entity, Relation, Row
+from umi_core.messages.results import Recalled, Remembered, Stored
+from umi_core.rows import Entity, Relation, Row, fact_of
+from umi_core.workflows import BUILT_IN
 
-CAROL = entity_id(SCOPE, "person", "Carol")
+ALICE, BOB, CAROL = (id_of_fact(name, "snores") for name in ("Alice", "Bob", "Carol"))
 
 
 def linked(*links: tuple[str, str, str]) -> str:
@@ -31,15 +34,16 @@ def remembered(outcome: Outcome) -> Remembered:
 
 
 def row(pair: Pair, key: str) -> Row:
-    found = pair.row("entity", key)
+    """The row of a fact, which is current or has ended."""
+    found = pair.row("entity", key) or pair.row("ended", key)
     assert found is not None
     return found
 
 
 def entity(pair: Pair, key: str) -> Entity:
-    body = row(pair, key).body
-    assert isinstance(body, Entity)
-    return body
+    fact = fact_of(row(pair, key).body)
+    assert fact is not None
+    return fact
 
 
 def counts(pair: Pair, *keys: str) -> list[int]:
@@ -56,7 +60,7 @@ def stored(pair: Pair) -> list[tuple[str, tuple[str, int], tuple[str, int]]]:
 
 
 def carol_snores(kind: str, confidence: float = 0.9) -> Pair:
-    """Carol is known; whoever else snores stands so to her."""
+    """Carol snores, which is known; that another person snores stands so to it."""
     pair = Pair(model=saying(evolve=verdict(kind, confidence, "both snore"))).run()
     pair.ask(Remember(100, "Carol snores"))
     return pair
@@ -66,7 +70,7 @@ def carol_snores(kind: str, confidence: float = 0.9) -> Pair:
 
 
 @pytest.mark.parametrize("kind", ["update", "extend", "derive", "contradict"])
-def test_a_candidate_with_a_verdict_becomes_a_relation_stored_with_the_version(kind: str) -> None:
+def test_a_verdict_on_a_candidate_becomes_a_relation_stored_with_the_fact(kind: str) -> None:
     pair = carol_snores(kind)
     pair.now_ms = 7
     relation = Relation(
@@ -75,13 +79,6 @@ def test_a_candidate_with_a_verdict_becomes_a_relation_stored_with_the_version(k
     )  # fmt: skip
     assert remembered(pair.ask(Remember(1, "Bob snores"))).relations == (relation,)
     assert [it.body for it in pair.rows("relation")] == [relation]
-
-
-def test_a_verdict_on_another_entity_changes_nobodys_content() -> None:
-    pair = carol_snores("update")
-    pair.ask(Remember(1, "Bob snores"))
-    assert (entity(pair, CAROL).content, entity(pair, CAROL).version) == ("snores", 1)
-    assert (entity(pair, BOB).content, entity(pair, BOB).version) == ("snores", 1)
 
 
 def test_it_is_counted_at_both_ends_in_the_same_commit() -> None:
@@ -97,13 +94,6 @@ def test_it_is_counted_at_both_ends_in_the_same_commit() -> None:
     assert counts(pair, BOB, CAROL) == [1, 1]
 
 
-def test_the_relation_of_two_versions_is_counted_nowhere() -> None:
-    pair = Pair(model=saying(evolve=verdict("update"))).run()
-    pair.ask(Remember(1, "Alice works at Acme"))
-    pair.ask(Remember(2, "Alice left Acme"))
-    assert (stored(pair), counts(pair, ALICE)) == ([("update", (ALICE, 1), (ALICE, 2))], [0])
-
-
 def test_a_candidate_without_a_verdict_is_left_alone() -> None:
     pair = carol_snores("none")
     before = row(pair, CAROL)
@@ -116,11 +106,11 @@ def test_an_end_that_changes_meanwhile_makes_the_plan_anew() -> None:
     pair.step(Remember(1, "Bob snores"))
     pair.hold(Commit)
     pair.model = plain
-    pair.ask(Remember(2, "Carol sings"))
+    pair.ask(Remember(2, "Carol snores", importance_ppm=9))
     pair.model = saying(evolve=verdict("derive"))
     pair.release()
-    assert remembered(pair.replies[1].outcome).relations[0].source == (CAROL, 2)
-    assert counts(pair, BOB, CAROL) == [1, 1]
+    assert remembered(pair.replies[1].outcome).relations[0].source == (CAROL, 1)
+    assert (counts(pair, BOB, CAROL), entity(pair, CAROL).importance_ppm) == ([1, 1], 9)
 
 
 def test_an_end_that_is_forgotten_meanwhile_leaves_no_relation_behind() -> None:
@@ -138,10 +128,23 @@ def test_of_one_text_two_verdicts_on_one_candidate_count_twice_there() -> None:
     assert counts(pair, ALICE, BOB, CAROL) == [1, 1, 2]
 
 
+def test_a_verdict_that_a_hook_gives_on_no_candidate_is_passed_over() -> None:
+    given = (
+        ((f"{BOB}@1", f"{CAROL}@7"), Verdict("update", 900_000)),
+        ((f"{BOB}@1", "x@1"), Verdict("derive", 1)),
+    )
+    hook = Interceptor("h", "step", lambda *_: Substitute({"verdicts": given}), steps=("evolve",))
+    before = carol_snores("none")
+    pair = Pair(before.storage, registry=BUILT_IN.with_interceptor(hook)).run()
+    value = remembered(pair.ask(Remember(1, "Bob snores")))
+    assert (value.relations, value.ended, stored(pair)) == ((), (), [])
+    assert [len(pair.rows(kind)) for kind in ("entity", "ended")] == [2, 0]
+
+
 # Links.
 
 
-def test_a_link_joins_two_entities_whatever_their_version() -> None:
+def test_a_link_joins_two_facts_whatever_their_version() -> None:
     pair = Pair(model=saying(extract=linked(("Alice", "manages", "Bob")))).run()
     (relation,) = remembered(pair.ask(Remember(1, "Alice manages Bob"))).relations
     assert (relation.kind, relation.source, relation.target) == ("manages", (ALICE, 0), (BOB, 0))
@@ -167,20 +170,28 @@ def test_another_kind_or_the_other_direction_is_another_link() -> None:
     assert (len(pair.rows("relation")), counts(pair, ALICE, BOB)) == (3, [3, 3])
 
 
-def test_a_link_between_known_entities_writes_their_rows_and_no_version() -> None:
+def test_a_link_between_known_facts_writes_their_rows() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice snores. Bob snores"))
     pair.model = saying(extract=linked(("Alice", "knows", "Bob")))
     value = remembered(pair.ask(Remember(2, "Alice knows Bob")))
     assert [it.change for it in value.entities] == ["unchanged", "unchanged"]
-    assert (counts(pair, ALICE, BOB), len(pair.rows("version"))) == ([1, 1], 2)
+    assert (counts(pair, ALICE, BOB), len(pair.rows("entity"))) == ([1, 1], 2)
+
+
+def test_a_link_leads_to_the_first_statement_about_each_name() -> None:
+    said = json.loads(linked(("Alice", "knows", "Bob")))
+    said["entities"].append({"name": "Bob", "type": "person", "content": "sings", "confidence": 0.9})
+    pair = Pair(model=saying(extract=json.dumps(said))).run()
+    (relation,) = remembered(pair.ask(Remember(1, "Alice knows Bob"))).relations
+    assert (relation.source, relation.target) == ((ALICE, 0), (BOB, 0))
 
 
 # The limit.
 
 
 def crowded(pair: Pair, key: str, count: int) -> None:
-    """An entity that has so many relations already."""
+    """Let a fact have so many relations already."""
     found, body = row(pair, key), attrs.evolve(entity(pair, key), relation_count=count)
     pair.storage.rows[found.address] = attrs.evolve(found, body=body)
 
@@ -188,7 +199,7 @@ def crowded(pair: Pair, key: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("count", "kept", "dropped_count"), [(RELATION_COUNT_MAX - 1, 1, 0), (RELATION_COUNT_MAX, 0, 1)]
 )
-def test_an_entity_takes_a_hundred_relations_and_what_is_left_out_is_told(
+def test_a_fact_takes_a_hundred_relations_and_what_is_left_out_is_told(
     count: int, kept: int, dropped_count: int
 ) -> None:
     pair = carol_snores("contradict")
@@ -219,54 +230,34 @@ def test_within_one_text_the_last_place_is_given_once() -> None:
     assert (value.relation_dropped_count, counts(pair, ALICE, BOB, CAROL)) == (1, [100, 1, 0])
 
 
-def test_a_full_entity_still_has_versions() -> None:
-    pair = Pair().run()
-    pair.ask(Remember(1, "Alice works at Acme"))
-    crowded(pair, ALICE, RELATION_COUNT_MAX)
-    value = remembered(pair.ask(Remember(2, "Alice likes tea")))
-    assert (len(value.relations), value.relation_dropped_count) == (1, 0)
+def test_a_full_fact_may_still_end() -> None:
+    pair = carol_snores("update")
+    crowded(pair, CAROL, RELATION_COUNT_MAX)
+    value = remembered(pair.ask(Remember(1, "Bob snores")))
+    assert (value.relations, value.relation_dropped_count, value.ended) == ((), 1, (CAROL,))
 
 
 # Contradictions.
 
 
-def test_two_statements_that_contradict_say_so_at_both_ends_and_in_hits() -> None:
+def test_of_two_facts_that_contradict_both_say_so_and_the_older_one_ends() -> None:
     pair = carol_snores("contradict")
     value = remembered(pair.ask(Remember(1, "Bob snores")))
     assert against(pair, BOB, CAROL) == [(f"{CAROL}@1",), (f"{BOB}@1",)]
-    assert value.needs_resolution
+    assert (value.needs_resolution, value.ended) == (True, (CAROL,))
     outcome = pair.ask(Recall(2, "Bob Carol"))
     assert isinstance(outcome, Done)
     assert isinstance(outcome.value, Recalled)
-    assert {hit.id: hit.contradicts for hit in outcome.value.hits} == {
-        BOB: (f"{CAROL}@1",),
-        CAROL: (f"{BOB}@1",),
-    }
+    assert {hit.id: hit.contradicts for hit in outcome.value.hits} == {BOB: (f"{CAROL}@1",)}
 
 
-def test_a_version_that_contradicts_the_last_one_names_it() -> None:
-    pair = Pair(model=saying(evolve=verdict("contradict"))).run()
-    pair.ask(Remember(1, "Alice works at Acme"))
-    value = remembered(pair.ask(Remember(2, "Alice never worked")))
-    assert (against(pair, ALICE), entity(pair, ALICE).content) == ([(f"{ALICE}@1",)], "never worked")
-    assert value.needs_resolution
-
-
-@pytest.mark.parametrize(
-    ("kind", "contradicts"),
-    [("extend", True), ("derive", True), ("update", False), ("none", True)],
-)
-def test_a_contradiction_lasts_as_long_as_the_statement(kind: str, contradicts: bool) -> None:
+def test_an_ended_fact_that_is_told_again_keeps_what_it_contradicts() -> None:
     pair = carol_snores("contradict")
     pair.ask(Remember(1, "Bob snores"))
-
-    def of_versions(prompt: str) -> str:
-        pairs = [it for it in input_of(prompt, "pairs") if it["old"] == f"{BOB}@1"]
-        return json.dumps([{**it, "type": kind, "confidence": 0.9} for it in pairs])
-
-    pair.model = saying(evolve=of_versions)
-    pair.ask(Remember(2, "Bob sings"))
-    assert against(pair, BOB) == [(f"{CAROL}@1",) if contradicts else ()]
+    pair.model = plain
+    assert remembered(pair.ask(Remember(2, "Carol snores"))).entities == (Stored(CAROL, 2, "created"),)
+    assert against(pair, BOB, CAROL) == [(f"{CAROL}@1",), (f"{BOB}@1",)]
+    assert counts(pair, BOB, CAROL) == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -276,3 +267,10 @@ def test_a_contradiction_lasts_as_long_as_the_statement(kind: str, contradicts: 
 def test_somebody_should_ask_from_so_much_confidence_on(kind: str, confidence: float, needed: bool) -> None:
     value = remembered(carol_snores(kind, confidence).ask(Remember(1, "Bob snores")))
     assert (value.needs_resolution, len(value.relations)) == (needed, 1)
+
+
+def test_a_note_may_end_a_note() -> None:
+    pair = Pair(model=saying(evolve=verdict("update"))).run()
+    pair.ask(Remember(1, "the door code is 1234", extract=False))
+    value = remembered(pair.ask(Remember(2, "the door code is 5678", extract=False)))
+    assert value.ended == (id_of_note("the door code is 1234"),)

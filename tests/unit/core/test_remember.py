@@ -1,4 +1,4 @@
-"""Goal: a text becomes entities, versions and vectors in one commit, or nothing is (M11, M14)."""
+"""Goal: a text becomes facts and vectors in one commit, or nothing is (M11, M14)."""
 
 import json
 from typing import Any
@@ -6,11 +6,9 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Model, Pair, input_of, saying
+from tests.worlds import ALICE, QUIET, SCOPE, Model, Pair, id_of_fact, id_of_note, input_of, saying
 from umi_core.config import Config
 from umi_core.errors import Conflict, KeyReused, StorageFailed, StorageFull
-from umi_core.ids import entity_id, note_id, relation_id
-from umi_core.limits import ENTITY_VERSION_COUNT_MAX
 from umi_core.messages.answers import Embedded, ModelReplied
 from umi_core.messages.effects import (
     Asked,
@@ -37,11 +35,12 @@ from umi_core.messages.requests import (
     SetBlock,
 )
 from umi_core.messages.results import Recalled, Remembered, Stored
-from umi_core.rows import AccessRecord, Address, Core, Entity, Receipt, Relation, Vector, Version
+from umi_core.rows import AccessRecord, Address, Core, Entity, Receipt, Vector
 from umi_core.workflows.commits import put
 from umi_sim.services.model import truth
 
-UMI = entity_id(SCOPE, "self", "Umi")
+TEA, COFFEE = (id_of_fact("Alice", f"likes {it}") for it in ("tea", "coffee"))
+SNORES = id_of_fact("Bob", "snores")
 
 
 def remembered(outcome: Outcome) -> Remembered:
@@ -50,7 +49,7 @@ def remembered(outcome: Outcome) -> Remembered:
     return outcome.value
 
 
-def entity(pair: Pair, key: str = ALICE) -> Entity:
+def entity(pair: Pair, key: str = TEA) -> Entity:
     row = pair.row("entity", key)
     assert row is not None
     assert isinstance(row.body, Entity)
@@ -73,49 +72,46 @@ def kinds(pair: Pair) -> dict[str, int]:
 def test_a_new_name_is_one_row_of_each_kind_in_one_commit() -> None:
     pair = Pair(now_ms=5).run()
     outcome = pair.ask(Remember(1, "Alice likes tea"))
-    assert remembered(outcome).entities == (Stored(ALICE, 1, "created"),)
+    assert remembered(outcome).entities == (Stored(TEA, 1, "created"),)
     assert degraded(outcome) == []
-    assert kinds(pair) == {"access": 1, "entity": 1, "epoch": 1, "receipt": 1, "vector": 1, "version": 1}
-    assert entity(pair) == Entity(ALICE, "person", "Alice", "likes tea", 1, 500_000, 900_000, "human", 5, 5)
-    (version,) = pair.rows("version")
-    assert version.address.id == f"{ALICE}@1"
-    assert version.body == Version(ALICE, 1, "likes tea", None, "likes tea", None, (), None, 5)
+    assert kinds(pair) == {"access": 1, "entity": 1, "epoch": 1, "receipt": 1, "vector": 1}
+    assert entity(pair) == Entity(
+        TEA, "person", "Alice", "likes tea", 1, 500_000, 900_000, "human", 5, 5, about=(ALICE,),
+        is_direct=True,
+    )  # fmt: skip
 
 
-def test_a_second_fact_is_the_next_version_with_one_relation_from_the_first() -> None:
-    pair = Pair().run()
-    pair.ask(Remember(1, "Alice works at Acme"))
-    pair.now_ms = 7
-    assert remembered(pair.ask(Remember(2, "Alice likes tea"))).entities == (Stored(ALICE, 2, "updated"),)
-    assert (entity(pair).content, entity(pair).created_ms, entity(pair).updated_ms) == (
-        "works at Acme\nlikes tea",
-        0,
-        7,
-    )
-    relation = Relation(
-        relation_id(SCOPE, (ALICE, 1), (ALICE, 2), "extend"),
-        "extend",
-        (ALICE, 1),
-        (ALICE, 2),
-        500_000,
-        "",
-        "table",
-        7,
-    )
-    assert [row.body for row in pair.rows("relation")] == [relation]
-    vector = pair.row("vector", ALICE)
-    assert vector is not None
-    assert isinstance(vector.body, Vector)
-    assert vector.body.version == 2
-
-
-def test_a_known_fact_is_unchanged_writes_no_version_and_still_counts_as_access() -> None:
+def test_a_second_statement_about_a_name_is_a_row_of_its_own() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea"))
-    before = pair.row("entity", ALICE)
-    assert remembered(pair.ask(Remember(2, "ALICE likes tea"))).entities == (Stored(ALICE, 1, "unchanged"),)
-    assert pair.row("entity", ALICE) == before
-    assert (len(pair.rows("version")), pair.memory.state.tiers.access.records[ALICE].count) == (1, 2)
+    before = pair.row("entity", TEA)
+    pair.now_ms = 7
+    value = remembered(pair.ask(Remember(2, "Alice works at Acme")))
+    works = id_of_fact("Alice", "works at Acme")
+    assert (value.entities, value.relations, value.ended) == ((Stored(works, 1, "created"),), (), ())
+    assert (entity(pair, works).content, entity(pair, works).created_ms) == ("works at Acme", 7)
+    assert pair.row("entity", TEA) == before
+    vector = pair.row("vector", works)
+    assert vector is not None
+    assert isinstance(vector.body, Vector)
+    assert vector.body.version == 1
+
+
+def test_a_known_fact_is_unchanged_and_still_counts_as_access() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    before = pair.row("entity", TEA)
+    assert remembered(pair.ask(Remember(2, "ALICE likes tea"))).entities == (Stored(TEA, 1, "unchanged"),)
+    assert pair.row("entity", TEA) == before
+    assert (len(pair.rows("entity")), pair.memory.state.tiers.access.records[TEA].count) == (1, 2)
+
+
+def test_a_forgotten_fact_that_is_told_again_continues_its_numbers() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.ask(Forget(2, TEA))
+    assert remembered(pair.ask(Remember(3, "Alice likes tea"))).entities == (Stored(TEA, 2, "created"),)
+    assert (entity(pair).version, pair.rows("tombstone")) == (2, [])
 
 
 def test_a_note_is_stored_once_in_whatever_case_it_is_told() -> None:
@@ -126,43 +122,28 @@ def test_a_note_is_stored_once_in_whatever_case_it_is_told() -> None:
     assert [row.body.content for row in pair.rows("entity") if isinstance(row.body, Entity)] == ["Buy MILK"]
 
 
-def test_an_unchanged_mention_may_change_options_and_no_version() -> None:
+def test_a_known_fact_may_change_its_options() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea", metadata=(("b", "1"), ("a", "2")), source="res_1"))
     pair.ask(Remember(2, "Alice likes tea", importance_ppm=900_000, event_time_ms=3))
     found = entity(pair)
     assert (found.version, found.importance_ppm, found.event_time_ms) == (1, 900_000, 3)
     assert (found.metadata, found.source) == ((("a", "2"), ("b", "1")), "res_1")
-    assert pair.memory.state.tiers.access.records[ALICE].importance_ppm == 900_000
+    assert pair.memory.state.tiers.access.records[TEA].importance_ppm == 900_000
 
 
-def test_the_oldest_lines_go_beyond_the_limit() -> None:
+def test_no_statement_leaves_for_later_ones_about_the_name() -> None:
     pair = Pair().run()
-    for n in range(5):
+    for n in range(9):
         pair.ask(Remember(n, f"Alice {n}{'x' * 998}"))
-    lines = entity(pair).content.split("\n")
-    assert [line[0] for line in lines] == ["1", "2", "3", "4"] or [line[0] for line in lines] == [
-        "2",
-        "3",
-        "4",
-    ]
-    assert len(entity(pair).content) <= 4_000
-
-
-def test_a_version_takes_the_one_a_hundred_before_with_it() -> None:
-    pair = Pair().run()
-    for n in range(ENTITY_VERSION_COUNT_MAX + 1):
-        pair.ask(Remember(n, f"Alice {n}"))
-    versions = sorted(row.body.version for row in pair.rows("version") if isinstance(row.body, Version))
-    sources = sorted(row.body.source[1] for row in pair.rows("relation") if isinstance(row.body, Relation))
-    assert (versions[0], versions[-1], len(versions)) == (2, 101, 100)
-    assert sources == list(range(2, 101))
+    bodies = [row.body for row in pair.rows("entity")]
+    assert sorted(it.content[0] for it in bodies if isinstance(it, Entity)) == list("012345678")
 
 
 def test_two_names_of_one_text_are_stored_together() -> None:
     pair = Pair().run()
     stored = remembered(pair.ask(Remember(1, "Alice likes tea. Bob snores"))).entities
-    assert [one.id for one in stored] == [ALICE, BOB]
+    assert [one.id for one in stored] == [TEA, SNORES]
     assert kinds(pair)["receipt"] == 1
 
 
@@ -174,10 +155,10 @@ def test_everything_read_is_expected_and_everything_written_carries_the_scope() 
         kind: Address(SCOPE, kind, key)
         for kind, key in (
             ("epoch", "epoch"),
-            ("entity", ALICE),
-            ("tombstone", ALICE),
+            ("entity", TEA),
+            ("tombstone", TEA),
+            ("ended", TEA),
             ("core", "core"),
-            ("version", f"{ALICE}@1"),
         )
     }
     versions = {"epoch": 1}
@@ -195,7 +176,7 @@ def test_an_unusable_reply_keeps_the_text_as_one_note(reply: str) -> None:
     outcome = pair.ask(Remember(1, "Alice likes tea"))
     reason = {"": "empty", "x" * 50_001: "too_long"}.get(reply, "no_json")
     assert degraded(outcome) == [("extract:one_note", reason, 1)]
-    note = entity(pair, note_id(SCOPE, "Alice likes tea"))
+    note = entity(pair, id_of_note("Alice likes tea"))
     assert (note.type, note.name, note.content, note.block) == (
         "note",
         "Alice likes tea",
@@ -238,13 +219,12 @@ def test_what_the_model_said_wrongly_is_dropped_and_told() -> None:
     outcome = Pair(model=saying(extract=reply)).run().ask(Remember(1, "Alice likes tea"))
     assert remembered(outcome).dropped == ((0, "not_object"), (1, "low_confidence"), (2, "pronoun"))
     assert degraded(outcome) == [("extract:partial", "malformed", 1)]
-    assert [one.id for one in remembered(outcome).entities] == [note_id(SCOPE, "Alice likes tea")]
+    assert [one.id for one in remembered(outcome).entities] == [id_of_note("Alice likes tea")]
 
 
-def test_without_vectors_the_row_is_marked_and_its_old_vector_leaves() -> None:
+def test_without_vectors_the_row_is_marked() -> None:
     pair = Pair().run()
-    pair.ask(Remember(1, "Alice likes tea"))
-    outcome = pair.ask(Remember(2, "Alice likes coffee"), Embed)
+    outcome = pair.ask(Remember(1, "Alice likes tea"), Embed)
     assert degraded(outcome) == [("embed:no_vectors", "unavailable", 1)]
     assert (entity(pair).vector_missing, pair.rows("vector")) == (True, [])
 
@@ -271,7 +251,7 @@ def test_an_unsound_vector_counts_as_missing(vectors: Any, named: list[tuple[str
     pair.step(Embedded(embed.request_id, vectors))
     assert degraded(pair.run().replies[1].outcome) == named
     sound = [len(vector) == 64 and any(vector) and isinstance(vector[0], int) for vector in vectors]
-    assert [not entity(pair, key).vector_missing for key in (ALICE, BOB)] == (
+    assert [not entity(pair, key).vector_missing for key in (TEA, SNORES)] == (
         sound if len(sound) == 2 else [False] * 2
     )
 
@@ -307,8 +287,8 @@ def test_an_unknown_commit_is_sent_again_under_the_same_key_and_counts_once() ->
     (again,) = pair.wake()
     assert isinstance(again, Commit)
     assert (again.key, again.writes) == (first.key, first.writes)
-    assert remembered(pair.run().replies[1].outcome).entities == (Stored(ALICE, 1, "created"),)
-    assert pair.memory.state.tiers.access.records[ALICE].count == 1
+    assert remembered(pair.run().replies[1].outcome).entities == (Stored(TEA, 1, "created"),)
+    assert pair.memory.state.tiers.access.records[TEA].count == 1
     assert pair.memory.state.tiers.session.interaction_count == 1
 
 
@@ -323,19 +303,19 @@ def test_a_commit_never_answered_is_unknown_and_the_memory_has_learnt_nothing() 
         _ = pair.memory.state.operations and pair.wake()
     assert pair.replies[1].outcome == Unknown()
     assert pair.memory.state.tiers.access.records == {}
-    assert remembered(pair.ask(Remember(2, "Alice likes tea"))).entities == (Stored(ALICE, 1, "unchanged"),)
+    assert remembered(pair.ask(Remember(2, "Alice likes tea"))).entities == (Stored(TEA, 1, "unchanged"),)
 
 
 def test_a_conflict_is_planned_again_on_what_is_there_now() -> None:
     pair, other = Pair().run(), Pair().run()
     pair.step(Remember(1, "Alice likes tea"))
     pair.hold(Commit)
-    other.ask(Remember(2, "Alice likes coffee"))
+    other.ask(Remember(2, "Alice likes tea", importance_ppm=9))
     writes = tuple(put(SCOPE, it.address.kind, it.address.id, it.body) for it in other.rows("entity"))
     pair.land(Commit(writes, ()))
     pair.release()
-    assert remembered(pair.replies[1].outcome).entities == (Stored(ALICE, 2, "updated"),)
-    assert entity(pair).content == "likes coffee\nlikes tea"
+    assert remembered(pair.replies[1].outcome).entities == (Stored(TEA, 1, "unchanged"),)
+    assert entity(pair).importance_ppm == 9
 
 
 def test_three_conflicts_are_the_end_and_nothing_changed() -> None:
@@ -369,8 +349,8 @@ def test_another_request_under_a_known_key_is_refused() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea", request_key="k"))
     assert pair.ask(Remember(2, "Alice likes coffee", request_key="k")) == Refused(KeyReused("k"))
-    assert pair.ask(Forget(3, ALICE, "k")) == Refused(KeyReused("k"))
-    assert entity(pair).content == "likes tea"
+    assert pair.ask(Forget(3, TEA, "k")) == Refused(KeyReused("k"))
+    assert [row.address.id for row in pair.rows("entity")] == [TEA]
 
 
 def two_in_flight(first: Remember, second: Remember | Forget) -> Pair:
@@ -391,17 +371,19 @@ def test_the_same_request_twice_in_flight_happens_once() -> None:
     )
     one, other = (remembered(pair.replies[n].outcome) for n in (1, 2))
     assert (one.repeated, other) == (False, attrs.evolve(one, repeated=True))
-    assert (entity(pair).version, pair.memory.state.tiers.access.records[ALICE].count) == (1, 1)
+    assert (entity(pair).version, pair.memory.state.tiers.access.records[TEA].count) == (1, 1)
     assert pair.memory.state.tiers.session.interaction_count == 2
 
 
-@pytest.mark.parametrize("second", [Remember(2, "Alice likes coffee", request_key="k"), Forget(2, BOB, "k")])
+@pytest.mark.parametrize(
+    "second", [Remember(2, "Alice likes coffee", request_key="k"), Forget(2, SNORES, "k")]
+)
 def test_another_request_that_loses_its_key_in_flight_is_refused(
     second: Remember | Forget,
 ) -> None:
     pair = two_in_flight(Remember(1, "Alice likes tea", request_key="k"), second)
     assert pair.replies[2].outcome == Refused(KeyReused("k"))
-    assert (entity(pair).content, entity(pair, BOB).content) == ("likes tea", "snores")
+    assert {row.address.id for row in pair.rows("entity")} == {TEA, SNORES}
 
 
 # Routing and core.
@@ -427,12 +409,12 @@ def test_the_model_may_choose_a_block_and_a_place_in_core() -> None:
     value = remembered(pair.ask(Remember(1, "Alice likes tea. Bob snores")))
     told = [(one.block, one.routed_by, one.cause, one.outcome) for one in value.routing]
     assert told == [("goals", "model", None, "promoted"), ("facts", "model", "promote_low", "not_asked")]
-    assert (value.promoted, entity(pair, BOB).block) == ((ALICE,), "facts")
-    assert pair.ask(InCore(2, ALICE)) == Done(True)
+    assert (value.promoted, entity(pair, SNORES).block) == ((TEA,), "facts")
+    assert pair.ask(InCore(2, TEA)) == Done(True)
     assert pair.ask(LastRoutingDecisions(3)) == Done(value.routing)
 
 
-def test_a_bad_row_costs_its_own_entity_only() -> None:
+def test_a_bad_row_costs_its_own_fact_only() -> None:
     pair = Pair(config=ROUTED, model=routing(Alice=("system", True, 0.9), Bob=("facts", False, 0.9))).run()
     outcome = pair.ask(Remember(1, "Alice likes tea. Bob snores"))
     assert degraded(outcome) == [("route:partial", "system_block", 1)]
@@ -449,7 +431,7 @@ def test_without_a_usable_routing_the_table_decides(absent: bool) -> None:
     assert remembered(outcome).routing[0].routed_by == "table"
 
 
-def test_an_unchanged_entity_keeps_its_block_and_nobody_is_asked() -> None:
+def test_a_known_fact_keeps_its_block_without_a_question() -> None:
     pair = Pair(config=ROUTED, model=routing(Alice=("goals", False, 0.9))).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Remember(2, "Alice likes tea"))
@@ -461,70 +443,79 @@ def test_an_unchanged_entity_keeps_its_block_and_nobody_is_asked() -> None:
     assert (decision.block, decision.routed_by, decision.outcome) == ("goals", "kept", "not_asked")
 
 
-def test_self_enters_core_at_once_and_its_entry_shows_every_new_version() -> None:
+def test_what_the_agent_is_enters_core_at_once_each_fact_with_an_entry() -> None:
     pair = Pair().run()
-    assert remembered(pair.ask(Remember(1, "Umi helps"))).promoted == (UMI,)
-    pair.ask(Remember(2, "Umi laughs"))
-    home = pair.memory.state.tiers.core.home_of(UMI)
-    assert home is not None
-    assert (home[0].kind, home[1].version, home[1].text) == ("persona", 2, "helps\nlaughs")
+    helps, laughs = (id_of_fact("Umi", it, "self") for it in ("helps", "laughs"))
+    assert remembered(pair.ask(Remember(1, "Umi helps"))).promoted == (helps,)
+    assert remembered(pair.ask(Remember(2, "Umi laughs"))).promoted == (laughs,)
+    (block,) = pair.memory.state.tiers.core.blocks
+    assert (block.kind, [it.text for it in block.entries]) == ("persona", ["helps", "laughs"])
     row = pair.row("core", "core")
     assert row is not None
     assert row.body == Core(pair.memory.state.tiers.core.blocks)
     assert row.version == pair.memory.state.tiers.core.guard_version == 2
 
 
-def test_an_entry_moves_with_its_routing_if_there_is_room() -> None:
+def lose(pair: Pair, key: str = TEA) -> None:
+    """Storage loses the row of a fact that core shows."""
+    pair.land(Commit((put(SCOPE, "entity", key, None),), ()))
+
+
+def test_a_fact_in_core_whose_row_was_lost_moves_with_its_routing_if_there_is_room() -> None:
     choice = {"Alice": ("goals", True, 0.9)}
     pair = Pair(config=ROUTED, model=lambda task, prompt: routing(**choice)(task, prompt)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     choice["Alice"] = ("facts", True, 0.9)
-    value = remembered(pair.ask(Remember(2, "Alice likes coffee")))
+    lose(pair)
+    value = remembered(pair.ask(Remember(2, "Alice likes tea")))
     assert (value.routing[0].outcome, value.promoted) == ("moved", ())
-    choice["Alice"] = ("facts", True, 0.9)
-    assert remembered(pair.ask(Remember(3, "Alice naps"))).routing[0].outcome == "already_in_core"
+    lose(pair)
+    assert remembered(pair.ask(Remember(3, "Alice likes tea"))).routing[0].outcome == "already_in_core"
     pair.ask(SetBlock(4, "human", "x" * 16_384))
     choice["Alice"] = ("human", True, 0.9)
-    assert remembered(pair.ask(Remember(5, "Alice runs"))).routing[0].outcome == "already_in_core"
+    lose(pair)
+    assert remembered(pair.ask(Remember(5, "Alice likes tea"))).routing[0].outcome == "already_in_core"
     assert entity(pair).block == "human"
 
 
-def test_who_moves_and_is_then_displaced_by_a_stronger_one_is_told_as_refused() -> None:
+def test_a_fact_that_moves_and_is_then_displaced_by_a_stronger_one_is_told_as_refused() -> None:
     config = attrs.evolve(ROUTED, core_entry_count_max=1, displace_margin_ppm=1)
     choice = {"Alice": ("goals", True, 0.9), "Bob": ("human", False, 0.9)}
     pair = Pair(config=config, model=lambda task, prompt: routing(**choice)(task, prompt)).run()
-    pair.ask(Remember(1, "Alice likes tea", importance_ppm=0))
-    pair.ask(Remember(2, "Bob snores", importance_ppm=1_000_000))
+    pair.ask(Remember(1, "Alice likes tea"))
+    for number in range(2, 5):
+        pair.ask(Remember(number, "Bob snores"))
     choice |= {"Alice": ("facts", True, 0.9), "Bob": ("human", True, 0.9)}
-    value = remembered(pair.ask(Remember(3, "Alice likes coffee. Bob naps")))
+    lose(pair, TEA)
+    lose(pair, SNORES)
+    value = remembered(pair.ask(Remember(5, "Alice likes tea. Bob snores")))
     outcomes = {one.entity_id: one.outcome for one in value.routing}
-    assert outcomes == {BOB: "promoted", ALICE: "refused_full"}
-    assert value.evicted == (ALICE,)
+    assert outcomes == {SNORES: "promoted", TEA: "refused_full"}
+    assert value.evicted == (TEA,)
 
 
-def test_who_had_to_leave_for_a_stronger_one_is_told() -> None:
+def test_a_fact_that_had_to_leave_for_a_stronger_one_is_told() -> None:
     config = attrs.evolve(ROUTED, core_entry_count_max=1)
     both = routing(Alice=("human", True, 0.9), Bob=("human", True, 0.9))
     pair = Pair(config=config, model=both).run()
     pair.ask(Remember(1, "Alice likes tea", importance_ppm=0))
     value = remembered(pair.ask(Remember(2, "Bob snores", importance_ppm=1_000_000)))
-    assert (value.promoted, value.evicted) == ((BOB,), (ALICE,))
+    assert (value.promoted, value.evicted) == ((SNORES,), (TEA,))
     value = remembered(pair.ask(Remember(3, "Alice naps", importance_ppm=0)))
     assert (value.routing[0].outcome, value.promoted) == ("refused_full", ())
 
 
-def test_core_shows_the_new_version_of_who_was_promoted_meanwhile() -> None:
+def test_what_was_promoted_meanwhile_stays_in_core() -> None:
     config = attrs.evolve(QUIET, promote_score_min_ppm=0)
     pair = Pair(config=config).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Remember(2, "Alice likes coffee"))
     pair.hold(Commit)
     pair.ask(Rebalance(3))
-    assert pair.ask(InCore(4, ALICE)) == Done(True)
+    assert pair.ask(InCore(4, TEA)) == Done(True)
     pair.release()
-    home = pair.memory.state.tiers.core.home_of(ALICE)
-    assert home is not None
-    assert (home[1].version, entity(pair).version) == (2, 2)
+    assert [it.id for it in remembered(pair.replies[2].outcome).entities] == [COFFEE]
+    assert [it.entity_id for _, it in pair.memory.state.tiers.core.entries()] == [TEA]
 
 
 def test_a_name_is_shown_in_core_without_what_xml_cannot_write() -> None:
@@ -554,9 +545,9 @@ def test_a_remember_is_an_access_of_all_it_names() -> None:
     pair = Pair(now_ms=9).run()
     pair.ask(Remember(1, "Alice likes tea. Bob snores"))
     records = pair.memory.state.tiers.access.records
-    assert [(records[key].count, records[key].last_ms) for key in (ALICE, BOB)] == [(1, 9), (1, 9)]
+    assert [(records[key].count, records[key].last_ms) for key in (TEA, SNORES)] == [(1, 9), (1, 9)]
     assert pair.memory.state.tiers.access.unsaved == {}
-    assert [row.body for row in pair.rows("access")] == [records[key] for key in sorted((ALICE, BOB))]
+    assert [row.body for row in pair.rows("access")] == [records[key] for key in sorted((TEA, SNORES))]
 
 
 def test_a_late_answer_of_the_model_is_not_taken() -> None:
@@ -565,8 +556,8 @@ def test_a_late_answer_of_the_model_is_not_taken() -> None:
     pair.pending.clear()
     pair.wake()
     assert pair.step(ModelReplied(asked.request_id, '{"entities": []}')) == []
-    assert isinstance(pair.ask(GetEntity(2, ALICE)), Done)
-    assert remembered(pair.replies[1].outcome).entities == (Stored(ALICE, 1, "created"),)
+    assert isinstance(pair.ask(GetEntity(2, TEA)), Done)
+    assert remembered(pair.replies[1].outcome).entities == (Stored(TEA, 1, "created"),)
 
 
 def test_a_receipt_tells_what_the_reply_told() -> None:
@@ -577,21 +568,21 @@ def test_a_receipt_tells_what_the_reply_told() -> None:
     assert (row.body.value, row.body.key) == (value, row.address.id)
 
 
-def test_a_recall_that_saw_an_entity_before_its_update_keeps_the_later_access() -> None:
+def test_a_recall_that_comes_before_a_restatement_keeps_the_later_access() -> None:
     pair = Pair(config=Config(auto_rebalance=False)).run()
     pair.ask(Remember(1, "Alice likes tea"))
-    pair.step(Remember(2, "Alice likes coffee"))
+    pair.step(Remember(2, "Alice likes tea"))
     pair.hold(Commit)
     pair.now_ms = 50
     pair.ask(Recall(3, "Alice"))
     pair.release()
-    record = pair.memory.state.tiers.access.records[ALICE]
+    record = pair.memory.state.tiers.access.records[TEA]
     assert (record.count, record.first_ms, record.last_ms) == (3, 0, 50)
-    assert list(pair.memory.state.tiers.access.unsaved) == [ALICE]
+    assert list(pair.memory.state.tiers.access.unsaved) == [TEA]
 
 
 def test_a_plan_that_won_late_may_have_put_an_older_count_in_place() -> None:
-    """Bob's first plan carries Alice's count and lands when a newer one is stored; his second one is lost."""
+    """Bob's first plan carries a count of the tea and lands when a newer one is stored; his next is lost."""
     pair = Pair(config=Config(auto_rebalance=False)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Recall(2, "Alice"))
@@ -608,8 +599,8 @@ def test_a_plan_that_won_late_may_have_put_an_older_count_in_place() -> None:
     assert pair.memory.state.tiers.access.unsaved == {}
     pair.land(first)
     pair.run()
-    row = pair.row("access", ALICE)
+    row = pair.row("access", TEA)
     assert row is not None
     assert isinstance(row.body, AccessRecord)
-    assert (row.body.count, pair.memory.state.tiers.access.records[ALICE].count) == (2, 3)
-    assert ALICE in pair.memory.state.tiers.access.unsaved
+    assert (row.body.count, pair.memory.state.tiers.access.records[TEA].count) == (2, 3)
+    assert TEA in pair.memory.state.tiers.access.unsaved

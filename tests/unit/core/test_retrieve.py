@@ -28,10 +28,10 @@ class World:
 
     def __init__(self, *decisions: str, **told: str) -> None:
         self.decisions, self.found = list(decisions), list[list[str]]()
-        self.says = "<summary>tea and cake</summary>"
+        self.finds, self.says = "Likes tea", "<summary>tea and cake</summary>"
         self.pair = Pair(
             model=saying(
-                memories=lambda _: xml("Likes tea", "preferences"), decide_need=lambda _: self.decision(),
+                memories=lambda _: xml(self.finds, "preferences"), decide_need=lambda _: self.decision(),
                 decide_enough=self.verdict, summarise_category=lambda _: self.says, **told
             ),
             config=QUIET,
@@ -295,6 +295,7 @@ def test_without_an_embedder_they_have_none() -> None:
 @pytest.mark.parametrize("request_", [Memorize(30, "another text"), Summarise(30, "preferences")])
 def test_a_wrong_number_of_vectors_of_a_level_is_none(request_: Request) -> None:
     world = World()
+    world.finds = "Likes cake"
     memorized(world.pair, Memorize(20, "cake", memory_types=("behavior",)))  # the summary is dirty now
     world.says = "<summary>tea, cake</summary>"
     world.pair.step(request_)
@@ -445,7 +446,7 @@ def test_the_settings_say_whether_queries_are_resolved_and_how_long_a_context_is
 
 def test_a_model_that_says_whether_it_is_enough_sees_more_than_the_beginning_of_a_summary() -> None:
     world = World(YES, NO)
-    world.says = f"<summary>{'tea and cake ' * 100}</summary>"
+    world.finds, world.says = "Likes cake", f"<summary>{'tea and cake ' * 100}</summary>"
     memorized(world.pair, Memorize(20, "cake", memory_types=("behavior",)))  # the summary is dirty now
     world.pair.ask(Summarise(21, "preferences"))
     world.retrieve(ASK)

@@ -26,16 +26,13 @@ from umi_core.shapes import fields_of, shape_of
 from umi_core.values import Block, Entry, RoutingDecision
 
 # The fields of each kind, for ever: a field that comes is added at the end, with a default, its class says
-# `added`, and a line is added here. No line ever changes, since rows of that version are stored somewhere.
+# `added`, and a line is added here. No line ever changes, since rows of that version are stored somewhere;
+# those of an entity before version 4 held many statements, and umi_live divides them.
 FIELDS: Final = {
-    ("entity", 1): """id type name content version importance_ppm confidence_ppm block created_ms updated_ms
-                      event_time_ms metadata source vector_missing relation_count contradicts""",
-    ("entity", 2): """id type name content version importance_ppm confidence_ppm block created_ms updated_ms
+    ("entity", 4): """id type name content version importance_ppm confidence_ppm block created_ms updated_ms
                       event_time_ms metadata source vector_missing relation_count contradicts
-                      memory_type sources reinforced_count last_reinforced_ms""",
-    ("entity", 3): """id type name content version importance_ppm confidence_ppm block created_ms updated_ms
-                      event_time_ms metadata source vector_missing relation_count contradicts
-                      memory_type sources reinforced_count last_reinforced_ms given""",
+                      memory_type sources reinforced_count last_reinforced_ms about is_direct""",
+    ("ended", 1): "id fact by how at_ms",
     ("resource", 1): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
                         parent_id position extracted_types pending happened_ms""",
     ("resource", 2): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
@@ -55,9 +52,6 @@ FIELDS: Final = {
     ("membership", 2): """id entity_id entity_version category_id assigned_by created_ms
                           subcategory_id confidence_ppm keywords_matched""",
     ("subcategory", 1): "id category_id founder_id name named_by keywords created_ms updated_ms",
-    ("version", 1): "entity_id version mention kind content event_time_ms metadata source at_ms",
-    ("version", 2): "entity_id version mention kind content event_time_ms metadata source at_ms is_given",
-    ("given", 1): "id source entity_id content",
     ("relation", 1): "id kind source target confidence_ppm reason by at_ms",
     ("vector", 1): "entity_id version components",
     ("access", 1): "entity_id type importance_ppm count first_ms last_ms",
@@ -67,7 +61,6 @@ FIELDS: Final = {
     ("core", 1): "blocks",
     ("tombstone", 1): "version",
     ("receipt", 1): "key request_digest plan_digest value at_ms by",
-    ("receipt", 2): "key request_digest plan_digest value at_ms by losses",
     ("session", 1): "id user creator members saved_ms saved_by snapshot",
     ("sheet", 1): """id kind label version text_hash description limit_bytes read_only created_ms
                      updated_ms""",
@@ -87,6 +80,7 @@ FIELDS: Final = {
 # What rows hold besides: a field more in one of these is a version more of each kind that holds it, with 0 in
 # `added`, since it has no more fields itself.
 HELD: Final = {
+    Entity: FIELDS["entity", 4],  # an ended row holds one
     Block: "kind label text importance_ppm entries",
     Entry: "entity_id version name text promoted_ms",
     RoutingDecision: "entity_id block promote confidence_ppm reason routed_by cause outcome",
@@ -97,7 +91,7 @@ HELD: Final = {
     results.RecordAdded: "log first_seq count at_ms repeated facts",
     results.RecordForgotten: "id repeated entities",
     results.Remembered: """entities relations needs_resolution routing promoted evicted dropped
-                           relation_dropped_count repeated""",
+                           relation_dropped_count repeated ended""",
     results.Forgotten: "existed repeated",
     results.Summarised: "summary sources is_dirty",
     results.Group: "id name keywords member_count",
@@ -120,7 +114,7 @@ def test_the_fields_of_each_version_are_those_of_all_times() -> None:
     found = {}
     for kind, cls in BODIES.items():
         names = [field.name for field in attrs.fields(cls)]
-        for version in range(1, rows.row_version(cls) + 1):
+        for version in range(cls.oldest, rows.row_version(cls) + 1):
             found[kind, version] = names[: rows.field_count(cls, version)]
     assert found == {key: names.split() for key, names in FIELDS.items()}
 
@@ -181,6 +175,12 @@ def test_a_row_of_a_newer_version_is_refused_in_a_sentence(monkeypatch: pytest.M
         decode_row(data)
     wanted = "at most 1: a newer release wrote this row, and can read it"
     assert caught.value.errors == (BadVersion("head", "3", wanted),)
+
+
+def test_a_row_that_is_older_than_the_oldest_version_is_refused() -> None:
+    kind, version, tree = msgpack.unpackb(encode_row(ROWS["entity"]))
+    with pytest.raises(Rejected, match="no kind of row is entity, version 3"):
+        decode_row(pack([kind, version - 1, tree]))
 
 
 def test_a_later_field_without_a_default_does_not_import() -> None:

@@ -5,7 +5,7 @@ from typing import Final
 import attrs
 import pytest
 
-from tests.worlds import Pair, saying
+from tests.worlds import Pair, saying, verdict
 from umi_core.body import CHECKS
 from umi_core.messages.requests import (
     CreateSession,
@@ -37,7 +37,8 @@ ANYTHING: Final = {"value"}
 
 def stored() -> dict[str, Body]:
     """A body of each kind that a memory writes, by its kind."""
-    pair = Pair(model=saying(memories="<memory><content>Alice naps</content></memory>")).run()
+    memories = "<memory><content>Alice naps</content></memory>"
+    pair = Pair(model=saying(memories=memories, evolve=verdict("contradict"))).run()
     for request in (
         Remember(1, "Alice likes tea. Bob snores", request_key="k"), Remember(2, "Alice naps"),
         SetBlock(3, "human", "Alice"), CreateSession(4), SaveSession(5), Memorize(6, "Alice naps"),
@@ -47,6 +48,10 @@ def stored() -> dict[str, Body]:
 
 
 ROWS: Final = stored()
+
+
+def test_they_are_of_each_kind_that_facts_bring_with_them() -> None:
+    assert {"entity", "ended", "relation", "vector", "access", "membership", "category"} <= ROWS.keys()
 
 
 @pytest.mark.parametrize("kind", sorted(ROWS))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.spec_tables import NOTHING, Row, rows, told, whole
 from tests.unit.core.test_memorize import xml
-from tests.worlds import BOB, Pair, input_of, saying, verdict
+from tests.worlds import Pair, id_of_fact, input_of, saying, verdict
 from umi_core.config import OPTIONS, Config
 from umi_core.errors import BadConfig, Rejected
 from umi_core.messages.answers import Answer, Embedded, Value
@@ -36,6 +36,7 @@ BASE = Config(
     semantic_routing=True, core_entry_count_max=1, promote_score_min_ppm=0, cluster_ppm=400_000,
     assign_ppm=400_000, merge_ppm=900_000, cluster_size_min=2, evolution_interval_ms=1_000_000,
 )  # fmt: skip
+BOB = id_of_fact("Bob", "likes tea")
 TURNS = (Turn("user", "Ask John about the database migration"),)
 STORY: tuple[Request, ...] = (
     Set(1, "a", b"x" * 200),
@@ -86,7 +87,7 @@ def remembered(prompt: str) -> str:
 
 
 MODEL = saying(
-    route=routed, evolve=verdict("contradict"), rewrite="What did John say about that?", memories=remembered,
+    route=routed, evolve=verdict("derive"), rewrite="What did John say about that?", memories=remembered,
     name_subcategory="some",
 )  # fmt: skip
 

@@ -4,8 +4,8 @@ import attrs
 import pytest
 
 from tests.unit.core.test_memorize import TEA, memorized, xml
-from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
-from umi_core.ids import category_id, note_id
+from tests.worlds import QUIET, SCOPE, Pair, id_of_note, input_of, saying
+from umi_core.ids import category_id
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import SUMMARY_BYTES_MAX
 from umi_core.messages.effects import AskModel, Done, Embed
@@ -13,7 +13,7 @@ from umi_core.messages.requests import Forget, Memorize, Summarise
 from umi_core.messages.results import Summarised
 from umi_core.rows import Category
 
-COFFEE = note_id(SCOPE, "Likes coffee", "profile")
+COFFEE = id_of_note("Likes coffee")
 PROFILE = ("profile",)
 
 
@@ -101,7 +101,7 @@ def test_without_an_answer_the_old_summary_stays_and_stays_dirty() -> None:
 
 
 def test_an_old_summary_is_called_dirty_where_its_row_says_clean() -> None:
-    """As it does behind a remember, which makes a new version of a member and marks no category."""
+    """As it does if an older commit puts its row back."""
     world = World()
     world.memorize("Likes tea")
     world.summarise()

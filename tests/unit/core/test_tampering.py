@@ -5,11 +5,13 @@ from copy import deepcopy
 
 import attrs
 
-from tests.worlds import ALICE, SCOPE, Pair
+from tests.worlds import SCOPE, Pair, id_of_fact
 from umi_core.errors import Deposed
 from umi_core.messages.effects import Done, Failed
 from umi_core.messages.requests import Count, GetEntity, Remember, SetBlock
 from umi_core.rows import Address, Entity, Row
+
+TEA = id_of_fact("Alice", "likes tea")
 
 
 def told(*texts: str) -> Pair:
@@ -20,7 +22,7 @@ def told(*texts: str) -> Pair:
 
 
 def entity(pair: Pair) -> Row:
-    row = pair.row("entity", ALICE)
+    row = pair.row("entity", TEA)
     assert row is not None
     return row
 
@@ -35,22 +37,26 @@ def test_a_forged_row_that_is_well_formed_is_believed_and_one_under_another_id_i
     pair = told("Alice likes tea")
     row = entity(pair)
     put(pair, row, {"content": "likes poison"}, row.version)
-    shown = pair.ask(GetEntity(8, ALICE))
+    shown = pair.ask(GetEntity(8, TEA))
     assert isinstance(shown, Done)
     assert isinstance(shown.value, Entity)
     assert shown.value.content == "likes poison"
-    put(pair, row, {"id": "ent_" + "0" * 24}, row.version)
-    assert isinstance(pair.ask(GetEntity(9, ALICE)), Failed)
+    put(pair, row, {"id": "fct_" + "0" * 24}, row.version)
+    assert isinstance(pair.ask(GetEntity(9, TEA)), Failed)
 
 
 def test_a_row_that_was_rolled_back_is_what_the_next_one_is_made_from() -> None:
     pair = told("Alice likes tea")
     before = entity(pair)
-    pair.ask(Remember(8, "Alice works at Acme"))
+    pair.ask(Remember(8, "Alice likes tea", importance_ppm=900_000))
     after = entity(pair)
     assert after.version > before.version
     pair.storage.rows[before.address] = before
-    assert pair.ask(GetEntity(9, ALICE)) == Done(before.body)
+    assert pair.ask(GetEntity(9, TEA)) == Done(before.body)
+    pair.ask(Remember(10, "Alice likes tea", source="s"))
+    made = entity(pair).body
+    assert isinstance(made, Entity)
+    assert (made.importance_ppm, made.source) == (500_000, "s")
 
 
 def test_a_scope_that_was_rolled_back_with_its_epoch_deposes_the_memory_that_runs() -> None:

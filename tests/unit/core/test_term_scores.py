@@ -90,6 +90,8 @@ def test_a_rare_word_a_short_row_and_a_second_time_count_more() -> None:
     lines = ["tea cake", "tea", "tea tea", "tea and a long line about it", "tea with milk"]
     rare = score_rows("tea cake", [("", line) for line in lines])
     assert rare.index(max(rare)) == 0
+    [cake, *teas] = score_rows("tea cake", [("", line) for line in ("cake", "tea", "tea", "tea")])
+    assert cake > max(teas)
     [_, short, twice, long, _] = score_rows("tea", [("", line) for line in lines])
     assert twice > short > long
 

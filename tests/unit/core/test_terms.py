@@ -28,6 +28,10 @@ def test_the_library_stems_as_it_did_when_runs_were_recorded(row: Row) -> None:
     assert stem_term(told(row["word"])) == told(row["stem"])
 
 
+def test_words_that_differ_in_a_vowel_sign_are_two_terms() -> None:
+    assert split_terms("दिल") != split_terms("दल")
+
+
 def test_only_words_in_plain_letters_are_stemmed() -> None:
     assert [stem_term(it) for it in ("abc123s", "łodzies", "running")] == ["abc123s", "łodzies", "run"]
 

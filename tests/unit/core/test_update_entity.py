@@ -1,4 +1,4 @@
-"""Goal: an entity says what its caller says, under the id that this gives, where he wants it (H2.25)."""
+"""Goal: a fact with another content ends the one before and takes its place, with its categories (H2.25)."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ import pytest
 
 from tests.unit.core.test_create_entity import created, entity, homes, world
 from tests.unit.core.test_memorize import memorized
-from tests.worlds import ALICE, QUIET, SCOPE, Pair, saying, verdict
+from tests.worlds import ALICE, QUIET, SCOPE, Pair, id_of_fact, id_of_note, saying, verdict
 from umi_core.errors import BadId, BadType, EmptyText, Error, TextTooLong
-from umi_core.ids import category_id, entity_id, membership_id, note_id, resource_id
+from umi_core.ids import category_id, fact_id, membership_id, resource_id
 from umi_core.kelpie.errors import NotFound
 from umi_core.limits import SOURCE_COUNT_MAX
 from umi_core.memory import Memory
@@ -27,10 +27,11 @@ from umi_core.messages.requests import (
     UpdateEntity,
 )
 from umi_core.messages.results import Stored
-from umi_core.rows import Category, Entity, Membership, Relation, Tombstone
+from umi_core.rows import Category, Ended, Entity, Membership
 from umi_core.workflows.revising import also_told
 
-TEA, COFFEE = (note_id(SCOPE, f"Likes {it}", "profile") for it in ("tea", "coffee"))
+TEA, COFFEE = (id_of_note(f"Likes {it}") for it in ("tea", "coffee"))
+OF_ALICE = id_of_fact("Alice", "likes tea")
 FACTS = category_id(SCOPE, "facts")
 
 
@@ -56,62 +57,66 @@ def likes_tea(*categories: str) -> Pair:
     return pair
 
 
-def test_what_has_a_name_says_it_as_its_next_version() -> None:
+def test_with_another_content_it_is_another_fact_about_the_same_name() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea"))
-    value = updated(pair, UpdateEntity(2, ALICE, "likes coffee", ("rules",)), AskModel)
-    assert value == Stored(ALICE, 2, "updated")
-    it = entity(pair, ALICE)
-    assert (it.content, it.contradicts, it.vector_missing) == ("likes coffee", (), False)
-    (relation,) = (row.body for row in pair.rows("relation"))
-    assert isinstance(relation, Relation)
-    assert (relation.kind, relation.by, relation.confidence_ppm) == ("update", "user", 1_000_000)
-    assert member(pair, ALICE, "rules").entity_version == 2
-    assert body(pair, "vector", ALICE).version == 2
+    before = entity(pair, OF_ALICE)
+    coffee, pair.now_ms = id_of_fact("Alice", "likes coffee"), 5
+    value = updated(pair, UpdateEntity(2, OF_ALICE, "likes coffee", ("rules",)), AskModel)
+    assert value == Stored(coffee, 1, "created")
+    it = entity(pair, coffee)
+    assert (it.name, it.about, it.is_direct, it.vector_missing) == ("Alice", (ALICE,), True, False)
+    assert (it.type, it.block, it.confidence_ppm) == (before.type, before.block, before.confidence_ppm)
+    assert body(pair, "ended", OF_ALICE) == Ended(OF_ALICE, before, coffee, "update", 5)
+    assert (pair.rows("relation"), pair.rows("tombstone")) == ([], [])
+    assert member(pair, coffee, "rules").entity_version == 1
+    assert [row.address.id for row in pair.rows("vector") if row.address.id.startswith("fct")] == [coffee]
 
 
-def test_its_memberships_follow_to_the_new_version() -> None:
+def test_its_memberships_follow_to_the_new_fact() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea"))
-    updated(pair, UpdateEntity(2, ALICE, None, ("rules",)))
-    before = member(pair, ALICE, "rules")
+    updated(pair, UpdateEntity(2, OF_ALICE, None, ("rules",)))
     pair.now_ms = 5
-    updated(pair, UpdateEntity(3, ALICE, "likes coffee"))
-    assert member(pair, ALICE, "rules") == attrs.evolve(before, entity_version=2)
+    coffee = updated(pair, UpdateEntity(3, OF_ALICE, "likes coffee")).id
+    assert member(pair, OF_ALICE, "rules") is None
+    assert (member(pair, coffee, "rules").assigned_by, member(pair, coffee, "rules").created_ms) == (
+        "user",
+        5,
+    )
     home = body(pair, "category", category_id(SCOPE, "rules"))
     assert (home.member_count, home.summary_dirty, home.updated_ms) == (1, True, 5)
 
 
-def test_what_has_no_name_moves_to_what_it_says_with_all_that_is_known_of_it() -> None:
+def test_the_new_fact_has_all_that_is_known_of_the_old_one() -> None:
     pair = world()
     memorized(pair, Memorize(1, "She likes tea.", memory_types=("profile",), happened_ms=7))
     pair.now_ms = 5
     assert updated(pair, UpdateEntity(2, TEA, "Likes coffee"), AskModel) == Stored(COFFEE, 1, "created")
     assert (body(pair, "entity", TEA), body(pair, "vector", TEA)) == (None, None)
-    assert body(pair, "tombstone", TEA) == Tombstone(1)
+    assert body(pair, "ended", TEA).by == COFFEE
     it = entity(pair, COFFEE)
     assert (it.name, it.type, it.memory_type, it.block) == ("Likes coffee", "person", "profile", "human")
     assert (it.sources, it.reinforced_count) == ((resource_id(SCOPE, None, "She likes tea."),), 1)
-    assert (it.event_time_ms, it.created_ms) == (7, 5)
+    assert (it.event_time_ms, it.created_ms, it.is_direct) == (7, 5, True)
     assert homes(pair) == [("preferences", "model")]
-    assert [row.address.id for row in pair.rows("version")] == [f"{COFFEE}@1"]
     assert list(pair.memory.state.tiers.access.records) == [COFFEE]
 
 
 def test_what_was_said_of_it_by_a_remember_moves_too() -> None:
-    pair, tea = Pair().run(), note_id(SCOPE, "likes tea")
+    pair, tea = Pair().run(), id_of_note("likes tea")
     pair.ask(Remember(1, "likes tea", extract=False, importance_ppm=9, metadata=(("a", "b"),), source="s"))
     value = updated(pair, UpdateEntity(2, tea, "likes coffee"))
     it = entity(pair, value.id)
-    assert value.id == note_id(SCOPE, "likes coffee")
+    assert value.id == id_of_note("likes coffee")
     assert (it.type, it.importance_ppm, it.metadata, it.source) == ("note", 9, (("a", "b"),), "s")
 
 
-def test_moved_back_it_goes_on_with_its_versions() -> None:
+def test_changed_back_it_continues_its_numbers() -> None:
     pair = likes_tea()
     updated(pair, UpdateEntity(2, TEA, "Likes coffee"))
     assert updated(pair, UpdateEntity(3, COFFEE, "likes TEA")) == Stored(TEA, 2, "created")
-    assert body(pair, "tombstone", TEA) is None
+    assert [row.address.id for row in pair.rows("ended")] == [COFFEE]
 
 
 @pytest.mark.parametrize("content", [None, "Likes tea", "likes  TEA"])
@@ -119,8 +124,18 @@ def test_what_says_the_same_is_unchanged(content: str | None) -> None:
     pair = likes_tea("rules")
     before = member(pair, TEA, "rules")
     assert updated(pair, UpdateEntity(2, TEA, content), Embed) == Stored(TEA, 1, "unchanged")
-    assert entity(pair).content == "Likes tea"
+    assert (entity(pair).content, pair.rows("ended")) == ("Likes tea", [])
     assert member(pair, TEA, "rules") == before
+
+
+def test_what_a_text_told_and_a_caller_confirms_stays_without_the_text() -> None:
+    pair = world()
+    memorized(pair, Memorize(1, "She likes tea.", memory_types=("profile",)))
+    assert not entity(pair).is_direct
+    updated(pair, UpdateEntity(2, TEA, None, ("rules",)))
+    assert not entity(pair).is_direct
+    assert updated(pair, UpdateEntity(3, TEA, "likes TEA")) == Stored(TEA, 1, "unchanged")
+    assert (entity(pair).is_direct, entity(pair).content) == (True, "Likes tea")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +166,7 @@ def test_links_that_were_there_and_are_wanted_stay_as_they_are() -> None:
     assert pair.row("category", FACTS) == home
 
 
-def test_two_facts_that_say_the_same_become_one() -> None:
+def test_a_fact_that_another_says_already_ends_and_leaves_it_its_sources() -> None:
     pair = world()
     memorized(pair, Memorize(1, "She likes tea.", memory_types=("profile",)))
     created(pair, CreateEntity(2, "Likes coffee", "profile", ("rules",)))
@@ -162,6 +177,7 @@ def test_two_facts_that_say_the_same_become_one() -> None:
     assert (it.reinforced_count, it.last_reinforced_ms) == (2, 4)
     assert homes(pair) == [("preferences", "model"), ("rules", "user")]
     assert [row.address.id for row in pair.rows("entity")] == [COFFEE]
+    assert body(pair, "ended", TEA).by == COFFEE
 
 
 def test_two_facts_in_one_category_are_counted_once() -> None:
@@ -180,18 +196,23 @@ def test_sources_are_added_while_there_is_room() -> None:
     assert also_told(full, ("a",), 7) is full
 
 
-def test_a_relation_between_two_that_become_one_goes() -> None:
-    pair = Pair(model=saying(evolve=verdict("contradict"))).run()
+def test_the_relations_of_a_fact_that_ends_stay() -> None:
+    pair = Pair(model=saying(evolve=verdict("derive"))).run()
     pair.ask(Remember(1, "likes tea", extract=False))
     pair.ask(Remember(2, "likes tea a lot", extract=False))
-    tea, lot = note_id(SCOPE, "likes tea"), note_id(SCOPE, "likes tea a lot")
-    assert (entity(pair, lot).relation_count, entity(pair, lot).contradicts) == (1, (f"{tea}@1",))
+    tea, lot = id_of_note("likes tea"), id_of_note("likes tea a lot")
     assert updated(pair, UpdateEntity(3, tea, "likes tea a lot")) == Stored(lot, 1, "unchanged")
-    assert (entity(pair, lot).relation_count, entity(pair, lot).contradicts) == (0, ())
-    assert pair.rows("relation") == []
+    assert (entity(pair, lot).relation_count, body(pair, "ended", tea).fact.relation_count) == (1, 1)
+    assert len(pair.rows("relation")) == 1
 
 
-def test_a_summary_that_names_what_moved_is_empty() -> None:
+def test_an_ended_fact_is_not_found() -> None:
+    pair = likes_tea()
+    updated(pair, UpdateEntity(2, TEA, "Likes coffee"))
+    assert pair.ask(UpdateEntity(3, TEA, "Likes milk")) == Refused(NotFound("entity", TEA))
+
+
+def test_a_summary_that_names_what_ended_is_empty() -> None:
     pair = likes_tea()
     pair.model = saying(summarise_category="Likes tea.")
     pair.ask(Summarise(2, "facts"))
@@ -203,7 +224,7 @@ def test_a_summary_that_names_what_moved_is_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["ent_unknown", entity_id(attrs.evolve(SCOPE, agent="a2"), "person", "Alice")]
+    "key", ["fct_unknown", ALICE, fact_id(attrs.evolve(SCOPE, agent="a2"), (), "Likes tea")]
 )
 def test_what_is_not_there_is_not_found(key: str) -> None:
     pair = likes_tea()
@@ -230,11 +251,11 @@ def test_in_core_it_says_it_where_it_was() -> None:
     assert entry.promoted_ms == 0
 
 
-def test_under_another_id_it_leaves_core_if_there_is_no_room() -> None:
+def test_a_longer_content_leaves_core_if_there_is_no_room() -> None:
     pair = in_core("Likes tea", core_bytes_max=4_096)
     pair.step(UpdateEntity(3, TEA, "x" * 1_000))
     pair.run()
-    assert pair.ask(InCore(4, note_id(SCOPE, "x" * 1_000, "profile"))) == Done(True)
+    assert pair.ask(InCore(4, id_of_note("x" * 1_000))) == Done(True)
     small = in_core("Likes tea", core_bytes_max=4_096)
     small.ask(Remember(5, "Alice " + "y" * 900))
     for number in range(3):
@@ -245,13 +266,13 @@ def test_under_another_id_it_leaves_core_if_there_is_no_room() -> None:
     assert small.memory.state.tiers.core.entry_count == full - 1
 
 
-def test_who_has_a_name_is_shown_anew_in_core() -> None:
-    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
-    pair.ask(Remember(1, "Alice likes tea"))
-    pair.ask(Rebalance(2))
-    updated(pair, UpdateEntity(3, ALICE, "likes coffee"))
+def test_what_core_shows_already_is_shown_once() -> None:
+    pair = in_core("Likes tea")
+    created(pair, CreateEntity(3, "Likes coffee", "profile"))
+    pair.ask(Rebalance(4))
+    updated(pair, UpdateEntity(5, TEA, "Likes coffee"))
     ((_, entry),) = pair.memory.state.tiers.core.entries()
-    assert (entry.text, entry.version) == ("likes coffee", 2)
+    assert (entry.entity_id, entry.text) == (COFFEE, "Likes coffee")
 
 
 # What goes wrong.
@@ -313,7 +334,7 @@ def in_doubt(pair: Pair, *, landed: bool) -> Pair:
     return pair.doubt(landed=landed)
 
 
-def test_an_earlier_plan_that_moved_it_is_believed() -> None:
+def test_an_earlier_plan_that_ended_it_is_believed() -> None:
     pair = in_doubt(likes_tea(), landed=True).run()
     assert pair.replies[2].outcome == Done(Stored(COFFEE, 1, "created"))
     assert [row.address.id for row in pair.rows("entity")] == [COFFEE]
@@ -329,7 +350,7 @@ def test_in_doubt_it_is_not_found_if_somebody_else_has_forgotten_it() -> None:
     assert pair.replies[2].outcome == Refused(NotFound("entity", TEA))
 
 
-@pytest.mark.parametrize("answered", range(7))
+@pytest.mark.parametrize("answered", range(6))
 def test_saved_at_any_question_it_goes_on(answered: int) -> None:
     pair = likes_tea()
     pair.ask(Remember(9, "Alice likes tea. Likes tea", evolve=False))
@@ -341,13 +362,13 @@ def test_saved_at_any_question_it_goes_on(answered: int) -> None:
     assert pair.replies[2].outcome == Done(Stored(COFFEE, 1, "created"))
 
 
-def test_a_fact_that_moves_finds_the_group_that_is_about_it() -> None:
+def test_the_new_fact_finds_the_group_that_is_about_it() -> None:
     config = attrs.evolve(QUIET, cluster_ppm=300_000, assign_ppm=300_000, cluster_size_min=2)
     pair = world(config)
     for number, content in enumerate(("drinks green tea", "drinks black tea", "sleeps late")):
         created(pair, CreateEntity(number, content, "profile"))
     pair.ask(EvolveCategory(7, "facts"))
-    updated(pair, UpdateEntity(8, note_id(SCOPE, "sleeps late", "profile"), "drinks white tea"))
+    updated(pair, UpdateEntity(8, id_of_note("sleeps late"), "drinks white tea"))
     bodies = [row.body for row in pair.rows("membership")]
     assert len({it.subcategory_id for it in bodies if isinstance(it, Membership)}) == 1
     assert all(isinstance(it, Membership) and it.subcategory_id for it in bodies)

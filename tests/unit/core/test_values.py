@@ -9,10 +9,9 @@ from tests.spec_tables import Row, plain, rows, told, whole
 from umi_core.ids import (
     block_id,
     commit_key,
-    content_hash,
     derived_id,
     entity_id,
-    note_id,
+    fact_id,
     relation_id,
     session_id,
 )
@@ -25,12 +24,11 @@ ALICE = entity_id(SCOPE, "person", "Alice")
 
 MADE: dict[str, Callable[..., str]] = {
     "entity": entity_id,
-    "note": note_id,
+    "fact": lambda scope, about, content: fact_id(scope, tuple(about), content),
     "relation": lambda scope, source, target, kind: relation_id(scope, tuple(source), tuple(target), kind),
     "block": block_id,
     "session": session_id,
     "commit key": commit_key,
-    "content hash": lambda scope, content: content_hash(content),
 }
 
 

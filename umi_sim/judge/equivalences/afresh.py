@@ -26,7 +26,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.requests import CreateEntity, EndSession, ForgetResource
 from umi_core.messages.results import Listed, SessionCreated
-from umi_core.rows import Address, Category, Core, Entity, Given, Membership, Reflection, Resource
+from umi_core.rows import Address, Category, Core, Ended, Entity, Membership, Reflection, Resource
 from umi_core.text import norm
 from umi_sim.judge.equivalences.lives import Life
 from umi_sim.judge.small_world import SmallWorld
@@ -39,7 +39,7 @@ STORING: Final = (*TELLING, requests.Remember, requests.SetBlock)
 EMPTY: Final = ("category", "reflection", "tombstone")  # rows that may stay, and say nothing then
 KEPT: Final = ("epoch", "receipt", "head")  # rows of lives and commits
 OF_FACTS: Final = (
-    "entity", "version", "relation", "membership", "subcategory", "resource", "given", "vector", "access",
+    "entity", "ended", "relation", "membership", "subcategory", "resource", "vector", "access",
 )  # fmt: skip
 
 Says = Mapping[tuple[str, str], object]  # by kind and id of its rows
@@ -80,10 +80,9 @@ def lines(content: str) -> tuple[str, ...]:
 
 SAID: Final[Mapping[type, Callable[[Any], object]]] = {
     Entity: lambda it: (
-        it.type, norm(it.name), lines(it.content), it.sources, it.reinforced_count,
-        sorted(map(norm, it.given)),
+        it.type, norm(it.name), norm(it.content), it.sources, it.reinforced_count, it.is_direct,
     ),
-    Given: lambda it: lines(it.content),
+    Ended: lambda it: (norm(it.fact.content), it.by, it.how),
     Membership: lambda it: (it.entity_id, it.category_id),
     Category: lambda it: (it.name, it.member_count),
     Resource: lambda it: (
@@ -185,7 +184,7 @@ def forget_all(world: SmallWorld, *, stops: bool = False) -> None:
     texts = [key for key in listed(world, "resource") if not is_segment(world, key)]
     walk: list[Any] = [
         *(ForgetResource(f"text:{key}", key) for key in texts),
-        *(requests.Forget(f"fact:{key}", key) for key in listed(world, "entity")),
+        *(requests.Forget(f"fact:{key}", key) for key in (*listed(world, "entity"), *listed(world, "ended"))),
         *grouping(world),
     ]  # fmt: skip
     middle = len(walk) // 2 if stops else len(walk)

@@ -24,7 +24,7 @@ from umi_core.messages.results import Resolution
 from umi_core.values import Scope
 from umi_sim.judge.invariants.readings import PLAINLY, SUMMING, question
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.archive.evidence import NAMES, OF_LIMITS
+from umi_sim.judge.oracle.archive.evidence import NAMES
 from umi_sim.judge.oracle.promises import causes, is_damaged, is_foreign, is_left_out
 from umi_sim.judge.plain.extraction import Extracted, count_beyond, with_speaker
 from umi_sim.judge.plain.hierarchy import DESCRIBING
@@ -69,8 +69,7 @@ class Lacks(Observer):
         heard = self.heard.pop(op_id, [])
         if self.is_sole and isinstance(outcome, Done) and not getattr(outcome.value, "repeated", False):
             for lack in outcome.degraded:
-                is_ours = lack.name in NAMES  # what interceptors and workflows of one's own say is theirs
-                if is_ours and lack.name not in OF_LIMITS:  # what limits drop, losses.py judges
+                if lack.name in NAMES:  # what interceptors and workflows of one's own say is theirs
                     self.check(op_id, lack, heard)
 
     def check(self, op_id: str, lack: Degraded, heard: list[tuple[Call, Answer]]) -> None:

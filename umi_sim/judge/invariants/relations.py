@@ -1,12 +1,10 @@
-"""The rows of one scope by kind; versions and relations among themselves.
+"""The rows of one scope by kind; relations among themselves.
 
-Law 1. Kept versions have no gaps, and one relation each from the one before. Law 2. What a relation connects
-exists, counts it and, if it contradicts, names it. Law 3. Written a second time, from the rows alone.
+Law 1. What a relation connects exists, counts it and, if it contradicts, names it. Law 2. Written a second
+time, from the rows alone.
 """
 
 from collections.abc import Container, Mapping
-from itertools import pairwise
-from typing import Final
 
 import attrs
 
@@ -19,8 +17,8 @@ from umi_core.rows import (
     Address,
     Category,
     Core,
+    Ended,
     Entity,
-    Given,
     Membership,
     Reflection,
     Relation,
@@ -29,14 +27,10 @@ from umi_core.rows import (
     Subcategory,
     Tombstone,
     Vector,
-    Version,
 )
 from umi_core.values import EVOLUTION_KINDS, LINK_KINDS, Scope
 from umi_sim.judge.plain.rows import relation_id
 from umi_sim.record import rules
-from umi_sim.services.storage import SimStorage
-
-APPENDING: Final = ("extend", "derive")
 
 Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source and target
 
@@ -51,7 +45,7 @@ class Rows(Owner):
     scope: Scope
     misread: Mapping[Address, Container[str]] = attrs.field(factory=dict)
     entities: dict[str, Entity] = attrs.field(factory=dict)
-    versions: dict[str, dict[int, Version]] = attrs.field(factory=dict)
+    ended: dict[str, Ended] = attrs.field(factory=dict)
     relations: list[Relation] = attrs.field(factory=list)
     kinds: dict[Ends, list[str]] = attrs.field(factory=dict)
     touching: dict[str, list[Relation]] = attrs.field(factory=dict)  # by entity
@@ -63,17 +57,21 @@ class Rows(Owner):
     memberships: dict[str, Membership] = attrs.field(factory=dict)
     groups: dict[str, Subcategory] = attrs.field(factory=dict)
     reflections: dict[str, Reflection] = attrs.field(factory=dict)
-    given: dict[str, Given] = attrs.field(factory=dict)
     records: dict[str, Archival] = attrs.field(factory=dict)
     core: Row | None = None
+
+    @property
+    def facts(self) -> dict[str, Entity]:
+        """The facts by id, those that have ended too."""
+        return {**{key: it.fact for key, it in self.ended.items()}, **self.entities}
 
     def put(self, row: Row) -> None:
         row_id, body = row.address.id, row.body
         match body:
             case Entity():
                 self.entities[row_id] = body
-            case Version():
-                self.versions.setdefault(body.entity_id, {})[body.version] = body
+            case Ended():
+                self.ended[row_id] = body
             case Relation():
                 self.relations.append(body)
                 self.kinds.setdefault((body.source, body.target), []).append(body.kind)
@@ -95,58 +93,17 @@ class Rows(Owner):
                 self.groups[row_id] = body
             case Reflection():
                 self.reflections[row_id] = body
-            case Given():
-                self.given[row_id] = body
             case Archival():
                 self.records[row_id] = body
             case Core():
                 self.core = row
 
 
-# Versions.
-
-
-def check_chain(entity: Entity, rows: Rows, storage: SimStorage) -> None:
-    """Kept versions have no gaps and end with the current one; each but the first extends the one before."""
-    kept = rows.versions.get(entity.id, {})
-    numbers = sorted(kept)
-    whole = list(range(entity.version - len(kept) + 1, entity.version + 1))
-    demand(bool(kept) and numbers == whole, rules.VERSION_CHAIN, f"versions of {entity.id}", whole, numbers)
-    limit = limits.ENTITY_VERSION_COUNT_MAX
-    demand(len(kept) <= limit, rules.TABLES_BOUNDED, f"versions of {entity.id}", limit, len(kept))
-    content = kept[entity.version].content
-    demand(content == entity.content, rules.VERSION_CHAIN, f"content of {entity.id}", content, entity.content)
-    check_first(kept[numbers[0]], entity, rows, storage)
-    for before, after in pairwise(numbers):
-        check_link(kept[before], kept[after], rows)
-
-
-def check_first(first: Version, entity: Entity, rows: Rows, storage: SimStorage) -> None:
-    """The oldest one kept: the very first, the first after a forget, or what the limit has left."""
-    cut_off = first.version == entity.version - limits.ENTITY_VERSION_COUNT_MAX + 1
-    reborn = first.kind is None and Address(rows.scope, "tombstone", entity.id) in storage.graves
-    is_first = first.version == 1 and first.kind is None
-    demand(
-        is_first or reborn or cut_off, rules.VERSION_CHAIN, f"{entity.id} lacks versions", 1, first.version
-    )
-
-
-def check_link(before: Version, after: Version, rows: Rows) -> None:
-    ends = (before.entity_id, before.version), (after.entity_id, after.version)
-    kinds = rows.kinds.get(ends, [])
-    demand(
-        kinds == [after.kind], rules.VERSION_CHAIN, f"relations {ends[0]} to {ends[1]}", [after.kind], kinds
-    )
-    has_room = len(f"{before.content}\n{after.mention}".encode()) <= limits.ENTITY_FACTS_BYTES_MAX
-    if after.kind in APPENDING and has_room and before.content:  # else all of it has left with who told it
-        lost = [line for line in before.content.split("\n") if line not in after.content.split("\n")]
-        demand(not lost, rules.VERSION_CHAIN, f"{after.kind} lost lines of {before.entity_id}", "", lost)
-
-
 # Relations.
 
 
 def check_relations(rows: Rows) -> None:
+    facts = rows.facts
     for relation in rows.relations:
         ends = relation.source, relation.target
         kinds = rows.kinds[ends]
@@ -154,12 +111,12 @@ def check_relations(rows: Rows) -> None:
         demand(ends[0] != ends[1], rules.RELATION_ENDS, f"{relation.id} leads to itself", "", ends)
         numbers = [number for _, number in ends]
         if relation.kind in EVOLUTION_KINDS:
-            there = [is_version(entity_id, number, rows) for entity_id, number in ends]
-            demand(all(there), rules.RELATION_ENDS, f"versions at the ends of {relation.id}", ends, there)
+            there = [key in facts and 0 < number <= facts[key].version for key, number in ends]
+            demand(all(there), rules.RELATION_ENDS, f"facts at the ends of {relation.id}", ends, there)
         else:
             is_link = relation.kind in LINK_KINDS and numbers == [0, 0]
             demand(is_link, rules.RELATION_ENDS, f"{relation.id} links no two entities", [0, 0], relation)
-    for entity in rows.entities.values():
+    for entity in facts.values():
         check_count(entity, rows)
         check_contradicts(entity, rows)
     for relation in rows.relations:
@@ -169,37 +126,21 @@ def check_relations(rows: Rows) -> None:
         )
 
 
-def is_version(entity_id: str, number: int, rows: Rows) -> bool:
-    """Whether a statement is there, or was until newer versions took its place."""
-    left_behind = rows.entities[entity_id].version - limits.ENTITY_VERSION_COUNT_MAX
-    return number in rows.versions.get(entity_id, {}) or 0 < number <= left_behind
-
-
 def check_count(entity: Entity, rows: Rows) -> None:
-    """Relations between its own versions do not count."""
-    others = [it for it in rows.touching.get(entity.id, ()) if it.source[0] != it.target[0]]
-    count, got, limit = len(others), entity.relation_count, limits.RELATION_COUNT_MAX
+    count, limit = len(rows.touching.get(entity.id, ())), limits.RELATION_COUNT_MAX
+    got = entity.relation_count
     demand(got == count, rules.RELATION_ENDS, f"relations of {entity.id}", count, got)
     demand(count <= limit, rules.TABLES_BOUNDED, f"relations of {entity.id}", limit, count)
 
 
 def check_contradicts(entity: Entity, rows: Rows) -> None:
-    """An entity names what contradicts its current content, all of it while there is room.
-
-    @1 a     @2 a b (extend)     @3 c (update)
-    ---- x contradicts @1 -->    named by @1 and @2: the line is still there; no longer by @3
-    """
-    refs, limit = entity.contradicts, limits.RELATION_COUNT_MAX
-    kept = rows.versions[entity.id]
-    begins = [number for number, version in kept.items() if version.kind not in APPENDING]
-    begun = max(begins, default=0)  # 0: content that older versions began, which are not kept
-    due, may = dict[str, None](), dict[str, None]()
+    """A fact names what contradicts it, all of it while there is room."""
+    refs, limit, due = entity.contradicts, limits.RELATION_COUNT_MAX, dict[str, None]()
     for relation in rows.touching.get(entity.id, ()):
         if relation.kind == "contradict":
-            for own, other in ((relation.source, relation.target), (relation.target, relation.source)):
-                if own[0] == entity.id and own[1] >= begun:
-                    (due if own[1] >= min(kept) else may)[f"{other[0]}@{other[1]}"] = None
-    strange = [ref for ref in refs if ref not in due and ref not in may and not is_left_behind(ref, entity)]
+            key, version = relation.target if relation.source[0] == entity.id else relation.source
+            due[f"{key}@{version}"] = None
+    strange = [ref for ref in refs if ref not in due]
     demand(
         not strange, rules.RELATION_ENDS, f"{entity.id} contradicts what no relation says", list(due), refs
     )
@@ -208,10 +149,3 @@ def check_contradicts(entity: Entity, rows: Rows) -> None:
     lacking = [ref for ref in due if ref not in refs]
     has_room = len(refs) < limit
     demand(not (lacking and has_room), rules.RELATION_ENDS, f"contradictions of {entity.id}", list(due), refs)
-
-
-def is_left_behind(ref: str, entity: Entity) -> bool:
-    """A version of its own that is not kept any more; its relation has gone with it."""
-    key, _, number = ref.rpartition("@")
-    left_behind = range(1, entity.version - limits.ENTITY_VERSION_COUNT_MAX + 1)
-    return key == entity.id and number in [str(it) for it in left_behind]

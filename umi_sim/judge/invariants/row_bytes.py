@@ -52,7 +52,7 @@ def check_row_bytes(body: Body) -> None:
     unread = ([kind, 0, tree], [kind, str(version), tree], ["", version, tree], [kind, version, tree[:-1]])
     for spoiled in (*map(msgpack.packb, unread), data[:-1], data + b"\0", b""):
         check_refused(spoiled, StateDamaged)
-    if version > 1 and body.added[-1]:
+    if version > body.oldest and body.added[-1]:
         check_older(body, version - 1, msgpack.unpackb(tree))
 
 

@@ -20,9 +20,9 @@ from umi_core.rows import (
     Address,
     Category,
     Core,
+    Ended,
     Entity,
     Epoch,
-    Given,
     Head,
     Membership,
     Receipt,
@@ -33,7 +33,6 @@ from umi_core.rows import (
     SessionRow,
     Subcategory,
     Vector,
-    Version,
 )
 from umi_core.state import State
 from umi_core.text import core_text
@@ -41,12 +40,11 @@ from umi_core.tiers import session
 from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry, Scope
-from umi_sim.judge.invariants.givers import check_givers
 from umi_sim.judge.invariants.hierarchy import check_hierarchy
-from umi_sim.judge.invariants.relations import Rows, check_chain, check_relations
+from umi_sim.judge.invariants.relations import Rows, check_relations
 from umi_sim.judge.invariants.scores import check_scores
 from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, read_markdown, read_xml, shown_block
-from umi_sim.judge.plain.rows import entity_id, note_id
+from umi_sim.judge.plain.rows import entity_id, fact_id
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 from umi_sim.services.storage import SimStorage
@@ -71,12 +69,12 @@ def check_store(
     check_gone(rows, storage, state, was_closed=was_closed)
     if not has_lied:
         check_told(rows, state)
-    for entity in rows.entities.values():
+    for entity in rows.facts.values():
         check_entity(entity, rows)
-        check_chain(entity, rows, storage)
+    check_ended(rows)
     check_relations(rows)
     check_hierarchy(rows)
-    check_givers(rows)
+    check_sources(rows)
     check_vectors(rows, state.config.embedding_dims)
     check_core_rows(rows, state.tiers.core)
     check_xml(state.tiers.core)
@@ -87,18 +85,20 @@ def check_store(
 def key_of(row: Row) -> str:
     """The id under which a body must lie."""
     match row.body:
-        case Entity(id=own_id) | Relation(id=own_id) | SessionRow(id=own_id) | Category(id=own_id):
+        case (
+            Entity(id=own_id)
+            | Ended(id=own_id)
+            | Relation(id=own_id)
+            | SessionRow(id=own_id)
+            | Category(id=own_id)
+        ):
             return own_id
         case Resource(id=own_id) | Membership(id=own_id) | Subcategory(id=own_id) | Reflection(id=own_id):
             return own_id
         case Sheet(id=own_id) | Message(id=own_id) | Archival(id=own_id) | Log(name=own_id):
             return own_id
-        case Given(id=own_id):
-            return own_id
         case BlockChange(block_id=own_id, version=version):
             return f"{own_id}@{version:012}"
-        case Version(entity_id=entity_id, version=version):
-            return f"{entity_id}@{version}"
         case Vector(entity_id=entity_id) | AccessRecord(entity_id=entity_id):
             return entity_id
         case Receipt(key=key):
@@ -137,23 +137,25 @@ def check_purged(storage: SimStorage, scope: Scope) -> None:
 
 
 def check_gone(rows: Rows, storage: SimStorage, state: State, *, was_closed: bool) -> None:
-    """What belongs to an entity leaves with it, and it leaves by forget alone.
+    """What belongs to a fact leaves with it, and it leaves by being forgotten or ended alone.
 
     An access record may ride on a commit that passes a forget; the next scan removes it, so that of a memory
     at rest none is left.
     """
     for address in () if was_closed else storage.graves:
         if address.kind == "entity" and address.scope == rows.scope:
-            is_told = address.id in rows.tombstones
-            demand(is_told, rules.ARCHIVE_UNTOUCHED, f"{address.id} has gone, and nobody forgot it")
-    check_owned(rows, "version", rules.VERSION_CHAIN, rows.versions)
+            is_told = address.id in rows.tombstones or address.id in rows.facts
+            told = f"{address.id} has gone, and was neither forgotten nor ended"
+            demand(is_told, rules.ARCHIVE_UNTOUCHED, told)
     others = {**rows.categories, **rows.resources, **rows.groups, **rows.reflections}
     of_entities = [key for key in rows.vectors if key not in others]
     check_owned(rows, "vector", rules.INDEX_FOLLOWS_ROW, of_entities)
     if not state.operations and not state.tiers.access.is_due:
         check_owned(rows, "access", rules.ACCESS_TRUTH, rows.access)
     ends = [end[0] for relation in rows.relations for end in (relation.source, relation.target)]
-    check_owned(rows, "relation", rules.RELATION_ENDS, ends)
+    for key in ends:
+        broken = rules.DELETED_STAYS_DELETED if key in rows.tombstones else rules.RELATION_ENDS
+        demand(key in rows.facts, broken, f"a relation row of {key}, which is not there")
 
 
 def check_needed(asked: Commit, storage: SimStorage) -> None:
@@ -189,15 +191,44 @@ def check_owned(rows: Rows, kind: str, rule: Rule, owner_ids: Iterable[str]) -> 
 
 
 def check_entity(entity: Entity, rows: Rows) -> None:
-    mentions = [version.mention for version in rows.versions.get(entity.id, {}).values()]
-    memory_type = entity.memory_type or "knowledge"
-    ids = [note_id(rows.scope, mention, kind) for mention in mentions for kind in (memory_type, "knowledge")]
-    ids.append(entity_id(rows.scope, entity.type, entity.name))
-    demand(entity.id in ids, rules.EQUAL_NAMES_APART, f"the id of {entity.name!r}", ids[-1], entity.id)
+    """Its id is that of what it says, about the entity of its type and name, or about none."""
+    due = entity_id(rows.scope, entity.type, entity.name)
+    demand(entity.about in ((), (due,)), rules.EQUAL_NAMES_APART, f"{entity.id} is about", due, entity.about)
+    own = fact_id(rows.scope, entity.about, entity.content)
+    demand(entity.id == own, rules.EQUAL_NAMES_APART, f"the id of {entity.content!r}", own, entity.id)
     has_block = entity.block in ENTRY_KINDS and (entity.block == SELF_BLOCK) == (entity.type == "self")
     demand(
         has_block, rules.SYSTEM_IS_AUTHORED, f"{entity.id} of type {entity.type} is routed", "", entity.block
     )
+
+
+def check_ended(rows: Rows) -> None:
+    """An ended fact is neither current nor forgotten, and names one that is there or was forgotten."""
+    for key, it in rows.ended.items():
+        told = f"{key} has ended, and was forgotten as well"
+        demand(key not in rows.tombstones, rules.DELETED_STAYS_DELETED, told)
+        told = f"{key} has ended, and is current as well"
+        demand(key not in rows.entities, rules.ENDED_AS_NAMED, told)
+        is_known = it.by in rows.facts or it.by in rows.tombstones
+        demand(
+            is_known and it.by != key, rules.ENDED_AS_NAMED, f"{key} is ended by what is not there", "", it.by
+        )
+        demand(it.fact.id == key, rules.ENDED_AS_NAMED, f"{key} holds another fact", key, it.fact.id)
+
+
+def check_sources(rows: Rows) -> None:
+    """A fact that was not told otherwise has a source, and each source is there."""
+    for fact in rows.facts.values():
+        has_any = fact.is_direct or bool(fact.sources)
+        demand(has_any, rules.FACTS_NAME_RECORDS, f"{fact.id} is there, and nothing tells it")
+        gone = [key for key in fact.sources if key not in rows.records and not is_whole(rows, key)]
+        told = f"{fact.id} names sources that are not there"
+        demand(not gone, rules.FACTS_NAME_RECORDS, told, "", gone)
+
+
+def is_whole(rows: Rows, key: str) -> bool:
+    resource = rows.resources.get(key)
+    return resource is not None and resource.parent_id is None
 
 
 COMPONENTS: Final = frozenset(range(-127, 128))

@@ -59,7 +59,6 @@ from umi_core.migration import requests as moves
 from umi_core.migration.requests import NotReady
 from umi_core.rows import Row
 from umi_core.values import Scope
-from umi_sim.judge.oracle.archive.evidence import OF_LIMITS
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.oracle.working import Sessions
 from umi_sim.judge.plain.requests import HOLDS, is_gone, is_same, wrong
@@ -372,7 +371,7 @@ def is_named(asked: object, got: object, name: str) -> bool:
 # Law 4. Too busy is only who has as many requests without a reply as there may be.
 
 
-OF_THE_TEXT: Final = ("extract:uncovered", "contents:partial", "told:partial", *OF_LIMITS)
+OF_THE_TEXT: Final = ("extract:uncovered", "contents:partial", "told:partial")
 """No failure: a model that is well passes over sentences, too, what is told without vectors has none, of a
 long session the last texts are shown, and what has no room goes."""
 NORMAL: Final = Config()

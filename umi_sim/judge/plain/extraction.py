@@ -25,7 +25,7 @@ from umi_sim.judge.plain.text import (
     folded,
     made_whole,
     passed_over,
-    said_once,
+    sentences,
     tidy,
     without_controls,
     words,
@@ -38,6 +38,7 @@ UNSAID_PPM: Final = 500_000  # how sure a model is that does not say so
 SELF_MIN_PPM: Final = 800_000
 TEXT_SHOWN_BYTES: Final = 200  # of a text whose element says nothing about its name
 NOTE_NAME_BYTES: Final = 50
+SENTENCES_MAX: Final = 16  # a content of more sentences is one text
 T = TypeVar("T", "Mention", "Link")
 FAULTS: Final = ("not_object", "no_name", "too_many")  # what a model does wrong; the others are choices
 
@@ -72,7 +73,7 @@ class Link(Data):
 class Extracted(Data):
     """What was dropped are (index of the element, reason); `partial`: a mention that should not be there.
 
-    `uncovered_count`: how many sentences the last mention keeps because no other one tells of them.
+    `uncovered_count`: how many sentences are notes because no mention tells of them.
     """
 
     mentions: tuple[Mention, ...]
@@ -93,14 +94,13 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
         EXTRACT_ENTITY_COUNT_MAX,
         lambda element: mention_of(element, text, confidence_min_ppm),
     )
-    mentions = merged(told)
+    mentions = merged([it for mention in told for it in statements(mention)])
     links, dropped_links = sift(
         payload.get("relations"), EXTRACT_LINK_COUNT_MAX, lambda element: link_of(element, mentions)
     )
     is_partial = any(reason in FAULTS for _, reason in dropped)
     rest = passed_over(text, told_by(mentions)) if mentions else []
-    if rest or not mentions:
-        mentions = [*mentions, whole_note("\n".join(rest) or text)]
+    mentions += notes_of(rest) if mentions else [whole_note(text)]
     links = each_once(links)
     return Extracted(
         tuple(mentions), tuple(links), tuple(dropped), tuple(dropped_links), is_partial, len(rest)
@@ -165,18 +165,28 @@ def type_of(value: Any, sure_ppm: int) -> str:
     return known if is_known else "note"
 
 
+def statements(mention: Mention) -> list[Mention]:
+    """Return a mention for each sentence; of more than sixteen the mention itself."""
+    found = sentences(mention.content)
+    return [attrs.evolve(mention, content=it) for it in found] if len(found) <= SENTENCES_MAX else [mention]
+
+
 def merged(mentions: list[Mention]) -> list[Mention]:
-    """One for each id: the first name, what is said once each, the highest confidence."""
-    groups: dict[tuple[str, str], list[Mention]] = {}
+    """One for each id: what was said first, with the highest confidence."""
+    groups: dict[tuple[str, str, str], list[Mention]] = {}
     for mention in mentions:
-        groups.setdefault((mention.type, folded(mention.name)), []).append(mention)
-    return [merged_one(group) for group in groups.values()]
+        key = mention.type, folded(mention.name), folded(mention.content)
+        groups.setdefault(key, []).append(mention)
+    return [
+        attrs.evolve(group[0], confidence_ppm=max(it.confidence_ppm for it in group))
+        for group in groups.values()
+    ]
 
 
-def merged_one(group: list[Mention]) -> Mention:
-    contents = "\n".join(said_once([it.content for it in group]))
-    surest_ppm = max(it.confidence_ppm for it in group)
-    return Mention(group[0].name, group[0].type, cut(contents, EXTRACT_CONTENT_BYTES_MAX), surest_ppm)
+def notes_of(sentences: list[str]) -> list[Mention]:
+    """Return a note of each sentence; from the fiftieth on they share one."""
+    single, rest = sentences[: EXTRACT_ENTITY_COUNT_MAX - 1], sentences[EXTRACT_ENTITY_COUNT_MAX - 1 :]
+    return [whole_note(it) for it in [*single, *["\n".join(rest)][: len(rest)]]]
 
 
 def link_of(element: Any, mentions: list[Mention]) -> Link | str:
@@ -467,17 +477,12 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
         return found
     mentions = [it for it in found.mentions if it.named]
     lost = passed_over(text, told_by(mentions))
-    known = [n for n, it in enumerate(mentions) if it.type == "person" and folded(it.name) == folded(speaker)]
-    said = mentions[known[0]] if known else Mention(tidy(speaker), "person", "", UNSAID_PPM)
-    rest = list(lost)
-    for sentence in [it for it in lost if any(person_of(word) in FIRST_PERSONS for word in words(it))]:
-        content = f"{said.content}\n{sentence}" if said.content else sentence
-        if byte_count(content) > EXTRACT_CONTENT_BYTES_MAX:
-            break
-        said = attrs.evolve(said, content=content)
-        rest.remove(sentence)
-    if rest == lost:
+    own = [it for it in lost if any(person_of(word) in FIRST_PERSONS for word in words(it))]
+    own = own[:EXTRACT_ENTITY_COUNT_MAX]
+    if not own:
         return found
-    mentions[known[0] if known else len(mentions) :] = [said, *mentions[known[0] + 1 :]] if known else [said]
-    mentions += [whole_note("\n".join(rest))] if rest else []
-    return attrs.evolve(found, mentions=tuple(mentions), uncovered_count=len(lost))
+    known = [it.name for it in mentions if it.type == "person" and folded(it.name) == folded(speaker)]
+    name = known[0] if known else tidy(speaker)
+    told = merged([*mentions, *(Mention(name, "person", it, UNSAID_PPM) for it in own)])
+    notes = notes_of([it for it in lost if it not in own])
+    return attrs.evolve(found, mentions=(*told, *notes), uncovered_count=len(lost))

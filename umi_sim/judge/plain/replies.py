@@ -420,8 +420,6 @@ class Verdicts(Data):
     dropped: tuple[str, ...]
 
 
-BY_TABLE: Final = Verdict("extend", 500_000, "", "table")  # without a model nothing that is known is dropped
-
 NEEDS_RESOLUTION_MIN_PPM: Final = 800_000  # from here on somebody has to say which of two is right
 
 

@@ -19,7 +19,7 @@ from umi_core.messages import requests, results
 from umi_core.messages.effects import Outcome, Refused
 from umi_core.messages.requests import ALL, Memorize, Request, SetBlock, arguments_of
 from umi_core.migration import requests as moves
-from umi_core.rows import Entity, Version
+from umi_core.rows import Ended, Entity
 from umi_core.values import (
     BLOCK_KINDS,
     ENTITY_TYPES,
@@ -158,8 +158,9 @@ API_WRONG: Final[Mapping[str, Wrong]] = {
 
 Given = tuple[tuple[str, str, Any], ...]
 
-KINDS_OF: Final[Mapping[str, str]] = {  # category, entity, resource, membership, subcategory, n: reflection
-    "id": "cermsn", "created_ms": "cermsn", "updated_ms": "cersn", "name": "ces", "member_count": "c",
+KINDS_OF: Final[Mapping[str, str]] = {  # by first letter; n: reflection, x: ended
+    "id": "cermsnx", "about": "ex", "by": "x",
+    "created_ms": "cermsn", "updated_ms": "cersn", "name": "ces", "member_count": "c",
     "type": "e", "memory_type": "e", "event_time_ms": "e", "reinforced_count": "e", "sources": "e",
     "metadata": "e", "uri": "r", "modality": "r", "parent_id": "r", "happened_ms": "r",
     "entity_id": "m", "category_id": "ms", "subcategory_id": "m", "assigned_by": "m",
@@ -196,7 +197,7 @@ HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 def may_hold(given: Given, level: str, scope: Scope) -> bool:
     """Whether rows of this level or kind have these fields, and the scope is the one that is asked for."""
     own = {"user": scope.user, "agent": scope.agent}
-    letter = "n" if level.startswith("reflection") else level[0]
+    letter = "n" if level.startswith("reflection") else "x" if level == "ended" else level[0]
     has_fields = all(letter in KINDS_OF[name] for name, _, _ in given if name not in own)
     return has_fields and all(HOLDS[how](own[name], value) for name, how, value in given if name in own)
 
@@ -444,7 +445,9 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "new_categories": new_categories,
     "modality": modality,
     "memory_types": some_words(*MEMORY_TYPES),
-    "listed_kind": one_word("entity", "resource", "category", "membership", "subcategory", "reflection"),
+    "listed_kind": one_word(
+        "entity", "ended", "resource", "category", "membership", "subcategory", "reflection"
+    ),
     "category_name": one_word(*CATEGORIES),
     "levels": levels,
     "level_count": number(option(errors.BadOption), 1, 4),
@@ -541,7 +544,7 @@ Holds = Callable[[Any], bool]
 
 COUNTED: Final = ("_ms", "_count", "_bytes", "_ppm", "version", "seq", "total", "attempts")
 """How numbers are called that are never below zero; those of errors may be what a caller gave."""
-OF_ROWS: Final = ("Stored", "Hit", "LevelHit", "Entity", "Version", "SessionSaved", "SessionLoaded")
+OF_ROWS: Final = ("Stored", "Hit", "LevelHit", "Entity", "SessionSaved", "SessionLoaded")
 """What has the version of a row, which begins with 1."""
 LEVELS: Final = "categories entities reflections resources"
 WORDS: Final[Mapping[tuple[str, str], str]] = {
@@ -658,7 +661,7 @@ TYPES: Final[Mapping[type, Any]] = {
     requests.CreateSession: results.SessionCreated, requests.SaveSession: results.SessionSaved,
     requests.LoadSession: results.SessionLoaded, requests.EndSession: results.Reflected,
     requests.Remember: results.Remembered, requests.Recall: results.Recalled,
-    requests.Forget: results.Forgotten, requests.GetEntity: Entity | Version | None, requests.Count: int,
+    requests.Forget: results.Forgotten, requests.GetEntity: Entity | Ended | None, requests.Count: int,
     requests.Memorize: results.Memorized, requests.List: results.Listed,
     requests.Summarise: results.Summarised, requests.EvolveCategory: results.Evolved,
     requests.Retrieve: results.Retrieved, requests.Search: results.Retrieved,

@@ -11,7 +11,7 @@ import msgpack
 
 from umi_core.declared import Incomplete
 from umi_core.invariants import limits
-from umi_core.rows import BODIES
+from umi_core.rows import BODIES, Entity
 from umi_core.values import (
     BLOCK_KINDS,
     ENTITY_TYPES,
@@ -70,13 +70,6 @@ def is_id(value: object) -> bool:
 def is_member(value: object) -> bool:
     good = isinstance(value, str) and is_text(value) and not has_any(value, CONTROLS)
     return good and 1 <= byte_count(str(value)) <= limits.SCOPE_PART_BYTES_MAX
-
-
-def is_loss(value: Any) -> bool:
-    """What was dropped, of which entity, and how many lines."""
-    if type(value) is not tuple or len(value) != 3:
-        return False
-    return is_text(value[0]) and is_id(value[1]) and VERSION(value[2])
 
 
 def is_metadata(value: Any) -> bool:
@@ -141,7 +134,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "created_ms": TIME, "updated_ms": TIME, "event_time_ms": or_none(TIME), "metadata": is_metadata,
         "source": or_none(is_id), "vector_missing": of_type(bool), "relation_count": COUNT,
         "contradicts": each(is_text), "memory_type": or_none(word(*MEMORY_TYPES)), "sources": each(is_text),
-        "reinforced_count": COUNT, "last_reinforced_ms": or_none(TIME), "given": each(is_text),
+        "reinforced_count": COUNT, "last_reinforced_ms": or_none(TIME), "about": each(is_text),
+        "is_direct": of_type(bool),
     },
     "resource": {
         "id": is_id, "modality": word(*MODALITIES), "text": CONTENT, "text_hash": WORD, "caption": WORD,
@@ -173,12 +167,10 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "named_by": word("model", "keywords"), "keywords": each(is_text), "created_ms": TIME,
         "updated_ms": TIME,
     },
-    "version": {
-        "entity_id": is_id, "version": VERSION, "mention": CONTENT, "kind": or_none(word(*EVOLUTION_KINDS)),
-        "content": CONTENT, "event_time_ms": or_none(TIME), "metadata": is_metadata, "source": or_none(is_id),
-        "at_ms": TIME, "is_given": of_type(bool),
+    "ended": {
+        "id": is_id, "fact": lambda value: type(value) is Entity and has_all(value, FIELDS["entity"]),
+        "by": is_id, "how": word("update", "contradict"), "at_ms": TIME,
     },
-    "given": {"id": is_id, "source": is_id, "entity_id": is_id, "content": CONTENT},
     "relation": {
         "id": is_id, "kind": word(*EVOLUTION_KINDS, *LINK_KINDS), "source": END, "target": END,
         "confidence_ppm": SHARE, "reason": text(limits.RELATION_REASON_BYTES_MAX), "by": WORD, "at_ms": TIME,
@@ -194,7 +186,6 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     "tombstone": {"version": VERSION},
     "receipt": {
         "key": WORD, "request_digest": BYTES, "plan_digest": BYTES, "at_ms": TIME, "by": pair(COUNT, COUNT),
-        "losses": each(is_loss),
     },
     "session": {
         "id": is_id, "user": WORD, "creator": WORD, "members": each(is_member), "saved_ms": TIME,
@@ -259,12 +250,12 @@ def unfit(body: Any) -> list[str]:
     return [name for name, fits in FIELDS.get(body.row_kind, {}).items() if not fits(getattr(body, name))]
 
 
-# Ids as M2.2 to M2.4 derive them: a digest of what a row is, so that the same is always one row.
+# Ids as M2.2 and M2.3 derive them: a digest of what a row is, so that the same is always one row.
 
 
 PREFIXES: Final = {
     "entity": "ent_", "relation": "rel_", "session": "ses_", "resource": "res_", "category": "cat_",
-    "membership": "mem_", "given": "giv_", "reflection": "rfl_", "subcategory": "sub_", "block": "blk_",
+    "membership": "mem_", "fact": "fct_", "reflection": "rfl_", "subcategory": "sub_", "block": "blk_",
 }  # fmt: skip
 KEPT: Final = 4_096  # whoever judges rows asks about the same ones again and again
 End = tuple[str, int]  # of a relation: an id and a version
@@ -287,13 +278,9 @@ def entity_id(scope: Scope, entity_type: str, name: str) -> str:
 
 
 @lru_cache(maxsize=KEPT)
-def note_id(scope: Scope, content: str, memory_type: str = "knowledge") -> str:
-    """Of what has no name: it is what it says, and as what it was memorized."""
-    return derived(scope, "entity", "content", memory_type, content_hash(content, memory_type))
-
-
-def content_hash(content: str, memory_type: str = "knowledge") -> str:
-    return sha256(f"{memory_type}:{folded(content)}".encode()).hexdigest()[:16]
+def fact_id(scope: Scope, about: tuple[str, ...], content: str) -> str:
+    """Derive the id of a statement from what it is about and what it says."""
+    return derived(scope, "fact", *about, folded(content))
 
 
 def text_hash(text: str) -> str:
@@ -325,11 +312,6 @@ def subcategory_id(scope: Scope, category_id: str, founder_id: str) -> str:
 
 def reflection_id(scope: Scope, session_id: str) -> str:
     return derived(scope, "reflection", session_id)
-
-
-@lru_cache(maxsize=KEPT)
-def given_id(scope: Scope, source: str, entity_id: str) -> str:
-    return derived(scope, "given", source, entity_id)
 
 
 def relation_id(scope: Scope, source: End, target: End, kind: str) -> str:

@@ -3,7 +3,7 @@
 import attrs
 
 from tests.unit.core.engine.trial import END, MODEL, asking, planned, trial
-from tests.worlds import ALICE, SCOPE, Pair
+from tests.worlds import SCOPE, Pair, id_of_fact
 from umi_core.engine import middleware as hooks
 from umi_core.engine.engine import fence
 from umi_core.engine.middleware import Interceptor, Pass, Verdict
@@ -189,7 +189,7 @@ def test_a_hook_that_refuses_a_retry_does_not_make_an_unknown_commit_failed() ->
     pair.fail("unknown")
     pair.wake()
     assert pair.replies[1].outcome == Unknown()
-    assert pair.row("entity", ALICE) is not None
+    assert pair.row("entity", id_of_fact("Alice", "likes tea")) is not None
 
 
 def test_a_commit_names_what_it_expects() -> None:

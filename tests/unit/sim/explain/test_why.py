@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from tests.unit.sim.commands import lines_of, refused, umi
-from umi_core.ids import entity_id
+from umi_core.ids import entity_id, fact_id
 from umi_core.values import Scope
 from umi_sim.cli.progress import View
 from umi_sim.explain import why, why_page
@@ -31,7 +31,8 @@ SLOW: tuple[Item, ...] = (
     Fault("f1", "storage_slow", "o19/commit#1", {"after_ms": 10_000}),
     Fault("f4", "storage_slow", "o19/commit#3", {"after_ms": 10_000}),
 )
-ALICE = entity_id(Scope("u1", "a1"), "person", "Alice")
+HOME = Scope("u1", "a1")
+ALICE = fact_id(HOME, (entity_id(HOME, "person", "Alice"),), "Alice")
 EARLY: tuple[Item, ...] = (  # what was told as durable is refused
     Op("o1", 1, "a", "remember", {"text": "Alice"}),
     Op("o2", 1, "a", "len", {}),

@@ -6,10 +6,11 @@ from itertools import islice
 import attrs
 import pytest
 
+from umi_core.ids import pack
 from umi_core.workflows import BUILT_IN
 from umi_sim.explore.play import Action, Explored, first_world, inspector_of, play
 from umi_sim.explore.search import PLAIN, BreadthFirst, explore
-from umi_sim.explore.state_fingerprint import Fingerprinter
+from umi_sim.explore.state_fingerprint import Fingerprinter, Writer
 from umi_sim.kernel.fork import forked
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run
@@ -144,6 +145,21 @@ def test_keys_that_the_alphabet_could_exchange_are_alike() -> None:
     fingerprinter, one = after("explore_working", SET_1)
     _, other = after("explore_working", SET_2)
     assert fingerprinter.digest(one) == fingerprinter.digest(other)
+
+
+@pytest.mark.parametrize(("prefix", "is_alike"), [("fct", False), ("idm", True)])
+def test_worlds_whose_facts_lie_in_another_order_are_not_alike(prefix: str, is_alike: bool) -> None:
+    """A search gives equal hits in the order of their ids; the keys of commits have no such order."""
+    _, fingerprinter, world = searching("explore_commit")
+    low, high = (f"{prefix}_{digit * 24}" for digit in "0f")
+
+    def told(*ids: str) -> bytes:
+        writer = Writer(fingerprinter, world, [agent.name for agent in world.config.agents])
+        for each in ids:
+            writer.mention(each)
+        return pack(writer.whole())
+
+    assert (told(low, high) == told(high, low)) == is_alike
 
 
 def test_keys_that_only_one_request_offers_are_not_alike() -> None:

@@ -11,10 +11,11 @@ from tests.histories import (
     ALICE,
     NOW_MS,
     History,
-    Told,
+    as_stored,
     broken,
     entity,
     extraction,
+    fact,
     hit,
     note,
     remembered,
@@ -27,12 +28,14 @@ from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.effects import Degraded, Failed, Refused, Unknown
 from umi_core.messages.requests import Count, Forget, GetEntity, Remember
 from umi_core.messages.results import Forgotten, Remembered
-from umi_core.rows import Entity, Version
+from umi_core.rows import Entity
 from umi_core.values import RoutingDecision
 from umi_sim.judge.oracle.archive import model
 from umi_sim.judge.oracle.archive.tracks import STATE_COUNT_MAX
 
 ONE_NOTE = Degraded("extract:one_note", "timeout")
+TEA, SALES, LEFT = fact(ALICE, "likes tea"), fact(ACME, "sells tea"), fact(ALICE, "left Acme")
+LIKES_TEA, LEFT_ACME = (ALICE, "likes tea"), (ALICE, "left Acme")
 
 
 # What was acknowledged.
@@ -40,31 +43,32 @@ ONE_NOTE = Degraded("extract:one_note", "timeout")
 
 def test_what_was_acknowledged_is_read_back() -> None:
     told = two_known()
-    told.get(ALICE, entity(ALICE, "likes tea"))
-    told.get(ACME, entity(ACME, "sells tea"))
+    told.get(TEA, entity(ALICE, "likes tea"))
+    told.get(SALES, entity(ACME, "sells tea"))
     told.count_of(2)
 
 
 def test_an_acknowledged_entity_is_there() -> None:
     told = two_known()
     with broken("acknowledged-is-durable"):
-        told.get(ALICE, None)
+        told.get(TEA, None)
 
 
 def test_an_acknowledged_version_does_not_go_back() -> None:
     told = two_known()
-    told.store((ALICE, "left Acme"), change="updated", version=2)
-    told.get(ALICE, entity(ALICE, "likes tea\nleft Acme", 2))
+    told.forget(TEA)
+    told.store(LIKES_TEA, version=2)
+    told.get(TEA, entity(*LIKES_TEA, 2))
     with broken("acknowledged-is-durable"):
-        told.get(ALICE, entity(ALICE, "likes tea"))
+        told.get(TEA, entity(*LIKES_TEA))
 
 
 def test_an_acknowledged_entity_survives_a_crash() -> None:
     told = two_known()
     told.oracle.crashed()
-    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.get(TEA, entity(ALICE, "likes tea"))
     with broken("acknowledged-is-durable"):
-        told.get(ACME, None)
+        told.get(SALES, None)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +89,7 @@ def test_an_acknowledged_entity_survives_a_crash() -> None:
 def test_a_row_is_what_was_told(lie: dict[str, Any]) -> None:
     told = two_known()
     with broken("reference-agrees"):
-        told.get(ALICE, attrs.evolve(entity(ALICE, "likes tea"), **lie))
+        told.get(TEA, attrs.evolve(entity(ALICE, "likes tea"), **lie))
 
 
 def test_explicit_options_are_kept_and_nothing_else_is() -> None:
@@ -96,48 +100,22 @@ def test_explicit_options_are_kept_and_nothing_else_is() -> None:
     row = entity(
         ALICE, "likes tea", importance_ppm=7, event_time_ms=5, metadata=(("a", ""), ("b", "")), source="s"
     )
-    told.get(ALICE, row)
+    told.get(TEA, row)
     told.store((ALICE, "likes tea"), change="unchanged", importance_ppm=8)
-    told.get(ALICE, attrs.evolve(row, importance_ppm=8))
+    told.get(TEA, attrs.evolve(row, importance_ppm=8))
     with broken("reference-agrees"):
-        told.get(ALICE, row)
+        told.get(TEA, row)
 
 
-def test_creation_time_name_and_type_are_those_of_the_first_version() -> None:
+def test_a_statement_that_is_told_again_stays_as_it_was_told_first() -> None:
     told = two_known()
-    told.get(ALICE, entity(ALICE, "likes tea"))
-    op_id = told.ask(Remember("", "naps", embed=False), NOW_MS + 9)
-    told.hear(op_id, "extract", extraction((ALICE, "naps")).replace("Alice", "ALICE"))
-    told.reply(op_id, remembered((ALICE, 2, "updated")), now_ms=NOW_MS + 9)
-    row = entity(ALICE, "likes tea\nnaps", 2, updated_ms=NOW_MS + 9)
-    told.get(ALICE, row)
-    with broken("reference-agrees"):
-        told.get(ALICE, attrs.evolve(row, created_ms=NOW_MS + 9))
-
-
-def test_a_long_content_loses_its_oldest_lines() -> None:
-    told = History()
-    lines = [letter * 999 for letter in "abcde"]
-    told.store((ALICE, lines[0]))
-    for n, line in enumerate(lines[1:], start=2):
-        told.store((ALICE, line), change="updated", version=n)
-    told.get(ALICE, entity(ALICE, "\n".join(lines[1:]), 5))
-
-
-def test_kept_versions_are_read_back_and_only_those() -> None:
-    told = two_known()
-    told.store((ALICE, "left"), change="updated", version=2)
-    first = Version(ALICE, 1, "likes tea", None, "likes tea", None, (), None, NOW_MS)
-    second = Version(ALICE, 2, "left", "extend", "likes tea\nleft", None, (), None, NOW_MS)
-    told.get(ALICE, first, 1)
-    told.get(ALICE, second, 2)
-    told.get(ALICE, None, 3)
-    with broken("reference-agrees"):
-        told.get(ALICE, attrs.evolve(second, mention="right"), 2)
-    with broken("acknowledged-is-durable"):
-        told.get(ALICE, None, 1)
-    with broken("once-only"):
-        told.get(ALICE, attrs.evolve(second, version=3), 3)
+    op_id = told.ask(Remember("", "tea", embed=False), NOW_MS + 9)
+    told.hear(op_id, "extract", extraction((ALICE, "LIKES tea")).replace("Alice", "ALICE"))
+    told.reply(op_id, as_stored(LIKES_TEA, change="unchanged"), now_ms=NOW_MS + 9)
+    told.get(TEA, entity(*LIKES_TEA))
+    for lie in ({"name": "ALICE"}, {"content": "LIKES tea"}, {"updated_ms": NOW_MS + 9}):
+        with broken("reference-agrees"):
+            told.get(TEA, attrs.evolve(entity(*LIKES_TEA), **lie))
 
 
 def test_a_bad_request_is_refused_and_a_good_one_is_not() -> None:
@@ -153,53 +131,68 @@ def test_a_bad_request_is_refused_and_a_good_one_is_not() -> None:
 # A claim.
 
 
-def test_a_second_fact_is_the_next_version() -> None:
+def test_another_statement_about_one_entity_is_another_fact() -> None:
     told = two_known()
-    with broken("acknowledged-is-durable"):
-        told.store((ALICE, "left"), change="created", version=1)
+    told.store(LEFT_ACME)
+    told.get(LEFT, entity(*LEFT_ACME))
+    told.get(TEA, entity(*LIKES_TEA))
+    told.count_of(3)
+
+
+def test_a_new_statement_is_version_one_of_its_fact() -> None:
+    told = two_known()
+    with broken("once-only"):
+        told.store(LEFT_ACME, version=2)
+
+
+def test_a_new_statement_is_no_known_one() -> None:
+    told = two_known()
+    with broken("reference-agrees"):
+        told.reply(told.tell(LEFT_ACME, embed=False), as_stored(LIKES_TEA, change="unchanged"))
 
 
 def test_two_remembers_in_flight_do_not_take_one_version() -> None:
     told = two_known()
-    first, second = told.tell((ALICE, "left"), embed=False), told.tell((ALICE, "back"), embed=False)
-    told.reply(first, remembered((ALICE, 2, "updated")))
+    first, second = told.tell(LEFT_ACME, embed=False), told.tell(LEFT_ACME, embed=False)
+    told.reply(first, as_stored(LEFT_ACME))
     with broken("no-lost-update"):
-        told.reply(second, remembered((ALICE, 2, "updated")))
+        told.reply(second, as_stored(LEFT_ACME))
 
 
 def test_a_version_that_was_told_before_is_no_update_that_was_lost() -> None:
     told = two_known()
-    told.store((ALICE, "left"), change="updated", version=2)
+    told.forget(TEA)
+    told.store(LIKES_TEA, version=2)
+    told.forget(TEA)
     with broken("acknowledged-is-durable"):
-        told.store((ALICE, "back"), change="updated", version=2)
+        told.store(LIKES_TEA, version=2)
 
 
 def test_what_belongs_to_another_scope_is_not_shown() -> None:
     told = two_known()
-    told.context.is_elsewhere = lambda key: key == "ent_theirs"
+    told.context.is_elsewhere = lambda key: key == "fct_theirs"
     with broken("scope-apart"):
-        told.get(ALICE, attrs.evolve(entity(ALICE, "likes tea"), id="ent_theirs"))
+        told.get(TEA, attrs.evolve(entity(*LIKES_TEA), id="fct_theirs"))
     with broken("scope-apart"):
-        told.recall("tea", attrs.evolve(hit(ALICE, "likes tea", 600_000), id="ent_theirs"))
+        told.recall("tea", attrs.evolve(hit(*LIKES_TEA, 600_000), id="fct_theirs"))
     with broken("acknowledged-is-durable"):
-        told.get(ALICE, None)
+        told.get(TEA, None)
 
 
-@pytest.mark.parametrize("order", ["left\nback", "back\nleft"])
-def test_two_remembers_in_flight_take_effect_in_either_order(order: str) -> None:
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_remembers_in_flight_take_effect_in_either_order(first: int) -> None:
     told = two_known()
-    names = {"left": told.tell((ALICE, "left"), embed=False), "back": told.tell((ALICE, "back"), embed=False)}
-    version = {name: 2 + n for n, name in enumerate(order.split("\n"))}
-    for name in ("left", "back"):
-        told.reply(names[name], remembered((ALICE, version[name], "updated")))
-    told.get(ALICE, entity(ALICE, f"likes tea\n{order}", 3))
+    ids = [told.tell(LEFT_ACME, embed=False) for _ in range(2)]
+    for n, op_id in enumerate(ids):
+        told.reply(op_id, as_stored(LEFT_ACME, change="created" if n == first else "unchanged"))
+    told.get(LEFT, entity(*LEFT_ACME))
 
 
 def test_an_other_answer_of_the_model_gives_other_ids() -> None:
     told = History()
     op_id = told.tell((ALICE, "likes tea"))
     with broken("reference-agrees"):
-        told.reply(op_id, remembered((ACME, 1, "created")))
+        told.reply(op_id, as_stored((ACME, "likes tea")))
 
 
 def test_what_was_dropped_is_told() -> None:
@@ -211,11 +204,11 @@ def test_what_was_dropped_is_told() -> None:
         '{"entities": [{"name": "he"}, {"name": "Alice", "type": "person", "content": "c"}]}',
     )
     with broken("reference-agrees"):
-        told.reply(op_id, remembered((ALICE, 1, "created")))
+        told.reply(op_id, as_stored(LIKES_TEA))
 
 
 LOST = Degraded("extract:uncovered", "passed_over")
-NAPS, REST = remembered((ALICE, 1, "created")), note("I rest.")[1]
+NAPS, REST = as_stored((ALICE, "naps")), note("I rest.")[1]
 BOTH = attrs.evolve(NAPS, entities=NAPS.entities + REST.entities, routing=NAPS.routing + REST.routing)
 
 
@@ -246,95 +239,96 @@ def test_a_remember_without_an_answer_happened_or_did_not(ending: str) -> None:
             told.reply(op_id, Unknown())
         else:
             told.oracle.crashed()
-        told.get(ALICE, row)
-        told.get(ACME, row and entity(ACME, "sells tea"))
+        told.get(TEA, row)
+        told.get(SALES, row and entity(ACME, "sells tea"))
 
 
 def test_what_happened_to_one_id_happened_to_all() -> None:
     told = History()
     told.tell((ALICE, "likes tea"), (ACME, "sells tea"))
     told.oracle.crashed()
-    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.get(TEA, entity(ALICE, "likes tea"))
     with broken("all-or-nothing"):
-        told.get(ACME, None)
+        told.get(SALES, None)
 
 
 def test_what_did_not_happen_to_one_id_happened_to_none() -> None:
     told = History()
     told.tell((ALICE, "likes tea"), (ACME, "sells tea"))
     told.oracle.crashed()
-    told.get(ALICE, None)
+    told.get(TEA, None)
     with broken("all-or-nothing"):
-        told.get(ACME, entity(ACME, "sells tea"))
+        told.get(SALES, entity(ACME, "sells tea"))
 
 
 def test_a_claim_shows_whether_an_earlier_remember_happened() -> None:
     told = History()
     told.tell((ALICE, "likes tea"), (ACME, "sells tea"))
     told.oracle.crashed()
-    told.store((ALICE, "left"), change="updated", version=2)
-    told.get(ALICE, entity(ALICE, "likes tea\nleft", 2))
+    told.store(LIKES_TEA, change="unchanged")
+    told.get(TEA, entity(*LIKES_TEA))
     with broken("all-or-nothing"):
-        told.get(ACME, None)
+        told.get(SALES, None)
 
 
 def test_an_unknown_remember_may_land_after_it_was_not_seen() -> None:
     told = History()
     told.reply(told.tell((ALICE, "likes tea")), Unknown())
-    told.get(ALICE, None)
-    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.get(TEA, None)
+    told.get(TEA, entity(ALICE, "likes tea"))
     with broken("acknowledged-is-durable"):
-        told.get(ALICE, None)
+        told.get(TEA, None)
 
 
 def test_an_unknown_remember_cannot_land_in_a_later_life() -> None:
     told = History()
     told.reply(told.tell((ALICE, "likes tea")), Unknown())
     told.oracle.crashed()
-    told.get(ALICE, None)
+    told.get(TEA, None)
     with broken("reference-agrees"):
-        told.get(ALICE, entity(ALICE, "likes tea"))
+        told.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_an_unknown_remember_cannot_land_on_a_row_that_changed() -> None:
     told = two_known()
-    told.reply(told.tell((ALICE, "left")), Unknown())
-    told.store((ALICE, "back"), change="updated", version=2)
+    told.reply(told.tell(LEFT_ACME), Unknown())
+    told.store(LEFT_ACME)
+    told.forget(LEFT)
     with broken("once-only"):
-        told.get(ALICE, entity(ALICE, "likes tea\nback\nleft", 3))
+        told.get(LEFT, entity(*LEFT_ACME, 2))
 
 
 def test_a_failed_remember_changed_nothing() -> None:
     told = History()
     told.reply(told.tell((ALICE, "likes tea")), Failed(errors.StorageFull("commit", "full", 1)))
-    told.get(ALICE, None)
+    told.get(TEA, None)
     with broken("reference-agrees"):
-        told.get(ALICE, entity(ALICE, "likes tea"))
+        told.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_a_remember_that_was_seen_cannot_fail() -> None:
     told = History()
     op_id = told.tell((ALICE, "likes tea"))
-    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.get(TEA, entity(ALICE, "likes tea"))
     with broken("reference-agrees"):
         told.reply(op_id, Failed(errors.StorageFailed("commit", "unavailable", 3)))
 
 
 def test_a_read_sees_a_write_in_flight_before_or_after() -> None:
     told = two_known()
-    read, write = told.ask(GetEntity("", ALICE)), told.tell((ALICE, "left"), embed=False)
-    told.reply(write, remembered((ALICE, 2, "updated")))
-    told.reply(read, entity(ALICE, "likes tea"))
-    told.get(ALICE, entity(ALICE, "likes tea\nleft", 2))
+    read, write = told.ask(GetEntity("", LEFT)), told.tell(LEFT_ACME, embed=False)
+    told.reply(write, as_stored(LEFT_ACME))
+    told.reply(read, None)
+    told.get(LEFT, entity(*LEFT_ACME))
 
 
 def test_a_read_does_not_see_what_was_over_before_it_began() -> None:
     told = two_known()
-    told.store((ALICE, "left"), change="updated", version=2)
-    read = told.ask(GetEntity("", ALICE))
-    told.reply(told.tell((ALICE, "back")), Unknown())
-    with broken("acknowledged-is-durable"):
-        told.reply(read, entity(ALICE, "likes tea"))
+    told.forget(TEA)
+    read = told.ask(GetEntity("", TEA))
+    told.reply(told.tell(LIKES_TEA), Unknown())
+    with broken("reference-agrees"):
+        told.reply(read, entity(*LIKES_TEA))
 
 
 # Forgetting.
@@ -342,49 +336,46 @@ def test_a_read_does_not_see_what_was_over_before_it_began() -> None:
 
 def test_forgotten_is_gone_and_its_versions_go_on() -> None:
     told = two_known()
-    told.forget(ALICE)
-    told.get(ALICE, None)
-    told.get(ALICE, None, 1)
-    told.forget(ALICE, existed=False)
-    told.store((ALICE, "is back"), version=2)
-    told.get(ALICE, entity(ALICE, "is back", 2))
+    told.forget(TEA)
+    told.get(TEA, None)
+    told.forget(TEA, existed=False)
+    told.store(LIKES_TEA, version=2)
+    told.get(TEA, entity(*LIKES_TEA, 2))
 
 
 def test_a_forgotten_entity_is_not_shown() -> None:
     told = two_known()
-    told.forget(ALICE)
-    for read in (None, 1):
-        with broken("deleted-stays-deleted"):
-            version = Version(ALICE, 1, "likes tea", None, "likes tea", None, (), None, NOW_MS)
-            told.get(ALICE, version if read else entity(ALICE, "likes tea"), read)
+    told.forget(TEA)
     with broken("deleted-stays-deleted"):
-        told.recall("tea", hit(ALICE, "likes tea", 1_000_000))
+        told.get(TEA, entity(*LIKES_TEA))
+    with broken("deleted-stays-deleted"):
+        told.recall("tea", hit(*LIKES_TEA, 1_000_000))
 
 
 def test_a_version_is_never_used_again() -> None:
     told = two_known()
-    told.forget(ALICE)
+    told.forget(TEA)
     with broken("acknowledged-is-durable"):
-        told.store((ALICE, "is back"), version=1)
+        told.store(LIKES_TEA, version=1)
 
 
 def test_forget_says_whether_there_was_something() -> None:
     told = two_known()
     with broken("acknowledged-is-durable"):
-        told.forget(ALICE, existed=False)
+        told.forget(TEA, existed=False)
     told = two_known()
-    told.forget(ALICE)
+    told.forget(TEA)
     with broken("deleted-stays-deleted"):
-        told.forget(ALICE, existed=True)
+        told.forget(TEA, existed=True)
 
 
 def test_a_forget_without_an_answer_happened_or_did_not() -> None:
     for row in (entity(ALICE, "likes tea"), None):
         told = two_known()
-        told.ask(Forget("", ALICE))
+        told.ask(Forget("", TEA))
         told.oracle.crashed()
-        told.get(ALICE, row)
-        told.get(ACME, entity(ACME, "sells tea"))
+        told.get(TEA, row)
+        told.get(SALES, entity(ACME, "sells tea"))
 
 
 # Once.
@@ -394,14 +385,14 @@ def test_the_same_text_again_changes_nothing() -> None:
     told = two_known()
     told.store((ALICE, "likes tea"), change="unchanged")
     with broken("once-only"):
-        told.store((ALICE, "likes tea"), change="updated", version=2)
+        told.store((ALICE, "likes tea"), version=2)
 
 
 def test_a_commit_that_took_effect_twice_is_seen() -> None:
     told = History()
     told.reply(told.tell((ALICE, "likes tea")), Unknown())
     with broken("once-only"):
-        told.get(ALICE, entity(ALICE, "likes tea", 2))
+        told.get(TEA, entity(ALICE, "likes tea", 2))
 
 
 def test_a_remember_does_not_find_what_it_made_itself() -> None:
@@ -412,14 +403,15 @@ def test_a_remember_does_not_find_what_it_made_itself() -> None:
 
 def test_a_known_key_gives_the_same_value_and_says_so() -> None:
     for value in (
-        remembered((ALICE, 1, "created"), repeated=False),
-        remembered((ALICE, 2, "updated"), repeated=True),
-        remembered((ALICE, 1, "unchanged"), repeated=True),
+        as_stored(LIKES_TEA, repeated=False),
+        as_stored(LIKES_TEA, version=2, repeated=True),
+        as_stored(LIKES_TEA, change="unchanged", repeated=True),
+        as_stored(LIKES_TEA, ended=(SALES,), repeated=True),
     ):
         told = History()
         told.store((ALICE, "likes tea"), request_key="k")
         op_id = told.ask(Remember("", "likes tea", request_key="k"))
-        told.reply(op_id, remembered((ALICE, 1, "created"), repeated=True))
+        told.reply(op_id, as_stored(LIKES_TEA, repeated=True))
         with broken("once-only"):
             told.reply(told.ask(Remember("", "likes tea", request_key="k")), value)
 
@@ -428,7 +420,7 @@ def test_nothing_is_repeated_that_nobody_asked_before() -> None:
     told = History()
     op_id = told.tell((ALICE, "likes tea"), request_key="k")
     with broken("once-only"):
-        told.reply(op_id, remembered((ALICE, 1, "created"), repeated=True))
+        told.reply(op_id, as_stored(LIKES_TEA, repeated=True))
 
 
 @pytest.mark.parametrize("has_happened", [True, False])
@@ -438,8 +430,8 @@ def test_a_key_without_an_answer_may_be_asked_again(has_happened: bool) -> None:
     told.oracle.crashed()
     op_id = told.tell((ALICE, "likes tea"), request_key="k")
     told.vectors(op_id, (ALICE, "likes tea"))
-    told.reply(op_id, remembered((ALICE, 1, "created"), repeated=has_happened))
-    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.reply(op_id, as_stored(LIKES_TEA, repeated=has_happened))
+    told.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_a_key_is_reused_only_by_another_request() -> None:
@@ -453,12 +445,12 @@ def test_a_key_is_reused_only_by_another_request() -> None:
 
 def test_a_forget_that_found_nothing_keeps_its_key() -> None:
     told = two_known()
-    told.forget(ALICE)
-    told.reply(told.ask(Forget("", ALICE, "k")), Forgotten(False))
-    told.store((ALICE, "is back"), version=2)
-    told.reply(told.ask(Forget("", ALICE, "k")), Forgotten(False, repeated=True))
+    told.forget(TEA)
+    told.reply(told.ask(Forget("", TEA, "k")), Forgotten(False))
+    told.store(LIKES_TEA, version=2)
+    told.reply(told.ask(Forget("", TEA, "k")), Forgotten(False, repeated=True))
     with broken("once-only"):
-        told.reply(told.ask(Forget("", ALICE, "k")), Forgotten(True))
+        told.reply(told.ask(Forget("", TEA, "k")), Forgotten(True))
 
 
 @pytest.mark.parametrize("value", ["repeated", "fresh"])
@@ -467,16 +459,16 @@ def test_a_key_is_known_for_a_day(value: str) -> None:
     told.store((ALICE, "likes tea"), request_key="k")
     told.at(NOW_MS + RECEIPT_MS_MAX)
     op_id = told.tell((ALICE, "likes tea"), request_key="k")
-    was = remembered((ALICE, 1, "created"), repeated=True)
-    told.reply(op_id, was if value == "repeated" else remembered((ALICE, 1, "unchanged")))
-    told.get(ALICE, entity(ALICE, "likes tea"))
+    was = as_stored(LIKES_TEA, repeated=True)
+    told.reply(op_id, was if value == "repeated" else as_stored(LIKES_TEA, change="unchanged"))
+    told.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_a_write_in_flight_for_a_day_may_have_happened_twice() -> None:
     told = History()
     op_id = told.tell((ALICE, "likes tea"))
     told.reply(op_id, Unknown(), now_ms=NOW_MS + RECEIPT_MS_MAX)
-    told.get(ALICE, entity(ALICE, "likes tea", 2))
+    told.get(TEA, entity(ALICE, "likes tea", 2))
     assert told.tracks.released == 1
 
 
@@ -491,6 +483,7 @@ def test_a_failed_extraction_keeps_the_whole_text() -> None:
     told.hear(op_id, "extract", None)
     told.reply(op_id, value, attrs.evolve(ONE_NOTE, reason="refused"))
     row = Entity(key, "note", auto_name(text), text, 1, 500_000, 500_000, "scratch", NOW_MS, NOW_MS)
+    row = attrs.evolve(row, is_direct=True)
     told.get(key, row)
     with broken("reference-agrees"):
         told.get(key, attrs.evolve(row, content=text[:200]))
@@ -522,7 +515,7 @@ def test_no_model_or_embedder_makes_a_remember_fail(error: Any) -> None:
 
 def routed(told: History, **lie: Any) -> None:
     op_id = told.tell((ALICE, "likes tea"), embed=False)
-    value = remembered((ALICE, 1, "created"))
+    value = as_stored(LIKES_TEA)
     told.reply(op_id, attrs.evolve(value, routing=(attrs.evolve(value.routing[0], **lie),)))
 
 
@@ -532,7 +525,7 @@ def routed(told: History, **lie: Any) -> None:
         ({"block": "facts"}, "route-per-entity"),
         ({"promote": True}, "route-per-entity"),
         ({"routed_by": "kept"}, "route-per-entity"),
-        ({"entity_id": ACME}, "route-per-entity"),
+        ({"entity_id": SALES}, "route-per-entity"),
         ({"block": "system"}, "system-is-authored"),
         ({"block": "persona"}, "system-is-authored"),
     ],
@@ -547,14 +540,14 @@ def test_each_entity_has_one_decision_in_order() -> None:
     for change in (lambda it: it[:1], lambda it: it[::-1], lambda it: (*it, it[0])):
         told = History()
         op_id = told.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
-        value = remembered((ALICE, 1, "created"), (ACME, 1, "created"))
+        value = as_stored(LIKES_TEA, (ACME, "sells tea"))
         with broken("route-per-entity"):
             told.reply(op_id, attrs.evolve(value, routing=change(value.routing)))
 
 
 def test_what_did_not_change_keeps_its_block() -> None:
     told = two_known()
-    value = remembered((ALICE, 1, "unchanged"))
+    value = as_stored(LIKES_TEA, change="unchanged")
     told.reply(told.tell((ALICE, "likes tea")), value)
     moved = attrs.evolve(value.routing[0], block="facts")
     with broken("route-per-entity"):
@@ -562,16 +555,16 @@ def test_what_did_not_change_keeps_its_block() -> None:
 
 
 def test_only_what_wants_to_is_promoted() -> None:
-    for promoted in ((ALICE,), (ACME,)):
+    for promoted in ((TEA,), (SALES,)):
         told = History()
         op_id = told.tell((ALICE, "likes tea"), embed=False)
         with broken("route-known-only"):
-            told.reply(op_id, remembered((ALICE, 1, "created"), promoted=promoted))
+            told.reply(op_id, as_stored(LIKES_TEA, promoted=promoted))
 
 
 def by_model(block: str, **more: Any) -> tuple[str, RoutingDecision]:
-    reply = json.dumps([{"entity_id": ALICE, "block": block, "promote": True, "confidence": 0.9}])
-    made = RoutingDecision(ALICE, block, True, 900_000, "", "model", None, "promoted")
+    reply = json.dumps([{"entity_id": TEA, "block": block, "promote": True, "confidence": 0.9}])
+    made = RoutingDecision(TEA, block, True, 900_000, "", "model", None, "promoted")
     return reply, attrs.evolve(made, **more)
 
 
@@ -587,12 +580,10 @@ def test_a_sound_row_of_the_model_routes(heard: str, told_block: str, rule: str 
     told = History(semantic_routing=True)
     op_id = told.tell((ALICE, "likes tea"), embed=False)
     told.hear(op_id, "route", by_model(heard)[0])
-    value = attrs.evolve(
-        remembered((ALICE, 1, "created"), promoted=(ALICE,)), routing=(by_model(told_block)[1],)
-    )
+    value = attrs.evolve(as_stored(LIKES_TEA, promoted=(TEA,)), routing=(by_model(told_block)[1],))
     if rule is None:
         told.reply(op_id, value)
-        told.get(ALICE, entity(ALICE, "likes tea", block=told_block))
+        told.get(TEA, entity(ALICE, "likes tea", block=told_block))
         return
     with broken(rule):
         told.reply(op_id, value)
@@ -640,7 +631,7 @@ def test_an_answer_may_have_come_too_late() -> None:
     op_id = told.tell((ALICE, "likes tea"), embed=False)
     late_ms = NOW_MS + Config().model_timeout_ms
     told.reply(op_id, note("likes tea")[1], ONE_NOTE, now_ms=late_ms)
-    told.get(ALICE, None)
+    told.get(TEA, None)
 
 
 def test_each_life_has_a_clock_of_its_own() -> None:
@@ -660,10 +651,11 @@ def test_without_a_reply_nobody_knows_whether_the_answer_came_too_late(is_note: 
     told.reply(op_id, Unknown(), now_ms=late_ms)
     key, text = note("likes tea")[0], "likes tea"
     row = Entity(key, "note", text, text, 1, 500_000, 500_000, "scratch", late_ms, late_ms)
+    row = attrs.evolve(row, is_direct=True)
     told.get(key, row if is_note else None)
-    told.get(ALICE, None if is_note else entity(ALICE, "likes tea"))
+    told.get(TEA, None if is_note else entity(ALICE, "likes tea"))
     with broken("reference-agrees" if is_note else "acknowledged-is-durable"):
-        told.get(ALICE, entity(ALICE, "likes tea") if is_note else None)
+        told.get(TEA, entity(ALICE, "likes tea") if is_note else None)
 
 
 def test_without_faults_nothing_is_in_doubt() -> None:
@@ -671,7 +663,7 @@ def test_without_faults_nothing_is_in_doubt() -> None:
     told.at(NOW_MS)
     told.tell((ALICE, "likes tea"))
     told.oracle.crashed()
-    assert told.oracle.known_ids() == (ALICE,)
+    assert told.oracle.known_ids() == (TEA,)
 
 
 def test_a_failure_is_named() -> None:
@@ -683,7 +675,7 @@ def test_a_failure_is_named() -> None:
     told = History()
     op_id = told.tell((ALICE, "likes tea"))
     with broken("degradation-named"):
-        told.reply(op_id, remembered((ALICE, 1, "created")))
+        told.reply(op_id, as_stored(LIKES_TEA))
 
 
 # The oracle itself.
@@ -691,35 +683,34 @@ def test_a_failure_is_named() -> None:
 
 def test_too_many_worlds_are_undecided_and_counted() -> None:
     told = two_known()
-    for n in range(8):
-        told.reply(told.tell((ALICE, f"fact {n}")), Unknown())
-    told.get(ALICE, entity(ALICE, "nobody said so", 77))
+    told.forget(TEA)
+    for _ in range(8):
+        told.reply(told.tell(LIKES_TEA), Unknown())
+    told.get(TEA, entity(ALICE, "nobody said so", 77))
     assert told.tracks.undecided == 1
     assert STATE_COUNT_MAX < 2**8
-    told.get(ACME, entity(ACME, "sells tea"))
+    told.get(SALES, entity(ACME, "sells tea"))
     with broken("acknowledged-is-durable"):
-        told.get(ACME, None)
+        told.get(SALES, None)
 
 
 def test_a_rule_that_is_off_says_nothing() -> None:
     told = History(off=("acknowledged-is-durable",))
     told.store((ALICE, "likes tea"))
-    told.get(ALICE, None)
-    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.get(TEA, None)
+    told.get(TEA, entity(ALICE, "likes tea"))
     assert told.tracks.undecided == 1
 
 
 def test_the_audit_reads_all_that_may_be_there() -> None:
     told = two_known()
-    told.store((ALICE, "left"), change="updated", version=2)
-    assert told.oracle.known_ids() == (ALICE, ACME)
+    told.store(LEFT_ACME)
+    assert told.oracle.known_ids() == (TEA, SALES, LEFT)
     assert told.oracle.audit() == (
         ("count", {}),
-        ("get_entity", {"entity_id": ALICE}),
-        ("get_entity", {"entity_id": ALICE, "version": 1}),
-        ("get_entity", {"entity_id": ALICE, "version": 2}),
-        ("get_entity", {"entity_id": ACME}),
-        ("get_entity", {"entity_id": ACME, "version": 1}),
+        ("get_entity", {"entity_id": TEA}),
+        ("get_entity", {"entity_id": SALES}),
+        ("get_entity", {"entity_id": LEFT}),
         ("recall", {"query": "Alice", "limit": 100}),
         ("recall", {"query": "Acme", "limit": 100}),
     )
@@ -731,14 +722,14 @@ def test_of_as_many_entities_as_an_audit_may_read_every_second_is_read(
     monkeypatch.setattr(model, "AUDIT_ENTITY_COUNT_MAX", 2)
     told = two_known()
     read = [args["entity_id"] for name, args in told.oracle.audit() if name == "get_entity"]
-    assert [*dict.fromkeys(read)] == [ALICE]
+    assert [*dict.fromkeys(read)] == [TEA]
     assert len(told.oracle.known_ids()) == 2
 
 
 def test_what_failed_is_audited_too() -> None:
     told = History()
     told.reply(told.tell((ALICE, "likes tea")), Failed(errors.StorageFull("commit", "full", 1)))
-    assert told.oracle.known_ids() == (ALICE,)
+    assert told.oracle.known_ids() == (TEA,)
 
 
 # Requests that share a key, and what is told of them.
@@ -755,9 +746,9 @@ def test_a_repeated_reply_is_that_of_the_attempt_that_it_tells_of() -> None:
     told = History()
     told.reply(attempt(told, (ALICE, "naps")), Unknown())
     told.reply(attempt(told, (ACME, "sells tea")), Unknown())
-    told.reply(attempt(told), remembered((ACME, 1, "created"), repeated=True))
-    told.get(ACME, entity(ACME, "sells tea"))
-    told.get(ALICE, None)
+    told.reply(attempt(told), as_stored((ACME, "sells tea"), repeated=True))
+    told.get(SALES, entity(ACME, "sells tea"))
+    told.get(TEA, None)
 
 
 def test_a_note_in_place_of_what_a_model_found_has_a_cause_whoever_else_asked() -> None:
@@ -767,10 +758,13 @@ def test_a_note_in_place_of_what_a_model_found_has_a_cause_whoever_else_asked() 
         told.reply(attempt(told, (ALICE, "naps")), note("so")[1], ONE_NOTE)
 
 
-@pytest.mark.parametrize("first", [(ALICE, 2, "updated"), (ALICE, 1, "unchanged")])
-def test_one_reply_does_not_tell_that_a_write_has_happened_and_that_it_has_not(first: Told) -> None:
-    told, content = History(), "likes tea" if first[2] == "unchanged" else "naps"
-    told.reply(told.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False), Unknown())
-    op_id = told.tell((ALICE, content), (ACME, "naps"), embed=False)
+@pytest.mark.parametrize("changes", [("created", "unchanged"), ("unchanged", "created")])
+def test_one_reply_does_not_tell_that_a_write_has_happened_and_that_it_has_not(
+    changes: tuple[str, str],
+) -> None:
+    told, both = History(), (LIKES_TEA, (ACME, "sells tea"))
+    told.reply(told.tell(*both, embed=False), Unknown())
+    one, other = (as_stored(it, change=change) for it, change in zip(both, changes, strict=True))
+    value = attrs.evolve(one, entities=one.entities + other.entities, routing=one.routing + other.routing)
     with broken("all-or-nothing"):
-        told.reply(op_id, remembered(first, (ACME, 1, "created")))
+        told.reply(told.tell(*both, embed=False), value)

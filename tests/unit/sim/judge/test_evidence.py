@@ -11,11 +11,12 @@ from tests.histories import (
     ALICE,
     NOW_MS,
     History,
+    as_stored,
     broken,
     decision,
+    fact,
     found,
     note,
-    remembered,
     stated,
     two_known,
     vector_of,
@@ -27,6 +28,7 @@ from umi_core.messages.results import Remembered
 from umi_core.values import RoutingDecision
 
 LATE_MS = NOW_MS + Config().model_timeout_ms
+TEA = fact(ALICE, "likes tea")
 SOUND, UNSOUND = vector_of(ALICE, "likes tea"), (0,) * 16
 
 
@@ -43,29 +45,29 @@ def evolved(answer: str | None) -> tuple[History, str, Remembered]:
     told = two_known()
     op_id = told.tell((ALICE, "naps"), embed=False)
     told.hear(op_id, "evolve", answer)
-    return told, op_id, remembered((ALICE, 2, "updated"))
+    return told, op_id, as_stored((ALICE, "naps"))
 
 
 def embedded(answer: tuple[Any, ...] | None) -> tuple[History, str, Remembered]:
     told = History()
     op_id = told.tell((ALICE, "likes tea"))
     told.hear(op_id, "embed", answer)
-    return told, op_id, remembered((ALICE, 1, "created"))
+    return told, op_id, as_stored((ALICE, "likes tea"))
 
 
 def routed(answer: str | None) -> tuple[History, str, Remembered]:
     told = History(semantic_routing=True)
     op_id = told.tell((ALICE, "likes tea"), embed=False)
     told.hear(op_id, "route", answer)
-    return told, op_id, remembered((ALICE, 1, "created"))
+    return told, op_id, as_stored((ALICE, "likes tea"))
 
 
 def route(*rows: dict[str, Any]) -> str:
-    made = {"entity_id": ALICE, "block": "human", "promote": False, "confidence": 0.9}
+    made = {"entity_id": TEA, "block": "human", "promote": False, "confidence": 0.9}
     return json.dumps([made | row for row in rows])
 
 
-BY_MODEL = attrs.evolve(decision(ALICE), routed_by="model", confidence_ppm=900_000)
+BY_MODEL = attrs.evolve(decision(TEA, kind="person"), routed_by="model", confidence_ppm=900_000)
 CASES: list[tuple[Any, str]] = [
     (lambda: evolved(None), "evolve:table"),
     (lambda: evolved("no idea"), "evolve:table no_json"),
@@ -139,8 +141,8 @@ def test_two_plans_that_had_their_vectors_did_not_go_without() -> None:
 def test_vectors_that_a_second_plan_did_not_need_are_a_cause_all_the_same() -> None:
     """It found that nothing had changed, and kept the name of what had failed: all_faults, seed 182."""
     told, op_id, _ = replanned((UNSOUND,))
-    told.reply(told.tell((ALICE, "likes tea"), embed=False), remembered((ALICE, 1, "created")))
-    told.reply(op_id, remembered((ALICE, 1, "unchanged")), *named("embed:no_vectors"))
+    told.reply(told.tell((ALICE, "likes tea"), embed=False), as_stored((ALICE, "likes tea")))
+    told.reply(op_id, as_stored((ALICE, "likes tea"), change="unchanged"), *named("embed:no_vectors"))
 
 
 def test_a_second_plan_may_have_met_another_failure() -> None:
@@ -182,7 +184,7 @@ def test_what_was_malformed_in_an_extraction_is_named() -> None:
             told = History()
             op_id = told.tell((ALICE, "naps"), embed=False)
             told.hear(op_id, "extract", json.dumps({"entities": elements}))
-            value = remembered((ALICE, 1, "created"), dropped=dropped)
+            value = as_stored((ALICE, "naps"), dropped=dropped)
             if name == due:
                 told.reply(op_id, value, *named(name))
             else:
@@ -190,7 +192,7 @@ def test_what_was_malformed_in_an_extraction_is_named() -> None:
                     told.reply(op_id, value, *named(name))
 
 
-UNASKED = json.loads(stated("update", (ACME, 1), (ALICE, 7)))
+UNASKED = json.loads(stated("extend", (fact(ACME, "sells tea"), 1), (fact(ALICE, "naps"), 7)))
 BAD = [{"new": "x", "old": "y", "type": "loves", "confidence": 1}]
 
 
@@ -219,10 +221,10 @@ def test_what_was_malformed_in_verdicts_is_named(rows: list[Any], allowed: tuple
     ("rows", "by", "due"),
     [
         ([{}], BY_MODEL, ""),
-        ([{}, {"entity_id": ACME}], BY_MODEL, "route:partial"),
-        ([{"confidence": 0.1}], decision(ALICE), ""),
-        ([{}, {}], decision(ALICE), "route:partial"),
-        ([{"block": "attic"}], decision(ALICE), "route:partial"),
+        ([{}, {"entity_id": fact(ACME, "likes tea")}], BY_MODEL, "route:partial"),
+        ([{"confidence": 0.1}], decision(TEA, kind="person"), ""),
+        ([{}, {}], decision(TEA, kind="person"), "route:partial"),
+        ([{"block": "attic"}], decision(TEA, kind="person"), "route:partial"),
     ],
 )
 def test_what_was_malformed_in_routes_is_named(

@@ -12,305 +12,240 @@ from tests.histories import (
     BY_MODEL,
     NOW_MS,
     History,
+    as_stored,
     broken,
     entity,
-    extending,
     extraction,
+    fact,
     hit,
     relation,
-    remembered,
     stated,
     two_known,
 )
-from umi_core.config import Config
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.messages.answers import EffectFailed
-from umi_core.messages.effects import Degraded, Done, Unknown
+from umi_core.messages.effects import Degraded, Unknown
 from umi_core.messages.requests import Forget, GetEntity, Remember
 from umi_core.messages.results import Remembered
-from umi_core.rows import Relation, Version
+from umi_core.rows import Ended, Entity, Relation
+from umi_sim.judge.plain.scores import alone_ppm, united_ppm
 
 PARTIAL = Degraded("evolve:partial", "unknown_pair")
+LIKES_TEA, SELLS_TEA, NAPS = (ALICE, "likes tea"), (ACME, "sells tea"), (ALICE, "naps")
+TEA, SALES, NAP = fact(*LIKES_TEA), fact(*SELLS_TEA), fact(*NAPS)
 
 
-def next_alice(verdict: str | None, told: History | None = None, **options: Any) -> tuple[History, str]:
-    """`Alice naps` was told after `likes tea`, and this was answered about the two."""
-    told = told or two_known()
-    op_id = told.tell((ALICE, "naps"), embed=False, **options)
-    told.hear(op_id, "evolve", verdict)
-    return told, op_id
+def ended(fact_row: Entity, by: str = SALES, how: str = "contradict") -> Ended:
+    return Ended(fact_row.id, fact_row, by, how, NOW_MS)
 
 
-def second(*relations: Relation, **more: Any) -> Remembered:
-    return remembered((ALICE, 2, "updated"), relations=relations, **more)
+# Verdicts.
 
 
-# From each version to the next.
+EXTENDED = relation((TEA, 1), (SALES, 1), "extend", **BY_MODEL)
 
 
-@pytest.mark.parametrize("kind", ["update", "contradict", "extend", "derive"])
-def test_a_next_version_is_what_the_model_said_of_it(kind: str) -> None:
-    said = extending(ALICE, 2, kind, **BY_MODEL)
-    told, op_id = next_alice(stated(kind, (ALICE, 1), (ALICE, 2)))
-    told.reply(op_id, second(said, needs_resolution=kind == "contradict"))
-    content = "likes tea\nnaps" if kind in ("extend", "derive") else "naps"
-    told.get(ALICE, Version(ALICE, 2, "naps", kind, content, None, (), None, NOW_MS), 2)
-    refs = (f"{ALICE}@1",) if kind == "contradict" else ()
-    told.get(ALICE, entity(ALICE, content, 2, contradicts=refs))
-
-
-def test_without_a_verdict_a_next_version_extends() -> None:
-    for verdict in (None, "[]", stated("update", (ALICE, 1), (ALICE, 2), 0.2)):
-        told, op_id = next_alice(verdict)
-        table = (Degraded("evolve:table", "refused"),) if verdict is None else ()
-        told.reply(op_id, second(extending(ALICE, 2)), *table)
-        told.get(ALICE, entity(ALICE, "likes tea\nnaps", 2))
-
-
-UPDATE = stated("update", (ALICE, 1), (ALICE, 2))
-UPDATED = extending(ALICE, 2, "update", **BY_MODEL)
-
-
-@pytest.mark.parametrize(
-    ("relations", "rule"),
-    [
-        ((), "version-chain"),
-        ((UPDATED, UPDATED), "version-chain"),
-        ((extending(ALICE, 1, "update", **BY_MODEL),), "version-chain"),
-        ((relation((ALICE, 2), (ALICE, 1), "update", **BY_MODEL),), "version-chain"),
-        ((extending(ALICE, 2),), "version-chain"),
-        ((extending(ALICE, 2, "derive", **BY_MODEL),), "version-chain"),
-        ((attrs.evolve(UPDATED, confidence_ppm=1),), "version-chain"),
-        ((attrs.evolve(UPDATED, reason="other"),), "version-chain"),
-        ((attrs.evolve(UPDATED, by="table"),), "version-chain"),
-        ((attrs.evolve(UPDATED, id="rel_x"),), "relation-ends"),
-        ((UPDATED, extending(ACME, 2, "update", **BY_MODEL)), "version-chain"),
-    ],
-)
-def test_a_next_version_has_one_relation_as_it_was_said(relations: tuple[Relation, ...], rule: str) -> None:
-    told, op_id = next_alice(UPDATE)
-    with broken(rule):
-        told.reply(op_id, second(*relations))
-
-
-def test_the_table_says_the_same_of_every_next_version() -> None:
-    told, op_id = next_alice("[]")
-    with broken("version-chain"):
-        told.reply(op_id, second(extending(ALICE, 2, confidence_ppm=1)))
-
-
-def test_what_is_told_of_a_version_is_what_it_shows() -> None:
-    told, op_id = next_alice(UPDATE)
-    told.reply(op_id, second(UPDATED))
-    with broken("reference-agrees"):
-        told.get(ALICE, entity(ALICE, "likes tea\nnaps", 2))
-
-
-def test_without_evolving_no_model_is_asked_and_a_next_version_extends() -> None:
-    told = two_known()
-    op_id = told.tell((ALICE, "naps"), embed=False, evolve=False)
-    told.reply(op_id, second(extending(ALICE, 2)))
-    told = two_known()
-    op_id = told.tell((ALICE, "naps"), embed=False, evolve=False)
-    with broken("version-chain"):
-        told.reply(op_id, second(UPDATED))
-    told, op_id = next_alice(UPDATE, evolve=False)
-    with broken("reference-agrees"):
-        told.reply(op_id, second(UPDATED))
-
-
-def test_a_model_is_asked_about_every_next_version() -> None:
-    late_ms, value = NOW_MS + Config().model_timeout_ms, second(extending(ALICE, 2))
-    for now_ms, degraded in ((NOW_MS, ()), (late_ms, (Degraded("evolve:table", "timeout"),))):
-        told = two_known()
-        op_id = told.tell((ALICE, "naps"), embed=False)
-        if degraded:
-            told.close(op_id, Done(value, degraded), now_ms)
-        else:
-            with broken("version-chain"):
-                told.close(op_id, Done(value), now_ms)
-
-
-def test_a_first_version_has_no_relation() -> None:
-    told = History()
-    op_id = told.tell((ALICE, "naps"), embed=False)
-    with broken("version-chain"):
-        told.reply(op_id, remembered((ALICE, 1, "created"), relations=(extending(ALICE, 1),)))
-
-
-def test_a_second_plan_may_go_by_either_answer() -> None:
-    told, op_id = next_alice(UPDATE)
-    told.answer(op_id, "commit", EffectFailed(0, "conflict"))
-    told.hear(op_id, "evolve", None)
-    told.reply(op_id, second(extending(ALICE, 2)), Degraded("evolve:table", "refused"))
-    told, op_id = next_alice(UPDATE)
-    told.answer(op_id, "commit", EffectFailed(0, "conflict"))
-    told.hear(op_id, "evolve", stated("derive", (ALICE, 1), (ALICE, 2)))
-    told.reply(op_id, second(extending(ALICE, 2, "derive", **BY_MODEL)))
-
-
-# Verdicts on what is known of others.
-
-
-CLASH = relation((ALICE, 1), (ACME, 1), "contradict", **BY_MODEL)
-
-
-def clashing(told: History | None = None) -> tuple[History, str]:
-    """Acme is new, and contradicts what is known of Alice."""
+def extending(told: History | None = None, verdict: str | None = "", **options: Any) -> tuple[History, str]:
+    """Acme sells tea is new, and extends that Alice likes tea, or stands to it as this verdict says."""
     if told is None:
         told = History()
-        told.store((ALICE, "likes tea"))
-    op_id = told.tell((ACME, "sells tea"), embed=False)
-    told.hear(op_id, "evolve", stated("contradict", (ALICE, 1), (ACME, 1)))
+        told.store(LIKES_TEA)
+    op_id = told.tell(SELLS_TEA, embed=False, **options)
+    told.hear(op_id, "evolve", stated("extend", (TEA, 1), (SALES, 1)) if verdict == "" else verdict)
     return told, op_id
 
 
-def clash(*relations: Relation, **more: Any) -> Remembered:
-    return remembered((ACME, 1, "created"), relations=relations, **({"needs_resolution": True} | more))
+def extended(*relations: Relation, **more: Any) -> Remembered:
+    return as_stored(SELLS_TEA, relations=relations, **more)
 
 
-def test_a_verdict_is_told() -> None:
-    told, op_id = clashing()
-    told.reply(op_id, clash(CLASH))
+@pytest.mark.parametrize("kind", ["extend", "derive"])
+def test_a_verdict_is_told_and_ends_nothing(kind: str) -> None:
+    told, op_id = extending(verdict=stated(kind, (TEA, 1), (SALES, 1)))
+    told.reply(op_id, extended(relation((TEA, 1), (SALES, 1), kind, **BY_MODEL)))
+    told.get(TEA, entity(*LIKES_TEA))
+    told.get(SALES, entity(*SELLS_TEA))
+
+
+@pytest.mark.parametrize("verdict", [None, "[]", stated("extend", (TEA, 1), (SALES, 1), 0.2)])
+def test_without_a_sure_verdict_nothing_is_related(verdict: str | None) -> None:
+    table = (Degraded("evolve:table", "refused"),) if verdict is None else ()
+    told, op_id = extending(verdict=verdict)
+    told.reply(op_id, extended(), *table)
+    told, op_id = extending(verdict=verdict)
+    with broken("relation-ends"):
+        told.reply(op_id, extended(EXTENDED), *table)
 
 
 @pytest.mark.parametrize(
     "lie",
     [
-        {"kind": "update"},
+        {"kind": "derive"},
         {"confidence_ppm": 900_001},
         {"reason": ""},
         {"by": "table"},
-        {"source": (ALICE, 2)},
-        {"target": (ACME, 2)},
-        {"source": (ACME, 1), "target": (ALICE, 1)},
-        {"source": ("ent_x", 1)},
+        {"source": (TEA, 2)},
+        {"target": (SALES, 2)},
+        {"source": (SALES, 1), "target": (TEA, 1)},
+        {"source": ("fct_x", 1)},
         {"kind": "knows"},
         {"id": "rel_x"},
     ],
 )
 def test_no_relation_is_told_that_was_not_stated(lie: dict[str, Any]) -> None:
-    told, op_id = clashing()
-    wrong = attrs.evolve(CLASH, **lie)
+    told, op_id = extending()
+    wrong = attrs.evolve(EXTENDED, **lie)
     right_id = relation(wrong.source, wrong.target, wrong.kind).id
     with broken("relation-ends"):
-        told.reply(op_id, clash(attrs.evolve(wrong, **({"id": right_id} | lie))))
+        told.reply(op_id, extended(attrs.evolve(wrong, **({"id": right_id} | lie))))
+
+
+def test_without_evolving_no_model_is_asked() -> None:
+    told, op_id = extending(evolve=False)
+    with broken("reference-agrees"):
+        told.reply(op_id, extended(EXTENDED))
+
+
+def test_a_second_plan_may_go_by_either_answer() -> None:
+    told, op_id = extending()
+    told.answer(op_id, "commit", EffectFailed(0, "conflict"))
+    told.hear(op_id, "evolve", None)
+    told.reply(op_id, extended(), Degraded("evolve:table", "refused"))
+    told, op_id = extending()
+    told.answer(op_id, "commit", EffectFailed(0, "conflict"))
+    told.hear(op_id, "evolve", stated("derive", (TEA, 1), (SALES, 1)))
+    told.reply(op_id, extended(relation((TEA, 1), (SALES, 1), "derive", **BY_MODEL)))
 
 
 def test_a_verdict_that_was_stated_is_told_or_dropped() -> None:
-    told, op_id = clashing()
-    with broken("relation-ends"):
-        told.reply(op_id, clash(needs_resolution=False))
-    told, op_id = clashing()
-    with broken("relation-ends"):
-        told.reply(op_id, clash(needs_resolution=False, relation_dropped_count=1))
-    told, op_id = clashing()
+    for count in (0, 1):
+        told, op_id = extending()
+        with broken("relation-ends"):
+            told.reply(op_id, extended(relation_dropped_count=count))
+    told, op_id = extending()
     told.oracle.relations.stated_count = RELATION_COUNT_MAX
-    told.reply(op_id, clash(needs_resolution=False, relation_dropped_count=1))
+    told.reply(op_id, extended(relation_dropped_count=1))
 
 
 def test_fewer_than_none_are_never_dropped() -> None:
-    told, op_id = clashing()
+    told, op_id = extending()
     with broken("relation-ends"):
-        told.reply(op_id, clash(CLASH, relation_dropped_count=-1))
+        told.reply(op_id, extended(EXTENDED, relation_dropped_count=-1))
 
 
 def test_verdicts_may_be_lost_with_rows_that_nobody_asked_for() -> None:
-    told, op_id = clashing()
-    told.reply(op_id, clash(needs_resolution=False), PARTIAL)
+    told, op_id = extending()
+    told.reply(op_id, extended(), PARTIAL)
 
 
 def test_a_verdict_on_what_is_not_current_any_more_may_be_lost() -> None:
     told = History()
-    told.store((ALICE, "likes tea"))
-    other = told.tell((ALICE, "naps"), embed=False)
-    told, op_id = clashing(told)
-    told.reply(other, second(extending(ALICE, 2)))
-    told.reply(op_id, clash(needs_resolution=False))
+    told.store(LIKES_TEA)
+    told, op_id = extending(told)
+    told.forget(TEA)
+    told.reply(op_id, extended())
 
 
-def test_a_verdict_leads_to_a_new_version_of_this_text() -> None:
-    told = two_known()
-    op_id = told.tell((ACME, "sells tea"))
-    told.hear(op_id, "evolve", stated("contradict", (ALICE, 1), (ACME, 1)))
+def test_a_verdict_leads_to_a_new_statement_of_this_text() -> None:
+    told, op_id = extending(two_known())
     with broken("relation-ends"):
-        told.reply(op_id, remembered((ACME, 1, "unchanged"), relations=(CLASH,), needs_resolution=True))
+        told.reply(op_id, as_stored(SELLS_TEA, change="unchanged", relations=(EXTENDED,)))
 
 
 def test_a_verdict_leads_from_a_statement_of_another_text() -> None:
     told = History()
-    op_id = told.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
-    told.hear(op_id, "evolve", stated("contradict", (ALICE, 1), (ACME, 1)))
-    value = remembered((ALICE, 1, "created"), (ACME, 1, "created"), relations=(CLASH,), needs_resolution=True)
+    op_id = told.tell(LIKES_TEA, SELLS_TEA, embed=False)
+    told.hear(op_id, "evolve", stated("extend", (TEA, 1), (SALES, 1)))
     with broken("relation-ends"):
-        told.reply(op_id, value)
+        told.reply(op_id, as_stored(LIKES_TEA, SELLS_TEA, relations=(EXTENDED,)))
 
 
-@pytest.mark.parametrize(("confidence", "needed"), [(0.9, True), (0.8, True), (0.799999, False)])
-def test_a_sure_contradiction_needs_an_answer(confidence: float, needed: bool) -> None:
-    for said in (needed, not needed):
-        told = History()
-        told.store((ALICE, "likes tea"))
-        op_id = told.tell((ACME, "sells tea"), embed=False)
-        told.hear(op_id, "evolve", stated("contradict", (ALICE, 1), (ACME, 1), confidence))
-        row = attrs.evolve(CLASH, confidence_ppm=round(confidence * 1_000_000))
-        if said == needed:
-            told.reply(op_id, clash(row, needs_resolution=said))
-        else:
-            with broken("reference-agrees"):
-                told.reply(op_id, clash(row, needs_resolution=said))
-
-
-@pytest.mark.parametrize("target", [(ALICE, 1), ("ent_y", 1)])
+@pytest.mark.parametrize("target", [(TEA, 1), ("fct_y", 1)])
 def test_a_verdict_counts_for_the_new_statements_of_this_text_alone(target: tuple[str, int]) -> None:
-    told, op_id = next_alice(stated("contradict", ("ent_x", 1), target))
-    said = relation(("ent_x", 1), target, "contradict", **BY_MODEL)
+    told, op_id = extending(verdict=stated("extend", ("fct_x", 1), target))
     with broken("relation-ends"):
-        told.reply(op_id, second(extending(ALICE, 2), said, needs_resolution=True))
+        told.reply(op_id, extended(relation(("fct_x", 1), target, "extend", **BY_MODEL)))
 
 
 def test_a_verdict_on_what_nobody_can_follow_need_not_be_told() -> None:
     told = History()
-    told.store((ALICE, "likes tea"))
-    told.tracks.give_up(told.tracks.track(ALICE))
-    told.reply(clashing(told)[1], clash(needs_resolution=False))
+    told.store(LIKES_TEA)
+    told.tracks.give_up(told.tracks.track(TEA))
+    told.reply(extending(told)[1], extended())
+
+
+CLASH = relation((TEA, 1), (SALES, 1), "contradict", **BY_MODEL)
+
+
+def clashing(told: History | None = None, confidence: float = 0.9) -> tuple[History, str]:
+    """Acme sells tea is new, and contradicts that Alice likes tea."""
+    return extending(told, stated("contradict", (TEA, 1), (SALES, 1), confidence))
+
+
+def clash(*relations: Relation, **more: Any) -> Remembered:
+    return extended(*relations, **({"needs_resolution": True, "ended": (TEA,)} | more))
+
+
+@pytest.mark.parametrize(("confidence", "needed"), [(0.9, True), (0.8, True), (0.799999, False)])
+def test_a_sure_contradiction_needs_an_answer(confidence: float, needed: bool) -> None:
+    row = attrs.evolve(CLASH, confidence_ppm=round(confidence * 1_000_000))
+    told, op_id = clashing(confidence=confidence)
+    told.reply(op_id, clash(row, needs_resolution=needed))
+    told, op_id = clashing(confidence=confidence)
+    with broken("reference-agrees"):
+        told.reply(op_id, clash(row, needs_resolution=not needed))
 
 
 # Links.
 
 
-LINK = relation((ALICE, 0), (ACME, 0), "works_at", confidence_ppm=1_000_000, by="model")
+BOTH = (LIKES_TEA, SELLS_TEA)
+LINK = relation((TEA, 0), (SALES, 0), "works_at", confidence_ppm=1_000_000, by="model")
 SAID = {"source": "Alice", "target": "Acme", "type": "works_at", "confidence": 1}
 
 
-def linked(told: History, *links: dict[str, Any], version: int = 1) -> str:
+def linked(told: History, *links: dict[str, Any], mentions: tuple[tuple[str, str], ...] = BOTH) -> str:
     """Both are told of, with these links between them."""
-    mentions = ((ALICE, f"tea {version}"), (ACME, f"cake {version}"))
     op_id = told.tell(*mentions, embed=False)
     told.hear(op_id, "extract", extraction(*mentions, relations=list(links)))
     return op_id
 
 
-def both(*relations: Relation, version: int = 1, **more: Any) -> Remembered:
-    change = "created" if version == 1 else "updated"
-    value = remembered((ALICE, version, change), (ACME, version, change), **more)
-    return attrs.evolve(value, relations=(*value.relations, *relations))
+def both(*relations: Relation, change: str = "created", **more: Any) -> Remembered:
+    return as_stored(*BOTH, change=change, relations=relations, **more)
 
 
 def test_a_link_is_told_once() -> None:
     told = History()
     told.reply(linked(told, SAID), both(LINK))
-    told.reply(linked(told, SAID, version=2), both(version=2))
+    told.reply(linked(told, SAID), both(change="unchanged"))
     with broken("once-only"):
-        told.reply(linked(told, SAID, version=3), both(LINK, version=3))
+        told.reply(linked(told, SAID), both(LINK, change="unchanged"))
+
+
+def test_of_several_statements_about_one_name_the_first_is_linked() -> None:
+    mentions = (NAPS, *BOTH)
+    value = as_stored(*mentions)
+    told = History()
+    told.reply(linked(told, SAID, mentions=mentions), attrs.evolve(value, relations=(nap_link(),)))
+    told = History()
+    with broken("relation-ends"):
+        told.reply(linked(told, SAID, mentions=mentions), attrs.evolve(value, relations=(LINK,)))
+
+
+def nap_link() -> Relation:
+    return relation((NAP, 0), (SALES, 0), "works_at", confidence_ppm=1_000_000, by="model")
 
 
 def test_a_link_may_be_told_again_once_an_end_was_forgotten() -> None:
     told = History()
     told.reply(linked(told, SAID), both(LINK))
-    told.ask(Forget("", ALICE))
-    told.oracle.crashed()
-    told.reply(linked(told, SAID, version=2), both(LINK, version=2))
+    told.forget(TEA)
+    value, again = both(LINK), as_stored(LIKES_TEA, version=2).entities
+    kept = as_stored(SELLS_TEA, change="unchanged")
+    routing = (value.routing[0], *kept.routing)
+    value = attrs.evolve(value, entities=(*again, *kept.entities), routing=routing)
+    told.reply(linked(told, SAID), value)
 
 
 @pytest.mark.parametrize(
@@ -320,9 +255,9 @@ def test_a_link_may_be_told_again_once_an_end_was_forgotten() -> None:
         {"confidence_ppm": 1},
         {"by": "table"},
         {"reason": "so"},
-        {"source": (ACME, 0), "target": (ALICE, 0)},
-        {"source": (ALICE, 1)},
-        {"target": ("ent_x", 0)},
+        {"source": (SALES, 0), "target": (TEA, 0)},
+        {"source": (TEA, 1)},
+        {"target": ("fct_x", 0)},
     ],
 )
 def test_a_link_is_told_as_it_was_stated(lie: dict[str, Any]) -> None:
@@ -333,16 +268,20 @@ def test_a_link_is_told_as_it_was_stated(lie: dict[str, Any]) -> None:
         told.reply(linked(told, SAID), both(wrong))
 
 
-@pytest.mark.parametrize("there", [ALICE, ACME])
-def test_a_link_of_another_attempt_is_none_of_a_text_that_names_one_end(there: str) -> None:
+@pytest.mark.parametrize("there", BOTH)
+def test_a_link_of_another_attempt_is_none_of_a_text_that_names_one_end(there: tuple[str, str]) -> None:
     told, request = History(), Remember("", "tea", embed=False, request_key="k")
-    for mentions, links in ((((ALICE, "tea"), (ACME, "tea")), [SAID]), (((there, "tea"),), [])):
+    attempts: list[tuple[tuple[tuple[str, str], ...], list[dict[str, Any]]]] = [
+        (BOTH, [SAID]),
+        ((there,), []),
+    ]
+    for mentions, links in attempts:
         op_id = told.ask(request)
         told.hear(op_id, "extract", extraction(*mentions, relations=links))
         if links:
             told.reply(op_id, Unknown())
     with broken("relation-ends"):
-        told.reply(op_id, remembered((there, 1, "created"), relations=(LINK,)))
+        told.reply(op_id, as_stored(there, relations=(LINK,)))
 
 
 def test_a_new_link_is_told_or_dropped() -> None:
@@ -354,96 +293,88 @@ def test_a_new_link_is_told_or_dropped() -> None:
     told.reply(linked(told, SAID), both(relation_dropped_count=1))
 
 
-def test_a_link_that_may_be_stored_need_not_be_told() -> None:
-    for has_happened in (True, False):
-        told = History()
-        told.reply(linked(told, SAID), Unknown())
-        version = 2 if has_happened else 1
-        told.reply(
-            linked(told, SAID, version=version), both(*[] if has_happened else [LINK], version=version)
-        )
+@pytest.mark.parametrize("has_happened", [True, False])
+def test_a_link_that_may_be_stored_need_not_be_told(has_happened: bool) -> None:
+    told = History()
+    told.reply(linked(told, SAID), Unknown())
+    value = both(change="unchanged") if has_happened else both(LINK)
+    told.reply(linked(told, SAID), value)
 
 
 # What is shown.
 
 
 def clashed() -> History:
-    """Alice and Acme contradict each other, and everybody knows."""
+    """Both contradict each other, and everybody knows: what Acme sells has ended what Alice likes."""
     told, op_id = clashing()
     told.reply(op_id, clash(CLASH))
     return told
 
 
-def alice(*refs: str) -> Any:
-    return entity(ALICE, "likes tea", contradicts=refs)
-
-
-TO_ALICE, TO_ACME = f"{ALICE}@1", f"{ACME}@1"
+FOUND_PPM = united_ppm(0, alone_ppm("tea", "Acme", "sells tea"))
+TO_TEA, TO_SALES = f"{TEA}@1", f"{SALES}@1"
+CLASHED = entity(*LIKES_TEA, contradicts=(TO_SALES,))
 
 
 def test_both_ends_show_a_contradiction() -> None:
     told = clashed()
-    told.get(ALICE, alice(TO_ACME))
-    told.get(ACME, entity(ACME, "sells tea", contradicts=(TO_ALICE,)))
-    hits = (
-        hit(ALICE, "likes tea", 1_000_000, contradicts=(TO_ACME,)),
-        hit(ACME, "sells tea", 1_000_000, contradicts=(TO_ALICE,)),
-    )
-    told.recall("tea", *sorted(hits, key=lambda it: it.id))
+    told.get(TEA, ended(CLASHED))
+    told.get(SALES, entity(*SELLS_TEA, contradicts=(TO_TEA,)))
+    told.recall("tea", hit(*SELLS_TEA, FOUND_PPM, contradicts=(TO_TEA,)))
 
 
 @pytest.mark.parametrize(
     ("refs", "rule"),
     [
         ((), "acknowledged-is-durable"),
-        ((TO_ACME, TO_ACME), "relation-ends"),
-        ((TO_ACME, f"{ACME}@2"), "relation-ends"),
-        ((TO_ACME, "ent_x@1"), "relation-ends"),
-        ((TO_ACME, TO_ALICE), "relation-ends"),
+        ((TO_TEA, TO_TEA), "relation-ends"),
+        ((TO_TEA, f"{TEA}@2"), "relation-ends"),
+        ((TO_TEA, "fct_x@1"), "relation-ends"),
+        ((TO_TEA, TO_SALES), "relation-ends"),
     ],
 )
 def test_what_is_contradicted_is_shown_as_it_was_said(refs: tuple[str, ...], rule: str) -> None:
     told = clashed()
     with broken(rule):
-        told.get(ALICE, alice(*refs))
+        told.get(SALES, entity(*SELLS_TEA, contradicts=refs))
     told = clashed()
     with broken(rule):
-        told.recall("Alice", hit(ALICE, "likes tea", 1_000_000, contradicts=refs), types=("person",))
+        told.recall("tea", hit(*SELLS_TEA, FOUND_PPM, contradicts=refs))
+
+
+@pytest.mark.parametrize(
+    ("refs", "rule"), [((), "acknowledged-is-durable"), ((TO_SALES, TO_TEA), "relation-ends")]
+)
+def test_an_ended_fact_shows_what_it_contradicts(refs: tuple[str, ...], rule: str) -> None:
+    told = clashed()
+    with broken(rule):
+        told.get(TEA, ended(attrs.evolve(CLASHED, contradicts=refs)))
 
 
 def test_a_read_in_flight_may_show_what_was_before_the_contradiction() -> None:
     told, op_id = clashing()
-    read = told.ask(GetEntity("", ALICE))
+    read = told.ask(GetEntity("", TEA))
     told.reply(op_id, clash(CLASH))
-    told.reply(read, alice())
+    told.reply(read, entity(*LIKES_TEA))
 
 
 def test_what_may_be_forgotten_need_not_be_contradicted() -> None:
     told = clashed()
-    told.ask(Forget("", ACME))
-    told.get(ALICE, alice())
-
-
-def test_a_contradicted_former_version_is_shown() -> None:
-    told, op_id = next_alice(stated("contradict", (ALICE, 1), (ALICE, 2)))
-    told.reply(op_id, second(extending(ALICE, 2, "contradict", **BY_MODEL), needs_resolution=True))
-    row = hit(ALICE, "naps", 1_000_000, 2, contradicts=(TO_ALICE,))
-    told.recall("naps", row)
-    with broken("hits-ordered"):
-        told.recall("naps", attrs.evolve(row, contradicts=()))
+    told.ask(Forget("", TEA))
+    told.get(SALES, entity(*SELLS_TEA))
 
 
 def test_a_contradiction_may_have_happened_without_an_answer() -> None:
-    told, op_id = clashing()
-    told.reply(op_id, Unknown())
-    told.get(ALICE, alice(TO_ACME))
-    told.get(ALICE, alice())
+    for row in (ended(CLASHED), entity(*LIKES_TEA)):
+        told, op_id = clashing()
+        told.reply(op_id, Unknown())
+        told.get(TEA, row)
 
 
 def test_refs_that_a_model_made_up_are_no_statements() -> None:
     told = History()
-    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    op_id = told.tell(LIKES_TEA, embed=False)
     rows = [{"new": "x", "old": old, "type": "contradict", "confidence": 1} for old in ("@", "y@²", "z@-1")]
     told.hear(op_id, "evolve", json.dumps(rows))
-    told.reply(op_id, remembered((ALICE, 1, "created")), PARTIAL)
-    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.reply(op_id, as_stored(LIKES_TEA), PARTIAL)
+    told.get(TEA, entity(*LIKES_TEA))

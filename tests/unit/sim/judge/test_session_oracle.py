@@ -8,7 +8,7 @@ import pytest
 
 from tests.histories import believing, broken
 from umi_core.errors import Conflict, SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
-from umi_core.ids import note_id, session_id
+from umi_core.ids import fact_id, session_id
 from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import (
     Asked,
@@ -368,7 +368,7 @@ def committed(told: Told, op_id: str, number: int, found: int | None = None) -> 
 
 
 def noted(told: Told, op_id: str, text: str) -> None:
-    key = note_id(SCOPE, text)
+    key = fact_id(SCOPE, (), text)
     decision = RoutingDecision(key, "scratch", False, None, "", "table", None)
     value = Remembered((Stored(key, 1, "created"),), routing=(decision,))
     told.hear("a", op_id, Done(value, (Degraded("extract:one_note", "refused"),)))

@@ -13,7 +13,8 @@ from umi_core.kelpie.requests import AddArchival, GetArchival
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone, Value
 from umi_core.messages.effects import Effect, Reply
-from umi_core.messages.requests import REQUESTS, Remember, arguments_of
+from umi_core.messages.requests import REQUESTS, Recall, Remember, arguments_of
+from umi_core.messages.results import Remembered
 from umi_core.recordings import Head, Taken
 from umi_core.rows import BODIES, Address, Body, Row
 from umi_core.values import Scope
@@ -133,6 +134,26 @@ def test_numbers_of_requests_and_of_records_are_no_texts(lives: dict[Memory, Lif
     new_head, new_steps = redacted(head, steps, SECRET)
     assert steps_of(new_head, new_steps) == steps_of(head, steps)
     assert record in [step.value for step in new_steps]
+
+
+def test_a_fact_of_an_earlier_life_is_the_same_fact_in_other_words(lives: dict[Memory, Life]) -> None:
+    """A search finds it before it is told again; then the fact that was found is told, and no other one."""
+    earlier = Pair()
+    earlier.ask(Remember(1, "Ann likes tea"))
+    later = Pair(earlier.storage)
+    for request in (Recall(1, "tea"), Remember(2, "Ann likes tea")):
+        later.ask(request)
+    head, steps = lives[later.memory]
+    changes = [changes_of(*life) for life in ((head, steps), redacted(head, steps, SECRET))]
+    assert changes == [["unchanged"], ["unchanged"]]
+
+
+def changes_of(head: Head, steps: Sequence[Taken]) -> list[str]:
+    """What happened to each fact that was told."""
+    memory = Memory(head.scope, head.config)
+    effects = (it for step in steps for it in memory.step(step.now_ms, step.value) if isinstance(it, Reply))
+    values = (getattr(it.outcome, "value", None) for it in effects)
+    return [fact.change for it in values if isinstance(it, Remembered) for fact in it.entities]
 
 
 def steps_of(head: Head, steps: Sequence[Taken]) -> list[list[str]]:

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import attrs
 import pytest
 
-from tests.histories import ALICE, History, believing, broken, entity
+from tests.histories import ALICE, History, believing, broken, entity, fact
 from umi_core.errors import SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import (
@@ -26,7 +26,8 @@ from umi_sim.seedfile.fields import PLAIN
 from umi_sim.services.calls import Services
 
 HOME = Scope("u1", "a1")
-OF_ALICE = Address(HOME, "entity", ALICE)
+TEA = fact(ALICE, "likes tea")
+OF_ALICE = Address(HOME, "entity", TEA)
 DAMAGED = Failed(StorageFailed("read", "damaged", 3))
 
 
@@ -71,7 +72,7 @@ def test_in_a_healed_world_only_what_is_lost_fails_and_says_so(
     if is_lost:
         told.lose("storage_damaged", "o1/read#1", OF_ALICE)
     with nullcontext() if is_fair else broken("acknowledged-is-durable"):
-        told.tell("audit:1", GetEntity("", ALICE), outcome)
+        told.tell("audit:1", GetEntity("", TEA), outcome)
 
 
 def test_a_damaged_entity_stops_no_scan() -> None:
@@ -138,11 +139,11 @@ def test_an_entity_that_was_told_too_early_is_absent_or_as_it_was_told() -> None
     for row in (None, entity(ALICE, "likes tea")):
         told = History()
         told.reply(told.tell((ALICE, "likes tea"), embed=False), Unknown())
-        told.get(ALICE, row)
+        told.get(TEA, row)
     told = History()
     told.reply(told.tell((ALICE, "likes tea"), embed=False), Unknown())
     with broken("reference-agrees"):
-        told.get(ALICE, entity(ALICE, "hates tea"))
+        told.get(TEA, attrs.evolve(entity(ALICE, "likes tea"), content="hates tea"))
 
 
 def test_an_id_that_was_told_too_early_may_be_given_again_even_before() -> None:
@@ -163,11 +164,11 @@ def test_after_a_wipe_nothing_is_there_and_nothing_comes_back() -> None:
     told.store((ALICE, "likes tea"))
     told.oracle.crashed()
     told.oracle.wiped()
-    told.get(ALICE, None)
+    told.get(TEA, None)
     told.count_of(0)
-    assert ("get_entity", {"entity_id": ALICE}) in told.oracle.audit()
+    assert ("get_entity", {"entity_id": TEA}) in told.oracle.audit()
     with broken("reference-agrees"):
-        told.get(ALICE, entity(ALICE, "likes tea"))
+        told.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_after_a_wipe_versions_and_keys_begin_anew() -> None:
@@ -176,7 +177,7 @@ def test_after_a_wipe_versions_and_keys_begin_anew() -> None:
     told.oracle.crashed()
     told.oracle.wiped()
     told.store((ALICE, "likes tea"), request_key="k")
-    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_a_wipe_takes_blocks_and_sessions_too() -> None:

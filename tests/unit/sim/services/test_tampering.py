@@ -5,7 +5,7 @@ from collections import Counter
 import attrs
 import pytest
 
-from tests.worlds import ALICE, SCOPE, Pair
+from tests.worlds import SCOPE, Pair, id_of_fact
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Count, GetEntity, Remember, SetBlock
 from umi_core.rows import Address, Entity, Row
@@ -16,6 +16,7 @@ from umi_sim.scenario.files import draw, find
 from umi_sim.services.storage import SimStorage
 from umi_sim.services.tampering import FORGED, Tampering
 
+ALICE = id_of_fact("Alice", "likes tea")
 TEXTS = ("Alice likes tea", "Bob works at Acme", "Alice likes coffee", "Carol knows Bob", "Bob likes tea")
 
 
@@ -28,6 +29,7 @@ def lived(seed: int) -> tuple[SimStorage, list[str]]:
     pair, hands, done = Pair().run(), tampering(1, seed), list[str]()
     for number, text in enumerate(TEXTS, 1):
         pair.ask(Remember(number, text))
+        pair.ask(SetBlock(-number, "human", text))
         done.append(hands.reached(f"o{number}", pair.storage, number))
         pair.storage.check()
         assert all(row.body and row.body.is_sound for row in pair.storage.rows.values())

@@ -88,7 +88,7 @@ STRUCK: Final[dict[tuple[str, str], Pool]] = {
     ("recall", "limit"): pools.HOSTILE_LIMITS,
     ("recall", "time_range"): pools.HOSTILE_RANGES,
     ("recall", "turns"): pools.HOSTILE_TURNS,
-    ("get_entity", "version"): pools.HOSTILE_VERSIONS,
+    ("update_block", "expected_version"): pools.HOSTILE_VERSIONS,
     ("memorize", "modality"): pools.HOSTILE_MODALITIES,
     ("memorize", "memory_types"): pools.HOSTILE_MEMORY_TYPES,
     ("list", "cursor"): pools.HOSTILE_CURSORS,
@@ -101,7 +101,7 @@ class Everything:
     """A world in which something of each kind is known."""
 
     def entity_ids(self, agent: str) -> Sequence[str]:
-        return ("ent_d77159c2f7575629b14ff3b0", "ent_7ada9f9a75115796a731d941")
+        return ("fct_d77159c2f7575629b14ff3b0", "fct_7ada9f9a75115796a731d941")
 
     def record_ids(self, agent: str) -> Sequence[str]:
         return ("arc_000000000001", "arc_000000000002")

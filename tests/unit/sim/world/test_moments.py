@@ -9,13 +9,8 @@ from umi_core.limits import I64_MAX, I64_MIN
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import Blocks, Get, SetBlock
 from umi_core.messages.results import Rebalanced, Remembered
-from umi_core.values import RoutingDecision
 from umi_sim.target.umi import UmiMachine
 from umi_sim.world import moments
-
-
-def routed(outcome: str) -> Remembered:
-    return Remembered((), routing=(RoutingDecision("ent_1", "human", True, None, "", "rule", None, outcome),))
 
 
 @pytest.mark.parametrize(
@@ -23,9 +18,9 @@ def routed(outcome: str) -> Remembered:
     [
         *((I64_MAX, 1), (I64_MIN, 1), (I64_MAX - 1, 0), (True, 0)),
         *(
-            (routed("moved"), 1),
-            (routed("promoted"), 0),
-            (Rebalanced(evicted=("ent_1",)), 1),
+            (Remembered((), ended=("fct_1",)), 1),
+            (Remembered(()), 0),
+            (Rebalanced(evicted=("fct_1",)), 1),
             (Rebalanced(), 0),
         ),
     ],

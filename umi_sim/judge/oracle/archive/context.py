@@ -12,11 +12,11 @@ from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import RECEIPT_MS_MAX
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit
-from umi_core.rows import Entity, Version
+from umi_core.rows import Ended, Entity
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.possible import UNKNOWN_VECTOR, PossibleState
 from umi_sim.judge.oracle.model import NOBODY_TOLD, Surroundings
-from umi_sim.judge.plain.scores import shares_terms, vector_ppm
+from umi_sim.judge.plain.scores import united_ppm, vector_ppm
 from umi_sim.record.rules import Rule
 
 # What all parts of the archive's model share: whose archive it is, which rules are off, and the time.
@@ -96,20 +96,29 @@ FREE: Final = (
 )  # nothing here settles them
 
 
-def shown(state: PossibleState, number: int | None) -> int:
-    """The version that a read of this version, or of the current one, shows; 0 is none."""
-    if number is None:
-        return state.version if state.entity else 0
-    return number if any(row.version == number for row in state.rows) else 0
+def shown(state: PossibleState) -> int:
+    """Return the version that a read shows; 0 is none."""
+    return state.fact.version if state.fact is not None else 0
 
 
-def fits(state: PossibleState, number: int | None, got: object, latest_ms: int) -> bool:
-    """Whether a read of this version, or of the current one, may show this row."""
-    row = next((row for row in state.rows if row.version == number), None)
-    want: Entity | Version | None = state.entity if number is None else row
-    loose = (*FREE, *state.unsure) if number is None else ("at_ms",)
-    if want is None or type(got) is not type(want):
-        return want is got
+def fits(state: PossibleState, got: object, latest_ms: int) -> bool:
+    """Return whether a read may show this row, of a fact that is current or has ended."""
+    if isinstance(got, Ended):
+        it = state.ended
+        is_so = it is not None and (it.id, it.by, it.how) == (got.id, got.by, got.how)
+        return (
+            is_so
+            and it is not None
+            and it.at_ms <= got.at_ms <= latest_ms
+            and (fits_fact(it.fact, got.fact, state.unsure, latest_ms))
+        )
+    if not isinstance(got, Entity) or state.entity is None:
+        return got is None and state.fact is None
+    return fits_fact(state.entity, got, state.unsure, latest_ms)
+
+
+def fits_fact(want: Entity, got: Entity, unsure: tuple[str, ...], latest_ms: int) -> bool:
+    loose = (*FREE, *unsure)
     times = [name for name in loose if name.endswith("_ms") and name not in FREE]
     is_in_time = all(getattr(want, name) <= getattr(got, name) <= latest_ms for name in times)
     return is_in_time and attrs.evolve(want, **{name: getattr(got, name) for name in loose}) == got
@@ -123,12 +132,6 @@ def is_shown(state: PossibleState, hit: Hit, latest_ms: int) -> bool:
     is_loose = it.event_time_ms is None and "updated_ms" in state.unsure
     is_in_time = it.time_ms <= hit.time_ms <= latest_ms if is_loose else it.time_ms == hit.time_ms
     told = (hit.version, hit.type, hit.name, hit.content)
-    if (
-        state.rows
-        and state.rows[-1].kind == "contradict"
-        and f"{it.id}@{it.version - 1}" not in hit.contradicts
-    ):
-        return False
     return is_in_time and (it.version, it.type, it.name, it.content) == told
 
 
@@ -140,11 +143,11 @@ def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
 
 
 def relevance_of(
-    state: PossibleState, request: Recall, variant: str, query: tuple[int, ...] | None, floor_ppm: int
+    state: PossibleState, request: Recall, said_ppm: int | None, query: tuple[int, ...] | None, floor_ppm: int
 ) -> int | None:
     """How relevant a row is to a variant, 0 if it is no hit, None if not known.
 
-    A score by words depends on all rows of the scope, of which not all are known: it is 0 or not known.
+    `said_ppm`: its score by words, None if that is not known. Each list has its rows from the floor on.
     """
     entity = state.entity
     if entity is None or (request.types is not None and entity.type not in request.types):
@@ -156,7 +159,8 @@ def relevance_of(
         return None
     if not wants(request, entity.type, entity.time_ms):
         return 0
-    if shares_terms(variant, entity.name, entity.content):
+    if said_ppm is None:
         return None
-    score = vector_ppm(query, state.vector) if query is not None and state.vector else 0
-    return score if score >= floor_ppm else 0
+    cosine_ppm = vector_ppm(query, state.vector) if query is not None and state.vector else 0
+    cosine_ppm, said_ppm = (ppm if ppm >= floor_ppm else 0 for ppm in (cosine_ppm, said_ppm))
+    return united_ppm(cosine_ppm, said_ppm)

@@ -50,12 +50,11 @@ from umi_sim.judge.plain.hierarchy import (
     read_starts,
 )
 from umi_sim.judge.plain.rows import resource_id
-from umi_sim.judge.plain.text import asked_about, cut, folded, said_once
+from umi_sim.judge.plain.text import asked_about, folded
 from umi_sim.record import rules
 
 MISSING: Final = "extract:unit_missing"
 TOO_MANY: Final = "extract:partial"
-CUT: Final = "gather:dropped_lines"
 SHELF_LOST: Final = "embed_shelf:no_vectors"
 CONTENT_BYTES: Final = 1_000
 LINKS_MAX: Final = 3
@@ -332,18 +331,14 @@ class Documents(Part):
         self.writes.fill(op, changed, (), "embed:no_vectors" not in names)
 
     def judge_limits(self, op: Operation, lacks: Sequence[Degraded]) -> None:
-        """What the answers tell and has no room is named: facts of an answer, and lines of a name."""
+        """What the answers tell beyond the limit of facts of an answer is named."""
         heard = self.heard[op]
         if heard.is_vague or not self.evidence.is_exact(op):
             return
         last = [answers[-1] for answers in heard.units.values()]
         beyond = [count_beyond(it.text) for it in last if isinstance(it, ModelReplied) and not is_lost(it)]
         due = [Degraded(TOO_MANY, "too_many", sum(beyond))] if any(beyond) else []
-        for key, group in self.groups(op).items():
-            lines, room = [line for it in group for line in it.content.split("\n")], united(group).content
-            count = len(said_once([line for line in lines if line.strip()], room.split("\n")))
-            due += [Degraded(CUT, key, count)] if count else []
-        got = [it for it in lacks if it.name in (TOO_MANY, CUT)]
+        got = [it for it in lacks if it.name == TOO_MANY]
         self.demand(got == due, rules.DEGRADATION_NAMED, "what has no room in a memorize", due, got)
 
     def judge_repeat(self, op: Operation, request: Memorize, value: Memorized, heard: Hearing) -> None:
@@ -419,9 +414,6 @@ def mention_of(told: Told, kind: str) -> Mention:
 
 
 def united(group: list[Mention]) -> Mention:
-    """What was told of one id: each line once, and all categories."""
-    if len(group) == 1:
-        return group[0]
-    lines = said_once([line for it in group for line in it.content.split("\n")])
+    """Return the fact as it was told first, in all categories that were named for it."""
     categories = tuple(dict.fromkeys(name for it in group for name in it.categories))
-    return attrs.evolve(group[0], content=cut("\n".join(lines), CONTENT_BYTES), categories=categories)
+    return attrs.evolve(group[0], categories=categories)

@@ -6,7 +6,6 @@ from typing import Final
 import attrs
 
 from umi_core.invariants import limits
-from umi_core.invariants.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.kelpie.requests import DeleteArchival
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied
 from umi_core.messages.effects import Degraded
@@ -24,7 +23,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.context import Part
-from umi_sim.judge.oracle.archive.possible import Operation, PossibleState
+from umi_sim.judge.oracle.archive.possible import Operation
 from umi_sim.judge.plain.extraction import read_extraction
 from umi_sim.judge.plain.hierarchy import lines_of, read_description, read_name, read_starts
 from umi_sim.judge.plain.queries import read_rewrite, read_variants, shown_turns
@@ -39,7 +38,6 @@ from umi_sim.record import rules
 # step is what it used. Of any other an answer may have come too late, or a second plan may have asked anew.
 
 
-EXTEND: Final = "extend"
 OF_SHELF: Final = ("embed_shelf", "embed_summary", "embed_reflection")
 
 Vectors = tuple[tuple[int, ...], ...]
@@ -110,21 +108,6 @@ class Evidence(Part):
         vectors = tuple(vector for vector in found or () if vector)
         return vectors if len(vectors) == count else ()
 
-    def kinds(self, op: Operation, key: str, state: PossibleState) -> tuple[str, ...]:
-        """What a next version may do to the one before: as a model said, or extend it."""
-        pair = (f"{key}@{state.version + 1}", f"{key}@{state.version}")
-        floor_ppm = self.context.config.evolve_confidence_min_ppm
-        replies = [it.text for it in op.answers_of("evolve") if isinstance(it, ModelReplied)]
-        read = [read_verdicts(reply, (pair,), floor_ppm) for reply in replies]
-        told = [dict(it.by_pair).get(pair) for it in read if it is not None]
-        found = dict.fromkeys(verdict.kind if verdict else EXTEND for verdict in told)
-        is_sure = len(told) == len(op.answers_of("evolve")) and self.is_asked(op) and not self.is_late(op)
-        return tuple(found) if found and is_sure else (*(kind for kind in found if kind != EXTEND), EXTEND)
-
-    def is_asked(self, op: Operation) -> bool:
-        """Whether every version pair is among those that are asked, however many candidates there are."""
-        return len(op.mentions) * (1 + EVOLVE_CANDIDATE_COUNT_MAX) <= EVOLVE_PAIR_COUNT_MAX
-
 
 # Degradations: each that a reply names has a cause among the answers, and what must have failed is named.
 #
@@ -144,7 +127,7 @@ SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
         "segment": "segment:windows", "embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors",
     },
     CreateEntity: {"embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors"},
-    ForgetResource: {"embed": "embed:no_vectors"}, DeleteArchival: {"embed": "embed:no_vectors"},
+    ForgetResource: {}, DeleteArchival: {},
     UpdateEntity: {"embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors"},
     Summarise: {"ask": "ask:old_summary", "embed_summary": "embed_summary:no_vectors"},
     EndSession: {"ask": "ask:beginning", "embed_reflection": "embed_reflection:no_vectors"},
@@ -158,12 +141,8 @@ OF_LEVELS: Final = tuple(
         f"rank_{level}:by_score", f"enough_{level}:go_on",
     )
 )  # fmt: skip
-OF_LIMITS: Final = (
-    "commit:dropped_lines", "commit:dropped_history", "seen:dropped_lines", "seen:dropped_history",
-    "gather:dropped_lines",
-)  # fmt: skip
 NAMES: Final = (
-    *OF_LEVELS, *OF_LIMITS, "route:retrieve", "history:unread",
+    *OF_LEVELS, "route:retrieve",
     *(name for names in SUBSTITUTES.values() for name in names.values()),
     "extract:partial", "extract:uncovered", "evolve:partial", "route:partial", "candidates:none",
     "extract:unit_missing", "name:keywords", "contents:partial", "told:partial", "by_vector:words_only",

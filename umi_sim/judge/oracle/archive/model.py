@@ -16,7 +16,7 @@ from umi_core.invariants import limits
 from umi_core.kelpie.errors import NotFound
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
+from umi_core.messages.effects import AskModel, Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.requests import (
     Count,
     CreateEntity,
@@ -66,6 +66,7 @@ from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import NOBODY_TOLD, Ending, Model, Surroundings
 from umi_sim.judge.plain.extraction import read_extraction, with_speaker
 from umi_sim.judge.plain.requests import is_gone, is_same, wrong
+from umi_sim.judge.plain.text import asked_about
 from umi_sim.record import rules
 from umi_sim.record.run_config import USHER
 from umi_sim.services.calls import Call
@@ -74,7 +75,6 @@ TELLING: Final = (Remember, Memorize, CreateEntity, UpdateEntity)
 FORGETTING: Final = (ForgetResource, DeleteArchival)
 WRITING: Final = (*TELLING, Forget, *FORGETTING, Summarise, EvolveCategory, EndSession)
 BY_USHER: Final = f":hook:{USHER}"  # what an interceptor of the world's own gave in the place of a failure
-AUDIT_VERSION_COUNT_MAX: Final = 2
 AUDIT_SEARCH_COUNT_MAX: Final = 8
 AUDIT_ENTITY_COUNT_MAX: Final = 150
 
@@ -172,7 +172,9 @@ class ArchiveModel(Model):
         elif call.step == "resolve":
             self.searches.hear_rewrite(op, answer)
         elif call.step == "evolve":
+            op.pairs |= asked_pairs(call.effect)
             self.relations.hear_verdicts(answer)
+            self.tracks.widen(op, self.relations.endings(op))
         elif call.step == "extract" and isinstance(request, Remember):
             reply = answer.text if isinstance(answer, ModelReplied) else ""
             floor_ppm = self.context.config.extract_confidence_min_ppm
@@ -218,6 +220,8 @@ class ArchiveModel(Model):
             return  # a record alone
         op.is_turned_away = True
         op.answers.append((step, came))
+        if step == "evolve":
+            self.tracks.widen(op, self.relations.endings(op))  # what a model said counts for nothing then
 
     def replied(self, ending: Ending) -> None:
         self.context.tick += 1
@@ -416,13 +420,16 @@ class ArchiveModel(Model):
         kinds = LISTED if self.documents.resources or has_members else ()
         reads += [("list", {"kind": kind, "limit": limits.RECALL_LIMIT_MAX}) for kind in kinds]
         for key in spread([*known], AUDIT_ENTITY_COUNT_MAX):
-            last = max((state.version for state in known[key]), default=0)
             reads.append(("get_entity", {"entity_id": key}))
-            for number in range(max(1, last + 1 - AUDIT_VERSION_COUNT_MAX), last + 1):
-                reads.append(("get_entity", {"entity_id": key, "version": number}))
         names = {state.entity.name: None for each in known.values() for state in each if state.entity}
         searched = spread([*names], AUDIT_SEARCH_COUNT_MAX)
         return (*reads, *(("recall", {"query": name, "limit": limits.RECALL_LIMIT_MAX}) for name in searched))
+
+
+def asked_pairs(effect: object) -> dict[tuple[str, str], None]:
+    """Return the references, new and old, of the statements that a model is asked about."""
+    pairs = asked_about(effect.prompt).get("pairs", ()) if isinstance(effect, AskModel) else ()
+    return {(it["new"], it["old"]): None for it in pairs}
 
 
 def spread(every: list[str], most: int) -> list[str]:

@@ -33,25 +33,15 @@ from umi_core.messages.requests import (
     Summarise,
     UpdateEntity,
 )
-from umi_core.rows import Entity, Version
+from umi_core.rows import Ended, Entity
 from umi_core.values import Scope
-from umi_sim.judge.oracle.archive.givers import (
-    Told,
-    given_lines,
-    is_among,
-    kept_lines,
-    own_lines,
-    rows_without,
-    told_more,
-)
 from umi_sim.judge.plain.extraction import Extracted, Mention
 from umi_sim.judge.plain.replies import BLOCK_OF
-from umi_sim.judge.plain.rows import entity_id, note_id, resource_id
-from umi_sim.judge.plain.text import byte_count, said_once
+from umi_sim.judge.plain.rows import entity_id, fact_id, resource_id
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
-CHANGES: Final = ("created", "updated", "forgot")
+CHANGES: Final = ("created", "forgot", "ended")
 UNKNOWN_VECTOR: Final = ()  # the row has one, and nobody has told which
 
 ArchiveRequest = (
@@ -76,17 +66,38 @@ ArchiveRequest = (
 Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
 
 
+@attrs.frozen
+class Ending:
+    """One way in which a write may end a fact: by which fact, how, and in which version; 0 stands for any."""
+
+    by: str
+    how: str
+    version: int = 0
+
+
+@attrs.frozen
+class Endings:
+    """All ways in which a write may end a fact. `is_sure`: it ends the fact, if it takes effect."""
+
+    ways: tuple[Ending, ...]
+    is_sure: bool = True
+
+
+Intent = Mention | Endings | None  # what a write does to an id: tells it, ends it, forgets it
+
+
 @attrs.define
 class Operation(Owner):
     """One request, what the world answered it, and what it would do to which ids.
 
     `began` and `ended` count events; `began_ms` is the memory's clock, `asked_ms` the world's. `mentions`: by
-    id, what it would store there, or None if it would forget it. `is_closed`: it has taken effect by now or
+    id, what it would do to it; None if it would forget it. `is_closed`: it has taken effect by now or
     never will. `is_gone`: whatever it did went with the agent when that was closed. `did`: what it did to
     each id, once that is certain. `before`, of a read: states that were possible since it was issued and are
-    not any more. `sources`, of an update that moves a fact: as what. `record`: the request of one that adds
-    an archival record, whose text is remembered; `record_ids`: what that may be called. `is_unasked`: of
-    upkeep, which brings back no text that another has replaced.
+    not any more. `sources`, of an update that moves a fact: as what.
+    `pairs`: the references of the statements, new and old, that a model was asked about. `record`: the
+    request of one that adds an archival record, whose text is remembered; `record_ids`: what that may be
+    called. `is_unasked`: of upkeep, which brings back no text that another has replaced.
     """
 
     request: ArchiveRequest
@@ -98,8 +109,9 @@ class Operation(Owner):
     record: AddArchival | None = attrs.field(default=None, kw_only=True)
     record_ids: dict[str, None] = attrs.field(factory=dict, kw_only=True)
     is_unasked: bool = attrs.field(default=False, kw_only=True)
-    mentions: Mapping[str, Mention | None] = {}
+    mentions: Mapping[str, Intent] = {}
     extraction: Extracted | None = None
+    pairs: dict[tuple[str, str], None] = attrs.field(factory=dict)
     answers: list[tuple[str, Answer]] = attrs.field(factory=list)
     text_counts: list[int] = attrs.field(factory=list)
     shelf_counts: list[int] = attrs.field(factory=list)  # of captions and summaries
@@ -161,19 +173,23 @@ class Operation(Owner):
 class PossibleState:
     """A state of one id that storage may hold, with the unsettled operations that led to it.
 
-    `rows`: the versions that are kept of it, the oldest first. `unsure`: fields of the entity that nobody has
+    `ended`: the row of a fact that is not current any more. `unsure`: fields of the fact that nothing has
     told yet; times then hold their earliest value. `deeds`: what each unsettled operation did. `links`: the
-    categories that it is a member of. `told`: by resource, the lines that it told of it.
+    categories that it is a member of.
     """
 
     version: int = 0
     entity: Entity | None = None
-    rows: tuple[Version, ...] = ()
+    ended: Ended | None = None
     vector: tuple[int, ...] | None = None
     unsure: tuple[str, ...] = ()
     deeds: tuple[tuple[Operation, Claim], ...] = ()
     links: tuple[str, ...] = ()
-    told: Told = ()
+
+    @property
+    def fact(self) -> Entity | None:
+        """The fact, current or ended."""
+        return self.entity if self.ended is None else self.ended.fact
 
     def claims(self, op: Operation) -> list[Claim]:
         return [claim for doer, claim in self.deeds if doer is op]
@@ -203,84 +219,91 @@ class Track(Owner):
 
 
 def after(
-    op: Operation, state: PossibleState, key: str, kind: str, is_routed_by_model: bool, record: str = ""
+    op: Operation, state: PossibleState, key: str, is_routed_by_model: bool, record: str = ""
 ) -> PossibleState:
-    """The state of this id once the operation has taken effect on it, too.
+    """Return the state of this id once the operation has taken effect on it, too.
 
-    `kind`: what a next version does to the one before. `is_routed_by_model`: then nobody knows the block.
-    `record`: the archival record that tells it.
+    `is_routed_by_model`: then its block is unknown. `record`: the archival record that tells it.
     """
-    mention, request = op.mentions[key], op.request
-    if isinstance(request, Remember) and mention is not None:
-        later, change = after_remember(state, key, mention, request, op.began_ms, kind)
+    intent, request = op.mentions[key], op.request
+    assert not isinstance(intent, Endings)
+    if isinstance(request, Remember) and intent is not None:
+        later, change = after_telling(
+            op, state, key, intent, request, UNKNOWN_VECTOR if request.embed else None
+        )
         if is_routed_by_model and change != "unchanged":
             later = attrs.evolve(later, unsure=(*later.unsure, "block"))
-        later = told_by(record, state, later, mention.content, change) if record else later
-    elif isinstance(request, Memorize) and mention is not None:
-        later, change = after_memorize(state, key, mention, op, kind)
-    elif isinstance(request, CreateEntity) and mention is not None:
-        same = Remember(0, request.content)
-        later, change = after_remember(state, key, mention, same, op.began_ms, kind)
-        later = shelved(later, state, mention)
+        later = told_by(record, state, later) if record else told_directly(later)
+    elif isinstance(request, Memorize) and intent is not None:
+        same = Remember(0, request.text, event_time_ms=request.happened_ms)
+        later, change = after_telling(op, state, key, intent, same, UNKNOWN_VECTOR)
+        source = resource_id(op.scope, request.uri, request.text)
+        later = shelved(told_by(source, state, later), state, intent)
+    elif isinstance(request, CreateEntity) and intent is not None:
+        later, change = after_telling(op, state, key, intent, Remember(0, request.content), UNKNOWN_VECTOR)
+        later = shelved(told_directly(later), state, intent)
     elif isinstance(request, ForgetResource | DeleteArchival):
-        later, change = after_forget_resource(state, source_of(request), op.began_ms)
+        later, change = after_forget_resource(state, source_of(request))
     else:
-        later, change = PossibleState(state.version), "forgot" if state.entity else "absent"
-    deeds = sorted((*state.deeds, (op, (later.version, change))), key=lambda deed: deed[0].began)
+        later, change = PossibleState(state.version), "forgot" if state.fact else "absent"
+    return with_deed(later, state, op, change)
+
+
+def with_deed(later: PossibleState, before: PossibleState, op: Operation, change: str) -> PossibleState:
+    """Return the later state with what the operation did to it."""
+    deeds = sorted((*before.deeds, (op, (later.version, change))), key=lambda deed: deed[0].began)
     return attrs.evolve(later, deeds=tuple(deeds))
 
 
-def after_remember(
-    state: PossibleState, key: str, mention: Mention, request: Remember, at_ms: int, kind: str
+def after_ending(op: Operation, state: PossibleState, key: str, ending: Ending) -> PossibleState:
+    """Return the fact as ended: it is a member of no category, and is not found."""
+    assert state.entity is not None
+    ended = Ended(key, state.entity, ending.by, ending.how, op.began_ms)
+    return with_deed(PossibleState(state.version, ended=ended, unsure=state.unsure), state, op, "ended")
+
+
+def after_telling(
+    op: Operation,
+    state: PossibleState,
+    key: str,
+    mention: Mention,
+    request: Remember,
+    vector: tuple[int, ...] | None,
 ) -> tuple[PossibleState, str]:
-    """Nothing new; or the next version, which appends the lines that lack or begins anew; or a first one."""
+    """Return the fact as it was, a first one, or one that is current again."""
     old = state.entity
-    lines = old.content.split("\n") if old else []
-    if old is not None and not said_once(mention.content.split("\n"), lines):
-        same = with_given_fields(old, request)
-        same = attrs.evolve(same, given=kept_lines(old.given, old.content, mention.content))
-        return attrs.evolve(state, entity=same), "unchanged"
-    entity = with_given_fields(old or first_entity(key, mention, at_ms), request)
-    appends = old is not None and kind in ("extend", "derive")
-    content = extend_lines(lines, mention.content) if appends else mention.content
-    given = kept_lines(entity.given, content, mention.content)
-    entity = attrs.evolve(
-        entity, content=content, version=state.version + 1, updated_ms=at_ms, given=given
-    )  # fmt: skip
-    unsure = ("updated_ms",) if old and "created_ms" not in state.unsure else ("created_ms", "updated_ms")
-    row = version_of(entity, mention.content, kind if old else None)
-    rows = (*(state.rows if old else ()), row)[-limits.ENTITY_VERSION_COUNT_MAX :]
-    vector = UNKNOWN_VECTOR if request.embed else None
-    told = state.told if old else ()
-    later = PossibleState(entity.version, entity, rows, vector, unsure, state.deeds, state.links, told)
-    return later, "updated" if old else "created"
+    if old is not None:
+        return attrs.evolve(state, entity=with_given_fields(old, request)), "unchanged"
+    at_ms, about = op.began_ms, about_of(mention, op.scope)
+    unsure = tuple(dict.fromkeys((*(it for it in state.unsure if it != "block"), "updated_ms")))
+    if state.ended is not None:
+        past = state.ended.fact
+        entity = attrs.evolve(past, block=BLOCK_OF[past.type])
+    else:
+        entity = attrs.evolve(first_entity(key, mention, at_ms), about=about)
+        unsure = ("created_ms", "updated_ms")
+    entity = with_given_fields(entity, request)
+    entity = attrs.evolve(entity, version=state.version + 1, updated_ms=at_ms)
+    return PossibleState(entity.version, entity, None, vector, unsure, state.deeds), "created"
 
 
-def after_memorize(
-    state: PossibleState, key: str, mention: Mention, op: Operation, kind: str
-) -> tuple[PossibleState, str]:
-    """What a remember does, and besides a source more, and its categories; told again, it is reinforced."""
-    request = op.request
-    assert isinstance(request, Memorize)
-    same = Remember(0, request.text, event_time_ms=request.happened_ms)
-    later, change = after_remember(state, key, mention, same, op.began_ms, kind)
-    source = resource_id(op.scope, request.uri, request.text)
-    return shelved(told_by(source, state, later, mention.content, change), state, mention), change
+def told_directly(later: PossibleState) -> PossibleState:
+    """Return the state of a fact that stays when the resources that told it leave."""
+    assert later.entity is not None
+    return attrs.evolve(later, entity=attrs.evolve(later.entity, is_direct=True))
 
 
-def told_by(
-    source: str, before: PossibleState, later: PossibleState, mention: str, change: str
-) -> PossibleState:
-    """It names who tells it, a hundred of them, and is reinforced by each but the first."""
+def told_by(source: str, before: PossibleState, later: PossibleState) -> PossibleState:
+    """Return the state with this source; a fact names a hundred, and is reinforced by each but the first."""
     entity = later.entity
     assert entity is not None
-    if source not in entity.sources and len(entity.sources) < limits.SOURCE_COUNT_MAX:
-        count = entity.reinforced_count + (before.entity is not None)
-        sources = tuple(sorted((*entity.sources, source)))
-        entity = attrs.evolve(entity, sources=sources, reinforced_count=count)
     if source in entity.sources:
-        later, entity = given_by(source, before, later, entity, mention, change)
-    return attrs.evolve(later, entity=entity)
+        return later
+    if len(entity.sources) >= limits.SOURCE_COUNT_MAX:
+        return told_directly(later)
+    count = entity.reinforced_count + (before.fact is not None)
+    sources = tuple(sorted((*entity.sources, source)))
+    return attrs.evolve(later, entity=attrs.evolve(entity, sources=sources, reinforced_count=count))
 
 
 def source_of(request: ForgetResource | DeleteArchival) -> str:
@@ -288,48 +311,23 @@ def source_of(request: ForgetResource | DeleteArchival) -> str:
     return request.record_id if isinstance(request, DeleteArchival) else request.resource_id
 
 
-def given_by(
-    source: str, before: PossibleState, later: PossibleState, entity: Entity, mention: str, change: str
-) -> tuple[PossibleState, Entity]:
-    """What a resource told belongs to it, as long as nobody tells it otherwise."""
-    given = given_lines(before.entity, entity.content, mention)
-    told = told_more(later.told, source, given, mention)
-    rows = later.rows
-    if change != "unchanged":
-        rows = (*rows[:-1], attrs.evolve(rows[-1], is_given=True))
-    return attrs.evolve(later, told=told, rows=rows), attrs.evolve(entity, given=given)
-
-
-def after_forget_resource(state: PossibleState, source: str, at_ms: int) -> tuple[PossibleState, str]:
-    """Without what only this resource told: nothing, if that was all; else what others told of it."""
-    old = state.entity
-    if old is None or source not in old.sources:
+def after_forget_resource(state: PossibleState, source: str) -> tuple[PossibleState, str]:
+    """Return the state without this source: nothing, if nothing else told the fact."""
+    fact = state.fact
+    if fact is None or source not in fact.sources:
         return state, "absent"
-    gone = own_lines(old, state.told, source)
-    rows = rows_without(state.rows, gone) if gone else state.rows
-    content = rows[-1].content
-    if not content:
+    sources = tuple(key for key in fact.sources if key != source)
+    if not sources and not fact.is_direct:
         return PossibleState(state.version), "forgot"
-    told = tuple(it for it in state.told if it[0] != source)
-    plain = [line for line in old.content.split("\n") if not is_among(line, old.given)]
-    others = [line for _, lines in told for line in lines.split("\n")]
-    lines = said_once(content.split("\n"))
-    entity = attrs.evolve(
-        old, content=content, sources=tuple(key for key in old.sources if key != source),
-        reinforced_count=max(1, old.reinforced_count - 1),
-        given=tuple(line for line in lines if is_among(line, others) and not is_among(line, plain)),
-    )  # fmt: skip
-    later = attrs.evolve(state, entity=entity, rows=rows, told=told)
-    if content == old.content:
-        return later, "unchanged"
-    entity = attrs.evolve(entity, version=state.version + 1, updated_ms=at_ms)
-    row = attrs.evolve(version_of(entity, content, "update"), is_given=True)
-    unsure = (*(name for name in state.unsure if name != "updated_ms"), "updated_ms")
-    rows = (*rows, row)[-limits.ENTITY_VERSION_COUNT_MAX :]
-    later = attrs.evolve(
-        later, version=entity.version, entity=entity, rows=rows, vector=UNKNOWN_VECTOR, unsure=unsure
-    )  # fmt: skip
-    return later, "updated"
+    fact = attrs.evolve(fact, sources=sources, reinforced_count=max(1, fact.reinforced_count - 1))
+    return with_fact(state, fact), "unchanged"
+
+
+def with_fact(state: PossibleState, fact: Entity) -> PossibleState:
+    """Return the state with this fact in the place of the one that it has."""
+    if state.ended is None:
+        return attrs.evolve(state, entity=fact)
+    return attrs.evolve(state, ended=attrs.evolve(state.ended, fact=fact))
 
 
 def shelved(later: PossibleState, before: PossibleState, mention: Mention) -> PossibleState:
@@ -349,11 +347,6 @@ def first_entity(key: str, mention: Mention, at_ms: int) -> Entity:
     return Entity(key, mention.type, mention.name, mention.content, 1, 500_000, ppm, block, at_ms, at_ms)
 
 
-def version_of(it: Entity, mention: str, kind: str | None) -> Version:
-    given = (it.event_time_ms, it.metadata, it.source)
-    return Version(it.id, it.version, mention, kind, it.content, *given, it.updated_ms)
-
-
 def with_given_fields(entity: Entity, request: Remember) -> Entity:
     """Explicit values only; what is not given stays."""
     names = ("importance_ppm", "event_time_ms", "source")
@@ -361,21 +354,9 @@ def with_given_fields(entity: Entity, request: Remember) -> Entity:
     return attrs.evolve(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
 
 
-def extend_lines(lines: Sequence[str], mention: str) -> str:
-    """The lines that are lacking come last; while it is too long, the oldest goes that was not just told."""
-    new = mention.split("\n")
-    whole = [*lines, *said_once(new, lines)]
-    while byte_count("\n".join(whole)) > limits.ENTITY_FACTS_BYTES_MAX:
-        old = next((n for n, line in enumerate(whole) if said_once([line], new)), None)
-        if old is None:
-            break
-        del whole[old]
-    return "\n".join(whole)
-
-
 def may_follow(op: Operation, state: PossibleState) -> bool:
     """Whether an operation may still take effect: once per request key, and on the rows it planned on."""
-    is_void = state.entity is None and isinstance(op.request, Forget)  # changes nothing, so uses no key
+    is_void = state.fact is None and isinstance(op.request, Forget)  # changes nothing, so uses no key
     return not any(
         doer is op
         or (op.shares_key(doer) and change != "absent" and not is_void)
@@ -425,7 +406,9 @@ def rule_of(track: Track, states: Sequence[PossibleState], versions: list[int], 
     )
 
 
+def about_of(mention: Mention, scope: Scope) -> tuple[str, ...]:
+    return (entity_id(scope, mention.type, mention.name),) if mention.named else ()
+
+
 def id_of(mention: Mention, scope: Scope) -> str:
-    if mention.named:
-        return entity_id(scope, mention.type, mention.name)
-    return note_id(scope, mention.content, mention.memory_type)
+    return fact_id(scope, about_of(mention, scope), mention.content)

@@ -11,7 +11,7 @@ from umi_core.kelpie.rows import Log
 from umi_core.messages.answers import Answer, ReadDone
 from umi_core.messages.requests import Count, GetEntity, List, Remember
 from umi_core.messages.results import Listed
-from umi_core.rows import Category, Entity, Membership, Reflection, Resource, Subcategory, Version
+from umi_core.rows import Category, Ended, Entity, Membership, Reflection, Resource, Subcategory
 from umi_core.values import CATEGORIES, ENTITY_TYPES
 from umi_sim.judge.oracle.archive.context import Part, fits, shown
 from umi_sim.judge.oracle.archive.documents import Documents
@@ -43,20 +43,22 @@ class Reads(Part):
     tracks: Tracks
     relations: Relations
 
-    def judge_entity(self, op: Operation, value: Entity | Version | None) -> None:
+    def judge_entity(self, op: Operation, value: Entity | Ended | None) -> None:
         assert isinstance(op.request, GetEntity)
-        number, track = op.request.version, self.tracks.track(op.request.entity_id)
+        track = self.tracks.track(op.request.entity_id)
         states = self.tracks.states_since(track, op)
-        kept = tuple(state for state in states if fits(state, number, value, self.context.latest_ms))
-        versions, got = [shown(state, number) for state in states], value.version if value else 0
+        kept = tuple(state for state in states if fits(state, value, self.context.latest_ms))
+        fact = value.fact if isinstance(value, Ended) else value
+        versions, got = [shown(state) for state in states], fact.version if fact else 0
         rule = rule_at_stake(track, states, versions) if kept else rule_of(track, states, versions, got)
-        own_id = value.id if isinstance(value, Entity) else value.entity_id if value else ""
+        own_id = value.id if value else ""
         told = f"shows version {got}" if got else "is not there"
         is_ours = own_id == track.id or not self.context.is_elsewhere(own_id)
         self.tracks.must(track, kept or is_ours, rules.SCOPE_APART, told, states[:3], value)
         self.tracks.must(track, kept, rule, told, states[:3], value)
-        if number is None and isinstance(value, Entity):
-            self.relations.judge_contradicts(op, value.id, value.version, value.contradicts)
+        if fact is not None:
+            self.relations.judge_contradicts(op, fact.id, fact.version, fact.contradicts)
+        if isinstance(value, Entity):
             kept = tuple(dict.fromkeys(attrs.evolve(state, entity=value, unsure=()) for state in kept))
         self.tracks.settle(track, op, kept)
 
@@ -87,8 +89,8 @@ def is_of_facts(asked: ArchiveRequest | AddArchival) -> bool:
 
 
 def fit_of(state: PossibleState, query: str, record: str) -> int:
-    lines = dict(state.told).get(record)
-    return 0 if lines is None or state.entity is None else alone_ppm(query, state.entity.name, lines)
+    it = state.entity
+    return 0 if it is None or record not in it.sources else alone_ppm(query, it.name, it.content)
 
 
 def as_remember(asked: AddArchival) -> Remember:
@@ -118,9 +120,9 @@ def told_fit(tracks: Tracks, op: Operation | None, query: str, record: str) -> t
 # Lists: a page shows what some possible state holds, in order, and leaves out nothing that is certain.
 
 
-LISTED: Final = ("entity", "resource", "category", "membership", "subcategory", "reflection")
+LISTED: Final = ("entity", "ended", "resource", "category", "membership", "subcategory", "reflection")
 SHAPES: Final = {
-    "entity": Entity, "resource": Resource, "category": Category, "membership": Membership,
+    "entity": Entity, "ended": Ended, "resource": Resource, "category": Category, "membership": Membership,
     "subcategory": Subcategory, "reflection": Reflection,
 }  # fmt: skip
 Place = tuple[int, str]  # of an entity among others: minus its time, and its id
@@ -221,7 +223,7 @@ class Lists(Part):
 
     def judge_row(self, op: Operation, row: Any, states: States) -> None:
         match row:
-            case Entity():
+            case Entity() | Ended():
                 self.judge_entity(op, row)
             case Resource():
                 self.judge_resource(op, row)
@@ -244,11 +246,12 @@ class Lists(Part):
                 message = f"{row.entity_id} is shown as a member"
                 self.demand(is_possible, rules.REFERENCE_AGREES, message, names, row.category_id)
 
-    def judge_entity(self, op: Operation, row: Entity) -> None:
+    def judge_entity(self, op: Operation, row: Entity | Ended) -> None:
         track = self.tracks.track(row.id)
         known = self.tracks.states_since(track, op)  # as the rows before this one have settled it
-        kept = tuple(it for it in known if fits(it, None, row, self.context.latest_ms))
-        rule = rule_of(track, known, [shown(it, None) for it in known], row.version)
+        kept = tuple(it for it in known if fits(it, row, self.context.latest_ms))
+        fact = row.fact if isinstance(row, Ended) else row
+        rule = rule_of(track, known, [shown(it) for it in known], fact.version)
         self.tracks.must(track, kept, rule, "is listed, and cannot be so", known[:3], row)
         self.tracks.settle(track, op, kept)
 
@@ -293,6 +296,8 @@ class Lists(Part):
         """What groups there are follows from vectors, which are judged where they are known."""
         if kind == "entity":
             yield from self.certain_entities(states)
+        elif kind == "ended":
+            yield from self.certain_ended(states)
         elif kind == "resource":
             for key, it in self.documents.resources.items():
                 if is_kept(it.texts, op.began):
@@ -312,6 +317,11 @@ class Lists(Part):
         for key, each in states.items():
             if each and all(state.entity for state in each):
                 yield key, [fields_of(state.entity, state.unsure) for state in each]
+
+    def certain_ended(self, states: States) -> Iterator[tuple[str, list[Known]]]:
+        for key, each in states.items():
+            if each and all(state.ended for state in each):
+                yield key, [{"id": key, "by": state.ended.by} for state in each if state.ended]
 
     def certain_members(self, states: States) -> Iterator[tuple[str, list[Known]]]:
         for key, each in states.items():

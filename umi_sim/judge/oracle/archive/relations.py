@@ -1,8 +1,7 @@
 """Relations: what a remember says that its statements do to others, and what a read shows of it.
 
-Law 1. Each next version has one relation from the version before, of the kind that its content shows.
-Law 2. Every other relation was stated: a link by the extraction, the rest as a verdict on a pair of
-statements; and what was stated is told, or counted as dropped.
+Law 1. Every relation was stated: a link by the extraction, the rest as a verdict on a pair of statements; and
+what was stated is told, or counted as dropped. Law 2. A fact ends by a verdict that names it, and only so.
 Law 3. An acknowledged contradiction is shown at both ends.
 """
 
@@ -19,16 +18,17 @@ from umi_core.rows import Relation
 from umi_core.values import LINK_KINDS
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
-from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, id_of
+from umi_sim.judge.oracle.archive.possible import Ending, Endings, Operation, id_of
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.extraction import Link
-from umi_sim.judge.plain.replies import BY_TABLE, NEEDS_RESOLUTION_MIN_PPM, Verdict, read_verdicts
+from umi_sim.judge.plain.replies import NEEDS_RESOLUTION_MIN_PPM, Verdict, read_verdicts
 from umi_sim.judge.plain.rows import End, relation_id
 from umi_sim.judge.plain.text import folded
 from umi_sim.record import rules
 
 Stated = tuple[End, End, str, Verdict]  # source, target, kind, and what was said of it
 NO_VERSION: Final = 0
+ENDING_KINDS: Final = ("update", "contradict")
 
 
 @attrs.define
@@ -95,21 +95,36 @@ class Relations(Part):
         return [(end_of(old), end_of(new), verdict.kind, verdict) for (new, old), verdict in pairs]
 
     def unsaid_count(self, op: Operation, relations: Iterable[Relation]) -> int:
-        """How many of them, between versions, neither the table nor a model has told this operation."""
+        """Return how many of them, between statements, no model has told this operation."""
         stated = self.verdicts(op)
-        others = [it for it in relations if it.source[0] == it.target[0] and said(it) != BY_TABLE]
+        others = [it for it in relations if it.kind not in LINK_KINDS]
         return sum(stated_by(it) not in stated for it in others)
+
+    def endings(self, op: Operation) -> dict[str, Endings]:
+        """Return by id the facts that a verdict may end; it is sure if one answer says so, in time."""
+        answers, floor_ppm = op.answers_of("evolve"), self.context.config.evolve_confidence_min_ppm
+        read = [read_verdicts(it.text, op.pairs, floor_ppm) for it in answers if isinstance(it, ModelReplied)]
+        is_sure = len(answers) == len(read) == 1
+        ways: dict[str, dict[Ending, None]] = {}
+        for one in (it for it in read if it is not None):
+            first: dict[str, Ending] = {}  # of several verdicts of one answer on a fact the first counts
+            for (new, old), verdict in one.by_pair:
+                if verdict.kind in ENDING_KINDS:
+                    key, version = end_of(old)
+                    first.setdefault(key, Ending(end_of(new)[0], verdict.kind, version))
+            for key, way in first.items():
+                ways.setdefault(key, {})[way] = None
+        return {key: Endings(tuple(each), is_sure) for key, each in ways.items()}
 
     # What a remember tells.
 
     def judge_relations(self, op: Operation, value: Remembered, names: list[str], is_own: bool) -> None:
         """`is_own`: no other attempt may have done it unheard."""
         relations = value.relations
-        of_versions = [it for it in relations if it.source[0] == it.target[0]]
-        others = [it for it in relations if it.source[0] != it.target[0]]
+        others = list(relations)
         for relation in relations:
             self.judge_row(relation)
-        self.judge_chain(op, value, of_versions)
+        self.judge_ended(op, value)
         pool = self.tracks.alike(op)
         stated = [it for one in pool for it in (*self.links(one), *self.verdicts(one))]
         unsaid = [it for it in others if stated_by(it) not in stated]
@@ -126,7 +141,7 @@ class Relations(Part):
         has_room = self.stated_count < limits.RELATION_COUNT_MAX
         self.demand(count == 0 or not has_room, rules.RELATION_ENDS, "dropped, and there was room", 0, count)
         if is_own:
-            self.judge_asked(op, value)
+            self.judge_asked(op)
             self.judge_complete(op, value, names, others)
         for relation in relations if not value.repeated else ():
             self.acknowledge(relation)
@@ -138,35 +153,18 @@ class Relations(Part):
             relation.id == wanted, rules.RELATION_ENDS, "a relation under another id", wanted, relation.id
         )
 
-    def judge_chain(self, op: Operation, value: Remembered, relations: list[Relation]) -> None:
-        """Each next version has its relation, of the kind that its content shows, as it was said."""
-        told = {it.target: it for it in relations}
-        due = [
-            ((it.id, it.version - 1), (it.id, it.version)) for it in value.entities if it.change == "updated"
-        ]
-        got = [(it.source, it.target) for it in relations]
-        self.demand(sorted(got) == sorted(due), rules.VERSION_CHAIN, "relations of versions", due, got)
-        pool = self.tracks.alike(op)
-        stated = [it for one in pool for it in self.verdicts(one)]
-        for (key, version), relation in told.items():
-            track = self.tracks.track(key)
-            kept = tuple(state for state in track.base if has_kind(state, version, relation.kind))
-            self.tracks.must(
-                track, kept, rules.VERSION_CHAIN, f"{version} is not {relation.kind}", (), relation
-            )
-            if track.base and kept != track.base:
-                self.tracks.root(track, kept)
-            is_said = stated_by(relation) in stated or said(relation) == BY_TABLE
-            self.demand(is_said, rules.VERSION_CHAIN, "said otherwise", stated, relation)
+    def judge_ended(self, op: Operation, value: Remembered) -> None:
+        """Each fact that it says has ended was named by a verdict, to this request or to an equal one."""
+        named = {key: None for one in self.tracks.alike(op) for key in self.endings(one)}
+        strange = [key for key in value.ended if key not in named]
+        self.demand(not strange, rules.ENDED_AS_NAMED, "no verdict ends these facts", list(named), strange)
 
-    def judge_asked(self, op: Operation, value: Remembered) -> None:
-        """A model is asked what a next version does to the one before, and nobody if that is off."""
+    def judge_asked(self, op: Operation) -> None:
+        """No model is asked how facts stand to others if that is off."""
         assert isinstance(op.request, Remember)
-        answers, has_next = op.answers_of("evolve"), any(it.change == "updated" for it in value.entities)
-        if not op.request.evolve:
-            self.demand(not answers, rules.REFERENCE_AGREES, "a model was asked to evolve", (), answers)
-        elif has_next and self.evidence.is_exact(op):
-            self.demand(answers, rules.VERSION_CHAIN, "no model was asked about a next version")
+        answers = op.answers_of("evolve")
+        is_fair = op.request.evolve or not answers
+        self.demand(is_fair, rules.REFERENCE_AGREES, "a model was asked to evolve", (), answers)
 
     def judge_ends(self, value: Remembered, others: list[Relation]) -> None:
         """A link leads between two entities of this text, a verdict from another one to a new version."""
@@ -201,9 +199,9 @@ class Relations(Part):
         )
 
     def is_current(self, end: End) -> bool:
-        """Whether an older statement must still be the one that its entity makes."""
+        """Whether an older statement must still be there in this version, current or ended."""
         states = self.tracks.states_of(self.tracks.track(end[0]))
-        return bool(states) and all(state.version == end[1] for state in states)
+        return bool(states) and all(state.fact and state.version == end[1] for state in states)
 
     def acknowledge(self, relation: Relation) -> None:
         source, target = (f"{key}@{version}" for key, version in (relation.source, relation.target))
@@ -250,9 +248,3 @@ def end_of(ref: str) -> End:
     """`id@version`, or whatever a model said in its place."""
     key, _, number = ref.rpartition("@")
     return key, int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else -1
-
-
-def has_kind(state: PossibleState, version: int, kind: str) -> bool:
-    """Whether that version came to be so; one that is not known any more may have."""
-    row = next((row for row in state.rows if row.version == version), None)
-    return row is None or row.kind == kind

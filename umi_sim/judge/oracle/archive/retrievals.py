@@ -398,7 +398,7 @@ class Retrievals(Part):
         kept = tuple(it for it in states if is_shown(it, hit))
         is_ours = kept or not self.context.is_elsewhere(hit.id)
         self.tracks.must(track, is_ours, rules.READ_SCOPE, "is a hit, of another scope", states[:3], hit)
-        rule = rule_of(track, states, [shown(state, None) for state in states], hit.version)
+        rule = rule_of(track, states, [shown(state) for state in states], hit.version)
         self.tracks.must(track, kept, rule, "is a hit that cannot be", states[:3], hit)
         return track, kept
 

@@ -38,7 +38,14 @@ from umi_sim.judge.plain.queries import (
     without_model,
 )
 from umi_sim.judge.plain.requests import fields_of, may_hold, meets
-from umi_sim.judge.plain.scores import fused, fused_ppm, ranked, sound_vectors
+from umi_sim.judge.plain.scores import (
+    fused,
+    fused_ppm,
+    ranked,
+    shares_terms,
+    sound_vectors,
+    words_ppm,
+)
 from umi_sim.judge.plain.text import words
 from umi_sim.record import rules
 
@@ -238,7 +245,7 @@ class Searches(Part):
         meant = not kept or any(self.meets(request, state) is not False for state in kept)
         self.tracks.must(track, meant, rules.FILTER_NARROWS, "is not of the filter", request.where, hit)
         kept = tuple(state for state in kept if self.meets(request, state) is not False)
-        rule = rule_of(track, states, [shown(state, None) for state in states], hit.version)
+        rule = rule_of(track, states, [shown(state) for state in states], hit.version)
         rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
         told = "is a hit that cannot be"
         self.tracks.must(
@@ -270,7 +277,7 @@ class Searches(Part):
         damaged = damaged_ids(op, *SEARCHES) if DAMAGED in names else {}
         if FOREIGN in names or len(ways) > 1 or len(damaged) > limit:
             return  # of two times the limit that storage is asked for, no more than the limit is missing
-        relevances = self.relevances(op, request, value.variants, ways[0])
+        relevances = self.relevances(op, request, value.variants, ways[0], 0 if damaged else limit)
         relevances |= dict.fromkeys((*damaged, *written_again(op)))
         if count == 1:
             self.judge_cut(value.hits, {key: it[0] if it else None for key, it in relevances.items()}, limit)
@@ -298,15 +305,21 @@ class Searches(Part):
         request: Recall,
         variants: tuple[str, ...],
         vectors: Missable,
+        limit: int,
     ) -> dict[str, Relevances | None]:
         """How relevant each id is to each variant; None where that is not certain, or which lists count:
-        what was written meanwhile counts where the newer version is."""
-        pairs, floor_ppm = list(zip(variants, vectors, strict=True)), self.floor_of(request)
+        what was written meanwhile counts where the newer version is. `limit`: 0 if rows may be missing."""
+        floor_ppm, known = self.floor_of(request), self.known_texts(op, limit)
+        said = [self.said_ppm(text, known) for text in variants]
+        pairs = list(zip(said, variants, vectors, strict=True))
         found: dict[str, Relevances | None] = {}
         for track in list(self.tracks.tracks.values()):
             states = self.tracks.states_since(track, op)
             told = {
-                tuple(self.relevance(state, request, text, vector, floor_ppm) for text, vector in pairs): None
+                tuple(
+                    self.relevance(state, request, self.by_words(state, ppms, text), vector, floor_ppm)
+                    for ppms, text, vector in pairs
+                ): None
                 for state in states
             }
             is_still = len(told) == len({state.version: None for state in states}) == 1
@@ -314,11 +327,44 @@ class Searches(Part):
             found[track.id] = None if None in only else tuple(it or 0 for it in only)
         return found
 
+    def known_texts(self, op: Operation, limit: int) -> dict[str, tuple[str, str]] | None:
+        """Return name and content of all current facts, by id; None if they are not all certain.
+
+        A score by words depends on all of them. Nor is it known which facts a list has that was cut.
+        """
+        found: dict[str, tuple[str, str]] = {}
+        if self.context.surroundings.atlas.losses:
+            return None
+        for track in list(self.tracks.tracks.values()):
+            entities = [state.entity for state in self.tracks.states_since(track, op)]
+            texts = list(dict.fromkeys((it.name, it.content) if it else None for it in entities))
+            if len(texts) != 1 or not self.is_indexed(track, op):
+                return None
+            if texts[0] is not None:
+                found[track.id] = texts[0]
+        return found if len(found) <= 2 * limit else None
+
+    def said_ppm(self, text: str, known: dict[str, tuple[str, str]] | None) -> dict[str, int] | None:
+        """Return how well each fact answers a text by words; None if that is not known."""
+        return None if known is None else dict(zip(known, words_ppm(text, [*known.values()]), strict=True))
+
+    def by_words(self, state: PossibleState, ppms: Mapping[str, int] | None, text: str) -> int | None:
+        """Return the score by words of a fact; without a term of the text it is 0, whatever others say."""
+        it = state.entity
+        if it is None or not shares_terms(text, it.name, it.content):
+            return 0
+        return None if ppms is None else ppms[it.id]
+
     def relevance(
-        self, state: PossibleState, request: Recall, text: str, vector: tuple[int, ...] | None, floor_ppm: int
+        self,
+        state: PossibleState,
+        request: Recall,
+        said_ppm: int | None,
+        vector: tuple[int, ...] | None,
+        floor_ppm: int,
     ) -> int | None:
         """0 of what the filter leaves out, None where it may."""
-        ppm, meant = relevance_of(state, request, text, vector, floor_ppm), self.meets(request, state)
+        ppm, meant = relevance_of(state, request, said_ppm, vector, floor_ppm), self.meets(request, state)
         return ppm if meant or ppm == 0 else 0 if meant is False else None
 
     def is_indexed(self, track: Track, op: Operation) -> bool:

@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.invariants.limits import EXTRACT_CONTENT_BYTES_MAX
 from umi_core.kelpie.requests import DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.requests import (
     Count,
@@ -19,26 +20,32 @@ from umi_core.messages.requests import (
     GetEntity,
     List,
     Recall,
+    Remember,
     Summarise,
     UpdateEntity,
 )
 from umi_sim.judge.oracle.archive.context import Part
-from umi_sim.judge.oracle.archive.evidence import EXTEND, Evidence
+from umi_sim.judge.oracle.archive.evidence import Evidence
 from umi_sim.judge.oracle.archive.possible import (
     CHANGES,
     Claim,
+    Endings,
+    Intent,
     Operation,
     PossibleState,
     Track,
     after,
+    after_ending,
     agrees,
     doers_of,
     may_follow,
     rule_of,
+    with_deed,
     without,
 )
 from umi_sim.judge.oracle.archive.revisions import after_move, after_update, as_source
 from umi_sim.judge.plain.extraction import Mention
+from umi_sim.judge.plain.text import byte_count
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
@@ -105,23 +112,31 @@ class Tracks(Part):
 
     def states_after(self, op: Operation, state: PossibleState, key: str) -> list[PossibleState]:
         """The states in which this operation has taken effect last."""
+        intent = op.mentions[key]
+        if isinstance(intent, Endings):
+            return self.states_ended(op, state, key, intent)
         if isinstance(op.request, UpdateEntity):
             return self.states_revised(op, state, key)
-        is_next = state.entity and op.mentions[key] is not None
-        kinds = self.evidence.kinds(op, key, state) if is_next else (EXTEND,)
         is_routed = self.context.config.semantic_routing
         records = tuple(op.record_ids) if op.record else ("",)
-        return list(
-            dict.fromkeys(after(op, state, key, kind, is_routed, it) for kind in kinds for it in records)
-        )
+        return list(dict.fromkeys(after(op, state, key, is_routed, it) for it in records))
+
+    def states_ended(
+        self, op: Operation, state: PossibleState, key: str, endings: Endings
+    ) -> list[PossibleState]:
+        """Of a fact that it ends if that is current, in the version that it was asked about."""
+        ways = [it for it in endings.ways if state.entity and it.version in (0, state.version)]
+        found = [after_ending(op, state, key, it) for it in ways]
+        if state.entity is not None and byte_count(state.entity.content) > EXTRACT_CONTENT_BYTES_MAX:
+            return [with_deed(state, state, op, "spared")] if isinstance(op.request, Remember) else found
+        is_sure = endings.is_sure and self.evidence.is_exact(op)
+        return found if is_sure else [with_deed(state, state, op, "spared"), *found]
 
     def states_revised(self, op: Operation, state: PossibleState, key: str) -> list[PossibleState]:
         """Of an update, which changes only what is there."""
         if op.moves and key == op.moves[1]:
             return list(dict.fromkeys(after_move(op, state, key, it) for it in self.sources_of(op)))
-        if state.entity is None:
-            return []
-        return [after(op, state, key, EXTEND, False) if op.moves else after_update(op, state, key)]
+        return [] if state.entity is None else [after_update(op, state, key)]
 
     def sources_of(self, op: Operation) -> dict[PossibleState, None]:
         """As what a fact may be, or have been, that this update moves."""
@@ -184,16 +199,25 @@ class Tracks(Part):
 
     # Widening.
 
-    def offer(self, op: Operation, mentions: Mapping[str, Mention | None]) -> None:
+    def offer(self, op: Operation, mentions: Mapping[str, Intent]) -> None:
         """From now on this operation may take effect like this; as it was offered before, it may not."""
         self.withdraw(op)
         op.mentions = mentions
         for key, mention in mentions.items():
             self.tracks.setdefault(key, Track(key)).open[op] = None
-            if mention is not None:
+            if isinstance(mention, Mention):
                 self.called.setdefault(key, mention)
         for track in [it for it in self.tracks_of(op) if op.moves and not it.base]:
             self.release_heirs(track)
+
+    def widen(self, op: Operation, endings: Mapping[str, Endings]) -> None:
+        """From now on this operation may end these facts as well, in a plan that is made from now on."""
+        new = {key: it for key, it in endings.items() if not isinstance(op.mentions.get(key), Mention)}
+        if not op.mentions or not new:
+            return
+        op.mentions = {**op.mentions, **new}
+        for key in new:
+            self.tracks.setdefault(key, Track(key)).open[op] = None
 
     def withdraw(self, op: Operation) -> None:
         """This operation has not taken effect as it was offered, and never will."""
@@ -324,6 +348,8 @@ def rule_of_claim(track: Track, op: Operation, claim: Claim, versions: list[int]
     version, change = claim
     if isinstance(op.request, ForgetResource | DeleteArchival):
         return rules.DELETE_ONLY_ITS_OWN
+    if isinstance(op.mentions.get(track.id), Endings):
+        return rules.ENDED_AS_NAMED
     if change == "forgot":
         return rules.DELETED_STAYS_DELETED
     if change == "unchanged" and version in versions:

@@ -4,7 +4,7 @@ Law 1. A reply of a write is a claim: the states in which it is not true are not
 Law 2. Two replies under one request key claim the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -22,6 +22,9 @@ from umi_sim.judge.oracle.archive.possible import (
     CHANGES,
     UNKNOWN_VECTOR,
     Claim,
+    Ending,
+    Endings,
+    Intent,
     Operation,
     PossibleState,
     first_entity,
@@ -32,7 +35,6 @@ from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.extraction import Mention, given_fact, name_of_note, whole_note
 from umi_sim.judge.plain.replies import by_table, read_routes
-from umi_sim.judge.plain.rows import note_id
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 from umi_sim.services.calls import Call
@@ -48,7 +50,7 @@ class Writes(Part):
     relations: Relations
     replies_by_key: dict[str | int, tuple[Operation, object]] = attrs.field(factory=dict)
 
-    def intended(self, op: Operation) -> Mapping[str, Mention | None]:
+    def intended(self, op: Operation) -> Mapping[str, Intent]:
         """What a write would do to which ids, as far as its answers tell."""
         request, others = op.request, self.tracks.by_key.get(op.key, ())
         is_known = any(it.has_key and self.context.keeps_receipt(it.asked_ms) for it in others)
@@ -59,7 +61,7 @@ class Writes(Part):
         found = op.extraction.mentions if op.extraction else (whole_note(request.text),)
         return {id_of(mention, self.context.scope): mention for mention in found}
 
-    def created(self, op: Operation) -> Mapping[str, Mention | None]:
+    def created(self, op: Operation) -> Mapping[str, Intent]:
         """What a create_entity would do, which its request alone tells."""
         request = op.request
         assert isinstance(request, CreateEntity)
@@ -68,8 +70,8 @@ class Writes(Part):
         mention = given_fact(request.content, request.memory_type, request.categories)
         return {id_of(mention, self.context.scope): mention}
 
-    def updated(self, op: Operation) -> Mapping[str, Mention | None]:
-        """What an update would do, if it is known of the id whether it has a name; else nothing is."""
+    def updated(self, op: Operation) -> Mapping[str, Intent]:
+        """What an update would do, if it is known what the fact is about; else nothing is."""
         request = op.request
         assert isinstance(request, UpdateEntity)
         key, content = request.entity_id, request.content
@@ -77,14 +79,10 @@ class Writes(Part):
         if op.error is not None or called is None:
             return {}
         told = attrs.evolve(called, content=content or called.content, categories=request.categories or ())
-        if content is None or called.named:
+        if content is None or (other := id_of(told, self.context.scope)) == key:
             return {key: told}
-        other = note_id(self.context.scope, content, called.memory_type)
-        return (
-            {key: told}
-            if other == key
-            else {key: None, other: attrs.evolve(told, name=name_of_note(content))}
-        )
+        new = told if told.named else attrs.evolve(told, name=name_of_note(content))
+        return {key: Endings((Ending(other, "update"),)), other: new}
 
     def may_lack(self, op: Operation, key: str) -> bool:
         """Whether an id may not have been there at some time since this was asked."""
@@ -108,7 +106,7 @@ class Writes(Part):
         self.fill(op, changed, (), "embed:no_vectors" not in names)
 
     def judge_update(self, op: Operation, value: Stored, names: list[str]) -> None:
-        """Under the id that its content gives; if that is another one, the old one is forgotten."""
+        """Under the id that its content gives; if that is another one, the old one has ended."""
         assert isinstance(op.request, UpdateEntity)
         changed, keys = [value] if value.change in CHANGES else [], list(op.mentions)
         self.degradations.judge_causes(op, names, len(changed))
@@ -117,7 +115,7 @@ class Writes(Part):
             return
         told, due = "another id than the content gives", keys[-1]
         self.demand(value.id == due, rules.REFERENCE_AGREES, told, due, value.id)
-        claims = dict.fromkeys(keys, (0, "forgot")) | {due: (value.version, value.change)}
+        claims = dict.fromkeys(keys, (0, "ended")) | {due: (value.version, value.change)}
         self.tracks.hold(op, claims)
         self.fill(op, changed, (), "embed:no_vectors" not in names)
 
@@ -126,10 +124,8 @@ class Writes(Part):
         match op.request:
             case CreateEntity():
                 self.tracks.offer(op, self.created(op))
-            case UpdateEntity(entity_id=key):
+            case UpdateEntity():
                 self.tracks.offer(op, self.updated(op))
-                if op.moves:
-                    self.relations.forgotten[key] = None
             case _:
                 self.tracks.offer(op, self.intended(op))
 
@@ -144,15 +140,15 @@ class Writes(Part):
             op.extraction = None  # its answer came too late
             self.offer(op)
         claims = {stored.id: (stored.version, stored.change) for stored in value.entities}
-        doer = self.judge_claims(op, value, claims)
+        doer = self.judge_claims(op, value, claims, value.ended)
         pool = self.tracks.alike(op)  # whose answers may be in it
         dropped, got = [it.extraction.dropped if it.extraction else () for it in pool], value.dropped
         self.demand(got in dropped, rules.REFERENCE_AGREES, "other elements were dropped", dropped, got)
         is_own = pool == [op] and doer is op and not value.repeated
         replies = [it.text for one in pool for it in one.answers_of("route") if isinstance(it, ModelReplied)]
-        self.judge_routing(doer.mentions, value, replies, is_own, "route:table" in names)
+        self.judge_routing(statements_of(doer), value, replies, is_own, "route:table" in names)
         if is_own:
-            mentions = [(it.id, doer.mentions.get(it.id)) for it in changed]
+            mentions = [(it.id, statements_of(doer).get(it.id)) for it in changed]
             entities = tuple(
                 first_entity(key, mention, 0) for key, mention in mentions if mention is not None
             )
@@ -171,7 +167,7 @@ class Writes(Part):
         self.judge_claims(op, value, {op.request.entity_id: (0, "forgot" if value.existed else "absent")})
 
     def hear_told(self, op: Operation, request: ForgetResource | DeleteArchival) -> None:
-        """From now on it may take the lines of this resource from whatever that may have told of."""
+        """From now on it may take this resource from the facts that it may have told."""
         tracks = [it for it in self.tracks.tracks.values() if it.id not in op.mentions]
         told = [it for it in tracks if any(tells(it, request) for it in self.tracks.states_of(it))]
         op.mentions = {**op.mentions, **{it.id: None for it in told}}
@@ -182,21 +178,19 @@ class Writes(Part):
             self.relations.forgotten[track.id] = None  # it may be
 
     def judge_forget_resource(self, op: Operation, value: ResourceForgotten, names: list[str]) -> None:
-        """All that it told of, and nothing else; of each what others told is left."""
-        changed = [it for it in value.entities if it.change == "updated"]
-        self.degradations.judge_causes(op, names, len(changed))
+        """All that it told, and nothing else; each is forgotten, or stays because others told it."""
+        self.degradations.judge_causes(op, names, 0)
         ids = [it.id for it in value.entities]
         is_page = ids == sorted(set(ids)) and (value.existed or not ids)
         self.demand(is_page, rules.REFERENCE_AGREES, "entities of a text, by id", sorted(set(ids)), ids)
         others = [key for key in ids if key not in op.mentions and self.tracks.track(key).base]
-        message = "lines are taken from what the text has not told of"
+        message = "facts lose a source that has not told them"
         self.demand(not others, rules.DELETE_ONLY_ITS_OWN, message, list(op.mentions), others)
         claims: dict[str, Claim] = dict.fromkeys(op.mentions, (0, "absent"))
         for it in value.entities:
             if it.id in claims:
                 claims[it.id] = (it.version, "forgot" if it.change == "forgotten" else it.change)
         self.tracks.hold(op, claims)
-        self.fill(op, changed, (), "embed:no_vectors" not in names)
 
     def judge_delete_record(self, op: Operation, value: RecordForgotten, names: list[str]) -> None:
         """As of a text; what an earlier request with the same key has done is held to that one."""
@@ -212,19 +206,22 @@ class Writes(Part):
         """Whether what it repeats may have been done before the agent was closed."""
         return any(it.is_gone for it in self.tracks.by_key.get(op.key, ()))
 
-    def judge_claims(self, op: Operation, value: Any, claims: Mapping[str, Claim]) -> Operation:
+    def judge_claims(
+        self, op: Operation, value: Any, told: Mapping[str, Claim], ended: Sequence[str] = ()
+    ) -> Operation:
         """Whose effect it was: its own, or that of a request with the same key. The memory is held to it."""
-        plain, told = attrs.evolve(value, repeated=False), self.replies_by_key.get(op.key)
-        if told is not None:
-            is_first = not told[0].is_over(op.began)  # in flight together; it may have been gone just before
-            is_same = plain == told[1] and told[0].is_like(op) and (value.repeated or is_first)
+        claims = dict(told)
+        plain, known = attrs.evolve(value, repeated=False), self.replies_by_key.get(op.key)
+        if known is not None:
+            is_first = not known[0].is_over(op.began)  # in flight together; it may have been gone just before
+            is_same = plain == known[1] and known[0].is_like(op) and (value.repeated or is_first)
             if is_same or (is_first and value == Forgotten(False)):
-                return told[0]
+                return known[0]
             self.demand(
-                not self.context.keeps_receipt(told[0].asked_ms),
+                not self.context.keeps_receipt(known[0].asked_ms),
                 rules.ONCE_ONLY,
                 "one key was told two things",
-                told[1],
+                known[1],
                 value,
             )
         if not op.mentions and not value.repeated:  # its key was known when it was issued, and is no more
@@ -234,19 +231,19 @@ class Writes(Part):
         others = [it for it in others if not op.record or not it.record_ids.keys().isdisjoint(op.record_ids)]
         doers = others if value.repeated else [op, *others]
         self.demand(doers, rules.ONCE_ONLY, "called repeated, and nobody had asked before")
-        able = [it for it in doers if self.tracks.explains(it, claims)]
+        able = [it for it in doers if self.tracks.explains(it, claims | claims_of_ends(it, ended))]
         told_of = getattr(value, "relations", ())  # of several the one that a model told the same
         doer = min(able, key=lambda it: self.relations.unsaid_count(it, told_of), default=op)
-        given, got = list(doer.mentions), list(claims)
+        given, got = [key for key in doer.mentions if not is_end(doer, key)], list(claims)
         self.demand(given == got, rule_at_loss(op, given, got), "other ids than the answers give", given, got)
-        self.tracks.hold(doer, claims if given == got else {})
+        self.tracks.hold(doer, claims | claims_of_ends(doer, ended) if given == got else {})
         if isinstance(op.key, str) and doer.has_key:
             self.replies_by_key[op.key] = (op, plain)
         return doer
 
     def judge_routing(
         self,
-        mentions: Mapping[str, Mention | None],
+        mentions: Mapping[str, Mention],
         value: Remembered,
         replies: list[str],
         is_own: bool,
@@ -312,7 +309,22 @@ class Writes(Part):
 
 
 def tells(state: PossibleState, request: ForgetResource | DeleteArchival) -> bool:
-    return state.entity is not None and source_of(request) in state.entity.sources
+    return state.fact is not None and source_of(request) in state.fact.sources
+
+
+def is_end(op: Operation, key: str) -> bool:
+    """Return whether the write ends the fact under this id, if it does anything to it."""
+    return isinstance(op.mentions[key], Endings)
+
+
+def statements_of(op: Operation) -> dict[str, Mention]:
+    return {key: it for key, it in op.mentions.items() if isinstance(it, Mention)}
+
+
+def claims_of_ends(op: Operation, ended: Sequence[str]) -> dict[str, Claim]:
+    """Return what a reply that names these facts as ended claims of all that the write may have ended."""
+    keys = [key for key in op.mentions if is_end(op, key)]
+    return {key: (0, "ended" if key in ended else "spared") for key in keys}
 
 
 def rule_at_loss(op: Operation, given: list[str], got: list[str]) -> Rule:

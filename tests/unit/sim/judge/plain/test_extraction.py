@@ -93,9 +93,21 @@ def test_a_field_that_is_not_as_it_should_be_is_put_right(field: str, value: str
     assert getattr(mention, field) == wanted
 
 
-def test_equal_names_are_one_mention() -> None:
+def test_equal_statements_about_one_name_are_one_mention() -> None:
     found = read(person("Alice", "naps", 0.4), person("ALICE ", "sings", 0.9), person("alice", "NAPS", 0.5))
-    assert found.mentions == (Mention("Alice", "person", "naps\nsings", 900_000),)
+    named = tuple(it for it in found.mentions if it.named)
+    assert named == (
+        Mention("Alice", "person", "naps", 500_000),
+        Mention("ALICE", "person", "sings", 900_000),
+    )
+
+
+@pytest.mark.parametrize(("count", "mention_count"), [(2, 2), (16, 16), (17, 1)])
+def test_each_sentence_of_a_content_is_a_mention_up_to_a_limit(count: int, mention_count: int) -> None:
+    told = [f"She has {n} cats." for n in range(count)]
+    found = [it.content for it in read(person("Alice", " ".join(told))).mentions if it.named]
+    assert len(found) == mention_count
+    assert found == (told if mention_count > 1 else [" ".join(told)])
 
 
 def test_nothing_is_kept_beyond_fifty_elements() -> None:

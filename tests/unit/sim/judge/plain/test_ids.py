@@ -10,12 +10,12 @@ from umi_sim.judge.plain import rows as ids
 
 MADE: Mapping[str, Callable[..., str]] = {
     "entity": ids.entity_id,
-    "note": ids.note_id,
+    "fact": lambda scope, about, content: ids.fact_id(scope, tuple(about), content),
     "relation": lambda scope, source, target, kind: ids.relation_id(
         scope, tuple(source), tuple(target), kind
     ),
     "session": ids.session_id,
-    "content hash": lambda scope, content: ids.content_hash(content),
+    "block": ids.block_id,
 }
 
 

@@ -11,9 +11,8 @@ from umi_core.language import evolution
 from umi_core.language.evolution import parse_evolution
 from umi_core.language.prompts import Statement, ask_evolve
 from umi_core.values import EVOLUTION_KINDS
-from umi_sim.judge.invariants.readings import as_plain, verdict_of
+from umi_sim.judge.invariants.readings import as_plain
 from umi_sim.judge.plain.replies import (
-    BY_TABLE,
     NEEDS_RESOLUTION_MIN_PPM,
     Pair,
     Verdict,
@@ -73,8 +72,7 @@ def test_a_reason_is_a_short_text(told: object, reason: str) -> None:
     assert read(row(reason=told)).by_pair == ((PAIR, Verdict("update", 900_000, reason, "model")),)
 
 
-def test_without_a_verdict_a_new_version_extends_the_one_before() -> None:
-    assert verdict_of(evolution.BY_TABLE) == BY_TABLE == Verdict("extend", 500_000, "", "table")
+def test_a_contradiction_needs_an_answer_from_the_same_confidence_on() -> None:
     assert evolution.NEEDS_RESOLUTION_MIN_PPM == NEEDS_RESOLUTION_MIN_PPM
 
 

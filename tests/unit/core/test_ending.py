@@ -1,0 +1,538 @@
+"""Goal: a verdict ends the fact that it names, everywhere and with its history, and no other (M14)."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.unit.core.test_memorize import count_of, memorized, xml
+from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, input_of, saying, verdict
+from umi_core.conditions import Condition
+from umi_core.errors import Rejected, StorageFailed
+from umi_core.ids import category_id
+from umi_core.invariants import check_memory
+from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, RELATION_COUNT_MAX
+from umi_core.memory import Memory
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Commit, Done, Embed, Failed, Read
+from umi_core.messages.requests import (
+    Count,
+    Forget,
+    GetEntity,
+    InCore,
+    List,
+    Memorize,
+    Rebalance,
+    Recall,
+    Remember,
+    Summarise,
+    UpdateEntity,
+)
+from umi_core.messages.results import Forgotten, Listed, Recalled, Remembered, Stored
+from umi_core.rows import Category, Ended, Entity, Relation, Row, Tombstone
+
+PARIS, BERLIN, ROME = (id_of_fact("Alice", f"lives in {city}") for city in ("Paris", "Berlin", "Rome"))
+NUTS = id_of_fact("Alice", "is allergic to nuts")
+HELPS, SLEEPS = (id_of_fact("Umi", content, "self") for content in ("helps in Oslo", "sleeps in Oslo"))
+FACTS = category_id(SCOPE, "facts")
+
+Judge = Callable[[str], str]
+
+
+def on(kind: str, *olds: str) -> Judge:
+    """Return a model that gives this verdict on pairs with these old facts, and none on others."""
+
+    def judge(prompt: str) -> str:
+        pairs = [it for it in input_of(prompt, "pairs") if it["old"].partition("@")[0] in olds]
+        return json.dumps([{**it, "type": kind, "confidence": 0.9, "reason": "so"} for it in pairs])
+
+    return judge
+
+
+def told(*texts: str, **more: Any) -> Pair:
+    pair = Pair(**more).run()
+    for n, text in enumerate(texts):
+        pair.ask(Remember(100 + n, text))
+    return pair
+
+
+def remembered(pair: Pair, request: Remember) -> Remembered:
+    outcome = pair.ask(request)
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Remembered)
+    return outcome.value
+
+
+def moves(pair: Pair, judge: Judge | None = None, city: str = "Berlin") -> Remembered:
+    """Alice lives there now: the model says that this updates that she lives in Paris, if `judge` is none."""
+    pair.model = saying(evolve=judge or on("update", PARIS))
+    return remembered(pair, Remember(1, f"Alice lives in {city}"))
+
+
+def moved(**more: Any) -> Pair:
+    pair = told("Alice lives in Paris", **more)
+    moves(pair)
+    return pair
+
+
+def fact(pair: Pair, key: str) -> Entity:
+    row = pair.row("entity", key)
+    assert row is not None
+    assert isinstance(row.body, Entity)
+    return row.body
+
+
+def ended(pair: Pair, key: str = PARIS) -> Ended:
+    row = pair.row("ended", key)
+    assert row is not None
+    assert isinstance(row.body, Ended)
+    return row.body
+
+
+def kinds_under(pair: Pair, key: str) -> list[str]:
+    return [row.address.kind for row in pair.storage.live_rows(SCOPE) if row.address.id == key]
+
+
+# What a verdict does.
+
+
+@pytest.mark.parametrize("kind", ["update", "contradict"])
+def test_a_verdict_ends_the_fact_that_it_names(kind: str) -> None:
+    pair = told("Alice lives in Paris")
+    before = fact(pair, PARIS)
+    pair.now_ms = 7
+    value = moves(pair, on(kind, PARIS))
+    assert (value.entities, value.ended) == ((Stored(BERLIN, 1, "created"),), (PARIS,))
+    assert kinds_under(pair, PARIS) == ["ended"]
+    refs = (f"{BERLIN}@1",) if kind == "contradict" else ()
+    after = attrs.evolve(before, relation_count=1, contradicts=refs)
+    assert ended(pair) == Ended(PARIS, after, BERLIN, kind, 7)
+    (relation,) = value.relations
+    assert (relation.kind, relation.source, relation.target) == (kind, (PARIS, 1), (BERLIN, 1))
+    assert [row.body for row in pair.rows("relation")] == [relation]
+
+
+@pytest.mark.parametrize("kind", ["extend", "derive"])
+def test_a_verdict_of_another_kind_makes_a_relation_and_ends_nothing(kind: str) -> None:
+    pair = told("Alice lives in Paris")
+    value = moves(pair, on(kind, PARIS))
+    assert (value.ended, [it.kind for it in value.relations]) == ((), [kind])
+    assert kinds_under(pair, PARIS) == ["access", "entity", "vector"]
+    assert fact(pair, PARIS).relation_count == 1
+    assert pair.rows("ended") == []
+
+
+def test_other_facts_about_the_same_name_stay() -> None:
+    pair = told("Alice is allergic to nuts. Alice lives in Paris")
+    before = pair.row("entity", NUTS), pair.row("vector", NUTS)
+    assert moves(pair).ended == (PARIS,)
+    assert (pair.row("entity", NUTS), pair.row("vector", NUTS)) == before
+    found = pair.ask(Recall(9, "nuts"))
+    assert isinstance(found, Done)
+    assert isinstance(found.value, Recalled)
+    assert [hit.id for hit in found.value.hits] == [NUTS]
+
+
+def test_a_verdict_that_is_not_sure_enough_ends_nothing() -> None:
+    pair = told("Alice lives in Paris")
+    assert moves(pair, verdict("update", 0.1)).ended == ()
+    assert kinds_under(pair, PARIS) == ["access", "entity", "vector"]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_text_longer_than_the_model_is_shown_does_not_end(more: int) -> None:
+    """What the model has not read may be true yet; a relation tells what the verdict was."""
+    text = f"Alice lives in Paris {'x' * (EXTRACT_CONTENT_BYTES_MAX - 21 + more)}"
+    pair = told(text, model=saying(extract="none"))
+    (note,) = [row.address.id for row in pair.rows("entity")]
+    value = moves(pair, on("update", note))
+    assert value.ended == (() if more else (note,))
+    assert [(it.kind, it.source) for it in value.relations] == [("update", (note, 1))]
+    assert bool(pair.row("entity", note)) == bool(more)
+
+
+def test_of_two_verdicts_on_one_fact_the_first_names_its_successor() -> None:
+    pair = told("Alice lives in Paris")
+    pair.model = saying(evolve=verdict("update"))
+    value = remembered(pair, Remember(1, "Alice lives in Berlin. Alice lives in Rome"))
+    assert value.ended == (PARIS,)
+    assert {(it.source, it.target) for it in value.relations} == {
+        ((PARIS, 1), (BERLIN, 1)), ((PARIS, 1), (ROME, 1)),
+    }  # fmt: skip
+    first = value.relations[0].target[0]
+    assert (ended(pair).by, ended(pair).fact.relation_count) == (first, 2)
+    assert [fact(pair, key).relation_count for key in (BERLIN, ROME)] == [1, 1]
+
+
+def test_how_it_ended_is_what_the_first_verdict_says_though_another_one_only_derives() -> None:
+    def judge(prompt: str) -> str:
+        kinds = {BERLIN: "derive", ROME: "contradict"}
+        pairs = input_of(prompt, "pairs")
+        return json.dumps(
+            [{**it, "type": kinds[it["new"].partition("@")[0]], "confidence": 1} for it in pairs]
+        )
+
+    pair = told("Alice lives in Paris")
+    pair.model = saying(evolve=judge)
+    remembered(pair, Remember(1, "Alice lives in Berlin. Alice lives in Rome"))
+    assert (ended(pair).by, ended(pair).how) == (ROME, "contradict")
+
+
+def test_one_fact_may_end_several() -> None:
+    pair = told("Alice lives in Paris. Alice lives in Rome")
+    value = moves(pair, on("update", PARIS, ROME))
+    assert sorted(value.ended) == sorted((PARIS, ROME))
+    assert [ended(pair, key).by for key in (PARIS, ROME)] == [BERLIN, BERLIN]
+    assert fact(pair, BERLIN).relation_count == 2
+
+
+def test_a_fact_that_has_ended_is_no_candidate_any_more() -> None:
+    pair = moved()
+    asked: list[str] = []
+
+    def judge(prompt: str) -> str:
+        asked.extend(it["old"] for it in input_of(prompt, "pairs"))
+        return verdict("update")(prompt)
+
+    pair.model = saying(evolve=judge)
+    assert remembered(pair, Remember(2, "Alice lives in Rome")).ended == (BERLIN,)
+    assert asked == [f"{BERLIN}@1"]
+    assert [ended(pair, key).by for key in (PARIS, BERLIN)] == [BERLIN, ROME]
+
+
+def test_a_fact_ends_as_it_is_though_there_is_no_room_for_the_relation() -> None:
+    pair = told("Alice lives in Paris")
+    row = pair.row("entity", PARIS)
+    assert row is not None
+    full = attrs.evolve(fact(pair, PARIS), relation_count=RELATION_COUNT_MAX)
+    pair.storage.put_back({row.address: attrs.evolve(row, body=full)}, pair.now_ms)
+    value = moves(pair, on("contradict", PARIS))
+    assert (value.ended, value.relations, value.relation_dropped_count) == ((PARIS,), (), 1)
+    assert ended(pair).fact == full
+    assert pair.rows("relation") == []
+
+
+# How it is shown, and what shows it no more.
+
+
+def test_an_ended_fact_is_found_by_its_id_and_in_the_list_and_by_nothing_else() -> None:
+    pair = moved()
+    assert pair.ask(GetEntity(2, PARIS)) == Done(ended(pair))
+    listed = pair.ask(List(3, "ended"))
+    assert isinstance(listed, Done)
+    assert isinstance(listed.value, Listed)
+    assert listed.value.rows == (ended(pair),)
+    assert pair.ask(Count(4)) == Done(1)
+    found = pair.ask(Recall(5, "Alice lives in Paris", min_score_ppm=0))
+    assert isinstance(found, Done)
+    assert isinstance(found.value, Recalled)
+    assert [hit.id for hit in found.value.hits] == [BERLIN]
+
+
+def test_a_fact_in_core_leaves_it_in_the_same_commit() -> None:
+    pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, promote_score_min_ppm=0))
+    pair.ask(Rebalance(90))
+    assert pair.ask(InCore(91, PARIS)) == Done(True)
+    pair.model = saying(evolve=on("update", PARIS))
+    pair.step(Remember(1, "Alice lives in Berlin"))
+    commit = pair.until(Commit)
+    assert "core" in [write.address.kind for write in commit.writes]
+    pair.run()
+    assert pair.ask(InCore(92, PARIS)) == Done(False)
+    (core,) = pair.rows("core")
+    assert PARIS not in str(core.body)
+    outcome = pair.replies[1].outcome
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Remembered)
+    assert outcome.value.evicted == ()  # nothing made room for anything
+
+
+def test_what_the_assistant_says_of_itself_takes_the_place_of_what_it_ends() -> None:
+    pair = told("Umi helps in Oslo")
+    pair.model = saying(evolve=on("update", HELPS))
+    value = remembered(pair, Remember(1, "Umi sleeps in Oslo"))
+    assert (value.ended, value.promoted) == ((HELPS,), (SLEEPS,))
+    (block,) = pair.memory.state.tiers.core.blocks
+    assert [entry.entity_id for entry in block.entries] == [SLEEPS]
+
+
+def test_its_access_record_goes_and_no_late_answer_brings_it_back() -> None:
+    pair = told("Alice lives in Paris")
+    pair.step(Recall(2, "Alice Paris"))
+    pair.answer()
+    pair.answer()
+    by_words = pair.hold(Read)
+    late = pair.world(by_words)
+    moves(pair)
+    pair.held.clear()
+    pair.step(late)
+    assert isinstance(pair.replies[2].outcome, Done)
+    assert list(pair.memory.state.tiers.access.records) == [BERLIN]
+    pair.ask(Rebalance(3))
+    assert [row.address.id for row in pair.rows("access")] == [BERLIN]
+
+
+# Memberships and categories.
+
+
+def shelved() -> Pair:
+    """Two facts that a text told, in a category with a summary of both."""
+    names = "".join(xml(text, "facts", name="Alice") for text in ("lives in Paris", "is allergic to nuts"))
+
+    def memories(prompt: str) -> str:
+        return names if input_of(prompt, "memory_type") == "profile" else "<item></item>"
+
+    pair = Pair(model=saying(memories=memories, summarise_category="<summary>Paris, nuts</summary>")).run()
+    memorized(pair, Memorize(90, "Alice lives in Paris and eats no nuts.", uri="a"))
+    pair.ask(Summarise(91, "facts"))
+    assert (count_of(pair, "facts"), summary(pair).summary) == (2, "Paris, nuts")
+    return pair
+
+
+def summary(pair: Pair) -> Category:
+    row = pair.row("category", FACTS)
+    assert row is not None
+    assert isinstance(row.body, Category)
+    return row.body
+
+
+def test_its_memberships_go_and_the_summary_that_names_it_is_emptied() -> None:
+    pair = shelved()
+    assert pair.row("vector", FACTS) is not None
+    assert moves(pair).ended == (PARIS,)
+    assert [getattr(row.body, "entity_id", "") for row in pair.rows("membership")] == [NUTS]
+    it = summary(pair)
+    assert (it.member_count, it.summary, it.summary_sources, it.summary_dirty) == (1, "", (), True)
+    assert pair.row("vector", FACTS) is None
+    assert (ended(pair).fact.sources, ended(pair).fact.is_direct) == (fact(pair, NUTS).sources, False)
+
+
+def test_two_that_end_at_once_leave_their_category_together() -> None:
+    pair = shelved()
+    pair.model = saying(evolve=on("update", PARIS, NUTS))
+    value = remembered(pair, Remember(1, "Alice is allergic to Berlin and lives in it"))
+    assert sorted(value.ended) == sorted((PARIS, NUTS))
+    it = summary(pair)
+    assert (it.member_count, it.summary, it.summary_dirty) == (0, "", False)
+    assert pair.rows("membership") == []
+
+
+def test_a_category_that_storage_has_lost_does_not_stop_it() -> None:
+    pair = shelved()
+    pair.storage.put_back({row.address: None for row in pair.rows("category")}, pair.now_ms)
+    assert moves(pair).ended == (PARIS,)
+    assert pair.rows("category") == []
+
+
+def test_without_an_end_neither_memberships_nor_categories_are_read() -> None:
+    assert queries(shelved(), on("derive", PARIS)) == []
+    of_one = (Condition("touches", "contains", PARIS),)
+    (first, second) = queries(shelved(), on("update", PARIS))
+    assert isinstance(first, ByFilter)
+    assert (first.kinds, first.where) == (("membership",), of_one)
+    assert isinstance(second, ByIds)
+    assert [it.id for it in second.addresses] == [FACTS]
+    (only,) = queries(told("Alice lives in Paris"), on("update", PARIS))
+    assert only == first
+
+
+def until_verdicts(pair: Pair) -> None:
+    """Answer until the model is asked what the new fact does to the old one."""
+    while not (isinstance(pair.pending[0], AskModel) and pair.pending[0].task == "evolve"):
+        pair.answer()
+
+
+def queries(pair: Pair, judge: Judge) -> list[object]:
+    """Return what is read between the verdicts and the embedding."""
+    pair.model = saying(evolve=judge)
+    pair.step(Remember(1, "Alice lives in Berlin"))
+    until_verdicts(pair)
+    found: list[object] = []
+    pair.answer()
+    while isinstance(read := pair.pending[0], Read):
+        found.append(read.query)
+        pair.answer()
+    assert isinstance(read, Embed)
+    return found
+
+
+@pytest.mark.parametrize(("row", "answered"), [("memberships", 0), ("shelves", 1)])
+def test_if_it_cannot_be_read_what_belongs_to_it_nothing_changes(row: str, answered: int) -> None:
+    pair = shelved()
+    before = pair.storage.digest()
+    pair.model = saying(evolve=on("update", PARIS))
+    pair.step(Remember(1, "Alice lives in Berlin"))
+    until_verdicts(pair)
+    pair.answer()
+    for _ in range(answered):
+        pair.answer()
+    assert pair.run(Read).replies[1].outcome == Failed(StorageFailed(row, "unavailable", 3))
+    assert pair.storage.digest() == before
+
+
+# Told again.
+
+
+def test_an_ended_fact_that_is_told_again_is_current_again() -> None:
+    pair = told("Alice lives in Paris")
+    pair.ask(Remember(90, "Alice lives in Paris", importance_ppm=900_000, metadata=(("k", "v"),)))
+    pair.now_ms = 7
+    moves(pair, on("contradict", PARIS))
+    before = ended(pair).fact
+    pair.now_ms = 9
+    value = remembered(pair, Remember(2, "Alice lives in Paris", evolve=False))
+    assert value.entities == (Stored(PARIS, 2, "created"),)
+    assert fact(pair, PARIS) == attrs.evolve(before, version=2, updated_ms=9)
+    assert (before.importance_ppm, before.metadata, before.relation_count) == (900_000, (("k", "v"),), 1)
+    assert kinds_under(pair, PARIS) == ["access", "entity", "vector"]
+    assert fact(pair, BERLIN).version == 1
+
+
+def test_back_again_it_ends_what_had_ended_it() -> None:
+    pair = moved()
+    pair.model = saying(evolve=verdict("update"))
+    value = remembered(pair, Remember(2, "Alice lives in Paris"))
+    assert (value.ended, [row.address.id for row in pair.rows("ended")]) == ((BERLIN,), [BERLIN])
+    assert (ended(pair, BERLIN).by, fact(pair, PARIS).version) == (PARIS, 2)
+    assert sorted((it.source, it.target) for it in relations(pair)) == sorted(
+        [((PARIS, 1), (BERLIN, 1)), ((BERLIN, 1), (PARIS, 2))]
+    )
+    assert fact(pair, PARIS).relation_count == ended(pair, BERLIN).fact.relation_count == 2
+    value = remembered(pair, Remember(3, "Alice lives in Berlin"))
+    assert (value.entities, value.ended) == ((Stored(BERLIN, 2, "created"),), (PARIS,))
+
+
+def relations(pair: Pair) -> list[Relation]:
+    bodies = [row.body for row in pair.rows("relation")]
+    return [it for it in bodies if isinstance(it, Relation)]
+
+
+def test_a_text_that_tells_it_again_makes_it_current_with_the_sources_that_it_had() -> None:
+    pair = shelved()
+    (source,) = fact(pair, PARIS).sources
+    memories = pair.model
+    moves(pair)
+    pair.model = memories
+    memorized(pair, Memorize(95, "Alice lives in Paris and eats no nuts, really.", uri="b"))
+    it = fact(pair, PARIS)
+    assert (it.version, it.is_direct, len(it.sources), it.reinforced_count) == (2, False, 2, 2)
+    assert source in it.sources
+    assert (pair.row("ended", PARIS), count_of(pair, "facts")) == (None, 2)
+
+
+# Forgotten.
+
+
+def test_an_ended_fact_can_be_forgotten_and_goes_on_with_its_versions() -> None:
+    pair = moved()
+    assert pair.ask(Forget(2, PARIS)) == Done(Forgotten(True))
+    assert [(row.address.kind, row.body) for row in under(pair, PARIS)] == [("tombstone", Tombstone(1))]
+    assert (relations(pair), fact(pair, BERLIN).relation_count) == ([], 0)
+    assert pair.ask(GetEntity(3, PARIS)) == Done(None)
+    assert pair.ask(Forget(4, PARIS)) == Done(Forgotten(False))
+    value = remembered(pair, Remember(5, "Alice lives in Paris", evolve=False))
+    assert value.entities == (Stored(PARIS, 2, "created"),)
+    assert kinds_under(pair, PARIS) == ["access", "entity", "vector"]
+
+
+def under(pair: Pair, key: str) -> list[Row]:
+    return [row for row in pair.storage.live_rows(SCOPE) if row.address.id == key]
+
+
+def test_a_forgotten_successor_leaves_the_ended_fact_ended() -> None:
+    pair = moved()
+    pair.ask(Forget(2, BERLIN))
+    assert (ended(pair).by, ended(pair).fact.relation_count, relations(pair)) == (BERLIN, 0, [])
+    assert kinds_under(pair, PARIS) == ["ended"]
+
+
+# What happens meanwhile.
+
+
+def meanwhile(*requests: Any, pair: Pair | None = None) -> tuple[Pair, Remembered]:
+    """The fact changes while its end waits for storage."""
+    pair = told("Alice lives in Paris") if pair is None else pair
+    pair.model = saying(evolve=on("update", PARIS))
+    pair.step(Remember(1, "Alice lives in Berlin"))
+    pair.hold(Commit)
+    for request in requests:
+        assert isinstance(pair.ask(request), Done)
+    pair.release()
+    outcome = pair.replies[1].outcome
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Remembered)
+    return pair, outcome.value
+
+
+def test_a_fact_that_changes_meanwhile_ends_as_it_is_now() -> None:
+    pair, value = meanwhile(Remember(2, "Alice lives in Paris", importance_ppm=9))
+    assert (value.ended, ended(pair).fact.importance_ppm) == ((PARIS,), 9)
+
+
+def test_a_fact_that_is_forgotten_meanwhile_stays_forgotten() -> None:
+    pair, value = meanwhile(Forget(2, PARIS))
+    assert (value.ended, value.relations, pair.rows("ended")) == ((), (), [])
+    assert kinds_under(pair, PARIS) == ["tombstone"]
+
+
+def test_a_fact_that_another_one_ends_meanwhile_ends_once() -> None:
+    pair, value = meanwhile(Remember(2, "Alice lives in Rome"))
+    assert (value.ended, value.relations) == ((), ())
+    assert (ended(pair).by, ended(pair).fact.relation_count) == (ROME, 1)
+
+
+def test_a_fact_that_comes_into_core_meanwhile_leaves_it_too() -> None:
+    pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, promote_score_min_ppm=0))
+    pair, value = meanwhile(Rebalance(2), pair=pair)
+    assert (value.ended, pair.ask(InCore(3, PARIS))) == ((PARIS,), Done(False))
+
+
+def test_a_membership_that_lands_late_goes_with_the_fact() -> None:
+    pair = told("Alice lives in Paris")
+    late = pair.unheard(UpdateEntity(90, PARIS, None, ("facts", "rules")))
+    pair.model = saying(evolve=on("update", PARIS))
+    pair.step(Remember(1, "Alice lives in Berlin"))
+    pair.hold(Commit)
+    pair.land(late)
+    assert isinstance(pair.release().replies[1].outcome, Done)
+    assert (pair.rows("membership"), count_of(pair, "facts"), count_of(pair, "rules")) == ([], 0, 0)
+
+
+@pytest.mark.parametrize("landed", [True, False])
+def test_in_doubt_it_ends_once_and_the_reply_is_that_of_the_plan_that_won(landed: bool) -> None:
+    pair = told("Alice lives in Paris")
+    pair.model = saying(evolve=on("update", PARIS))
+    pair.step(Remember(1, "Alice lives in Berlin"))
+    pair.doubt(landed=landed).run()
+    outcome = pair.replies[1].outcome
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Remembered)
+    assert (outcome.value.entities, outcome.value.ended) == ((Stored(BERLIN, 1, "created"),), (PARIS,))
+    assert kinds_under(pair, PARIS) == ["ended"]
+    pair.ask(Rebalance(2))  # a scan drops the records of facts that are not there
+    assert list(pair.memory.state.tiers.access.records) == [BERLIN]
+
+
+# Restarts.
+
+
+def test_a_memory_that_starts_again_knows_what_has_ended() -> None:
+    before = moved()
+    pair = Pair(storage=before.storage).run()
+    check_memory(pair.memory.state)
+    assert list(pair.memory.state.tiers.access.records) == [BERLIN]
+    assert pair.ask(GetEntity(2, PARIS)) == Done(ended(before))
+    assert remembered(pair, Remember(3, "Alice lives in Paris")).entities == (Stored(PARIS, 2, "created"),)
+
+
+def test_an_end_on_its_way_is_restored_only_as_that_of_a_fact() -> None:
+    pair = shelved()
+    pair.model = saying(evolve=on("update", PARIS))
+    pair.step(Remember(1, "Alice lives in Berlin"))
+    pair.hold(Commit)
+    assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
+    facts: Any = next(iter(pair.memory.state.operations.values())).facts
+    facts["ending"] = tuple(pair.rows("membership")[:1])
+    with pytest.raises(Rejected, match=r"facts\[ending\]: a row of membership"):
+        Memory.restore(pair.memory.snapshot(), life=0)

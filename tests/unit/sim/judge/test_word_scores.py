@@ -1,0 +1,66 @@
+"""Goal: where all facts are certain, each hit has the score that its words give it among them; else any."""
+
+import pytest
+
+from tests.histories import ACME, ALICE, NAMES, History, broken, fact, hit
+from umi_core.messages.effects import Unknown
+from umi_core.messages.results import Hit
+from umi_sim.judge.plain.scores import alone_ppm, united_ppm, words_ppm
+
+SHORT, LONG = (ALICE, "likes tea"), (ACME, "sells tea, coffee and bread in Ghent and in Oslo")
+BOTH = (SHORT, LONG)
+TEXTS = [(NAMES[key], text) for key, text in BOTH]
+AMONG = [united_ppm(0, ppm) for ppm in words_ppm("tea", TEXTS)]
+ALONE = [united_ppm(0, alone_ppm("tea", *text)) for text in TEXTS]
+
+
+def known(*doubtful: tuple[str, str]) -> History:
+    """Two facts without vectors; of others nobody knows whether they are there."""
+    told = History()
+    told.store(*BOTH, embed=False)
+    for mention in doubtful:
+        told.reply(told.tell(mention, embed=False), Unknown())
+    return told
+
+
+def hits(scores: list[int]) -> list[Hit]:
+    found = [hit(*mention, ppm) for mention, ppm in zip(BOTH, scores, strict=True)]
+    return sorted(found, key=lambda it: (-it.score_ppm, it.id))
+
+
+def test_a_short_fact_scores_more_than_a_long_one() -> None:
+    assert AMONG[0] > ALONE[0] > AMONG[1]
+    known().recall("tea", *hits(AMONG))
+
+
+@pytest.mark.parametrize("scores", [ALONE, [AMONG[0], AMONG[1] - 1], [AMONG[0] + 1, AMONG[1]]])
+def test_another_score_is_seen(scores: list[int]) -> None:
+    with broken("filter-before-cut"):
+        known().recall("tea", *hits(scores))
+
+
+def test_a_fact_that_has_the_word_is_found() -> None:
+    with broken("filter-before-cut"):
+        known().recall("tea", hits(AMONG)[0])
+    with broken("error-is-not-empty"):
+        known().recall("tea")
+
+
+def test_a_fact_without_the_word_is_not_found() -> None:
+    told = known()
+    told.recall("milk")
+    with broken("filter-before-cut"):
+        told.recall("milk", *hits(AMONG))
+
+
+def test_beside_a_fact_in_doubt_any_score_may_be_right() -> None:
+    for scores in (AMONG, ALONE):
+        known((ALICE, "likes tea with milk")).recall("tea", *hits(scores))
+
+
+def test_what_was_forgotten_counts_for_no_score() -> None:
+    told = known()
+    told.forget(fact(*LONG))
+    told.recall("tea", hit(*SHORT, ALONE[0]))
+    with broken("filter-before-cut"):
+        told.recall("tea", hit(*SHORT, AMONG[0]))

@@ -1,0 +1,118 @@
+"""Ending: what becomes of a fact that a new one updates or contradicts.
+
+    current   entity row, vector, access record, memberships; core may show it
+    ended     one row, with the fact, its successor, how it ended and when; its relations stay
+
+Law 1. A verdict ends the fact that it names, and no other; of a text longer than a model is shown it ends
+nothing. Law 2. An ended fact is in nothing that is
+searched, listed by category, summarised or shown in core.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.conditions import Condition
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.workflow import Learned, Step, asks, nothing, retry
+from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
+from umi_core.rows import Ended, Entity, Membership, Row
+from umi_core.text import size
+from umi_core.workflows.commits import address, put
+from umi_core.workflows.drafting import DRAFTS, ref
+from umi_core.workflows.evolving import CANDIDATES, VERDICTS, candidate_rows
+from umi_core.workflows.linking import homes_as_read, unlinked
+
+ENDING_KINDS: Final = ("update", "contradict")
+
+ENDING: Final = Fact("ending", tuple[Row, ...], ("entity",))  # the rows of the facts that end
+MEMBERSHIPS: Final = Fact("memberships", tuple[tuple[Row, ...], ...])  # of each of them
+SHELVES: Final = Fact("shelves", tuple[Row, ...])  # the categories that they are members of
+
+
+@attrs.frozen
+class Successor:
+    """The new fact that ends an old one, and how."""
+
+    entity: Entity
+    how: str
+
+
+def successors(facts: Facts) -> Mapping[str, Successor]:
+    """Return by the id of each fact that ends what ends it: of several new facts the first that was named."""
+    drafts, verdicts = facts[DRAFTS], facts[VERDICTS]
+    new = {ref(draft.entity): draft.entity for draft in drafts}
+    bodies = [row.body for row in candidate_rows(facts).values()]
+    known = [body for body in bodies if isinstance(body, Entity)]
+    old = {ref(it): it.id for it in known if size(it.content) <= EXTRACT_CONTENT_BYTES_MAX}
+    found: dict[str, Successor] = {}
+    for (new_ref, old_ref), verdict in verdicts:
+        if verdict.kind in ENDING_KINDS and old_ref in old:
+            found.setdefault(old[old_ref], Successor(new[new_ref], verdict.kind))
+    return found
+
+
+def take_ending(facts: Facts, answer: None, view: View) -> Learned:
+    rows = candidate_rows(facts)
+    return Learned(ENDING(tuple(rows[key] for key in successors(facts))))
+
+
+def ask_memberships(facts: Facts, view: View) -> Read:
+    where = (Condition("touches", "contains", facts.unit(ENDING).address.id),)
+    return Read(ByFilter(view.scope, ("membership",), where))
+
+
+def take_memberships(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(MEMBERSHIPS.unit(answer.rows))
+
+
+def ask_shelves(facts: Facts, view: View) -> Read | None:
+    bodies = [row.body for rows in facts[MEMBERSHIPS] for row in rows]
+    keys = sorted({it.category_id for it in bodies if isinstance(it, Membership)})
+    return Read(ByIds(tuple(address(view.scope, "category", key) for key in keys))) if keys else None
+
+
+def take_shelves(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(SHELVES(answer.rows if answer is not None else ()))
+
+
+FIND_ENDING: Final = Step(
+    "ending", requires=(DRAFTS, CANDIDATES, VERDICTS), produces=(ENDING,), otherwise=nothing(ENDING),
+    take=take_ending,
+)  # fmt: skip
+READ_MEMBERSHIPS: Final = Step(
+    "memberships", each=ENDING, produces=(MEMBERSHIPS,), otherwise=nothing(MEMBERSHIPS),
+    **asks(Read, ask_memberships, take_memberships, retry(3)),
+)  # fmt: skip
+READ_SHELVES: Final = Step(
+    "shelves", requires=(MEMBERSHIPS,), produces=(SHELVES,), otherwise=nothing(SHELVES),
+    **asks(Read, ask_shelves, take_shelves, retry(3)),
+)  # fmt: skip
+
+
+# What is written.
+
+
+def ended_rows(after: Mapping[str, Entity], facts: Facts, view: View) -> Iterator[Write]:
+    """Yield the writes that end facts; `after`: by id the facts as they are with their new relations."""
+    by_id, scope = successors(facts), view.scope
+    ending, found, shelves = facts[ENDING], facts[MEMBERSHIPS], facts[SHELVES]
+    for row in ending:
+        key, fact = row.address.id, row.body
+        it = by_id[key]
+        assert isinstance(fact, Entity)
+        yield from (Write(address(scope, kind, key), None) for kind in ("entity", "vector", "access"))
+        yield put(scope, "ended", key, Ended(key, after.get(key, fact), it.entity.id, it.how, view.now_ms))
+    memberships = [row for rows in found for row in rows]
+    yield from (Write(row.address, None) for row in memberships)
+    yield from unlinked(memberships, shelves, view)
+
+
+def expected_homes(facts: Facts, view: View) -> tuple[Expect, ...]:
+    """Return what must still hold of the memberships of the facts that end."""
+    ending, found = facts[ENDING], facts[MEMBERSHIPS]
+    pairs = zip(ending, found, strict=True)
+    return tuple(it for row, rows in pairs for it in homes_as_read(row.address.id, rows, view.scope))

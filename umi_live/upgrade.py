@@ -1,0 +1,381 @@
+"""Upgrade: a file of a release that kept one row for each name, as one with a row for each statement.
+
+    entity "Ann": a line for each statement   a fact for each line, told when its first version said it
+    versions of it                            what an update or a contradiction took away has ended
+    memberships of it                         one for each of its current facts
+    relations, links, access, entry in core   those of its first current fact
+
+Law 1. Each statement of the old rows is a current or an ended fact afterwards. What was left out for lack of
+room is current again: no statement took its place. Law 2. Rows of entities are decoded here by position, so
+that later changes of umi_core do not change what an old file means. Law 3. A row that is damaged stays.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import apsw
+import attrs
+import msgpack
+
+from umi_core.codec import STRICT, UNREADABLE
+from umi_core.ids import entity_id, fact_id, membership_id, relation_id
+from umi_core.language.keywords import key_words
+from umi_core.rows import (
+    AccessRecord,
+    Body,
+    Category,
+    Core,
+    Ended,
+    Entity,
+    Membership,
+    Relation,
+    Vector,
+)
+from umi_core.text import norm, unique
+from umi_core.values import Block, Entry, Scope
+from umi_live.columns import body_of, put_row
+
+ENTITY: Final = (  # the fields of an entity, in their order; the last five came later
+    "id", "type", "name", "content", "version", "importance_ppm", "confidence_ppm", "block", "created_ms",
+    "updated_ms", "event_time_ms", "metadata", "source", "vector_missing", "relation_count", "contradicts",
+    "memory_type", "sources", "reinforced_count", "last_reinforced_ms", "given",
+)  # fmt: skip
+VERSION: Final = (
+    "entity_id", "version", "mention", "kind", "content", "event_time_ms", "metadata", "source", "at_ms",
+)  # fmt: skip
+GIVEN: Final = ("id", "source", "entity_id", "content")
+LATER: Final = {
+    "memory_type": None, "sources": (), "reinforced_count": 1, "last_reinforced_ms": None, "given": (),
+}  # fmt: skip
+REPLACING: Final = ("update", "contradict")
+GONE: Final = ("version", "given", "tombstone")
+NUMBERED: Final = ("entity", "relation", "membership", "access")
+IN_SCOPE: Final = (
+    "select id, version, body, components from row where scope = ? and kind = ? and body notnull"
+)
+NUMBER: Final = "select number from row where scope = ? and kind = ? and id = ?"
+DROP: Final = "delete from row where scope = ? and kind = ? and id = ?"
+
+Old = Mapping[str, Any]  # the fields of an old row, by name
+Stored = tuple[int, Body]  # the version of a row, and its body
+
+
+def divide(connection: apsw.Connection) -> None:
+    """Rewrite all rows of a file whose tables are those of this release, and index what is searched."""
+    scopes: list[Any] = connection.execute("select number, user, agent from scope").fetchall()
+    for number, user, agent in scopes:
+        ScopeUpgrade(ScopeRows(connection, number), Scope(user, agent)).write()
+    drop_unreadable_receipts(connection)
+
+
+class ScopeRows:
+    """The rows of one scope in the file."""
+
+    def __init__(self, connection: apsw.Connection, scope: int) -> None:
+        self.connection, self.scope = connection, scope
+        found: Any = connection.execute("select max(changed) from row where scope = ?", (scope,)).fetchone()
+        self.changed = (found[0] or 0) + 1
+
+    def raw(self, kind: str) -> list[tuple[str, int, bytes, bytes | None]]:
+        return list(self.connection.execute(IN_SCOPE, (self.scope, kind)))
+
+    def read(self, kind: str) -> dict[str, Stored]:
+        """Return the rows of a kind that did not change its form, by id, without those that are damaged."""
+        found = {key: (version, body_of(data, parts)) for key, version, data, parts in self.raw(kind)}
+        return {key: (version, body) for key, (version, body) in found.items() if body is not None}
+
+    def read_old(self, kind: str, names: tuple[str, ...]) -> dict[str, Old]:
+        """Return rows of a form that this release does not know, by id."""
+        found = ((key, fields_of(data, kind, names)) for key, _, data, _ in self.raw(kind))
+        return {key: fields for key, fields in found if fields is not None}
+
+    def put(self, kind: str, key: str, body: Body, version: int = 1) -> None:
+        place = self.scope, kind, key
+        found: Any = self.connection.execute(NUMBER, place).fetchone()
+        put_row(self.connection, place, version, body, self.changed, found[0] if found else 0)
+
+    def drop(self, kind: str, key: str) -> None:
+        self.connection.execute(DROP, (self.scope, kind, key))
+
+    def drop_kind(self, kind: str) -> None:
+        self.connection.execute("delete from row where scope = ? and kind = ?", (self.scope, kind))
+
+    def drop_numbers(self) -> None:
+        """What is left of deleted rows is the number that the next one would have; their ids never return."""
+        kinds = ", ".join(f"'{kind}'" for kind in NUMBERED)
+        self.connection.execute(
+            f"delete from row where scope = ? and body is null and (kind in ({kinds}) or id glob 'ent_*')",
+            (self.scope,),
+        )
+
+
+def fields_of(data: bytes, kind: str, names: tuple[str, ...]) -> Old | None:
+    """Return the fields of an old row by name; None if the row is damaged."""
+    try:
+        found_kind, _, tree = msgpack.unpackb(data, **STRICT)
+        _, *values = msgpack.unpackb(tree, list_hook=as_tuple, **STRICT)
+    except UNREADABLE:
+        return None
+    if found_kind != kind or len(values) < len(names) - len(LATER) * (kind == "entity"):
+        return None
+    return {**LATER, **dict(zip(names, values, strict=False))}
+
+
+def as_tuple(raw: list[Any]) -> Any:
+    """Revive a tuple, whose tag is 0; other composites stay lists that begin with their tag."""
+    return tuple(raw[1:]) if raw and raw[0] == 0 and type(raw[0]) is int else raw
+
+
+# What an old entity says.
+
+
+class OldEntity:
+    """An old entity, statement by statement. A note is one statement, however many lines it has.
+
+    `lines`: what it says, with the version that said it first. `past`: what it says no more, with that, with
+    the version that ended it, and with the statement that took its place.
+    """
+
+    def __init__(self, old: Old, versions: Iterable[Old], given: Iterable[Old], scope: Scope) -> None:
+        self.old, self.scope = old, scope
+        self.given = {it["source"]: unique(it["content"].split("\n")).keys() for it in given}
+        self.is_named = old["id"] == entity_id(scope, old["type"], old["name"])
+        self.about = (old["id"],) if self.is_named else ()
+        self.lines = dict[str, tuple[str, Old]]()
+        self.past = dict[str, tuple[str, Old, Old, str]]()
+        for version in sorted(versions, key=lambda it: it["version"]):
+            self.follow(version)
+        for key, line in self.statements(old["content"]).items():
+            self.lines.setdefault(key, (line, self.as_told()))
+            self.past.pop(key, None)
+        order = dict.fromkeys([*self.statements(old["content"]), *self.lines])
+        self.current = tuple(self.fact(*self.lines[key]) for key in order)
+        self.ended = tuple(self.end(*it) for it in self.past.values())
+
+    @property
+    def is_one_statement(self) -> bool:
+        """Whether its vector is that of its only fact."""
+        return [it.content for it in self.current] == [self.old["content"]]
+
+    def statements(self, content: str) -> dict[str, str]:
+        lines = content.split("\n") if self.is_named else [content]
+        return {key: line for key, line in unique(lines).items() if key}
+
+    def as_told(self) -> Old:
+        """Return the newest version, as far as the entity itself says what it was."""
+        old = self.old
+        at_ms = old["created_ms"] if old["version"] == 1 else old["updated_ms"]
+        return {
+            **{name: old[name] for name in ("version", "event_time_ms", "metadata", "source")},
+            "at_ms": at_ms,
+        }
+
+    def follow(self, version: Old) -> None:
+        """An update or a contradiction takes the place of all that it does not repeat; others only add."""
+        told = self.statements(version["content"])
+        if version["kind"] in REPLACING:
+            new = [line for key, line in told.items() if key not in self.lines] or list(told.values())
+            for key in [key for key in self.lines if key not in told]:
+                line, first = self.lines.pop(key)
+                self.past[key] = line, first, version, new[0] if new else ""
+        for key, line in told.items():
+            self.lines.setdefault(key, (line, version))
+            self.past.pop(key, None)
+
+    def end(self, line: str, first: Old, version: Old, successor: str) -> Ended:
+        fact = self.fact(line, first)
+        by = successor or next((text for text, _ in self.lines.values()), line)
+        return Ended(fact.id, fact, self.id_of(by), version["kind"], version["at_ms"])
+
+    def id_of(self, line: str) -> str:
+        return fact_id(self.scope, self.about, line)
+
+    def fact(self, line: str, first: Old) -> Entity:
+        """Return the fact that a line is; sources are those that told it, as far as the old rows say so."""
+        old, key = self.old, norm(line)
+        told = self.as_told() if first["version"] == old["version"] else first
+        sources = tuple(it for it in old["sources"] if it not in self.given or key in self.given[it])
+        is_direct = key not in unique(old["given"]) or not sources
+        count = min(old["reinforced_count"], max(1, len(sources) + is_direct))
+        return Entity(
+            self.id_of(line), old["type"], old["name"], line, 1, old["importance_ppm"], old["confidence_ppm"],
+            old["block"], first["at_ms"], first["at_ms"], told["event_time_ms"], told["metadata"],
+            told["source"], old["vector_missing"], 0, (), old["memory_type"], sources, count,
+            old["last_reinforced_ms"] if count > 1 else None, self.about, is_direct,
+        )  # fmt: skip
+
+
+def united(one: Entity, other: Entity) -> Entity:
+    """Return the fact that two notes with the same text are: their memory type was a part of their ids."""
+    return attrs.evolve(
+        one,
+        sources=tuple(sorted({*one.sources, *other.sources})),
+        is_direct=one.is_direct or other.is_direct,
+        created_ms=min(one.created_ms, other.created_ms),
+    )
+
+
+# One scope.
+
+
+class ScopeUpgrade:
+    """The rows of a scope that are entities or name them, as they become rows that are facts or name them."""
+
+    def __init__(self, rows: ScopeRows, scope: Scope) -> None:
+        self.rows, self.scope = rows, scope
+        versions, given = defaultdict[str, list[Old]](list), defaultdict[str, list[Old]](list)
+        for it in rows.read_old("version", VERSION).values():
+            versions[it["entity_id"]].append(it)
+        for it in rows.read_old("given", GIVEN).values():
+            given[it["entity_id"]].append(it)
+        old = rows.read_old("entity", ENTITY)
+        self.divided = {key: OldEntity(it, versions[key], given[key], scope) for key, it in old.items()}
+        self.facts = dict[str, Entity]()
+        for divided in self.divided.values():
+            for fact in divided.current:  # of two equal notes
+                known = self.facts.get(fact.id)
+                self.facts[fact.id] = fact if known is None else united(known, fact)
+
+    def write(self) -> None:
+        for kind in GONE:
+            self.rows.drop_kind(kind)
+        for key in self.divided:
+            self.rows.drop("entity", key)
+        self.rows.drop_numbers()
+        for change in (
+            self.vectors, self.relations, self.access, self.memberships, self.categories, self.core,
+            self.ties,
+        ):  # fmt: skip
+            change()
+        for key, fact in self.facts.items():
+            self.rows.put("entity", key, fact)
+        for it in (it for divided in self.divided.values() for it in divided.ended):
+            if it.id not in self.facts:
+                self.rows.put("ended", it.id, it)
+
+    def first(self, key: str) -> str | None:
+        """Return the first current fact of an old entity, which has what only one of them can have."""
+        divided = self.divided.get(key)
+        return divided.current[0].id if divided and divided.current else None
+
+    def change(self, key: str, **changes: Any) -> None:
+        self.facts[key] = attrs.evolve(self.facts[key], **changes)
+
+    def vectors(self) -> None:
+        """A vector stays with a fact that is all that its entity said; else one is to be made."""
+        kept = dict[str, None]()
+        for key, (_, body) in self.rows.read("vector").items():
+            divided = self.divided.get(key)
+            if divided is None or not isinstance(body, Vector):
+                continue
+            self.rows.drop("vector", key)
+            for fact in divided.current:
+                if fact.id in kept:
+                    continue
+                is_its_own = divided.is_one_statement and body.version == divided.old["version"]
+                self.change(fact.id, vector_missing=not is_its_own)
+                if is_its_own:
+                    kept[fact.id] = None
+                    self.rows.put("vector", fact.id, Vector(fact.id, 1, body.components))
+
+    def relations(self) -> None:
+        """Those between versions of one entity go; so does one that has lost an end."""
+        kept = dict[str, None]()
+        for key, (_, body) in self.rows.read("relation").items():
+            self.rows.drop("relation", key)
+            assert isinstance(body, Relation)
+            source, target = (self.first(end) for end, _ in (body.source, body.target))
+            if body.source[0] == body.target[0] or source is None or target is None:
+                continue
+            version = min(1, body.source[1])  # links have none
+            ends = (source, version), (target, version)
+            new_id = relation_id(self.scope, *ends, body.kind)
+            if new_id not in kept:
+                kept[new_id] = None
+                moved = attrs.evolve(body, id=new_id, source=ends[0], target=ends[1])
+                self.rows.put("relation", new_id, moved)
+                for end in (source, target):
+                    self.change(end, relation_count=self.facts[end].relation_count + 1)
+        for key, divided in self.divided.items():
+            own = self.first(key)
+            others = (ref.partition("@")[0] for ref in divided.old["contradicts"])
+            found = dict.fromkeys(it for other in others if other != key and (it := self.first(other)))
+            if own is not None and found:
+                self.change(own, contradicts=tuple(f"{it}@1" for it in found))
+
+    def access(self) -> None:
+        kept = dict[str, None]()
+        for key, (_, body) in self.rows.read("access").items():
+            if key in self.divided and isinstance(body, AccessRecord):
+                self.rows.drop("access", key)
+                own = self.first(key)
+                if own is not None and own not in kept:
+                    kept[own] = None
+                    self.rows.put("access", own, attrs.evolve(body, entity_id=own))
+
+    def memberships(self) -> None:
+        """Each fact is where its entity was, in its group too; the next grouping finds a better one."""
+        kept = dict[str, None]()
+        for key, (_, body) in self.rows.read("membership").items():
+            divided = self.divided.get(body.entity_id) if isinstance(body, Membership) else None
+            if divided is None or not isinstance(body, Membership):
+                continue
+            self.rows.drop("membership", key)
+            for fact in divided.current:
+                new_id = membership_id(self.scope, fact.id, body.category_id)
+                if new_id not in kept:
+                    kept[new_id] = None
+                    said = key_words(fact.content)
+                    matched = tuple(word for word in body.keywords_matched if word in said)
+                    moved = attrs.evolve(
+                        body, id=new_id, entity_id=fact.id, entity_version=1, keywords_matched=matched
+                    )
+                    self.rows.put("membership", new_id, moved)
+
+    def categories(self) -> None:
+        """A summary goes that may say what has ended: who forgets that later would not find it there."""
+        members = [body for _, body in self.rows.read("membership").values()]
+        counts = Counter(it.category_id for it in members if isinstance(it, Membership))
+        for key, (version, body) in self.rows.read("category").items():
+            assert isinstance(body, Category)
+            sources = [self.divided.get(it) for it, _ in body.summary_sources]
+            now = attrs.evolve(body, member_count=counts[key], summary_dirty=True, evolved_digest="")
+            if all(it is not None and it.current and not it.ended for it in sources):
+                told = dict.fromkeys(fact.id for it in sources if it for fact in it.current)
+                now = attrs.evolve(now, summary_sources=tuple((it, 1) for it in told))
+            elif body.summary:
+                now = attrs.evolve(now, summary="", summary_sources=())
+                self.rows.drop("vector", key)
+            self.rows.put("category", key, now, version + 1)
+
+    def core(self) -> None:
+        """An entry keeps its text, under the name of a fact; a block that has lost all it had goes."""
+        for key, (version, body) in self.rows.read("core").items():
+            assert isinstance(body, Core)
+            blocks = tuple(attrs.evolve(block, entries=self.entries(block)) for block in body.blocks)
+            left = tuple(block for block in blocks if block.text is not None or block.entries)
+            self.rows.put("core", key, Core(left), version + 1)
+
+    def entries(self, block: Block) -> tuple[Entry, ...]:
+        found = dict[str, Entry]()
+        for entry in block.entries:
+            own = self.first(entry.entity_id)
+            if own is not None:
+                found.setdefault(own, attrs.evolve(entry, entity_id=own, version=1))
+        return tuple(sorted(found.values(), key=lambda it: (it.promoted_ms, it.entity_id)))
+
+    def ties(self) -> None:
+        """Write rows again that stay as they are, with the ids that they name."""
+        for kind in ("resource", "reflection"):
+            for key, (version, body) in self.rows.read(kind).items():
+                self.rows.put(kind, key, body, version)
+
+
+def drop_unreadable_receipts(connection: apsw.Connection) -> None:
+    """A request whose receipt went is done again when it is asked again; most of them change nothing then."""
+    for table, which in (("receipt", "body notnull"), ("row", "kind = 'receipt' and body notnull")):
+        found: list[Any] = connection.execute(f"select number, body from {table} where {which}").fetchall()
+        for number, data in found:
+            if body_of(data, None) is None:
+                connection.execute(f"delete from {table} where number = ?", (number,))
