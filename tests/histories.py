@@ -71,13 +71,13 @@ def as_stored(
 
 
 def remembered(*stored: Told, kind: str = "person", **more: Any) -> Remembered:
-    """What a remember replies about these facts; `kind`: the type of what they are about."""
+    """Build the reply of a remember about these facts; `kind`: the type of the entity that they are about."""
     given = {"routing": tuple(decision(key, change, kind) for key, _, change in stored)}
     return Remembered(tuple(Stored(*one) for one in stored), **(given | more))
 
 
 def relation(source: End, target: End, kind: str, **more: Any) -> Relation:
-    """Of facts, or with version 0 at both ends a link; by the table unless told otherwise."""
+    """Build a relation between two facts, or a link if the version is 0 at both ends."""
     row_id = relation_id(SCOPE, source, target, kind)
     return attrs.evolve(Relation(row_id, kind, source, target, 500_000, "", "table", NOW_MS), **more)
 

@@ -145,9 +145,9 @@ class Entity(Body, Data):
     """A fact: one statement, about the entity of this type and name; a note is about none.
 
     `about`: the ids of the entities that it is about; conditions ask for them. `version`: 1, and 1 more for
-    each time that it was forgotten and told again. `memory_type`, `sources`: as what it was memorized first,
-    and which resources told it. `is_direct`: it was told otherwise as well, so it stays when those go.
-    `reinforced_count`: 1, and 1 more for each later resource that told it again.
+    each time that it was forgotten, or ended, and told again. `memory_type`, `sources`: as what it was
+    memorized first, and which resources told it. `is_direct`: it was told otherwise as well, so it stays when
+    those go. `reinforced_count`: 1, and 1 more for each later resource that told it again.
     """
 
     tag = 5

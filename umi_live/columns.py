@@ -119,7 +119,7 @@ def put_terms(connection: apsw.Connection, scope: int, row: int, counts: Mapping
 
 
 def token(scope: int, term: str, count: int) -> str:
-    """A term as SQLite keeps it: plain letters, with the scope, and how often the row has it if not once."""
+    """Return a term as SQLite keeps it: plain letters, with the scope, and the count if it is not 1."""
     return f"{scope}x{term.encode().hex()}" + (f"n{count}" if count > 1 else "")
 
 

@@ -150,7 +150,7 @@ def recall(target: Target, query: str, limit: int | None) -> None:
 
 
 def found(command: Callable[..., None]) -> Callable[..., None]:
-    """The arguments of a command that looks at an entity."""
+    """Add the arguments of a command that shows an entity."""
     told = click.option("--type", "entity_type", help="person, organization, ...; else all of this name.")
     return told(click.argument("name")(command))
 

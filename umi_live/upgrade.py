@@ -155,7 +155,7 @@ class OldEntity:
 
     @property
     def is_one_statement(self) -> bool:
-        """Whether its vector is that of its only fact."""
+        """Return whether its vector is that of its only fact."""
         return [it.content for it in self.current] == [self.old["content"]]
 
     def statements(self, content: str) -> dict[str, str]:
@@ -172,7 +172,7 @@ class OldEntity:
         }
 
     def follow(self, version: Old) -> None:
-        """An update or a contradiction takes the place of all that it does not repeat; others only add."""
+        """Find what each version ends: an update or a contradiction ends all that it does not repeat."""
         told = self.statements(version["content"])
         if version["kind"] in REPLACING:
             new = [line for key, line in told.items() if key not in self.lines] or list(told.values())
@@ -220,7 +220,7 @@ def united(one: Entity, other: Entity) -> Entity:
 
 
 class ScopeUpgrade:
-    """The rows of a scope that are entities or name them, as they become rows that are facts or name them."""
+    """Convert the rows of a scope that are entities, or name them, to rows that are facts, or name them."""
 
     def __init__(self, rows: ScopeRows, scope: Scope) -> None:
         self.rows, self.scope = rows, scope
@@ -263,7 +263,7 @@ class ScopeUpgrade:
         self.facts[key] = attrs.evolve(self.facts[key], **changes)
 
     def vectors(self) -> None:
-        """A vector stays with a fact that is all that its entity said; else one is to be made."""
+        """Keep the vector of a fact that is all that its entity said; mark any other as missing."""
         kept = dict[str, None]()
         for key, (_, body) in self.rows.read("vector").items():
             divided = self.divided.get(key)
@@ -315,7 +315,7 @@ class ScopeUpgrade:
                     self.rows.put("access", own, attrs.evolve(body, entity_id=own))
 
     def memberships(self) -> None:
-        """Each fact is where its entity was, in its group too; the next grouping finds a better one."""
+        """Put each fact into the categories and groups of its entity; the next grouping finds better ones."""
         kept = dict[str, None]()
         for key, (_, body) in self.rows.read("membership").items():
             divided = self.divided.get(body.entity_id) if isinstance(body, Membership) else None
@@ -334,7 +334,7 @@ class ScopeUpgrade:
                     self.rows.put("membership", new_id, moved)
 
     def categories(self) -> None:
-        """A summary goes that may say what has ended: who forgets that later would not find it there."""
+        """Empty a summary that may say what has ended: a later forget would not find it there."""
         members = [body for _, body in self.rows.read("membership").values()]
         counts = Counter(it.category_id for it in members if isinstance(it, Membership))
         for key, (version, body) in self.rows.read("category").items():
@@ -350,7 +350,7 @@ class ScopeUpgrade:
             self.rows.put("category", key, now, version + 1)
 
     def core(self) -> None:
-        """An entry keeps its text, under the name of a fact; a block that has lost all it had goes."""
+        """Let each entry of core name a fact and keep its text; drop a block that has nothing left."""
         for key, (version, body) in self.rows.read("core").items():
             assert isinstance(body, Core)
             blocks = tuple(attrs.evolve(block, entries=self.entries(block)) for block in body.blocks)
@@ -373,7 +373,7 @@ class ScopeUpgrade:
 
 
 def drop_unreadable_receipts(connection: apsw.Connection) -> None:
-    """A request whose receipt went is done again when it is asked again; most of them change nothing then."""
+    """Drop receipts that cannot be read: their requests, asked again, are done again."""
     for table, which in (("receipt", "body notnull"), ("row", "kind = 'receipt' and body notnull")):
         found: list[Any] = connection.execute(f"select number, body from {table} where {which}").fetchall()
         for number, data in found:

@@ -175,7 +175,7 @@ def stored(outcome: Outcome) -> Stored:
 
 
 def laughs_no_more(prompt: str) -> str:
-    """What `evolve` is answered: whatever is new updates that Alice laughs."""
+    """Answer `evolve`: each new statement updates the fact that Alice laughs."""
     pairs = [it for it in input_of(prompt, "pairs") if it["old"].startswith(LAUGHS)]
     return json.dumps([{**it, "type": "update", "confidence": 0.9, "reason": "so"} for it in pairs])
 

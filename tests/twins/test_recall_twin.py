@@ -115,7 +115,7 @@ def resolved(request: Recall, says: Says, less: list[Degraded]) -> Generator[Wan
 
 
 def found(pair: Pair, variant: str, has_vector: bool) -> dict[str, int]:
-    """What this variant finds: each list from 300_000 on, and both together."""
+    """Return the hits of this variant: each list from 300_000 on, and both united."""
     entities = [row.body for row in pair.rows("entity") if isinstance(row.body, Entity)]
     told = [(entity.name, entity.content) for entity in entities]
     scores = {}

@@ -39,7 +39,7 @@ HEAD: Final = ("by", "questions", *(f"hit@{count}" for count in HIT_COUNTS), f"{
 
 @attrs.frozen
 class SpokenTurn:
-    """What somebody said in a dialogue."""
+    """One turn of a dialogue, with its speaker."""
 
     speaker: str
     text: str

@@ -73,7 +73,7 @@ def check_scope(writes: Iterable[Write], scope: Scope) -> None:
 
 
 def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
-    """A new relation leads to a statement of this plan from a candidate."""
+    """Demand that each new relation leads to a statement of this plan from a candidate."""
     drafts, candidates = facts.get("drafts"), facts.get("candidates")
     if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
         return
@@ -142,7 +142,7 @@ def one_of(faults: Sequence[Broken | None]) -> None:
 
 
 def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str, ...]:
-    """Also an id that a fact leaves, to be in core under another one."""
+    """Return the ids that may leave core because the request removes or ends their facts."""
     match request:
         case ForgetResource() | DeleteArchival():
             return tuple(key for key in ids_of(core) if key in plan.forgotten)

@@ -252,13 +252,13 @@ def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ask_told(facts: Facts, view: View) -> Read | None:
-    """The facts that texts and records told: nothing, if there is no record."""
+    """Read the facts that texts and records told; nothing, if there is no record."""
     told = (Condition("sources", "ne", ()),)
     return Read(ByFilter(view.scope, ("entity",), told)) if facts[RECORDS] else None
 
 
 def take_told(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    """A record fits as well as its text, or as a fact that it told, under its name: what fits best."""
+    """Score each record by its text or by a fact that it told, under its name, whichever fits best."""
     request = facts[SEARCH]
     bodies = [row.body for row in answer.rows] if answer is not None else []
     fits = {it.id: score_alone(request.query, "", it.content) for it in facts[RECORDS]}

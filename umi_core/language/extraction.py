@@ -140,7 +140,7 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
 
 
 def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], int]:
-    """A note of each sentence that the mentions do not tell, and how many those are."""
+    """Return a note of each sentence that no mention tells, and the number of these sentences."""
     if not mentions:
         return (fallback_note(text),), 0
     lost = passed_over(text, mentions)

@@ -166,7 +166,7 @@ def request_digest(facts: Facts) -> bytes:
 
 
 def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
-    """What the plan says is learnt now, unless another batch had the key first."""
+    """Learn what the plan says, unless another batch had the key first."""
     plan = facts[PLAN]
     if answer is None:
         learn_plan(plan, (), view, is_late=True)

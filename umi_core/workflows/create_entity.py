@@ -32,7 +32,7 @@ from umi_core.workflows.drafting import DRAFTS, PLACES, SharedOptions, drafted, 
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import DEFAULT, addresses, linked
 from umi_core.workflows.placing import shown_again
-from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
+from umi_core.workflows.remember import VECTORS, changed, entity_rows, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
     SHELF_LAW,
@@ -47,7 +47,6 @@ from umi_core.workflows.telling import (
     Told,
     ask_vectors,
     classed,
-    entity_rows,
     links_of,
     settled,
 )

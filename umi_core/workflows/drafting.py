@@ -25,7 +25,7 @@ from umi_core.workflows.commits import address
 
 
 def bad_draft(name: str, value: object) -> Error | None:
-    """A fact, but its block may not have been decided yet."""
+    """Return why a value is no draft: a fact, of which the block may be undecided."""
     decided = isinstance(value, Entity) and (value if value.block else attrs.evolve(value, block=SELF_BLOCK))
     if decided and decided.is_sound:
         return None

@@ -250,7 +250,7 @@ def gone_writes(facts: Facts, view: View) -> Iterator[Write]:
 
 
 def kept_writes(facts: Facts, view: View) -> Iterator[Write]:
-    """The facts that stay, without this source, and those at the other ends of what goes."""
+    """Yield the facts that stay, without this source, and those at the other ends of what goes."""
     ends = facts[ENDS]
     kept = [(row, it) for row, _, it in left(facts)]
     for row, fact in (*kept, *((row, fact_of(row.body)) for row in ends)):

@@ -208,7 +208,7 @@ READ_ENDS: Final = Step(
 
 
 def are_ends(facts: Facts, scope: Scope) -> bool:
-    """Each fact at an end is that of a relation that goes."""
+    """Return whether each fact at an end is that of a relation that goes."""
     row, ends = facts[ROW], [fact_of(it.body) for it in facts[ENDS]]
     counts = lost_counts(facts, row.address.id) if row is not None else {}
     return all(it.id in counts for it in ends if it is not None)

@@ -80,7 +80,7 @@ from umi_core.workflows.reading import (
     unchanged,
     wanted_types,
 )
-from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
+from umi_core.workflows.remember import VECTORS, changed, entity_rows, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
     EMBED,
     EMBED_SHELF,
@@ -97,7 +97,6 @@ from umi_core.workflows.telling import (
     Told,
     ask_vectors,
     classed,
-    entity_rows,
     links_of,
     settled,
 )

@@ -38,7 +38,7 @@ class Related(Data):
 
 
 def related(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
-    """All relations of this text, in the order: links, verdicts on candidates."""
+    """Return the relations of this text: links first, then verdicts on candidates."""
     rows = candidate_rows(facts)
     entities = {key: row.body for key, row in rows.items() if isinstance(row.body, Entity)}
     entities |= {draft.entity.id: draft.entity for draft in drafts}
@@ -89,7 +89,7 @@ def made(source: End, target: End, verdict: Verdict, view: View) -> Relation:
 
 
 def verdict_relations(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Relation]:
-    """Of new statements to candidates."""
+    """Yield the relations from candidates to new statements."""
     targets = {ref(draft.entity): (draft.entity.id, draft.entity.version) for draft in drafts}
     bodies = [row.body for row in candidate_rows(facts).values() if isinstance(row.body, Entity)]
     sources = {ref(body): (body.id, body.version) for body in bodies}

@@ -233,7 +233,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         vacated = forget(vacated, key)
     placed = place(entities, decisions, vacated, access, view)
     is_moved = placed.core.blocks != core.blocks
-    rows = tuple(write for draft in drafts for write in rows_of(draft, facts, view))
+    rows = entity_rows(drafts, facts, view)
     rows += tuple(put(view.scope, "relation", relation.id, relation) for relation in relating.relations)
     others = {entity.id: entity for _, entity in relating.others}
     rows += tuple(put(view.scope, "entity", key, it) for key, it in others.items() if key not in ended)
@@ -286,8 +286,13 @@ def kept(entity: Entity) -> RoutingDecision:
     return RoutingDecision(entity.id, entity.block, False, None, "", "kept", None)
 
 
+def entity_rows(drafts: Iterable[Drafted], facts: Facts, view: View) -> tuple[Write, ...]:
+    """Return the rows of these facts, with the vectors of the new ones."""
+    return tuple(write for draft in drafts for write in rows_of(draft, facts, view))
+
+
 def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
-    """The row of one fact, and its vector if it is new."""
+    """Yield the row of one fact, and its vector if the fact is new."""
     entity, scope = draft.entity, view.scope
     if draft.is_row_changed:
         yield put(scope, "entity", entity.id, entity)

@@ -47,7 +47,7 @@ def revised(row: Row, content: str | None, rows: Rows, view: View) -> Drafted:
 
 
 def moved(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafted:
-    """All that is known of it holds of the new one; if that is known already, only its sources."""
+    """Return the new fact with all that is known of the old one; of a known fact only sources are added."""
     row = rows.get(address(view.scope, "entity", key))
     if row is not None and isinstance(row.body, Entity):
         view.marks.append("update_entity: two facts became one")

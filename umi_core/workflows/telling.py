@@ -14,13 +14,13 @@ from umi_core.domains import CategoryNames, LinkMaker
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.ids import category_id
 from umi_core.language.extraction import Mention
-from umi_core.messages.effects import Embed, Write
+from umi_core.messages.effects import Embed
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Entity
 from umi_core.workflows.drafting import DRAFTS, Drafted, embedded_text, with_entity
 from umi_core.workflows.grouping import HOMES, place_of
 from umi_core.workflows.linking import Link
-from umi_core.workflows.remember import changed, rows_of, vectors_of
+from umi_core.workflows.remember import changed, vectors_of
 
 TYPE_OF: Final = {
     "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
@@ -53,10 +53,6 @@ def classed(draft: Drafted, memory_type: str | None) -> Drafted:
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
     texts = tuple(embedded_text(draft.entity.name, draft.entity.content) for draft in changed(facts))
     return Embed(texts) if texts else None
-
-
-def entity_rows(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> tuple[Write, ...]:
-    return tuple(write for draft in drafts for write in rows_of(draft, facts, view))
 
 
 def settled(facts: Facts) -> tuple[Drafted, ...]:

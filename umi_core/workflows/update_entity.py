@@ -52,7 +52,7 @@ from umi_core.workflows.linking import (
     link_id,
 )
 from umi_core.workflows.placing import shown_instead
-from umi_core.workflows.remember import VECTORS, changed, no_vectors, take_vectors
+from umi_core.workflows.remember import VECTORS, changed, entity_rows, no_vectors, take_vectors
 from umi_core.workflows.revising import members_of, new_id, rehomed, revised, wanted
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
@@ -62,7 +62,7 @@ from umi_core.workflows.shelving import (
     shelved,
     unshelved,
 )
-from umi_core.workflows.telling import ask_vectors, entity_rows, settled
+from umi_core.workflows.telling import ask_vectors, settled
 
 REQUEST: Final = Fact("request", UpdateEntity)
 # The entity; None only where an earlier plan may have moved it.

@@ -142,7 +142,7 @@ def test_a_verdict_that_is_not_sure_enough_ends_nothing() -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_text_longer_than_the_model_is_shown_does_not_end(more: int) -> None:
-    """What the model has not read may be true yet; a relation tells what the verdict was."""
+    """A verdict on a fact that the model saw only in part ends nothing and leaves a relation."""
     text = f"Alice lives in Paris {'x' * (EXTRACT_CONTENT_BYTES_MAX - 21 + more)}"
     pair = told(text, model=saying(extract="none"))
     (note,) = [row.address.id for row in pair.rows("entity")]

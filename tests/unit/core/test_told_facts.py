@@ -41,7 +41,7 @@ def value_of(pair: Pair, request: Request) -> object:
 
 
 def contents(pair: Pair, op_id: str, kind: str) -> list[str]:
-    """What the facts of a kind of rows say, in any order."""
+    """Return what the facts in rows of this kind say, sorted."""
     listed = value_of(pair, List(op_id, kind))
     assert isinstance(listed, Listed)
     facts = [it.fact if isinstance(it, Ended) else it for it in listed.rows]

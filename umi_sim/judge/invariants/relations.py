@@ -134,7 +134,7 @@ def check_count(entity: Entity, rows: Rows) -> None:
 
 
 def check_contradicts(entity: Entity, rows: Rows) -> None:
-    """A fact names what contradicts it, all of it while there is room."""
+    """Demand that a fact names what contradicts it, all of it while there is room."""
     refs, limit, due = entity.contradicts, limits.RELATION_COUNT_MAX, dict[str, None]()
     for relation in rows.touching.get(entity.id, ()):
         if relation.kind == "contradict":

@@ -137,7 +137,7 @@ def check_purged(storage: SimStorage, scope: Scope) -> None:
 
 
 def check_gone(rows: Rows, storage: SimStorage, state: State, *, was_closed: bool) -> None:
-    """What belongs to a fact leaves with it, and it leaves by being forgotten or ended alone.
+    """Demand that a fact leaves with all that belongs to it, and only by being forgotten or ended.
 
     An access record may ride on a commit that passes a forget; the next scan removes it, so that of a memory
     at rest none is left.
@@ -191,7 +191,7 @@ def check_owned(rows: Rows, kind: str, rule: Rule, owner_ids: Iterable[str]) -> 
 
 
 def check_entity(entity: Entity, rows: Rows) -> None:
-    """Its id is that of what it says, about the entity of its type and name, or about none."""
+    """Demand that the id of a fact follows from what it says and what it is about."""
     due = entity_id(rows.scope, entity.type, entity.name)
     demand(entity.about in ((), (due,)), rules.EQUAL_NAMES_APART, f"{entity.id} is about", due, entity.about)
     own = fact_id(rows.scope, entity.about, entity.content)
@@ -203,7 +203,7 @@ def check_entity(entity: Entity, rows: Rows) -> None:
 
 
 def check_ended(rows: Rows) -> None:
-    """An ended fact is neither current nor forgotten, and names one that is there or was forgotten."""
+    """Demand that an ended fact is neither current nor forgotten, and names a fact that is or was there."""
     for key, it in rows.ended.items():
         told = f"{key} has ended, and was forgotten as well"
         demand(key not in rows.tombstones, rules.DELETED_STAYS_DELETED, told)
@@ -217,7 +217,7 @@ def check_ended(rows: Rows) -> None:
 
 
 def check_sources(rows: Rows) -> None:
-    """A fact that was not told otherwise has a source, and each source is there."""
+    """Demand that a fact that is not direct has a source, and that each source is there."""
     for fact in rows.facts.values():
         has_any = fact.is_direct or bool(fact.sources)
         demand(has_any, rules.FACTS_NAME_RECORDS, f"{fact.id} is there, and nothing tells it")

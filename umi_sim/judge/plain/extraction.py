@@ -172,7 +172,7 @@ def statements(mention: Mention) -> list[Mention]:
 
 
 def merged(mentions: list[Mention]) -> list[Mention]:
-    """One for each id: what was said first, with the highest confidence."""
+    """Return one mention for each id: the first one, with the highest confidence."""
     groups: dict[tuple[str, str, str], list[Mention]] = {}
     for mention in mentions:
         key = mention.type, folded(mention.name), folded(mention.content)

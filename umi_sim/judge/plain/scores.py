@@ -120,7 +120,7 @@ def alone_ppm(query: str, name: str, content: str) -> int:
 
 
 def shares_terms(query: str, name: str, content: str) -> bool:
-    """Whether a search by words can find a row."""
+    """Return whether a search by words can find a row."""
     return not {*asked_terms(query)}.isdisjoint(terms(name) + terms(content))
 
 
@@ -207,7 +207,6 @@ def rank_ppm(key: str, lists: Sequence[Sequence[Found]]) -> int:
 LEVELS: Final = ("categories", "entities", "reflections", "resources")
 SUBSTITUTES: Final = {
     "candidates": "none", "evolve": "table", "route": "table", "embed": "no_vectors", "settle": "core_unread",
-    "history": "unread",
     "extract": "one_note", "embed_shelf": "no_vectors", "embed_summary": "no_vectors", "expand": "single",
     "embed_reflection": "no_vectors", "resolve": "original", "by_vector": "words_only",
     "preprocess": "none", "segment": "windows", "name": "keywords", "unembedded": "none",

@@ -56,7 +56,6 @@ from umi_sim.record import rules
 MISSING: Final = "extract:unit_missing"
 TOO_MANY: Final = "extract:partial"
 SHELF_LOST: Final = "embed_shelf:no_vectors"
-CONTENT_BYTES: Final = 1_000
 LINKS_MAX: Final = 3
 TYPES: Final = ("profile", "event")
 
@@ -331,7 +330,7 @@ class Documents(Part):
         self.writes.fill(op, changed, (), "embed:no_vectors" not in names)
 
     def judge_limits(self, op: Operation, lacks: Sequence[Degraded]) -> None:
-        """What the answers tell beyond the limit of facts of an answer is named."""
+        """Demand that a reply names how many facts are beyond the limit of an answer."""
         heard = self.heard[op]
         if heard.is_vague or not self.evidence.is_exact(op):
             return

@@ -67,8 +67,8 @@ Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
 
 
 @attrs.frozen
-class Ending:
-    """One way in which a write may end a fact: by which fact, how, and in which version; 0 stands for any."""
+class PossibleEnding:
+    """What a write may do to a fact: `by` ends it, if it is in this version; version 0 stands for any."""
 
     by: str
     how: str
@@ -76,14 +76,14 @@ class Ending:
 
 
 @attrs.frozen
-class Endings:
-    """All ways in which a write may end a fact. `is_sure`: it ends the fact, if it takes effect."""
+class PossibleEndings:
+    """The endings of a fact that a write may cause. `is_sure`: if it takes effect, it causes one of them."""
 
-    ways: tuple[Ending, ...]
+    options: tuple[PossibleEnding, ...]
     is_sure: bool = True
 
 
-Intent = Mention | Endings | None  # what a write does to an id: tells it, ends it, forgets it
+Intent = Mention | PossibleEndings | None  # what a write does to an id: tells it, ends it, forgets it
 
 
 @attrs.define
@@ -226,7 +226,7 @@ def after(
     `is_routed_by_model`: then its block is unknown. `record`: the archival record that tells it.
     """
     intent, request = op.mentions[key], op.request
-    assert not isinstance(intent, Endings)
+    assert not isinstance(intent, PossibleEndings)
     if isinstance(request, Remember) and intent is not None:
         later, change = after_telling(
             op, state, key, intent, request, UNKNOWN_VECTOR if request.embed else None
@@ -255,7 +255,7 @@ def with_deed(later: PossibleState, before: PossibleState, op: Operation, change
     return attrs.evolve(later, deeds=tuple(deeds))
 
 
-def after_ending(op: Operation, state: PossibleState, key: str, ending: Ending) -> PossibleState:
+def after_ending(op: Operation, state: PossibleState, key: str, ending: PossibleEnding) -> PossibleState:
     """Return the fact as ended: it is a member of no category, and is not found."""
     assert state.entity is not None
     ended = Ended(key, state.entity, ending.by, ending.how, op.began_ms)

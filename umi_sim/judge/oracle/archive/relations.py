@@ -18,7 +18,7 @@ from umi_core.rows import Relation
 from umi_core.values import LINK_KINDS
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
-from umi_sim.judge.oracle.archive.possible import Ending, Endings, Operation, id_of
+from umi_sim.judge.oracle.archive.possible import Operation, PossibleEnding, PossibleEndings, id_of
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.extraction import Link
 from umi_sim.judge.plain.replies import NEEDS_RESOLUTION_MIN_PPM, Verdict, read_verdicts
@@ -100,21 +100,23 @@ class Relations(Part):
         others = [it for it in relations if it.kind not in LINK_KINDS]
         return sum(stated_by(it) not in stated for it in others)
 
-    def endings(self, op: Operation) -> dict[str, Endings]:
+    def endings(self, op: Operation) -> dict[str, PossibleEndings]:
         """Return by id the facts that a verdict may end; it is sure if one answer says so, in time."""
         answers, floor_ppm = op.answers_of("evolve"), self.context.config.evolve_confidence_min_ppm
         read = [read_verdicts(it.text, op.pairs, floor_ppm) for it in answers if isinstance(it, ModelReplied)]
         is_sure = len(answers) == len(read) == 1
-        ways: dict[str, dict[Ending, None]] = {}
+        options: dict[str, dict[PossibleEnding, None]] = {}
         for one in (it for it in read if it is not None):
-            first: dict[str, Ending] = {}  # of several verdicts of one answer on a fact the first counts
+            first: dict[
+                str, PossibleEnding
+            ] = {}  # of several verdicts of one answer on a fact the first counts
             for (new, old), verdict in one.by_pair:
                 if verdict.kind in ENDING_KINDS:
                     key, version = end_of(old)
-                    first.setdefault(key, Ending(end_of(new)[0], verdict.kind, version))
-            for key, way in first.items():
-                ways.setdefault(key, {})[way] = None
-        return {key: Endings(tuple(each), is_sure) for key, each in ways.items()}
+                    first.setdefault(key, PossibleEnding(end_of(new)[0], verdict.kind, version))
+            for key, ending in first.items():
+                options.setdefault(key, {})[ending] = None
+        return {key: PossibleEndings(tuple(each), is_sure) for key, each in options.items()}
 
     # What a remember tells.
 
@@ -154,7 +156,7 @@ class Relations(Part):
         )
 
     def judge_ended(self, op: Operation, value: Remembered) -> None:
-        """Each fact that it says has ended was named by a verdict, to this request or to an equal one."""
+        """Demand that a verdict, to this request or to an equal one, named each fact that has ended."""
         named = {key: None for one in self.tracks.alike(op) for key in self.endings(one)}
         strange = [key for key in value.ended if key not in named]
         self.demand(not strange, rules.ENDED_AS_NAMED, "no verdict ends these facts", list(named), strange)
@@ -199,7 +201,7 @@ class Relations(Part):
         )
 
     def is_current(self, end: End) -> bool:
-        """Whether an older statement must still be there in this version, current or ended."""
+        """Return whether an older statement must still be there in this version, current or ended."""
         states = self.tracks.states_of(self.tracks.track(end[0]))
         return bool(states) and all(state.fact and state.version == end[1] for state in states)
 

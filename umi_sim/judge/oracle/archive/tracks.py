@@ -29,9 +29,9 @@ from umi_sim.judge.oracle.archive.evidence import Evidence
 from umi_sim.judge.oracle.archive.possible import (
     CHANGES,
     Claim,
-    Endings,
     Intent,
     Operation,
+    PossibleEndings,
     PossibleState,
     Track,
     after,
@@ -113,7 +113,7 @@ class Tracks(Part):
     def states_after(self, op: Operation, state: PossibleState, key: str) -> list[PossibleState]:
         """The states in which this operation has taken effect last."""
         intent = op.mentions[key]
-        if isinstance(intent, Endings):
+        if isinstance(intent, PossibleEndings):
             return self.states_ended(op, state, key, intent)
         if isinstance(op.request, UpdateEntity):
             return self.states_revised(op, state, key)
@@ -122,11 +122,11 @@ class Tracks(Part):
         return list(dict.fromkeys(after(op, state, key, is_routed, it) for it in records))
 
     def states_ended(
-        self, op: Operation, state: PossibleState, key: str, endings: Endings
+        self, op: Operation, state: PossibleState, key: str, endings: PossibleEndings
     ) -> list[PossibleState]:
-        """Of a fact that it ends if that is current, in the version that it was asked about."""
-        ways = [it for it in endings.ways if state.entity and it.version in (0, state.version)]
-        found = [after_ending(op, state, key, it) for it in ways]
+        """Return the states after a write that ends the fact if this version of it is current."""
+        endings_now = [it for it in endings.options if state.entity and it.version in (0, state.version)]
+        found = [after_ending(op, state, key, it) for it in endings_now]
         if state.entity is not None and byte_count(state.entity.content) > EXTRACT_CONTENT_BYTES_MAX:
             return [with_deed(state, state, op, "spared")] if isinstance(op.request, Remember) else found
         is_sure = endings.is_sure and self.evidence.is_exact(op)
@@ -210,8 +210,8 @@ class Tracks(Part):
         for track in [it for it in self.tracks_of(op) if op.moves and not it.base]:
             self.release_heirs(track)
 
-    def widen(self, op: Operation, endings: Mapping[str, Endings]) -> None:
-        """From now on this operation may end these facts as well, in a plan that is made from now on."""
+    def widen(self, op: Operation, endings: Mapping[str, PossibleEndings]) -> None:
+        """Let this operation end these facts as well, in a plan that is made from now on."""
         new = {key: it for key, it in endings.items() if not isinstance(op.mentions.get(key), Mention)}
         if not op.mentions or not new:
             return
@@ -348,7 +348,7 @@ def rule_of_claim(track: Track, op: Operation, claim: Claim, versions: list[int]
     version, change = claim
     if isinstance(op.request, ForgetResource | DeleteArchival):
         return rules.DELETE_ONLY_ITS_OWN
-    if isinstance(op.mentions.get(track.id), Endings):
+    if isinstance(op.mentions.get(track.id), PossibleEndings):
         return rules.ENDED_AS_NAMED
     if change == "forgot":
         return rules.DELETED_STAYS_DELETED

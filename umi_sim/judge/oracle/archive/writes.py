@@ -22,10 +22,10 @@ from umi_sim.judge.oracle.archive.possible import (
     CHANGES,
     UNKNOWN_VECTOR,
     Claim,
-    Ending,
-    Endings,
     Intent,
     Operation,
+    PossibleEnding,
+    PossibleEndings,
     PossibleState,
     first_entity,
     id_of,
@@ -71,7 +71,7 @@ class Writes(Part):
         return {id_of(mention, self.context.scope): mention}
 
     def updated(self, op: Operation) -> Mapping[str, Intent]:
-        """What an update would do, if it is known what the fact is about; else nothing is."""
+        """Return what an update would do to each id; nothing, if it is not known what the fact is about."""
         request = op.request
         assert isinstance(request, UpdateEntity)
         key, content = request.entity_id, request.content
@@ -82,7 +82,7 @@ class Writes(Part):
         if content is None or (other := id_of(told, self.context.scope)) == key:
             return {key: told}
         new = told if told.named else attrs.evolve(told, name=name_of_note(content))
-        return {key: Endings((Ending(other, "update"),)), other: new}
+        return {key: PossibleEndings((PossibleEnding(other, "update"),)), other: new}
 
     def may_lack(self, op: Operation, key: str) -> bool:
         """Whether an id may not have been there at some time since this was asked."""
@@ -167,7 +167,7 @@ class Writes(Part):
         self.judge_claims(op, value, {op.request.entity_id: (0, "forgot" if value.existed else "absent")})
 
     def hear_told(self, op: Operation, request: ForgetResource | DeleteArchival) -> None:
-        """From now on it may take this resource from the facts that it may have told."""
+        """Let this operation take the resource from each fact that the resource may have told."""
         tracks = [it for it in self.tracks.tracks.values() if it.id not in op.mentions]
         told = [it for it in tracks if any(tells(it, request) for it in self.tracks.states_of(it))]
         op.mentions = {**op.mentions, **{it.id: None for it in told}}
@@ -178,7 +178,7 @@ class Writes(Part):
             self.relations.forgotten[track.id] = None  # it may be
 
     def judge_forget_resource(self, op: Operation, value: ResourceForgotten, names: list[str]) -> None:
-        """All that it told, and nothing else; each is forgotten, or stays because others told it."""
+        """Demand that a resource takes with it all that it alone told, and nothing else."""
         self.degradations.judge_causes(op, names, 0)
         ids = [it.id for it in value.entities]
         is_page = ids == sorted(set(ids)) and (value.existed or not ids)
@@ -314,7 +314,7 @@ def tells(state: PossibleState, request: ForgetResource | DeleteArchival) -> boo
 
 def is_end(op: Operation, key: str) -> bool:
     """Return whether the write ends the fact under this id, if it does anything to it."""
-    return isinstance(op.mentions[key], Endings)
+    return isinstance(op.mentions[key], PossibleEndings)
 
 
 def statements_of(op: Operation) -> dict[str, Mention]:
