@@ -28,6 +28,7 @@ from umi_core.text import has_control, has_unwritable, is_text, shown, size, tid
 from umi_core.values import (
     BLOCK_KINDS,
     CATEGORIES,
+    ENDING_KINDS,
     ENTITY_TYPES,
     EVOLUTION_KINDS,
     LEVELS,
@@ -435,6 +436,7 @@ MemoryType = Annotated[str, Domain("memory_type", one_of(*MEMORY_TYPES))]
 NameMaker = Annotated[str, Domain("name_maker", one_of("model", "keywords"))]
 LinkMaker = Annotated[str, Domain("link_maker", one_of("model", "default", "user"))]
 Change = Annotated[str, Domain("change", one_of(*EVOLUTION_KINDS))]
+EndingKind = Annotated[str, Domain("ending_kind", one_of(*ENDING_KINDS))]
 RelationKind = Annotated[str, Domain("relation_kind", one_of(*EVOLUTION_KINDS, *LINK_KINDS))]
 Reason = Annotated[str, Domain("reason", text_of(limits.RELATION_REASON_BYTES_MAX))]
 Word = Annotated[str, Domain("word", text_of(limits.REPLY_BYTES_MAX))]

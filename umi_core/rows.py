@@ -17,13 +17,13 @@ from umi_core.declared import Incomplete, declared
 from umi_core.domains import (
     Anything,
     Blocks,
-    Change,
     Components,
     Content,
     Count,
     Digest,
     Domain,
     End,
+    EndingKind,
     Ends,
     EntityBlock,
     EntityId,
@@ -211,7 +211,7 @@ class Ended(Body, Data):
     id: EntityId
     fact: Annotated[Entity, Domain("fact", bad_fact)]
     by: EntityId
-    how: Change
+    how: EndingKind
     at_ms: EventTime
 
     @property

@@ -16,6 +16,7 @@ ENTITY_TYPES: Final = (
     "self", "person", "organization", "project", "topic", "location", "event", "task", "preference", "note",
 )  # fmt: skip
 EVOLUTION_KINDS: Final = ("update", "extend", "derive", "contradict")
+ENDING_KINDS: Final = ("update", "contradict")  # those of them that end the older statement
 MEMORY_TYPES: Final = ("profile", "event", "knowledge", "behavior", "skill")
 DESCRIBED_BY: Final = {  # of what is no text: the task of the model that says what it holds
     "image": "describe_image",

@@ -3,9 +3,9 @@
     current   entity row, vector, access record, memberships; core may show it
     ended     one row, with the fact, its successor, how it ended and when; its relations stay
 
-Law 1. A verdict ends the fact that it names, and no other; of a text longer than a model is shown it ends
-nothing. Law 2. An ended fact is in nothing that is
-searched, listed by category, summarised or shown in core.
+Law 1. A verdict ends the fact that it names, and no other. It does not end a text that is longer than what
+the model is shown. Law 2. An ended fact is in nothing that is searched, listed by category, summarised or
+shown in core.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,12 +21,11 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
 from umi_core.rows import Ended, Entity, Membership, Row
 from umi_core.text import size
+from umi_core.values import ENDING_KINDS
 from umi_core.workflows.commits import address, put
 from umi_core.workflows.drafting import DRAFTS, ref
 from umi_core.workflows.evolving import CANDIDATES, VERDICTS, candidate_rows
 from umi_core.workflows.linking import homes_as_read, unlinked
-
-ENDING_KINDS: Final = ("update", "contradict")
 
 ENDING: Final = Fact("ending", tuple[Row, ...], ("entity",))  # the rows of the facts that end
 MEMBERSHIPS: Final = Fact("memberships", tuple[tuple[Row, ...], ...])  # of each of them
@@ -96,16 +95,22 @@ READ_SHELVES: Final = Step(
 # What is written.
 
 
+def end_fact(fact: Entity, by: str, how: str, view: View) -> Iterator[Write]:
+    """Yield the writes by which a current fact becomes an ended one; its memberships are not among them."""
+    scope, key = view.scope, fact.id
+    yield from (Write(address(scope, kind, key), None) for kind in ("entity", "vector", "access"))
+    yield put(scope, "ended", key, Ended(key, fact, by, how, view.now_ms))
+
+
 def ended_rows(after: Mapping[str, Entity], facts: Facts, view: View) -> Iterator[Write]:
     """Yield the writes that end facts; `after`: by id the facts as they are with their new relations."""
-    by_id, scope = successors(facts), view.scope
+    by_id = successors(facts)
     ending, found, shelves = facts[ENDING], facts[MEMBERSHIPS], facts[SHELVES]
     for row in ending:
         key, fact = row.address.id, row.body
         it = by_id[key]
         assert isinstance(fact, Entity)
-        yield from (Write(address(scope, kind, key), None) for kind in ("entity", "vector", "access"))
-        yield put(scope, "ended", key, Ended(key, after.get(key, fact), it.entity.id, it.how, view.now_ms))
+        yield from end_fact(after.get(key, fact), it.entity.id, it.how, view)
     memberships = [row for rows in found for row in rows]
     yield from (Write(row.address, None) for row in memberships)
     yield from unlinked(memberships, shelves, view)

@@ -26,7 +26,7 @@ from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Embed, Read, Write
 from umi_core.messages.requests import UpdateEntity
 from umi_core.messages.results import Stored
-from umi_core.rows import Address, Ended, Entity, Membership, Row
+from umi_core.rows import Address, Entity, Membership, Row
 from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows.commits import (
     CORE,
@@ -41,10 +41,10 @@ from umi_core.workflows.commits import (
     core_of,
     entity_ids,
     found,
-    put,
     take_keyed_commit,
 )
 from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted
+from umi_core.workflows.ending import end_fact
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import (
     addresses,
@@ -173,13 +173,12 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 def ended_by(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[Write]:
     """Yield the writes that end this fact; its categories are written with those of the new one."""
-    scope, key, fact = view.scope, row.address.id, row.body
+    fact = row.body
     assert isinstance(fact, Entity)
-    yield from (Write(address(scope, kind, key), None) for kind in ("entity", "vector", "access"))
-    yield put(scope, "ended", key, Ended(key, fact, entity.id, "update", view.now_ms))
+    yield from end_fact(fact, entity.id, "update", view)
     bodies = [(it.address, it.body) for it in facts[HELD]]
     yield from (
-        Write(where, None) for where, it in bodies if isinstance(it, Membership) and it.entity_id == key
+        Write(where, None) for where, it in bodies if isinstance(it, Membership) and it.entity_id == fact.id
     )
 
 

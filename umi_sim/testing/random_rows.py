@@ -20,6 +20,7 @@ from umi_core.rows import BODIES, Address, Body, Entity
 from umi_core.values import (
     AUTHORS,
     BLOCK_KINDS,
+    ENDING_KINDS,
     ENTITY_TYPES,
     EVOLUTION_KINDS,
     LINK_KINDS,
@@ -57,7 +58,7 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     "time": WHOLE, "count": WHOLE, "version": st.sampled_from((1, 2, 2**53 + 1)), "importance": PARTS,
     "flag": st.booleans(), "metadata": PAIRS, "texts": TEXTS, "word": WORDS,
     "entity_type": st.sampled_from(ENTITY_TYPES), "entity_block": st.sampled_from(BLOCK_KINDS[1:]),
-    "change": st.sampled_from(EVOLUTION_KINDS),
+    "change": st.sampled_from(EVOLUTION_KINDS), "ending_kind": st.sampled_from(ENDING_KINDS),
     "relation_kind": st.sampled_from(EVOLUTION_KINDS + LINK_KINDS),
     **dict.fromkeys(("entity_name", "content", "reason"), WORDS),
     "end": st.tuples(st.sampled_from(IDS), st.integers(0, 3)), "maker": st.tuples(WHOLE, WHOLE),
