@@ -71,11 +71,19 @@ def check_kept(was: AccessTable, now: AccessTable, now_ms: int, heard: Heard | N
     demand(not needless, rules.ACCESS_TRUTH, "records that vanished without a reason", [], needless)
 
 
-def check_deleted(asked: Asked | None, now: AccessTable) -> None:
-    """`asked`: a batch that is known to be durable; of an entity that it deletes no record is kept."""
+def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: AccessTable) -> None:
+    """Demand that no record is left of a fact that a durable batch, which was asked for, has deleted.
+
+    A record stays if a later batch has written its row again: the fact was told again before the answer came.
+
+        forget commits (row 2)      memorize commits (row 3), is answered      forget is answered: row 2
+    """
     writes = asked.writes if isinstance(asked, Commit) else ()
     gone = [it.address.id for it in writes if it.address.kind == "entity" and it.body is None]
-    left = [key for key in gone if key in now.records]
+    versions = value.versions if isinstance(value, Committed) else ()
+    newest = dict(was.versions)
+    again = [of.id for of, number in versions if of.kind == "access" and number < newest.get(of.id, 0)]
+    left = [key for key in gone if key in now.records and key not in again]
     demand(not left, rules.ACCESS_TRUTH, "records of entities that a commit has deleted", [], left)
 
 

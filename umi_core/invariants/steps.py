@@ -225,7 +225,7 @@ def check_settling(before: Before, told: Told, state: State) -> None:
     check_sent_again(heard, told.value, operation)
     check_won(heard, told.value, operation, before.tiers, state.tiers)
     if is_durable(heard.asked, told.value):
-        check_deleted(heard.asked, state.tiers.access)
+        check_deleted(heard.asked, told.value, before.tiers.access, state.tiers.access)
     if operation is not None and stand_of(operation).place > heard.place:
         check_believed(core_told(told), state.tiers.core)
 

@@ -97,6 +97,14 @@ def test_a_batch_that_is_heard_of_late_saves_nothing_that_a_newer_row_has_replac
     assert list(heard.touched((A,), 6, ()).saved(first.writes(SCOPE), rows_as(1, "a")).unsaved) == ["a"]
 
 
+@pytest.mark.parametrize(("written", "is_left"), [(1, True), (2, False), (3, False)])
+def test_a_deletion_that_is_learnt_late_takes_no_newer_record_away(written: int, is_left: bool) -> None:
+    told_again = AccessTable().touched((A,), 5, ())
+    told_again = told_again.saved(told_again.writes(SCOPE), rows_as(2, "a"))
+    after = told_again.committed((), ("a",), 6, (), rows_as(written, "a"))
+    assert ("a" in after.records, "a" in after.forgotten) == (is_left, not is_left)
+
+
 @pytest.mark.parametrize("version", [0, 2])
 def test_to_delete_what_is_absent_saves_it_though_its_version_stays(version: int) -> None:
     table = records(("a", 5)).without(("a",))

@@ -299,9 +299,18 @@ def test_what_a_rebalance_prunes_is_stale_or_gone_and_all_of_it() -> None:
 def test_nothing_is_counted_of_what_a_commit_has_deleted() -> None:
     table = AccessTable({ALICE: AccessRecord(ALICE, "person", 0, 1, 0, 0)})
     kept, gone = (Commit((Write(Address(SCOPE, kind, ALICE), None),), ()) for kind in ("vector", "entity"))
-    check_deleted(kept, table)
-    check_deleted(gone, AccessTable())
-    assert caught(partial(check_deleted, gone, table)) == "access-truth"
+    check_deleted(kept, None, table, table)
+    check_deleted(gone, None, table, AccessTable())
+    assert caught(partial(check_deleted, gone, None, table, table)) == "access-truth"
+
+
+def test_a_record_that_a_later_commit_wrote_again_stays() -> None:
+    where = Address(SCOPE, "access", ALICE)
+    table = AccessTable({ALICE: AccessRecord(ALICE, "person", 0, 1, 0, 0)}, versions=((ALICE, 3),))
+    gone = Commit((Write(Address(SCOPE, "entity", ALICE), None), Write(where, None)), ())
+    older, same = (Committed(1, ((where, version),)) for version in (2, 3))
+    check_deleted(gone, older, table, table)
+    assert caught(partial(check_deleted, gone, same, table, table)) == "access-truth"
 
 
 def test_what_was_shown_is_not_gone() -> None:
