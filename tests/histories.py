@@ -28,10 +28,10 @@ from umi_sim.services.embedder import embed
 SCOPE = Scope("u1", "a1")
 NOW_MS = 1_000
 DIMS = 16
-ALICE, ACME = entity_id(SCOPE, "person", "Alice"), entity_id(SCOPE, "organization", "Acme")
+ALICE, ACME = entity_id(SCOPE, "Alice"), entity_id(SCOPE, "Acme")
 TYPES = {ALICE: "person", ACME: "organization"}
 NAMES = {ALICE: "Alice", ACME: "Acme"}
-ONE_NOTE = Degraded("extract:one_note", "timeout")
+ONE_NOTE = Degraded("extract:notes", "timeout")
 Told = tuple[str, int, str]
 End = tuple[str, int]
 

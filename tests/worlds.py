@@ -36,13 +36,13 @@ from umi_sim.services.storage import SimStorage
 
 SCOPE = Scope("u1", "a1")
 QUIET = Config(auto_rebalance=False)
-ALICE = entity_id(SCOPE, "person", "Alice")
-BOB = entity_id(SCOPE, "person", "Bob")
+ALICE = entity_id(SCOPE, "Alice")
+BOB = entity_id(SCOPE, "Bob")
 
 
-def id_of_fact(name: str, content: str, kind: str = "person") -> str:
-    """Return the id of a statement about the entity of this type and name."""
-    return fact_id(SCOPE, (entity_id(SCOPE, kind, name),), content)
+def id_of_fact(name: str, content: str) -> str:
+    """Return the id of a statement about the entity of this name."""
+    return fact_id(SCOPE, (entity_id(SCOPE, name),), content)
 
 
 def id_of_note(content: str) -> str:

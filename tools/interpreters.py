@@ -74,7 +74,7 @@ def characters() -> Iterator[str]:
         for char in (chr(code) for code in range(start, start + 4096) if code not in SURROGATES):
             for text in (char, f"a{char}\u0323\u0302 B"):
                 made = (
-                    entity_id(scope, "topic", text),
+                    entity_id(scope, text),
                     fact_id(scope, (), text),
                     norm(text),
                     tidy(text),

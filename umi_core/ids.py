@@ -4,7 +4,7 @@ Law 1. No id depends on chance or time. Law 2. Every id is derived from the whol
 scopes have different ids.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b, sha256
 from typing import Final
 
@@ -23,14 +23,14 @@ def derived_id(prefix: str, kind: str, scope: Scope, *parts: str | int) -> str:
     return f"{prefix}_{digest.hexdigest()}"
 
 
-def entity_id(scope: Scope, entity_type: str, name: str) -> str:
-    """Return the id under which facts say that they are about this name."""
-    return derived_id("ent", "entity", scope, entity_type, "name", norm(name))
+def entity_id(scope: Scope, name: str) -> str:
+    """Return the id under which facts say that they are about this name, whatever type it has there."""
+    return derived_id("ent", "entity", scope, norm(name))
 
 
-def fact_id(scope: Scope, about: tuple[str, ...], content: str) -> str:
+def fact_id(scope: Scope, about: Iterable[str], content: str) -> str:
     """Return the id of a statement about these entities: the same statement is the same fact."""
-    return derived_id("fct", "fact", scope, *about, norm(content))
+    return derived_id("fct", "fact", scope, *sorted(about), norm(content))
 
 
 def text_hash(text: str) -> str:

@@ -142,7 +142,7 @@ class Resource(Body, Data):
 
 @attrs.frozen
 class Entity(Body, Data):
-    """A fact: one statement, about the entity of this type and name; a note is about none.
+    """A fact: one statement, about the entity of this type and name, and `others`; a note is about none.
 
     `about`: the ids of the entities that it is about; conditions ask for them. `version`: 1, and 1 more for
     each time that it was forgotten, or ended, and told again. `memory_type`, `sources`: as what it was
@@ -176,6 +176,7 @@ class Entity(Body, Data):
     last_reinforced_ms: EventTime | None = None
     about: Texts = ()
     is_direct: Flag = False
+    others: Texts = ()
 
     @property
     def time_ms(self) -> int:
@@ -189,8 +190,13 @@ class Entity(Body, Data):
     def own_id(self) -> str:
         return self.id
 
+    @property
+    def names(self) -> str:
+        """All that it is about, as a search and a model read it."""
+        return ", ".join((self.name, *self.others))
+
     def told(self) -> tuple[str, str]:
-        return self.name, self.content
+        return self.names, self.content
 
 
 def bad_fact(name: str, value: object) -> Error | None:

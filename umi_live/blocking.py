@@ -74,13 +74,9 @@ class BlockingMemory:
         finally:
             self.stop()
 
-    def entity_id_of(self, entity_type: str, name: str) -> str:
+    def entity_id_of(self, name: str) -> str:
         """Return the id under which facts say that they are about this name."""
-        return self.memory.entity_id_of(entity_type, name)
-
-    def entity_ids_of(self, name: str) -> tuple[str, ...]:
-        """Return the ids of this name, one for each type that it may have."""
-        return self.memory.entity_ids_of(name)
+        return self.memory.entity_id_of(name)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         if self.loop is None:

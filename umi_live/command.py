@@ -149,44 +149,35 @@ def recall(target: Target, query: str, limit: int | None) -> None:
     asyncio.run(target.read(use))
 
 
-def found(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the arguments of a command that shows an entity."""
-    told = click.option("--type", "entity_type", help="person, organization, ...; else all of this name.")
-    return told(click.argument("name")(command))
-
-
-def ids_of(memory: LiveMemory, name: str, entity_type: str | None) -> tuple[str, ...]:
-    if name.startswith(ENTITY_PREFIX):
-        return (name,)
-    return memory.entity_ids_of(name) if entity_type is None else (memory.entity_id_of(entity_type, name),)
+def id_of(memory: LiveMemory, name: str) -> str:
+    """Return the id of a name; an id stays as it is."""
+    return name if name.startswith(ENTITY_PREFIX) else memory.entity_id_of(name)
 
 
 @cli.command()
 @on_target
-@found
-def facts(target: Target, name: str, entity_type: str | None) -> None:
+@click.argument("name")
+def facts(target: Target, name: str) -> None:
     """Show what is known about a name, the oldest first, with the id of each fact. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
-        for key in ids_of(memory, name, entity_type):
-            for fact in await memory.facts(key):
-                click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}")
+        for fact in await memory.facts(id_of(memory, name)):
+            click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}")
 
     asyncio.run(target.read(use))
 
 
 @cli.command()
 @on_target
-@found
-def history(target: Target, name: str, entity_type: str | None) -> None:
+@click.argument("name")
+def history(target: Target, name: str) -> None:
     """Show also what has ended of a name, when, and by which fact. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
-        for key in ids_of(memory, name, entity_type):
-            for row in await memory.history(key):
-                fact = fact_of(row)
-                assert fact is not None
-                click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}{end_of(row)}")
+        for row in await memory.history(id_of(memory, name)):
+            fact = fact_of(row)
+            assert fact is not None
+            click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}{end_of(row)}")
 
     asyncio.run(target.read(use))
 

@@ -71,7 +71,7 @@ from umi_core.messages.results import (
     Summarised,
 )
 from umi_core.rows import Category, Ended, Entity, Row, fact_of
-from umi_core.values import ENTITY_TYPES, MODEL, Block, Scope, Turn
+from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, StoreError, refusing
 from umi_live.host import Host
@@ -417,13 +417,9 @@ class LiveMemory:
         found = (await self.ask(GetEntity(0, entity_id), object)).value
         return found if isinstance(found, Entity | Ended) else None
 
-    def entity_id_of(self, entity_type: str, name: str) -> str:
-        """Return the id under which facts say that they are about this name, "person" and "Ann", say."""
-        return id_of_entity(self.scope, entity_type, name)
-
-    def entity_ids_of(self, name: str) -> tuple[str, ...]:
-        """Return the ids of this name, one for each type that it may have."""
-        return tuple(self.entity_id_of(it, name) for it in ENTITY_TYPES)
+    def entity_id_of(self, name: str) -> str:
+        """Return the id under which facts say that they are about this name."""
+        return id_of_entity(self.scope, name)
 
     async def count(self, types: Sequence[str] | None = None) -> int:
         return (await self.ask(Count(0, None if types is None else tuple(types)), int)).value

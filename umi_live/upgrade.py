@@ -19,7 +19,7 @@ import attrs
 import msgpack
 
 from umi_core.codec import STRICT, UNREADABLE
-from umi_core.ids import entity_id, fact_id, membership_id, relation_id
+from umi_core.ids import derived_id, entity_id, fact_id, membership_id, relation_id
 from umi_core.language.keywords import key_words
 from umi_core.rows import (
     AccessRecord,
@@ -140,8 +140,8 @@ class OldEntity:
     def __init__(self, old: Old, versions: Iterable[Old], given: Iterable[Old], scope: Scope) -> None:
         self.old, self.scope = old, scope
         self.given = {it["source"]: unique(it["content"].split("\n")).keys() for it in given}
-        self.is_named = old["id"] == entity_id(scope, old["type"], old["name"])
-        self.about = (old["id"],) if self.is_named else ()
+        self.is_named = old["id"] == id_of_old_entity(scope, old["type"], old["name"])
+        self.about = (entity_id(scope, old["name"]),) if self.is_named else ()
         self.lines = dict[str, tuple[str, Old]]()
         self.past = dict[str, tuple[str, Old, Old, str]]()
         for version in sorted(versions, key=lambda it: it["version"]):
@@ -206,8 +206,13 @@ class OldEntity:
         )  # fmt: skip
 
 
+def id_of_old_entity(scope: Scope, entity_type: str, name: str) -> str:
+    """Return the id that the row of an entity had: its type was a part of it."""
+    return derived_id("ent", "entity", scope, entity_type, "name", norm(name))
+
+
 def united(one: Entity, other: Entity) -> Entity:
-    """Return the fact that two notes with the same text are: their memory type was a part of their ids."""
+    """Return the fact that an equal statement of two old entities is: their ids had their types."""
     return attrs.evolve(
         one,
         sources=tuple(sorted({*one.sources, *other.sources})),
@@ -233,7 +238,7 @@ class ScopeUpgrade:
         self.divided = {key: OldEntity(it, versions[key], given[key], scope) for key, it in old.items()}
         self.facts = dict[str, Entity]()
         for divided in self.divided.values():
-            for fact in divided.current:  # of two equal notes
+            for fact in divided.current:
                 known = self.facts.get(fact.id)
                 self.facts[fact.id] = fact if known is None else united(known, fact)
 
@@ -286,7 +291,7 @@ class ScopeUpgrade:
             self.rows.drop("relation", key)
             assert isinstance(body, Relation)
             source, target = (self.first(end) for end, _ in (body.source, body.target))
-            if body.source[0] == body.target[0] or source is None or target is None:
+            if source == target or source is None or target is None:
                 continue
             version = min(1, body.source[1])  # links have none
             ends = (source, version), (target, version)
@@ -353,17 +358,20 @@ class ScopeUpgrade:
         """Let each entry of core name a fact and keep its text; drop a block that has nothing left."""
         for key, (version, body) in self.rows.read("core").items():
             assert isinstance(body, Core)
-            blocks = tuple(attrs.evolve(block, entries=self.entries(block)) for block in body.blocks)
+            shown = dict[str, None]()
+            blocks = tuple(attrs.evolve(block, entries=self.entries(block, shown)) for block in body.blocks)
             left = tuple(block for block in blocks if block.text is not None or block.entries)
             self.rows.put("core", key, Core(left), version + 1)
 
-    def entries(self, block: Block) -> tuple[Entry, ...]:
-        found = dict[str, Entry]()
+    def entries(self, block: Block, shown: dict[str, None]) -> tuple[Entry, ...]:
+        """Return the entries of a block by the ids of their facts, but those that core shows already."""
+        found = list[Entry]()
         for entry in block.entries:
             own = self.first(entry.entity_id)
-            if own is not None:
-                found.setdefault(own, attrs.evolve(entry, entity_id=own, version=1))
-        return tuple(sorted(found.values(), key=lambda it: (it.promoted_ms, it.entity_id)))
+            if own is not None and own not in shown:
+                shown[own] = None
+                found.append(attrs.evolve(entry, entity_id=own, version=1))
+        return tuple(sorted(found, key=lambda it: (it.promoted_ms, it.entity_id)))
 
     def ties(self) -> None:
         """Write rows again that stay as they are, with the ids that they name."""

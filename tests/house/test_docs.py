@@ -100,7 +100,7 @@ def test_the_examples_of_rows_and_interceptors_of_your_own_run() -> None:
     assert "remember.language: Facts" in own["seen"]
     outcome = pair.ask(Remember(2, "the password is on the table"))
     assert isinstance(outcome, Done)
-    assert [lack.name for lack in outcome.degraded] == ["extract:one_note", "language:unknown"]
+    assert [lack.name for lack in outcome.degraded] == ["extract:notes", "language:unknown"]
 
 
 OWN_WORLD = (DOCS / "scenario-files.md").read_text()

@@ -106,7 +106,7 @@ def test_what_ended_is_shown_and_in_the_history(shell: Shell) -> None:
     assert shell("forget", "--db", "agent.db", key) == (0, "forgotten  1\n", "")
     assert shell("forget", "--db", "agent.db", key) == (0, "forgotten  0\n", "")
     with open_blocking("agent.db", user="me", agent="agent") as memory:
-        ann = memory.entity_id_of("person", "Ann")
+        ann = memory.entity_id_of("Ann")
     assert shell("history", "--db", "agent.db", ann)[1].splitlines() == lines
     assert shell("forget", "--db", "agent.db", ann) == (0, "forgotten  2\n", "")
     assert shell("history", "--db", "agent.db", "Ann") == (0, "", "")

@@ -52,7 +52,7 @@ async def forget(memory: LiveMemory) -> None:
 async def forget_all_about(memory: LiveMemory) -> None:
     for text in ("Ann lives in Rome.", f"{CANARY} likes zyzzyvastew.", f"{CANARY} likes Wolframpudding."):
         await memory.remember(text)
-    assert len(await memory.forget_all_about(memory.entity_id_of("person", CANARY))) == 2
+    assert len(await memory.forget_all_about(memory.entity_id_of(CANARY))) == 2
 
 
 async def forget_what_was_told_again(memory: LiveMemory) -> None:

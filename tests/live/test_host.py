@@ -49,7 +49,7 @@ def test_a_model_with_a_mistake_costs_no_text(what: str, caplog: pytest.LogCaptu
         model = Model(what)
         async with open_with(":memory:", model) as memory:
             told = await memory.remember("Ann likes tea.")
-            assert [it.name for it in told.degraded] == ["extract:one_note"]
+            assert [it.name for it in told.degraded] == ["extract:notes"]
             assert model.asked == 2
             assert [hit.content for hit in await memory.recall("tea")] == ["Ann likes tea."]
 
@@ -212,7 +212,7 @@ def test_an_answer_that_is_none_is_a_mistake_of_its_service(
         ":memory:", user="ann", agent="helper", model=model, embedder=embedder, record=record
     ) as memory:
         told = memory.remember("Ann likes tea.")
-    assert {it.name for it in told.degraded} == {"extract:one_note", "embed:no_vectors"}
+    assert {it.name for it in told.degraded} == {"extract:notes", "embed:no_vectors"}
     assert "the model has a mistake, and counts as unavailable" in caplog.messages
     assert "the embedder has a mistake, and counts as unavailable" in caplog.messages
 

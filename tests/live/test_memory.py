@@ -139,7 +139,7 @@ def test_a_new_employer_takes_the_place_of_the_old_one_and_history_keeps_both(tm
         before = (await memory.remember("Ann works at Acme.")).value.entities[0].id
         told = (await memory.remember("Ann works at Globex.")).value
         now = told.entities[0].id
-        ann = memory.entity_id_of("person", "Ann")
+        ann = memory.entity_id_of("Ann")
         assert before in told.ended
         assert [it.content for it in await memory.facts(ann)] == ["Ann works at Globex."]
         past, current = await memory.history(ann)
@@ -160,7 +160,7 @@ def test_all_about_a_name_is_forgotten_and_nothing_else(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         for text in ("Ann likes tea. Bob likes tea.", "Ann lives in Paris.", "Ann lives in Berlin."):
             await memory.remember(text)
-        ann, bob = [memory.entity_id_of("person", name) for name in ("Ann", "Bob")]
+        ann, bob = [memory.entity_id_of(name) for name in ("Ann", "Bob")]
         assert ann in memory.entity_ids_of(" ANN ")
         told = [it.id for it in await memory.history(ann)]
         assert len(told) == 3
@@ -185,7 +185,7 @@ def test_what_was_told_is_found_however_much_was_told_since(tmp_path: Path, coun
             assert names == {"extract:uncovered"}  # the rules do not know `bought`
         hits = await memory.recall("peanuts")
         assert [(hit.name, hit.content) for hit in hits][:1] == [("Ann", "I am allergic to peanuts.")]
-        facts = await memory.facts(memory.entity_id_of("person", "Ann"))
+        facts = await memory.facts(memory.entity_id_of("Ann"))
         assert (len(facts), facts[0].content) == (count + 1, "I am allergic to peanuts.")
 
     inside(tmp_path / "agent.db", use)
@@ -214,7 +214,7 @@ def test_an_update_ends_one_fact_and_no_other(tmp_path: Path) -> None:
             for text in known:
                 await memory.remember(text)
             await memory.remember("Alice lives in Berlin.")
-            alice = memory.entity_id_of("person", "Alice")
+            alice = memory.entity_id_of("Alice")
             for question, answer in (
                 ("nuts", known[0]),
                 ("Mia", known[1]),

@@ -162,7 +162,7 @@ def test_a_bad_endpoint_loses_nothing_and_everything_degraded_is_named(tmp_path:
 
     lost, degraded = asyncio.run(told(tmp_path / "agent.db", 100, fails))
     assert lost == 0
-    assert set(degraded) >= {"extract:one_note", "embed:no_vectors"}
+    assert set(degraded) >= {"extract:notes", "embed:no_vectors"}
 
 
 def test_a_sound_endpoint_degrades_nothing(tmp_path: Path) -> None:

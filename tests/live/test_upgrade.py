@@ -219,7 +219,7 @@ def test_a_file_that_another_process_has_open_is_not_upgraded(old_file: Path) ->
 
 def test_an_update_of_a_whole_text_has_ended_its_lines_and_later_ones_were_added(old_file: Path) -> None:
     async def use(memory: LiveMemory) -> None:
-        alice = memory.entity_id_of("person", "Alice")
+        alice = memory.entity_id_of("Alice")
         history = await memory.history(alice)
         past = {it.fact.content: it for it in history if isinstance(it, Ended)}
         berlin, opera = await memory.facts(alice)
@@ -234,7 +234,7 @@ def test_an_update_of_a_whole_text_has_ended_its_lines_and_later_ones_were_added
         )  # fmt: skip
         assert (opera.event_time_ms, opera.source) == (1_700_000_000_000, "chat")
         (tea,) = [
-            it for it in await memory.history(memory.entity_id_of("person", "Bob")) if isinstance(it, Ended)
+            it for it in await memory.history(memory.entity_id_of("Bob")) if isinstance(it, Ended)
         ]
         assert (tea.fact.content, tea.how) == ("Bob likes tea.", "contradict")
 
@@ -243,7 +243,7 @@ def test_an_update_of_a_whole_text_has_ended_its_lines_and_later_ones_were_added
 
 def test_what_was_left_out_for_lack_of_room_is_current_again(old_file: Path) -> None:
     async def use(memory: LiveMemory) -> None:
-        ann = memory.entity_id_of("person", "Ann")
+        ann = memory.entity_id_of("Ann")
         contents = [it.content for it in await memory.history(ann) if isinstance(it, Entity)]
         assert SAID["ann"]["I am allergic to peanuts."] == "before"
         assert contents[0] == "I am allergic to peanuts."
@@ -271,7 +271,7 @@ def test_a_note_stays_one_statement_and_equal_ones_are_one(old_file: Path) -> No
 def test_a_fact_is_its_sources_as_far_as_the_file_said(old_file: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         uris = {it.id: it.uri for it in await bodies(memory, "resource")}
-        erin = {it.content: it for it in await memory.facts(memory.entity_id_of("person", "Erin"))}
+        erin = {it.content: it for it in await memory.facts(memory.entity_id_of("Erin"))}
         told = {text: ({uris[key] for key in it.sources}, it.is_direct) for text, it in erin.items()}
         assert told == {
             "Erin likes tea.": ({"a", "b"}, False),
@@ -281,9 +281,9 @@ def test_a_fact_is_its_sources_as_far_as_the_file_said(old_file: Path) -> None:
         for key, uri in uris.items():
             if uri in ("a", "c2"):
                 await memory.forget_resource(key)
-        left = [it.content for it in await memory.facts(memory.entity_id_of("person", "Erin"))]
+        left = [it.content for it in await memory.facts(memory.entity_id_of("Erin"))]
         assert sorted(left) == ["Erin likes tea.", "Erin works at Acme."]
-        heidi = await memory.facts(memory.entity_id_of("person", "Heidi"))
+        heidi = await memory.facts(memory.entity_id_of("Heidi"))
         assert [it.sources for it in heidi] == [("arc_000000000001",)] * 2
 
     inside(old_file, use)
@@ -332,7 +332,7 @@ def test_what_was_there_before_works_as_before(old_file: Path) -> None:
         for category in await bodies(memory, "category"):
             await memory.summarise(category.name)
             await memory.evolve_category(category.name)
-        alice = memory.entity_id_of("person", "Alice")
+        alice = memory.entity_id_of("Alice")
         assert len(await memory.forget_all_about(alice)) == 5
         where = filter_of({"name__eq": "Alice"})
         assert (await memory.list("entity", where=where)).value.rows == ()
@@ -351,14 +351,14 @@ def test_bodies_are_sound(old_file: Path) -> None:
             assert body.is_sound, body
             fact = fact_of(body)
             if fact is not None:
-                about = (entity_id(ANN, fact.type, fact.name),) if fact.about else ()
+                about = (entity_id(ANN, fact.name),) if fact.about else ()
                 assert (fact.about, fact.id) == (about, fact_id(ANN, about, fact.content))
 
     inside(old_file, use)
 
 
 def test_a_row_that_is_damaged_stays_and_all_others_are_upgraded(old_file: Path) -> None:
-    alice, erin = (entity_id(ANN, "person", name) for name in ("Alice", "Erin"))
+    alice, erin = (entity_id(ANN, name) for name in ("Alice", "Erin"))
     connection = apsw.Connection(str(old_file))
     connection.execute("update row set body = x'00' where kind = 'entity' and id = ?", (alice,))
     connection.close()
@@ -375,7 +375,7 @@ def test_a_row_that_is_damaged_stays_and_all_others_are_upgraded(old_file: Path)
 
 def test_rows_of_still_older_releases_have_the_defaults_of_what_came_later(old_file: Path) -> None:
     """The first entities had no memory type, no sources, and no lines that only those told."""
-    erin = entity_id(ANN, "person", "Erin")
+    erin = entity_id(ANN, "Erin")
     connection = apsw.Connection(str(old_file))
     place = "kind = 'entity' and id = ?"
     found: Any = connection.execute(f"select body from row where {place}", (erin,)).fetchone()

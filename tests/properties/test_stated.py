@@ -10,7 +10,7 @@ from tests.properties.laws import Draw, agree, law
 from tests.properties.values import sound
 from umi_core import conditions, ids
 from umi_core.rows import Body
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, LINK_KINDS, Scope
+from umi_core.values import BLOCK_KINDS, LINK_KINDS, Scope
 from umi_sim.judge.plain import requests as plain_filters
 from umi_sim.judge.plain import rows as plain_ids
 from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE, wrong_filter
@@ -23,7 +23,7 @@ TEXTS: Final = (
 IDS: Final = ("ent_1", "cat_1", "", "x y", "日本")
 ENDS: Final = tuple(product(IDS[:3], (0, 1, 2)))
 PARTS: Final[dict[str, tuple[Sequence[Any], ...]]] = {
-    "entity_id": (ENTITY_TYPES, TEXTS), "fact_id": (((), IDS[:1], IDS[:2]), TEXTS), "category_id": (TEXTS,),
+    "entity_id": (TEXTS,), "fact_id": (((), IDS[:1], IDS[:2], IDS[1::-1]), TEXTS), "category_id": (TEXTS,),
     "resource_id": ((None, *IDS), TEXTS), "segment_id": (IDS, TEXTS, range(3)),
     "membership_id": (IDS, IDS), "subcategory_id": (IDS, IDS), "reflection_id": (IDS,),
     "relation_id": (ENDS, ENDS, LINK_KINDS), "block_id": (BLOCK_KINDS, TEXTS),
@@ -87,7 +87,7 @@ def test_a_filter_leaves_the_rows_that_hold_all_its_conditions(
 
 
 SEARCHED: Final[dict[str, Callable[[Any], tuple[str, ...]]]] = {
-    "entity": lambda it: (it.name, it.content),
+    "entity": lambda it: (", ".join([it.name, *it.others]), it.content),
     "category": lambda it: (it.name, it.description, it.summary),
     "resource": lambda it: ("", it.caption, it.description or it.text),
     "reflection": lambda it: ("", it.text),

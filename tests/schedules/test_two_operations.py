@@ -187,7 +187,7 @@ def laughs_no_more(prompt: str) -> str:
 @pytest.mark.parametrize(("name", "kind"), [("Alice", "person"), ("Umi", "self")], ids=["archive", "core"])
 def test_two_remembers_keep_both_facts_and_core_shows_both(name: str, kind: str) -> None:
     requests = Remember(1, f"{name} laughs", embed=False), Remember(2, f"{name} naps", embed=False)
-    both = [id_of_fact(name, it, kind) for it in ("laughs", "naps")]
+    both = [id_of_fact(name, it) for it in ("laughs", "naps")]
     for stage in every_schedule(in_one_memory(*requests)):
         (pair,) = stage.pairs
         assert keys(pair, "entity") == set(both)

@@ -55,7 +55,7 @@ def remember(request: Remember, before: Before) -> Story:
         kind, _ = yield from attempts("model extract", 2)
         if kind != "good":  # the text itself is the note
             is_note = True
-            degraded.append(Degraded("extract:one_note", reason_of(kind)))
+            degraded.append(Degraded("extract:notes", reason_of(kind)))
     for _ in range(3):  # plans
         less = list(degraded)  # what this plan goes without
         is_there = any(met.lands for met in heard)  # an attempt nobody confirmed has told it already

@@ -60,8 +60,8 @@ def texts_due(operation: Operation) -> tuple[str, ...] | None:
 
 
 def text_of(entity: Entity) -> str:
-    """Name and content as far as they are embedded: whole characters."""
-    text = f"{entity.name}\n{entity.content}".encode()
+    """Return names and content as far as they are embedded: whole characters."""
+    text = f"{', '.join((entity.name, *entity.others))}\n{entity.content}".encode()
     return text[:EMBED_TEXT_BYTES_MAX].decode(errors="ignore")
 
 

@@ -1,19 +1,19 @@
 """Extraction: the reply to `extract`, read as entities and links between them.
 
 Law 1. Total: every element is kept, merged into an equal one, or dropped with a reason.
-Law 2. A reply that names nothing still keeps the text, as one note; one that passes over sentences keeps
-those, as notes behind the entities. Law 3. A note is never filtered.
+Law 2. A reply that names nothing still keeps the text, as notes; one that passes over sentences keeps those,
+as notes behind the entities. Law 3. A note is never filtered.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeVar, get_args
 
 import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, RelationKind
+from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, RelationKind, Texts
 from umi_core.json_text import Json
 from umi_core.language.persons import PERSONS
 from umi_core.language.replies import ObjectWith, Unusable, confidence_ppm, find_json
@@ -77,7 +77,7 @@ Dropped = tuple[tuple[int, str], ...]
 
 @attrs.frozen
 class Mention(Data):
-    """One statement about one name. Without `named` it is a note, and is about no entity."""
+    """One statement about a name and `others`. Without `named` it is a note, and is about no entity."""
 
     type: EntityType
     name: EntityName
@@ -85,6 +85,12 @@ class Mention(Data):
     confidence_ppm: Importance
     named: bool = True
     memory_type: MemoryType = "knowledge"
+    others: Texts = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that it is about."""
+        return (self.name, *self.others) if self.named else ()
 
 
 @attrs.frozen
@@ -121,7 +127,7 @@ class Extraction(Data):
 
 
 def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unusable:
-    """The entities and links of a reply, and one note of what it passes over: all, if it has no entity."""
+    """Read the entities and links of a reply, and notes of what it passes over, which may be all."""
     payload = find_json(reply, ObjectWith("entities"))
     if isinstance(payload, Unusable):
         return payload
@@ -142,7 +148,7 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
 def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], int]:
     """Return a note of each sentence that no mention tells, and the number of these sentences."""
     if not mentions:
-        return (fallback_note(text),), 0
+        return notes_of_text(text), 0
     lost = passed_over(text, mentions)
     return notes_of(lost), len(lost)
 
@@ -155,11 +161,16 @@ def notes_of(sentences: Sequence[str]) -> tuple[Mention, ...]:
 
 
 def passed_over(text: str, mentions: Iterable[Mention]) -> tuple[str, ...]:
-    return uncovered(text, (told for mention in mentions for told in (mention.name, mention.content)))
+    return uncovered(text, (told for it in mentions for told in (*it.names, it.content)))
+
+
+def notes_of_text(text: str) -> tuple[Mention, ...]:
+    """Return all of a text as notes, a sentence each; a long one is one note."""
+    return merge(divide(fallback_note(text)))
 
 
 def fallback_note(text: str) -> Mention:
-    """A text as it stands, as a note that has no name of its own."""
+    """Return a text as it stands, as a note that has no name of its own."""
     return Mention("note", auto_name(text), text, CONFIDENCE_PPM, named=False)
 
 
@@ -248,15 +259,38 @@ def read_content(value: Json, text: str) -> str:
 
 
 def merge(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
-    """Return each statement about each name once, in order of the first, with the highest confidence."""
-    same: dict[tuple[str, str, str], Mention] = {}
+    """Return each statement once, in order of the first, with all names that it is about.
+
+    "Ann works at Acme", told of Ann and of Acme, is one statement about both; so is "works at Acme". "likes
+    tea", told of Ann and of Bob, is two, because the content does not say of whom.
+    """
+    same: dict[str, list[Mention]] = {}
     for it in mentions:
-        first = same.setdefault((it.type, norm(it.name), norm(it.content)), it)
-        if it.confidence_ppm > first.confidence_ppm:
-            same[it.type, norm(it.name), norm(it.content)] = attrs.evolve(
-                first, confidence_ppm=it.confidence_ppm
-            )
-    return tuple(same.values())
+        same.setdefault(norm(it.content), []).append(it)
+    return tuple(one for group in same.values() for one in statements_of(group))
+
+
+def statements_of(group: Sequence[Mention]) -> Iterator[Mention]:
+    """Yield what equal contents state: a statement for each name that the content leaves out, or else one.
+
+    It has the type and the name that come first in ENTITY_TYPES, and the highest confidence.
+    """
+    by_name: dict[str, list[Mention]] = {}
+    for it in sorted((it for it in group if it.named), key=lambda it: ENTITY_TYPES.index(it.type)):
+        by_name.setdefault(norm(it.name), []).append(it)
+    said = set(words(group[0].content))
+    inside = {key: its for key, its in by_name.items() if is_said(its[0].name, said)}
+    for key in [key for key in by_name if key not in inside] or [next(iter(by_name), "")]:
+        told = [*by_name.get(key, ()), *(it for other in inside.values() for it in other)] or group
+        others = tuple(its[0].name for other, its in inside.items() if other != key)
+        sure_ppm = max(it.confidence_ppm for it in told)
+        yield attrs.evolve(told[0], confidence_ppm=sure_ppm, others=others)
+
+
+def is_said(name: str, said: set[str]) -> bool:
+    """Return whether a statement of these words has all words of the name, of which there are some."""
+    parts = words(name)
+    return bool(parts) and said.issuperset(parts)
 
 
 def divide(mention: Mention) -> tuple[Mention, ...]:
@@ -274,8 +308,10 @@ def divide(mention: Mention) -> tuple[Mention, ...]:
 
 
 def read_links(elements: Json, mentions: tuple[Mention, ...]) -> tuple[tuple[Link, ...], Dropped, Mends]:
-    names = {norm(mention.name): mention.name for mention in reversed(mentions)}  # of equal names the first
-    found, dropped = sift(elements, EXTRACT_LINK_COUNT_MAX, lambda element: read_link(element, names))
+    ends = {
+        norm(name): (name, it) for it in reversed(mentions) for name in it.names
+    }  # the first that tells it
+    found, dropped = sift(elements, EXTRACT_LINK_COUNT_MAX, lambda element: read_link(element, ends))
     once: dict[tuple[str, str, str], Link] = {}
     for link, _ in found:
         once.setdefault((link.source_name, link.target_name, link.kind), link)
@@ -283,12 +319,13 @@ def read_links(elements: Json, mentions: tuple[Mention, ...]) -> tuple[tuple[Lin
     return tuple(once.values()), dropped, (*(mend for _, mends in found for mend in mends), *again)
 
 
-def read_link(element: Json, names: dict[str, str]) -> tuple[Link, Mends] | LinkDrop:
+def read_link(element: Json, ends: Mapping[str, tuple[str, Mention]]) -> tuple[Link, Mends] | LinkDrop:
+    """Read a link between two statements; what one statement tells of both its ends needs no link."""
     link = element if isinstance(element, dict) else {}
-    source, target = (names.get(norm(read_name(link.get(end)))) for end in ("source", "target"))
+    source, target = (ends.get(norm(read_name(link.get(end)))) for end in ("source", "target"))
     if source is None or target is None:
         return "unknown_endpoint"
-    if source == target:
+    if source[1] is target[1]:
         return "self_link"
     kind = link.get("type")
     kind = norm(kind) if isinstance(kind, str) else ""
@@ -296,7 +333,7 @@ def read_link(element: Json, names: dict[str, str]) -> tuple[Link, Mends] | Link
     mends: tuple[tuple[Mend, bool], ...] = (
         ("link kind unknown", is_known), ("link confidence missing", has_confidence),
     )  # fmt: skip
-    read = Link(source, target, kind if is_known else "relates_to", read_confidence(link))
+    read = Link(source[0], target[0], kind if is_known else "relates_to", read_confidence(link))
     return read, tuple(mend for mend, is_sound in mends if not is_sound)
 
 
@@ -320,13 +357,13 @@ def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
     name = spelled(speaker, named)
     stated = (Mention("person", name, sentence, CONFIDENCE_PPM) for sentence in own)
     rest = tuple(sentence for sentence in lost if sentence not in own)
-    entities = (*merge((*named, *stated)), *notes_of(rest))
+    entities = (*named, *stated, *notes_of(rest))
     return attrs.evolve(extraction, entities=entities, uncovered_count=len(lost))
 
 
 def spelled(speaker: str, mentions: tuple[Mention, ...]) -> str:
     """Return the name of the speaker as the reply spells it."""
-    names = (it.name for it in mentions if it.type == "person" and norm(it.name) == norm(speaker))
+    names = (name for it in mentions for name in it.names if norm(name) == norm(speaker))
     return next(names, tidy(speaker))
 
 

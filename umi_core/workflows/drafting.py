@@ -87,7 +87,7 @@ DRAFTS: Final = Fact("drafts", tuple[Drafted, ...])
 
 def about_of(mention: Mention, scope: Scope) -> tuple[str, ...]:
     """Return the ids of the entities that a statement is about; none, of a note."""
-    return (entity_id(scope, mention.type, mention.name),) if mention.named else ()
+    return tuple(entity_id(scope, name) for name in mention.names)
 
 
 def id_of(mention: Mention, scope: Scope) -> str:
@@ -122,7 +122,7 @@ def created(mention: Mention, request: Options, rows: Mapping[Address, Row], vie
     version = grave.body.version + 1 if grave and isinstance(grave.body, Tombstone) else 1
     entity = Entity(
         key, mention.type, mention.name, mention.content, version, 500_000, mention.confidence_ppm, "",
-        view.now_ms, view.now_ms, about=about_of(mention, view.scope),
+        view.now_ms, view.now_ms, about=about_of(mention, view.scope), others=mention.others,
     )  # fmt: skip
     return Drafted(with_options(entity, request), True, "tombstone" if grave else "")
 
@@ -146,8 +146,8 @@ def with_entity(draft: Drafted, entity: Entity) -> Drafted:
 # How a fact is shown to a model, an embedder, a search.
 
 
-def embedded_text(name: str, content: str) -> str:
-    return cut(f"{name}\n{content}", EMBED_TEXT_BYTES_MAX)
+def embedded_text(fact: Entity) -> str:
+    return cut(f"{fact.names}\n{fact.content}", EMBED_TEXT_BYTES_MAX)
 
 
 def ref(entity: Entity) -> str:
@@ -156,4 +156,4 @@ def ref(entity: Entity) -> str:
 
 
 def statement_of(entity: Entity) -> Statement:
-    return Statement(ref(entity), entity.name, entity.content)
+    return Statement(ref(entity), entity.names, entity.content)

@@ -15,7 +15,7 @@ from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, as
 from umi_core.kelpie.requests import AddArchival
 from umi_core.language import replies
 from umi_core.language.evolution import Pair, Verdict, parse_evolution
-from umi_core.language.extraction import Extraction, Link, Mention, fallback_note, own_words, parse_extraction
+from umi_core.language.extraction import Extraction, Link, Mention, notes_of_text, own_words, parse_extraction
 from umi_core.language.prompts import ask_evolve, ask_extract
 from umi_core.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
@@ -49,7 +49,7 @@ def ask_extraction(facts: Facts, view: View) -> AskModel | None:
 
 def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if answer is None:
-        return Learned(one_note(facts))
+        return Learned(notes(facts))
     extraction = parse_extraction(answer.text, facts[REQUEST].text, view.config)
     if isinstance(extraction, replies.Unusable):
         return Unusable(extraction.reason)
@@ -65,14 +65,14 @@ def attributed(extraction: Extraction, request: Telling) -> Extraction:
     return own_words(extraction, request.text, request.speaker) if request.speaker else extraction
 
 
-def one_note(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return MENTIONS((fallback_note(facts[REQUEST].text),)) | LINKS(()) | DROPPED(())
+def notes(facts: Facts, reason: str = "") -> Mapping[str, object]:
+    return MENTIONS(notes_of_text(facts[REQUEST].text)) | LINKS(()) | DROPPED(())
 
 
 EXTRACT = Step(
     "extract", requires=(REQUEST,), produces=(MENTIONS, LINKS, DROPPED),
     otherwise=nothing(MENTIONS, LINKS, DROPPED), config=(("profile", "default"),),
-    **asks(AskModel, ask_extraction, take_extraction, retry(2, then=Degrade("one_note", one_note))),
+    **asks(AskModel, ask_extraction, take_extraction, retry(2, then=Degrade("notes", notes))),
 )  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def ask_candidates(facts: Facts, view: View) -> Read | None:
     if not draft.is_changed or not facts[REQUEST].evolve:
         return None
     told = tuple(it.entity.id for it in facts[DRAFTS])
-    text = embedded_text(draft.entity.name, draft.entity.content)
+    text = embedded_text(draft.entity)
     others = (Condition("id", "not_in", told),)
     query = ByWords(view.scope, text, others, EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM)
     return Read(query)

@@ -24,7 +24,7 @@ from umi_core.engine.workflow import (
     retry,
 )
 from umi_core.ids import text_hash
-from umi_core.language.extraction import CONFIDENCE_PPM, Mention, is_pronoun
+from umi_core.language.extraction import CONFIDENCE_PPM, Mention, is_pronoun, merge
 from umi_core.language.memories import Memory
 from umi_core.language.words import auto_name
 from umi_core.limits import CAPTION_BYTES_MAX
@@ -32,6 +32,7 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Done, Embed, Read, Write
 from umi_core.messages.results import Memorized, Stored
 from umi_core.rows import Address, Resource, Row
+from umi_core.text import norm
 from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import (
     CORE,
@@ -115,9 +116,9 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
     for unit, it in zip(units, found_in, strict=True):
         for memory in it.memories:
             told, shape = read(memory, unit)
-            groups.setdefault(id_of(told.mention, view.scope), []).append(told)
+            groups.setdefault(norm(memory.content), []).append(told)
             shapes += shape
-    all_told = tuple(united(group) for group in groups.values())
+    all_told = tuple(told for group in groups.values() for told in united(group))
     return Learned(TOLD(all_told), shapes=tuple(dict.fromkeys(shapes)))
 
 
@@ -134,10 +135,13 @@ def read(memory: Memory, unit: Unit) -> tuple[Told, list[str]]:
     return Told(mention, choice.names, choice.by), shapes
 
 
-def united(group: list[Told]) -> Told:
-    """Return the fact as it was told first, in all categories that were named for it."""
-    categories = tuple(dict.fromkeys(name for told in group for name in told.categories))
-    return attrs.evolve(group[0], categories=categories)
+def united(group: list[Told]) -> Iterator[Told]:
+    """Yield the facts that equal contents are, in all categories that were named for them."""
+    for mention in merge(told.mention for told in group):
+        names = {norm(name) for name in mention.names}
+        its = [it for it in group if not it.mention.named or norm(it.mention.name) in names]
+        categories = tuple(dict.fromkeys(name for told in its for name in told.categories))
+        yield Told(mention, categories, its[0].by)
 
 
 # lookup: what is known about these entities, their categories and the text itself.

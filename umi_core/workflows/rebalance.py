@@ -114,9 +114,7 @@ def take_unembedded(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
     entities = [row.body for row in facts[LACKING] if isinstance(row.body, Entity)]
-    return (
-        Embed(tuple(embedded_text(entity.name, entity.content) for entity in entities)) if entities else None
-    )
+    return Embed(tuple(embedded_text(entity) for entity in entities)) if entities else None
 
 
 def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:

@@ -108,8 +108,8 @@ def link_relations(facts: Facts, view: View) -> Iterator[Relation]:
 
 
 def link_ends(link: Link, mentions: tuple[Mention, ...], scope: Scope) -> tuple[End, End]:
-    """Links have version 0 at both ends; of two mentions with one name the first is meant."""
-    ids = {norm(mention.name): id_of(mention, scope) for mention in reversed(mentions)}
+    """Links have version 0 at both ends; of two mentions about one name the first is meant."""
+    ids = {norm(name): id_of(it, scope) for it in reversed(mentions) for name in it.names}
     return (ids[norm(link.source_name)], 0), (ids[norm(link.target_name)], 0)
 
 

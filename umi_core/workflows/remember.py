@@ -175,7 +175,7 @@ def ask_vectors(facts: Facts, view: View) -> Embed | None:
     entities = [draft.entity for draft in changed(facts)]
     if not entities or not facts[REQUEST].embed:
         return None
-    return Embed(tuple(embedded_text(entity.name, entity.content) for entity in entities))
+    return Embed(tuple(embedded_text(entity) for entity in entities))
 
 
 def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
@@ -254,7 +254,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         accessed=entities,
         forgotten=tuple(ended),
         decisions=placed.decisions,
-        spoken=(facts[REQUEST].text, tuple(entity.name for entity in entities)),
+        spoken=(facts[REQUEST].text, tuple(name for it in entities for name in (it.name, *it.others))),
     )
 
 
@@ -318,7 +318,7 @@ def vector_of(draft: Drafted, facts: Facts) -> Vector | None:
 
 
 def are_linked(facts: Facts, scope: Scope) -> bool:
-    names = {norm(mention.name) for mention in facts[MENTIONS]}
+    names = {norm(name) for mention in facts[MENTIONS] for name in mention.names}
     return all({norm(link.source_name), norm(link.target_name)} <= names for link in facts[LINKS])
 
 

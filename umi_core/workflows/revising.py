@@ -55,7 +55,7 @@ def moved(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafte
         return Drafted(fresh, fresh != row.body, old=row.body)
     view.marks.append("update_entity: a fact moved to another id")
     name = old.name if old.about else auto_name(content)
-    mention = Mention(old.type, name, content, old.confidence_ppm, named=bool(old.about))
+    mention = Mention(old.type, name, content, old.confidence_ppm, bool(old.about), others=old.others)
     given = SharedOptions(old.event_time_ms, old.importance_ppm, old.metadata, old.source)
     draft = created(mention, given, rows, view)
     entity = attrs.evolve(

@@ -51,7 +51,7 @@ def classed(draft: Drafted, memory_type: str | None) -> Drafted:
 
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
-    texts = tuple(embedded_text(draft.entity.name, draft.entity.content) for draft in changed(facts))
+    texts = tuple(embedded_text(draft.entity) for draft in changed(facts))
     return Embed(texts) if texts else None
 
 

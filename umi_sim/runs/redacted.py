@@ -63,7 +63,8 @@ def derived(it: Body | None, scope: Scope, told: Callable[[str], str] = str) -> 
     """
     fact = fact_of(it)
     if fact is not None:
-        about = (entity_id(scope, fact.type, told(fact.name)),) if fact.about else ()
+        names = (fact.name, *fact.others) if fact.about else ()
+        about = tuple(entity_id(scope, told(name)) for name in names)
         return fact_id(scope, about, told(fact.content)), *about
     match it:
         case Category():

@@ -319,4 +319,4 @@ DOCUMENT_FORMS: Final[Mapping[str, Callable[[Stream, Sequence[str]], str]]] = {
 def ids_of_cast(scopes: tuple[Scope, ...]) -> tuple[str, ...]:
     """Ids of persons in every scope of a run, stored or not."""
     names = tuple(dict.fromkeys(pools.CAST["person"]))
-    return tuple(entity_id(scope, "person", name) for scope in scopes for name in names)
+    return tuple(entity_id(scope, name) for scope in scopes for name in names)

@@ -137,11 +137,11 @@ def test_what_a_model_calls_outdated_ends_as_by_a_remember() -> None:
     assert world.ask(GetEntity(0, oslo)) is None
 
 
-def test_without_a_model_the_text_is_one_note_and_goes_with_its_record() -> None:
+def test_without_a_model_the_text_is_notes_and_goes_with_its_record() -> None:
     world = World(extract="nonsense")
     note = id_of_note("Alice likes tea.")
     added = world.ask(api.AddArchival(0, "Alice likes tea.", extract=True))
-    assert (added.facts.entities, world.degraded) == ((Stored(note, 1, "created"),), ["extract:one_note"])
+    assert (added.facts.entities, world.degraded) == ((Stored(note, 1, "created"),), ["extract:notes"])
     assert entity(world.pair, note).sources == (FIRST,)
     world.delete(FIRST)
     assert world.ask(GetEntity(0, note)) is None

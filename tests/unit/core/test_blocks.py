@@ -22,7 +22,7 @@ from umi_core.rows import Core
 from umi_core.values import Block
 
 SMALL = attrs.evolve(QUIET, core_bytes_max=4_096)
-TEA, HELPS = id_of_fact("Alice", "likes tea"), id_of_fact("Umi", "helps", "self")
+TEA, HELPS = id_of_fact("Alice", "likes tea"), id_of_fact("Umi", "helps")
 
 
 def blocks(pair: Pair) -> tuple[Block, ...]:

@@ -57,7 +57,7 @@ def test_awkward_texts_have_one_key_one_list_of_words_and_one_form(
 
 @pytest.mark.usefixtures("_newer")
 def test_their_ids_are_those_of_all_times() -> None:
-    assert entity_id(SCOPE, "person", "a\U00010efd\u0327") == "ent_23f3f7728cee89114a5f75a4"
+    assert entity_id(SCOPE, "a\U00010efd\u0327") == "ent_7a00c6eb2649ad5372c5edf1"
     assert fact_id(SCOPE, (), "kind \U0001fa77") == "fct_41e8cfe8bfd2711fb9b4b617"
     assert fact_id(SCOPE, ("ent_1",), "kind \U0001fa77") == "fct_e2a584222397aefcc4dd834f"
 

@@ -139,8 +139,10 @@ def test_a_statement_is_named_by_fact_and_version() -> None:
 
 
 def test_what_is_embedded_is_name_and_content_cut_at_a_character() -> None:
-    assert embedded_text("Zoë", "naps") == "Zoë\nnaps"
-    text = embedded_text("日", "日" * 3_000)
+    naps = attrs.evolve(fact(told("likes tea")), name="Zoë", content="naps")
+    assert embedded_text(naps) == "Zoë\nnaps"
+    assert embedded_text(attrs.evolve(naps, others=("Ann", "Acme"))) == "Zoë, Ann, Acme\nnaps"
+    text = embedded_text(attrs.evolve(naps, name="日", content="日" * 3_000))
     assert (len(text.encode()), text[-1]) == (EMBED_TEXT_BYTES_MAX - 1, "日")
 
 

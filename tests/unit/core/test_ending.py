@@ -34,7 +34,7 @@ from umi_core.rows import Category, Ended, Entity, Relation, Row, Tombstone
 
 PARIS, BERLIN, ROME = (id_of_fact("Alice", f"lives in {city}") for city in ("Paris", "Berlin", "Rome"))
 NUTS = id_of_fact("Alice", "is allergic to nuts")
-HELPS, SLEEPS = (id_of_fact("Umi", content, "self") for content in ("helps in Oslo", "sleeps in Oslo"))
+HELPS, SLEEPS = (id_of_fact("Umi", content) for content in ("helps in Oslo", "sleeps in Oslo"))
 FACTS = category_id(SCOPE, "facts")
 
 Judge = Callable[[str], str]

@@ -277,11 +277,33 @@ def test_equal_statements_are_merged_and_others_about_one_name_stay() -> None:
         ]
     )
     assert result.entities == (
-        Mention("person", "Alice", "works at Acme", 600_000),
+        Mention("person", "Alice", "works at Acme", 950_000),
         Mention("person", "ALICE", "likes tea", 900_000),
-        Mention("note", "Alice", "works at Acme", 950_000),
     )
-    assert (result.dropped, result.shapes) == ((), ("merged",))
+    assert (result.dropped, result.shapes) == ((), ("merged", "merged"))
+
+
+def test_a_statement_is_about_all_names_that_it_says() -> None:
+    acme = entity("ACME", type="organization", content="works at  acme", confidence=0.97)
+    assert parsed([acme, entity()]).entities == (
+        Mention("person", "Alice", "works at Acme", 970_000, others=("ACME",)),
+    )
+    both = "Alice works at Acme"
+    assert parsed([entity("Acme", type="organization", content=both), entity(content=both)]).entities == (
+        Mention("person", "Alice", both, 950_000, others=("Acme",)),
+    )
+
+
+def test_a_statement_that_leaves_two_names_out_is_one_of_each() -> None:
+    tea = [entity(name, content="likes tea", confidence=sure) for name, sure in (("Bob", 0.5), ("Ann", 0.9))]
+    cup = entity("Tea", type="topic", content="likes tea", confidence=0.6)
+    assert parsed([*tea, cup]).entities[:-1] == (
+        Mention("person", "Bob", "likes tea", 600_000, others=("Tea",)),
+        Mention("person", "Ann", "likes tea", 900_000, others=("Tea",)),
+    )
+    assert parsed([entity("!", content="likes tea"), tea[0]]).entities[:-1] == (
+        Mention("person", "!", "likes tea", 950_000), Mention("person", "Bob", "likes tea", 500_000),
+    )  # fmt: skip
 
 
 def test_of_equal_statements_the_first_spelling_and_the_highest_confidence_stay() -> None:
@@ -296,7 +318,7 @@ def test_element_51_and_later_are_dropped_and_degrade() -> None:
     assert result.partial
 
 
-NAMED = [entity(), entity("Acme", type="organization")]
+NAMED = [entity(), entity("Acme", type="organization", content="sells cups")]
 
 
 def links(*relations: object) -> Extraction:
@@ -319,18 +341,24 @@ def test_a_link_needs_two_kept_names(relation: object) -> None:
 
 def test_a_link_finds_its_ends_by_norm_and_names_them_as_kept() -> None:
     assert links(link(" ALICE", "acme\n")).links == (Link("Alice", "Acme", "works_at", 800_000),)
-    long = parsed([entity("x" * 300), entity("Acme")], [link("x" * 300)])
+    long = parsed([entity("x" * 300), entity("Acme", content="sells cups")], [link("x" * 300)])
     assert long.links == (Link("x" * 256, "Acme", "works_at", 800_000),)
 
 
 def test_a_link_means_the_first_of_equal_names() -> None:
-    result = parsed([entity(), entity("ALICE", type="topic"), entity("Acme")], [link("alice")])
+    result = parsed([entity(), entity("ALICE", content="naps"), entity("Acme", content="sells cups")], [link("alice")])
     assert result.links == (Link("Alice", "Acme", "works_at", 800_000),)
 
 
 def test_a_link_to_a_dropped_entity_is_dropped() -> None:
     result = parsed([entity(), entity("Acme", confidence=0.1)], [link()])
     assert result.dropped_links == ((0, "unknown_endpoint"),)
+
+
+def test_a_link_between_names_of_one_statement_is_dropped() -> None:
+    both = [entity(), entity("Acme", type="organization")]
+    result = parsed(both, [link(), link("Acme", "Alice")])
+    assert (result.links, result.dropped_links) == ((), ((0, "self_link"), (1, "self_link")))
 
 
 def test_a_link_to_itself_is_dropped() -> None:

@@ -14,7 +14,7 @@ from umi_core.messages.requests import Forget, GetEntity, InCore, Rebalance, Rec
 from umi_core.messages.results import Forgotten, Recalled, Stored
 from umi_core.rows import Ended, Entity, Row, Tombstone
 
-TEA, HELPS = id_of_fact("Alice", "likes tea"), id_of_fact("Umi", "helps", "self")
+TEA, HELPS = id_of_fact("Alice", "likes tea"), id_of_fact("Umi", "helps")
 ALICE, BOB, CAROL, DORA = (id_of_fact(name, "snores") for name in ("Alice", "Bob", "Carol", "Dora"))
 
 

@@ -92,8 +92,8 @@ from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import Plan
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
-UMI = id_of_fact("Umi", "helps", "self")
-UMI_HELPS_ALICE = id_of_fact("Umi", "helps Alice", "self")
+UMI = id_of_fact("Umi", "helps")
+UMI_HELPS_ALICE = id_of_fact("Umi", "helps Alice")
 ALICE, BOB = id_of_fact("Alice", "likes tea"), id_of_fact("Bob", "snores")
 SMALL = Config(core_bytes_max=4_096)
 DAY_MS = 86_400_000
@@ -930,7 +930,7 @@ def test_loading_damage_is_caught() -> None:
 
 def entity(name: str, kind: str = "person", content: str = "x" * 300) -> Entity:
     block = {"self": "persona", "person": "human"}.get(kind, "facts")
-    return Entity(entity_id(SCOPE, kind, name), kind, name, content, 1, 500_000, 500_000, block, 0, 0)
+    return Entity(entity_id(SCOPE, name), kind, name, content, 1, 500_000, 500_000, block, 0, 0)
 
 
 def seated(*found: Entity, text: str = "") -> CoreTier:
@@ -942,7 +942,7 @@ def seated(*found: Entity, text: str = "") -> CoreTier:
 
 def records(**counts: int) -> AccessTable:
     """Access records by name; a person with more accesses has the higher score."""
-    ids = {name: entity_id(SCOPE, "self" if name == "Umi" else "person", name) for name in counts}
+    ids = {name: entity_id(SCOPE, name) for name in counts}
     return AccessTable(
         {ids[name]: AccessRecord(ids[name], "person", 500_000, count, 0, 0) for name, count in counts.items()}
     )

@@ -215,7 +215,7 @@ def test_facts_about_one_name_stay_rows_of_their_own() -> None:
     snores, naps, hums = (id_of_fact("Ann", f"Ann {it}") for it in ("snores", "naps", "hums"))
     value = memorized(pair, Memorize(1, "about Ann"))
     assert value.entities == (Stored(snores, 1, "created"), Stored(naps, 1, "created"))
-    assert entity(pair, snores).about == (entity_id(SCOPE, "person", "Ann"),)
+    assert entity(pair, snores).about == (entity_id(SCOPE, "Ann"),)
     pair.model = saying(memories=told(profile=xml("Ann hums", name="Ann") + xml("ann  NAPS", name="Ann")))
     value = memorized(pair, Memorize(2, "more about Ann"))
     assert value.entities == (Stored(hums, 1, "created"), Stored(naps, 1, "unchanged"))

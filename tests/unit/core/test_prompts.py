@@ -73,7 +73,7 @@ def inputs_of(text: str) -> list[tuple[str, object]]:
 def alice() -> Entity:
     name = "Alice"
     return Entity(
-        id=entity_id(Scope("u1", "a1"), "person", name),
+        id=entity_id(Scope("u1", "a1"), name),
         type="person",
         name=name,
         content="works at Acme",
@@ -109,7 +109,7 @@ def test_extract_tells_who_speaks_if_that_is_known() -> None:
 def test_route_asks_with_entities_and_context() -> None:
     asked = ask_route((alice(), attrs.evolve(alice(), content="é" * 200)), "日" * 1_000)
     first, second = asked.split("\n")[-2:]
-    id_of = "ent_d77159c2f7575629b14ff3b0"
+    id_of = "ent_8e53e881e893ed54b470032e"
     row = f'{{"entity_id":"{id_of}","type":"person","name":"Alice","content":"%s"}}'
     assert first == f"INPUT entities = [{row % 'works at Acme'},{row % ('é' * 100)}]"
     assert second == f'INPUT context = "{"日" * 666}"'

@@ -111,6 +111,6 @@ def test_a_reply_of_reasoning_alone_is_unusable_and_the_text_is_kept() -> None:
     pair = Pair(model=saying(extract=f"<think>{DRAFT}</think>")).run()
     outcome = pair.ask(Remember(1, "Ann moved to Rome."))
     assert isinstance(outcome, Done)
-    assert [(it.name, it.reason) for it in outcome.degraded] == [("extract:one_note", "empty")]
+    assert [(it.name, it.reason) for it in outcome.degraded] == [("extract:notes", "empty")]
     assert "Ann moved to Rome." in str(pair.rows("entity"))
     assert "Paris" not in str(stored(pair))

@@ -31,7 +31,7 @@ from umi_core.workflows import rebalance
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
 TEA, NAPS, SNORES = id_of_fact("Alice", "likes tea"), id_of_fact("Alice", "naps"), id_of_fact("Bob", "snores")
-HELPS = id_of_fact("Umi", "helps", "self")
+HELPS = id_of_fact("Umi", "helps")
 
 
 def rebalanced(outcome: Outcome) -> Rebalanced:

@@ -26,7 +26,7 @@ from umi_core.workflows.recover import RECOVER
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
 SMALL = attrs.evolve(QUIET, core_bytes_max=4_096)
-HELPS, TEA = id_of_fact("Umi", "helps", "self"), id_of_fact("Alice", "likes tea")
+HELPS, TEA = id_of_fact("Umi", "helps"), id_of_fact("Alice", "likes tea")
 
 
 def lived() -> Pair:

@@ -171,11 +171,11 @@ def test_everything_read_is_expected_and_everything_written_carries_the_scope() 
 
 
 @pytest.mark.parametrize("reply", ["", "no JSON here", '{"entities": NaN}', "x" * 50_001])
-def test_an_unusable_reply_keeps_the_text_as_one_note(reply: str) -> None:
+def test_an_unusable_reply_keeps_the_text_as_notes(reply: str) -> None:
     pair = Pair(model=saying(extract=reply)).run()
     outcome = pair.ask(Remember(1, "Alice likes tea"))
     reason = {"": "empty", "x" * 50_001: "too_long"}.get(reply, "no_json")
-    assert degraded(outcome) == [("extract:one_note", reason, 1)]
+    assert degraded(outcome) == [("extract:notes", reason, 1)]
     note = entity(pair, id_of_note("Alice likes tea"))
     assert (note.type, note.name, note.content, note.block) == (
         "note",
@@ -200,12 +200,12 @@ def test_what_somebody_says_of_themselves_is_found_again(speaker: str | None, ke
 def test_an_absent_model_never_loses_the_text() -> None:
     pair = Pair().run()
     assert degraded(pair.ask(Remember(1, "Alice likes tea"), AskModel)) == [
-        ("extract:one_note", "unavailable", 1)
+        ("extract:notes", "unavailable", 1)
     ]
     assert kinds(pair)["entity"] == 1
 
 
-def test_without_extraction_the_text_is_one_note_and_nothing_is_degraded() -> None:
+def test_without_extraction_the_text_is_notes_and_nothing_is_degraded() -> None:
     pair = Pair().run()
     pair.step(Remember(1, "Alice likes tea", extract=False))
     assert isinstance(pair.pending[0], Read)
@@ -445,7 +445,7 @@ def test_a_known_fact_keeps_its_block_without_a_question() -> None:
 
 def test_what_the_agent_is_enters_core_at_once_each_fact_with_an_entry() -> None:
     pair = Pair().run()
-    helps, laughs = (id_of_fact("Umi", it, "self") for it in ("helps", "laughs"))
+    helps, laughs = (id_of_fact("Umi", it) for it in ("helps", "laughs"))
     assert remembered(pair.ask(Remember(1, "Umi helps"))).promoted == (helps,)
     assert remembered(pair.ask(Remember(2, "Umi laughs"))).promoted == (laughs,)
     (block,) = pair.memory.state.tiers.core.blocks

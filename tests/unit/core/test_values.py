@@ -19,7 +19,7 @@ from umi_core.text import cut, has_control, is_text, norm, size, tidy
 from umi_core.values import Scope
 
 SCOPE = Scope("u1", "a1")
-ALICE = entity_id(SCOPE, "person", "Alice")
+ALICE = entity_id(SCOPE, "Alice")
 
 
 MADE: dict[str, Callable[..., str]] = {

@@ -137,6 +137,10 @@ def check_read(task: str, reply: str, asked: Question, config: Config) -> None:
     demand(wanted == got, rules.PARSER_TOTAL, f"the answer to {task} is read otherwise", wanted, got)
 
 
+def as_mention(it: extraction.Mention) -> Mention:
+    return Mention(it.name, it.type, it.content, it.confidence_ppm, it.named, others=it.others)
+
+
 def as_plain(read: object) -> object:
     """What the memory read, in the words of the plain readers; why it read nothing."""
     match read:
@@ -148,7 +152,7 @@ def as_plain(read: object) -> object:
             return list(aliases)
         case extraction.Extraction(entities, links, dropped, partial, dropped_links, uncovered_count):
             return Extracted(
-                tuple(Mention(it.name, it.type, it.content, it.confidence_ppm, it.named) for it in entities),
+                tuple(map(as_mention, entities)),
                 tuple(Link(it.source_name, it.target_name, it.kind, it.confidence_ppm) for it in links),
                 dropped,
                 dropped_links,

@@ -192,8 +192,10 @@ def check_owned(rows: Rows, kind: str, rule: Rule, owner_ids: Iterable[str]) -> 
 
 def check_entity(entity: Entity, rows: Rows) -> None:
     """Demand that the id of a fact follows from what it says and what it is about."""
-    due = entity_id(rows.scope, entity.type, entity.name)
-    demand(entity.about in ((), (due,)), rules.EQUAL_NAMES_APART, f"{entity.id} is about", due, entity.about)
+    names = (entity.name, *entity.others)
+    due = tuple(entity_id(rows.scope, name) for name in names) if entity.about else ()
+    is_due = entity.about == due and len(due) >= len(entity.others)
+    demand(is_due, rules.EQUAL_NAMES_APART, f"{entity.id} is about", due, entity.about)
     own = fact_id(rows.scope, entity.about, entity.content)
     demand(entity.id == own, rules.EQUAL_NAMES_APART, f"the id of {entity.content!r}", own, entity.id)
     has_block = entity.block in ENTRY_KINDS and (entity.block == SELF_BLOCK) == (entity.type == "self")

@@ -45,7 +45,7 @@ FAULTS: Final = ("not_object", "no_name", "too_many")  # what a model does wrong
 
 @attrs.frozen
 class Mention(Data):
-    """What a text says of one name; a note that stands for the whole text has no name of its own.
+    """One statement of a text, about a name and `others`; a note has no name of its own.
 
     Of what was memorized: as what, and in which categories it belongs.
     """
@@ -57,6 +57,12 @@ class Mention(Data):
     named: bool = True
     memory_type: str = "knowledge"
     categories: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that it is about."""
+        return (self.name, *self.others) if self.named else ()
 
 
 @attrs.frozen
@@ -85,7 +91,7 @@ class Extracted(Data):
 
 
 def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted | None:
-    """None if there is no payload: then the one note is all."""
+    """Return what the reply tells; None if there is no payload: then notes of the text are all."""
     payload = payload_of(reply, "{", has_list("entities"))
     if payload is None:
         return None
@@ -100,7 +106,7 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
     )
     is_partial = any(reason in FAULTS for _, reason in dropped)
     rest = passed_over(text, told_by(mentions)) if mentions else []
-    mentions += notes_of(rest) if mentions else [whole_note(text)]
+    mentions += notes_of(rest) if mentions else whole_notes(text)
     links = each_once(links)
     return Extracted(
         tuple(mentions), tuple(links), tuple(dropped), tuple(dropped_links), is_partial, len(rest)
@@ -172,15 +178,43 @@ def statements(mention: Mention) -> list[Mention]:
 
 
 def merged(mentions: list[Mention]) -> list[Mention]:
-    """Return one mention for each id: the first one, with the highest confidence."""
-    groups: dict[tuple[str, str, str], list[Mention]] = {}
+    """Return one mention for each statement, as M10.27 says, in all categories that were named for it."""
+    groups: dict[str, list[Mention]] = {}
     for mention in mentions:
-        key = mention.type, folded(mention.name), folded(mention.content)
-        groups.setdefault(key, []).append(mention)
-    return [
-        attrs.evolve(group[0], confidence_ppm=max(it.confidence_ppm for it in group))
-        for group in groups.values()
-    ]
+        groups.setdefault(folded(mention.content), []).append(mention)
+    return [it for group in groups.values() for it in about_all(group)]
+
+
+def about_all(group: list[Mention]) -> list[Mention]:
+    """Return the statements that equal contents are; what the content names belongs to each of them."""
+    named = [it for kind in ENTITY_TYPES for it in group if it.named and it.type == kind]
+    if not named:
+        return [united(group)]
+    inside = [it for it in named if is_said(it)]
+    outside = {folded(it.name): None for it in named if it not in inside}
+    notes = [it for it in group if not it.named]
+    if not outside:
+        return [united([*inside, *notes])]
+    return [united([*(it for it in named if folded(it.name) == key), *inside, *notes]) for key in outside]
+
+
+def is_said(mention: Mention) -> bool:
+    """Return whether the content has all words of the name, of which there are some."""
+    parts, said = words(mention.name), words(mention.content)
+    return len(parts) > 0 and all(part in said for part in parts)
+
+
+def united(group: list[Mention]) -> Mention:
+    """Return the first one with all names, all categories and the highest confidence."""
+    named = [it for it in group if it.named]
+    others = {folded(it.name): it.name for it in reversed(named)}
+    order = dict.fromkeys(folded(it.name) for it in named)
+    return attrs.evolve(
+        group[0],
+        confidence_ppm=max(it.confidence_ppm for it in named or group),
+        categories=tuple(dict.fromkeys(name for it in group for name in it.categories)),
+        others=tuple(others[key] for key in order)[1:],
+    )
 
 
 def notes_of(sentences: list[str]) -> list[Mention]:
@@ -195,7 +229,7 @@ def link_of(element: Any, mentions: list[Mention]) -> Link | str:
     source, target = (end_of(ends.get(side), mentions) for side in ("source", "target"))
     if source is None or target is None:
         return "unknown_endpoint"
-    if source == target:
+    if teller_of(source, mentions) is teller_of(target, mentions):
         return "self_link"
     kind, sure_ppm = ends.get("type"), confidence_ppm(ends.get("confidence"))
     key = folded(kind) if isinstance(kind, str) else ""
@@ -204,9 +238,13 @@ def link_of(element: Any, mentions: list[Mention]) -> Link | str:
 
 
 def end_of(name: Any, mentions: list[Mention]) -> str | None:
-    """The name of the first mention that this means."""
+    """Return the name that this means, as the first mention has it."""
     wanted = folded(name_of(name))
-    return next((it.name for it in mentions if folded(it.name) == wanted), None)
+    return next((each for it in mentions for each in it.names if folded(each) == wanted), None)
+
+
+def teller_of(name: str, mentions: list[Mention]) -> Mention:
+    return next(it for it in mentions if name in it.names)
 
 
 def each_once(links: list[Link]) -> list[Link]:
@@ -218,10 +256,14 @@ def each_once(links: list[Link]) -> list[Link]:
 
 
 def told_by(mentions: list[Mention]) -> list[str]:
-    return [text for it in mentions for text in (it.name, it.content)]
+    return [text for it in mentions for text in (*it.names, it.content)]
 
 
-# The note that keeps a text from which nothing was extracted.
+# The notes that keep a text from which nothing was extracted.
+
+
+def whole_notes(text: str) -> list[Mention]:
+    return merged(statements(whole_note(text)))
 
 
 def whole_note(text: str) -> Mention:
@@ -481,8 +523,8 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
     own = own[:EXTRACT_ENTITY_COUNT_MAX]
     if not own:
         return found
-    known = [it.name for it in mentions if it.type == "person" and folded(it.name) == folded(speaker)]
-    name = known[0] if known else tidy(speaker)
-    told = merged([*mentions, *(Mention(name, "person", it, UNSAID_PPM) for it in own)])
+    known = end_of(speaker, mentions)
+    name = tidy(speaker) if known is None else known
+    told = [*mentions, *(Mention(name, "person", it, UNSAID_PPM) for it in own)]
     notes = notes_of([it for it in lost if it not in own])
     return attrs.evolve(found, mentions=(*told, *notes), uncovered_count=len(lost))

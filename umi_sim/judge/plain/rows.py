@@ -135,7 +135,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "source": or_none(is_id), "vector_missing": of_type(bool), "relation_count": COUNT,
         "contradicts": each(is_text), "memory_type": or_none(word(*MEMORY_TYPES)), "sources": each(is_text),
         "reinforced_count": COUNT, "last_reinforced_ms": or_none(TIME), "about": each(is_text),
-        "is_direct": of_type(bool),
+        "is_direct": of_type(bool), "others": each(is_text),
     },
     "resource": {
         "id": is_id, "modality": word(*MODALITIES), "text": CONTENT, "text_hash": WORD, "caption": WORD,
@@ -273,14 +273,14 @@ def derived(scope: Scope, kind: str, *parts: str | int) -> str:
 
 
 @lru_cache(maxsize=KEPT)
-def entity_id(scope: Scope, entity_type: str, name: str) -> str:
-    return derived(scope, "entity", entity_type, "name", folded(name))
+def entity_id(scope: Scope, name: str) -> str:
+    return derived(scope, "entity", folded(name))
 
 
 @lru_cache(maxsize=KEPT)
 def fact_id(scope: Scope, about: tuple[str, ...], content: str) -> str:
     """Derive the id of a statement from what it is about and what it says."""
-    return derived(scope, "fact", *about, folded(content))
+    return derived(scope, "fact", *sorted(about), folded(content))
 
 
 def text_hash(text: str) -> str:

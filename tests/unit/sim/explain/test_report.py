@@ -52,7 +52,7 @@ TAIL = (
 def verdict(failure: Failure | None = None, items: tuple[Item, ...] = ITEMS, **fields: object) -> Verdict:
     blank = Verdict(
         CONFIG, items, failure, "5f0c1d9be27a43f18c3ab29d6e0f7a51", (), 16, 412, {"set": 1, "remember": 1},
-        {"done": 52, "refused": 2}, {"extract:one_note": 4}, {"storage_lost": 3}, {"model_truncated": 1}, {},
+        {"done": 52, "refused": 2}, {"extract:notes": 4}, {"storage_lost": 3}, {"model_truncated": 1}, {},
         {"crashed": 1}, {"commit: outcome unknown": 1}, 1, 33 * 60_000, 371, 19, "e22f7d10c3b8964a",
         TAIL if failure else (),
     )  # fmt: skip
@@ -81,7 +81,7 @@ def test_a_run_that_passed() -> None:
         "  unusual  working_entry_count_max 4, semantic_routing true, 3/8 of the pauses end on a deadline, "
         "clock of b off by -1 d",
         "  replies  52 done, 2 refused",
-        "  degraded extract:one_note 4",
+        "  degraded extract:notes 4",
         "  excused  crashed 1",
         "  phases   33 min of virtual time; faults until step 371, then all was healed "
         "and 19 rows read back; a second drain and",

@@ -32,7 +32,7 @@ SLOW: tuple[Item, ...] = (
     Fault("f4", "storage_slow", "o19/commit#3", {"after_ms": 10_000}),
 )
 HOME = Scope("u1", "a1")
-ALICE = fact_id(HOME, (entity_id(HOME, "person", "Alice"),), "Alice")
+ALICE = fact_id(HOME, (entity_id(HOME, "Alice"),), "Alice")
 EARLY: tuple[Item, ...] = (  # what was told as durable is refused
     Op("o1", 1, "a", "remember", {"text": "Alice"}),
     Op("o2", 1, "a", "len", {}),

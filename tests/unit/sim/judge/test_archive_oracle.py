@@ -33,7 +33,7 @@ from umi_core.values import RoutingDecision
 from umi_sim.judge.oracle.archive import model
 from umi_sim.judge.oracle.archive.tracks import STATE_COUNT_MAX
 
-ONE_NOTE = Degraded("extract:one_note", "timeout")
+ONE_NOTE = Degraded("extract:notes", "timeout")
 TEA, SALES, LEFT = fact(ALICE, "likes tea"), fact(ACME, "sells tea"), fact(ALICE, "left Acme")
 LIKES_TEA, LEFT_ACME = (ALICE, "likes tea"), (ALICE, "left Acme")
 

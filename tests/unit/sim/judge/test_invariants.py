@@ -565,7 +565,7 @@ def contradicted_by_a_hundred() -> tuple[Pair, tuple[str, ...]]:
     pair = spoken_of(*QUARREL[:2])
     others = []
     for n in range(2, 102):
-        about = (entity_id(SCOPE, "person", f"p{n}"),)
+        about = (entity_id(SCOPE, f"p{n}"),)
         other = fact_id(SCOPE, about, "snores loudly")
         body = attrs.evolve(entity_of(pair, SNORES), id=other, name=f"p{n}", about=about, relation_count=1)
         put(pair, "entity", other, attrs.evolve(body, contradicts=(f"{SNORES_NOT}@1",), vector_missing=True))

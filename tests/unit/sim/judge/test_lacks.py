@@ -67,11 +67,11 @@ ALL = ReadDone(1, tuple(row("entity", f"ent_{n}") for n in range(202)))  # all d
 @pytest.mark.parametrize(
     ("name", "reason", "count", "heard"),
     [
-        ("extract:one_note", FAILED, 1, [(EXTRACT, AWAY)]),
-        ("extract:one_note", FAILED, 2, [(EXTRACT, AWAY), (EXTRACT, AWAY)]),
-        ("extract:one_note", "timeout", 1, []),
-        ("extract:one_note", "no_json", 1, [(EXTRACT, said("Sure!"))]),
-        ("extract:one_note", "empty", 1, [(EXTRACT, TIRED), (EXTRACT, said(" "))]),
+        ("extract:notes", FAILED, 1, [(EXTRACT, AWAY)]),
+        ("extract:notes", FAILED, 2, [(EXTRACT, AWAY), (EXTRACT, AWAY)]),
+        ("extract:notes", "timeout", 1, []),
+        ("extract:notes", "no_json", 1, [(EXTRACT, said("Sure!"))]),
+        ("extract:notes", "empty", 1, [(EXTRACT, TIRED), (EXTRACT, said(" "))]),
         ("extract:partial", "malformed", 1, [(EXTRACT, NOBODY)]),
         ("extract:uncovered", "passed_over", 1, [(EXTRACT, NOBODY)]),
         ("route:partial", "unknown_id", 2, [(ROUTE, STRAY)]),
@@ -154,9 +154,9 @@ def test_what_interceptors_and_steps_of_ones_own_say_is_theirs_and_a_repeated_re
 ):
     look("extract:hook:usher", "refused", 1)
     look("approve:by_table", "no_json", 7)
-    look("extract:one_note", "because", 7, (AskModel("approve", "?"), said("no")))
+    look("extract:notes", "because", 7, (AskModel("approve", "?"), said("no")))
     silent = Lacks(CONFIG, is_sole=False)
-    silent.replied("a", SCOPE, "o1", Done(None, (Degraded("extract:one_note", "empty"),)))
+    silent.replied("a", SCOPE, "o1", Done(None, (Degraded("extract:notes", "empty"),)))
     again = Lacks(CONFIG, is_sole=True)
     value = attrs.make_class("Again", {"repeated": attrs.field(default=True)})()
-    again.replied("a", SCOPE, "o1", Done(value, (Degraded("extract:one_note", "empty"),)))
+    again.replied("a", SCOPE, "o1", Done(value, (Degraded("extract:notes", "empty"),)))

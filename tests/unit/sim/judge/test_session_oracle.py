@@ -371,7 +371,7 @@ def noted(told: Told, op_id: str, text: str) -> None:
     key = fact_id(SCOPE, (), text)
     decision = RoutingDecision(key, "scratch", False, None, "", "table", None)
     value = Remembered((Stored(key, 1, "created"),), routing=(decision,))
-    told.hear("a", op_id, Done(value, (Degraded("extract:one_note", "refused"),)))
+    told.hear("a", op_id, Done(value, (Degraded("extract:notes", "refused"),)))
 
 
 def test_the_last_input_is_the_one_that_was_committed_last_whatever_is_replied_last() -> None:

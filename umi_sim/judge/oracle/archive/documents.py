@@ -32,6 +32,7 @@ from umi_sim.judge.plain.extraction import (
     Told,
     count_beyond,
     is_pronoun,
+    merged,
     name_of_note,
     read_memories,
 )
@@ -225,7 +226,8 @@ class Documents(Part):
 
     def let_go(self, op: Operation) -> None:
         """Whatever any answer told may be stored, or not, in any combination."""
-        keys = {id_of(it, self.context.scope): it for it in self.told(op, is_last=False)}
+        told = [*self.told(op, is_last=False)]
+        keys = {id_of(it, self.context.scope): it for it in (*told, *merged(told))}
         self.tracks.called |= {key: it for key, it in keys.items() if key not in self.tracks.called}
         self.tracks.release_ids((*keys, *op.mentions))
         self.tracks.known |= dict.fromkeys(keys)
@@ -239,14 +241,8 @@ class Documents(Part):
 
     def mentions(self, op: Operation) -> Mapping[str, Mention]:
         """What it will store, by id, in the order in which it was told."""
-        return {key: united(group) for key, group in self.groups(op).items()}
-
-    def groups(self, op: Operation) -> Mapping[str, list[Mention]]:
-        """All that the answers tell of each id."""
-        groups: dict[str, list[Mention]] = {}
-        for mention in self.told(op, is_last=True):
-            groups.setdefault(id_of(mention, self.context.scope), []).append(mention)
-        return groups
+        told = merged([*self.told(op, is_last=True)])
+        return {id_of(it, self.context.scope): it for it in told}
 
     # How it ended.
 
@@ -410,9 +406,3 @@ def mention_of(told: Told, kind: str) -> Mention:
     listed = [known[key] for key in map(folded, told.categories) if key in known]
     categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (HOME[kind],)
     return Mention(name, ENTITY_TYPE[kind], told.content, UNSAID_PPM, is_named, kind, categories)
-
-
-def united(group: list[Mention]) -> Mention:
-    """Return the fact as it was told first, in all categories that were named for it."""
-    categories = tuple(dict.fromkeys(name for it in group for name in it.categories))
-    return attrs.evolve(group[0], categories=categories)

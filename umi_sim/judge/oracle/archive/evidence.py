@@ -111,7 +111,7 @@ class Evidence(Part):
 
 # Degradations: each that a reply names has a cause among the answers, and what must have failed is named.
 #
-# A remember whose model was away stores the text as one note and says `extract:one_note`. Said
+# A remember whose model was away stores the text as one note and says `extract:notes`. Said
 # without a cause
 # it is a lie; a note without those words is a loss that nobody was told.
 
@@ -119,7 +119,7 @@ class Evidence(Part):
 STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
 SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
     Remember: {
-        "extract": "extract:one_note", "evolve": "evolve:table", "embed": "embed:no_vectors",
+        "extract": "extract:notes", "evolve": "evolve:table", "embed": "embed:no_vectors",
         "route": "route:table",
     },
     Memorize: {
@@ -200,9 +200,7 @@ class Degradations(Part):
                     is_caused or not is_named, rules.DEGRADATION_NAMED, f"{substitute} without a cause"
                 )
         if isinstance(op.request, Remember) and op.request.extract and op.extraction is None:
-            self.demand(
-                "extract:one_note" in names, rules.DEGRADATION_NAMED, "a failed extraction is not named"
-            )
+            self.demand("extract:notes" in names, rules.DEGRADATION_NAMED, "a failed extraction is not named")
         if count and not self.evidence.vectors(op, count):
             is_named = any(name.startswith("embed:") for name in names)
             self.demand(is_named, rules.DEGRADATION_NAMED, "a failed embedding is not named")

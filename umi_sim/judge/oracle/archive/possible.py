@@ -280,7 +280,7 @@ def after_telling(
         past = state.ended.fact
         entity = attrs.evolve(past, block=BLOCK_OF[past.type])
     else:
-        entity = attrs.evolve(first_entity(key, mention, at_ms), about=about)
+        entity = attrs.evolve(first_entity(key, mention, at_ms), about=about, others=mention.others)
         unsure = ("created_ms", "updated_ms")
     entity = with_given_fields(entity, request)
     entity = attrs.evolve(entity, version=state.version + 1, updated_ms=at_ms)
@@ -407,7 +407,7 @@ def rule_of(track: Track, states: Sequence[PossibleState], versions: list[int], 
 
 
 def about_of(mention: Mention, scope: Scope) -> tuple[str, ...]:
-    return (entity_id(scope, mention.type, mention.name),) if mention.named else ()
+    return tuple(entity_id(scope, name) for name in mention.names)
 
 
 def id_of(mention: Mention, scope: Scope) -> str:

@@ -81,8 +81,9 @@ class Relations(Part):
         if extraction is None:
             return []
         ids = {
-            folded(mention.name): id_of(mention, self.context.scope)
+            folded(name): id_of(mention, self.context.scope)
             for mention in reversed(extraction.mentions)
+            for name in mention.names
         }
         return [stated_link(link, ids) for link in extraction.links]
 

@@ -45,7 +45,10 @@ def after_move(op: Operation, state: PossibleState, key: str, before: PossibleSt
         base = attrs.evolve(state.ended.fact, updated_ms=op.began_ms)
     else:
         base = attrs.evolve(
-            first_entity(key, mention, op.began_ms), type=old.type, about=about_of(mention, op.scope)
+            first_entity(key, mention, op.began_ms),
+            type=old.type,
+            about=about_of(mention, op.scope),
+            others=mention.others,
         )
     entity = attrs.evolve(
         base, version=state.version + 1, block=old.block, importance_ppm=old.importance_ppm,

@@ -328,7 +328,7 @@ class Searches(Part):
         return found
 
     def known_texts(self, op: Operation, limit: int) -> dict[str, tuple[str, str]] | None:
-        """Return name and content of all current facts, by id; None if they are not all certain.
+        """Return names and content of all current facts, by id; None if they are not all certain.
 
         A score by words depends on all of them. Nor is it known which facts a list has that was cut.
         """
@@ -337,7 +337,7 @@ class Searches(Part):
             return None
         for track in list(self.tracks.tracks.values()):
             entities = [state.entity for state in self.tracks.states_since(track, op)]
-            texts = list(dict.fromkeys((it.name, it.content) if it else None for it in entities))
+            texts = list(dict.fromkeys(it.told() if it else None for it in entities))
             if len(texts) != 1 or not self.is_indexed(track, op):
                 return None
             if texts[0] is not None:
@@ -351,7 +351,7 @@ class Searches(Part):
     def by_words(self, state: PossibleState, ppms: Mapping[str, int] | None, text: str) -> int | None:
         """Return the score by words of a fact; without a term of the text it is 0, whatever others say."""
         it = state.entity
-        if it is None or not shares_terms(text, it.name, it.content):
+        if it is None or not shares_terms(text, *it.told()):
             return 0
         return None if ppms is None else ppms[it.id]
 

@@ -33,7 +33,7 @@ from umi_sim.judge.oracle.archive.possible import (
 )
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.tracks import Tracks
-from umi_sim.judge.plain.extraction import Mention, given_fact, name_of_note, whole_note
+from umi_sim.judge.plain.extraction import Mention, given_fact, name_of_note, whole_notes
 from umi_sim.judge.plain.replies import by_table, read_routes
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
@@ -58,7 +58,7 @@ class Writes(Part):
             return {}
         if isinstance(request, Forget):
             return {request.entity_id: None}
-        found = op.extraction.mentions if op.extraction else (whole_note(request.text),)
+        found = op.extraction.mentions if op.extraction else whole_notes(request.text)
         return {id_of(mention, self.context.scope): mention for mention in found}
 
     def created(self, op: Operation) -> Mapping[str, Intent]:
@@ -135,7 +135,7 @@ class Writes(Part):
             return
         self.demand(value.entities, rules.TEXT_NEVER_LOST, "a remember is done and stored nothing")
         changed = [stored for stored in value.entities if stored.change in CHANGES]
-        if "extract:one_note" in names and op.extraction is not None:
+        if "extract:notes" in names and op.extraction is not None:
             self.degradations.judge_causes(op, names, 0)
             op.extraction = None  # its answer came too late
             self.offer(op)
