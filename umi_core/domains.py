@@ -32,7 +32,6 @@ from umi_core.values import (
     ENTITY_TYPES,
     EVOLUTION_KINDS,
     LEVELS,
-    LINK_KINDS,
     MEMORY_TYPES,
     MODALITIES,
     Block,
@@ -437,7 +436,7 @@ NameMaker = Annotated[str, Domain("name_maker", one_of("model", "keywords"))]
 LinkMaker = Annotated[str, Domain("link_maker", one_of("model", "default", "user"))]
 Change = Annotated[str, Domain("change", one_of(*EVOLUTION_KINDS))]
 EndingKind = Annotated[str, Domain("ending_kind", one_of(*ENDING_KINDS))]
-RelationKind = Annotated[str, Domain("relation_kind", one_of(*EVOLUTION_KINDS, *LINK_KINDS))]
+RelationKind = Annotated[str, Domain("relation_kind", one_of(*EVOLUTION_KINDS))]
 Reason = Annotated[str, Domain("reason", text_of(limits.RELATION_REASON_BYTES_MAX))]
 Word = Annotated[str, Domain("word", text_of(limits.REPLY_BYTES_MAX))]
 End = Annotated[tuple[str, int], Domain("end", bad_end)]

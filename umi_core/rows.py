@@ -245,7 +245,7 @@ def with_fact(body: "Body | None", fact: Entity) -> Body:
 
 @attrs.frozen
 class Relation(Body, Data):
-    """A directed relation between two (entity id, version); links have version 0 on both ends."""
+    """A directed relation between two (fact id, version)."""
 
     tag = 7
     row_kind = "relation"
@@ -261,7 +261,7 @@ class Relation(Body, Data):
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """The entities that it belongs to."""
+        """The facts that it belongs to."""
         return self.source[0], self.target[0]
 
     def own_id(self) -> str:

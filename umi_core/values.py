@@ -37,7 +37,6 @@ LEVELS: Final = {  # of the archive, from the summary to the source, and the kin
     "reflections": "reflection",
     "resources": "resource",
 }
-LINK_KINDS: Final = ("works_at", "knows", "manages", "relates_to", "prefers", "part_of", "located_in")
 
 Pairs = tuple[tuple[str, str], ...]
 

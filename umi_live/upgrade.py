@@ -3,7 +3,8 @@
     entity "Ann": a line for each statement   a fact for each line, told when its first version said it
     versions of it                            what an update or a contradiction took away has ended
     memberships of it                         one for each of its current facts
-    relations, links, access, entry in core   those of its first current fact
+    link, "works_at" say                      a fact about both, "Ann works at Acme"
+    relations, access, entry in core          those of its first current fact
 
 Law 1. Each statement of the old rows is a current or an ended fact afterwards. What was left out for lack of
 room is current again: no statement took its place. Law 2. Rows of entities are decoded here by position, so
@@ -21,6 +22,7 @@ import msgpack
 from umi_core.codec import STRICT, UNREADABLE
 from umi_core.ids import derived_id, entity_id, fact_id, membership_id, relation_id
 from umi_core.language.keywords import key_words
+from umi_core.language.words import words
 from umi_core.rows import (
     AccessRecord,
     Body,
@@ -45,6 +47,7 @@ VERSION: Final = (
     "entity_id", "version", "mention", "kind", "content", "event_time_ms", "metadata", "source", "at_ms",
 )  # fmt: skip
 GIVEN: Final = ("id", "source", "entity_id", "content")
+RELATION: Final = ("id", "kind", "source", "target", "confidence_ppm", "reason", "by", "at_ms")
 LATER: Final = {
     "memory_type": None, "sources": (), "reinforced_count": 1, "last_reinforced_ms": None, "given": (),
 }  # fmt: skip
@@ -287,19 +290,21 @@ class ScopeUpgrade:
     def relations(self) -> None:
         """Those between versions of one entity go; so does one that has lost an end."""
         kept = dict[str, None]()
-        for key, (_, body) in self.rows.read("relation").items():
+        for key, old in self.rows.read_old("relation", RELATION).items():
             self.rows.drop("relation", key)
-            assert isinstance(body, Relation)
-            source, target = (self.first(end) for end, _ in (body.source, body.target))
+            (source_id, version), (target_id, _) = old["source"], old["target"]
+            if not version:
+                self.state(source_id, target_id, old)
+                continue
+            source, target = self.first(source_id), self.first(target_id)
             if source == target or source is None or target is None:
                 continue
-            version = min(1, body.source[1])  # links have none
-            ends = (source, version), (target, version)
-            new_id = relation_id(self.scope, *ends, body.kind)
+            ends = (source, 1), (target, 1)
+            new_id = relation_id(self.scope, *ends, old["kind"])
             if new_id not in kept:
                 kept[new_id] = None
-                moved = attrs.evolve(body, id=new_id, source=ends[0], target=ends[1])
-                self.rows.put("relation", new_id, moved)
+                told = old["confidence_ppm"], old["reason"], old["by"], old["at_ms"]
+                self.rows.put("relation", new_id, Relation(new_id, old["kind"], *ends, *told))
                 for end in (source, target):
                     self.change(end, relation_count=self.facts[end].relation_count + 1)
         for key, divided in self.divided.items():
@@ -308,6 +313,23 @@ class ScopeUpgrade:
             found = dict.fromkeys(it for other in others if other != key and (it := self.first(other)))
             if own is not None and found:
                 self.change(own, contradicts=tuple(f"{it}@1" for it in found))
+
+    def state(self, source_id: str, target_id: str, link: Old) -> None:
+        """Add the fact that a link is, unless both its names stand in a fact already."""
+        source, target = self.divided.get(source_id), self.divided.get(target_id)
+        if source is None or target is None:
+            return
+        names = [it.old["name"] for it in (source, target)]
+        said = f"{names[0]} {link['kind'].replace('_', ' ')} {names[1]}"
+        wanted = {*words(said)}
+        if any(wanted.issubset(words(it.content)) for it in self.facts.values()):
+            return
+        about = tuple(entity_id(self.scope, name) for name in names)
+        key, at_ms = fact_id(self.scope, about, said), link["at_ms"]
+        self.facts[key] = Entity(
+            key, source.old["type"], names[0], said, 1, 500_000, link["confidence_ppm"], source.old["block"],
+            at_ms, at_ms, vector_missing=True, about=about, is_direct=True, others=(names[1],),
+        )  # fmt: skip
 
     def access(self) -> None:
         kept = dict[str, None]()

@@ -233,9 +233,7 @@ def test_an_update_of_a_whole_text_has_ended_its_lines_and_later_ones_were_added
             900_000, (("by", "mail"),), None,
         )  # fmt: skip
         assert (opera.event_time_ms, opera.source) == (1_700_000_000_000, "chat")
-        (tea,) = [
-            it for it in await memory.history(memory.entity_id_of("Bob")) if isinstance(it, Ended)
-        ]
+        (tea,) = [it for it in await memory.history(memory.entity_id_of("Bob")) if isinstance(it, Ended)]
         assert (tea.fact.content, tea.how) == ("Bob likes tea.", "contradict")
 
     inside(old_file, use)

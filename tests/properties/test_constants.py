@@ -31,7 +31,7 @@ WORDS: Final[dict[str, tuple[Any, ...]]] = {
     **{
         f"{module.__name__.removeprefix('umi_core.')}.{name}": tuple(getattr(module, name))
         for module, names in (
-            (values, "BLOCK_KINDS ENTITY_TYPES EVOLUTION_KINDS LINK_KINDS MEMORY_TYPES MODALITIES"),
+            (values, "BLOCK_KINDS ENTITY_TYPES EVOLUTION_KINDS MEMORY_TYPES MODALITIES"),
             (values, "CATEGORIES"),
             (domains, "ROLES FORMS LISTED"),
             (domains, "JUDGES RANKERS"),

@@ -10,7 +10,7 @@ from tests.properties.laws import Draw, agree, law
 from tests.properties.values import sound
 from umi_core import conditions, ids
 from umi_core.rows import Body
-from umi_core.values import BLOCK_KINDS, LINK_KINDS, Scope
+from umi_core.values import BLOCK_KINDS, EVOLUTION_KINDS, Scope
 from umi_sim.judge.plain import requests as plain_filters
 from umi_sim.judge.plain import rows as plain_ids
 from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE, wrong_filter
@@ -26,7 +26,7 @@ PARTS: Final[dict[str, tuple[Sequence[Any], ...]]] = {
     "entity_id": (TEXTS,), "fact_id": (((), IDS[:1], IDS[:2], IDS[1::-1]), TEXTS), "category_id": (TEXTS,),
     "resource_id": ((None, *IDS), TEXTS), "segment_id": (IDS, TEXTS, range(3)),
     "membership_id": (IDS, IDS), "subcategory_id": (IDS, IDS), "reflection_id": (IDS,),
-    "relation_id": (ENDS, ENDS, LINK_KINDS), "block_id": (BLOCK_KINDS, TEXTS),
+    "relation_id": (ENDS, ENDS, EVOLUTION_KINDS), "block_id": (BLOCK_KINDS, TEXTS),
     "session_id": ((0, 1, 5, 2**40), range(3)),
 }  # fmt: skip
 """By kind of id, what each is made of besides a scope."""

@@ -1,7 +1,7 @@
 """Facts: what an operation knows, each under a key that knows its type; and what else a step sees.
 
     MENTIONS: Final = Fact("mentions", tuple[Mention, ...])       beside the step that produces it
-    return Learned(MENTIONS(found) | LINKS(()))                   learnt: plain values by name
+    return Learned(MENTIONS(found) | DROPPED(()))                 learnt: plain values by name
     first = facts[MENTIONS][0]                                    read: a Mention, to mypy as well
 
 Law 1. A fact is checked once, where it is produced; whoever reads it under its key has its type.

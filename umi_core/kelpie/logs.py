@@ -47,10 +47,9 @@ from umi_core.rows import Entity
 from umi_core.workflows import evolving, forget_resource, remember
 from umi_core.workflows.commits import CORE, PLAN, REQUEST_KEY, Plan, address, commit_row, found, key_of, put
 from umi_core.workflows.drafting import DRAFTS
-from umi_core.workflows.evolving import DROPPED, LINKS, MENTIONS
+from umi_core.workflows.evolving import DROPPED, MENTIONS
 from umi_core.workflows.forget_resource import RESOURCE, plan_without, told
 from umi_core.workflows.giving import told_by
-from umi_core.workflows.relating import KNOWN_LINKS
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN, claim_entities, plan_of
 
 APPEND: Final = Fact("request", AddMessages)
@@ -332,7 +331,7 @@ def skippable(workflow: Workflow) -> Workflow:
 
 def take_facts(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if not facts[ADD].extract:
-        return Learned(MENTIONS(()) | LINKS(()) | DROPPED(()))
+        return Learned(MENTIONS(()) | DROPPED(()))
     return evolving.take_extraction(facts, answer, view)
 
 
@@ -350,7 +349,7 @@ def ask_known(facts: Facts, view: View) -> Read:
 def take_known(facts: Facts, answer: ReadDone, view: View) -> Learned:
     learned = LOG(found_log(answer, "archival"))
     if not facts[MENTIONS]:
-        return Learned(learned | DRAFTS(()) | KNOWN_LINKS(()) | CORE(view.tiers.core))
+        return Learned(learned | DRAFTS(()) | CORE(view.tiers.core))
     return Learned({**remember.take_lookup(facts, answer, view).facts, **learned})
 
 
@@ -378,8 +377,8 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
 ADD_ARCHIVAL: Final = revised(
     remember.REMEMBER, "add_archival", (ADD, REQUEST_KEY),
     attrs.evolve(evolving.EXTRACT, take=take_facts),
-    Step("lookup", requires=(ADD, MENTIONS, LINKS), produces=(DRAFTS, KNOWN_LINKS, CORE, LOG),
-         otherwise=nothing(DRAFTS, KNOWN_LINKS, CORE, LOG), claims=claim_turn,
+    Step("lookup", requires=(ADD, MENTIONS), produces=(DRAFTS, CORE, LOG),
+         otherwise=nothing(DRAFTS, CORE, LOG), claims=claim_turn,
          **asks(Read, ask_known, take_known, retry(3))),
     Step("plan", requires=(*remember.PLANNED_FROM, LOG), produces=(PLAN,),
          otherwise=nothing(PLAN), take=take_plan),

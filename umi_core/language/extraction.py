@@ -1,4 +1,4 @@
-"""Extraction: the reply to `extract`, read as entities and links between them.
+"""Extraction: the reply to `extract`, read as statements about the names that it lists.
 
 Law 1. Total: every element is kept, merged into an equal one, or dropped with a reason.
 Law 2. A reply that names nothing still keeps the text, as notes; one that passes over sentences keeps those,
@@ -13,7 +13,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, RelationKind, Texts
+from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, Texts
 from umi_core.json_text import Json
 from umi_core.language.persons import PERSONS
 from umi_core.language.replies import ObjectWith, Unusable, confidence_ppm, find_json
@@ -25,9 +25,10 @@ from umi_core.limits import (
     EXTRACT_ENTITY_COUNT_MAX,
     EXTRACT_LINK_COUNT_MAX,
     EXTRACT_SENTENCE_COUNT_MAX,
+    LINK_TYPE_BYTES_MAX,
 )
 from umi_core.text import cut, norm, tidy, unique
-from umi_core.values import ENTITY_TYPES, LINK_KINDS
+from umi_core.values import ENTITY_TYPES
 
 # Coverage: which sentences of a text are told by nothing that was read in a reply.
 #
@@ -64,10 +65,10 @@ TEXT_SHOWN_BYTES_MAX: Final = 200
 MALFORMED: Final = ("not_object", "no_name", "too_many")  # as reasons to drop an entity these degrade
 
 Drop = Literal["not_object", "no_name", "pronoun", "low_confidence", "too_many"]
-LinkDrop = Literal["unknown_endpoint", "self_link", "too_many"]
+LinkDrop = Literal["unknown_endpoint", "self_link", "told", "too_many"]
 Mend = Literal[
     "name control", "name cut", "type unknown", "type self unsure", "content missing", "content cut",
-    "confidence missing", "merged", "link kind unknown", "link confidence missing", "link again",
+    "confidence missing", "merged", "link type missing", "link confidence missing",
 ]  # fmt: skip
 SHAPES: Final = (*get_args(Drop), *(f"link {reason}" for reason in get_args(LinkDrop)), *get_args(Mend))
 """All that may be dropped or mended, in the order in which it is looked at."""
@@ -94,40 +95,27 @@ class Mention(Data):
 
 
 @attrs.frozen
-class Link(Data):
-    """A directed link between two mentions, by the names they are kept under."""
-
-    source_name: EntityName
-    target_name: EntityName
-    kind: RelationKind
-    confidence_ppm: Importance
-
-
-@attrs.frozen
 class Extraction(Data):
-    """What was read; `dropped` and `dropped_links` count from 0 in the lists of the reply.
+    """What was read; `dropped` counts from 0 in the list of the reply.
 
     `uncovered_count`: sentences that the reply passes over, which the last note keeps. `mended`: what had to
     be put right; equal readings are equal, whatever it took.
     """
 
     entities: tuple[Mention, ...]
-    links: tuple[Link, ...]
     dropped: Dropped
     partial: bool
-    dropped_links: Dropped = ()
     uncovered_count: int = 0
-    mended: tuple[Mend, ...] = attrs.field(default=(), eq=False)
+    mended: tuple[str, ...] = attrs.field(default=(), eq=False)
 
     @property
     def shapes(self) -> tuple[str, ...]:
         """Names, of SHAPES, of all that was not kept as it was."""
-        links = [f"link {reason}" for _, reason in self.dropped_links]
-        return (*(reason for _, reason in self.dropped), *links, *self.mended)
+        return (*(reason for _, reason in self.dropped), *self.mended)
 
 
 def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unusable:
-    """Read the entities and links of a reply, and notes of what it passes over, which may be all."""
+    """Read the statements of a reply, and notes of what it passes over, which may be all."""
     payload = find_json(reply, ObjectWith("entities"))
     if isinstance(payload, Unusable):
         return payload
@@ -136,13 +124,14 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
         payload["entities"], EXTRACT_ENTITY_COUNT_MAX, lambda element: read_mention(element, text, floor_ppm)
     )
     stated = [it for mention, _ in found for it in divide(mention)]
-    mentions = merge(stated)
-    links, dropped_links, link_mends = read_links(payload.get("relations"), mentions)
+    told = merge(stated)
+    links, link_mends = read_links(payload.get("relations"), told)
+    mentions = merge((*stated, *links)) if links else told
     partial = any(reason in MALFORMED for _, reason in dropped)
-    again: list[Mend] = ["merged"] * (len(stated) - len(mentions))
+    again: list[Mend] = ["merged"] * (len(stated) - len(told))
     mended = (*(mend for _, mends in found for mend in mends), *again, *link_mends)
     notes, count = rest_of(text, mentions)
-    return Extraction((*mentions, *notes), links, dropped, partial, dropped_links, count, mended)
+    return Extraction((*mentions, *notes), dropped, partial, count, mended)
 
 
 def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], int]:
@@ -166,7 +155,7 @@ def passed_over(text: str, mentions: Iterable[Mention]) -> tuple[str, ...]:
 
 def notes_of_text(text: str) -> tuple[Mention, ...]:
     """Return all of a text as notes, a sentence each; a long one is one note."""
-    return merge(divide(fallback_note(text)))
+    return merge(fallback_note(it.content) for it in divide(fallback_note(text)))
 
 
 def fallback_note(text: str) -> Mention:
@@ -175,7 +164,7 @@ def fallback_note(text: str) -> Mention:
 
 
 Mends = tuple[Mend, ...]
-Read = TypeVar("Read", tuple[Mention, Mends], tuple[Link, Mends])
+Read = TypeVar("Read", tuple[Mention, Mends], tuple[tuple[Mention, Mention], Mends])
 
 
 def sift(elements: Json, count_max: int, read: Callable[[Json], Read | str]) -> tuple[list[Read], Dropped]:
@@ -304,37 +293,45 @@ def divide(mention: Mention) -> tuple[Mention, ...]:
     return tuple(attrs.evolve(mention, content=sentence) for sentence in found)
 
 
-# Links.
+# Links: what a reply says of two names beside the list, as a statement about both.
+#
+#     {"source": "Ann", "target": "Acme", "type": "works_at"}    "Ann works at Acme"
 
 
-def read_links(elements: Json, mentions: tuple[Mention, ...]) -> tuple[tuple[Link, ...], Dropped, Mends]:
-    ends = {
-        norm(name): (name, it) for it in reversed(mentions) for name in it.names
-    }  # the first that tells it
-    found, dropped = sift(elements, EXTRACT_LINK_COUNT_MAX, lambda element: read_link(element, ends))
-    once: dict[tuple[str, str, str], Link] = {}
-    for link, _ in found:
-        once.setdefault((link.source_name, link.target_name, link.kind), link)
-    again: list[Mend] = ["link again"] * (len(found) - len(once))
-    return tuple(once.values()), dropped, (*(mend for _, mends in found for mend in mends), *again)
+def read_links(elements: Json, told: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], list[str]]:
+    """Return what links state, told of both ends, but what a statement about both says already."""
+    names = {norm(name): (name, it.type) for it in reversed(told) for name in it.names}  # the first spelling
+    together = [{norm(name) for name in it.names} for it in told if it.others]
+    found, dropped = sift(elements, EXTRACT_LINK_COUNT_MAX, lambda it: read_link(it, names, together))
+    shapes = [*(f"link {why}" for _, why in dropped), *(mend for _, mends in found for mend in mends)]
+    return tuple(it for pair, _ in found for it in pair), shapes
 
 
-def read_link(element: Json, ends: Mapping[str, tuple[str, Mention]]) -> tuple[Link, Mends] | LinkDrop:
-    """Read a link between two statements; what one statement tells of both its ends needs no link."""
+def read_link(
+    element: Json, names: Mapping[str, tuple[str, str]], together: Iterable[set[str]]
+) -> tuple[tuple[Mention, Mention], Mends] | LinkDrop:
     link = element if isinstance(element, dict) else {}
-    source, target = (ends.get(norm(read_name(link.get(end)))) for end in ("source", "target"))
-    if source is None or target is None:
+    ends = [norm(read_name(link.get(end))) for end in ("source", "target")]
+    if not names.keys() >= set(ends):
         return "unknown_endpoint"
-    if source[1] is target[1]:
+    if ends[0] == ends[1]:
         return "self_link"
-    kind = link.get("type")
-    kind = norm(kind) if isinstance(kind, str) else ""
-    is_known, has_confidence = kind in LINK_KINDS, confidence_ppm(link.get("confidence")) is not None
+    if any(each.issuperset(ends) for each in together):
+        return "told"
+    (source, source_type), (target, target_type) = (names[end] for end in ends)
+    kind, sure_ppm = read_link_type(link.get("type")), read_confidence(link)
+    has_confidence = confidence_ppm(link.get("confidence")) is not None
+    said = f"{source} {kind or 'relates to'} {target}"
     mends: tuple[tuple[Mend, bool], ...] = (
-        ("link kind unknown", is_known), ("link confidence missing", has_confidence),
+        ("link type missing", bool(kind)), ("link confidence missing", has_confidence),
     )  # fmt: skip
-    read = Link(source[0], target[0], kind if is_known else "relates_to", read_confidence(link))
-    return read, tuple(mend for mend, is_sound in mends if not is_sound)
+    pair = Mention(source_type, source, said, sure_ppm), Mention(target_type, target, said, sure_ppm)
+    return pair, tuple(mend for mend, is_sound in mends if not is_sound)
+
+
+def read_link_type(value: Json) -> str:
+    text = clean_name(value.replace("_", " ")) if isinstance(value, str) else ""
+    return cut(text, LINK_TYPE_BYTES_MAX).rstrip()
 
 
 # Attribution: what a speaker says as I and me belongs to their name, if the reply has passed over

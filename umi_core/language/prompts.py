@@ -22,7 +22,7 @@ from umi_core.limits import (
 )
 from umi_core.rows import Entity
 from umi_core.text import cut, size
-from umi_core.values import CATEGORIES, ENTITY_TYPES, LINK_KINDS, Turn
+from umi_core.values import CATEGORIES, ENTITY_TYPES, Turn
 
 SHOWN_CONTENT_BYTES_MAX: Final = 200
 FOUND_BYTES_MAX: Final = 1_500  # of what a search has found: most of a summary
@@ -48,7 +48,7 @@ FIXED: Final[dict[str, tuple[str, ...]]] = {
 - type: one of {", ".join(ENTITY_TYPES)}. self is the assistant itself; take note if none fits.
 - confidence: from 0 to 1, how sure the text makes it.
 - The speaker, if one is given, is who says I and me in the text: an entity of type person under that name.
-- relations: only between names that you list; type is one of {", ".join(LINK_KINDS)}.
+- relations: what joins two names that you list, if no content says it; type is a few words, such as works at.
 {DATA_RULE}""",
         """Reply with one JSON object of this form and nothing else:
 {"entities": [{"name": TEXT, "type": TYPE, "content": TEXT, "confidence": NUMBER}, ...],

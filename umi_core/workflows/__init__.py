@@ -20,7 +20,7 @@ from umi_core.kelpie.logs import (
     SEARCH_MESSAGES,
 )
 from umi_core.language.evolution import Verdict
-from umi_core.language.extraction import Link, Mention
+from umi_core.language.extraction import Mention
 from umi_core.language.memories import Memory
 from umi_core.language.segments import Segment
 from umi_core.messages.requests import ALL, Request, WorkflowRequest
@@ -81,7 +81,7 @@ check_served(ALL, BUILT_IN)
 
 # Facts that only these workflows know; tags above those of the codec's own table, frozen by the same test.
 FACT_TAGS: Final = {
-    1000: Plan, 1001: Drafted, 1002: Mention, 1003: Link, 1004: Verdict, 1005: Segment, 1006: Memory,
+    1000: Plan, 1001: Drafted, 1002: Mention, 1004: Verdict, 1005: Segment, 1006: Memory,
     1007: Unit, 1008: Found, 1009: Told, 1010: Home, 1011: Newcomer, 1012: Part, 1013: Division,
 }  # fmt: skip
 for tag, cls in FACT_TAGS.items():

@@ -15,7 +15,7 @@ from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, as
 from umi_core.kelpie.requests import AddArchival
 from umi_core.language import replies
 from umi_core.language.evolution import Pair, Verdict, parse_evolution
-from umi_core.language.extraction import Extraction, Link, Mention, notes_of_text, own_words, parse_extraction
+from umi_core.language.extraction import Extraction, Mention, notes_of_text, own_words, parse_extraction
 from umi_core.language.prompts import ask_evolve, ask_extract
 from umi_core.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
@@ -32,13 +32,12 @@ from umi_core.workflows.drafting import (
 
 # Extracting: the names in a text, and what is said about each, before anything is looked up.
 #
-# If the model fails the text is kept as one note; so are the sentences that it passes over.
+# If the model fails the text is kept as notes; so are the sentences that it passes over.
 
 
 Telling = Remember | AddArchival
 REQUEST: Final = Fact("request", Telling)
 MENTIONS: Final = Fact("mentions", tuple[Mention, ...])
-LINKS: Final = Fact("links", tuple[Link, ...])
 DROPPED: Final = Fact("dropped", tuple[tuple[int, str], ...])
 
 
@@ -57,7 +56,7 @@ def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Ta
     count = extraction.uncovered_count
     partial = (("partial", "malformed", 1),) if extraction.partial else ()
     uncovered = (("uncovered", "passed_over", count),) if count else ()
-    learned = MENTIONS(extraction.entities) | LINKS(extraction.links) | DROPPED(extraction.dropped)
+    learned = MENTIONS(extraction.entities) | DROPPED(extraction.dropped)
     return Learned(learned, degraded=(*partial, *uncovered), shapes=extraction.shapes)
 
 
@@ -66,12 +65,12 @@ def attributed(extraction: Extraction, request: Telling) -> Extraction:
 
 
 def notes(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return MENTIONS(notes_of_text(facts[REQUEST].text)) | LINKS(()) | DROPPED(())
+    return MENTIONS(notes_of_text(facts[REQUEST].text)) | DROPPED(())
 
 
 EXTRACT = Step(
-    "extract", requires=(REQUEST,), produces=(MENTIONS, LINKS, DROPPED),
-    otherwise=nothing(MENTIONS, LINKS, DROPPED), config=(("profile", "default"),),
+    "extract", requires=(REQUEST,), produces=(MENTIONS, DROPPED),
+    otherwise=nothing(MENTIONS, DROPPED), config=(("profile", "default"),),
     **asks(AskModel, ask_extraction, take_extraction, retry(2, then=Degrade("notes", notes))),
 )  # fmt: skip
 

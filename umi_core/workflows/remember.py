@@ -37,7 +37,6 @@ from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeate
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Address, Entity, Receipt, Relation, Vector
-from umi_core.text import norm
 from umi_core.tiers.core import forget
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import commits
@@ -85,14 +84,13 @@ from umi_core.workflows.evolving import (
     DROPPED,
     EVOLVE,
     EXTRACT,
-    LINKS,
     LOOK_FOR_CANDIDATES,
     MENTIONS,
     REQUEST,
     VERDICTS,
 )
 from umi_core.workflows.placing import place
-from umi_core.workflows.relating import KNOWN_LINKS, link_ids, related
+from umi_core.workflows.relating import related
 
 RECEIPT: Final = Fact("receipt", Receipt | None)
 VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of what changed, in order
@@ -146,8 +144,7 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 def wanted(facts: Facts, view: View) -> tuple[Address, ...]:
     ids = claim_entities(facts, view)
     rows = [address(view.scope, kind, key) for key in ids for kind in PLACES]
-    links = [address(view.scope, "relation", key) for key in link_ids(facts, view.scope)]
-    return (*rows, *links, address(view.scope, "core"))
+    return (*rows, address(view.scope, "core"))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
@@ -160,8 +157,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
         if isinstance(request, Remember)
         else tuple(looked_up(it, SharedOptions(), rows, view) for it in mentions)
     )
-    known = tuple(key for key in link_ids(facts, view.scope) if address(view.scope, "relation", key) in rows)
-    return Learned(DRAFTS(drafts) | KNOWN_LINKS(known) | CORE(core))
+    return Learned(DRAFTS(drafts) | CORE(core))
 
 
 # embed and route: for what changed.
@@ -317,11 +313,6 @@ def vector_of(draft: Drafted, facts: Facts) -> Vector | None:
 # What holds of these facts together.
 
 
-def are_linked(facts: Facts, scope: Scope) -> bool:
-    names = {norm(name) for mention in facts[MENTIONS] for name in mention.names}
-    return all({norm(link.source_name), norm(link.target_name)} <= names for link in facts[LINKS])
-
-
 def are_of_mentions(facts: Facts, scope: Scope) -> bool:
     return ids_of(facts[DRAFTS]) == [id_of(mention, scope) for mention in facts[MENTIONS]]
 
@@ -346,7 +337,7 @@ def take_reply(facts: Facts, answer: None, view: View) -> Learned:
 REPLY = Step("reply", requires=(RECEIPT, STORED), produces=(OUTCOME,), take=take_reply)
 
 PLANNED_FROM = (
-    REQUEST, MENTIONS, LINKS, KNOWN_LINKS, DROPPED, DRAFTS, CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS,
+    REQUEST, MENTIONS, DROPPED, DRAFTS, CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS,
     SHELVES, CORE, VECTORS, ROUTES,
 )  # fmt: skip
 
@@ -356,8 +347,8 @@ REMEMBER = Workflow(
     steps=(
         SEEN,
         EXTRACT,
-        Step("lookup", requires=(REQUEST, MENTIONS, LINKS), produces=(DRAFTS, KNOWN_LINKS, CORE),
-             otherwise=nothing(DRAFTS, KNOWN_LINKS, CORE), claims=claim_entities,
+        Step("lookup", requires=(REQUEST, MENTIONS), produces=(DRAFTS, CORE),
+             otherwise=nothing(DRAFTS, CORE), claims=claim_entities,
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         LOOK_FOR_CANDIDATES,
         EVOLVE,
@@ -377,7 +368,6 @@ REMEMBER = Workflow(
     ),
     laws=(
         KNOWN_ANSWER,
-        Law("links lead from mention to mention", (MENTIONS, LINKS), are_linked),
         Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
         Law("verdicts on drafts", (DRAFTS, VERDICTS), are_of_drafts),
         Law("a vector or none for each change", (DRAFTS, VECTORS),

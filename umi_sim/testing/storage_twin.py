@@ -88,7 +88,7 @@ def said(body: Body | None) -> tuple[str, str]:
     """The name of a row, and what else a search by words finds it by."""
     match body:
         case Entity():
-            return body.name, body.content
+            return ", ".join((body.name, *body.others)), body.content
         case Category():
             return body.name, f"{body.description} {body.summary}"
         case Resource():

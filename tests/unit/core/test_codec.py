@@ -77,7 +77,8 @@ TAGS = {
         BadMessages NotReady
     """,
     595: "UnknownField UnknownOperator BadFilterValue",
-    1000: "Plan Drafted Mention Link Verdict Segment Memory Unit Found Told Home Newcomer Part Division",
+    1000: "Plan Drafted Mention",
+    1004: "Verdict Segment Memory Unit Found Told Home Newcomer Part Division",
 }
 RETIRED = ("Version", "Given")  # classes that are gone; no other class takes their tags
 

@@ -15,7 +15,6 @@ from umi_core.language.extraction import (
     SHAPES,
     Drop,
     Extraction,
-    Link,
     LinkDrop,
     Mention,
     fallback_note,
@@ -66,8 +65,8 @@ def test_a_well_formed_reply_is_kept_as_it_is() -> None:
         entities=(
             Mention("person", "Alice", "works at Acme", 950_000),
             Mention("organization", "Acme", "employs Alice", 700_000),
+            Mention("person", "Alice", "Alice works at Acme", 800_000, others=("Acme",)),
         ),
-        links=(Link("Alice", "Acme", "works_at", 800_000),),
         dropped=(),
         partial=False,
     )
@@ -91,7 +90,7 @@ def test_an_unusable_reply_says_why(reply: str, reason: str) -> None:
 def test_a_reply_without_entity_keeps_the_text_as_a_note(
     entities: list[object], dropped: tuple[tuple[int, str], ...], partial: bool
 ) -> None:
-    assert parsed(entities) == Extraction((fallback_note(TEXT),), (), dropped, partial)
+    assert parsed(entities) == Extraction((fallback_note(TEXT),), dropped, partial)
 
 
 def test_the_note_is_the_whole_text_under_an_automatic_name() -> None:
@@ -99,6 +98,19 @@ def test_the_note_is_the_whole_text_under_an_automatic_name() -> None:
     name = "The quick brown fox jumps over the lazy dog and..."
     assert fallback_note(text) == Mention("note", name, text, 500_000, named=False)
     assert fact_id(Scope("u1", "a1"), (), fallback_note(TEXT).content) == "fct_fbcfdd9e8a5a1f8853f939e8"
+
+
+def test_a_text_of_which_nothing_is_named_is_a_note_for_each_of_a_few_sentences() -> None:
+    text = "It rains. I rest!\nit  RAINS."
+    assert parse_extraction('{"entities": []}', text, CONFIG) == Extraction(
+        (fallback_note("It rains."), fallback_note("I rest!")), (), False
+    )
+    for count in (16, 17):
+        many = "".join(f"I have {n} cups. " for n in range(count))
+        found = parse_extraction('{"entities": []}', many, CONFIG)
+        assert isinstance(found, Extraction)
+        assert len(found.entities) == (count if count == 16 else 1)
+    assert found.entities == (fallback_note(many),)
 
 
 def test_the_note_is_not_filtered() -> None:
@@ -321,12 +333,21 @@ def test_element_51_and_later_are_dropped_and_degrade() -> None:
 NAMED = [entity(), entity("Acme", type="organization", content="sells cups")]
 
 
-def links(*relations: object) -> Extraction:
-    return parsed(NAMED, relations)
+def links(
+    *relations: object, named: list[dict[str, object]] = NAMED
+) -> tuple[list[Mention], tuple[str, ...]]:
+    """Return the statements that links add, and what became of the links."""
+    found, without = parsed(named, relations), parsed(named)
+    assert found.partial == without.partial
+    return [it for it in found.entities if it not in without.entities], found.shapes
 
 
 def link(source: object = "Alice", target: object = "Acme", **rest: object) -> dict[str, object]:
     return {"source": source, "target": target, "type": "works_at", "confidence": 0.8} | rest
+
+
+def both(said: str, confidence_ppm: int = 800_000) -> Mention:
+    return Mention("person", "Alice", said, confidence_ppm, others=("Acme",))
 
 
 @pytest.mark.parametrize(
@@ -334,59 +355,64 @@ def link(source: object = "Alice", target: object = "Acme", **rest: object) -> d
     [link("Bob"), link(target="Bob"), link(None), link(target=7), {}, None, "Alice", [], link("Bob", "Bob")],
 )
 def test_a_link_needs_two_kept_names(relation: object) -> None:
-    assert links(relation).links == ()
-    assert links(relation).dropped_links == ((0, "unknown_endpoint"),)
-    assert not links(relation).partial
+    assert links(relation) == ([], ("link unknown_endpoint",))
 
 
-def test_a_link_finds_its_ends_by_norm_and_names_them_as_kept() -> None:
-    assert links(link(" ALICE", "acme\n")).links == (Link("Alice", "Acme", "works_at", 800_000),)
-    long = parsed([entity("x" * 300), entity("Acme", content="sells cups")], [link("x" * 300)])
-    assert long.links == (Link("x" * 256, "Acme", "works_at", 800_000),)
+def test_a_link_is_a_statement_about_both_ends_as_they_are_spelled_first() -> None:
+    assert links(link(" ALICE", "acme\n")) == ([both("Alice works at Acme")], ())
+    long = [entity("x" * 300), entity("Acme", content="sells cups")]
+    (found,), shapes = links(link("x" * 300), named=long)
+    assert (found.names, shapes) == (("x" * 256, "Acme"), ("name cut",))
+    twice = [*NAMED, entity("ALICE", content="naps")]
+    assert links(link("ALICE"), named=twice) == ([both("Alice works at Acme")], ())
 
 
-def test_a_link_means_the_first_of_equal_names() -> None:
-    result = parsed([entity(), entity("ALICE", content="naps"), entity("Acme", content="sells cups")], [link("alice")])
-    assert result.links == (Link("Alice", "Acme", "works_at", 800_000),)
+def test_a_link_that_a_content_says_adds_the_name_to_it() -> None:
+    said = [entity(content="Alice works at Acme"), entity("Acme", content="sells cups")]
+    assert links(link(), named=said) == ([both("Alice works at Acme", 950_000)], ())
 
 
 def test_a_link_to_a_dropped_entity_is_dropped() -> None:
-    result = parsed([entity(), entity("Acme", confidence=0.1)], [link()])
-    assert result.dropped_links == ((0, "unknown_endpoint"),)
+    named = [entity(), entity("Acme", confidence=0.1)]
+    assert links(link(), named=named) == ([], ("low_confidence", "link unknown_endpoint"))
 
 
-def test_a_link_between_names_of_one_statement_is_dropped() -> None:
-    both = [entity(), entity("Acme", type="organization")]
-    result = parsed(both, [link(), link("Acme", "Alice")])
-    assert (result.links, result.dropped_links) == ((), ((0, "self_link"), (1, "self_link")))
+def test_a_link_between_names_of_one_statement_is_told() -> None:
+    named = [entity(), entity("Acme", type="organization")]
+    assert links(link(), link("Acme", "Alice"), named=named) == ([], ("merged", "link told", "link told"))
 
 
 def test_a_link_to_itself_is_dropped() -> None:
-    assert links(link("Alice", "ALICE")).dropped_links == ((0, "self_link"),)
+    assert links(link("Alice", "ALICE")) == ([], ("link self_link",))
 
 
-@pytest.mark.parametrize("kind", ["likes", None, 3, ""])
-def test_an_unknown_link_relates(kind: object) -> None:
-    assert links(link(type=kind)).links == (Link("Alice", "Acme", "relates_to", 800_000),)
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("likes", "likes"), ("Part_of", "Part of"), (" is\nin\0 ", "is in\ufffd"), ("x" * 70, "x" * 64)],
+)
+def test_a_link_says_what_the_reply_calls_it(kind: object, said: str) -> None:
+    assert links(link(type=kind)) == ([both(f"Alice {said} Acme")], ())
 
 
-def test_a_repeated_link_is_kept_once_and_other_directions_and_kinds_stay() -> None:
+@pytest.mark.parametrize("kind", [None, 3, "", "_ _"])
+def test_a_link_without_a_type_relates(kind: object) -> None:
+    assert links(link(type=kind)) == ([both("Alice relates to Acme")], ("link type missing",))
+
+
+def test_a_repeated_link_is_kept_once_and_other_directions_and_types_stay() -> None:
     result = links(
         link(), link("alice", confidence=0.9), link("Acme", "Alice"), link(type="KNOWS", confidence="x")
     )
-    assert result.links == (
-        Link("Alice", "Acme", "works_at", 800_000),
-        Link("Acme", "Alice", "works_at", 800_000),
-        Link("Alice", "Acme", "knows", 500_000),
-    )
-    assert result.dropped_links == ()
+    told = [
+        both("Alice works at Acme", 900_000),
+        both("Acme works at Alice"),
+        both("Alice KNOWS Acme", 500_000),
+    ]
+    assert result == (told, ("link confidence missing",))
 
 
 def test_link_101_and_later_are_dropped() -> None:
-    result = links(*[link()] * 102)
-    assert len(result.links) == 1
-    assert result.dropped_links == ((100, "too_many"), (101, "too_many"))
-    assert not result.partial
+    assert links(*[link()] * 102) == ([both("Alice works at Acme")], ("link too_many", "link too_many"))
 
 
 @pytest.mark.parametrize("relations", [None, {}, "x", 1])
@@ -409,7 +435,7 @@ def test_a_wrapped_reply_parses_as_the_payload() -> None:
 def test_lone_surrogates_never_reach_a_mention() -> None:
     reply = '{"entities": [{"name": "A\\ud800", "content": "b\udfff"}]}'
     assert parse_extraction(reply, "b", CONFIG) == Extraction(
-        (Mention("note", "A\ufffd", "b\ufffd", 500_000),), (), (), False
+        (Mention("note", "A\ufffd", "b\ufffd", 500_000),), (), False
     )
 
 
@@ -425,11 +451,10 @@ def test_every_element_is_kept_merged_or_dropped(entities: list[object], relatio
     result = parsed(entities, relations)
     kept = [mention for mention in result.entities if mention.named]
     assert len(kept) + len(result.dropped) + result.mended.count("merged") >= len(entities)
-    assert len(result.links) + len(result.dropped_links) <= len(relations)
+    assert len(kept) <= len(entities) + len(relations)
     assert bool(kept) == (len(result.dropped) < len(entities))
     assert kept or result.entities == (fallback_note(TEXT),)
-    names = [mention.name for mention in kept]
-    assert all(link.source_name in names and link.target_name in names for link in result.links)
+    names = [name for mention in kept for name in mention.names]
     assert all(0 < size(name) <= 256 and not has_control(name) for name in names)
     assert all(size(mention.content) <= 1_000 for mention in kept)
     assert all(300_000 <= mention.confidence_ppm <= 1_000_000 for mention in kept)
@@ -463,11 +488,9 @@ def test_what_is_dropped_or_put_right_is_named(fields: dict[str, object], shapes
 def test_what_becomes_of_lists_and_links_is_named_too() -> None:
     many = [entity("Bob"), "no", *(entity(f"n{n}") for n in range(49))]
     assert parsed([entity(), entity(), *many]).shapes == ("not_object", *["too_many"] * 3, "merged")
-    link = {"source": "Alice", "target": "Bob", "type": "works_at", "confidence": 0.8}
-    bad = [{**link, "type": "odd"}, {**link, "confidence": None}, {**link, "target": "Alice"}, {}]
-    assert parsed([entity(), entity("Bob")], [link, *bad]).shapes == (
-        "link self_link", "link unknown_endpoint", "link kind unknown", "link confidence missing",
-        "link again",
+    bad = [link(), link(type=None), link(confidence=None), link(target="Alice"), {}]
+    assert parsed(NAMED, bad).shapes == (
+        "link self_link", "link unknown_endpoint", "link type missing", "link confidence missing",
     )  # fmt: skip
 
 

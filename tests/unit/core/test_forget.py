@@ -1,6 +1,5 @@
 """Goal: what is forgotten is gone everywhere and stays gone, but for a number (M11)."""
 
-import json
 from typing import Any
 
 import attrs
@@ -9,10 +8,10 @@ import pytest
 from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, saying, verdict
 from umi_core.errors import Rejected, StorageFailed, StorageFull
 from umi_core.memory import Memory
-from umi_core.messages.effects import Commit, Done, Failed, Read
+from umi_core.messages.effects import Commit, Done, Failed, Read, Write
 from umi_core.messages.requests import Forget, GetEntity, InCore, Rebalance, Recall, Remember
 from umi_core.messages.results import Forgotten, Recalled, Stored
-from umi_core.rows import Ended, Entity, Row, Tombstone
+from umi_core.rows import Address, Ended, Entity, Relation, Row, Tombstone
 
 TEA, HELPS = id_of_fact("Alice", "likes tea"), id_of_fact("Umi", "helps")
 ALICE, BOB, CAROL, DORA = (id_of_fact(name, "snores") for name in ("Alice", "Bob", "Carol", "Dora"))
@@ -202,13 +201,16 @@ def test_the_other_ends_are_written_without_it_in_the_same_commit() -> None:
 
 
 def test_an_end_loses_as_many_as_it_had_to_it() -> None:
-    people = [{"name": name, "type": "person", "content": "snores"} for name in ("Alice", "Bob")]
-    links = [{"source": "Alice", "target": "Bob", "type": kind} for kind in ("knows", "manages")]
-    pair = Pair(model=saying(extract=json.dumps({"entities": people, "relations": links}))).run()
-    pair.ask(Remember(1, "Alice and Bob snore"))
-    before = entity(pair, BOB).relation_count
-    pair.ask(Forget(2, ALICE))
-    assert (before, entity(pair, BOB).relation_count) == (2, 0)
+    pair = joined()
+    bob, (row, *_) = entity(pair, BOB), pair.rows("relation")
+    assert isinstance(row.body, Relation)
+    other = attrs.evolve(row.body, id="rel_x", kind="extend", source=(ALICE, 1), target=(BOB, 1))
+    more = attrs.evolve(bob, relation_count=2)
+    writes = (Write(Address(SCOPE, "relation", "rel_x"), other), Write(Address(SCOPE, "entity", BOB), more))
+    pair.land(Commit(writes, ()))
+    pair.ask(Forget(3, ALICE))
+    assert (bob.relation_count, entity(pair, BOB).relation_count) == (1, 0)
+    assert pair.rows("relation") == []
 
 
 def test_an_end_that_storage_has_as_it_was_before_it_was_joined_is_as_sound_as_ever() -> None:

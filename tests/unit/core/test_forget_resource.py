@@ -373,34 +373,26 @@ def test_a_session_that_ends_meanwhile_does_not_keep_it() -> None:
 # Relations, core, vectors.
 
 
-def bob_who_knows_ann() -> tuple[World, Entity]:
+def bob_who_sings_as_ann_does() -> tuple[World, Entity]:
     """Return also the fact about Bob; that about Ann is told by a text alone."""
     world = World()
     world.tell("a", "Ann sings")
-    both = {
-        "entities": [
-            {"name": "Bob", "type": "person", "content": "met Ann"},
-            {"name": "Ann", "type": "person", "content": "sings"},
-        ],
-        "relations": [{"source": "Bob", "target": "Ann", "type": "knows"}],
-    }
-    world.answers(extract=json.dumps(both))
-    world.ask(lambda n: Remember(n, "Bob met Ann, who sings."))
-    bob = entity(world.pair, id_of_fact("Bob", "met Ann"))
+    world.answers(evolve=verdict("derive"))
+    world.ask(lambda n: Remember(n, "Bob sings"))
+    bob = entity(world.pair, id_of_fact("Bob", "sings"))
     assert bob.relation_count == 1
-    world.put(attrs.evolve(entity(world.pair, SINGS), is_direct=False), "entity", SINGS)
     return world, bob
 
 
 def test_relations_of_what_leaves_leave_and_the_other_ends_know() -> None:
-    world, bob = bob_who_knows_ann()
+    world, bob = bob_who_sings_as_ann_does()
     assert world.forget(A).entities == (Stored(SINGS, 1, "forgotten"),)
     assert entity(world.pair, bob.id).relation_count == 0
     assert not world.pair.rows("relation")
 
 
 def test_an_end_that_storage_has_as_it_was_before_it_was_joined_is_not_written() -> None:
-    world, bob = bob_who_knows_ann()
+    world, bob = bob_who_sings_as_ann_does()
     world.put(attrs.evolve(bob, relation_count=0), "entity", bob.id)
     before = world.pair.row("entity", bob.id)
     world.forget(A)

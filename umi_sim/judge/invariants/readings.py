@@ -31,7 +31,7 @@ from umi_core.language.replies import Unusable
 from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
 from umi_core.values import Turn
-from umi_sim.judge.plain.extraction import Extracted, Link, Mention, Told, read_extraction, read_memories
+from umi_sim.judge.plain.extraction import Extracted, Mention, Told, read_extraction, read_memories
 from umi_sim.judge.plain.hierarchy import DESCRIBING, Described, read_description, read_name, read_starts
 from umi_sim.judge.plain.queries import read_rewrite, read_variants
 from umi_sim.judge.plain.replies import (
@@ -150,12 +150,10 @@ def as_plain(read: object) -> object:
             return is_enough, rewrite
         case ranks.Ranks(aliases):
             return list(aliases)
-        case extraction.Extraction(entities, links, dropped, partial, dropped_links, uncovered_count):
+        case extraction.Extraction(entities, dropped, partial, uncovered_count):
             return Extracted(
                 tuple(map(as_mention, entities)),
-                tuple(Link(it.source_name, it.target_name, it.kind, it.confidence_ppm) for it in links),
                 dropped,
-                dropped_links,
                 partial,
                 uncovered_count,
             )

@@ -28,7 +28,7 @@ from umi_core.rows import (
     Tombstone,
     Vector,
 )
-from umi_core.values import EVOLUTION_KINDS, LINK_KINDS, Scope
+from umi_core.values import Scope
 from umi_sim.judge.plain.rows import relation_id
 from umi_sim.record import rules
 
@@ -109,13 +109,8 @@ def check_relations(rows: Rows) -> None:
         kinds = rows.kinds[ends]
         demand(kinds.count(relation.kind) == 1, rules.UNIQUE_ROWS, f"{relation.id} is there twice", 1, kinds)
         demand(ends[0] != ends[1], rules.RELATION_ENDS, f"{relation.id} leads to itself", "", ends)
-        numbers = [number for _, number in ends]
-        if relation.kind in EVOLUTION_KINDS:
-            there = [key in facts and 0 < number <= facts[key].version for key, number in ends]
-            demand(all(there), rules.RELATION_ENDS, f"facts at the ends of {relation.id}", ends, there)
-        else:
-            is_link = relation.kind in LINK_KINDS and numbers == [0, 0]
-            demand(is_link, rules.RELATION_ENDS, f"{relation.id} links no two entities", [0, 0], relation)
+        there = [key in facts and 0 < number <= facts[key].version for key, number in ends]
+        demand(all(there), rules.RELATION_ENDS, f"facts at the ends of {relation.id}", ends, there)
     for entity in facts.values():
         check_count(entity, rows)
         check_contradicts(entity, rows)

@@ -1,4 +1,4 @@
-"""Read what a model extracted from a text: mentions, links, facts and memories."""
+"""Read what a model extracted from a text: mentions, facts and memories."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -13,10 +13,11 @@ from umi_core.invariants.limits import (
     EXTRACT_CONTENT_BYTES_MAX,
     EXTRACT_ENTITY_COUNT_MAX,
     EXTRACT_LINK_COUNT_MAX,
+    LINK_TYPE_BYTES_MAX,
     REPLY_BYTES_MAX,
 )
 from umi_core.language.tables import CHARACTER_NAMES, FACT_TAGS, NAME_PRONOUNS, TYPE_ALIASES
-from umi_core.values import ENTITY_TYPES, LINK_KINDS
+from umi_core.values import ENTITY_TYPES
 from umi_sim.judge.plain.queries import person_of
 from umi_sim.judge.plain.replies import confidence_ppm, has_list, payload_of
 from umi_sim.judge.plain.text import (
@@ -39,7 +40,7 @@ SELF_MIN_PPM: Final = 800_000
 TEXT_SHOWN_BYTES: Final = 200  # of a text whose element says nothing about its name
 NOTE_NAME_BYTES: Final = 50
 SENTENCES_MAX: Final = 16  # a content of more sentences is one text
-T = TypeVar("T", "Mention", "Link")
+T = TypeVar("T", "Mention", "list[Mention]")
 FAULTS: Final = ("not_object", "no_name", "too_many")  # what a model does wrong; the others are choices
 
 
@@ -66,16 +67,6 @@ class Mention(Data):
 
 
 @attrs.frozen
-class Link(Data):
-    """From one mention to another, by the names they are kept under."""
-
-    source: str
-    target: str
-    kind: str
-    confidence_ppm: int
-
-
-@attrs.frozen
 class Extracted(Data):
     """What was dropped are (index of the element, reason); `partial`: a mention that should not be there.
 
@@ -83,9 +74,7 @@ class Extracted(Data):
     """
 
     mentions: tuple[Mention, ...]
-    links: tuple[Link, ...]
     dropped: tuple[tuple[int, str], ...]
-    dropped_links: tuple[tuple[int, str], ...]
     partial: bool
     uncovered_count: int = 0
 
@@ -100,17 +89,14 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
         EXTRACT_ENTITY_COUNT_MAX,
         lambda element: mention_of(element, text, confidence_min_ppm),
     )
-    mentions = merged([it for mention in told for it in statements(mention)])
-    links, dropped_links = sift(
-        payload.get("relations"), EXTRACT_LINK_COUNT_MAX, lambda element: link_of(element, mentions)
-    )
+    stated = [it for mention in told for it in statements(mention)]
+    known = merged(stated)
+    links, _ = sift(payload.get("relations"), EXTRACT_LINK_COUNT_MAX, lambda element: link_of(element, known))
+    mentions = merged([*stated, *(it for pair in links for it in pair)])
     is_partial = any(reason in FAULTS for _, reason in dropped)
     rest = passed_over(text, told_by(mentions)) if mentions else []
     mentions += notes_of(rest) if mentions else whole_notes(text)
-    links = each_once(links)
-    return Extracted(
-        tuple(mentions), tuple(links), tuple(dropped), tuple(dropped_links), is_partial, len(rest)
-    )
+    return Extracted(tuple(mentions), tuple(dropped), is_partial, len(rest))
 
 
 def sift(
@@ -223,36 +209,29 @@ def notes_of(sentences: list[str]) -> list[Mention]:
     return [whole_note(it) for it in [*single, *["\n".join(rest)][: len(rest)]]]
 
 
-def link_of(element: Any, mentions: list[Mention]) -> Link | str:
-    """What an element links, or why it is dropped."""
+def link_of(element: Any, mentions: list[Mention]) -> list[Mention] | str:
+    """Return what an element states of both its ends, or why it is dropped."""
     ends = element if isinstance(element, dict) else {}
     source, target = (end_of(ends.get(side), mentions) for side in ("source", "target"))
     if source is None or target is None:
         return "unknown_endpoint"
-    if teller_of(source, mentions) is teller_of(target, mentions):
+    if folded(source.name) == folded(target.name):
         return "self_link"
+    pair = [folded(source.name), folded(target.name)]
+    if any(all(key in map(folded, it.names) for key in pair) for it in mentions):
+        return "told"
     kind, sure_ppm = ends.get("type"), confidence_ppm(ends.get("confidence"))
-    key = folded(kind) if isinstance(kind, str) else ""
-    known = key if key in LINK_KINDS else "relates_to"
-    return Link(source, target, known, UNSAID_PPM if sure_ppm is None else sure_ppm)
+    words_of = without_controls(tidy(kind.replace("_", " "))) if isinstance(kind, str) else ""
+    said = f"{source.name} {cut(words_of, LINK_TYPE_BYTES_MAX).strip() or 'relates to'} {target.name}"
+    sure_ppm = UNSAID_PPM if sure_ppm is None else sure_ppm
+    return [Mention(it.name, it.type, said, sure_ppm) for it in (source, target)]
 
 
-def end_of(name: Any, mentions: list[Mention]) -> str | None:
-    """Return the name that this means, as the first mention has it."""
+def end_of(name: Any, mentions: list[Mention]) -> Mention | None:
+    """Return the first mention of this name, under the spelling that it has there."""
     wanted = folded(name_of(name))
-    return next((each for it in mentions for each in it.names if folded(each) == wanted), None)
-
-
-def teller_of(name: str, mentions: list[Mention]) -> Mention:
-    return next(it for it in mentions if name in it.names)
-
-
-def each_once(links: list[Link]) -> list[Link]:
-    """Of equal ones the first."""
-    once: dict[tuple[str, str, str], Link] = {}
-    for link in links:
-        once.setdefault((link.source, link.target, link.kind), link)
-    return list(once.values())
+    found = ((each, it) for it in mentions for each in it.names if folded(each) == wanted)
+    return next((attrs.evolve(it, name=each) for each, it in found), None)
 
 
 def told_by(mentions: list[Mention]) -> list[str]:
@@ -263,7 +242,7 @@ def told_by(mentions: list[Mention]) -> list[str]:
 
 
 def whole_notes(text: str) -> list[Mention]:
-    return merged(statements(whole_note(text)))
+    return merged([whole_note(it.content) for it in statements(whole_note(text))])
 
 
 def whole_note(text: str) -> Mention:
@@ -524,7 +503,7 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
     if not own:
         return found
     known = end_of(speaker, mentions)
-    name = tidy(speaker) if known is None else known
+    name = tidy(speaker) if known is None else known.name
     told = [*mentions, *(Mention(name, "person", it, UNSAID_PPM) for it in own)]
     notes = notes_of([it for it in lost if it not in own])
     return attrs.evolve(found, mentions=(*told, *notes), uncovered_count=len(lost))

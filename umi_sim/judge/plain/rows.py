@@ -16,7 +16,6 @@ from umi_core.values import (
     BLOCK_KINDS,
     ENTITY_TYPES,
     EVOLUTION_KINDS,
-    LINK_KINDS,
     MEMORY_TYPES,
     MODALITIES,
     Block,
@@ -172,7 +171,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "by": is_id, "how": word("update", "contradict"), "at_ms": TIME,
     },
     "relation": {
-        "id": is_id, "kind": word(*EVOLUTION_KINDS, *LINK_KINDS), "source": END, "target": END,
+        "id": is_id, "kind": word(*EVOLUTION_KINDS), "source": END, "target": END,
         "confidence_ppm": SHARE, "reason": text(limits.RELATION_REASON_BYTES_MAX), "by": WORD, "at_ms": TIME,
     },
     "vector": {"entity_id": is_id, "version": VERSION, "components": each(number(-127, 127))},

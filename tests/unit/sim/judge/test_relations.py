@@ -15,7 +15,6 @@ from tests.histories import (
     as_stored,
     broken,
     entity,
-    extraction,
     fact,
     hit,
     relation,
@@ -25,7 +24,7 @@ from tests.histories import (
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Degraded, Unknown
-from umi_core.messages.requests import Forget, GetEntity, Remember
+from umi_core.messages.requests import Forget, GetEntity
 from umi_core.messages.results import Remembered
 from umi_core.rows import Ended, Entity, Relation
 from umi_sim.judge.plain.scores import alone_ppm, united_ppm
@@ -194,111 +193,6 @@ def test_a_sure_contradiction_needs_an_answer(confidence: float, needed: bool) -
     told, op_id = clashing(confidence=confidence)
     with broken("reference-agrees"):
         told.reply(op_id, clash(row, needs_resolution=not needed))
-
-
-# Links.
-
-
-BOTH = (LIKES_TEA, SELLS_TEA)
-LINK = relation((TEA, 0), (SALES, 0), "works_at", confidence_ppm=1_000_000, by="model")
-SAID = {"source": "Alice", "target": "Acme", "type": "works_at", "confidence": 1}
-
-
-def linked(told: History, *links: dict[str, Any], mentions: tuple[tuple[str, str], ...] = BOTH) -> str:
-    """Both are told of, with these links between them."""
-    op_id = told.tell(*mentions, embed=False)
-    told.hear(op_id, "extract", extraction(*mentions, relations=list(links)))
-    return op_id
-
-
-def both(*relations: Relation, change: str = "created", **more: Any) -> Remembered:
-    return as_stored(*BOTH, change=change, relations=relations, **more)
-
-
-def test_a_link_is_told_once() -> None:
-    told = History()
-    told.reply(linked(told, SAID), both(LINK))
-    told.reply(linked(told, SAID), both(change="unchanged"))
-    with broken("once-only"):
-        told.reply(linked(told, SAID), both(LINK, change="unchanged"))
-
-
-def test_of_several_statements_about_one_name_the_first_is_linked() -> None:
-    mentions = (NAPS, *BOTH)
-    value = as_stored(*mentions)
-    told = History()
-    told.reply(linked(told, SAID, mentions=mentions), attrs.evolve(value, relations=(nap_link(),)))
-    told = History()
-    with broken("relation-ends"):
-        told.reply(linked(told, SAID, mentions=mentions), attrs.evolve(value, relations=(LINK,)))
-
-
-def nap_link() -> Relation:
-    return relation((NAP, 0), (SALES, 0), "works_at", confidence_ppm=1_000_000, by="model")
-
-
-def test_a_link_may_be_told_again_once_an_end_was_forgotten() -> None:
-    told = History()
-    told.reply(linked(told, SAID), both(LINK))
-    told.forget(TEA)
-    value, again = both(LINK), as_stored(LIKES_TEA, version=2).entities
-    kept = as_stored(SELLS_TEA, change="unchanged")
-    routing = (value.routing[0], *kept.routing)
-    value = attrs.evolve(value, entities=(*again, *kept.entities), routing=routing)
-    told.reply(linked(told, SAID), value)
-
-
-@pytest.mark.parametrize(
-    "lie",
-    [
-        {"kind": "knows"},
-        {"confidence_ppm": 1},
-        {"by": "table"},
-        {"reason": "so"},
-        {"source": (SALES, 0), "target": (TEA, 0)},
-        {"source": (TEA, 1)},
-        {"target": ("fct_x", 0)},
-    ],
-)
-def test_a_link_is_told_as_it_was_stated(lie: dict[str, Any]) -> None:
-    told = History()
-    wrong = attrs.evolve(LINK, **lie)
-    wrong = attrs.evolve(wrong, id=relation(wrong.source, wrong.target, wrong.kind).id)
-    with broken("relation-ends"):
-        told.reply(linked(told, SAID), both(wrong))
-
-
-@pytest.mark.parametrize("there", BOTH)
-def test_a_link_of_another_attempt_is_none_of_a_text_that_names_one_end(there: tuple[str, str]) -> None:
-    told, request = History(), Remember("", "tea", embed=False, request_key="k")
-    attempts: list[tuple[tuple[tuple[str, str], ...], list[dict[str, Any]]]] = [
-        (BOTH, [SAID]),
-        ((there,), []),
-    ]
-    for mentions, links in attempts:
-        op_id = told.ask(request)
-        told.hear(op_id, "extract", extraction(*mentions, relations=links))
-        if links:
-            told.reply(op_id, Unknown())
-    with broken("relation-ends"):
-        told.reply(op_id, as_stored(there, relations=(LINK,)))
-
-
-def test_a_new_link_is_told_or_dropped() -> None:
-    told = History()
-    with broken("relation-ends"):
-        told.reply(linked(told, SAID), both())
-    told = History()
-    told.oracle.relations.stated_count = RELATION_COUNT_MAX
-    told.reply(linked(told, SAID), both(relation_dropped_count=1))
-
-
-@pytest.mark.parametrize("has_happened", [True, False])
-def test_a_link_that_may_be_stored_need_not_be_told(has_happened: bool) -> None:
-    told = History()
-    told.reply(linked(told, SAID), Unknown())
-    value = both(change="unchanged") if has_happened else both(LINK)
-    told.reply(linked(told, SAID), value)
 
 
 # What is shown.

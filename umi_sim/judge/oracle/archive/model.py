@@ -180,7 +180,6 @@ class ArchiveModel(Model):
             floor_ppm = self.context.config.extract_confidence_min_ppm
             found = read_extraction(reply, request.text, floor_ppm)
             op.extraction = with_speaker(found, request.text, request.speaker)
-            self.relations.hear_links(op)
             self.writes.offer(op)
 
     def tended(self, call: Call, answer: Answer, now_ms: int) -> None:

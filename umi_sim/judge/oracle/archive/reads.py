@@ -90,7 +90,7 @@ def is_of_facts(asked: ArchiveRequest | AddArchival) -> bool:
 
 def fit_of(state: PossibleState, query: str, record: str) -> int:
     it = state.entity
-    return 0 if it is None or record not in it.sources else alone_ppm(query, it.name, it.content)
+    return 0 if it is None or record not in it.sources else alone_ppm(query, *it.told())
 
 
 def as_remember(asked: AddArchival) -> Remember:

@@ -1,7 +1,7 @@
 """Relations: what a remember says that its statements do to others, and what a read shows of it.
 
-Law 1. Every relation was stated: a link by the extraction, the rest as a verdict on a pair of statements; and
-what was stated is told, or counted as dropped. Law 2. A fact ends by a verdict that names it, and only so.
+Law 1. Every relation was stated as a verdict on a pair of statements; and what was stated is told, or counted
+as dropped. Law 2. A fact ends by a verdict that names it, and only so.
 Law 3. An acknowledged contradiction is shown at both ends.
 """
 
@@ -15,19 +15,15 @@ from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import Remembered
 from umi_core.rows import Relation
-from umi_core.values import LINK_KINDS
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
-from umi_sim.judge.oracle.archive.possible import Operation, PossibleEnding, PossibleEndings, id_of
+from umi_sim.judge.oracle.archive.possible import Operation, PossibleEnding, PossibleEndings
 from umi_sim.judge.oracle.archive.tracks import Tracks
-from umi_sim.judge.plain.extraction import Link
 from umi_sim.judge.plain.replies import NEEDS_RESOLUTION_MIN_PPM, Verdict, read_verdicts
 from umi_sim.judge.plain.rows import End, relation_id
-from umi_sim.judge.plain.text import folded
 from umi_sim.record import rules
 
 Stated = tuple[End, End, str, Verdict]  # source, target, kind, and what was said of it
-NO_VERSION: Final = 0
 ENDING_KINDS: Final = ("update", "contradict")
 
 
@@ -35,8 +31,7 @@ ENDING_KINDS: Final = ("update", "contradict")
 class Relations(Part):
     """Judges relations.
 
-    `forgotten`: ids that anybody ever wanted to forget. `linked`: which operations stated a link;
-    `acknowledged_links`: links that a reply told. `denied`: by reference, what a model said that it
+    `forgotten`: ids that anybody ever wanted to forget. `denied`: by reference, what a model said that it
     contradicts; `acknowledged_denials`: what of it a reply told, and when. `stated_count`: how many relations
     there may be.
     """
@@ -44,26 +39,17 @@ class Relations(Part):
     evidence: Evidence
     tracks: Tracks
     forgotten: dict[str, None] = attrs.field(factory=dict)
-    linked: dict[tuple[End, End, str], dict[Operation, None]] = attrs.field(factory=dict)
-    acknowledged_links: dict[tuple[End, End, str], None] = attrs.field(factory=dict)
     denied: dict[str, dict[str, None]] = attrs.field(factory=dict)
     acknowledged_denials: dict[str, dict[str, int]] = attrs.field(factory=dict)
     stated_count: int = 0
 
     def wiped(self) -> None:
-        self.acknowledged_links.clear()
         self.acknowledged_denials.clear()
 
     # Hearing.
 
     def hear_forget(self, request: Forget) -> None:
         self.forgotten[request.entity_id] = None
-
-    def hear_links(self, op: Operation) -> None:
-        links = self.links(op)
-        self.stated_count += len(links)
-        for source, target, kind, _ in links:
-            self.linked.setdefault((source, target, kind), {})[op] = None
 
     def hear_verdicts(self, answer: Answer) -> None:
         read = read_verdicts(answer.text, ANY, 0) if isinstance(answer, ModelReplied) else None
@@ -74,18 +60,6 @@ class Relations(Part):
             if verdict.kind == "contradict":
                 self.denied.setdefault(new, {})[old] = None
                 self.denied.setdefault(old, {})[new] = None
-
-    def links(self, op: Operation) -> list[Stated]:
-        """The links of its extraction, between ids; of two mentions with one name the first is meant."""
-        extraction = op.extraction
-        if extraction is None:
-            return []
-        ids = {
-            folded(name): id_of(mention, self.context.scope)
-            for mention in reversed(extraction.mentions)
-            for name in mention.names
-        }
-        return [stated_link(link, ids) for link in extraction.links]
 
     def verdicts(self, op: Operation) -> list[Stated]:
         """What the model said about pairs of statements, all replies together, sure enough to count."""
@@ -98,8 +72,7 @@ class Relations(Part):
     def unsaid_count(self, op: Operation, relations: Iterable[Relation]) -> int:
         """Return how many of them, between statements, no model has told this operation."""
         stated = self.verdicts(op)
-        others = [it for it in relations if it.kind not in LINK_KINDS]
-        return sum(stated_by(it) not in stated for it in others)
+        return sum(stated_by(it) not in stated for it in relations)
 
     def endings(self, op: Operation) -> dict[str, PossibleEndings]:
         """Return by id the facts that a verdict may end; it is sure if one answer says so, in time."""
@@ -124,15 +97,14 @@ class Relations(Part):
     def judge_relations(self, op: Operation, value: Remembered, names: list[str], is_own: bool) -> None:
         """`is_own`: no other attempt may have done it unheard."""
         relations = value.relations
-        others = list(relations)
         for relation in relations:
             self.judge_row(relation)
         self.judge_ended(op, value)
         pool = self.tracks.alike(op)
-        stated = [it for one in pool for it in (*self.links(one), *self.verdicts(one))]
-        unsaid = [it for it in others if stated_by(it) not in stated]
+        stated = [it for one in pool for it in self.verdicts(one)]
+        unsaid = [it for it in relations if stated_by(it) not in stated]
         self.demand(not unsaid, rules.RELATION_ENDS, "a relation that nobody stated", stated, unsaid)
-        self.judge_ends(value, others)
+        self.judge_ends(value)
         is_sure = [
             it.kind == "contradict" and it.confidence_ppm >= NEEDS_RESOLUTION_MIN_PPM for it in relations
         ]
@@ -145,7 +117,7 @@ class Relations(Part):
         self.demand(count == 0 or not has_room, rules.RELATION_ENDS, "dropped, and there was room", 0, count)
         if is_own:
             self.judge_asked(op)
-            self.judge_complete(op, value, names, others)
+            self.judge_complete(op, value, names)
         for relation in relations if not value.repeated else ():
             self.acknowledge(relation)
 
@@ -169,32 +141,22 @@ class Relations(Part):
         is_fair = op.request.evolve or not answers
         self.demand(is_fair, rules.REFERENCE_AGREES, "a model was asked to evolve", (), answers)
 
-    def judge_ends(self, value: Remembered, others: list[Relation]) -> None:
-        """A link leads between two entities of this text, a verdict from another one to a new version."""
+    def judge_ends(self, value: Remembered) -> None:
+        """Demand that each relation leads from another fact to a new one."""
         told = {it.id: it for it in value.entities}
-        for relation in others:
-            (source, source_version), (target, version) = relation.source, relation.target
-            if source_version == version == NO_VERSION:
-                is_fair = source in told and target in told
-            else:
-                is_new = target in told and told[target].change != "unchanged"
-                is_fair = is_new and told[target].version == version and source not in told
+        for relation in value.relations:
+            (source, _), (target, version) = relation.source, relation.target
+            is_new = target in told and told[target].change != "unchanged"
+            is_fair = is_new and told[target].version == version and source not in told
             self.demand(
                 is_fair, rules.RELATION_ENDS, "of statements that nobody asked about", list(told), relation
             )
 
-    def judge_complete(
-        self, op: Operation, value: Remembered, names: list[str], others: list[Relation]
-    ) -> None:
-        """What was stated is told or dropped: new links, and verdicts if no row of the reply was refused."""
-        told = [stated_by(it) for it in others]
-        links = [it for it in self.links(op) if it[:3] not in self.acknowledged_links]
-        due = [it for it in links if list(self.linked.get(it[:3], ())) == [op]]
-        again = [it for it in others if (it.source, it.target, it.kind) in self.acknowledged_links]
-        again = [it for it in again if not {it.source[0], it.target[0]} & self.forgotten.keys()]
-        self.demand(not again, rules.ONCE_ONLY, "a link that was told before is new", "", again)
+    def judge_complete(self, op: Operation, value: Remembered, names: list[str]) -> None:
+        """Demand that verdicts are told or dropped, if no row of the reply was refused."""
+        told, due = [stated_by(it) for it in value.relations], list[Stated]()
         if self.evidence.is_exact(op) and not any(name.startswith("evolve:") for name in names):
-            due += [it for it in self.verdicts(op) if it[0][0] != it[1][0] and self.is_current(it[0])]
+            due = [it for it in self.verdicts(op) if it[0][0] != it[1][0] and self.is_current(it[0])]
         lacking = [it for it in due if it not in told]
         count = value.relation_dropped_count
         self.demand(
@@ -208,9 +170,7 @@ class Relations(Part):
 
     def acknowledge(self, relation: Relation) -> None:
         source, target = (f"{key}@{version}" for key, version in (relation.source, relation.target))
-        if relation.kind in LINK_KINDS:
-            self.acknowledged_links[relation.source, relation.target, relation.kind] = None
-        elif relation.kind == "contradict":
+        if relation.kind == "contradict":
             self.acknowledged_denials.setdefault(source, {}).setdefault(target, self.context.tick)
             self.acknowledged_denials.setdefault(target, {}).setdefault(source, self.context.tick)
 
@@ -231,12 +191,6 @@ class Relations(Part):
         is_full = len(got) == limits.RELATION_COUNT_MAX
         rule = rules.ACKNOWLEDGED_IS_DURABLE
         self.demand(is_full or not lacking, rule, f"{key} does not show what it contradicts", due, got)
-
-
-def stated_link(link: Link, ids: dict[str, str]) -> Stated:
-    source, target = ids[folded(link.source)], ids[folded(link.target)]
-    verdict = Verdict(link.kind, link.confidence_ppm, "", "model")
-    return (source, NO_VERSION), (target, NO_VERSION), link.kind, verdict
 
 
 def stated_by(relation: Relation) -> Stated:

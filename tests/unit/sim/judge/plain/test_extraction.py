@@ -26,7 +26,7 @@ from umi_core.language.extraction import parse_extraction
 from umi_core.language.prompts import ask_extract
 from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.language.words import auto_name
-from umi_core.values import ENTITY_TYPES, LINK_KINDS
+from umi_core.values import ENTITY_TYPES
 from umi_sim.judge.invariants.readings import as_plain
 from umi_sim.judge.plain.extraction import (
     FAULTS,
@@ -117,16 +117,23 @@ def test_nothing_is_kept_beyond_fifty_elements() -> None:
     assert found.mentions[50:] == (whole_note(TEXT),)
 
 
-def test_links_lead_from_mention_to_mention_once() -> None:
+def test_links_are_statements_about_both_ends() -> None:
     ends = {"source": "ALICE", "target": "Bob", "confidence": 0.7}
-    linked = [ends | {"type": "knows"}, ends | {"type": "likes"}, ends | {"type": "knows"}, {}, 7]
+    linked = [ends | {"type": "works_at"}, ends | {"type": 7}, ends | {"type": "works at"}, {}, 7]
     linked += [{"source": "Bob", "target": "bob", "type": "knows"}]
     found = read(person("Alice"), person("Bob"), relations=linked)
-    assert [(it.source, it.target, it.kind) for it in found.links] == [
-        ("Alice", "Bob", "knows"), ("Alice", "Bob", "relates_to"),
-    ]  # fmt: skip
-    assert found.dropped_links == ((3, "unknown_endpoint"), (4, "unknown_endpoint"), (5, "self_link"))
+    assert [it for it in found.mentions if it.others] == [
+        Mention("Alice", "person", f"Alice {said} Bob", 700_000, others=("Bob",))
+        for said in ("works at", "relates to")
+    ]
     assert not found.partial
+
+
+def test_a_link_between_names_of_one_statement_adds_nothing() -> None:
+    said = "Alice knows Bob"
+    linked = [{"source": "Alice", "target": "Bob", "type": "likes"}]
+    found = read(person("Bob", said), person("Alice", said), relations=linked)
+    assert [it.content for it in found.mentions if it.named] == [said]
 
 
 @pytest.mark.parametrize("row", table_rows("memory", "auto_names"), ids=lambda row: row["text"][:40])
@@ -158,7 +165,7 @@ RELATIONS = rows(
     {
         "source": quoted(*FEW_NAMES) | NAMES.map(json.dumps),
         "target": quoted(*FEW_NAMES) | NAMES.map(json.dumps),
-        "type": quoted(*LINK_KINDS, "KNOWS", "likes"),
+        "type": quoted("works_at", "part_of", "KNOWS", " _", "likes"),
         "confidence": NUMBERS,
     },
     times=(1, 1, 1, 21, 41),
