@@ -147,7 +147,8 @@ class Entity(Body, Data):
     `about`: the ids of the entities that it is about; conditions ask for them. `version`: 1, and 1 more for
     each time that it was forgotten, or ended, and told again. `memory_type`, `sources`: as what it was
     memorized first, and which resources told it. `is_direct`: it was told otherwise as well, so it stays when
-    those go. `reinforced_count`: 1, and 1 more for each later resource that told it again.
+    those go. `reinforced_count`: 1, and 1 more for each later resource that told it again. `follows`: the
+    fact that was told directly before it.
     """
 
     tag = 5
@@ -177,6 +178,7 @@ class Entity(Body, Data):
     about: Texts = ()
     is_direct: Flag = False
     others: Texts = ()
+    follows: EntityId | None = None
 
     @property
     def time_ms(self) -> int:

@@ -36,7 +36,7 @@ on conflict (scope, id, kind) do update set version = excluded.version, body = e
 """
 TIE: Final = "insert into tie (scope, kind, field, value, number) values (?, ?, ?, ?, ?)"
 UNTIE: Final = "delete from tie where number = ?"
-TIED: Final = ("about", "touches")  # the fields that hold ids which conditions look for
+TIED: Final = ("about", "touches", "follows")  # the fields with ids that conditions look for
 
 Found = tuple[str | int, int, bytes | None, bytes | None]  # id or number, version, body, components
 RowKey = tuple[int, str, str]  # number of a scope, kind, id
@@ -104,7 +104,9 @@ def columns(body: Body | None) -> tuple[Any, ...]:
 
 def ties_of(body: Body | None) -> list[tuple[str, str]]:
     """Return the ids that a row names, each with the field that holds it."""
-    return [(field, value) for field in TIED for value in dict.fromkeys(getattr(body, field, ()))]
+    found = ((field, getattr(body, field, None) or ()) for field in TIED)
+    named = ((field, (ids,) if isinstance(ids, str) else ids) for field, ids in found)
+    return [(field, value) for field, values in named for value in dict.fromkeys(values)]
 
 
 def put_terms(connection: apsw.Connection, scope: int, row: int, counts: Mapping[str, int] | None) -> None:

@@ -51,6 +51,12 @@ def translated(condition: Condition, kind: str, scope: int) -> Clause | None:
             if is_plain and all(type(value) is str for value in values):
                 marks = ", ".join("?" * len(values))
                 return f"{field} {LISTED[operator]} ({marks})", tuple(map(str, values))
+        case Condition("follows", "in", tuple(values)) if len(values) <= VALUES_MAX:
+            if all(type(value) is str for value in values):
+                marks = ", ".join("?" * len(values))
+                return NAMING.replace("value = ?", f"value in ({marks})"), (
+                    scope, kind, "follows", *map(str, values),
+                )  # fmt: skip
         case Condition("time_ms", operator, int(value)) if kind == "entity" and operator in COMPARED:
             if type(value) is int and I64_MIN <= value <= I64_MAX:
                 return f"time_ms {COMPARED[operator]} ?", (value,)

@@ -143,7 +143,7 @@ def stored(size: int, config: Config) -> SimStorage:
     storage, stream = SimStorage(), Stream(1, "bench", "recall")
     for number in range(size):
         body = entity(number, stream)
-        vector = Vector(body.id, 1, embed(embedded_text(body.name, body.content), config.embedding_dims))
+        vector = Vector(body.id, 1, embed(embedded_text(body), config.embedding_dims))
         for kind, held in (("entity", body), ("vector", vector)):
             address = Address(SCOPE, kind, body.id)
             storage.rows[address] = Row(address, 1, held)

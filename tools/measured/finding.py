@@ -8,9 +8,10 @@ Each file is in the format of LoCoMo (samples with `conversation` and `qa`) or o
 questions: `remember` of umi_live, with the speaker; `create_entity` of umi_live, a fact for each turn, which
 shows what its ranking alone is worth; and FTS5 (porter stems, bm25).
 
-A hit is a hit if its text has a line of a turn that the file names as evidence. hit@5 and hit@10 are the
-shares of questions with one among the first 5 and 10; `2,000 characters` is the share of questions with
-one in the first 2,000 characters of all hits, as a prompt would show them.
+A hit is a hit if its text, with that of the fact that it shows behind it, has a line of a turn that the file
+names as evidence. hit@5 and hit@10 are the shares of questions with one among the first 5 and 10; `2,000
+characters` is the share of questions with one in the first 2,000 characters of all hits, as a prompt would
+show them. The last column is the mean number of characters in 5 hits: facts are shorter than turns.
 
 The data are other people's: they are read from where you have them, and are no part of this repository.
 """
@@ -34,7 +35,10 @@ from umi_live.blocking import BlockingMemory, open_blocking
 HIT_COUNTS: Final = (5, 10)
 SHOWN_CHARS: Final = 2_000
 LIMIT: Final = 20
-HEAD: Final = ("by", "questions", *(f"hit@{count}" for count in HIT_COUNTS), f"{SHOWN_CHARS:,} characters")
+HEAD: Final = (
+    "by", "questions", *(f"hit@{count}" for count in HIT_COUNTS), f"{SHOWN_CHARS:,} characters",
+    "length of 5 hits",
+)  # fmt: skip
 
 
 @attrs.frozen
@@ -67,20 +71,22 @@ class Tally:
 
     questions: int = 0
     found: dict[str, int] = attrs.field(factory=dict)
+    length_sum: int = 0  # of the first five hits, in characters
 
     def add(self, texts: Sequence[str], lines: Sequence[str]) -> None:
         """Count a question: the texts of its hits in order, and the lines that answer it."""
         self.questions += 1
+        self.length_sum += sum(map(len, texts[:5]))
         has_line = [any(line in text for line in lines) for text in texts]
         measured = {f"hit@{count}": any(has_line[:count]) for count in HIT_COUNTS}
         shown = "\n".join(texts)[:SHOWN_CHARS]
-        measured[HEAD[-1]] = any(line in shown for line in lines)
+        measured[HEAD[-2]] = any(line in shown for line in lines)
         for name, is_found in measured.items():
             self.found[name] = self.found.get(name, 0) + is_found
 
     def row(self, name: str) -> tuple[str, ...]:
-        shares = (f"{100 * self.found.get(head, 0) / max(1, self.questions):.1f} %" for head in HEAD[2:])
-        return name, str(self.questions), *shares
+        shares = (f"{100 * self.found.get(head, 0) / max(1, self.questions):.1f} %" for head in HEAD[2:-1])
+        return name, str(self.questions), *shares, str(self.length_sum // max(1, self.questions))
 
 
 # Files.
@@ -144,7 +150,8 @@ def create_facts(memory: BlockingMemory, turns: Sequence[SpokenTurn]) -> None:
 
 
 def recall_texts(memory: BlockingMemory, question: str) -> list[str]:
-    return [hit.content for hit in memory.recall(question, limit=LIMIT, resolve=False)]
+    hits = memory.recall(question, limit=LIMIT, resolve=False)
+    return [f"{hit.content}\n{hit.next_content}".strip() for hit in hits]
 
 
 def index_turns(connection: sqlite3.Connection, turns: Sequence[SpokenTurn]) -> None:

@@ -46,7 +46,7 @@ from umi_core.policies.term_scores import score_alone
 from umi_core.rows import Entity
 from umi_core.workflows import evolving, forget_resource, remember
 from umi_core.workflows.commits import CORE, PLAN, REQUEST_KEY, Plan, address, commit_row, found, key_of, put
-from umi_core.workflows.drafting import DRAFTS
+from umi_core.workflows.drafting import DRAFTS, chained
 from umi_core.workflows.evolving import DROPPED, MENTIONS
 from umi_core.workflows.forget_resource import RESOURCE, plan_without, told
 from umi_core.workflows.giving import told_by
@@ -364,7 +364,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
     """The record, and what it tells: nobody has told anything under its id before."""
     drafts = tuple(told_by(key, draft, view.now_ms) for draft in remember.settled(facts))
-    plan = plan_of(drafts, facts, view)
+    plan = plan_of(chained(drafts, None), facts, view)
     assert isinstance(plan.value, Remembered)
     return attrs.evolve(
         plan,

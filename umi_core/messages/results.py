@@ -59,7 +59,10 @@ class RecordForgotten(RecordDeleted):
 
 @attrs.frozen
 class Hit(Data):
-    """`contradicts`: refs (`id@version`) of the facts that this one contradicts."""
+    """`contradicts`: refs (`id@version`) of the facts that this one contradicts.
+
+    `next_id`, `next_content`: the fact that was told directly after it, if it is no hit itself.
+    """
 
     tag = 77
     id: str
@@ -71,6 +74,8 @@ class Hit(Data):
     relevance_ppm: int
     time_ms: int
     contradicts: tuple[str, ...] = ()
+    next_id: str | None = None
+    next_content: str = ""
 
 
 ResolutionOutcome = Literal["disabled", "clear", "no_context", "resolved", "unchanged", "rejected", "failed"]

@@ -35,7 +35,8 @@ class SessionInfo(Data):
     """What is known of the session.
 
     In no snapshot: `version`, its row's as loaded or saved last, and `load_count`, how often this life has
-    put a session in place, so that the answer to a save can tell whether what was saved is still here.
+    put a session in place, so that the answer to a save can tell whether what was saved is still here;
+    `last_fact`, the last one that was told in it.
     """
 
     tag = 88
@@ -49,6 +50,7 @@ class SessionInfo(Data):
     creator: str = ""
     members: Members = ()
     load_count: Count = 0
+    last_fact: str | None = None
 
     def reserved(self, key: str) -> bytes | None:
         """What a reserved key shows; None if there is no such key or its value is not known."""
@@ -69,10 +71,12 @@ RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
 }
 
 
-def remembered(info: SessionInfo, text: str, names: Sequence[str]) -> SessionInfo:
+def remembered(info: SessionInfo, text: str, names: Sequence[str], last_fact: str) -> SessionInfo:
     """The info once a remember is known to be committed; `names` are the stored ones, in order."""
     count, text = min(info.interaction_count + 1, limits.I64_MAX), cut(text, limits.SESSION_TEXT_BYTES_MAX)
-    return attrs.evolve(info, interaction_count=count, last_input=text, names=fitting(names))
+    return attrs.evolve(
+        info, interaction_count=count, last_input=text, names=fitting(names), last_fact=last_fact
+    )
 
 
 def recalled(info: SessionInfo, query: str) -> SessionInfo:

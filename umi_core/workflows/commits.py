@@ -56,7 +56,7 @@ class Plan(Data):
     forgotten: tuple[str, ...] = ()
     pruned: tuple[AccessRecord, ...] = ()  # as they were when they were planned to go
     decisions: tuple[RoutingDecision, ...] | None = None
-    spoken: tuple[str, tuple[str, ...]] | None = None  # last input and names, for the reserved keys
+    spoken: tuple[str, tuple[str, ...], str] | None = None  # last input, names and fact, for the session
     cursor: str | None = None
 
     @property

@@ -4,7 +4,7 @@ Law 1. A statement that is known already changes nothing but what is given expli
 Law 2. What a request does not give explicitly stays as it was.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Protocol
 
 import attrs
@@ -141,6 +141,16 @@ def with_options(entity: Entity, request: Options) -> Entity:
 
 def with_entity(draft: Drafted, entity: Entity) -> Drafted:
     return attrs.evolve(draft, entity=entity, is_row_changed=draft.is_row_changed or entity != draft.entity)
+
+
+def chained(drafts: Iterable[Drafted], last: str | None) -> tuple[Drafted, ...]:
+    """Let each new fact follow the one that is told before it, and the first one follow `last`."""
+    found = list[Drafted]()
+    for draft in drafts:
+        is_first = draft.old is None and draft.replaces != "ended" and draft.entity.id != last
+        found.append(with_entity(draft, attrs.evolve(draft.entity, follows=last)) if is_first else draft)
+        last = draft.entity.id
+    return tuple(found)
 
 
 # How a fact is shown to a model, an embedder, a search.

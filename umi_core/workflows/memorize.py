@@ -48,7 +48,7 @@ from umi_core.workflows.commits import (
     entity_ids,
     found,
 )
-from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, id_of, looked_up
+from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, chained, id_of, looked_up
 from umi_core.workflows.giving import told_by
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import addresses, chosen, linked
@@ -205,7 +205,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
-    core, drafts = facts[CORE], settled(facts)
+    core, drafts = facts[CORE], chained(settled(facts), None)
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
     after = shown_again(entities, core, view.config)

@@ -3,7 +3,8 @@
 Law 1. No model is asked unless the query refers to something said, or a deep search is wanted. Law 2. Storage
 filters before it cuts; the memory asks for twice the limit of each list. Law 3. A row's relevance is the best
 that any list gave it; ties go to the smaller id. Law 4. What fails and is optional is named in the reply: the
-original query, a single variant, words only. Without words the read failed: an error, never an empty result.
+original query, a single variant, words only, no context. Without words the read failed: an error, never an
+empty result. Law 5. What a hit shows of the fact told after it holds the filter as well.
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.pronouns import read
 from umi_core.language.rewriting import detected, is_deep, judged, parse_variants, shown_turns
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByVector, ByWords, Done, Embed, Read
+from umi_core.messages.effects import AskModel, ByFilter, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.policies.ranking import Ranked, current, fused, united
@@ -46,6 +47,7 @@ VARIANTS: Final = Fact("variants", tuple[str, ...])
 VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of the variants, in order
 VECTOR_LISTS: Final = Fact("vector_lists", tuple[tuple[Row, ...], ...], ("entity",))  # of each the best first
 WORD_LISTS: Final = Fact("word_lists", tuple[tuple[Row, ...], ...], ("entity",))
+CONTEXT: Final = Fact("context", tuple[Row, ...], ("entity",))  # what was told directly after the hits
 
 
 # resolve: what the query refers to.
@@ -187,6 +189,28 @@ def take_word_list(facts: Facts, answer: ReadDone | None, view: View) -> Learned
     return Learned(WORD_LISTS.unit(answer.rows if answer is not None else ()))
 
 
+# context: what was told directly after each hit.
+
+
+def ask_context(facts: Facts, view: View) -> Read | None:
+    ids = tuple(it.row.address.id for it in ranking(facts, limit_of(facts, view)))
+    where = (Condition("follows", "in", ids), Condition("id", "not_in", ids), *where_of(facts))
+    return Read(ByFilter(view.scope, ("entity",), where)) if ids else None
+
+
+def take_context(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(CONTEXT(answer.rows if answer is not None else ()))
+
+
+def told_next(rows: tuple[Row, ...]) -> Mapping[str, Entity]:
+    """Return by the id of a fact the first one that was told after it."""
+    bodies = [row.body for row in rows]
+    found: dict[str, Entity] = {}
+    for it in sorted((it for it in bodies if isinstance(it, Entity)), key=lambda it: (it.created_ms, it.id)):
+        found.setdefault(it.follows or "", it)
+    return found
+
+
 # rank: one list of all.
 
 
@@ -197,7 +221,8 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
     if is_about_some(facts, view):
         tiers.session = recalled(tiers.session, facts[REQUEST].query)
-    hits = tuple(hit_of(it) for it in ranked)
+    after = told_next(facts[CONTEXT])
+    hits = tuple(hit_of(it, after.get(it.row.address.id)) for it in ranked)
     return Learned(OUTCOME(Done(Recalled(hits, facts[RESOLUTION], facts[VARIANTS]))))
 
 
@@ -208,12 +233,12 @@ def ranking(facts: Facts, limit: int) -> tuple[Ranked, ...]:
     return fused([united(*pair, 2 * limit) for pair in pairs], limit)
 
 
-def hit_of(it: Ranked) -> Hit:
+def hit_of(it: Ranked, after: Entity | None) -> Hit:
     entity = it.row.body
     assert isinstance(entity, Entity)
     return Hit(
         entity.id, entity.version, entity.type, entity.name, entity.content, it.score_ppm, it.relevance_ppm,
-        entity.time_ms, entity.contradicts,
+        entity.time_ms, entity.contradicts, after.id if after else None, after.content if after else "",
     )  # fmt: skip
 
 
@@ -232,7 +257,9 @@ RECALL = Workflow(
                     retry(2, then=degrade("words_only", VECTOR_LISTS.unit(()))))),
         Step("by_words", each=VARIANTS, requires=(REQUEST,), produces=(WORD_LISTS,),
              **asks(Read, ask_by_words, take_word_list, retry(3))),
-        Step("rank", requires=(REQUEST, RESOLUTION, VARIANTS, VECTOR_LISTS, WORD_LISTS),
+        Step("context", requires=(REQUEST, VARIANTS, VECTOR_LISTS, WORD_LISTS), produces=(CONTEXT,),
+             **asks(Read, ask_context, take_context, retry(2, then=degrade("none", CONTEXT(()))))),
+        Step("rank", requires=(REQUEST, RESOLUTION, VARIANTS, VECTOR_LISTS, WORD_LISTS, CONTEXT),
              produces=(OUTCOME,), take=take_hits),
     ),
     laws=(Law("a vector or none for each variant", (VARIANTS, VECTORS), are_of_variants),),

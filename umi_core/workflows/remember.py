@@ -62,6 +62,7 @@ from umi_core.workflows.drafting import (
     PLACES,
     Drafted,
     SharedOptions,
+    chained,
     drafted,
     embedded_text,
     id_of,
@@ -213,7 +214,8 @@ def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
-    return Learned(PLAN(plan_of(settled(facts), facts, view)))
+    drafts = chained(settled(facts), view.tiers.session.last_fact)
+    return Learned(PLAN(plan_of(drafts, facts, view)))
 
 
 def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
@@ -222,6 +224,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     drafts = relating.drafts
     decisions = all_decisions(facts, drafts)
     entities = tuple(draft.entity for draft in drafts)
+    names = tuple(name for it in entities for name in (it.name, *it.others))
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
     ended = successors(facts)
     vacated = core
@@ -250,7 +253,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         accessed=entities,
         forgotten=tuple(ended),
         decisions=placed.decisions,
-        spoken=(facts[REQUEST].text, tuple(name for it in entities for name in (it.name, *it.others))),
+        spoken=(facts[REQUEST].text, names, entities[-1].id),
     )
 
 

@@ -196,6 +196,7 @@ def check_entity(entity: Entity, rows: Rows) -> None:
     due = tuple(entity_id(rows.scope, name) for name in names) if entity.about else ()
     is_due = entity.about == due and len(due) >= len(entity.others)
     demand(is_due, rules.EQUAL_NAMES_APART, f"{entity.id} is about", due, entity.about)
+    demand(entity.follows != entity.id, rules.EQUAL_NAMES_APART, f"{entity.id} follows itself", None, entity)
     own = fact_id(rows.scope, entity.about, entity.content)
     demand(entity.id == own, rules.EQUAL_NAMES_APART, f"the id of {entity.content!r}", own, entity.id)
     has_block = entity.block in ENTRY_KINDS and (entity.block == SELF_BLOCK) == (entity.type == "self")

@@ -134,7 +134,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "source": or_none(is_id), "vector_missing": of_type(bool), "relation_count": COUNT,
         "contradicts": each(is_text), "memory_type": or_none(word(*MEMORY_TYPES)), "sources": each(is_text),
         "reinforced_count": COUNT, "last_reinforced_ms": or_none(TIME), "about": each(is_text),
-        "is_direct": of_type(bool), "others": each(is_text),
+        "is_direct": of_type(bool), "others": each(is_text), "follows": or_none(is_id),
     },
     "resource": {
         "id": is_id, "modality": word(*MODALITIES), "text": CONTENT, "text_hash": WORD, "caption": WORD,

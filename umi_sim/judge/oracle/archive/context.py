@@ -93,6 +93,7 @@ FREE: Final = (
     "contradicts",
     "vector_missing",
     "last_reinforced_ms",
+    "follows",
 )  # nothing here settles them
 
 

@@ -104,6 +104,7 @@ class Searches(Part):
         is_fused = len(value.variants) > 1
         self.tracks.settle_all(op, [self.judge_hit(op, request, hit, is_fused=is_fused) for hit in hits])
         self.judge_newest(op, hits, names)
+        self.judge_context(op, request, hits, names)
         is_any = may_hold(request.where, "entities", self.context.scope)
         is_asked = is_any or not (op.answers_of("by_words") or op.answers_of("by_vector"))
         self.demand(is_asked, rules.FILTER_NARROWS, "searched, and the filter leaves nobody", request.where)
@@ -223,6 +224,27 @@ class Searches(Part):
             read = [it.body.version for it in rows if it.address.id == hit.id and isinstance(it.body, Entity)]
             newest, told = max(read, default=0), f"{hit.id} is older than what was read of it"
             self.demand(newest <= hit.version, rules.HITS_ORDERED, told, newest, hit.version)
+
+    def judge_context(self, op: Operation, request: Recall, hits: tuple[Hit, ...], names: list[str]) -> None:
+        """Demand of each hit the first fact that was told after it, as storage showed it."""
+        if FOREIGN in names or DAMAGED in names:
+            return  # such a page is read again, and counts for nothing
+        after: dict[str, Entity] = {}
+        for it in (row.body for row in rows_read(op, "context")):
+            if isinstance(it, Entity) and it.follows is not None and "context:none" not in names:
+                first = after.setdefault(it.follows, it)
+                after[it.follows] = min(first, it, key=lambda one: (one.created_ms, one.id))
+        due = [(after[hit.id].id, after[hit.id].content) if hit.id in after else (None, "") for hit in hits]
+        got = [(hit.next_id, hit.next_content) for hit in hits]
+        self.demand(got == due, rules.HITS_ORDERED, "what was told after the hits", due, got)
+        for it in (after[hit.id] for hit in hits if hit.id in after):
+            meant = wants(request, it.type, it.time_ms) and self.is_meant(request, fields_of(it, ()))
+            told = f"{it.id}, told after a hit, is not of the filter"
+            self.demand(meant is not False, rules.FILTER_NARROWS, told, request.where, it)
+            track = self.tracks.track(it.id)
+            states = self.tracks.states_since(track, op)
+            kept = [one for one in states if one.entity is not None and one.entity.content == it.content]
+            self.tracks.must(track, kept, rules.HITS_ORDERED, "is told after a hit", states[:3], it)
 
     def judge_hit(self, op: Operation, request: Recall, hit: Hit, is_fused: bool) -> Shown:
         """The id, and what it may be."""
