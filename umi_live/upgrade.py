@@ -315,15 +315,16 @@ class ScopeUpgrade:
                 self.change(own, contradicts=tuple(f"{it}@1" for it in found))
 
     def state(self, source_id: str, target_id: str, link: Old) -> None:
-        """Add the fact that a link is, unless both its names stand in a fact already."""
+        """Add the fact that a link is, unless a fact, current or ended, has both its names in it."""
         source, target = self.divided.get(source_id), self.divided.get(target_id)
         if source is None or target is None:
             return
         names = [it.old["name"] for it in (source, target)]
-        said = f"{names[0]} {link['kind'].replace('_', ' ')} {names[1]}"
-        wanted = {*words(said)}
-        if any(wanted.issubset(words(it.content)) for it in self.facts.values()):
+        wanted = {word for name in names for word in words(name)}
+        ended = (it.fact for divided in self.divided.values() for it in divided.ended)
+        if any(wanted.issubset(words(" ".join(it.told()))) for it in (*self.facts.values(), *ended)):
             return
+        said = f"{names[0]} {link['kind'].replace('_', ' ')} {names[1]}"
         about = tuple(entity_id(self.scope, name) for name in names)
         key, at_ms = fact_id(self.scope, about, said), link["at_ms"]
         self.facts[key] = Entity(

@@ -97,8 +97,7 @@ def test_what_ended_is_shown_and_in_the_history(shell: Shell) -> None:
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert [line.split("  ", 2)[2] for line in lines] == ["Ann: Ann likes tea.", "Ann: Ann lives in Berlin."]
-    assert shell("facts", "--db", "agent.db", "--type", "project", "Ann") == (0, "", "")
-    assert shell("facts", "--db", "agent.db", "--type", "person", "Ann") == (0, out, "")
+    assert shell("facts", "--db", "agent.db", "Ann") == (0, out, "")
     past = shell("history", "--db", "agent.db", "Ann")[1].splitlines()
     assert [past[0], past[2]] == lines
     key, day, said = past[1].split("  ", 2)

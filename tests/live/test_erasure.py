@@ -61,8 +61,7 @@ async def forget_what_was_told_again(memory: LiveMemory) -> None:
     for text in (place, f"{CANARY} lives in Rome.", place):
         await memory.remember(text)
     for name in (CANARY, "Wolframpudding", "Rome"):
-        for key in memory.entity_ids_of(name):
-            await memory.forget_all_about(key)
+        await memory.forget_all_about(memory.entity_id_of(name))
 
 
 async def forget_many(memory: LiveMemory) -> None:

@@ -60,7 +60,8 @@ ENTITY: Final[Fields] = {
     "content": CONTENTS, "confidence": SURE,
 }  # fmt: skip
 LINK: Final[Fields] = {
-    "source": NAMES, "target": NAMES, "type": ("works_at", "part of", "Works_At", "_", 7, ""), "confidence": SURE,
+    "source": NAMES, "target": NAMES, "confidence": SURE,
+    "type": ("works_at", "part of", "Works_At", "_", 7, ""),
 }  # fmt: skip
 ROUTE: Final[Fields] = {
     "entity_id": (*(key for key, _ in ASKED), "ent_1", "ent_9", ""),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.worlds import input_of
+from umi_core.conditions import Condition
 from umi_core.ids import fact_id
 from umi_core.language.extraction import Mention
 from umi_core.memory import Memory
@@ -91,6 +92,8 @@ def shown_query(query: Query) -> str:
     match query:
         case ByIds(addresses):
             return " ".join(place(address) for address in addresses)
+        case ByFilter(_, _, (Condition("follows", "in", tuple(ids)), *_)):
+            return f"what was told after {' '.join(map(str, ids))}"
         case ByFilter(_, kinds, where):
             return f"all {' '.join(kinds)}" + "".join(f" of {it.value}" for it in where)
         case CountRows():
@@ -166,7 +169,8 @@ def shown_relation(relation: Relation) -> str:
 
 def shown_hit(hit: Hit) -> str:
     against = f" (contradicts {' '.join(hit.contradicts)})" if hit.contradicts else ""
-    return f"{hit.id}@{hit.version} {brief(hit.content)} {hit.score_ppm}{against}"
+    after = f", then {brief(hit.next_content)}" if hit.next_id else ""
+    return f"{hit.id}@{hit.version} {brief(hit.content)} {hit.score_ppm}{against}{after}"
 
 
 def shown_resolution(resolution: Resolution) -> str:

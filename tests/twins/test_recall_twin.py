@@ -92,7 +92,20 @@ def recall(request: Recall, says: Says, memo: Memo, pair: Pair) -> Story:
         if kind != "good":
             return Failed(StorageFailed("by_words", kind, count))
     lists = [found(pair, variant, variant in with_vector) for variant in variants]
-    return Done((resolution, tuple(variants), fused_slowly(lists, request.limit or 10)), summed(less))
+    hits = fused_slowly(lists, request.limit or 10)
+    after: dict[str, str] = {}
+    if hits:
+        kind, _ = yield from attempts("read by order", 2)
+        less += [] if kind == "good" else [Degraded("context:none", kind)]
+        after = told_after(pair, [key for key, *_ in hits]) if kind == "good" else {}
+    shown = [(*hit, after.get(hit[0])) for hit in hits]
+    return Done((resolution, tuple(variants), shown), summed(less))
+
+
+def told_after(pair: Pair, ids: list[str]) -> dict[str, str]:
+    """Return by id the only fact that was told after it, if that is no hit."""
+    entities = [row.body for row in pair.rows("entity") if isinstance(row.body, Entity)]
+    return {it.follows: it.id for it in entities if it.follows and it.id not in ids}
 
 
 def resolved(request: Recall, says: Says, less: list[Degraded]) -> Generator[Wants | Sleeps, Met, Resolution]:
@@ -143,7 +156,7 @@ def shown(outcome: Outcome) -> Outcome:
         return outcome
     value = outcome.value
     assert isinstance(value, Recalled)
-    hits = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in value.hits]
+    hits = [(hit.id, hit.score_ppm, hit.relevance_ppm, hit.next_id) for hit in value.hits]
     return attrs.evolve(outcome, value=(value.resolution, value.variants, hits))
 
 

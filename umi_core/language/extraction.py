@@ -299,16 +299,16 @@ def divide(mention: Mention) -> tuple[Mention, ...]:
 
 
 def read_links(elements: Json, told: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], list[str]]:
-    """Return what links state, told of both ends, but what a statement about both says already."""
+    """Return what links state, told of both ends, where no statement has both names in it already."""
     names = {norm(name): (name, it.type) for it in reversed(told) for name in it.names}  # the first spelling
-    together = [{norm(name) for name in it.names} for it in told if it.others]
-    found, dropped = sift(elements, EXTRACT_LINK_COUNT_MAX, lambda it: read_link(it, names, together))
+    said = [{word for text in (*it.names, it.content) for word in words(text)} for it in told]
+    found, dropped = sift(elements, EXTRACT_LINK_COUNT_MAX, lambda it: read_link(it, names, said))
     shapes = [*(f"link {why}" for _, why in dropped), *(mend for _, mends in found for mend in mends)]
     return tuple(it for pair, _ in found for it in pair), shapes
 
 
 def read_link(
-    element: Json, names: Mapping[str, tuple[str, str]], together: Iterable[set[str]]
+    element: Json, names: Mapping[str, tuple[str, str]], said: Iterable[set[str]]
 ) -> tuple[tuple[Mention, Mention], Mends] | LinkDrop:
     link = element if isinstance(element, dict) else {}
     ends = [norm(read_name(link.get(end))) for end in ("source", "target")]
@@ -316,16 +316,16 @@ def read_link(
         return "unknown_endpoint"
     if ends[0] == ends[1]:
         return "self_link"
-    if any(each.issuperset(ends) for each in together):
-        return "told"
     (source, source_type), (target, target_type) = (names[end] for end in ends)
+    if any(each.issuperset((*words(source), *words(target))) for each in said):
+        return "told"
     kind, sure_ppm = read_link_type(link.get("type")), read_confidence(link)
     has_confidence = confidence_ppm(link.get("confidence")) is not None
-    said = f"{source} {kind or 'relates to'} {target}"
+    stated = f"{source} {kind or 'relates to'} {target}"
     mends: tuple[tuple[Mend, bool], ...] = (
         ("link type missing", bool(kind)), ("link confidence missing", has_confidence),
     )  # fmt: skip
-    pair = Mention(source_type, source, said, sure_ppm), Mention(target_type, target, said, sure_ppm)
+    pair = Mention(source_type, source, stated, sure_ppm), Mention(target_type, target, stated, sure_ppm)
     return pair, tuple(mend for mend, is_sound in mends if not is_sound)
 
 

@@ -166,4 +166,4 @@ def ref(entity: Entity) -> str:
 
 
 def statement_of(entity: Entity) -> Statement:
-    return Statement(ref(entity), entity.names, entity.content)
+    return Statement(ref(entity), entity.name, entity.content)

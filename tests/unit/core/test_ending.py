@@ -267,6 +267,7 @@ def test_its_access_record_goes_and_no_late_answer_brings_it_back() -> None:
     moves(pair)
     pair.held.clear()
     pair.step(late)
+    pair.run()
     assert isinstance(pair.replies[2].outcome, Done)
     assert list(pair.memory.state.tiers.access.records) == [BERLIN]
     pair.ask(Rebalance(3))

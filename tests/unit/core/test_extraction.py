@@ -59,12 +59,12 @@ def only(**changes: object) -> Mention:
 
 
 def test_a_well_formed_reply_is_kept_as_it_is() -> None:
-    acme = entity("Acme", type="organization", content="employs Alice", confidence=0.7)
+    acme = entity("Acme", type="organization", content="sells cups", confidence=0.7)
     link = {"source": "Alice", "target": "Acme", "type": "works_at", "confidence": 0.8}
-    assert parsed([entity(), acme], [link]) == Extraction(
+    assert parsed([entity(content="naps"), acme], [link]) == Extraction(
         entities=(
-            Mention("person", "Alice", "works at Acme", 950_000),
-            Mention("organization", "Acme", "employs Alice", 700_000),
+            Mention("person", "Alice", "naps", 950_000),
+            Mention("organization", "Acme", "sells cups", 700_000),
             Mention("person", "Alice", "Alice works at Acme", 800_000, others=("Acme",)),
         ),
         dropped=(),
@@ -110,7 +110,7 @@ def test_a_text_of_which_nothing_is_named_is_a_note_for_each_of_a_few_sentences(
         found = parse_extraction('{"entities": []}', many, CONFIG)
         assert isinstance(found, Extraction)
         assert len(found.entities) == (count if count == 16 else 1)
-    assert found.entities == (fallback_note(many),)
+        assert count == 16 or found.entities == (fallback_note(many),)
 
 
 def test_the_note_is_not_filtered() -> None:
@@ -330,7 +330,7 @@ def test_element_51_and_later_are_dropped_and_degrade() -> None:
     assert result.partial
 
 
-NAMED = [entity(), entity("Acme", type="organization", content="sells cups")]
+NAMED = [entity(content="naps"), entity("Acme", type="organization", content="sells cups")]
 
 
 def links(
@@ -360,16 +360,11 @@ def test_a_link_needs_two_kept_names(relation: object) -> None:
 
 def test_a_link_is_a_statement_about_both_ends_as_they_are_spelled_first() -> None:
     assert links(link(" ALICE", "acme\n")) == ([both("Alice works at Acme")], ())
-    long = [entity("x" * 300), entity("Acme", content="sells cups")]
-    (found,), shapes = links(link("x" * 300), named=long)
-    assert (found.names, shapes) == (("x" * 256, "Acme"), ("name cut",))
-    twice = [*NAMED, entity("ALICE", content="naps")]
+    long = [entity("x" * 300, content="naps"), entity("Acme", content="sells cups")]
+    assert links(link("x" * 300), named=long)[1] == ("name cut",)
+    assert parsed(long, [link("x" * 300)]).entities[2].content == f"{'x' * 256} works at Acme"
+    twice = [*NAMED, entity("ALICE", content="rests")]
     assert links(link("ALICE"), named=twice) == ([both("Alice works at Acme")], ())
-
-
-def test_a_link_that_a_content_says_adds_the_name_to_it() -> None:
-    said = [entity(content="Alice works at Acme"), entity("Acme", content="sells cups")]
-    assert links(link(), named=said) == ([both("Alice works at Acme", 950_000)], ())
 
 
 def test_a_link_to_a_dropped_entity_is_dropped() -> None:
@@ -380,6 +375,8 @@ def test_a_link_to_a_dropped_entity_is_dropped() -> None:
 def test_a_link_between_names_of_one_statement_is_told() -> None:
     named = [entity(), entity("Acme", type="organization")]
     assert links(link(), link("Acme", "Alice"), named=named) == ([], ("merged", "link told", "link told"))
+    named = [entity(), entity("Acme", content="sells cups")]
+    assert links(link(), named=named) == ([], ("link told",))
 
 
 def test_a_link_to_itself_is_dropped() -> None:

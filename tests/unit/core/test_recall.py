@@ -5,12 +5,24 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import QUIET, SCOPE, Model, Pair, conditions, id_of_fact, input_of, plain, saying
+from tests.worlds import (
+    QUIET,
+    SCOPE,
+    Model,
+    Pair,
+    conditions,
+    id_of_fact,
+    id_of_note,
+    input_of,
+    plain,
+    saying,
+)
 from umi_core.config import Config
 from umi_core.errors import StorageFailed
 from umi_core.messages.answers import Embedded, ReadDone
 from umi_core.messages.effects import (
     AskModel,
+    ByFilter,
     ByVector,
     ByWords,
     Degraded,
@@ -49,7 +61,61 @@ def told(model: Model = plain) -> Pair:
 
 def test_a_hit_shows_the_current_row_and_how_well_it_answers() -> None:
     (hit,) = hits(told().ask(Recall(3, "Where does Alice work?")))
-    assert hit == Hit(ACME, 1, "person", "Alice", "works at Acme", 934_655, 934_655, 500)
+    found = Hit(ACME, 1, "person", "Alice", "works at Acme", 934_655, 934_655, 500)
+    assert hit == attrs.evolve(found, next_id=LIGHT, next_content="likes light mode")
+
+
+# What was told next.
+
+
+def after(pair: Pair, query: str, **options: Any) -> list[tuple[str, str]]:
+    """Return what each hit says, and what was told after it."""
+    found = hits(pair.ask(Recall(90 + len(pair.replies), query, **options)))
+    return [(hit.content, hit.next_content) for hit in found]
+
+
+def test_a_hit_shows_what_the_same_text_or_the_next_one_says_after_it() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice naps. Alice sings", extract=False))
+    pair.ask(Remember(2, "Bob rests", extract=False))
+    assert after(pair, "naps") == [("Alice naps.", "Alice sings")]
+    assert after(pair, "sings") == [("Alice sings", "Bob rests")]
+    assert after(pair, "rests") == [("Bob rests", "")]
+
+
+def test_what_is_a_hit_itself_is_not_shown_again() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice naps. Alice sings. Bob rests", extract=False))
+    assert after(pair, "Alice") == [("Alice sings.", "Bob rests"), ("Alice naps.", "")]
+
+
+def test_what_was_told_next_holds_the_filter_or_is_not_shown() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "It naps", extract=False, metadata=(("seen", "by all"),)))
+    pair.ask(Remember(2, "It sings", extract=False))
+    assert after(pair, "naps") == [("It naps", "It sings")]
+    assert after(pair, "naps", where=(("metadata", "has_key", "seen"),)) == [("It naps", "")]
+
+
+def test_of_several_facts_told_after_one_the_first_is_shown() -> None:
+    pair = Pair().run()
+    for at_ms, text in enumerate(("It naps", "It sings", "It naps", "It rests")):
+        pair.now_ms = at_ms
+        pair.ask(Remember(at_ms, text, extract=False))
+    assert after(pair, "naps") == [("It naps", "It sings")]
+    pair.ask(Forget(9, id_of_note("It sings")))
+    assert after(pair, "naps") == [("It naps", "It rests")]
+
+
+def test_what_was_told_next_and_cannot_be_read_is_left_out_and_said_to_be() -> None:
+    pair = told()
+    pair.step(Recall(3, "Where does Alice work?"))
+    while not isinstance(getattr(pair.pending[0], "query", None), ByFilter):
+        pair.answer()
+    pair.fail("refused")
+    outcome = pair.run().replies[3].outcome
+    assert [hit.next_id for hit in hits(outcome)] == [None]
+    assert degraded(outcome) == [("context:none", "refused", 1)]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +211,7 @@ def test_a_row_counts_by_both_lists_and_ties_go_to_the_smaller_id() -> None:
         (row("b", 900_000), row("c", 400_000), row("a", 475_000), row("d", 475_000)),
     ):
         pair.step(ReadDone(pair.pending.pop(0).request_id, rows))
+    pair.run()
     assert [(hit.id, hit.score_ppm) for hit in hits(pair.replies[1].outcome)] == [
         ("b", united_ppm(300_003, 900_000)),
         ("a", united_ppm(0, 475_000)),
@@ -510,7 +577,7 @@ def listed(lists: dict[str, tuple[Row, ...]], limit: int = 3) -> Pair:
         assert getattr(read.query, "limit", None) == 2 * limit
         pair.pending.clear()
         pair.step(ReadDone(read.request_id, lists.get(name, ())))
-    return pair
+    return pair.run()
 
 
 def test_lists_of_vectors_and_words_are_joined_by_variant_and_variants_are_fused() -> None:

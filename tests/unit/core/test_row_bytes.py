@@ -31,7 +31,8 @@ from umi_core.values import Block, Entry, RoutingDecision
 FIELDS: Final = {
     ("entity", 4): """id type name content version importance_ppm confidence_ppm block created_ms updated_ms
                       event_time_ms metadata source vector_missing relation_count contradicts
-                      memory_type sources reinforced_count last_reinforced_ms about is_direct others""",
+                      memory_type sources reinforced_count last_reinforced_ms about is_direct others
+                      follows""",
     ("ended", 1): "id fact by how at_ms",
     ("resource", 1): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
                         parent_id position extracted_types pending happened_ms""",

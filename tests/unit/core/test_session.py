@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import attrs
 import msgpack
 import pytest
 from hypothesis import given
@@ -88,9 +89,9 @@ def test_a_session_handed_over_reads_the_same_and_saves_the_same() -> None:
     first = loaded(TALK_GOLDEN, 1_000_000)
     second = loaded(encode(first.tier, first.info, 1_000_000), 1_000_000)
     assert second == first
-    later = remembered(second.info, "Alice left Acme", ("Alice",))
+    later = remembered(second.info, "Alice left Acme", ("Alice",), "fct_1")
     third = loaded(encode(second.tier, later, 1_002_000), 5)
-    assert (third.info, third.expired_at_rest) == (later, 0)
+    assert (third.info, third.expired_at_rest) == (attrs.evolve(later, last_fact=None), 0)
     assert third.tier.entries == {"é": (b"\x00\xff", 5 + 3_000)}
 
 
@@ -365,16 +366,19 @@ def test_reserved_keys_show_what_is_known() -> None:
 
 
 def test_two_remembers_give_one_digit() -> None:
-    info = remembered(remembered(TALK, "one", ("A",)), "two", ())
+    info = remembered(remembered(TALK, "one", ("A",), "fct_1"), "two", (), "fct_2")
     assert reserved(info, "__interaction_count") == b"4"
-    assert reserved(remembered(remembered(NOTHING, "", ()), "", ()), "__interaction_count") == b"2"
+    assert (
+        reserved(remembered(remembered(NOTHING, "", (), "fct_1"), "", (), "fct_2"), "__interaction_count")
+        == b"2"
+    )
     assert reserved(info, "__last_input") == b"two"
     assert reserved(info, "__last_entities") == b"[]"
     assert (info.last_query, info.session_id, info.version) == (TALK.last_query, TALK.session_id, 7)
 
 
 def test_texts_are_cut_between_code_points() -> None:
-    assert remembered(NOTHING, "日" * 70, ()).last_input == "日" * 66
+    assert remembered(NOTHING, "日" * 70, (), "fct_1").last_input == "日" * 66
     info = recalled(TALK, "x" * 199 + "é")
     assert info.last_query == "x" * 199
     assert (info.interaction_count, info.last_input, info.names) == (2, TALK.last_input, TALK.names)
@@ -382,8 +386,8 @@ def test_texts_are_cut_between_code_points() -> None:
 
 @given(st.lists(st.sampled_from(["", "a" * 256, "日" * 85, 'b"\\' * 60, "c" * 1_021])))
 def test_the_names_kept_are_the_longest_prefix_that_fits(names: list[str]) -> None:
-    kept = remembered(NOTHING, "text", names).names
-    view = reserved(remembered(NOTHING, "text", names), "__last_entities")
+    kept = remembered(NOTHING, "text", names, "fct_1").names
+    view = reserved(remembered(NOTHING, "text", names, "fct_1"), "__last_entities")
     assert view is not None
     assert json.loads(view) == list(kept) == names[: len(kept)]
     one_more = json.dumps(names[: len(kept) + 1], ensure_ascii=False, separators=(",", ":"))
@@ -392,9 +396,9 @@ def test_the_names_kept_are_the_longest_prefix_that_fits(names: list[str]) -> No
 
 
 def test_names_that_fill_the_limit_exactly_are_kept() -> None:
-    assert remembered(NOTHING, "", ["c" * 1_021] * 4).names == ("c" * 1_021,) * 3
+    assert remembered(NOTHING, "", ["c" * 1_021] * 4, "fct_1").names == ("c" * 1_021,) * 3
     exact = ["c" * 1_021] * 3 + ["c" * 1_020]
-    assert remembered(NOTHING, "", exact).names == tuple(exact)
-    view = reserved(remembered(NOTHING, "", exact), "__last_entities")
+    assert remembered(NOTHING, "", exact, "fct_1").names == tuple(exact)
+    view = reserved(remembered(NOTHING, "", exact, "fct_1"), "__last_entities")
     assert view is not None
     assert len(view) == 4_096

@@ -101,9 +101,9 @@ def filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
 
 
 def hits_of(outcome: Outcome) -> tuple[Hit, ...] | None:
-    """None if it failed, or was answered with less than was asked for."""
+    """Return the hits alone, as what they show of others is no hit; None if less than was asked for came."""
     if isinstance(outcome, Done) and not outcome.degraded and isinstance(outcome.value, Recalled):
-        return outcome.value.hits
+        return tuple(attrs.evolve(hit, next_id=None, next_content="") for hit in outcome.value.hits)
     return None
 
 

@@ -217,14 +217,19 @@ def link_of(element: Any, mentions: list[Mention]) -> list[Mention] | str:
         return "unknown_endpoint"
     if folded(source.name) == folded(target.name):
         return "self_link"
-    pair = [folded(source.name), folded(target.name)]
-    if any(all(key in map(folded, it.names) for key in pair) for it in mentions):
+    if any(has_both(it, source.name, target.name) for it in mentions):
         return "told"
     kind, sure_ppm = ends.get("type"), confidence_ppm(ends.get("confidence"))
     words_of = without_controls(tidy(kind.replace("_", " "))) if isinstance(kind, str) else ""
     said = f"{source.name} {cut(words_of, LINK_TYPE_BYTES_MAX).strip() or 'relates to'} {target.name}"
     sure_ppm = UNSAID_PPM if sure_ppm is None else sure_ppm
     return [Mention(it.name, it.type, said, sure_ppm) for it in (source, target)]
+
+
+def has_both(mention: Mention, source: str, target: str) -> bool:
+    """Return whether a statement has all words of both names, in its own names or in what it says."""
+    said = words(" ".join((*mention.names, mention.content)))
+    return all(word in said for word in (*words(source), *words(target)))
 
 
 def end_of(name: Any, mentions: list[Mention]) -> Mention | None:

@@ -137,9 +137,8 @@ NAMED = extraction.Mention("person", "Bob", "naps", 500_000)
 EDITS: Mapping[str, Mapping[str, object]] = {
     "an element that is lost": {"entities": (NAMED,)},
     "one that nobody told": {"entities": (NAMED, NAMED, NAMED)},
-    "a link that nobody told": {"links": (extraction.Link("Bob", "Eve", "knows", 1),)},
+    "a name that nobody told": {"entities": (attrs.evolve(NAMED, others=("Eve",)),)},
     "a reason that does not hold": {"dropped": ((1, "pronoun"),)},
-    "a link dropped that is none": {"dropped_links": ((0, "self_link"),)},
     "a fault that is none": {"partial": True},
 }
 
