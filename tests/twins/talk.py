@@ -16,7 +16,6 @@ from umi_core.messages.answers import EffectFailed, Embedded, ModelReplied
 from umi_core.messages.effects import (
     Asked,
     AskModel,
-    ByFilter,
     ByIds,
     ByVector,
     ByWords,
@@ -115,8 +114,6 @@ def words(effect: Asked) -> str:
             return "read by vector"
         case Read(query=ByWords()):
             return "read by words"
-        case Read(query=ByFilter()):
-            return "read by order"
     return type(effect).__name__.lower()
 
 

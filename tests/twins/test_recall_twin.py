@@ -95,7 +95,7 @@ def recall(request: Recall, says: Says, memo: Memo, pair: Pair) -> Story:
     hits = fused_slowly(lists, request.limit or 10)
     after: dict[str, str] = {}
     if hits:
-        kind, _ = yield from attempts("read by order", 2)
+        kind, _ = yield from attempts("read", 2)
         less += [] if kind == "good" else [Degraded("context:none", kind)]
         after = told_after(pair, [key for key, *_ in hits]) if kind == "good" else {}
     shown = [(*hit, after.get(hit[0])) for hit in hits]
