@@ -8,19 +8,19 @@ import attrs
 from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
-from umi_core.messages.effects import Asked, AskModel, ByVector, ByWords, Embed, Read
+from umi_core.messages.effects import Asked, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent
 from umi_core.messages.results import LevelHit, Resolution, Retrieved
 from umi_core.rows import Row
 from umi_core.values import CATEGORIES, Scope, Turn
-from umi_sim.judge.oracle.archive.context import Part, shown
-from umi_sim.judge.oracle.archive.documents import Documents
+from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ATTEMPTS, STORAGE_MADE, Evidence, may_pass
-from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, rule_of
+from umi_sim.judge.oracle.archive.facts import FactState
+from umi_sim.judge.oracle.archive.log import Log
+from umi_sim.judge.oracle.archive.operations import Operation
 from umi_sim.judge.oracle.archive.reflections import Reflections
-from umi_sim.judge.oracle.archive.searches import Searches, Shown
+from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.summaries import Summaries
-from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.hierarchy import (
     ALL,
     KINDS,
@@ -36,7 +36,7 @@ from umi_sim.judge.plain.replies import read_decision, read_ranks
 from umi_sim.judge.plain.requests import OF_SCOPE, may_hold
 from umi_sim.judge.plain.rows import category_id
 from umi_sim.judge.plain.scores import sound_vectors
-from umi_sim.judge.plain.text import asked_about, cut
+from umi_sim.judge.plain.text import cut
 from umi_sim.record import rules
 from umi_sim.record.run_config import OF_ANY_ROW
 
@@ -63,7 +63,7 @@ def asked_levels(request: Descent, scope: Scope) -> list[str]:
 class Path(Owner):
     """A retrieve as its answers tell it: what it must have asked, and what it must reply.
 
-    `questions`: what was asked at each step. `names`: the degradations that are due. `steps`: those at which
+    `names`: the degradations that are due. `steps`: those at which
     something is asked, in their order. `levels`: those that were reached, each with its words and whether it
     failed.
     """
@@ -72,7 +72,6 @@ class Path(Owner):
     request: Descent
     scope: Scope
     resolution: Resolution | None
-    questions: dict[str, Asked]
     dims: int
     floor_ppm: int
     turn_count: int
@@ -95,11 +94,11 @@ class Path(Owner):
     def last(self, step: str, substitute: str, attempts: int = ATTEMPTS) -> Answer | None:
         """The answer that counts, None if the step had to do without; then its substitute is due."""
         self.steps.append(step)
-        heard = self.op.answers_of(step)
-        answer = heard[-1] if heard else None
+        heard = list(self.op.plan.tried(step))
+        answer = heard[-1].answer if heard else None
         if answer is None or isinstance(answer, EffectFailed):
             self.name(step, substitute)
-            if heard and len(heard) < attempts and may_pass(heard[-1]):
+            if heard and len(heard) < attempts and may_pass(answer):
                 self.astray.append((f"{step} after one try", attempts, heard))
             return None
         return answer
@@ -109,12 +108,17 @@ class Path(Owner):
             self.names.append(f"{step}:{substitute}")
 
     def must_ask(self, step: str, what: str, due: object, got: object) -> None:
-        if step in self.questions and due != got:
+        if self.effect(step) is not None and due != got:
             self.astray.append((f"{what} of {step}", due, got))
 
     def inputs(self, step: str) -> dict[str, object]:
-        effect = self.questions.get(step)
-        return asked_about(effect.prompt) if isinstance(effect, AskModel) else {}
+        last = self.op.plan.last(step)
+        return last.inputs if last is not None else {}
+
+    def effect(self, step: str) -> Asked | None:
+        """What was asked at a step; None if nothing was."""
+        last = self.op.plan.last(step)
+        return last.effect if last is not None else None
 
     # The way.
 
@@ -127,7 +131,7 @@ class Path(Owner):
             self.stop = "not_needed"
             return
         query = self.resolution.query if self.resolution is not None else request.query
-        self.steps += ["resolve"] if self.op.answers_of("resolve") else []
+        self.steps += ["resolve"] if self.op.plan.last("resolve") is not None else []
         is_new = True
         for level in ALL:
             if is_new:
@@ -170,7 +174,7 @@ class Path(Owner):
         answer = self.last(step, "words_only")
         if not isinstance(answer, Embedded):
             return
-        effect = self.questions.get(step)
+        effect = self.effect(step)
         self.must_ask(step, "the text", (query,), effect.texts if isinstance(effect, Embed) else ())
         vectors = sound_vectors(answer.vectors, 1, self.dims)
         self.vector = vectors[0] if vectors is not None else None
@@ -185,7 +189,7 @@ class Path(Owner):
         answer = self.last(step, "failed", READ_ATTEMPTS)
         self.levels.append((level, query, not isinstance(answer, ReadDone)))
         for name in (f"{level}_by_vector", step):
-            effect = self.questions.get(name)
+            effect = self.effect(name)
             asked = effect.query if isinstance(effect, Read) else None
             if isinstance(asked, ByVector | ByWords):
                 floor = max(1, request.min_score_ppm)
@@ -204,8 +208,8 @@ class Path(Owner):
         return max(twice, limits.RANK_CANDIDATE_COUNT_MAX) if self.request.rank == "model" else twice
 
     def rows(self, step: str) -> tuple[Row, ...]:
-        heard = self.op.answers_of(step)
-        return heard[-1].rows if heard and isinstance(heard[-1], ReadDone) else ()
+        last = self.op.plan.last(step)
+        return last.answer.rows if last is not None and isinstance(last.answer, ReadDone) else ()
 
     def candidates(self, level: str) -> list[Seen]:
         by_vector = self.rows(f"{level}_by_vector") if self.vector is not None else ()
@@ -274,26 +278,21 @@ class Path(Owner):
 
 # Retrievals: what a retrieve replies, beside what its answers make of it.
 #
-# Law 1. The hits are what the answers gave, each once, in order, cut. Law 2. Each hit is true:
-# some possible
-# state shows it. Law 3. Of a retrieve that took so long that an answer may have come too late only that is
-# demanded which holds of any.
+# Law 1. The hits are what the answers gave, each once, in order, cut. Law 2. Each hit is true: it was so at
+# some position.
 
 
 @attrs.define
 class Retrievals(Part):
-    """Judges retrieves and searches. `questions`: what was asked at each step, by operation."""
+    """Judges retrieves and searches."""
 
     evidence: Evidence
-    tracks: Tracks
+    log: Log
     searches: Searches
-    documents: Documents
     summaries: Summaries
     reflections: Reflections
-    questions: dict[Operation, dict[str, Asked]] = attrs.field(factory=dict)
 
     def answered(self, op: Operation, step: str, effect: Asked) -> None:
-        self.questions.setdefault(op, {})[step] = effect
         asked = effect.query if isinstance(effect, Read) else None
         if isinstance(asked, ByVector | ByWords):
             request = op.request
@@ -304,26 +303,17 @@ class Retrievals(Part):
             holds = any(got == [*due, *each] for each in more)
             self.demand(holds, rules.FILTER_NARROWS, f"the conditions of {step}", due, got)
 
-    def ended(self, op: Operation) -> None:
-        self.questions.pop(op, None)
-
-    def is_clear(self, op: Operation, names: list[str]) -> bool:
-        """Whether the last answer to each step is the one that counted, whole."""
-        config = self.context.config
-        least_ms = min(config.model_timeout_ms, config.store_timeout_ms)
-        is_prompt = self.context.seen_ms - op.began_ms < least_ms
-        return is_prompt and not op.is_turned_away and not any(name in STORAGE_MADE for name in names)
-
     def judge_retrieve(self, op: Operation, value: Retrieved, names: list[str]) -> None:
         request = op.request
         assert isinstance(request, Descent)
         self.judge_shape(request, value)
-        self.tracks.settle_all(op, [it for hit in value.hits for it in self.judge_hit(op, hit)])
-        if not self.is_clear(op, names):
-            return
+        for hit in value.hits:
+            self.judge_hit(op, hit)
+        if op.is_turned_away or any(name in STORAGE_MADE for name in names):
+            return  # a page of rows is read again, and nobody knows which
         config = self.context.config
         path = Path(
-            op, request, self.context.scope, value.resolution, self.questions.get(op, {}),
+            op, request, self.context.scope, value.resolution,
             config.embedding_dims, config.resolve_confidence_min_ppm, config.resolve_turn_count_max,
         )  # fmt: skip
         self.judge_words(op, path, value)
@@ -359,48 +349,43 @@ class Retrievals(Part):
 
     # Whether a hit is true.
 
-    def judge_hit(self, op: Operation, hit: LevelHit) -> Iterator[Shown]:
-        """Of an entity its id, and what it may be."""
+    def judge_hit(self, op: Operation, hit: LevelHit) -> None:
         if hit.level == "entities":
-            yield self.judge_entity(op, hit)
+            self.judge_entity(op, hit)
         elif hit.level == "categories":
-            may_be = self.summaries.told.get(hit.name, {})
             is_own = hit.name in CATEGORIES and hit.id == category_id(self.context.scope, hit.name)
-            is_told = self.summaries.may_show(hit.name, hit.text, op.began)
-            is_true = is_told or hit.text == CATEGORIES.get(hit.name)
             self.demand(is_own, rules.READ_SCOPE, "a category of nobody", hit.name, hit.id)
-            message = f"the category {hit.name} shows what no model gave"
-            rule = rules.DELETE_REACHES_ALL if hit.text in self.summaries.gone else rules.READ_SCOPE
-            self.demand(is_true, rule, message, list(may_be), hit.text)
+            if hit.text != CATEGORIES.get(hit.name):
+                self.summaries.judge_shown(op, hit.name, hit.text, rules.READ_SCOPE)
         elif hit.level == "reflections":
-            self.reflections.judge_row(hit.id, hit.name, hit.text)
+            self.reflections.judge_row(op, hit.id, hit.name, hit.text)
         else:
             texts, told = list(self.texts_of(op, hit)), f"{hit.id} shows what nobody gave"
             self.demand(hit.text in texts, rules.READ_SCOPE, told, texts, hit.text)
 
     def texts_of(self, op: Operation, hit: LevelHit) -> Iterator[str]:
         """What a resource may hold: its text, what a model said of it, or a part of some text."""
-        it = self.documents.resources.get(hit.id)
-        if it is not None:
-            for value in it.since(op.began):
-                yield from (str(value[1]), *it.said_of(value)) if isinstance(value, tuple) else ()
-            return
-        for other in self.documents.resources.values():
-            values = [value for value in other.since(op.began) if isinstance(value, tuple)]
-            for modality, text in values:
-                wholes = ["\n".join(lines_of(text, modality)), *other.said_of((modality, text))]
-                if any(hit.text in whole for whole in wholes):
+        known = self.log.resources
+        keys = [hit.id] if hit.id in known.entries else list(known.entries)
+        for key in keys:
+            for it in known.since(key, op.position):
+                if it is None:
+                    continue
+                said = [described.text for described in self.log.said.get((key, it.given), ())]
+                if key == hit.id:
+                    yield from (it.given[1], *said)
+                elif any(
+                    hit.text in whole for whole in ("\n".join(lines_of(it.given[1], it.given[0])), *said)
+                ):
                     yield hit.text
 
-    def judge_entity(self, op: Operation, hit: LevelHit) -> Shown:
-        track = self.tracks.track(hit.id)
-        states = self.tracks.states_since(track, op)
-        kept = tuple(it for it in states if is_shown(it, hit))
-        is_ours = kept or not self.context.is_elsewhere(hit.id)
-        self.tracks.must(track, is_ours, rules.READ_SCOPE, "is a hit, of another scope", states[:3], hit)
-        rule = rule_of(track, states, [shown(state) for state in states], hit.version)
-        self.tracks.must(track, kept, rule, "is a hit that cannot be", states[:3], hit)
-        return track, kept
+    def judge_entity(self, op: Operation, hit: LevelHit) -> None:
+        states, told = self.log.states_since(hit.id, op), f"{hit.id} is a hit"
+        holds = any(is_shown(it, hit) for it in states)
+        is_ours = holds or not self.context.is_elsewhere(hit.id)
+        self.demand(is_ours, rules.READ_SCOPE, f"{told}, of another scope", states[:3], hit)
+        rule = self.log.rule_of(hit.id, states, hit.version)
+        self.demand(holds, rule, f"{told} that cannot be", states[:3], hit)
 
     # Whether it came about as it must.
 
@@ -418,7 +403,7 @@ class Retrievals(Part):
         self.demand(not heard, rules.REWRITE_ONLY_IF_NEEDED, "a model was asked to resolve", (), heard)
 
     def judge_path(self, path: Path, value: Retrieved, names: list[str]) -> None:
-        asked = list(dict.fromkeys(step for step, _ in path.op.answers))
+        asked = list(dict.fromkeys(it.step for it in path.op.attempts))
         more = [step for step in asked if step not in path.steps]
         self.demand(not more, rules.STOP_MEANS_STOP, "questions that nobody needs", path.steps, more)
         is_enough_rule = value.stop_reason == path.stop
@@ -427,8 +412,8 @@ class Retrievals(Part):
         self.demand(not lacks, rules.STOP_MEANS_STOP, "questions that were due", lacks, asked)
         for what, due, got in path.astray:
             self.demand(False, rules.REFERENCE_AGREES, what, due, got)
-        heard = path.op.answers_of("resolve")[-1:]
-        lost = any(not self.evidence.is_of_use(path.op, "resolve", it, 0) for it in heard)
+        heard = list(path.op.plan.tried("resolve"))[-1:]
+        lost = any(not self.evidence.is_of_use(path.op, it, 0) for it in heard)
         due = sorted({*path.names, *(["resolve:original"] if lost else [])})
         self.demand(sorted(names) == due, rules.DEGRADATION_NAMED, "what it had to do without", due, names)
         tried = [(it.level, it.query, it.is_failed) for it in value.tried]
@@ -462,6 +447,6 @@ class Retrievals(Part):
         self.demand(value.ordered_by == ranker, rule, "who ordered the hits", ranker, value.ordered_by)
 
 
-def is_shown(state: PossibleState, hit: LevelHit) -> bool:
+def is_shown(state: FactState, hit: LevelHit) -> bool:
     it = state.entity
     return it is not None and (it.version, it.name, it.content) == (hit.version, hit.name, hit.text)
