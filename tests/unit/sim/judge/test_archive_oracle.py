@@ -42,7 +42,7 @@ LIKES_TEA, LEFT_ACME = (ALICE, "likes tea"), (ALICE, "left Acme")
 def test_what_was_acknowledged_is_read_back() -> None:
     told = two_known()
     told.get(TEA, entity(ALICE, "likes tea"))
-    told.get(SALES, entity(ACME, "sells tea"))
+    told.get(SALES, entity(ACME, "sells tea", follows=TEA))
     told.count_of(2)
 
 
@@ -242,7 +242,7 @@ def test_a_remember_without_an_answer_happened_or_did_not(ending: str, is_durabl
     told.get(TEA, None)
     if is_durable:
         told.oracle.landed(batch)
-    rows = [entity(*LIKES_TEA), entity(ACME, "sells tea")] if is_durable else [None, None]
+    rows = [entity(*LIKES_TEA), entity(ACME, "sells tea", follows=TEA)] if is_durable else [None, None]
     told.get(TEA, rows[0])
     told.get(SALES, rows[1])
     with broken("all-or-nothing" if is_durable else "reference-agrees"):
@@ -373,7 +373,7 @@ def test_a_forget_without_an_answer_happened_or_did_not() -> None:
             told.land(op_id)
         told.oracle.crashed()
         told.get(TEA, row)
-        told.get(SALES, entity(ACME, "sells tea"))
+        told.get(SALES, entity(ACME, "sells tea", follows=TEA))
 
 
 # Once.

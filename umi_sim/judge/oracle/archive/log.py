@@ -53,7 +53,7 @@ class Log(PlainMemory):
         if isinstance(op.request, Remember) and self.context.may_turn_away:
             twins = [self.apply(op, plan.without(steps)) for steps in UNHEARD]
             batch, *batch.twins = [it for it in twins if is_in(it, commit)] or [batch]
-        if isinstance(op.request, Remember) and op.record is None:
+        if isinstance(op.request, Remember) and op.record is None and batch.did:
             for it in (batch, *batch.twins):
                 self.follow_last(it, commit)
             self.last_told[batch.stored[-1].id] = None
