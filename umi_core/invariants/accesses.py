@@ -81,7 +81,7 @@ def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: Acc
     writes = asked.writes if isinstance(asked, Commit) else ()
     gone = [it.address.id for it in writes if it.address.kind == "entity" and it.body is None]
     versions = value.versions if isinstance(value, Committed) else ()
-    newest = dict(was.versions)
+    newest = was.newest(versions)
     again = [of.id for of, number in versions if of.kind == "access" and number < newest.get(of.id, 0)]
     left = [key for key in gone if key in now.records and key not in again]
     demand(not left, rules.ACCESS_TRUTH, "records of entities that a commit has deleted", [], left)
