@@ -57,7 +57,7 @@ TAGS = {
     """,
     200: "CreateEntity",
     621: "DeleteAgent OpenAgent AgentSwitched",
-    631: "UpdateEntity Running Queued Sleeping Waiting RowRead",
+    631: "UpdateEntity Running Queued Sleeping Waiting RowRead PlanInDoubt",
     210: "RecentEntities",
     611: "Given ForgetResource ResourceForgotten",
     614: "RecordAdded RecordForgotten Ended",

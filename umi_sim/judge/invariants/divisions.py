@@ -161,7 +161,7 @@ class Divisions(Observer):
         unsaid = [name for name, _, _ in lacks or () if name not in names]
         demand(not unsaid, rules.DEGRADATION_NAMED, told, unsaid, names)
         said = [(it.name, it.reason, it.count) for it in outcome.degraded if it.name == PARTIAL]
-        due_said = [[it for it in each if it[0] == PARTIAL] for _, each in due]  # also of an earlier plan
+        due_said = [[it for it in each if it[0] == PARTIAL] for made, each in due if made == value]
         demand(said in due_said, rules.DEGRADATION_NAMED, told, due_said, said)
 
     def check_digest(self, reading: Reading, rows: Bodies) -> None:
