@@ -94,7 +94,8 @@ def check_step(before: Before, told: Told, state: State) -> None:
         if not any(stand.pinned[0] == LEARN_AT_ANY_STEP for stand in before.stands.values()):
             check_access_source(was.access, tiers.access, told.value, heard)
             check_session_source(was.session, tiers.session, told.value, heard)
-        check_kept(was.access, tiers.access, state.seen_ms, heard)
+        cores = [[entry.entity_id for _, entry in core.entries()] for core in (was.core, tiers.core)]
+        check_kept(was.access, tiers.access, state.seen_ms, heard, cores)
         check_decisions_source(was.decisions, told, tiers.decisions)
         check_load(before, told, state)
         calls = (call for operation in state.operations.values() for call in operation.calls[-2:])
