@@ -29,7 +29,13 @@ COUNT_MAX: Final = 1_000
 OPERATIONS: Final = ([10, 60], [20, 80], [30, 120])
 MORE: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
     "agents": {"count": ([1, 4],), "in_flight": ([1, 8],)},
-    "workload": {"adversarial": ("1/8", "1/2"), "retry": ("1/8",), "repeat": ("1/6",), "retold": ("1/3",)},
+    "workload": {
+        "adversarial": ("1/8", "1/2"),
+        "retry": ("1/8",),
+        "repeat": ("1/6",),
+        "retold": ("1/3",),
+        "nearly": ("1/6",),
+    },
     "faults": dict.fromkeys(("model", "embed", "storage", "link", "agent", "clock"), (True,)),
 }
 """What half of the mixed worlds have, whatever the two say."""

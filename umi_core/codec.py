@@ -5,7 +5,7 @@ Law 2. The tag of a class stands where the class is declared, and is never used 
 Law 3. Any bytes decode to a value that encodes to the same bytes, or to a typed error.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from operator import attrgetter
@@ -65,11 +65,14 @@ def plain_parts(tag: int, values: Iterable[Any]) -> list[Plain]:
     return parts
 
 
-def plain_dict(value: dict[Any, object]) -> list[Plain]:
+def plain_dict(value: Mapping[Any, object]) -> list[Plain]:
     return plain_parts(DICT, [part for key in sorted(value) for part in (key, value[key])])
 
 
-ENCODERS: Final[dict[type, Encoder]] = {tuple: partial(plain_parts, TUPLE), dict: plain_dict}
+ENCODERS: Final[dict[type, Encoder]] = {
+    tuple: partial(plain_parts, TUPLE), dict: plain_dict, archive.AccessRecords: plain_dict,
+    archive.RowVersions: lambda value: plain_parts(TUPLE, value.pairs()),
+}  # fmt: skip
 
 
 def register(cls: type, tag: int) -> None:

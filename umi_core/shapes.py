@@ -18,6 +18,7 @@ from umi_core.codec import ENCODERS
 from umi_core.domains import Domain, domain_of, is_int, is_union
 from umi_core.domains import anything as no_wrong
 from umi_core.text import is_text, shown
+from umi_core.tiers.paged import PagedTable
 
 Wrong = Callable[[Any], str]
 """What is wrong with a value, as `path: sentence`; "" if nothing is."""
@@ -39,6 +40,8 @@ def shape_of(kind: Any) -> Wrong:
         return tuple_of(args)
     if origin in (dict, Mapping):
         return dict_of(*map(shape_of, args))
+    if origin is PagedTable:
+        return dict_of(shape_of(str), shape_of(args[0]))
     if kind in SCALARS:
         return SCALARS[kind]
     if not attrs.has(kind):
@@ -140,7 +143,7 @@ def each_of(shape: Wrong) -> Wrong:
 
 def dict_of(key_shape: Wrong, value_shape: Wrong) -> Wrong:
     def wrong(value: object) -> str:
-        if not isinstance(value, dict):
+        if not isinstance(value, Mapping):
             return not_a(value, "a table")
         for key, each in value.items():
             if said := key_shape(key) or value_shape(each):

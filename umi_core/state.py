@@ -113,6 +113,15 @@ class RowRead(Data):
     is_named: bool
 
 
+@attrs.frozen
+class PlanInDoubt(Data):
+    """An earlier plan whose commit may be durable: its digest, as its receipt has it, and what it lacked."""
+
+    tag = 637
+    digest: bytes
+    degraded: tuple[Degraded, ...]
+
+
 @attrs.define
 class Operation:
     """One running workflow: its row, what it knows, and what it does at this moment.
@@ -122,7 +131,7 @@ class Operation:
     those around the attempt. `pages`: the rows of a read so far, out of `page_count` pages. `claims`: what it
     works on alone, since it got its `turn`. `reads`: what its next commit is planned from. `landed_before`:
     commits of this memory that had landed when its plan began; `yield_count`: plans that gave way to one of
-    those.
+    those. `degraded`: what its plan lacks, each as `row:what`, and what others lacked that may have won.
     """
 
     tag = 91
@@ -147,7 +156,7 @@ class Operation:
     page_count: Count = 0
     reads: tuple[RowRead, ...] = ()
     entered: tuple[str, ...] = ()
-    degraded: tuple[Degraded, ...] = ()
+    degraded: tuple[Degraded | PlanInDoubt, ...] = ()
     calls: tuple[ModelCall, ...] = ()
     notes: tuple[HookNote, ...] = ()
 
@@ -155,6 +164,16 @@ class Operation:
     def plan_number(self) -> int:
         """The number of its present plan, from 1."""
         return self.plan_count + self.yield_count
+
+    @property
+    def lacks(self) -> tuple[Degraded, ...]:
+        """What its present plan lacks."""
+        return tuple(it for it in self.degraded if isinstance(it, Degraded))
+
+    @property
+    def doubts(self) -> tuple[PlanInDoubt, ...]:
+        """Earlier plans that may have won."""
+        return tuple(it for it in self.degraded if isinstance(it, PlanInDoubt))
 
     @property
     def asked(self) -> Asked | None:

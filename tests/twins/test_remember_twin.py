@@ -56,9 +56,10 @@ def remember(request: Remember, before: Before) -> Story:
         if kind != "good":  # the text itself is the note
             is_note = True
             degraded.append(Degraded("extract:notes", reason_of(kind)))
+    won: list[Degraded] | None = None  # what the plan lacked of which an unconfirmed attempt has landed
     for _ in range(3):  # plans
-        less = list(degraded)  # what this plan goes without
-        is_there = any(met.lands for met in heard)  # an attempt nobody confirmed has told it already
+        less = list(degraded)  # what this plan lacks
+        is_there = won is not None
         kind, count = yield from attempts("read entity tombstone ended core", 3)
         if kind != "good":
             return ended(StorageFailed("lookup", kind, count), heard)
@@ -77,11 +78,13 @@ def remember(request: Remember, before: Before) -> Story:
                     less.append(Degraded("route:table", reason_of(kind)))
         kind, count = yield from attempts("commit", 3, heard)
         if kind == "good":
-            if is_there:
+            if won is not None:
+                less = won
                 yield from settled(less)
             return Done("Alice likes tea" if is_note else "likes tea", tuple(less))
         if kind != "conflict":
             break
+        won = less if won is None and any(met.lands for met in heard) else won
     return not_committed(kind, count, heard)
 
 
@@ -159,6 +162,7 @@ LOST = Met("silence", lands=True)
 @example(PLAIN, Before(), [*[Met()] * 4, LOST, Met("conflict"), Met(), Met(), Met("refused")])
 @example(PLAIN, Before(), [*[Met()] * 4, LOST, Met("conflict"), Met(), Met("conflict"), Met("refused")])
 @example(PLAIN, Before(), [*[Met()] * 4, *[Met("conflict"), *[Met()] * 3] * 3])
+@example(PLAIN, Before(), [*[Met()] * 3, Met("refused"), LOST, Met("conflict")])
 def test_the_table_of_remember_is_the_story_of_remember(
     request: Remember, before: Before, lucks: list[Met]
 ) -> None:

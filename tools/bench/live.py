@@ -19,7 +19,8 @@ import os
 import resource
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -33,7 +34,7 @@ import numpy as np
 
 from tools.bench.measure import Table, short
 from umi_core.messages.effects import Commit, Write
-from umi_core.rows import Address, Entity, Vector
+from umi_core.rows import AccessRecord, Address, Entity, Vector
 from umi_core.values import Scope
 from umi_live import LiveMemory, open_memory
 from umi_live.local import DIMS, HashEmbedder
@@ -136,6 +137,39 @@ async def remembers(folder: Path, count: int, vfs: str | None = None) -> Table:
     return Table("Remembers a second, on a file", ("what", "a second", "share of bare"), rows, note)
 
 
+# Remembers beside many access records.
+
+
+def fill_accesses(path: Path, count: int) -> None:
+    """Put so many access records into the file directly."""
+    store, scope = Store.opened(path), Scope("ann", "helper")
+    for start in range(0, count, PAGE):
+        ids = [f"fct_{at:024x}" for at in range(start, min(count, start + PAGE))]
+        bodies = [AccessRecord(it, "note", 500_000, 1, at, at) for at, it in enumerate(ids, start + 1)]
+        writes = tuple(Write(Address(scope, "access", it.entity_id), it) for it in bodies)
+        store.storage.commit(Commit(writes, ()), 1)
+    store.close()
+
+
+async def accesses(folder: Path, counts: Sequence[int], turns: int) -> Table:
+    """Remembers by turns in files that differ by their access records alone."""
+    paths = [folder / f"accesses{count}.db" for count in counts]
+    for path, count in zip(paths, counts, strict=True):
+        fill_accesses(path, count)
+    async with AsyncExitStack() as stack:
+        memories = [await stack.enter_async_context(opened(path)) for path in paths]
+        took: list[list[float]] = [[] for _ in paths]
+        for turn in range(turns + 1):
+            for memory, each in zip(memories, took, strict=True):
+                each.append(await timed(partial(memory.remember, f"Fact {turn} is told.", extract=False)))
+    middles = [median(each[1:]) * 1_000 for each in took]  # the first one waits until the file is read
+    rows = [
+        (f"{count:,}", short(ms), f"{ms / middles[0]:.2f}") for count, ms in zip(counts, middles, strict=True)
+    ]
+    note = "10,000 records are kept: beyond that each remember evicts one."
+    return Table("Remembers beside access records", ("records", "ms of CPU", "ratio"), rows, note)
+
+
 # Recalls.
 
 
@@ -221,6 +255,8 @@ async def run(is_quick: bool, sync_ms: float | None) -> None:
                 (await remembers(folder, 5 if is_quick else 30, disk.name)).show()
             return
         (await remembers(folder, 5 if is_quick else 30)).show()
+        counts = (100, 9_000, 20_000)
+        (await accesses(folder, counts, 100 if is_quick else 500)).show()
         rows = [await recalls(folder, count, 20) for count in ((10_000,) if is_quick else (10_000, 100_000))]
         head = ("entities", "recall, ms", "numpy alone, ms", "ratio", "first recall, ms")
         note = "The first recall of a process reads the vectors from the file."

@@ -84,8 +84,8 @@ from umi_core.messages.effects import (
     filled_in,
 )
 from umi_core.messages.request import WorkflowRequest
-from umi_core.rows import Address
-from umi_core.state import ALONE, Operation, Queued, RowRead, Running, Sleeping, State, Waiting
+from umi_core.rows import Address, Receipt
+from umi_core.state import ALONE, Operation, PlanInDoubt, Queued, RowRead, Running, Sleeping, State, Waiting
 
 FINAL_KINDS: Final = ("refused", "full", "too_long", "unusable")
 EPOCH_ROW: Final = "epoch"
@@ -131,21 +131,34 @@ class Engine(Owner):
         for name in names:
             self.marks.append(f"{operation.workflow}.{row.id}{of}: {name}")
 
-    def degraded(self, operation: Operation, name: str, reason: str, count: int = 1) -> None:
-        """Add `count` to what the reply names as degraded, and to the counters."""
-        known = [item for item in operation.degraded if (item.name, item.reason) == (name, reason)]
-        others = tuple(item for item in operation.degraded if item not in known)
-        total = count + sum(item.count for item in known)
-        operation.degraded = (*others, Degraded(name, reason, total))
-        self.state.count(f"degraded {name}", count)
+    def degraded(self, operation: Operation, row: Step, name: str, reason: str, count: int = 1) -> None:
+        """Add `count` to what the plan lacks by this row, and to the counters."""
+        lack = Degraded(f"{row.id}:{name}", reason, count)
+        operation.degraded = (*operation.doubts, *summed((*operation.lacks, lack)))
+        self.state.count(f"degraded {told_name(lack.name)}", count)
 
     def noted(self, operation: Operation, row: Step, notes: Iterable[HookNote], reason: str) -> int:
         """Note what interceptors did on the way back; return how many of them gave a fallback."""
         self.state.noted(operation, tuple(notes))
         fallbacks = [note for note in notes if (note.hook, note.what) == ("on_error", "substituted")]
         for note in fallbacks:
-            self.degraded(operation, f"{row.id}:hook:{note.name}", reason)
+            self.degraded(operation, row, f"hook:{note.name}", reason)
         return len(fallbacks)
+
+
+def summed(lacks: Iterable[Degraded]) -> tuple[Degraded, ...]:
+    """Return one item for each name and reason, where its last one stands."""
+    counts: dict[tuple[str, str], int] = {}
+    for lack in lacks:
+        key = lack.name, lack.reason
+        counts[key] = counts.pop(key, 0) + lack.count
+    return tuple(Degraded(*key, count) for key, count in counts.items())
+
+
+def told_name(name: str) -> str:
+    """Return the name that a reply has for it: rows that were left out are those of any read."""
+    rest = name.partition(":")[2]
+    return rest if rest.startswith("read:") else name
 
 
 def facts_of(operation: Operation) -> Facts:
@@ -296,6 +309,7 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> None:
     answer = leave_attempt(engine, operation, row, waiting, answer) if operation.entered else answer
     if isinstance(answer, Committed):
         operation.may_have_happened = True
+        settle_doubt(operation, waiting.asked, answer)
         engine.state.landed_count += 1
         operation.reads = tuple(RowRead(operation.row, *it, is_named=True) for it in answer.versions)
     engine.mark(operation, row, answer.kind if isinstance(answer, EffectFailed) else "ok")
@@ -349,7 +363,7 @@ def check_rows(
     if judged.failure:
         return EffectFailed(answer.request_id, judged.failure)
     for reason, count in judged.left_out:
-        engine.degraded(operation, f"read:{reason}_rows", reason, count)
+        engine.degraded(operation, row, f"read:{reason}_rows", reason, count)
     operation.pages = in_order(asked, operation.pages + judged.rows)
     return ReadDone(answer.request_id, operation.pages, answer.cursor, answer.count)
 
@@ -486,7 +500,7 @@ def put_in_place(
 ) -> None:
     """Install the tiers as `take` left them, and report what is degraded."""
     for name, reason, count in learned.degraded:
-        engine.degraded(operation, f"{row.id}:{name}", reason, count)
+        engine.degraded(operation, row, name, reason, count)
     if view is not None:
         engine.state.tiers = view.tiers
         engine.marks += view.marks
@@ -542,7 +556,7 @@ def fail(engine: Engine, operation: Operation, row: Step, asked: Asked, failure:
     if failure.kind == "conflict" and is_fenced(engine, operation, failure):
         fence(engine, epoch_of(engine, operation))
     elif failure.kind == "conflict" and (policy.replan or policy.conflict_error):
-        handle_conflict(engine, operation, row, failure)
+        handle_conflict(engine, operation, row, asked, failure)
     elif policy.attempts == 0 or may_retry(operation, row, failure):
         asked_for_ms = min(failure.retry_after_ms, RETRY_AFTER_MS_MAX)
         wait_ms = max(backoff_ms(operation.attempt), asked_for_ms)
@@ -579,7 +593,9 @@ def epoch_of(engine: Engine, operation: Operation) -> int:
     return facts_of(operation).get(EPOCH) or engine.state.epoch
 
 
-def handle_conflict(engine: Engine, operation: Operation, row: Step, failure: EffectFailed) -> None:
+def handle_conflict(
+    engine: Engine, operation: Operation, row: Step, asked: Asked, failure: EffectFailed
+) -> None:
     """Blame the caller, plan again, or give up."""
     policy = row.on_failure
     assert policy is not None
@@ -597,27 +613,47 @@ def handle_conflict(engine: Engine, operation: Operation, row: Step, failure: Ef
     engine.mark(operation, row, "planned again")
     leave_row(engine, operation, row, abort_error(row, "conflict", operation.attempt), is_final=True)
     count_plan(engine, operation, is_own)
-    replan(engine, operation, policy.replan)
+    replan(engine, operation, policy.replan, digest_of(asked))
     if policy.attempts == 0:  # without end, so never without a wait
         due_ms = engine.state.seen_ms + backoff_ms(operation.plan_count - 1)
         operation.progress = Sleeping(due_ms, None)
 
 
-def replan(engine: Engine, operation: Operation, target: str) -> None:
-    """Go back to an earlier row: its facts and all later ones are dropped."""
+def replan(engine: Engine, operation: Operation, target: str, digest: bytes) -> None:
+    """Go back to an earlier row: its facts and all later ones are dropped, and what these rows lacked.
+
+    The reply may still be about this plan if its commit is in doubt:
+
+        plan 1 lacks 24 vectors, commit: unknown ... lands
+                                         plan 2 lacks 13, commit: the receipt of plan 1     reply: lacks 24
+    """
     workflow = engine.table_of(operation)
     start = workflow.index(target)
     assert start is not None
     again = workflow.steps[start : operation.row + 1]
     for name in (name for row in again for name in row.learns):
         operation.facts.pop(name, None)
-    if not operation.may_have_happened:  # otherwise the reply may be about this plan
-        dropped = [row.id for row in again]
-        operation.degraded = tuple(
-            it for it in operation.degraded if it.name.partition(":")[0] not in dropped
-        )
+    dropped = [row.id for row in again]
+    lacks = tuple(it for it in operation.lacks if it.name.partition(":")[0] not in dropped)
+    doubts = operation.doubts
+    if operation.may_have_happened:
+        doubts += (PlanInDoubt(digest, operation.lacks),)
+    operation.degraded = (*doubts, *lacks)
     operation.reads = tuple(it for it in operation.reads if it.step < start)
     operation.row, operation.unit, operation.learned = start, 0, ()
+
+
+def digest_of(asked: Asked) -> bytes:
+    """Return by what the receipt of a commit names its plan; empty if it writes none."""
+    writes = asked.writes if isinstance(asked, Commit) else ()
+    return next((write.body.plan_digest for write in writes if isinstance(write.body, Receipt)), b"")
+
+
+def settle_doubt(operation: Operation, asked: Asked, answer: Committed) -> None:
+    """Leave in place what the plan that won lacked: this one, or an earlier one."""
+    won = answer.receipt.plan_digest if isinstance(answer.receipt, Receipt) else b""
+    earlier = [it.degraded for it in operation.doubts if it.digest == won != digest_of(asked)]
+    operation.degraded = earlier[0] if earlier else operation.lacks
 
 
 def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: str) -> None:
@@ -625,7 +661,7 @@ def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: 
     policy = row.on_failure
     assert policy is not None, (row.id, kind)
     if isinstance(policy.then, Degrade):
-        engine.degraded(operation, f"{row.id}:{policy.then.name}", reason or kind)
+        engine.degraded(operation, row, policy.then.name, reason or kind)
         engine.mark(operation, row, "degraded")
         learn(engine, operation, row, Learned(policy.then.facts(facts_of(operation), reason or kind)))
         return
@@ -665,7 +701,8 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
     state = engine.state
     del state.operations[operation.number]
     if isinstance(outcome, Done):
-        outcome = Done(outcome.value, operation.degraded)
+        lacks = summed(attrs.evolve(it, name=told_name(it.name)) for it in operation.lacks)
+        outcome = Done(outcome.value, lacks)
     state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
     engine.is_switched |= operation.workflow in ALONE and operation.may_have_happened
     if operation.op_id is not None:

@@ -79,8 +79,6 @@ def check_cheap(state: State) -> None:
         raise Broken(rules.SPACE_ACCOUNTING, "bytes of the working tier", config.working_bytes_max, used)
     if count > config.working_entry_count_max:
         raise Broken(rules.SPACE_ACCOUNTING, "working entries", config.working_entry_count_max, count)
-    if (records := len(tiers.access.records)) > limits.ACCESS_RECORD_COUNT_MAX:
-        raise Broken(rules.TABLES_BOUNDED, "access records", limits.ACCESS_RECORD_COUNT_MAX, records)
     if (rewrites := len(tiers.rewrites.rewrites)) > limits.RESOLVE_CACHE_COUNT_MAX:
         raise Broken(rules.TABLES_BOUNDED, "kept rewrites", limits.RESOLVE_CACHE_COUNT_MAX, rewrites)
     if state.operations or state.queue:

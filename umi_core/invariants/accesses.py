@@ -57,18 +57,50 @@ def check_access_source(was: AccessTable, now: AccessTable, value: Value, heard:
     demand(holds, rules.ACCESS_TRUTH, "accesses changed, and nothing was learnt", was.records, now.records)
 
 
-def check_kept(was: AccessTable, now: AccessTable, now_ms: int, heard: Heard | None) -> None:
+def check_kept(
+    was: AccessTable,
+    now: AccessTable,
+    now_ms: int,
+    heard: Heard | None,
+    cores: Sequence[Collection[str]] = ((),),
+) -> None:
     """A record stays, unless its entity was forgotten, nobody asked for it for long, or there is no room.
 
-    Which go with a rebalance its plan says, and is judged for it.
+    Which go with a rebalance its plan says, and is judged for it. `cores`: ids in core before the step and
+    after it; with either of them the longest unused ones leave.
     """
-    if now.records is was.records or len(now.records) >= ACCESS_RECORD_COUNT_MAX:
+    if now.records is was.records:
         return
+    check_room(was, now, heard, cores)
     pruned = getattr(heard.facts.get("plan"), "pruned", ()) if heard is not None else ()
     lost = [record for key, record in was.records.items() if key not in now.records and record not in pruned]
     young = [it.entity_id for it in lost if it.last_ms >= now_ms - ACCESS_PRUNE_MS]
     needless = [key for key in young if key not in now.forgotten]
-    demand(not needless, rules.ACCESS_TRUTH, "records that vanished without a reason", [], needless)
+    if needless:
+        due = [evicted(was, now, inside) for inside in cores]
+        told = "records that vanished without a reason"
+        demand(any({*needless} <= {*keys} for keys in due), rules.ACCESS_TRUTH, told, due, needless)
+
+
+def check_room(
+    was: AccessTable, now: AccessTable, heard: Heard | None, cores: Sequence[Collection[str]]
+) -> None:
+    """There are no more records than there may be, but for those in core or accessed in this step."""
+    is_loaded = heard is not None and heard.pinned[0] == "recover"
+    touched = [key for key, record in now.records.items() if was.records.get(key) != record]
+    spared = () if is_loaded else touched
+    count_max = max(len({*inside, *spared}) for inside in cores)
+    holds = not touched or len(now.records) <= max(ACCESS_RECORD_COUNT_MAX, count_max)
+    demand(holds, rules.TABLES_BOUNDED, "access records", ACCESS_RECORD_COUNT_MAX, len(now.records))
+
+
+def evicted(was: AccessTable, now: AccessTable, inside: Collection[str]) -> list[str]:
+    """Return which records leave because there are too many: the longest unused, outside core, untouched."""
+    new_count = sum(key not in was.records for key in now.records)
+    too_many = max(0, len(was.records) + new_count - ACCESS_RECORD_COUNT_MAX)
+    others = [it for key, it in was.records.items() if key not in inside and now.records.get(key, it) == it]
+    oldest = sorted(others, key=lambda it: (it.last_ms, it.entity_id))
+    return [it.entity_id for it in oldest[:too_many]]
 
 
 def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: AccessTable) -> None:
@@ -81,7 +113,7 @@ def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: Acc
     writes = asked.writes if isinstance(asked, Commit) else ()
     gone = [it.address.id for it in writes if it.address.kind == "entity" and it.body is None]
     versions = value.versions if isinstance(value, Committed) else ()
-    newest = dict(was.versions)
+    newest = was.newest(versions)
     again = [of.id for of, number in versions if of.kind == "access" and number < newest.get(of.id, 0)]
     left = [key for key in gone if key in now.records and key not in again]
     demand(not left, rules.ACCESS_TRUTH, "records of entities that a commit has deleted", [], left)

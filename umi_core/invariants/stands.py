@@ -35,7 +35,7 @@ class Stand(NamedTuple):
 def stand_of(operation: Operation) -> Stand:
     at = operation
     pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_number)
-    facts, told_of = dict(at.facts), (total(at.degraded) if at.degraded else 0, len(at.notes))
+    facts, told_of = dict(at.facts), (total(at.lacks) if at.degraded else 0, len(at.notes))
     request = facts.get("request")
     yields = at.yield_count, at.landed_before
     return Stand(

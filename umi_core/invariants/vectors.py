@@ -76,7 +76,7 @@ def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None
     got = operation.facts.get("shelf_vectors") or operation.facts["vectors"]
     demand(got == due, RULE, f"vectors that {operation.workflow} learnt", due, got)
     if (reason := why_lacking(answer.vectors, texts_count, dims)[0]) != "":
-        told = [lack.reason for lack in operation.degraded if lack.name.startswith(STEP)]
+        told = [lack.reason for lack in operation.lacks if lack.name.startswith(STEP)]
         demand(reason in told, rules.DEGRADATION_NAMED, "why a vector is missing", reason, told)
 
 

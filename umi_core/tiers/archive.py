@@ -12,7 +12,7 @@ last or never:
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from heapq import nsmallest
+from itertools import islice, takewhile
 
 import attrs
 
@@ -22,9 +22,51 @@ from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, FORGOTTEN_
 from umi_core.messages.effects import Write
 from umi_core.rows import AccessRecord, Address, Entity
 from umi_core.text import shown
+from umi_core.tiers.paged import PagedTable
 from umi_core.values import Scope
 
 Versions = Iterable[tuple[Address, int]]
+
+
+class AccessRecords(PagedTable[AccessRecord]):
+    """Access records by the id of their entity; the oldest is the one that was unused for longest."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def time_of(value: AccessRecord) -> int:
+        return value.last_ms
+
+
+class RowVersions(PagedTable[tuple[int, int]]):
+    """By id the turn in which a row version was told, and the version; no turn is given twice.
+
+    What counts is the order of the turns: as bytes they are pairs of id and version, oldest first.
+    """
+
+    __slots__ = ()
+
+    @staticmethod
+    def time_of(value: tuple[int, int]) -> int:
+        return value[0]
+
+    def pairs(self) -> list[tuple[str, int]]:
+        return [(key, self[key][1]) for key in self.oldest_first()]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowVersions) and self.pairs() == other.pairs()
+
+
+def as_records(rows: Mapping[str, AccessRecord]) -> AccessRecords:
+    return rows if isinstance(rows, AccessRecords) else AccessRecords(rows)
+
+
+def as_versions(
+    pairs: PagedTable[tuple[int, int]] | Iterable[tuple[str, int]],
+) -> PagedTable[tuple[int, int]]:
+    if isinstance(pairs, PagedTable):
+        return pairs
+    return RowVersions({key: (turn, version) for turn, (key, version) in enumerate(pairs)})
 
 
 @attrs.frozen
@@ -37,11 +79,12 @@ class AccessTable(Data):
     `forgotten`: ids that left lately, oldest first; a recall that read them before must not bring their
     records back.
     `versions`: of the newest row of an id that this life was told of; of ids that were written lately, oldest
-    first. Both are tuples: what is encoded and decoded must go on in the same order.
+    first. Both are tuples as bytes: what is encoded and decoded must go on in the same order.
+    `told_count`: the next turn of `versions`.
     """
 
     tag = 89
-    records: Mapping[str, AccessRecord] = {}
+    records: PagedTable[AccessRecord] = attrs.field(default={}, converter=as_records)
     unsaved: Mapping[str, None] = {}
     cursor: str = ""
     head_version: Count = 0
@@ -49,8 +92,11 @@ class AccessTable(Data):
     ran_ms: Moment = 0
     touch_count: Count = 0
     forgotten: tuple[str, ...] = ()
-    versions: tuple[tuple[str, int], ...] = ()
+    versions: PagedTable[tuple[Count, int]] = attrs.field(default=(), converter=as_versions)
     repair_cursor: str = ""
+    told_count: Count = attrs.field(
+        default=attrs.Factory(lambda table: len(table.versions), takes_self=True), eq=False, repr=False
+    )
 
     def unsound(self) -> str:
         """What does not fit each other, of a table that was read from bytes."""
@@ -61,16 +107,16 @@ class AccessTable(Data):
         """One more access for each entity."""
         if not entities:
             return self
-        records = dict(self.records)
-        unsaved = dict(self.unsaved)
+        put = dict[str, AccessRecord]()
         for entity in entities:
-            records[entity.id] = accessed(records.get(entity.id), entity, now_ms)
-            unsaved[entity.id] = None
-        for entity_id in surplus(records, {*in_core, *(entity.id for entity in entities)}):
-            del records[entity_id]
-            unsaved[entity_id] = None
-        count = self.touch_count + 1
-        return attrs.evolve(self, records=records, unsaved=unsaved, is_due=True, touch_count=count)
+            put[entity.id] = accessed(put.get(entity.id, self.records.get(entity.id)), entity, now_ms)
+        records = self.records.changed(put)
+        gone = surplus(records, {*in_core, *put})
+        unsaved = {**self.unsaved, **dict.fromkeys((*put, *gone))}
+        return attrs.evolve(
+            self, records=records.changed({}, gone), unsaved=unsaved, is_due=True,
+            touch_count=self.touch_count + 1,
+        )  # fmt: skip
 
     def recalled(self, entities: Iterable[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
         """An access to each hit that has not been forgotten since it was read."""
@@ -113,7 +159,7 @@ class AccessTable(Data):
         gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
         if not gone:
             return self
-        records = {entity_id: record for entity_id, record in self.records.items() if entity_id not in gone}
+        records = self.records.changed({}, gone)
         return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone}, is_due=True)
 
     def saved(
@@ -133,21 +179,21 @@ class AccessTable(Data):
         unsaved = {**self.unsaved, **dict.fromkeys(newer)}
         for key in same:
             del unsaved[key]
-        others = self.versions
-        if not newest.keys().isdisjoint(newer):
-            others = tuple([pair for pair in others if pair[0] not in newer])
-        known = (*others, *newer.items())[-ACCESS_RECORD_COUNT_MAX:]
-        is_due = self.is_due or len(same) < len(newer)
-        return attrs.evolve(self, unsaved=unsaved, versions=known, is_due=is_due)
+        turns = enumerate(newer.items(), self.told_count)
+        known = self.versions.changed({key: (turn, version) for turn, (key, version) in turns})
+        too_many = max(0, len(known) - ACCESS_RECORD_COUNT_MAX)
+        known = known.changed({}, tuple(islice(known.oldest_first(), too_many)))
+        is_due, told_count = self.is_due or len(same) < len(newer), self.told_count + len(newer)
+        return attrs.evolve(self, unsaved=unsaved, versions=known, is_due=is_due, told_count=told_count)
 
     def passed(self) -> "AccessTable":
         """Somebody else wrote a record before this life did, a forget in doubt, say: another scan is due."""
         return attrs.evolve(self, is_due=True, touch_count=self.touch_count + 1)
 
     def newest(self, versions: Versions) -> dict[str, int]:
-        """The versions that are known of these: a table of all ten thousand would cost more than a commit."""
-        ids = dict(of_access(versions))
-        return {key: version for key, version in self.versions if key in ids} if ids else {}
+        """The versions that are known of these."""
+        known = {key: self.versions.get(key) for key, _ in of_access(versions)}
+        return {key: told[1] for key, told in known.items() if told is not None}
 
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
         """Their records are deleted once more with the next commit.
@@ -167,10 +213,9 @@ class AccessTable(Data):
 
     def stale(self, now_ms: int, in_core: Collection[str]) -> tuple[str, ...]:
         """Ids that nobody accessed for the pruning time, outside core."""
-        old = now_ms - ACCESS_PRUNE_MS
-        return tuple(
-            key for key, record in sorted(self.records.items()) if record.last_ms < old and key not in in_core
-        )
+        old, records = now_ms - ACCESS_PRUNE_MS, self.records
+        unused = takewhile(lambda key: records[key].last_ms < old, records.oldest_first())
+        return tuple(sorted(key for key in unused if key not in in_core))
 
     def scan_at(self, cursor: str, head_version: int) -> "AccessTable":
         """Where the head row says the scan stands; an older head takes nothing back."""
@@ -182,7 +227,7 @@ class AccessTable(Data):
 
     def after(self, cursor: str, count: int) -> tuple[tuple[AccessRecord, ...], str]:
         """The next records of the fair scan, by id, and the new cursor: empty when the end was reached."""
-        later = sorted(key for key in self.records if key > cursor)
+        later = self.records.after(cursor, count + 1)
         page = later[:count]
         return tuple(self.records[key] for key in page), (page[-1] if len(later) > count else "")
 
@@ -207,10 +252,7 @@ def accessed(record: AccessRecord | None, entity: Entity, now_ms: int) -> Access
     return AccessRecord(entity.id, entity.type, entity.importance_ppm, count + 1, first_ms, last_ms)
 
 
-def surplus(records: Mapping[str, AccessRecord], in_core: Collection[str]) -> list[str]:
-    too_many = len(records) - ACCESS_RECORD_COUNT_MAX
-    if too_many <= 0:
-        return []
-    outside = (record for key, record in records.items() if key not in in_core)
-    oldest = nsmallest(too_many, outside, key=lambda record: (record.last_ms, record.entity_id))
-    return [record.entity_id for record in oldest]
+def surplus(records: PagedTable[AccessRecord], in_core: Collection[str]) -> tuple[str, ...]:
+    """Return which records leave because there are too many: the longest unused outside core."""
+    outside = (key for key in records.oldest_first() if key not in in_core)
+    return tuple(islice(outside, max(0, len(records) - ACCESS_RECORD_COUNT_MAX)))

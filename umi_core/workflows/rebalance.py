@@ -133,11 +133,12 @@ def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     core, rows, cursor = facts[CORE], facts[ROWS], facts[CURSOR]
-    access = pruned(facts, view)
+    stale, before = find_stale(facts, view), view.tiers.access
+    access = before.without((*facts[GONE], *stale))
     after, promoted, evicted = promotions(rows, core, access, view)
     repairs, repaired = repair_writes(facts, view)
-    before = view.tiers.access.records
-    gone = tuple(before[key] for key in sorted(before) if key not in access.records)
+    left = sorted(key for key in {*facts[GONE], *stale} if key in before.records)
+    gone = tuple(before.records[key] for key in left)
     gone_ids = tuple(record.entity_id for record in gone)
     value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, facts[SCANNED])
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
@@ -166,13 +167,12 @@ def moving(plan: Plan, cursor: str, view: View) -> Plan:
     return attrs.evolve(plan, writes=writes, expects=expects, cursor=cursor)
 
 
-def pruned(facts: Facts, view: View) -> AccessTable:
-    """Records that are stale, or whose entity is gone, leave."""
-    access = view.tiers.access
-    stale = access.stale(view.now_ms, entity_ids(facts[CORE]))
+def find_stale(facts: Facts, view: View) -> tuple[str, ...]:
+    """Return the ids of records that nobody used for long."""
+    stale = view.tiers.access.stale(view.now_ms, entity_ids(facts[CORE]))
     if stale:
         view.marks.append("rebalance: a record that nobody used for long left")
-    return access.without((*facts[GONE], *stale))
+    return stale
 
 
 def promotions(

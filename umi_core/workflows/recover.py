@@ -109,7 +109,7 @@ def ask_access(facts: Facts, view: View) -> Read:
 def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
     records = {row.address.id: row.body for row in answer.rows if isinstance(row.body, AccessRecord)}
     table = AccessTable(records, is_due=True, ran_ms=view.now_ms).scan_at(*facts[HEAD])
-    view.tiers.access = table.without(surplus(records, entity_ids(view.tiers.core)))
+    view.tiers.access = table.without(surplus(table.records, entity_ids(view.tiers.core)))
     view.tiers.dues = dues.learnt({}, (row.body for row in answer.rows), view.config)
     view.tiers.upkeep = noticed({}, answer.rows, view)
     return Learned(LOADED(len(records)))

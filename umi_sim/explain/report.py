@@ -184,6 +184,8 @@ def unusual(config: RunConfig) -> list[str]:
         **{f"clock of {agent.name} off by {duration(agent.skew_ms)}": True for agent in skewed},
         f"storage may lose {plural(config.loss_max, 'key')} for good": config.loss_max,
         f"storage holds {config.capacity_bytes} bytes": config.capacity_bytes,
+        f"storage gives {config.page_rows} rows at once": config.page_rows != PLAIN.page_rows,
+        **{f"{name} {value}": True for name, value in config.limits.items()},
         f"new workflow revisions every {config.revise_every} requests": config.revise_every,
         f"somebody changes stored rows every {config.tamper_every} requests": config.tamper_every,
         **{f"not judged: {name}": True for name in config.off},

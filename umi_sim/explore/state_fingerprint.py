@@ -24,6 +24,7 @@ from umi_core.engine.registry import Registry
 from umi_core.ids import pack
 from umi_core.rows import SessionRow
 from umi_core.tiers import session
+from umi_core.tiers.archive import RowVersions
 from umi_core.tiers.working import WorkingTier
 from umi_sim.explore.play import Explored, inspector_of
 from umi_sim.explore.symmetry import exchangeable, same_agents
@@ -54,6 +55,7 @@ LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "Operation": frozenset({"calls", "notes"}),  # of the memory; that of the oracle has none
     "Call": frozenset({"event", "life"}),
     "Message": frozenset({"event"}),
+    "AccessTable": frozenset({"told_count"}),
     "Receipt": frozenset({"by"}),
     "Epoch": frozenset({"claimed_ms"}),  # nobody reads it
     "Context": frozenset(
@@ -444,4 +446,5 @@ RULES: Final[dict[type, Rule]] = {
     SessionRow: on_session_row, SimStorage: on_storage, Kept: on_kept, Flush: on_flush, Call: on_call,
     CoreModel: on_core_model, Log: on_log, Register: on_register, AgentModel: on_agent_model,
     Sessions: lambda writer, known: writer.put(known.sessions),
+    RowVersions: lambda writer, told: [[writer.put(key), version] for key, version in told.pairs()],
 }  # fmt: skip

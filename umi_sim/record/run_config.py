@@ -7,6 +7,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.domains import bad_scope
+from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.values import Scope
 from umi_sim.formats.schema import Schema, several, text, then, whole, wrong
 from umi_sim.kernel.prng import Ratio
@@ -61,8 +62,11 @@ class RunConfig(Data):
     `retry`: the share of requests that were asked with a
     key before, at any time. `revise_every`: after so many ops all workflows have a new revision; 0: never.
     `tamper_every`: after so many ops somebody changes stored rows; 0: never.
-    `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
-    0 is none, and no wipe. `equivalences`: ids of those that are compared, of umi_sim.judge.equivalences.
+    `nearly`: the share of requests that are earlier ones with one small change of text, question or turns.
+    `capacity_bytes`: what storage holds until it is healed. `page_rows`: how many rows a page of it has at
+    most. `limits`: those of umi_sim/target/limits.py that are lower in this run. `loss_max`: how many keys
+    may be lost for good; 0 is none, and no wipe. `equivalences`: ids of those that are compared, of
+    umi_sim.judge.equivalences.
     `target`: what is tested, one of umi_sim.target.table.
     `command`: what runs another implementation of the target, for this run alone: it is in no file.
     `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
@@ -88,6 +92,8 @@ class RunConfig(Data):
     policy: str
     flush_ms: int = 1
     capacity_bytes: int | None = None
+    page_rows: int = PAGE_ROW_COUNT_MAX
+    limits: Mapping[str, int] = attrs.field(factory=dict)
     loss_max: int = 0
     revise_every: int = 0
     tamper_every: int = 0
@@ -97,6 +103,7 @@ class RunConfig(Data):
     short_blocks: Ratio = (0, 1)
     media: Ratio = (0, 1)
     retold: Ratio = (0, 1)
+    nearly: Ratio = (0, 1)
     retry: Ratio = (0, 1)
     workload: str = "generated"
     script: tuple[Mapping[str, Any], ...] = ()
@@ -114,7 +121,7 @@ class RunConfig(Data):
 
 DRAWN: Final = (  # what only a generator reads: a replay has the items
     "weights", "operations_max", "in_flight_max", "key_count", "adversarial", "land", "repeat", "policy",
-    "workload", "edges", "short_blocks", "media", "retold", "retry",
+    "workload", "edges", "short_blocks", "media", "retold", "nearly", "retry",
 )  # fmt: skip
 
 

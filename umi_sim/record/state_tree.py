@@ -111,7 +111,7 @@ class Grower(Owner):
         if depth >= DEPTH_MAX or self.node_count >= NODE_COUNT_MAX:
             return f"{type(value).__name__} left out"
         parts = {name: self.tree(part, depth + 1) for name, part in parts_of(value)}
-        return Branch(type(value).__name__, parts)
+        return Branch("dict" if isinstance(value, Mapping) else type(value).__name__, parts)
 
 
 def parts_of(value: object) -> Iterator[tuple[str, object]]:

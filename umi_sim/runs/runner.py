@@ -37,6 +37,7 @@ from umi_sim.runs import rest
 from umi_sim.runs.blame import crash_of, failure_of
 from umi_sim.runs.known import Known
 from umi_sim.services.recorded_replies import Sayings
+from umi_sim.target.limits import lowered
 from umi_sim.target.machine import Target, served_part
 from umi_sim.target.stubs import armed
 from umi_sim.target.table import target_of as chosen
@@ -328,7 +329,7 @@ def begun(
     if any, is there until the block ends.
     """
     inspector = inspector or Inspector(config)
-    with tables(config.planted) as registry, counted(inspector.coverage):
+    with lowered(config.limits), tables(config.planted) as registry, counted(inspector.coverage):
         target = target_of(config, registry)
         with closing(target), armed(target.fence, config.off):
             live = run_of(config, items, inspector, target=target, keep_story=keep_story)

@@ -13,13 +13,14 @@ import attrs
 
 from umi_core.config import OPTIONS, Config, check_option
 from umi_core.data import Data
-from umi_core.limits import CORE_BYTES_MIN, DAY_MS
+from umi_core.limits import CORE_BYTES_MIN, DAY_MS, PAGE_ROW_COUNT_MAX
 from umi_core.messages.requests import COMMON, REQUESTS
 from umi_core.values import Scope
 from umi_sim.faults.kinds import KINDS, FaultKind
 from umi_sim.judge import equivalences
 from umi_sim.kernel.prng import Ratio, Stream, highest, stream_key
 from umi_sim.record.run_config import AgentConfig, RunConfig, steps_max
+from umi_sim.target.limits import LIMITS
 from umi_sim.workload.pools import NEIGHBOURS
 from umi_sim.world.schedule import DEPTHS
 
@@ -112,11 +113,13 @@ class Drawing(Data):
             short_blocks=scenario.short_blocks or (0, 1),
             media=scenario.media or (0, 1),
             retold=scenario.retold or (0, 1),
+            nearly=scenario.nearly or (0, 1),
             retry=scenario.retry or (0, 1),
             land=self.share("clock.land", (1, 4), 8, (1, 4)),
             repeat=self.share("workload.repeat", (-3, 4), 16, (0, 1) if self.is_plain else None),
             latency=self.latency(), policy=self.policy(), flush_ms=scenario.flush_ms,
-            capacity_bytes=scenario.storage.get("capacity_bytes"), loss_max=self.loss_max(),
+            capacity_bytes=scenario.storage.get("capacity_bytes"), page_rows=self.page_rows(),
+            limits=self.limits(), loss_max=self.loss_max(),
             revise_every=self.revise_every(), tamper_every=self.tamper_every(),
             pause_ms_max=scenario.pause_ms_max, alike=scenario.alike,
             workload=scenario.kind, target=scenario.target, script=scenario.script,
@@ -191,6 +194,16 @@ class Drawing(Data):
         """Never, unless the file says so: of rows that anybody may change little can be promised."""
         low, high = self.scenario.tamper_every or (0, 0)
         return self.stream("services.tamper_every").between(low, high)
+
+    def page_rows(self) -> int:
+        ends = self.scenario.storage.get("page_rows", (PAGE_ROW_COUNT_MAX, PAGE_ROW_COUNT_MAX))
+        return self.stream("services.storage.page_rows").log_between(*ends)
+
+    def limits(self) -> dict[str, int]:
+        """Limits of the memory that are lower in this run."""
+        given = self.scenario.limits
+        drawn = {name: self.stream(f"limits.{name}").log_between(*ends) for name, ends in given.items()}
+        return {name: value for name, value in drawn.items() if value != LIMITS[name]}
 
     def agents(self) -> tuple[AgentConfig, ...]:
         low, high = self.ends("agents.count")

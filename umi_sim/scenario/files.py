@@ -16,7 +16,7 @@ import attrs
 from umi_core.config import OPTIONS, Config
 from umi_core.data import Data
 from umi_core.errors import Rejected
-from umi_core.limits import ACCESS_PRUNE_MS, OP_COUNT_MAX
+from umi_core.limits import ACCESS_PRUNE_MS, OP_COUNT_MAX, PAGE_ROW_COUNT_MAX
 from umi_core.messages.requests import REQUESTS
 from umi_core.text import shown
 from umi_sim.faults.kinds import KINDS
@@ -51,6 +51,7 @@ from umi_sim.record.rules import RULES
 from umi_sim.record.run_config import PAUSE_MS_MAX, RunConfig
 from umi_sim.scenario import action_set as exploring
 from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
+from umi_sim.target.limits import LIMITS
 from umi_sim.target.table import TARGETS, unserved
 
 __all__ = ["BadScenario", "Scenario", "draw", "find", "load", "parse", "shipped"]
@@ -190,7 +191,8 @@ SWARM: Final = table(
         "pin": table({"kind": one_of(KINDS, "kind of fault"), "tiny": FLAG, "loss": FLAG}),
     }
 )  # fmt: skip
-STORAGE: Final = table({"capacity_bytes": whole(1, 2**40)})
+STORAGE: Final = table({"capacity_bytes": whole(1, 2**40), "page_rows": span(1, PAGE_ROW_COUNT_MAX)})
+LOWERED: Final = table({name: span(1, limit) for name, limit in LIMITS.items()})
 NEEDS: Final = {"scenario": ("id", "title")}
 
 
@@ -226,6 +228,7 @@ class Scenario(Data):
     short_blocks: tuple[int, int] | None = key("workload", RATIO)
     media: tuple[int, int] | None = key("workload", RATIO)
     retold: tuple[int, int] | None = key("workload", RATIO)
+    nearly: tuple[int, int] | None = key("workload", RATIO)
     repeat: tuple[int, int] | None = key("workload", RATIO)
     retry: tuple[int, int] | None = key("workload", RATIO)
     pause_ms_max: int = key("workload", whole(1, ACCESS_PRUNE_MS), PAUSE_MS_MAX)
@@ -238,7 +241,7 @@ class Scenario(Data):
     jumps: bool | None = key("clock", FLAG)
     latency: Sequence[str] = key("services", names(one_of(LATENCIES, "latency")), ())
     flush_ms: int = key("services", whole(0, 60_000), 1)
-    storage: Mapping[str, int] = key("services", STORAGE, {})
+    storage: Mapping[str, Any] = key("services", STORAGE, {})
     tamper_every: tuple[int, int] | None = key("services", span(0, 1_000))
     policy: Sequence[str] = key("run", names(POLICY), ())
     revise_every: tuple[int, int] | None = key("run", span(0, 1_000))
@@ -250,6 +253,7 @@ class Scenario(Data):
     )
     reason: str | None = key("run", LINE)
     memory: Mapping[str, Range] = key("", MEMORY, {})
+    limits: Mapping[str, Range] = key("", LOWERED, {})
     faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)
     explore: exploring.ActionSet | None = key("", exploring.ACTION_SET)  # noqa: RUF009  # as its neighbours, but of a class that ruff does not know
 

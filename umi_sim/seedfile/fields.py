@@ -5,6 +5,7 @@ from typing import Final
 
 from umi_core.config import OPTIONS, Config
 from umi_core.errors import Rejected
+from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.messages.requests import REQUESTS
 from umi_core.values import Scope
 from umi_sim.faults.kinds import KINDS
@@ -39,6 +40,7 @@ from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.seedfile.item_json import RECORD
 from umi_sim.seedfile.packed_items import PACKED
 from umi_sim.seedfile.parts import Expect, History, Minimised
+from umi_sim.target import limits
 from umi_sim.target.table import TARGETS
 from umi_sim.world.schedule import POLICIES
 
@@ -118,7 +120,9 @@ CONFIG: Final[Mapping[str, Schema]] = {
     "latency": one_of(("instant", "short", "spread"), "latency"),
     "policy": one_of(POLICIES, "policy"), "flush_ms": whole(0, 60_000), "revise_every": COUNT,
     "tamper_every": COUNT,
-    "capacity_bytes": maybe(whole(1, 2**40)), "loss_max": whole(0, 3),
+    "capacity_bytes": maybe(whole(1, 2**40)), "page_rows": whole(1, PAGE_ROW_COUNT_MAX),
+    "limits": table({name: whole(1, limit) for name, limit in limits.LIMITS.items()}),
+    "loss_max": whole(0, 3),
     "workload": one_of(("generated", "transcript", "script"), "workload"),
     "planted": PLANTED, "off": listed(RULE, 100),
     "equivalences": listed(one_of(equivalences.OF_FILES, "equivalence"), len(equivalences.OF_FILES)),

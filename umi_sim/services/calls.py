@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
+from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied
 from umi_core.messages.effects import MAIN, Asked, AskModel, Commit, Embed, FailureKind, Read
 from umi_sim.services.atlas import Atlas
@@ -96,11 +97,12 @@ class Services:
         capacity_bytes: int | None = None,
         loss_max: int = 0,
         stores: Sequence[str] = (MAIN,),
+        page_rows: int = PAGE_ROW_COUNT_MAX,
     ) -> None:
         self.atlas = Atlas(loss_max)
         self.on_wipe: Callable[[int], None] = lambda down_ms: None  # all who use storage restart with it
         self.on_durable: Callable[[Call], None] = lambda call: None  # a batch of the main store, once
-        self.stores = {name: Store(capacity_bytes) for name in stores}
+        self.stores = {name: Store(capacity_bytes, page_rows) for name in stores}
         self.now_ms = 0
         self.away_until_ms: dict[str, int] = {}  # by service
         self.last_text = ""

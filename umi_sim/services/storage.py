@@ -19,7 +19,7 @@ import attrs
 
 from umi_core.codec import encode
 from umi_core.data import Data
-from umi_core.limits import RECEIPT_MS_MAX
+from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import (
     ByFilter,
@@ -83,13 +83,15 @@ class SimStorage:
     """Rows are frozen values shared by reference, so a read copies nothing.
 
     A search of a scope with `indexed_count_min` entities or more asks an index, made then and kept from then
-    on; it says what a scan says. `horizon_ms`: searches do not know what was told after it; `fresh_ms` says
-    when that was, for each version of an entity and each vector. `misread`: rows that were
-    given as damaged or as others since they were written, and to which workflow.
+    on; it says what a scan says. `page_rows`: how many rows a page has at most.
+    `horizon_ms`: searches do not know what was told after it; `fresh_ms` says when that was, for each version
+    of an entity and each vector. `misread`: rows that were given as damaged or as others since they were
+    written, and to which workflow.
     """
 
     indexed_count_min: int = INDEXED_COUNT_MIN
     capacity_bytes: int | None = None
+    page_rows: int = PAGE_ROW_COUNT_MAX
     horizon_ms: int | None = attrs.field(default=None, init=False)
     rows: dict[Address, Row] = attrs.field(factory=dict, init=False)
     graves: dict[Address, int] = attrs.field(factory=dict, init=False)  # last version of what was deleted
@@ -363,7 +365,8 @@ class SimStorage:
         return tuple([row for row in found if row is not None])
 
     def _page(self, request_id: int, query: ByFilter) -> ReadDone:
-        limit, page, cursor = rows_at_most(query.limit), list[Row](), query.cursor or ""
+        limit = min(rows_at_most(query.limit), self.page_rows)
+        page, cursor = list[Row](), query.cursor or ""
         for row in self._matching(query, position(cursor)):
             if len(page) == limit:
                 return ReadDone(request_id, tuple(page), cursor)

@@ -7,6 +7,7 @@ call strikes the store that the call is for, and no other.
 import attrs
 
 from umi_core.data import Data, Owner
+from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_sim.services.storage import SimStorage
 
 
@@ -28,12 +29,13 @@ class Lag(Data):
 
 @attrs.define
 class Store(Owner):
-    """One store. `capacity_bytes` is the usual one; None is without end.
+    """One store. `capacity_bytes` is the usual one; None is without end. `page_rows`: of a page at most.
 
     It answers nobody until `dead_until_ms`. What was sent to it by `wiped_ms` is lost with all it held.
     """
 
     capacity_bytes: int | None = None
+    page_rows: int = PAGE_ROW_COUNT_MAX
     storage: SimStorage = attrs.field(init=False)
     tight: Tight | None = None
     lags: list[Lag] = attrs.field(factory=list)
@@ -41,7 +43,7 @@ class Store(Owner):
     wiped_ms: int = -1
 
     def __attrs_post_init__(self) -> None:
-        self.storage = SimStorage(capacity_bytes=self.capacity_bytes)
+        self.storage = SimStorage(capacity_bytes=self.capacity_bytes, page_rows=self.page_rows)
 
     def turn_to(self, now_ms: int) -> None:
         """It is now this time: windows begin or end, and old keys are forgotten."""

@@ -89,7 +89,7 @@ class MigrationTarget:
 
     def services(self) -> Services:
         config = self.config
-        return WithLegacy({}, config.capacity_bytes, config.loss_max, (MAIN, LEGACY))
+        return WithLegacy({}, config.capacity_bytes, config.loss_max, (MAIN, LEGACY), config.page_rows)
 
     def close(self) -> None:
         """Nothing of it outlives the run."""

@@ -82,7 +82,10 @@ class UmiTarget:
     def services(self) -> Services:
         config = self.config
         dims = Config.of(config.memory).embedding_dims
-        return Services({agent.name: dims for agent in config.agents}, config.capacity_bytes, config.loss_max)
+        return Services(
+            {agent.name: dims for agent in config.agents}, config.capacity_bytes, config.loss_max,
+            page_rows=config.page_rows,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Nothing of it outlives the run."""

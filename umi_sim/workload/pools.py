@@ -139,6 +139,45 @@ def altered(stream: Stream, text: str) -> str:
     return text.swapcase() if at % 2 and text.isascii() else text
 
 
+def nearly(stream: Stream, text: str) -> str:
+    """The text with one small change: case, a character, two words exchanged, or a word more or less."""
+    words, at = text.split(" "), stream.below(max(1, len(text)))
+    n = stream.below(len(words))
+    after = (n + 1) % len(words)
+    match stream.below(7):
+        case 0:
+            return text.upper()
+        case 1:
+            return text.lower()
+        case 2:
+            return text[:at] + text[at : at + 1].swapcase() + text[at + 1 :]
+        case 3:
+            return text[:at] + text[at + 1 :]
+        case 4:
+            return text[:at] + stream.pick(UNITS) + text[at:]
+        case 5:
+            words[n], words[after] = words[after], words[n]
+        case _:
+            words[n : n + 1] = stream.pick(([], [words[n]] * 2, [words[n], stream.pick(WORDS)]))
+    return " ".join(words)
+
+
+def nearly_turns(stream: Stream, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The turns with one small change: one more or less, two exchanged, another role, or another text."""
+    n = stream.below(len(turns))
+    turn, before, after = turns[n], turns[:n], turns[n + 1 :]
+    match stream.below(5):
+        case 0:
+            return (*before, *after)
+        case 1:
+            return (*before, turn, stream.pick(turns), *after)
+        case 2:
+            return (*after, *before, turn)
+        case 3:
+            return (*before, Turn(stream.pick(ROLES), turn.text), *after)
+    return (*before, Turn(turn.role, nearly(stream, turn.text)), *after)
+
+
 def some_words(stream: Stream, text: str) -> str:
     """One to three neighbours among the words of a text."""
     words = text.split() or ["?"]

@@ -5,15 +5,18 @@ Law 2. Requests are drawn from the weights of the run, or follow a script or a t
 block, record, text, fact or session that a request could name mostly asks for something else.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from umi_core.values import Turn
 from umi_sim.formats.transcripts import TurnLine, load
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload.arguments import arguments
 from umi_sim.workload.choice import SLOT_COUNT, slots
 from umi_sim.workload.dialogue import recalled, turns_of
+from umi_sim.workload.pools import nearly, nearly_turns
 from umi_sim.workload.users import Known, User
 
 Drawn = tuple[str, dict[str, object]]
@@ -24,6 +27,9 @@ GENERATED: Final = (1, 4)  # beside a transcript
 CHOICE_COUNT: Final = 3  # how often a user who has nothing to name asks for something else
 BATCH_COUNTS: Final = (1, 8)  # turns that are remembered together
 RECALL_EVERY: Final = 5
+VARIED: Final = ("text", "content", "query")
+UNVARIED: Final = ("[", "{", "data:", "https:")
+VARIED_COUNT_MAX: Final = 6  # so few that a request is varied soon, and its variant too
 
 
 class Workload:
@@ -45,6 +51,7 @@ class Workload:
         self._count = 0
         self._last: Drawn | None = None
         self._keyed: list[Drawn] = []
+        self._varied: deque[Drawn] = deque(maxlen=VARIED_COUNT_MAX)
 
     def next(self) -> Drawn | None:
         """The next request by name and arguments; None at the end, and ever after."""
@@ -65,6 +72,8 @@ class Workload:
             return self._last
         if self._keyed and stream.chance(*self._config.retry):
             return stream.pick(self._keyed)
+        if self._config.nearly[0] and self._varied and stream.chance(*self._config.nearly):
+            return self._vary(stream)
         if kind == "generated" or stream.chance(*GENERATED):
             return self._invent(stream)
         return self._follow()
@@ -85,7 +94,35 @@ class Workload:
         self.is_again = name == "recall" and self._user.has_asked(args)
         if "request_key" in args and self._config.retry[0]:
             self._keyed.append((name, args))
+        if parts_to_vary(args):
+            self._varied.append((name, args))
         return name, args
+
+    def _vary(self, stream: Stream) -> Drawn:
+        """An earlier request with one small change of what it says, and without its key."""
+        name, earlier = stream.pick(self._varied)
+        part = stream.pick(parts_to_vary(earlier))
+        args = {key: value for key, value in earlier.items() if key != "request_key"}
+        match args[part]:
+            case str(text):
+                args[part] = nearly(stream, text)
+            case tuple(turns):
+                args[part] = nearly_turns(stream, turns)
+        self.is_again = name == "recall"
+        if name == "remember":
+            self._user.tell(args["text"])
+        if parts_to_vary(args):
+            self._varied.append((name, args))
+        return name, args
+
+
+def parts_to_vary(args: Mapping[str, object]) -> list[str]:
+    """Arguments that say something in plain words: not a list of messages, and no payload."""
+    texts = {key: it for key in VARIED if isinstance(it := args.get(key), str) and it}
+    plain = [key for key, text in texts.items() if not text.startswith(UNVARIED)]
+    turns = args.get("turns")
+    is_talk = isinstance(turns, tuple) and turns and all(isinstance(it, Turn) for it in turns)
+    return [*plain, *["turns"] * bool(is_talk)]
 
 
 class Sections(Stream):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 
 import attrs
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.worlds import QUIET, SCOPE, Pair, check_replies, check_step, id_of_fact
 from umi_core.config import Config
 from umi_core.engine.middleware import Interceptor, Refuse
-from umi_core.invariants import Before, Broken, before_step
+from umi_core.invariants import Before, Broken, accesses, before_step
 from umi_core.invariants.accesses import (
     check_access_source,
     check_counted,
@@ -19,7 +20,7 @@ from umi_core.invariants.accesses import (
     check_session_source,
 )
 from umi_core.kelpie.requests import AddArchival
-from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
+from umi_core.limits import ACCESS_PRUNE_MS, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, FailureKind, Read, Reply, Write
 from umi_core.messages.requests import Blocks, CreateSession, Rebalance, Recall, Remember, SetBlock
@@ -255,11 +256,57 @@ def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> No
     check_kept(was, without, now_ms, Waiting("rebalance", facts={"plan": plan}))
     with pytest.raises(Broken, match="vanished without a reason"):
         check_kept(was, without, now_ms, Waiting("rebalance", facts={"plan": Plan(now_ms)}))
-    full = crowd(ACCESS_RECORD_COUNT_MAX)
-    first = next(iter(full.records))
-    other = attrs.evolve(full.records[first], entity_id="zz")
-    kept = {**{key: it for key, it in full.records.items() if key != first}, "zz": other}
-    check_kept(full, attrs.evolve(full, records=kept), now_ms, None)
+
+
+@pytest.fixture
+def room_for_three(monkeypatch: pytest.MonkeyPatch) -> AccessTable:
+    """Three records, the first of which was unused for longest."""
+    monkeypatch.setattr(accesses, "ACCESS_RECORD_COUNT_MAX", 3)
+    return AccessTable({key: AccessRecord(key, "person", 0, 1, ms, ms) for ms, key in enumerate("abc", 1)})
+
+
+def changed(table: AccessTable, put: str, gone: str = "") -> AccessTable:
+    """Accessed at 9 ms, and without these."""
+    records = {key: it for key, it in table.records.items() if key not in gone}
+    return attrs.evolve(
+        table, records={**records, **{key: AccessRecord(key, "person", 0, 1, 9, 9) for key in put}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("put", "gone", "in_core", "is_sound"),
+    [
+        ("d", "a", "", True), ("d", "b", "", False), ("d", "ab", "", False), ("de", "ab", "", True),
+        ("d", "b", "a", True), ("d", "a", "a", False), ("da", "b", "", True), ("da", "c", "", False),
+    ],
+)  # fmt: skip
+def test_where_there_is_no_room_the_longest_unused_outside_core_leave(
+    room_for_three: AccessTable, put: str, gone: str, in_core: str, is_sound: bool
+) -> None:
+    check = partial(check_kept, room_for_three, changed(room_for_three, put, gone), 9, None)
+    with nullcontext() if is_sound else pytest.raises(Broken, match="vanished without a reason"):
+        check([in_core])
+
+
+def test_before_and_after_the_step_others_may_be_in_core(room_for_three: AccessTable) -> None:
+    for gone in ("a", "b"):
+        check_kept(room_for_three, changed(room_for_three, "d", gone), 9, None, ["", "a"])
+
+
+@pytest.mark.parametrize(
+    ("put", "workflow", "in_core", "is_sound"),
+    [
+        ("d", "recall", "", False), ("d", "recall", "abc", True), ("abcd", "recall", "", True),
+        ("abcd", "recover", "", False), ("abcd", "recover", "abcd", True),
+    ],
+)  # fmt: skip
+def test_there_are_more_records_only_if_they_are_in_core_or_just_accessed(
+    room_for_three: AccessTable, put: str, workflow: str, in_core: str, is_sound: bool
+) -> None:
+    now = changed(room_for_three, put)
+    with nullcontext() if is_sound else pytest.raises(Broken, match="access records") as broken:
+        check_kept(room_for_three, now, 9, Waiting(workflow), [in_core])
+    assert broken is None or broken.value.rule == "tables-bounded"
 
 
 # What the score needs.

@@ -116,7 +116,7 @@ def test_what_is_missing_is_told_with_its_reason_and_counted() -> None:
     question = pair.pending.pop(0)
     pair.step(Embedded(question.request_id, ((0,) * 64, (1,) * 64)))
     operation = only(pair)
-    told, operation.degraded = operation.degraded, ()
+    told, operation.degraded = operation.lacks, ()
     assert caught(pair.judge) == "degradation-named"
     operation.degraded = (attrs.evolve(told[0], reason="not_whole"),)
     assert caught(pair.judge) == "degradation-named"

@@ -456,7 +456,7 @@ def test_a_record_that_storage_has_lost_is_deleted_once_and_not_each_minute() ->
         pair.wake()
         pair.run()
     access = pair.memory.state.tiers.access
-    assert (access.records, access.unsaved, access.is_due) == ({}, {}, False)
+    assert (dict(access.records), access.unsaved, access.is_due) == ({}, {}, False)
 
 
 def test_a_scan_whose_head_storage_has_lost_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:

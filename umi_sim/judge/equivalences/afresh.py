@@ -26,11 +26,12 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.requests import CreateEntity, EndSession, ForgetResource
 from umi_core.messages.results import Listed, SessionCreated
-from umi_core.rows import Address, Category, Core, Ended, Entity, Membership, Reflection, Resource
+from umi_core.rows import Address, Category, Core, Ended, Entity, Membership, Reflection, Resource, Vector
 from umi_core.text import norm
 from umi_sim.judge.equivalences.lives import Life
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.record import rules
+from umi_sim.services.embedder import embed
 from umi_sim.services.storage import SimStorage
 
 TOLD_COUNT_MAX: Final = 6
@@ -214,7 +215,19 @@ def is_segment(world: SmallWorld, key: str) -> bool:
 
 def left(world: SmallWorld) -> Says:
     """What still says something of what was forgotten."""
-    return {(where.kind, where.id): body for where, body in world.rows() if says(where.kind, body)}
+    rows = {where: body for where, body in world.rows() if says(where.kind, body)}
+    own = [where for where in rows if describes_itself(world, where)]
+    return {(where.kind, where.id): body for where, body in rows.items() if where not in own}
+
+
+def describes_itself(world: SmallWorld, where: Address) -> bool:
+    """Whether it is the vector of a category by its description: by the facts that ended it lost its last."""
+    home = world.storage.rows.get(attrs.evolve(where, kind="category"))
+    vector = world.storage.rows[where].body
+    if home is None or not isinstance(home.body, Category) or not isinstance(vector, Vector):
+        return False
+    text = f"{home.body.name}: {home.body.description}"
+    return not home.body.summary and vector.components == embed(text, world.config.embedding_dims)
 
 
 def says(kind: str, body: Any) -> bool:

@@ -34,6 +34,7 @@ from umi_sim.judge.equivalences.failing_world import (
     KINDS,
     LATER_MS,
     ODD,
+    PAGE_ROWS,
     SILENCE,
     FailingWorld,
     Question,
@@ -49,13 +50,14 @@ from umi_sim.judge.plain import scores
 from umi_sim.kernel.fork import forked
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
+from umi_sim.services.storage import SimStorage
 
 TRIED_COUNT: Final = 2  # of each request, and a quarter of what may befall it
 SESSION_COUNT: Final = 2  # whose reflections a model may put in order
 SETTLE: Final = "settle"  # the step that reads core again, when an earlier plan has won
 NOTHING_FAILS: Final[Script] = {"page": []}
 PURGED_COUNT: Final = 2
-PURGE_COUNT_MAX: Final = 99  # pages of rows, and attempts
+PURGE_COUNT_MAX: Final = 999  # pages of rows, and attempts
 OF_NO_AGENT: Final = ("log", "session")  # these stay when an agent is deleted
 FAILED_COUNT: Final = 2  # of a step of recovery, which is tried without end
 ALONE: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_interval_ms": 0}
@@ -66,7 +68,8 @@ def failing(life: Life) -> Counter[str]:
     """E-FAIL: how often something failed, and what operations met then. Raises Broken."""
     marks = Counter[str]()
     config = attrs.evolve(life.config, **ALONE)
-    world = FailingWorld(life.scope, config, life.steps[-1].now_ms, first_tables(life))
+    storage, now_ms = SimStorage(page_rows=PAGE_ROWS), life.steps[-1].now_ms
+    world = FailingWorld(life.scope, config, now_ms, first_tables(life), storage)
     births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
     asked = story(life, [session_of(world) for _ in range(SESSION_COUNT)])
@@ -207,7 +210,7 @@ class Failing(Data):
 
     def count(self, it: Question) -> int:
         """How often a step asks in all, if it always fails."""
-        return 1 if self.ends_at_once else scores.attempts(it.workflow, it.step)
+        return 1 if self.ends_at_once else scores.attempts(it.workflow, it.row)
 
     def wait_ms(self, world: FailingWorld, it: Question, number: int) -> int:
         """How long after this attempt the next one comes."""
@@ -286,10 +289,10 @@ def is_open(world: FailingWorld) -> bool:
 
 
 def check_waits(world: FailingWorld, met: list[Question], failing: Failing) -> None:
-    """Of each unit in each plan: how often it is asked, and when again. What is odd is no failure."""
-    groups = dict[tuple[int, int], list[Question]]()
+    """Of each page of each unit in each plan: how often it is asked, and when. What is odd is no failure."""
+    groups = dict[tuple[int, int, int], list[Question]]()
     for it in met if failing.kind != ODD else ():
-        groups.setdefault((it.unit, it.plan), []).append(it)
+        groups.setdefault((it.unit, it.page, it.plan), []).append(it)
     for number, group in enumerate(groups.values()):
         count = failing.count(group[0])
         if failing.is_lasting:
@@ -308,21 +311,21 @@ def check_wait(world: FailingWorld, one: Question, other: Question, number: int,
 
 def check_end(outcome: Outcome, true: Outcome, met: list[Question], failing: Failing) -> None:
     it, told = met[0], told_of(failing.kind)
-    other = scores.substitute(it.workflow, it.step)
+    other = scores.substitute(it.workflow, it.row)
     passes = not failing.is_lasting and (failing.is_conflict or not failing.ends_at_once)
     if failing.kind == ODD:
         failing.demand(not isinstance(outcome, Failed), "how it ends", "no failure", outcome)
     elif passes:
         failing.demand(type(outcome) is type(true), "how it ends", true, outcome)
     elif other is not None:
-        without = (f"{it.step}:{other}", told)
+        without = (f"{it.row}:{other}", told)
         names = {(each.name, each.reason) for each in outcome.degraded} if isinstance(outcome, Done) else ()
         failing.demand(without in names, "how it ends", without, outcome)
     elif failing.in_doubt or (it.of is Commit and failing.kind in DOUBTS):
         failing.demand(isinstance(outcome, Unknown), "how it ends", "unknown", outcome)
     else:
         error: Any = outcome.error if isinstance(outcome, Failed) else None
-        due = (it.step, told, failing.count(it))
+        due = (it.row, told, failing.count(it))
         named = (error.step, error.kind, error.attempts) if isinstance(error, StepFailed) else None
         failing.demand(named == due, "how it ends", due, outcome)
         plans, plan_count = {each.plan for each in met}, scores.PLAN_COUNT if failing.is_conflict else 1

@@ -17,6 +17,8 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
 STEP_COUNT_MAX: Final = 2_000
+PAGE_ROWS: Final = 1  # so that most reads have pages after the first
+LATER_PAGES: Final = ", later pages"
 ALWAYS: Final = 99  # so many failures of a step are without end
 SILENCE: Final = "silence"
 DURABLE: Final = "durable"
@@ -42,14 +44,20 @@ Counting = Callable[[Any], Any]  # of a body, or of None, what is compared
 
 @attrs.frozen
 class Question(Data):
-    """One attempt of a step: for which unit of it, in which plan, and when."""
+    """One attempt of a step: for which unit and page of it, in which plan, and when."""
 
     workflow: str
-    step: str
+    row: str
     of: type[Asked]
     unit: int
+    page: int
     plan: int
     at_ms: int
+
+    @property
+    def step(self) -> str:
+        """What a script names: pages after the first fail apart from it."""
+        return f"{self.row}{LATER_PAGES}" if self.page else self.row
 
 
 @attrs.define
@@ -100,11 +108,12 @@ class FailingWorld(SmallWorld):
         it = self.memory.in_flight.get(effect.request_id)
         if it is None or it.op_id != self.subject:
             return self.answered(effect)
-        step = self.registry.at(it.workflow, it.revision).steps[it.row].id
+        row, page = self.registry.at(it.workflow, it.revision).steps[it.row].id, it.page_count
         if self.lands_at == len(self.asked):
             self.land()
-        self.asked.append(Question(it.workflow, step, type(effect), it.unit, it.plan_number, self.now_ms))
-        coming = self.script.get(step)
+        asked = Question(it.workflow, row, type(effect), it.unit, page, it.plan_number, self.now_ms)
+        self.asked.append(asked)
+        coming = self.script.get(asked.step)
         if not coming:
             return self.answered(effect)
         return self.failure(effect, coming[0] if len(coming) >= ALWAYS else coming.pop(0))

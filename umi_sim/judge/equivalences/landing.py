@@ -15,6 +15,7 @@ from umi_core.invariants import check_memory
 from umi_core.invariants.broken import demand
 from umi_core.kelpie.requests import AgentRequest
 from umi_core.kelpie.rows import Sheet
+from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.messages.effects import Commit, Done, Outcome, Refused, Unknown
 from umi_core.messages.requests import Rebalance, Summarise, UpdateEntity
 from umi_core.messages.results import Memorized
@@ -61,6 +62,8 @@ def is_meanwhile(request: Any) -> bool:
 def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
     """`one` is never answered, and what it commits lands before some question of the other."""
     doubtful, sure = forked(one.before), forked(one.before)
+    for world in (doubtful, sure):  # it lands between steps, of which pages would make many
+        world.storage.page_rows = PAGE_ROW_COUNT_MAX
     outcome = doubtful.begin(one.request, {"commit": [SILENCE] * ALWAYS})
     late = doubtful.unheard
     meanwhile = of_the_same(other, late) if late is not None and isinstance(outcome, Unknown) else None

@@ -15,6 +15,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.invariants.broken import Broken, demand
+from umi_core.invariants.limits import EVOLVE_MEMBER_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import AskModel, Commit, Done, Effect, Outcome, Read
 from umi_core.messages.requests import EvolveCategory, Request
@@ -43,7 +44,6 @@ from umi_sim.services.calls import Call
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
 
-LOOKED_AT: Final = 1_000
 COMPONENTS: Final = 2**20  # of those who are looked at, all together
 SHOWN: Final = 5  # keywords and contents of a question for a name
 SHOWN_BYTES: Final = 200
@@ -81,7 +81,9 @@ class Reading:
     lost_count: int
 
     def seen(self) -> list[str]:
-        return sorted(it.entity_id for it in self.members)[: min(LOOKED_AT, COMPONENTS // self.dims)]
+        return sorted(it.entity_id for it in self.members)[
+            : min(EVOLVE_MEMBER_COUNT_MAX, COMPONENTS // self.dims)
+        ]
 
 
 @attrs.define
@@ -161,7 +163,7 @@ class Divisions(Observer):
         unsaid = [name for name, _, _ in lacks or () if name not in names]
         demand(not unsaid, rules.DEGRADATION_NAMED, told, unsaid, names)
         said = [(it.name, it.reason, it.count) for it in outcome.degraded if it.name == PARTIAL]
-        due_said = [[it for it in each if it[0] == PARTIAL] for _, each in due]  # also of an earlier plan
+        due_said = [[it for it in each if it[0] == PARTIAL] for made, each in due if made == value]
         demand(said in due_said, rules.DEGRADATION_NAMED, told, due_said, said)
 
     def check_digest(self, reading: Reading, rows: Bodies) -> None:

@@ -338,7 +338,9 @@ REQUEST_COUNT_MAX: Final = 2**52 - 1
 
 
 def table(fits: Fits) -> Fits:
-    return lambda value: type(value) is dict and all(map(is_text, value)) and all(map(fits, value.values()))
+    return lambda value: (
+        isinstance(value, Mapping) and all(map(is_text, value)) and all(map(fits, value.values()))
+    )
 
 
 def is_short_text(value: Any) -> bool:
@@ -383,6 +385,6 @@ STATE_FIELDS: Final[Mapping[str, Fits]] = {
     "tiers.access.unsaved": table(lambda value: value is None), "tiers.access.cursor": is_text,
     "tiers.access.head_version": COUNT, "tiers.access.is_due": of_type(bool), "tiers.access.ran_ms": MOMENT,
     "tiers.access.touch_count": COUNT, "tiers.access.forgotten": each(is_text),
-    "tiers.access.versions": each(pair(is_text, I64)), "tiers.access.repair_cursor": is_text,
+    "tiers.access.versions": table(pair(COUNT, I64)), "tiers.access.repair_cursor": is_text,
 }  # fmt: skip
 """By its way from the state."""

@@ -1,14 +1,32 @@
 """Goal: questions are asked again, planned again and given up as policies say (EN3, EN4)."""
 
-from typing import get_args
+from collections.abc import Sequence
+from typing import Any, Final, get_args
 
 import attrs
 import pytest
 
 from tests.spec_tables import rows, whole
-from tests.unit.core.engine.trial import CHANGED, COMMIT, EMBED, END, MODEL, READ, asking, planned, trial
+from tests.unit.core.engine.tables import learns
+from tests.unit.core.engine.trial import (
+    CHANGED,
+    COMMIT,
+    EMBED,
+    END,
+    MODEL,
+    READ,
+    SEARCH,
+    SEEN,
+    Trial,
+    asking,
+    planned,
+    trial,
+)
+from tests.worlds import SCOPE
 from umi_core.engine.engine import FINAL_KINDS, backoff_ms
 from umi_core.engine.workflow import (
+    Learned,
+    Step,
     degrade,
     forever,
     retry,
@@ -27,6 +45,7 @@ from umi_core.limits import RETRY_AFTER_MS_MAX
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import (
     Asked,
+    Commit,
     Degraded,
     Done,
     Failed,
@@ -34,7 +53,9 @@ from umi_core.messages.effects import (
     Read,
     Refused,
     Unknown,
+    Write,
 )
+from umi_core.rows import Address, Receipt, Row
 from umi_core.state import Waiting
 
 # Retries.
@@ -217,6 +238,78 @@ def test_a_conflict_does_not_prove_that_no_attempt_has_happened() -> None:
     run.fail("conflict", changed=CHANGED)
     run.fail("refused")
     assert run.outcome == Unknown()
+
+
+RECEIPT: Final = Address(SCOPE, "receipt", "key")
+
+
+def committed(digest: bytes) -> Committed:
+    """The answer of storage that the plan of this digest has won."""
+    return Committed(0, ((RECEIPT, 1),), Receipt("key", b"request", digest, None, 0))
+
+
+def lacking(digests: Sequence[bytes], read: Read = READ) -> Trial:
+    """ask -> look -> commit: each read lacks as much as its cursor says."""
+
+    def take(facts: Any, answer: Any, view: Any) -> Learned:
+        count = int(getattr(answer, "cursor", None) or 0)
+        return Learned({"seen": None}, degraded=(("partial", "bad", count),) * (count > 0))
+
+    def commit(facts: Any, view: Any) -> Commit:
+        digest = digests[view.plan_count - 1]
+        return Commit((Write(RECEIPT, Receipt("key", b"request", digest, None, 0)),), (), "key")
+
+    first = asking("ask", read, retry(1), take=lambda *told: attrs.evolve(take(*told), facts={}))
+    look = asking("look", read, retry(1), take=take, produces=(SEEN,))
+    return trial(
+        first,
+        look,
+        Step("commit", learns(), effect=Commit, ask=commit, on_failure=retry(1, replan="look")),
+        END,
+    )
+
+
+@pytest.mark.parametrize(
+    ("is_in_doubt", "winner", "counts"),
+    [(True, b"1", (2, 24)), (True, b"2", (2, 13)), (True, b"3", (2,)), (False, b"3", (2,))],
+)
+def test_a_reply_names_what_the_plan_that_won_lacked(
+    is_in_doubt: bool, winner: bytes, counts: Sequence[int]
+) -> None:
+    run = lacking((b"1", b"2", b"3"))
+    run.answer(ReadDone(0, cursor="2"))
+    for lacks in ("24", "13"):
+        run.answer(ReadDone(0, cursor=lacks))
+        if is_in_doubt:
+            run.operation.may_have_happened = True
+        run.fail("conflict", changed=CHANGED)
+    run.answer(ReadDone(0))
+    run.answer(committed(winner))
+    names = ("ask:partial", "look:partial")
+    assert run.outcome == Done("fine", tuple(map(Degraded, names, ("bad", "bad"), counts)))
+    assert run.state.counters["degraded look:partial"] == 24 + 13
+
+
+def test_equal_plans_are_one_and_lack_what_the_last_one_lacked() -> None:
+    run = lacking((b"1", b"1"))
+    run.answer(ReadDone(0))
+    run.answer(ReadDone(0, cursor="24"))
+    run.operation.may_have_happened = True
+    run.fail("conflict", changed=CHANGED)
+    run.answer(ReadDone(0, cursor="13"))
+    run.answer(committed(b"1"))
+    assert run.outcome == Done("fine", (Degraded("look:partial", "bad", 13),))
+
+
+def test_rows_that_a_dropped_plan_could_not_read_are_not_counted() -> None:
+    run, damaged = lacking((b"1", b"2"), SEARCH), Row(Address(SCOPE, "entity", "e"), 1, None, 3)
+    run.answer(ReadDone(0, (damaged,)))
+    run.answer(ReadDone(0, (damaged,)))
+    run.fail("conflict", changed=CHANGED)
+    run.answer(ReadDone(0, (damaged,)))
+    run.answer(committed(b"2"))
+    assert run.outcome == Done("fine", (Degraded("read:damaged_rows", "damaged", 2),))
+    assert run.state.counters["degraded read:damaged_rows"] == 3
 
 
 def test_what_fails_after_a_durable_commit_is_unknown_too() -> None:

@@ -10,7 +10,7 @@ from tests.worlds import SCOPE
 from umi_core.config import Config
 from umi_core.invariants.broken import Broken
 from umi_core.messages.requests import CreateEntity, Get, Memorize, Remember, Request, SetBlock
-from umi_core.rows import Address, Category
+from umi_core.rows import Address, Category, Vector
 from umi_sim.judge.equivalences import afresh
 from umi_sim.judge.equivalences.afresh import at_once, cleared, forget_all, new_world, said, told_in
 from umi_sim.judge.equivalences.lives import Life
@@ -124,3 +124,21 @@ def test_a_walk_over_more_rows_than_a_page_meets_each_once(monkeypatch: pytest.M
     assert sorted(afresh.listed(world, "entity")) == sorted(ids)
     assert len(ids) > 1
     assert said(world)
+
+
+def test_a_category_whose_last_fact_has_ended_is_still_found_by_what_describes_it() -> None:
+    """No forget meets it, for it has no member; a vector of anything else would say something."""
+    world = new_world(life(TOLD[0]))
+    told = (
+        Memorize(1, "Zoë works at Acme.", memory_types=("profile",)),
+        Remember(2, "Zoë does not work at Acme."),
+    )
+    afresh.one_by_one(world, told)
+    forget_all(world)
+    where, *_ = (where for where, _ in world.rows() if where.kind == "vector")
+    assert afresh.left(world) == {}
+    row = world.storage.rows[where]
+    assert isinstance(row.body, Vector)
+    other = attrs.evolve(row.body, components=row.body.components[::-1])
+    world.storage.put_back({where: attrs.evolve(row, body=other)}, 0)
+    assert afresh.left(world) == {("vector", where.id): other}

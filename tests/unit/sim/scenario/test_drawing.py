@@ -211,6 +211,9 @@ OPTION_BODIES = {
     "media": '[workload]\nmedia = "1/99"',
     "retold": '[workload]\nretold = "1/99"',
     "retry": '[workload]\nretry = "1/99"',
+    "nearly": '[workload]\nnearly = "1/99"',
+    "page_rows": "[services]\nstorage = { page_rows = 99 }",
+    "limits": "[limits]\nscan_count_max = 9",
 }
 
 

@@ -46,7 +46,7 @@ AGENTS, RUN = (
     "known: count, users, scopes, in_flight",
     "known: policy, revise_every, steps_max, marks, off, equivalences, reason",
 )
-TABLES = "known: scenario, agents, workload, clock, services, run, memory, faults, explore"
+TABLES = "known: scenario, agents, workload, clock, services, run, memory, limits, faults, explore"
 NAME = "expected a name of a-z 0-9 -, got"
 TIME = "expected a whole number from 0 to 4503599627370496, got"
 

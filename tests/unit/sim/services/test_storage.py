@@ -287,6 +287,17 @@ def test_a_page_is_never_longer_than_1000_rows() -> None:
     assert storage.read(1, CountRows(HOME, ("head",))).count == PAGE_ROW_COUNT_MAX + 1
 
 
+def test_a_store_may_have_shorter_pages() -> None:
+    storage = SimStorage(page_rows=2)
+    flush(storage, *(put(key) for key in "abcde"))
+    pages, cursor = list[list[str]](), None
+    while not pages or cursor:
+        page = storage.read(1, ByFilter(HOME, ("head",), limit=4, cursor=cursor))
+        pages.append([row.address.id for row in page.rows])
+        cursor = page.cursor
+    assert pages == [["a", "b"], ["c", "d"], ["e"]]
+
+
 # Conditions.
 
 

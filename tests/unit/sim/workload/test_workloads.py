@@ -37,7 +37,7 @@ from umi_sim.workload.choice import slots
 from umi_sim.workload.filter_values import HOSTILE_FILTERS
 from umi_sim.workload.pools import Pool
 from umi_sim.workload.users import User
-from umi_sim.workload.workloads import Drawn, Workload
+from umi_sim.workload.workloads import VARIED, Drawn, Workload
 
 AGENTS: Final = (AgentConfig("a", Scope("u1", "a")), AgentConfig("b", Scope("u1", "b")))
 WORKING: Final = {request_name(kind): 1 for kind in WORKING_CLASSES}
@@ -625,3 +625,51 @@ def test_a_script_is_asked_as_it_stands() -> None:
         (("remember", {"text": "x", "metadata": (("k", "v"),)}), 9),
         (("create_session", {"members": ("b", "c")}), 9),
     ]
+
+
+# Requests that are nearly as an earlier one.
+
+NEARLY: Final = attrs.evolve(PLAIN, nearly=(1, 2), adversarial=(0, 1))
+
+
+def parts_apart(one: Drawn, other: Drawn) -> list[str]:
+    """The arguments that differ, where both are the same request; its key is no part of what it says."""
+    args, others = ({**drawn[1], "request_key": None} for drawn in (one, other))
+    return [key for key in {**args, **others} if args.get(key) != others.get(key)]
+
+
+def near_each_other(config: RunConfig) -> list[str]:
+    """What requests that follow each other differ in, where that is one thing that is said."""
+    drawn = [it for seed in range(20) for it in requests_of(attrs.evolve(config, seed=seed))]
+    apart = [parts_apart(one, other) for one, other in pairwise(drawn) if one[0] == other[0]]
+    return [parts[0] for parts in apart if len(parts) == 1 and parts[0] in (*VARIED, "turns")]
+
+
+def test_many_requests_are_earlier_ones_with_one_small_change() -> None:
+    near = near_each_other(NEARLY)
+    assert set(near) == {*VARIED, "turns"}
+    assert len(near) > 30
+    assert near_each_other(attrs.evolve(NEARLY, nearly=(0, 1))) == []
+
+
+def requests_of(config: RunConfig) -> list[Drawn]:
+    workload, found = Workload(config, "a", Everything()), list[Drawn]()
+    while (drawn := workload.next()) is not None:
+        found.append(drawn)
+    return found
+
+
+@pytest.mark.parametrize("text", ["", "x", "Анна работает в Acme.", "two words"])
+def test_a_text_that_is_nearly_another_differs_little(text: str) -> None:
+    near = {pools.nearly(Stream(seed, "near"), text) for seed in range(200)}
+    assert {text.upper(), text.lower()} <= near
+    assert all(abs(len(it) - len(text)) <= 12 for it in near)
+    assert len(near) > 3
+
+
+def test_turns_that_are_nearly_others_are_as_many_or_one_more_or_less() -> None:
+    turns = (Turn("user", "Ann naps."), Turn("tool", "Bob sings."), Turn("user", "Who?"))
+    near = {pools.nearly_turns(Stream(seed, "near"), turns) for seed in range(200)}
+    assert {len(it) for it in near} == {2, 3, 4}
+    assert (turns[1], turns[2]) in near
+    assert (turns[1], turns[2], turns[0]) in near

@@ -1,0 +1,118 @@
+"""Paged tables: mappings that are replaced as values, where a change copies one page and not the table.
+
+Law 1. The rows are in order of key, whatever the order in which they were put; equal tables have equal rows,
+however these are divided into pages.
+Law 2. Each page knows its oldest row, so the oldest of a table are found without looking at every row.
+
+Pages are not merged. Ids are hashes, so a page gets as many new rows as its share of all ids.
+"""
+
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heapify, heappop, heappush
+from typing import Final, Generic, Self, TypeVar
+
+import attrs
+
+from umi_core.data import Data
+
+PAGE_ROWS_MAX: Final = 128
+
+V = TypeVar("V")
+
+
+@attrs.frozen
+class TablePage(Data, Generic[V]):
+    """At least one row, in order of key; `oldest` is the least pair of time and key."""
+
+    rows: dict[str, V]
+    first: str
+    oldest: tuple[int, str]
+
+
+class PagedTable(Mapping[str, V]):
+    """A mapping that does not change: `changed` returns another one, which shares all other pages."""
+
+    __slots__ = ("pages", "row_count", "starts")
+
+    def __init__(self, rows: Mapping[str, V]) -> None:
+        self.set_pages(self.pages_of(rows))
+
+    @staticmethod
+    @abstractmethod
+    def time_of(value: V) -> int:
+        """Return by what rows are older than others; of equal ones the smaller key is the older."""
+
+    def set_pages(self, pages: list[TablePage[V]]) -> None:
+        self.pages, self.row_count = pages, sum(len(page.rows) for page in pages)
+        self.starts = [page.first for page in pages[1:]]  # keys before the first page belong to it
+
+    def pages_of(self, rows: Mapping[str, V]) -> list[TablePage[V]]:
+        """Divide rows into pages of about equal size."""
+        keys = sorted(rows)
+        page_count = -(-len(keys) // PAGE_ROWS_MAX)
+        size = -(-len(keys) // page_count) if keys else 1
+        parts = [{key: rows[key] for key in keys[at : at + size]} for at in range(0, len(keys), size)]
+        return [TablePage(part, next(iter(part)), min(self.times_of(part))) for part in parts]
+
+    def times_of(self, rows: Mapping[str, V]) -> list[tuple[int, str]]:
+        return [(self.time_of(value), key) for key, value in rows.items()]
+
+    def changed(self, put: Mapping[str, V], gone: Iterable[str] = ()) -> Self:
+        """Return the table with these rows put, and then without these keys."""
+        parts: dict[int, dict[str, V]] = {}
+        for key, value in put.items():
+            self.part_of(key, parts)[key] = value
+        for key in gone:
+            self.part_of(key, parts).pop(key, None)
+        pages = [[page] for page in self.pages] or [[]]
+        for at, part in parts.items():
+            pages[at] = self.pages_of(part)
+        table = self.__class__.__new__(self.__class__)
+        table.set_pages([page for each in pages for page in each])
+        return table
+
+    def part_of(self, key: str, parts: dict[int, dict[str, V]]) -> dict[str, V]:
+        """Return the rows of the page of this key, copied into `parts` when they are first wanted."""
+        at = bisect_right(self.starts, key)
+        if at not in parts:
+            parts[at] = dict(self.pages[at].rows) if self.pages else {}
+        return parts[at]
+
+    def oldest_first(self) -> Iterator[str]:
+        """Yield the keys, the oldest first. A page is opened when its oldest row is next."""
+        heap = [(*page.oldest, page.rows) for page in self.pages]  # no two have the same key
+        heapify(heap)
+        while heap:
+            _, key, rows = heappop(heap)
+            if rows:
+                for each in self.times_of(rows):
+                    heappush(heap, (*each, {}))
+            else:
+                yield key
+
+    def after(self, key: str, count: int) -> tuple[str, ...]:
+        """Return so many of the keys behind this one."""
+        at, found = bisect_right(self.starts, key), list[str]()
+        while at < len(self.pages) and len(found) < count:
+            found += [it for it in self.pages[at].rows if it > key]
+            at += 1
+        return tuple(found[:count])
+
+    # The mapping.
+
+    def __getitem__(self, key: str) -> V:
+        if not self.pages:
+            raise KeyError(key)
+        return self.pages[bisect_right(self.starts, key)].rows[key]
+
+    def __iter__(self) -> Iterator[str]:
+        for page in self.pages:
+            yield from page.rows
+
+    def __len__(self) -> int:
+        return self.row_count
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
