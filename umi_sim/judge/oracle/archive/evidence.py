@@ -120,7 +120,7 @@ NAMES: Final = (
     *(name for names in SUBSTITUTES.values() for name in names.values()),
     "extract:partial", "extract:uncovered", "evolve:partial", "route:partial", "candidates:none",
     "extract:unit_missing", "name:keywords", "contents:partial", "told:partial", "by_vector:words_only",
-    "settle:core_unread", *STORAGE_MADE,
+    "context:none", "settle:core_unread", *STORAGE_MADE,
 )  # fmt: skip
 
 PLAIN_REASONS: Final = ("extract", "evolve", "route", "expand")
