@@ -1,9 +1,6 @@
 """Worlds: a copy of one with everybody who watches it, and what both share."""
 
-import attrs
-
 from umi_sim.explore.play import Explored, Untraced
-from umi_sim.judge.oracle.archive.possible import PossibleState
 from umi_sim.kernel import fork
 from umi_sim.kernel.prng import Keyed
 from umi_sim.world.agent import Tally
@@ -14,10 +11,4 @@ def forked(world: Explored) -> Explored:
     return fork.forked(world)
 
 
-def possible(value: PossibleState, memo: fork.Memo) -> PossibleState:
-    """A value of the oracle that names operations, which change."""
-    return attrs.evolve(value, deeds=fork.copy_tuple(value.deeds, memo)) if value.deeds else value
-
-
-fork.copied_by(possible, PossibleState)
 fork.copied_by(fork.share, Untraced, Tally, Keyed)  # they only watch, or only say what they always say

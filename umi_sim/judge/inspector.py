@@ -47,7 +47,7 @@ P = ParamSpec("P")
 
 CHECK_EVERY: Final = 64
 SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
-JUDGES: Final = ("answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check")
+JUDGES: Final = ("sent", "landed", "answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check")
 NOBODY: Final[tuple[Memory | None, Before | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
@@ -87,6 +87,12 @@ class Inspector:
         self.oracle.issued(agent, op_id, request, reading_ms)
         for observer in self._of_issued:
             observer.issued(agent, op_id, request)
+
+    def sent(self, call: Call) -> None:
+        self.oracle.sent(call)
+
+    def landed(self, call: Call) -> None:
+        self.oracle.landed(call)
 
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
         is_old = call.old_asker in self.oracle.old_lives

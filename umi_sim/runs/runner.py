@@ -7,7 +7,6 @@ notice.
 """
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
@@ -400,10 +399,9 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     story = tuple(world.story)[-STORY_SHOWN:]
     if failure is not None:
         story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
-    tracks = [agent.archive.tracks for agent in live.inspector.oracle.agents.values()]
+    logs = [agent.archive.log for agent in live.inspector.oracle.agents.values()]
     tally = world.tally
-    released = Counter({"oracle: no receipt, no demand": sum(it.released for it in tracks)})
-    marks = tally.marks + live.inspector.compared + released
+    marks = tally.marks + live.inspector.compared
     return Verdict(
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
         world.trace.every, world.step_count, ordered(tally.operations), ordered(tally.replies),
@@ -411,8 +409,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, world.services.digest().hex()[:16], story,
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
-        followed=sum(len(it.tracks) for it in tracks),
-        undecided=sum(it.undecided for it in tracks),
+        followed=sum(len(it.facts.entries) for it in logs),
         rules=ordered(with_equivalences(live.inspector.coverage, marks)),
     )  # fmt: skip
 

@@ -99,6 +99,7 @@ class Services:
     ) -> None:
         self.atlas = Atlas(loss_max)
         self.on_wipe: Callable[[int], None] = lambda down_ms: None  # all who use storage restart with it
+        self.on_durable: Callable[[Call], None] = lambda call: None  # a batch of the main store, not sent again
         self.stores = {name: Store(capacity_bytes) for name in stores}
         self.now_ms = 0
         self.away_until_ms: dict[str, int] = {}  # by service
@@ -195,7 +196,10 @@ class Services:
         """The batch becomes durable, if its store has not died since; what the sender is told of it."""
         assert isinstance(call.effect, Commit)
         self.turn_to(now_ms)
-        answer = self.store_of(call.effect).storage.flush(flush.ticket, now_ms)
+        storage = self.store_of(call.effect).storage
+        known_count, answer = storage.durable_count, storage.flush(flush.ticket, now_ms)
+        if storage.durable_count > known_count and storage is self.storage:
+            self.on_durable(call)
         if isinstance(answer, Committed):
             self.durable_ops[call.op_id] = None
         if answer is None or flush.told == "nothing":

@@ -27,7 +27,7 @@ from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import effect_fields, short
 from umi_sim.services.calls import DOUBTS, Call, Flush, Handled, Later, Services
 from umi_sim.target.machine import Machine, Origin, Target
-from umi_sim.world.agent import Agent, Message, Tally
+from umi_sim.world.agent import Agent, Judge, Message, Tally
 from umi_sim.world.source import At, Source, names_group
 
 UP: Final = "request"
@@ -46,6 +46,7 @@ class Around(Protocol):
     trace: Trace
     tally: Tally
     services: Services
+    judge: Judge
     now_ms: int
     is_healed: bool
     keep_story: bool
@@ -190,6 +191,7 @@ class Network(Owner):
         if self.world.keep_story:
             self.world.tell(event, short(effect))
         call = Call(event, agent.config.name, agent.life, owner, workflow, step, effect, self.world.now_ms)
+        self.world.judge.sent(call)
         self.carry(Message(event, call, UP))
 
     def owner_of(self, agent: Agent, origin: Origin) -> str:

@@ -96,7 +96,7 @@ class World(Owner):
         self.may_change = bool(config.revise_every or config.tamper_every)
         self.is_fifo = is_fifo(config, self.source)
         self.services = self.target.services()
-        self.services.on_wipe = self.crash_all
+        self.services.on_wipe, self.services.on_durable = self.crash_all, self.judge.landed
         self.tampering = Tampering(config.tamper_every, Keyed(stream_key(config.seed, ("tampering",))))
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)

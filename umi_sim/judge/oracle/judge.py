@@ -177,7 +177,7 @@ class Oracle:
             Failures(self.memory),
             SessionModel(scope, run, surroundings, sessions, working),
             CoreModel(self.memory),
-            ArchiveModel(scope, self.memory, surroundings, run.off),
+            ArchiveModel(scope, self.memory, surroundings, run.off, may_turn_away=run.revise_every % 4 == 2),
             ApiModel(scope, surroundings),
             MigrationModel(),
             working,
@@ -189,7 +189,7 @@ class Oracle:
 
     def is_elsewhere(self, name: str, key: str) -> bool:
         """Whether an id is known to another agent than this one."""
-        return any(key in it.archive.tracks.known for other, it in self.agents.items() if other != name)
+        return any(key in it.archive.log.known for other, it in self.agents.items() if other != name)
 
     def other_apis(self, name: str) -> Iterator[ApiModel]:
         return (it.api for other, it in self.agents.items() if other != name)
@@ -231,6 +231,17 @@ class Oracle:
         self.commit_keys.issued(agent, op_id, request)
         for at in ISSUED[type(request)]:
             model.models[at].issued(op_id, request, now_ms)
+
+    def sent(self, call: Call) -> None:
+        """A memory has sent a question, or a batch."""
+        if self.tampered is None and call.old_asker not in self.old_lives:
+            model = self.agents[call.agent]
+            model.archive.sent(call, model.seen_ms)
+
+    def landed(self, call: Call) -> None:
+        """A batch of the main store has become durable."""
+        if self.tampered is None:
+            self.agents[call.agent].archive.landed(call)
 
     def answered(self, call: Call, answer: Answer) -> None:
         if self.tampered is not None:

@@ -14,7 +14,7 @@ from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit
 from umi_core.rows import Ended, Entity
 from umi_core.values import Scope
-from umi_sim.judge.oracle.archive.possible import UNKNOWN_VECTOR, PossibleState
+from umi_sim.judge.oracle.archive.facts import UNKNOWN_VECTOR, FactState
 from umi_sim.judge.oracle.model import NOBODY_TOLD, Surroundings
 from umi_sim.judge.plain.scores import united_ppm, vector_ppm
 from umi_sim.record.rules import Rule
@@ -33,7 +33,8 @@ class Context(Owner):
 
     `off`: rules that are not demanded. `seen_ms`: the latest time that this life of the memory has seen;
     `first_ms`, `latest_ms`: the first and the latest that any life has. `world_ms`: the world's time. `tick`
-    counts events. `is_elsewhere`: whether another agent knows an id.
+    counts events. `may_turn_away`: interceptors may keep answers from the memory. `is_elsewhere`: whether
+    another agent knows an id.
     """
 
     scope: Scope
@@ -45,12 +46,16 @@ class Context(Owner):
     latest_ms: int = 0
     world_ms: int = NOBODY_TOLD
     tick: int = 0
+    may_turn_away: bool = False
     is_elsewhere: Callable[[str], bool] = nowhere
 
     def see(self, now_ms: int) -> None:
         """The clock of this memory has shown this time."""
         self.seen_ms, self.latest_ms = max(self.seen_ms, now_ms), max(self.latest_ms, now_ms)
         self.first_ms = min(self.first_ms, now_ms)
+        self.see_world()
+
+    def see_world(self) -> None:
         self.world_ms = max(self.world_ms, self.surroundings.world_ms())
 
     @property
@@ -58,9 +63,9 @@ class Context(Owner):
         """The world's time; the memory's, if nobody told the world's."""
         return self.seen_ms if self.world_ms == NOBODY_TOLD else self.world_ms
 
-    def keeps_receipt(self, asked_ms: int) -> bool:
-        """Whether storage still has the receipt of what was asked then."""
-        return self.now_ms - asked_ms < RECEIPT_MS_MAX
+    def keeps_receipt(self, at_ms: int, asked_ms: int) -> bool:
+        """Whether storage had the receipt of a batch of that time when something was asked."""
+        return asked_ms - at_ms < RECEIPT_MS_MAX
 
     def demand(
         self, holds: object, rule: Rule, message: str, expected: object = "", got: object = ""
@@ -82,57 +87,31 @@ class Part(Owner):
         self.context.demand(holds, rule, message, expected, got)
 
 
-# Reads as an outside judge sees them: what a reply may show of an id in a state.
-#
-# Law 1. Pure: a state and a value in, an answer out. Law 2. Only what somebody told is compared.
+# What a reply may show of an id in a state.
 
 
-FREE: Final = (
-    "confidence_ppm",
-    "relation_count",
-    "contradicts",
-    "vector_missing",
-    "last_reinforced_ms",
-)  # nothing here settles them
+FREE: Final = ("vector_missing", "last_reinforced_ms")  # a background job repairs the first
 
 
-def shown(state: PossibleState) -> int:
-    """Return the version that a read shows; 0 is none."""
-    return state.fact.version if state.fact is not None else 0
-
-
-def fits(state: PossibleState, got: object, latest_ms: int) -> bool:
+def fits(state: FactState, got: object) -> bool:
     """Return whether a read may show this row, of a fact that is current or has ended."""
     if isinstance(got, Ended):
         it = state.ended
-        is_so = it is not None and (it.id, it.by, it.how) == (got.id, got.by, got.how)
-        return (
-            is_so
-            and it is not None
-            and it.at_ms <= got.at_ms <= latest_ms
-            and (fits_fact(it.fact, got.fact, state.unsure, latest_ms))
-        )
-    if not isinstance(got, Entity) or state.entity is None:
-        return got is None and state.fact is None
-    return fits_fact(state.entity, got, state.unsure, latest_ms)
+        return it is not None and attrs.evolve(it, fact=got.fact) == got and fits_fact(it.fact, got.fact)
+    if isinstance(got, Entity):
+        return state.entity is not None and fits_fact(state.entity, got)
+    return got is None and state.fact is None
 
 
-def fits_fact(want: Entity, got: Entity, unsure: tuple[str, ...], latest_ms: int) -> bool:
-    loose = (*FREE, *unsure)
-    times = [name for name in loose if name.endswith("_ms") and name not in FREE]
-    is_in_time = all(getattr(want, name) <= getattr(got, name) <= latest_ms for name in times)
-    return is_in_time and attrs.evolve(want, **{name: getattr(got, name) for name in loose}) == got
+def fits_fact(want: Entity, got: Entity) -> bool:
+    return attrs.evolve(want, **{name: getattr(got, name) for name in FREE}) == got
 
 
-def is_shown(state: PossibleState, hit: Hit, latest_ms: int) -> bool:
+def is_shown(state: FactState, hit: Hit) -> bool:
     """Whether a hit may show this row."""
     it = state.entity
-    if it is None:
-        return False
-    is_loose = it.event_time_ms is None and "updated_ms" in state.unsure
-    is_in_time = it.time_ms <= hit.time_ms <= latest_ms if is_loose else it.time_ms == hit.time_ms
-    told = (hit.version, hit.type, hit.name, hit.content)
-    return is_in_time and (it.version, it.type, it.name, it.content) == told
+    told = (hit.version, hit.type, hit.name, hit.content, hit.time_ms, hit.contradicts)
+    return it is not None and ((it.version, it.type, it.name, it.content, it.time_ms, it.contradicts) == told)
 
 
 def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
@@ -143,7 +122,7 @@ def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
 
 
 def relevance_of(
-    state: PossibleState, request: Recall, said_ppm: int | None, query: tuple[int, ...] | None, floor_ppm: int
+    state: FactState, request: Recall, said_ppm: int | None, query: tuple[int, ...] | None, floor_ppm: int
 ) -> int | None:
     """How relevant a row is to a variant, 0 if it is no hit, None if not known.
 
@@ -152,14 +131,9 @@ def relevance_of(
     entity = state.entity
     if entity is None or (request.types is not None and entity.type not in request.types):
         return 0
-    is_undated = entity.event_time_ms is None and "updated_ms" in state.unsure
-    if (is_undated and request.time_range is not None) or (
-        query is not None and state.vector == UNKNOWN_VECTOR
-    ):
-        return None
     if not wants(request, entity.type, entity.time_ms):
         return 0
-    if said_ppm is None:
+    if said_ppm is None or (query is not None and state.vector == UNKNOWN_VECTOR):
         return None
     cosine_ppm = vector_ppm(query, state.vector) if query is not None and state.vector else 0
     cosine_ppm, said_ppm = (ppm if ppm >= floor_ppm else 0 for ppm in (cosine_ppm, said_ppm))

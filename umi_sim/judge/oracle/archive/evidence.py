@@ -1,6 +1,11 @@
-"""Read what model and embedder answered to an operation, and judge degradations by it."""
+"""Judge what an operation had to do without: each degradation has a cause among the answers, and each cause is
+named.
 
-from collections.abc import Iterable, Mapping
+A remember whose model was away stores the text as one note and says `extract:one_note`. Said without a cause
+it is a lie; a note without those words is a loss that nobody was told.
+"""
+
+from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -23,54 +28,30 @@ from umi_core.messages.requests import (
 )
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.context import Part
-from umi_sim.judge.oracle.archive.possible import Operation
-from umi_sim.judge.plain.extraction import read_extraction
+from umi_sim.judge.oracle.archive.operations import Attempt, Operation
+from umi_sim.judge.plain.extraction import Extracted, read_extraction
 from umi_sim.judge.plain.hierarchy import lines_of, read_description, read_name, read_starts
 from umi_sim.judge.plain.queries import read_rewrite, read_variants, shown_turns
 from umi_sim.judge.plain.replies import read_routes, read_summary, read_verdicts, why_unusable
 from umi_sim.judge.plain.scores import sound_vectors
 from umi_sim.record import rules
 
-# Evidence: what model and embedder answered to an operation, and what may follow from it.
-#
-# Law 1. Of an operation that took less time than a model has, and that met no conflict, the last
-# answer to each
-# step is what it used. Of any other an answer may have come too late, or a second plan may have asked anew.
-
-
 OF_SHELF: Final = ("embed_shelf", "embed_summary", "embed_reflection")
 
 Vectors = tuple[tuple[int, ...], ...]
-
-
-class Anything:
-    """Holds whatever is asked about."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
-ANY: Final = Anything()
 
 
 @attrs.define
 class Evidence(Part):
     """Reads the answers that an operation was given. It demands nothing."""
 
-    def is_late(self, op: Operation) -> bool:
-        """Whether it took so long that a model or an embedder may have timed out."""
-        return self.context.seen_ms - op.began_ms >= self.context.config.model_timeout_ms
-
-    def is_exact(self, op: Operation) -> bool:
-        """Whether the last answer to each step is the one that counted, and no answer is missing."""
-        return not self.is_late(op) and not op.is_replanned
-
-    def is_of_use(self, op: Operation, step: str, answer: Answer, count: int) -> bool:
-        """Whether the memory can go on with this answer; `count` is 0 if nobody knows how many vectors."""
+    def is_of_use(self, op: Operation, it: Attempt, count: int) -> bool:
+        """Whether the memory can go on with what came; `count` is 0 if nobody knows how many vectors."""
+        step, answer = it.step, it.answer
         if step == "embed":
             return bool(self.sound(answer, count)) if count else isinstance(answer, Embedded)
         if step in OF_SHELF:
-            return len(self.sound(answer, count)) == count
+            return len(self.sound(answer, it.count)) == it.count
         if not isinstance(answer, ModelReplied):
             return False
         text, request = answer.text, op.request
@@ -99,21 +80,15 @@ class Evidence(Part):
 
     def vectors(self, op: Operation, count: int) -> list[Vectors]:
         """The sound answers of the embedder, of this many vectors each."""
-        return [found for answer in op.answers_of("embed") if (found := self.sound(answer, count))]
+        answers = [it.answer for it in (*op.past, *op.attempts) if it.step == "embed"]
+        return [found for answer in answers if (found := self.sound(answer, count))]
 
-    def sound(self, answer: Answer, count: int) -> Vectors:
+    def sound(self, answer: Answer | None, count: int) -> Vectors:
         """The vectors of an answer if there are that many, and all of them are sound."""
         dims = self.context.config.embedding_dims
         found = sound_vectors(answer.vectors, count, dims) if isinstance(answer, Embedded) else None
         vectors = tuple(vector for vector in found or () if vector)
         return vectors if len(vectors) == count else ()
-
-
-# Degradations: each that a reply names has a cause among the answers, and what must have failed is named.
-#
-# A remember whose model was away stores the text as one note and says `extract:one_note`. Said
-# without a cause
-# it is a lie; a note without those words is a loss that nobody was told.
 
 
 STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
@@ -156,18 +131,32 @@ ATTEMPTS: Final = 2
 PASSING: Final = ("rate_limited", "timeout", "unavailable")
 
 
-def may_pass(answer: Answer) -> bool:
-    """Whether the same question may be answered another time, soon."""
+def may_pass(answer: Answer | None) -> bool:
+    """Whether the same question may be answered another time, soon; None has timed out."""
+    if answer is None:
+        return True
     if not isinstance(answer, EffectFailed):
         return False  # of no use, and so it would be again
     return answer.kind in PASSING and answer.retry_after_ms <= limits.RETRY_AFTER_MS_MAX
 
 
-def reason_of(answer: Answer) -> str:
+def reason_of(answer: Answer | None) -> str:
     """Why an answer to a model's question was of no use."""
+    if answer is None:
+        return "timeout"
     if isinstance(answer, EffectFailed):
         return answer.kind
     return why_unusable(answer.text) if isinstance(answer, ModelReplied) else ""
+
+
+class Anything:
+    """Holds whatever is asked about."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+ANY: Final[Container[object]] = Anything()
 
 
 @attrs.define
@@ -183,64 +172,58 @@ class Degradations(Part):
     def judge_causes(self, op: Operation, names: list[str], count: int) -> None:
         """Each substitute has a cause, and what failed is named; `count` vectors were asked for."""
         for step, substitute in SUBSTITUTES[type(op.request)].items():
-            heard, is_named = op.answers_of(step), substitute in names
-            counts = [count] * len(heard) if self.evidence.is_exact(op) or step != "embed" else op.text_counts
-            counts = op.shelf_counts if step in OF_SHELF else counts
-            bad = [not self.evidence.is_of_use(op, step, *one) for one in zip(heard, counts, strict=True)]
-            if self.evidence.is_exact(op):
-                is_due = bool(bad) and bad[-1]
-                self.demand(is_named == is_due, rules.DEGRADATION_NAMED, substitute, is_due, names)
-                is_patient = not is_named or len(heard) == ATTEMPTS or not may_pass(heard[-1])
-                self.demand(
-                    is_patient, rules.DEGRADATION_NAMED, f"{substitute} after one try", ATTEMPTS, heard
-                )
-            else:  # a second plan asks for other vectors, or for none
-                is_caused = any(bad) or self.evidence.is_late(op)
-                self.demand(
-                    is_caused or not is_named, rules.DEGRADATION_NAMED, f"{substitute} without a cause"
-                )
-        if isinstance(op.request, Remember) and op.request.extract and op.extraction is None:
-            self.demand(
-                "extract:one_note" in names, rules.DEGRADATION_NAMED, "a failed extraction is not named"
-            )
+            is_named, now = substitute in names, list(op.plan.tried(step))
+            if op.is_replanned:  # an earlier plan asked for other vectors, or for none
+                tried = [it for it in (*op.past, *op.attempts) if it.step == step]
+                is_caused = any(not self.evidence.is_of_use(op, it, it.count) for it in tried)
+                told = f"{substitute} without a cause"
+                self.demand(is_caused or not is_named, rules.DEGRADATION_NAMED, told)
+                continue
+            is_due = bool(now) and not self.evidence.is_of_use(op, now[-1], count)
+            self.demand(is_named == is_due, rules.DEGRADATION_NAMED, substitute, is_due, names)
+            is_patient = not is_named or len(now) == ATTEMPTS or not may_pass(now[-1].answer)
+            self.demand(is_patient, rules.DEGRADATION_NAMED, f"{substitute} after one try", ATTEMPTS, now)
         if count and not self.evidence.vectors(op, count):
             is_named = any(name.startswith("embed:") for name in names)
             self.demand(is_named, rules.DEGRADATION_NAMED, "a failed embedding is not named")
+
+    def judge_extraction(self, op: Operation, names: list[str], found: Extracted | None) -> None:
+        """A note in place of what a model should have found is named; so are sentences that it passed over."""
+        assert isinstance(op.request, Remember)
+        is_note = op.request.extract and found is None
+        is_named, told = "extract:one_note" in names, "a failed extraction is not named"
+        self.demand(is_named or not is_note, rules.DEGRADATION_NAMED, told)
+        is_due, is_named = found is not None and found.uncovered_count > 0, "extract:uncovered" in names
+        self.demand(is_named == is_due, rules.SENTENCE_NEVER_LOST, "extract:uncovered", is_due, names)
 
     def judge_reasons(self, op: Operation, lacks: Iterable[Degraded]) -> None:
         """What a model failed with is told; why a rewrite or a vector is of no use has names of its own."""
         by_model = [name for step, name in SUBSTITUTES[type(op.request)].items() if step in PLAIN_REASONS]
         for lack in lacks:
             step = lack.name.partition(":")[0]
-            heard = [reason_of(answer) for answer in op.answers_of(step)]
-            allowed = heard[-1:] if self.evidence.is_exact(op) else [*heard, "timeout"]
+            tried = [it for it in (*op.past, *op.attempts) if it.step == step]
+            reasons = [reason_of(it.answer) for it in tried]
+            allowed = reasons if op.is_replanned else reasons[-1:]
             is_told = lack.reason in allowed if lack.name in by_model else lack.reason != ""
             self.demand(is_told, rules.DEGRADATION_NAMED, f"why {lack.name}", allowed, lack.reason)
 
-    def judge_partial(self, op: Operation, names: list[str], changed: tuple[Entity, ...]) -> None:
+    def judge_partial(
+        self, op: Operation, names: list[str], found: Extracted | None, changed: list[Entity]
+    ) -> None:
         """What was malformed in a reply of use is named."""
-        for step in ("extract", "evolve", "route") if self.evidence.is_exact(op) else ():
-            name, last = f"{step}:partial", op.answers_of(step)[-1:]
-            lacks = [self.lacks(op, step, it.text, changed) for it in last if isinstance(it, ModelReplied)]
-            is_due = True in lacks
-            is_fair = (name in names) == is_due or None in lacks
-            self.demand(is_fair, rules.DEGRADATION_NAMED, name, is_due, names)
+        for step in ("extract", "evolve", "route") if not op.is_replanned else ():
+            name, last, text = f"{step}:partial", op.plan.last(step), op.plan.text(step)
+            is_due = False
+            if last is not None and text is not None:
+                is_due = self.is_malformed(last, text, found, changed)
+            self.demand((name in names) == is_due, rules.DEGRADATION_NAMED, name, is_due, names)
 
-    def judge_uncovered(self, op: Operation, names: list[str]) -> None:
-        """Sentences that an answer of use passes over are named, and nothing else is."""
-        if self.evidence.is_exact(op):
-            is_due = op.extraction is not None and op.extraction.uncovered_count > 0
-            is_named = "extract:uncovered" in names
-            self.demand(is_named == is_due, rules.SENTENCE_NEVER_LOST, "extract:uncovered", is_due, names)
-
-    def lacks(self, op: Operation, step: str, text: str, changed: tuple[Entity, ...]) -> bool | None:
-        """Whether something in a reply was malformed; None if that depends on what was asked."""
-        if step == "extract":
-            return op.extraction is not None and op.extraction.partial
-        if step == "evolve":
-            read, rows = read_verdicts(text, ANY, 0), read_verdicts(text, (), 0)
-            if read is None or rows is None or not rows.dropped:
-                return False
-            return bool(read.dropped) or None
+    def is_malformed(self, last: Attempt, text: str, found: Extracted | None, changed: list[Entity]) -> bool:
+        """Whether something in a reply was malformed."""
+        if last.step == "extract":
+            return found is not None and found.partial
+        if last.step == "evolve":
+            read = read_verdicts(text, last.pairs if last.effect is not None else ANY, 0)
+            return read is not None and bool(read.dropped)
         routes = read_routes(text, [(it.id, it.type) for it in changed], self.context.config)
         return routes is not None and bool(routes.faults)

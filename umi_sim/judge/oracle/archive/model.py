@@ -1,8 +1,7 @@
 """The archive's model: hears what happens to one memory's archive, and has each part judge what it knows.
 
-Law 1. A read must be explained by a state that was possible between issue and reply. A reply of a write is a
-claim: the states in which it is not true are not possible any more.
-Law 2. A refused or failed request changed nothing.
+Law 1. A read shows the states of some position of the log between issue and reply. A reply of a write is what
+its batch did. Law 2. A refused or failed request changed nothing.
 """
 
 from collections.abc import Container, Mapping
@@ -15,8 +14,8 @@ from umi_core.config import Config
 from umi_core.invariants import limits
 from umi_core.kelpie.errors import NotFound
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
-from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.effects import AskModel, Done, Embed, Failed, Refused, Unknown
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import Commit, Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.requests import (
     Count,
     CreateEntity,
@@ -35,17 +34,20 @@ from umi_core.messages.requests import (
     Summarise,
     UpdateEntity,
 )
-from umi_core.messages.results import (
-    Memorized,
-    Recalled,
-    RecordAdded,
-    Remembered,
-)
+from umi_core.messages.results import Memorized, Recalled, RecordAdded, Remembered
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.context import Context
 from umi_sim.judge.oracle.archive.documents import Documents
-from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Degradations, Evidence
-from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, Track
+from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence
+from umi_sim.judge.oracle.archive.facts import id_of, moved_id
+from umi_sim.judge.oracle.archive.log import Log, mentions_of
+from umi_sim.judge.oracle.archive.operations import (
+    ArchiveRequest,
+    Attempt,
+    Operation,
+    extraction_of,
+    memorized,
+)
 from umi_sim.judge.oracle.archive.reads import (
     LISTED,
     OF_RECORDS,
@@ -53,27 +55,22 @@ from umi_sim.judge.oracle.archive.reads import (
     Reads,
     as_remember,
     is_of_facts,
-    next_records,
     told_fit,
 )
 from umi_sim.judge.oracle.archive.reflections import Reflections
-from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.retrievals import Retrievals
 from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.summaries import Groups, Summaries, Upkeep
-from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.archive.writes import Writes
-from umi_sim.judge.oracle.model import NOBODY_TOLD, Ending, Model, Surroundings
-from umi_sim.judge.plain.extraction import read_extraction, with_speaker
+from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.plain.extraction import given_fact
 from umi_sim.judge.plain.requests import is_gone, is_same, wrong
-from umi_sim.judge.plain.text import asked_about
 from umi_sim.record import rules
 from umi_sim.record.run_config import USHER
 from umi_sim.services.calls import Call
 
 TELLING: Final = (Remember, Memorize, CreateEntity, UpdateEntity)
-FORGETTING: Final = (ForgetResource, DeleteArchival)
-WRITING: Final = (*TELLING, Forget, *FORGETTING, Summarise, EvolveCategory, EndSession)
+WRITING: Final = (*TELLING, Forget, ForgetResource, DeleteArchival, Summarise, EvolveCategory, EndSession)
 BY_USHER: Final = f":hook:{USHER}"  # what an interceptor of the world's own gave in the place of a failure
 AUDIT_SEARCH_COUNT_MAX: Final = 8
 AUDIT_ENTITY_COUNT_MAX: Final = 150
@@ -82,7 +79,7 @@ AUDIT_ENTITY_COUNT_MAX: Final = 150
 class ArchiveModel(Model):
     """What one memory must say about its archive. Raises Broken with the readable name of a rule.
 
-    `restless`: ids that may have changed since the last life ended.
+    `life`: the last one that has written anything. `may_turn_away`: see Context.
     """
 
     judges = (
@@ -92,26 +89,29 @@ class ArchiveModel(Model):
     watches = OF_RECORDS
 
     def __init__(
-        self, scope: Scope, config: Config, surroundings: Surroundings, off: Container[str] = ()
+        self,
+        scope: Scope,
+        config: Config,
+        surroundings: Surroundings,
+        off: Container[str] = (),
+        *,
+        may_turn_away: bool = False,
     ) -> None:
-        self.context = context = Context(scope, config, off, surroundings)
+        self.context = context = Context(scope, config, off, surroundings, may_turn_away=may_turn_away)
         self.evidence = evidence = Evidence(context)
         self.degradations = degradations = Degradations(context, evidence)
-        self.tracks = tracks = Tracks(context, evidence)
-        self.relations = relations = Relations(context, evidence, tracks)
-        self.writes = Writes(context, evidence, degradations, tracks, relations)
-        self.searches = Searches(context, evidence, degradations, tracks, relations)
-        self.reads = Reads(context, tracks, relations)
-        self.documents = Documents(context, evidence, degradations, tracks, self.writes)
-        self.summaries = Summaries(context, evidence, degradations, tracks)
-        self.groups = Groups(context, evidence, tracks)
-        self.reflections = reflections = Reflections(context, evidence, degradations, self.documents)
-        self.lists = Lists(context, tracks, self.documents, self.summaries, reflections)
-        self.retrievals = Retrievals(
-            context, evidence, tracks, self.searches, self.documents, self.summaries, reflections
-        )
+        self.log = log = Log(context)
+        self.writes = writes = Writes(context, degradations, log)
+        self.searches = Searches(context, evidence, degradations, log)
+        self.reads = Reads(context, log)
+        self.documents = Documents(context, degradations, log, writes)
+        self.summaries = Summaries(context, degradations, log)
+        self.groups = Groups(context, log)
+        self.reflections = reflections = Reflections(context, degradations, log)
+        self.lists = Lists(context, log, self.summaries, reflections)
+        self.retrievals = Retrievals(context, evidence, log, self.searches, self.summaries, reflections)
         self.upkeep = Upkeep(context)
-        self.restless: dict[Track, None] = {}
+        self.life = 0
         self.searched: Operation | None = None  # the search of records that has just ended
 
     # What happens.
@@ -120,118 +120,89 @@ class ArchiveModel(Model):
         context = self.context
         context.tick += 1
         context.see(now_ms)
-        if isinstance(asked, OF_RECORDS) and not is_of_facts(asked):
+        if op_id in self.log.ops or (isinstance(asked, OF_RECORDS) and not is_of_facts(asked)):
             return
-        record = asked if isinstance(asked, AddArchival) else None
-        request = as_remember(asked) if isinstance(asked, AddArchival) else asked
-        op = Operation(
-            request, wrong(asked), context.tick, now_ms, context.now_ms, scope=context.scope, record=record,
-            is_unasked=op_id in self.upkeep.going,
-        )  # fmt: skip
-        self.tracks.flying[op_id] = op
-        if op.error is None and isinstance(op.key, str):
-            self.tracks.by_key.setdefault(op.key, []).append(op)
-        if isinstance(request, Forget):
-            self.relations.hear_forget(request)
-        self.writes.offer(op)
+        self.log.flying[op_id] = op = self.begin(op_id, asked, now_ms)
         self.documents.begin(op)
-        self.reflections.begin(op)
-        self.groups.begin(op)
+
+    def begin(
+        self, op_id: str, asked: ArchiveRequest | AddArchival, now_ms: int, *, is_unasked: bool = False
+    ) -> Operation:
+        context, record = self.context, asked if isinstance(asked, AddArchival) else None
+        op = Operation(
+            as_remember(asked) if isinstance(asked, AddArchival) else asked, wrong(asked), context.tick,
+            self.log.position, now_ms, context.now_ms, scope=context.scope, record=record,
+            is_unasked=is_unasked,
+        )  # fmt: skip
+        self.log.ops[op_id] = op
+        return op
+
+    def sent(self, call: Call, now_ms: int) -> None:
+        """A question has been sent, or a batch."""
+        self.context.see(now_ms)
+        op = self.log.ops.get(call.op_id)
+        request = self.upkeep.begun(call, self.context.scope) if op is None else None
+        if request is not None:
+            op = self.begin(call.op_id, request, now_ms, is_unasked=True)
+        if op is not None:
+            op.sent(call.step, call.event, call.effect, self.context.seen_ms)
+
+    def landed(self, call: Call) -> None:
+        """A batch has become durable."""
+        self.context.see_world()
+        told, self.life = f"{call.event} is of an earlier life than has written", max(self.life, call.life)
+        self.context.demand(call.life == self.life, rules.OLD_LIFE_FENCED, told, self.life, call.life)
+        op, effect = self.log.ops.get(call.op_id), call.effect
+        if call.workflow == "delete_agent":
+            self.log.empty()
+        elif op is None or not isinstance(effect, Commit):
+            self.log.advance()
+        else:
+            batch = self.log.landed(op, call.event, effect)
+            told = f"{call.op_id} was refused or failed, and is durable"
+            self.context.demand(not (op.is_refuted and batch.did), rules.REFERENCE_AGREES, told, batch.did)
 
     def answered(self, call: Call, asked: ArchiveRequest | AddArchival, answer: Answer, now_ms: int) -> None:
         self.context.see(now_ms)  # a row may be made at this step, and its reply lost
-        if call.op_id not in self.tracks.flying and isinstance(asked, AddArchival):
+        if (op := self.log.ops.get(call.op_id)) is None:
             return  # a record alone
-        op = self.tracks.flying[call.op_id]
         told = f"{call.op_id} asks at {call.step}, and must be refused"
         self.context.demand(op.error is None, rules.REFERENCE_AGREES, told, op.error, call.effect)
         request = op.request
-        if op.record is not None and call.step == "lookup":
-            op.record_ids |= dict.fromkeys(next_records(answer))
-        op.answers.append((call.step, answer))
+        op.answered(call.step, call.event, call.effect, answer, self.context.seen_ms)
         if isinstance(request, Memorize):
             self.documents.answered(op, call.step, call.effect, answer)
         elif isinstance(request, Summarise):
-            self.summaries.answered(op, call.step, call.effect, answer)
+            self.summaries.answered(op, call.step, call.effect)
         elif isinstance(request, EndSession):
-            self.reflections.answered(op, call.step, call.effect, answer)
-        elif isinstance(request, EvolveCategory):
-            self.groups.answered(op, call.step, answer)
-        elif isinstance(request, ForgetResource | DeleteArchival) and call.step == "told":
-            self.writes.hear_told(op, request)
+            self.reflections.answered(op, call.step, call.effect)
         elif isinstance(request, CreateEntity | UpdateEntity) and isinstance(call.effect, Embed):
             self.writes.hear_shelf(call)
-        elif isinstance(request, UpdateEntity) and call.step == "lookup" and not op.mentions:
-            self.writes.offer(op)  # whoever made it meanwhile has told of it
         elif isinstance(request, Descent):
             self.retrievals.answered(op, call.step, call.effect)
-        if call.step == "embed":
-            op.text_counts.append(len(call.effect.texts) if isinstance(call.effect, Embed) else 0)
-        elif call.step in OF_SHELF:
-            op.shelf_counts.append(len(call.effect.texts) if isinstance(call.effect, Embed) else 0)
-        elif call.step == "resolve":
+        if call.step == "resolve":
             self.searches.hear_rewrite(op, answer)
-        elif call.step == "evolve":
-            op.pairs |= asked_pairs(call.effect)
-            self.relations.hear_verdicts(answer)
-            self.tracks.widen(op, self.relations.endings(op))
-        elif call.step == "extract" and isinstance(request, Remember):
-            reply = answer.text if isinstance(answer, ModelReplied) else ""
-            floor_ppm = self.context.config.extract_confidence_min_ppm
-            found = read_extraction(reply, request.text, floor_ppm)
-            op.extraction = with_speaker(found, request.text, request.speaker)
-            self.relations.hear_links(op)
-            self.writes.offer(op)
 
     def tended(self, call: Call, answer: Answer, now_ms: int) -> None:
-        """An answer to what nobody asked for; a later one of these begins when this one has ended."""
+        """An answer to what nobody asked for."""
         self.context.see(now_ms)
-        if call.workflow == "summarise":
-            self.summaries.overheard(call.step, call.effect, answer)
-        if call.workflow == "reflect":
-            self.reflections.overheard(call, answer)
-        if call.op_id not in self.upkeep.going:
-            self.tended_before()
         if call.workflow == "upkeep":
             self.upkeep.looked(answer)
-        if call.workflow != "memorize":
-            return
-        request = self.upkeep.going.get(call.op_id)
-        if request is None:
-            if (request := self.upkeep.begun(call)) is None:
-                return
-            self.issued(call.op_id, request, now_ms)
-        if call.op_id in self.tracks.flying:
-            self.answered(call, request, answer, now_ms)
-
-    def tended_before(self) -> None:
-        """What was being done has ended, in whatever way."""
-        for op_id in self.upkeep.going:
-            if (op := self.tracks.flying.pop(op_id, None)) is not None:
-                self.context.tick += 1
-                self.end(op)
-                self.doubt(op)
-                self.groups.ended(op)
-                self.documents.ended(op, None, is_unsure=True)
-        self.upkeep.going.clear()
+        if (op := self.log.ops.get(call.op_id)) is not None:
+            self.answered(call, op.asked, answer, now_ms)
 
     def turned_away(self, op_id: str, step: str, came: Answer) -> None:
-        if (op := self.tracks.flying.get(op_id)) is None:
+        if (op := self.log.flying.get(op_id)) is None:
             return  # a record alone
         op.is_turned_away = True
-        op.answers.append((step, came))
-        if step == "evolve":
-            self.tracks.widen(op, self.relations.endings(op))  # what a model said counts for nothing then
+        op.attempts.append(Attempt(step, "", None, came))
 
     def replied(self, ending: Ending) -> None:
         self.context.tick += 1
         self.context.see(ending.now_ms)
-        for track in self.restless:
-            track.moved_ms = self.context.world_ms
-        self.restless.clear()
-        if ending.op_id not in self.tracks.flying and isinstance(ending.request, OF_RECORDS):
+        if ending.op_id not in self.log.flying and isinstance(ending.request, OF_RECORDS):
             return  # a record alone
-        op = self.tracks.flying.pop(ending.op_id)
+        op = self.log.flying.pop(ending.op_id)
         self.end(op)
         if isinstance(op.request, SearchArchival):
             self.searched = op
@@ -244,82 +215,57 @@ class ArchiveModel(Model):
         else:
             is_write = isinstance(op.request, WRITING)
             self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, "a read ended as Unknown")
-            self.doubt(op)
-        value, is_unsure = outcome.value if isinstance(outcome, Done) else None, isinstance(outcome, Unknown)
-        self.summaries.ended(op)
-        self.reflections.ended(op, value, is_unsure=is_unsure)
-        self.groups.ended(op)
+        self.documents.ended(op, outcome.value if isinstance(outcome, Done) else None)
         self.retrievals.ended(op)
-        self.documents.ended(op, value, is_unsure=is_unsure)
-        self.summaries.shortened(value)
 
     def crashed(self) -> None:
-        """Nothing in flight will reply; what has not taken effect before the next life never will."""
+        """Nothing in flight will reply; what is on its way to storage may become durable all the same."""
         self.context.tick += 1
-        for op in self.tracks.flying.values():
+        for op in self.log.flying.values():
             self.end(op)
-            self.doubt(op)
-            self.documents.ended(op, None, is_unsure=True)
-            self.reflections.ended(op, None, is_unsure=True)
-            if isinstance(op.request, Remember) and self.context.world_ms == NOBODY_TOLD:
-                self.context.latest_ms = limits.I64_MAX  # nobody told when its steps were
-        self.reflections.doubted.clear()
-        self.tracks.flying.clear()
-        self.upkeep.going.clear()
-        self.groups.forget()
+            self.documents.ended(op, None)
+        self.log.flying.clear()
         self.searches.rewrites.clear()
         self.context.seen_ms = 0  # the next life has a clock of its own
-        self.restless |= {track: None for track in self.tracks.tracks.values() if track.open}
-        for op in {op: None for track in self.restless for op in track.open}:
-            self.tracks.close(op)
-        for track in self.restless:
-            track.moved_ms = None  # what was on its way may land until the next life has recovered
 
     def wiped(self) -> None:
         """Nothing is there any more; what was known is asked about all the same."""
-        for table in (self.tracks.tracks, self.tracks.by_key, self.writes.replies_by_key, self.restless):
-            table.clear()
-        self.documents.resources.clear()
-        self.groups.forget()
-        self.summaries.wiped()
-        self.reflections.wiped()
-        self.relations.wiped()
+        self.log.empty()
+        self.log.by_key.clear()
 
     def emptied(self) -> None:
-        """Nothing is there any more; what was asked under a key before may still be told."""
-        self.tended_before()
-        by_key, replies = dict(self.tracks.by_key), dict(self.writes.replies_by_key)
-        self.wiped()
-        self.tracks.flying.clear()
+        """The agent was closed, which the log knows already; a later life resolves queries anew."""
         self.searches.rewrites.clear()
-        for key in (key for key in by_key if isinstance(key, str)):
-            self.tracks.by_key[key] = by_key[key]
-            for op in by_key[key]:
-                op.is_gone = True
-        for key in (key for key in replies if isinstance(key, str)):
-            self.writes.replies_by_key[key] = replies[key]
 
     def end(self, op: Operation) -> None:
-        """It has ended, in whatever way."""
+        """It has ended, in whatever way: what it told may be stored."""
         op.ended = self.context.tick
-        is_telling = isinstance(op.request, TELLING)
-        self.tracks.known |= dict.fromkeys(op.mentions) if is_telling else {}
-        if not self.context.keeps_receipt(op.asked_ms):  # its key may have been forgotten meanwhile
-            self.tracks.release_ids(op.mentions)
+        self.log.known |= dict.fromkeys(self.told_ids(op))
 
-    def doubt(self, op: Operation) -> None:
-        """It may have happened; perhaps as one note, if the answer of its model came too late."""
-        if op.extraction is not None and (self.evidence.is_late(op) or self.context.world_ms == NOBODY_TOLD):
-            twin = attrs.evolve(op, mentions={}, extraction=None, did={})
-            self.tracks.by_key.setdefault(op.key, [op]).append(twin)
-            self.writes.offer(twin)
-            self.tracks.known |= dict.fromkeys(twin.mentions)
+    def told_ids(self, op: Operation) -> list[str]:
+        """The ids that a request tells of, as far as answers say."""
+        request, plan = op.request, op.plan
+        if op.error is not None or not isinstance(request, TELLING):
+            return []
+        if isinstance(request, CreateEntity):
+            mention = given_fact(request.content, request.memory_type, request.categories)
+            return [id_of(mention, op.scope)]
+        if isinstance(request, Memorize):
+            return [*memorized(plan, op.scope)] if plan.last("lookup") is not None else []
+        if isinstance(request, UpdateEntity):
+            states = self.log.states_since(request.entity_id, op)
+            ids = [moved_id(it.entity, request, op.scope) for it in states if it.entity is not None]
+            return [request.entity_id, *ids] if ids else []
+        if self.log.key_holder(op, self.log.batch_of(op)) is not None:
+            return []
+        found = extraction_of(op, plan, self.context.config.extract_confidence_min_ppm)
+        return [id_of(mention, op.scope) for mention in mentions_of(request, found)]
 
     # Judging.
 
     def judge_failure(self, op: Operation, outcome: Refused | Failed) -> None:
         """Nothing changed, and for a good reason."""
-        error, demand = outcome.error, self.context.demand
+        error, demand, batch = outcome.error, self.context.demand, self.log.batch_of(op)
         if isinstance(error, errors.ModelFailed | errors.EmbedFailed):
             is_telling = isinstance(op.request, TELLING)
             rule = rules.TEXT_NEVER_LOST if is_telling else rules.DEGRADATION_NAMED
@@ -327,23 +273,20 @@ class ArchiveModel(Model):
         elif op.record is not None or isinstance(op.request, DeleteArchival):
             pass  # what an agent server is refused, another model judges
         elif isinstance(error, errors.KeyReused) and op.error is None:
-            is_fair = any(not it.is_like(op) for it in self.may_hold_key(op))
-            demand(is_fair, rules.ONCE_ONLY, "the same request under one key was taken for another one")
+            holder = self.log.key_holder(op)
+            told = "the same request under one key was taken for another one"
+            demand(holder is not None and not holder.op.is_like(op), rules.ONCE_ONLY, told)
         elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_gone(outcome)):
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
             is_fair = is_same(op.error, error) or (op.error is None and is_unknown)  # which sessions judge
             if isinstance(op.request, UpdateEntity) and op.error is None:
                 key = op.request.entity_id
-                is_fair = is_same(NotFound("entity", key), error) and self.writes.may_lack(op, key)
+                may_lack = any(state.entity is None for state in self.log.states_since(key, op))
+                is_fair = is_same(NotFound("entity", key), error) and may_lack
             demand(is_fair, rules.REFERENCE_AGREES, "refused without a reason", op.error, error)
         op.is_refuted = True
-        self.tracks.withdraw(op)
-
-    def may_hold_key(self, op: Operation) -> list[Operation]:
-        """Who may have left a receipt under the key of this operation; a forget may even in doubt."""
-        others = self.tracks.by_key.get(op.key, ())
-        may_hold = [it for it in others if it.has_key or not (it.did or it.is_refuted)]
-        return [*may_hold, *(it for it in others if isinstance(it.request, Forget))]
+        told = "refused or failed, and is durable"
+        demand(batch is None or not batch.did, rules.REFERENCE_AGREES, told, batch and batch.did, outcome)
 
     def judge_done(self, op: Operation, outcome: Done) -> None:
         demand, value = self.context.demand, outcome.value
@@ -355,17 +298,12 @@ class ArchiveModel(Model):
         self.degradations.judge_names(names)
         if op.error is None and is_read:
             if isinstance(value, RecordAdded):
-                op.record_ids = dict.fromkeys(value.ids)
                 value = attrs.evolve(value.facts, repeated=value.repeated)
             if isinstance(value, Memorized):
                 self.documents.judge_limits(op, lacks)
             self.judge_value(op, value, names)
-            if isinstance(value, Recalled) or (isinstance(value, Remembered) and self.is_its_own(op, value)):
+            if isinstance(value, Recalled) or (isinstance(value, Remembered) and not value.repeated):
                 self.degradations.judge_reasons(op, lacks)
-
-    def is_its_own(self, op: Operation, value: Remembered) -> bool:
-        """Whether nobody else can have done what it says."""
-        return not value.repeated and self.tracks.alike(op) == [op]
 
     def judge_value(self, op: Operation, value: Any, names: list[str]) -> None:
         match op.request:
@@ -379,10 +317,8 @@ class ArchiveModel(Model):
                 self.reads.judge_entity(op, value)
             case Count():
                 self.reads.judge_count(op, value)
-            case CreateEntity():
+            case CreateEntity() | UpdateEntity():
                 self.writes.judge_create(op, value, names)
-            case UpdateEntity():
-                self.writes.judge_update(op, value, names)
             case Memorize():
                 self.documents.judge_memorize(op, value, names)
             case Summarise():
@@ -393,7 +329,7 @@ class ArchiveModel(Model):
                 self.documents.judge_forgotten(op, request, value)
                 self.writes.judge_forget_resource(op, value, names)
             case DeleteArchival():
-                self.writes.judge_delete_record(op, value, names)
+                self.writes.judge_forget_resource(op, value, names)
             case EndSession():
                 self.reflections.judge_end(op, value, names)
             case Descent():
@@ -404,32 +340,26 @@ class ArchiveModel(Model):
                 self.lists.judge_recent(op, value)
 
     def told_fit(self, query: str, record: str) -> tuple[int, int]:
-        return told_fit(self.tracks, self.searched, query, record)
+        return told_fit(self.log, self.searched, query, record)
 
     # For the workload and the audit.
 
     def known_ids(self) -> tuple[str, ...]:
         """Every id that was ever stored, or may have been."""
-        return tuple(self.tracks.known)
+        return tuple(self.log.known)
 
     def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
         """The requests whose replies settle everything."""
         reads: list[tuple[str, Mapping[str, object]]] = [("count", {})]
-        known = {key: self.tracks.states_of(self.tracks.track(key)) for key in self.tracks.known}
-        has_members = any(state.links for each in known.values() for state in each)
-        kinds = LISTED if self.documents.resources or has_members else ()
+        known = {key: self.log.state(key) for key in self.log.known}
+        has_members = any(state.links for state in known.values())
+        kinds = LISTED if self.documents.told or has_members else ()
         reads += [("list", {"kind": kind, "limit": limits.RECALL_LIMIT_MAX}) for kind in kinds]
         for key in spread([*known], AUDIT_ENTITY_COUNT_MAX):
             reads.append(("get_entity", {"entity_id": key}))
-        names = {state.entity.name: None for each in known.values() for state in each if state.entity}
+        names = {state.entity.name: None for state in known.values() if state.entity}
         searched = spread([*names], AUDIT_SEARCH_COUNT_MAX)
         return (*reads, *(("recall", {"query": name, "limit": limits.RECALL_LIMIT_MAX}) for name in searched))
-
-
-def asked_pairs(effect: object) -> dict[tuple[str, str], None]:
-    """Return the references, new and old, of the statements that a model is asked about."""
-    pairs = asked_about(effect.prompt).get("pairs", ()) if isinstance(effect, AskModel) else ()
-    return {(it["new"], it["old"]): None for it in pairs}
 
 
 def spread(every: list[str], most: int) -> list[str]:

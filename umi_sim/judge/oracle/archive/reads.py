@@ -7,77 +7,50 @@ import attrs
 
 from umi_core.invariants import limits
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
-from umi_core.kelpie.rows import Log
-from umi_core.messages.answers import Answer, ReadDone
 from umi_core.messages.requests import Count, GetEntity, List, Remember
 from umi_core.messages.results import Listed
 from umi_core.rows import Category, Ended, Entity, Membership, Reflection, Resource, Subcategory
 from umi_core.values import CATEGORIES, ENTITY_TYPES
-from umi_sim.judge.oracle.archive.context import Part, fits, shown
-from umi_sim.judge.oracle.archive.documents import Documents
-from umi_sim.judge.oracle.archive.possible import (
-    ArchiveRequest,
-    Operation,
-    PossibleState,
-    rule_at_stake,
-    rule_of,
-)
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.facts import NOTHING, FactState
+from umi_sim.judge.oracle.archive.log import Log
+from umi_sim.judge.oracle.archive.operations import ArchiveRequest, Operation
 from umi_sim.judge.oracle.archive.reflections import Reflections
-from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.searches import damaged_ids
 from umi_sim.judge.oracle.archive.summaries import Summaries
-from umi_sim.judge.oracle.archive.tracks import Tracks
-from umi_sim.judge.oracle.core_model import Register
 from umi_sim.judge.plain.requests import fields_of, may_hold, meets, wrong
 from umi_sim.judge.plain.rows import category_id, membership_id
 from umi_sim.judge.plain.scores import alone_ppm
 from umi_sim.record import rules
 
-# Reads: a get_entity shows what some possible state holds, a count what they add up to.
+# Reads: a get_entity shows the state of some position, a count how many facts there were at one.
 
 
 @attrs.define
 class Reads(Part):
     """Judges get_entity and count."""
 
-    tracks: Tracks
-    relations: Relations
+    log: Log
 
     def judge_entity(self, op: Operation, value: Entity | Ended | None) -> None:
         assert isinstance(op.request, GetEntity)
-        track = self.tracks.track(op.request.entity_id)
-        states = self.tracks.states_since(track, op)
-        kept = tuple(state for state in states if fits(state, value, self.context.latest_ms))
-        fact = value.fact if isinstance(value, Ended) else value
-        versions, got = [shown(state) for state in states], fact.version if fact else 0
-        rule = rule_at_stake(track, states, versions) if kept else rule_of(track, states, versions, got)
-        own_id = value.id if value else ""
-        told = f"shows version {got}" if got else "is not there"
-        is_ours = own_id == track.id or not self.context.is_elsewhere(own_id)
-        self.tracks.must(track, kept or is_ours, rules.SCOPE_APART, told, states[:3], value)
-        self.tracks.must(track, kept, rule, told, states[:3], value)
-        if fact is not None:
-            self.relations.judge_contradicts(op, fact.id, fact.version, fact.contradicts)
-        if isinstance(value, Entity):
-            kept = tuple(dict.fromkeys(attrs.evolve(state, entity=value, unsure=()) for state in kept))
-        self.tracks.settle(track, op, kept)
+        key, own_id = op.request.entity_id, value.id if value else ""
+        is_ours = own_id == key or not self.context.is_elsewhere(own_id)
+        self.demand(is_ours, rules.SCOPE_APART, f"{own_id} is shown in the place of {key}", key, value)
+        self.log.judge_fact(op, key, value)
 
     def judge_count(self, op: Operation, value: int) -> None:
         assert isinstance(op.request, Count)
-        types, low, high = op.request.types, 0, 0
-        for track in list(self.tracks.tracks.values()):
-            entities = [state.entity for state in self.tracks.states_since(track, op)]
-            there = [entity is not None and (types is None or entity.type in types) for entity in entities]
-            low += bool(there) and all(there)
-            high += not there or any(there)
-        span = f"{low} to {high}"
-        self.demand(low <= value <= high, rules.ERROR_IS_NOT_EMPTY, "the count is wrong", span, value)
+        types, counts = op.request.types, list[int]()
+        for position in range(op.position, self.log.position + 1):
+            entities = (self.log.facts.at(key, position).entity for key in self.log.facts.entries)
+            counts.append(sum(it is not None and (types is None or it.type in types) for it in entities))
+        self.demand(value in counts, rules.ERROR_IS_NOT_EMPTY, "the count is wrong", counts, value)
 
 
 # Archival records as the archive sees them: what they tell is remembered, and belongs to them.
 #
-# Law 1. Pure. Law 2. What a record in flight will be called only storage tells: all that it told
-# is possible.
+# Law 1. Pure.
 
 
 OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
@@ -88,7 +61,7 @@ def is_of_facts(asked: ArchiveRequest | AddArchival) -> bool:
     return wrong(asked) is None and (not isinstance(asked, AddArchival) or asked.extract)
 
 
-def fit_of(state: PossibleState, query: str, record: str) -> int:
+def fit_of(state: FactState, query: str, record: str) -> int:
     it = state.entity
     return 0 if it is None or record not in it.sources else alone_ppm(query, it.name, it.content)
 
@@ -98,23 +71,13 @@ def as_remember(asked: AddArchival) -> Remember:
     return Remember(asked.op_id, asked.content, speaker=asked.speaker)
 
 
-def next_records(answer: Answer) -> list[str]:
-    """What the next record will be called, as this answer shows its log; a damaged one shows nothing."""
-    if not isinstance(answer, ReadDone):
-        return []
-    logs = [row.body.next_seq for row in answer.rows if isinstance(row.body, Log)]
-    return [f"arc_{seq:012}" for seq in logs or [1] if type(seq) is int]
-
-
-def told_fit(tracks: Tracks, op: Operation | None, query: str, record: str) -> tuple[int, int]:
+def told_fit(log: Log, op: Operation | None, query: str, record: str) -> tuple[int, int]:
     """How well what a record told fits the query of this search, which has just ended: at least, at most."""
-    low = high = 0
     if op is None:
         return 0, 0
-    for track in [*tracks.tracks.values()]:
-        fits = [fit_of(state, query, record) for state in tracks.states_since(track, op)]
-        low, high = max(low, min(fits, default=0)), max(high, max(fits, default=limits.PPM))
-    return 0 if tracks.context.surroundings.atlas.losses else low, high
+    fits = [[fit_of(it, query, record) for it in states] for states in log.all_since(op).values()]
+    low, high = (max(map(end, fits), default=0) for end in (min, max))
+    return 0 if log.context.surroundings.atlas.losses else low, high
 
 
 # Lists: a page shows what some possible state holds, in order, and leaves out nothing that is certain.
@@ -127,15 +90,14 @@ SHAPES: Final = {
 }  # fmt: skip
 Place = tuple[int, str]  # of an entity among others: minus its time, and its id
 Known = dict[str, Any]  # fields of a row that are certain
-States = Mapping[str, tuple[PossibleState, ...]]  # by id; none of an id that was given up
+States = Mapping[str, tuple[FactState, ...]]  # by id, since a list was asked for
 
 
 @attrs.define
 class Lists(Part):
     """Judges lists."""
 
-    tracks: Tracks
-    documents: Documents
+    log: Log
     summaries: Summaries
     reflections: Reflections
 
@@ -151,7 +113,7 @@ class Lists(Part):
         others = [row for row in rows if not (is_any and meets(request.where, fields_of(row)))]
         told = f"rows of {request.kind} that the filter leaves out"
         self.demand(not others, rules.FILTER_NARROWS, told, request.where, others)
-        states = {it.id: self.tracks.states_since(it, op) for it in list(self.tracks.tracks.values())}
+        states = self.log.all_since(op)
         for row in rows:
             self.judge_row(op, row, states)
         known = damaged_ids(op, "read")
@@ -182,13 +144,17 @@ class Lists(Part):
         types = request.types or ENTITY_TYPES
         others = [row for row in entities if row.type not in types]
         self.demand(not others, rules.FILTER_NARROWS, "entities of other types", types, others)
-        states = {it.id: self.tracks.states_since(it, op) for it in list(self.tracks.tracks.values())}
+        states = self.log.all_since(op)
         for row in entities:
-            self.judge_entity(op, row)
+            self.log.judge_fact(op, row.id, row)
         known = damaged_ids(op, "read")
         lies = [key for key in value.damaged if key not in known]
         self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
         self.judge_newest(request, places, limit, [*self.standing(states, types, value.damaged)])
+        is_deep = not places or len(states) >= request.skip + len(places)
+        self.demand(
+            is_deep, rules.HITS_ORDERED, "recent entities were to be passed over", request.skip, places
+        )
 
     def judge_newest(
         self, request: RecentEntities, places: list[Place], limit: int, standing: list[list[Place]]
@@ -206,25 +172,21 @@ class Lists(Part):
         is_whole = not lost and len(passed) <= request.skip
         message = "recent entities are not shown"
         self.demand(is_whole, rules.ACKNOWLEDGED_IS_DURABLE, message, (request.skip, passed, lost), places)
-        is_deep = not places or len(self.tracks.tracks) >= request.skip + len(places)
-        self.demand(
-            is_deep, rules.HITS_ORDERED, "recent entities were to be passed over", request.skip, places
-        )
 
     def standing(
         self, states: States, types: Sequence[str], damaged: tuple[str, ...]
     ) -> Iterator[list[Place]]:
-        """Of each entity of these types that surely is there, its places; none if its time is unsure."""
+        """Of each entity of these types that surely is there, its places."""
         for key, each in states.items():
-            entities = [state.entity for state in each if "updated_ms" not in state.unsure]
+            entities = [state.entity for state in each]
             there = [it for it in entities if it is not None and it.type in types]
-            if each and len(there) == len(each) and key not in damaged:
+            if len(there) == len(each) and key not in damaged:
                 yield [(-it.updated_ms, key) for it in there]
 
     def judge_row(self, op: Operation, row: Any, states: States) -> None:
         match row:
             case Entity() | Ended():
-                self.judge_entity(op, row)
+                self.log.judge_fact(op, row.id, row)
             case Resource():
                 self.judge_resource(op, row)
             case Category():
@@ -232,45 +194,32 @@ class Lists(Part):
                 is_known = row.name in CATEGORIES and low <= row.member_count <= high
                 told = f"the category {row.name} has {row.member_count} members"
                 self.demand(is_known, rules.DERIVED_FOLLOWS_SOURCE, told, f"{low} to {high}", row)
-                may_be = self.summaries.told.get(row.name, {})
-                is_told = row.summary == "" or self.summaries.may_show(row.name, row.summary, op.began)
-                told = f"the category {row.name} has a summary that no model gave"
-                self.demand(is_told, self.summaries.rule_of(row.summary), told, list(may_be), row.summary)
+                self.summaries.judge_shown(op, row.name, row.summary, rules.REFERENCE_AGREES)
             case Reflection():
-                self.reflections.judge_row(row.id, row.session_id, row.text)
+                self.reflections.judge_row(op, row.id, row.session_id, row.text)
             case Membership():
-                of_entity = states.get(row.entity_id, (PossibleState(),))
+                of_entity = states.get(row.entity_id, (NOTHING,))
                 names = [name for state in of_entity for name in state.links]
                 homes = [category_id(self.context.scope, name) for name in names]
-                is_possible = not of_entity or row.category_id in homes
                 message = f"{row.entity_id} is shown as a member"
-                self.demand(is_possible, rules.REFERENCE_AGREES, message, names, row.category_id)
-
-    def judge_entity(self, op: Operation, row: Entity | Ended) -> None:
-        track = self.tracks.track(row.id)
-        known = self.tracks.states_since(track, op)  # as the rows before this one have settled it
-        kept = tuple(it for it in known if fits(it, row, self.context.latest_ms))
-        fact = row.fact if isinstance(row, Ended) else row
-        rule = rule_of(track, known, [shown(it) for it in known], fact.version)
-        self.tracks.must(track, kept, rule, "is listed, and cannot be so", known[:3], row)
-        self.tracks.settle(track, op, kept)
+                is_so = row.category_id in homes
+                self.demand(is_so, rules.REFERENCE_AGREES, message, names, row.category_id)
 
     def judge_resource(self, op: Operation, row: Resource) -> None:
         """The text as it was given, with what a model said that it holds; of a segment, a part of one."""
-        it = self.documents.resources.get(row.parent_id or row.id)
-        values = it.since(op.began) if it is not None else []
-        is_given = any(values) if row.parent_id is not None else (row.modality, row.text) in values
+        key = row.parent_id or row.id
+        values = [it.given for it in self.log.resources.since(key, op.position) if it is not None]
+        is_given = bool(values) if row.parent_id is not None else (row.modality, row.text) in values
         message, given = f"{row.id} shows what nobody gave", [str(value)[:80] for value in values]
         self.demand(is_given, rules.ACKNOWLEDGED_IS_DURABLE, message, given, row.text)
-        said = it.said_of((row.modality, row.text)) if it is not None else []
-        is_said = row.description in ("", *said)
+        said = [it.text for it in self.log.said.get((key, (row.modality, row.text)), ())]
         message = f"{row.id} is described as no model did"
-        self.demand(is_said, rules.REFERENCE_AGREES, message, said, row.description)
+        self.demand(row.description in ("", *said), rules.REFERENCE_AGREES, message, said, row.description)
 
     def count(self, name: str, states: States) -> tuple[int, int]:
         """How many members a category may have."""
-        low = sum(bool(it) and all(name in state.links for state in it) for it in states.values())
-        high = sum(not it or any(name in state.links for state in it) for it in states.values())
+        low = sum(all(name in state.links for state in it) for it in states.values())
+        high = sum(any(name in state.links for state in it) for it in states.values())
         return low, high
 
     def judge_whole(self, op: Operation, request: List, value: Listed, states: States) -> None:
@@ -299,8 +248,8 @@ class Lists(Part):
         elif kind == "ended":
             yield from self.certain_ended(states)
         elif kind == "resource":
-            for key, it in self.documents.resources.items():
-                if is_kept(it.texts, op.began):
+            for key in self.log.resources.entries:
+                if None not in self.log.resources.since(key, op.position):
                     yield key, [{"id": key, "parent_id": None}]
         elif kind == "category":
             for name in CATEGORIES:
@@ -315,26 +264,21 @@ class Lists(Part):
 
     def certain_entities(self, states: States) -> Iterator[tuple[str, list[Known]]]:
         for key, each in states.items():
-            if each and all(state.entity for state in each):
-                yield key, [fields_of(state.entity, state.unsure) for state in each]
+            if all(state.entity for state in each):
+                yield key, [fields_of(state.entity, ()) for state in each]
 
     def certain_ended(self, states: States) -> Iterator[tuple[str, list[Known]]]:
         for key, each in states.items():
-            if each and all(state.ended for state in each):
+            if all(state.ended for state in each):
                 yield key, [{"id": key, "by": state.ended.by} for state in each if state.ended]
 
     def certain_members(self, states: States) -> Iterator[tuple[str, list[Known]]]:
         for key, each in states.items():
             for name in CATEGORIES:
                 home = category_id(self.context.scope, name)
-                if each and all(name in state.links for state in each):
+                if all(name in state.links for state in each):
                     row_id = membership_id(self.context.scope, key, home)
                     yield row_id, [{"id": row_id, "entity_id": key, "category_id": home}]
-
-
-def is_kept(texts: Register, began: int) -> bool:
-    """Whether something has stood here since then."""
-    return None not in texts.values() and all(at < began for _, at in texts.settled)
 
 
 assert len(CATEGORIES) <= limits.RECALL_LIMIT_MAX  # all of them are on one page

@@ -13,14 +13,14 @@ from umi_core.messages.requests import Descent
 from umi_core.messages.results import LevelHit, Resolution, Retrieved
 from umi_core.rows import Row
 from umi_core.values import CATEGORIES, Scope, Turn
-from umi_sim.judge.oracle.archive.context import Part, shown
-from umi_sim.judge.oracle.archive.documents import Documents
+from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ATTEMPTS, STORAGE_MADE, Evidence, may_pass
-from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, rule_of
+from umi_sim.judge.oracle.archive.facts import FactState
+from umi_sim.judge.oracle.archive.log import Log
+from umi_sim.judge.oracle.archive.operations import Operation
 from umi_sim.judge.oracle.archive.reflections import Reflections
-from umi_sim.judge.oracle.archive.searches import Searches, Shown
+from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.summaries import Summaries
-from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.hierarchy import (
     ALL,
     KINDS,
@@ -285,9 +285,8 @@ class Retrievals(Part):
     """Judges retrieves and searches. `questions`: what was asked at each step, by operation."""
 
     evidence: Evidence
-    tracks: Tracks
+    log: Log
     searches: Searches
-    documents: Documents
     summaries: Summaries
     reflections: Reflections
     questions: dict[Operation, dict[str, Asked]] = attrs.field(factory=dict)
@@ -318,7 +317,8 @@ class Retrievals(Part):
         request = op.request
         assert isinstance(request, Descent)
         self.judge_shape(request, value)
-        self.tracks.settle_all(op, [it for hit in value.hits for it in self.judge_hit(op, hit)])
+        for hit in value.hits:
+            self.judge_hit(op, hit)
         if not self.is_clear(op, names):
             return
         config = self.context.config
@@ -359,48 +359,43 @@ class Retrievals(Part):
 
     # Whether a hit is true.
 
-    def judge_hit(self, op: Operation, hit: LevelHit) -> Iterator[Shown]:
-        """Of an entity its id, and what it may be."""
+    def judge_hit(self, op: Operation, hit: LevelHit) -> None:
         if hit.level == "entities":
-            yield self.judge_entity(op, hit)
+            self.judge_entity(op, hit)
         elif hit.level == "categories":
-            may_be = self.summaries.told.get(hit.name, {})
             is_own = hit.name in CATEGORIES and hit.id == category_id(self.context.scope, hit.name)
-            is_told = self.summaries.may_show(hit.name, hit.text, op.began)
-            is_true = is_told or hit.text == CATEGORIES.get(hit.name)
             self.demand(is_own, rules.READ_SCOPE, "a category of nobody", hit.name, hit.id)
-            message = f"the category {hit.name} shows what no model gave"
-            rule = rules.DELETE_REACHES_ALL if hit.text in self.summaries.gone else rules.READ_SCOPE
-            self.demand(is_true, rule, message, list(may_be), hit.text)
+            if hit.text != CATEGORIES.get(hit.name):
+                self.summaries.judge_shown(op, hit.name, hit.text, rules.READ_SCOPE)
         elif hit.level == "reflections":
-            self.reflections.judge_row(hit.id, hit.name, hit.text)
+            self.reflections.judge_row(op, hit.id, hit.name, hit.text)
         else:
             texts, told = list(self.texts_of(op, hit)), f"{hit.id} shows what nobody gave"
             self.demand(hit.text in texts, rules.READ_SCOPE, told, texts, hit.text)
 
     def texts_of(self, op: Operation, hit: LevelHit) -> Iterator[str]:
         """What a resource may hold: its text, what a model said of it, or a part of some text."""
-        it = self.documents.resources.get(hit.id)
-        if it is not None:
-            for value in it.since(op.began):
-                yield from (str(value[1]), *it.said_of(value)) if isinstance(value, tuple) else ()
-            return
-        for other in self.documents.resources.values():
-            values = [value for value in other.since(op.began) if isinstance(value, tuple)]
-            for modality, text in values:
-                wholes = ["\n".join(lines_of(text, modality)), *other.said_of((modality, text))]
-                if any(hit.text in whole for whole in wholes):
+        known = self.log.resources
+        keys = [hit.id] if hit.id in known.entries else list(known.entries)
+        for key in keys:
+            for it in known.since(key, op.position):
+                if it is None:
+                    continue
+                said = [described.text for described in self.log.said.get((key, it.given), ())]
+                if key == hit.id:
+                    yield from (it.given[1], *said)
+                elif any(
+                    hit.text in whole for whole in ("\n".join(lines_of(it.given[1], it.given[0])), *said)
+                ):
                     yield hit.text
 
-    def judge_entity(self, op: Operation, hit: LevelHit) -> Shown:
-        track = self.tracks.track(hit.id)
-        states = self.tracks.states_since(track, op)
-        kept = tuple(it for it in states if is_shown(it, hit))
-        is_ours = kept or not self.context.is_elsewhere(hit.id)
-        self.tracks.must(track, is_ours, rules.READ_SCOPE, "is a hit, of another scope", states[:3], hit)
-        rule = rule_of(track, states, [shown(state) for state in states], hit.version)
-        self.tracks.must(track, kept, rule, "is a hit that cannot be", states[:3], hit)
-        return track, kept
+    def judge_entity(self, op: Operation, hit: LevelHit) -> None:
+        states, told = self.log.states_since(hit.id, op), f"{hit.id} is a hit"
+        holds = any(is_shown(it, hit) for it in states)
+        is_ours = holds or not self.context.is_elsewhere(hit.id)
+        self.demand(is_ours, rules.READ_SCOPE, f"{told}, of another scope", states[:3], hit)
+        rule = self.log.rule_of(hit.id, states, hit.version)
+        self.demand(holds, rule, f"{told} that cannot be", states[:3], hit)
 
     # Whether it came about as it must.
 
@@ -427,8 +422,8 @@ class Retrievals(Part):
         self.demand(not lacks, rules.STOP_MEANS_STOP, "questions that were due", lacks, asked)
         for what, due, got in path.astray:
             self.demand(False, rules.REFERENCE_AGREES, what, due, got)
-        heard = path.op.answers_of("resolve")[-1:]
-        lost = any(not self.evidence.is_of_use(path.op, "resolve", it, 0) for it in heard)
+        heard = list(path.op.plan.tried("resolve"))[-1:]
+        lost = any(not self.evidence.is_of_use(path.op, it, 0) for it in heard)
         due = sorted({*path.names, *(["resolve:original"] if lost else [])})
         self.demand(sorted(names) == due, rules.DEGRADATION_NAMED, "what it had to do without", due, names)
         tried = [(it.level, it.query, it.is_failed) for it in value.tried]
@@ -462,6 +457,6 @@ class Retrievals(Part):
         self.demand(value.ordered_by == ranker, rule, "who ordered the hits", ranker, value.ordered_by)
 
 
-def is_shown(state: PossibleState, hit: LevelHit) -> bool:
+def is_shown(state: FactState, hit: LevelHit) -> bool:
     it = state.entity
     return it is not None and (it.version, it.name, it.content) == (hit.version, hit.name, hit.text)

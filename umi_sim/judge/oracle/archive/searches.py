@@ -14,16 +14,16 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.invariants import limits
-from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
+from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone
 from umi_core.messages.requests import Descent, Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.rows import Entity, Row
 from umi_core.values import Turn
-from umi_sim.judge.oracle.archive.context import Part, is_shown, relevance_of, shown, wants
-from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence
-from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, Track, rule_of
-from umi_sim.judge.oracle.archive.relations import Relations
-from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.oracle.archive.context import Part, is_shown, relevance_of, wants
+from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence, reason_of
+from umi_sim.judge.oracle.archive.facts import FactState
+from umi_sim.judge.oracle.archive.log import Log
+from umi_sim.judge.oracle.archive.operations import Operation
 from umi_sim.judge.oracle.promises import is_damaged
 from umi_sim.judge.plain.queries import (
     is_deep,
@@ -58,7 +58,6 @@ SURE_PPM: Final = {  # by what became of the references; where they are resolved
     "disabled": 500_000, "no_context": 500_000, "failed": 500_000,
 }  # fmt: skip
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
-Shown = tuple[Track, tuple[PossibleState, ...]]
 Missable = tuple[tuple[int, ...] | None, ...]
 
 SEARCHES: Final = ("by_vector", "by_words")  # the steps of a recall that read entities
@@ -68,13 +67,12 @@ DAMAGED: Final = "read:damaged_rows"
 
 @attrs.frozen
 class Rewrite(Data):
-    """What an answer made of a question, and when; `tick` counts events. Surely kept unless it was late."""
+    """What an answer made of a question, and when; `tick` counts events."""
 
     resolution: Resolution
     at_ms: int
     lapses_ms: int
     tick: int
-    is_sure: bool
 
     def is_alive(self, now_ms: int) -> bool:
         return now_ms < self.lapses_ms
@@ -86,8 +84,7 @@ class Searches(Part):
 
     evidence: Evidence
     degradations: Degradations
-    tracks: Tracks
-    relations: Relations
+    log: Log
     rewrites: dict[Asked, list[Rewrite]] = attrs.field(factory=dict)
 
     def judge_recall(self, op: Operation, value: Recalled, names: list[str]) -> None:
@@ -102,7 +99,8 @@ class Searches(Part):
             is_once and order == sorted(order), rules.HITS_ORDERED, "hits are out of order", limit, order
         )
         is_fused = len(value.variants) > 1
-        self.tracks.settle_all(op, [self.judge_hit(op, request, hit, is_fused=is_fused) for hit in hits])
+        for hit in hits:
+            self.judge_hit(op, request, hit, is_fused=is_fused)
         self.judge_newest(op, hits, names)
         is_any = may_hold(request.where, "entities", self.context.scope)
         is_asked = is_any or not (op.answers_of("by_words") or op.answers_of("by_vector"))
@@ -136,16 +134,13 @@ class Searches(Part):
     def resolutions(self, op: Operation, request: Asking, turns: tuple[Turn, ...]) -> list[Resolution]:
         """What the answers come to: the last one, if none can be missing; without any, what is known."""
         terms = terms_of(references(request.query))
-        answers, heard = op.answers_of("resolve"), list[Resolution]()
-        for it in answers:
-            kind = it.kind if isinstance(it, EffectFailed) else ""
-            failed = Resolution("failed", request.query, terms, kind, turn_count=len(turns))
-            heard.append(self.judged(it, request, turns) if isinstance(it, ModelReplied) else failed)
-        if self.evidence.is_late(op):
-            heard.append(Resolution("failed", request.query, terms, "timeout", turn_count=len(turns)))
-        elif heard:
-            return heard[-1:]
-        return heard if answers else [*heard, *(it.resolution for it in self.usable(op, request, turns))]
+        last = op.plan.last("resolve")
+        if last is None:
+            return [it.resolution for it in self.usable(op, request, turns)]
+        if isinstance(last.answer, ModelReplied):
+            return [self.judged(last.answer, request, turns)]
+        kind = reason_of(last.answer)
+        return [Resolution("failed", request.query, terms, kind, turn_count=len(turns))]
 
     def judged(self, answer: ModelReplied, request: Asking, turns: tuple[Turn, ...]) -> Resolution:
         floor_ppm = self.context.config.resolve_confidence_min_ppm
@@ -159,16 +154,14 @@ class Searches(Part):
         if not isinstance(request, Recall | Descent) or not self.context.config.resolve_cache:
             return
         turns = self.shown(request)
-        known = [
-            it for it in self.usable(op, request, turns) if it.is_sure and it.is_alive(self.context.seen_ms)
-        ]
+        known = [it for it in self.usable(op, request, turns) if it.is_alive(self.context.seen_ms)]
         is_known = any(it.tick < op.began for it in known) and len(self.rewrites) <= CACHED_COUNT
         self.demand(not is_known, rules.REWRITE_ONLY_IF_NEEDED, "resolved a short while ago", known, answer)
         found = self.judged(answer, request, turns) if isinstance(answer, ModelReplied) else None
         if found is not None and found.outcome in KEPT:
             at_ms = self.context.seen_ms
             lapses_ms = at_ms + self.context.config.resolve_cache_ms
-            rewrite = Rewrite(found, at_ms, lapses_ms, self.context.tick, not self.evidence.is_late(op))
+            rewrite = Rewrite(found, at_ms, lapses_ms, self.context.tick)
             self.rewrites.setdefault((request.query, turns), []).append(rewrite)
 
     def lapses(self) -> tuple[int, ...]:
@@ -181,7 +174,7 @@ class Searches(Part):
         if not self.context.config.resolve_cache:
             return []
         alive = [it for it in self.rewrites.get((request.query, turns), []) if it.is_alive(op.began_ms)]
-        sure = [n for n, it in enumerate(alive) if it.is_sure and it.tick < op.began]
+        sure = [n for n, it in enumerate(alive) if it.tick < op.began]
         return alive[sure[-1] :] if sure else alive
 
     def judge_rewrite(self, request: Asking, got: Resolution, turns: tuple[Turn, ...]) -> None:
@@ -207,10 +200,9 @@ class Searches(Part):
                 value.variants == (query,), rules.DEEP_BY_TRIGGER, "variants", (query,), value.variants
             )
             return
-        read = [read_variants(it.text, query) if isinstance(it, ModelReplied) else None for it in answers]
-        found = [it or (query,) for it in read]
-        allowed = found[-1:] if not self.evidence.is_late(op) else [*found, (query,)]
-        self.demand(value.variants in allowed, rules.DEEP_BY_TRIGGER, "variants", allowed, value.variants)
+        text = op.plan.text("expand")
+        due = (read_variants(text, query) if text is not None else None) or (query,)
+        self.demand(value.variants == due, rules.DEEP_BY_TRIGGER, "variants", due, value.variants)
 
     # Hits.
 
@@ -224,8 +216,8 @@ class Searches(Part):
             newest, told = max(read, default=0), f"{hit.id} is older than what was read of it"
             self.demand(newest <= hit.version, rules.HITS_ORDERED, told, newest, hit.version)
 
-    def judge_hit(self, op: Operation, request: Recall, hit: Hit, is_fused: bool) -> Shown:
-        """The id, and what it may be."""
+    def judge_hit(self, op: Operation, request: Recall, hit: Hit, *, is_fused: bool) -> None:
+        """What a hit shows was so at some position, and the request asks for it."""
         is_ppm = 0 <= hit.relevance_ppm <= limits.PPM
         self.demand(
             is_ppm, rules.HITS_ORDERED, f"{hit.id} has no such relevance", limits.PPM, hit.relevance_ppm
@@ -239,21 +231,15 @@ class Searches(Part):
         self.demand(is_wanted, rules.FILTER_BEFORE_CUT, f"{hit.id} is not what was asked for", request, hit)
         meant = self.is_meant(request, {"id": hit.id, "type": hit.type, "name": hit.name}) is not False
         self.demand(meant, rules.FILTER_NARROWS, f"{hit.id} is not of the filter", request.where, hit)
-        track = self.tracks.track(hit.id)
-        states = self.tracks.states_since(track, op)
-        kept = tuple(state for state in states if is_shown(state, hit, self.context.latest_ms))
-        meant = not kept or any(self.meets(request, state) is not False for state in kept)
-        self.tracks.must(track, meant, rules.FILTER_NARROWS, "is not of the filter", request.where, hit)
-        kept = tuple(state for state in kept if self.meets(request, state) is not False)
-        rule = rule_of(track, states, [shown(state) for state in states], hit.version)
+        states = self.log.states_since(hit.id, op)
+        kept = [state for state in states if is_shown(state, hit)]
+        meant = not kept or any(self.meets(request, state) for state in kept)
+        self.demand(meant, rules.FILTER_NARROWS, f"{hit.id} is not of the filter", request.where, hit)
+        rule, told = self.log.rule_of(hit.id, states, hit.version), f"{hit.id} is a hit that cannot be"
         rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
-        told = "is a hit that cannot be"
-        self.tracks.must(
-            track, kept or not self.context.is_elsewhere(hit.id), rules.SCOPE_APART, told, states[:3], hit
-        )
-        self.tracks.must(track, kept, rule, told, states[:3], hit)
-        self.relations.judge_contradicts(op, hit.id, hit.version, hit.contradicts)
-        return track, kept
+        is_ours = kept or not self.context.is_elsewhere(hit.id)
+        self.demand(is_ours, rules.SCOPE_APART, told, states[:3], hit)
+        self.demand(kept, rule, told, states[:3], hit)
 
     def floor_of(self, request: Recall) -> int:
         floor_ppm = self.context.config.recall_min_score_ppm
@@ -263,8 +249,8 @@ class Searches(Part):
         """Whether its filter leaves an entity with these fields; None if nobody knows."""
         return may_hold(request.where, "entities", self.context.scope) and meets(request.where, known)
 
-    def meets(self, request: Recall, state: PossibleState) -> bool | None:
-        return state.entity is not None and self.is_meant(request, fields_of(state.entity, state.unsure))
+    def meets(self, request: Recall, state: FactState) -> bool:
+        return state.entity is not None and self.is_meant(request, fields_of(state.entity, ())) is True
 
     def judge_due(
         self, op: Operation, request: Recall, value: Recalled, names: list[str], limit: int
@@ -294,10 +280,9 @@ class Searches(Part):
             return [(None,) * count]
         if "embed:words_only" not in names:
             return list(dict.fromkeys(self.evidence.vectors(op, count)))
-        heard = answers[-1:] if self.evidence.is_exact(op) else answers
-        read = [sound_vectors(it.vectors, count, dims) for it in heard if isinstance(it, Embedded)]
-        usable = dict.fromkeys(vectors for vectors in read if vectors is not None)
-        return [*usable] if usable and self.evidence.is_exact(op) else [*usable, (None,) * count]
+        read = [sound_vectors(it.vectors, count, dims) for it in answers[-1:] if isinstance(it, Embedded)]
+        usable = [vectors for vectors in read if vectors is not None]
+        return usable or [(None,) * count]
 
     def relevances(
         self,
@@ -313,8 +298,7 @@ class Searches(Part):
         said = [self.said_ppm(text, known) for text in variants]
         pairs = list(zip(said, variants, vectors, strict=True))
         found: dict[str, Relevances | None] = {}
-        for track in list(self.tracks.tracks.values()):
-            states = self.tracks.states_since(track, op)
+        for key, states in self.log.all_since(op).items():
             told = {
                 tuple(
                     self.relevance(state, request, self.by_words(state, ppms, text), vector, floor_ppm)
@@ -323,8 +307,8 @@ class Searches(Part):
                 for state in states
             }
             is_still = len(told) == len({state.version: None for state in states}) == 1
-            only = next(iter(told)) if is_still and self.is_indexed(track, op) else (None,)
-            found[track.id] = None if None in only else tuple(it or 0 for it in only)
+            only = next(iter(told)) if is_still and self.is_indexed(key, op) else (None,)
+            found[key] = None if None in only else tuple(it or 0 for it in only)
         return found
 
     def known_texts(self, op: Operation, limit: int) -> dict[str, tuple[str, str]] | None:
@@ -335,20 +319,20 @@ class Searches(Part):
         found: dict[str, tuple[str, str]] = {}
         if self.context.surroundings.atlas.losses:
             return None
-        for track in list(self.tracks.tracks.values()):
-            entities = [state.entity for state in self.tracks.states_since(track, op)]
+        for key, states in self.log.all_since(op).items():
+            entities = [state.entity for state in states]
             texts = list(dict.fromkeys((it.name, it.content) if it else None for it in entities))
-            if len(texts) != 1 or not self.is_indexed(track, op):
+            if len(texts) != 1 or not self.is_indexed(key, op):
                 return None
             if texts[0] is not None:
-                found[track.id] = texts[0]
+                found[key] = texts[0]
         return found if len(found) <= 2 * limit else None
 
     def said_ppm(self, text: str, known: dict[str, tuple[str, str]] | None) -> dict[str, int] | None:
         """Return how well each fact answers a text by words; None if that is not known."""
         return None if known is None else dict(zip(known, words_ppm(text, [*known.values()]), strict=True))
 
-    def by_words(self, state: PossibleState, ppms: Mapping[str, int] | None, text: str) -> int | None:
+    def by_words(self, state: FactState, ppms: Mapping[str, int] | None, text: str) -> int | None:
         """Return the score by words of a fact; without a term of the text it is 0, whatever others say."""
         it = state.entity
         if it is None or not shares_terms(text, it.name, it.content):
@@ -357,21 +341,19 @@ class Searches(Part):
 
     def relevance(
         self,
-        state: PossibleState,
+        state: FactState,
         request: Recall,
         said_ppm: int | None,
         vector: tuple[int, ...] | None,
         floor_ppm: int,
     ) -> int | None:
-        """0 of what the filter leaves out, None where it may."""
-        ppm, meant = relevance_of(state, request, said_ppm, vector, floor_ppm), self.meets(request, state)
-        return ppm if meant or ppm == 0 else 0 if meant is False else None
+        """0 of what the filter leaves out."""
+        return relevance_of(state, request, said_ppm, vector, floor_ppm) if self.meets(request, state) else 0
 
-    def is_indexed(self, track: Track, op: Operation) -> bool:
+    def is_indexed(self, key: str, op: Operation) -> bool:
         """Whether every search of this recall knows what this id was when it was asked."""
         lag_ms = self.context.surroundings.lag_since(op.asked_ms)
-        is_at_rest = track.moved_ms is not None and not track.open
-        return not lag_ms or (is_at_rest and (track.moved_ms or 0) + lag_ms <= op.asked_ms)
+        return not lag_ms or self.log.changed_ms(key) + lag_ms <= op.asked_ms
 
     def judge_cut(self, hits: tuple[Hit, ...], relevances: dict[str, int | None], limit: int) -> None:
         """Of one list: each id that is certain is there with its relevance if due, and else it is not."""

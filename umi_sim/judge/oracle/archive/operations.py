@@ -1,0 +1,264 @@
+"""Operations: requests as their answers tell them, and the batches that were sent for them.
+
+Law 1. What was asked and not answered has timed out once anything else is asked: whoever judges hears only
+answers that a memory takes. Law 2. After a conflict an operation looks up, and asks, anew; what was read of
+its text before holds on.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from umi_core import errors
+from umi_core.data import Owner
+from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
+from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied
+from umi_core.messages.effects import Asked, AskModel, Embed
+from umi_core.messages.requests import (
+    Count,
+    CreateEntity,
+    Descent,
+    EndSession,
+    EvolveCategory,
+    Forget,
+    ForgetResource,
+    GetEntity,
+    List,
+    Memorize,
+    Recall,
+    Remember,
+    Summarise,
+    UpdateEntity,
+)
+from umi_core.values import CATEGORIES, Scope
+from umi_sim.judge.oracle.archive.facts import id_of
+from umi_sim.judge.plain.extraction import (
+    ENTITY_TYPE,
+    HOME,
+    UNSAID_PPM,
+    Extracted,
+    Mention,
+    Told,
+    is_pronoun,
+    name_of_note,
+    read_extraction,
+    read_memories,
+    with_speaker,
+)
+from umi_sim.judge.plain.scores import sound_vectors
+from umi_sim.judge.plain.text import asked_about, folded
+
+ArchiveRequest = (
+    Remember
+    | Recall
+    | Forget
+    | ForgetResource
+    | DeleteArchival
+    | SearchArchival
+    | GetEntity
+    | Count
+    | Memorize
+    | CreateEntity
+    | UpdateEntity
+    | List
+    | RecentEntities
+    | Summarise
+    | EvolveCategory
+    | EndSession
+    | Descent
+)
+OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
+"""The steps whose answers hold on after a conflict."""
+
+
+@attrs.define
+class Attempt(Owner):
+    """One question, what it asked, and the answer; None if none has come. `at_ms`: when, on its clock."""
+
+    step: str
+    event: str
+    effect: Asked | None
+    answer: Answer | None = None
+    at_ms: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many vectors it asked for."""
+        return len(self.effect.texts) if isinstance(self.effect, Embed) else 0
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What a model was asked about."""
+        return asked_about(self.effect.prompt) if isinstance(self.effect, AskModel) else {}
+
+    @property
+    def pairs(self) -> dict[tuple[str, str], None]:
+        """The references, new and old, of the statements that a model was asked about."""
+        return {(it["new"], it["old"]): None for it in self.inputs.get("pairs", ())}
+
+
+@attrs.define
+class Plan(Owner):
+    """What an operation knew when it sent a batch; `at_ms`: when it planned it, on its clock."""
+
+    attempts: tuple[Attempt, ...]
+    at_ms: int
+
+    def tried(self, step: str) -> Iterator[Attempt]:
+        return (it for it in self.attempts if it.step == step)
+
+    def last(self, step: str) -> Attempt | None:
+        """The attempt that counts."""
+        return next((it for it in reversed(self.attempts) if it.step == step), None)
+
+    def text(self, step: str) -> str | None:
+        """What a model replied to the last attempt, if that was answered."""
+        last = self.last(step)
+        answer = last.answer if last is not None else None
+        return answer.text if isinstance(answer, ModelReplied) else None
+
+    def time_of(self, step: str) -> int:
+        """When this step was answered."""
+        times = [it.at_ms for it in self.tried(step) if it.answer is not None]
+        return times[-1] if times else self.at_ms
+
+    def vectors(self, count: int, dims: int) -> tuple[tuple[int, ...], ...]:
+        """The vectors of so many facts; an empty one if none came."""
+        last = self.last("embed")
+        answer = last.answer if last is not None else None
+        found = sound_vectors(answer.vectors, count, dims) if isinstance(answer, Embedded) else None
+        return tuple(it or () for it in found) if found is not None else ((),) * count
+
+    def without(self, steps: tuple[str, ...]) -> "Plan":
+        """The same, had nobody answered these steps."""
+        return Plan(tuple(it for it in self.attempts if it.step not in steps), self.at_ms)
+
+
+@attrs.define
+class Operation(Owner):
+    """One request, and what was asked and answered for it.
+
+    `began` and `ended` count events, `position` batches: how many were durable when it was issued.
+    `began_ms` is the memory's clock, `asked_ms` the world's. `record`: the request of one that adds an
+    archival record, whose text is remembered. `is_unasked`: of upkeep, which brings back no text that another
+    has replaced. `attempts`: those that its present plan rests on; `past`: those of earlier plans.
+    `planned_ms`: when the present plan was sent first. `plans`: by the event of each batch that was sent.
+    """
+
+    request: ArchiveRequest
+    error: errors.Error | None
+    began: int
+    position: int
+    began_ms: int
+    asked_ms: int
+    scope: Scope = attrs.field(default=Scope("", ""), kw_only=True)
+    record: AddArchival | None = attrs.field(default=None, kw_only=True)
+    is_unasked: bool = attrs.field(default=False, kw_only=True)
+    attempts: list[Attempt] = attrs.field(factory=list)
+    past: list[Attempt] = attrs.field(factory=list)
+    planned_ms: int | None = None
+    plans: dict[str, Plan] = attrs.field(factory=dict)
+    ended: int | None = None
+    is_turned_away: bool = False
+    is_refuted: bool = False
+
+    @property
+    def key(self) -> str | None:
+        """Its request key; keys of an agent server are a space of their own."""
+        asked = self.record or self.request
+        key = getattr(asked, "request_key", None)
+        return f"api: {key}" if key and asked.key_space == "api" else key
+
+    @property
+    def asked(self) -> ArchiveRequest | AddArchival:
+        return self.record or self.request
+
+    def is_like(self, other: "Operation") -> bool:
+        return attrs.evolve(self.asked, op_id=0) == attrs.evolve(other.asked, op_id=0)
+
+    # What was asked and answered.
+
+    def sent(self, step: str, event: str, effect: Asked, now_ms: int) -> None:
+        if effect.service == "storage" and effect.verb == "commit":
+            self.planned_ms = now_ms if self.planned_ms is None else self.planned_ms
+            self.plans[event] = Plan(tuple(self.attempts), self.planned_ms)
+        else:
+            self.attempts.append(Attempt(step, event, effect))
+
+    def answered(self, step: str, event: str, effect: Asked, answer: Answer, now_ms: int) -> None:
+        it = next((it for it in self.attempts if it.event == event and it.answer is None), None)
+        if it is None:
+            it = Attempt(step, event, effect)
+            self.attempts.append(it)
+        it.answer, it.at_ms = answer, now_ms
+        if step == "commit" and isinstance(answer, EffectFailed) and answer.kind == "conflict":
+            self.past += self.attempts
+            self.attempts = [it for it in self.attempts if it.step in OF_TEXT]
+            self.planned_ms = None
+
+    @property
+    def is_replanned(self) -> bool:
+        """Whether its commit met a conflict: then it looked up, and asked, anew."""
+        return bool(self.past)
+
+    @property
+    def plan(self) -> Plan:
+        """What it knows by now."""
+        return Plan(tuple(self.attempts), self.began_ms if self.planned_ms is None else self.planned_ms)
+
+    @property
+    def answers(self) -> list[tuple[str, Answer]]:
+        return [(it.step, it.answer) for it in self.attempts if it.answer is not None]
+
+    def answers_of(self, step: str) -> list[Answer]:
+        return [answer for name, answer in self.answers if name == step]
+
+
+def extraction_of(op: Operation, plan: Plan, floor_ppm: int) -> Extracted | None:
+    """What a model found in the text; None if no answer was of use: then the text is one note."""
+    request, reply = op.request, plan.text("extract")
+    if not isinstance(request, Remember) or reply is None:
+        return None
+    return with_speaker(read_extraction(reply, request.text, floor_ppm), request.text, request.speaker)
+
+
+# What a memorize comes to.
+
+LINKS_MAX: Final = 3
+Unit = tuple[str, str]  # a memory type, and the text that is read for it
+
+
+def units_of(plan: Plan) -> dict[Unit, list[Answer | None]]:
+    """What was read, with the answers to each question."""
+    units: dict[Unit, list[Answer | None]] = {}
+    for it in plan.tried("extract"):
+        unit = str(it.inputs["memory_type"]), str(it.inputs["text"])
+        units.setdefault(unit, []).append(it.answer)
+    return units
+
+
+def memorized(plan: Plan, scope: Scope) -> Mapping[str, Mention]:
+    """The facts of a text, by id, in the order in which they were told; in all categories named for each."""
+    groups: dict[str, list[Mention]] = {}
+    for (kind, _), answers in units_of(plan).items():
+        answer = answers[-1]
+        read = read_memories(answer.text) if isinstance(answer, ModelReplied) else None
+        for mention in (mention_of(it, kind) for it in read or ()):
+            groups.setdefault(id_of(mention, scope), []).append(mention)
+    return {key: united(group) for key, group in groups.items()}
+
+
+def mention_of(told: Told, kind: str) -> Mention:
+    is_named = told.name != "" and not is_pronoun(told.name)
+    name = told.name if is_named else name_of_note(told.content)
+    known = {folded(name): name for name in CATEGORIES}
+    listed = [known[key] for key in map(folded, told.categories) if key in known]
+    categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (HOME[kind],)
+    return Mention(name, ENTITY_TYPE[kind], told.content, UNSAID_PPM, is_named, kind, categories)
+
+
+def united(group: list[Mention]) -> Mention:
+    """Return the fact as it was told first, in all categories that were named for it."""
+    categories = tuple(dict.fromkeys(name for it in group for name in it.categories))
+    return attrs.evolve(group[0], categories=categories)
