@@ -13,9 +13,17 @@ from umi_core.config import Config
 from umi_core.ids import entity_id, fact_id, relation_id
 from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied
-from umi_core.messages.effects import AskModel, Degraded, Done, Embed, Outcome
+from umi_core.messages.effects import AskModel, Commit, Degraded, Done, Embed, Outcome
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
-from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered, Resolution, Stored
+from umi_core.messages.results import (
+    Forgotten,
+    Hit,
+    Recalled,
+    Remembered,
+    Resolution,
+    ResourceForgotten,
+    Stored,
+)
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Ended, Entity, Relation
 from umi_core.values import RoutingDecision, Scope
@@ -100,6 +108,7 @@ def asking(answer: str) -> str:
     return f"INPUT pairs = {json.dumps(pairs)}"
 
 
+WRITTEN = (Remembered, Forgotten, Stored, ResourceForgotten)
 BY_MODEL: dict[str, Any] = {"confidence_ppm": 900_000, "reason": "so", "by": "model"}
 
 
@@ -122,8 +131,8 @@ class History:
     def __init__(self, off: tuple[str, ...] = (), **config: Any) -> None:
         self.surroundings = Surroundings()
         self.oracle = ArchiveModel(SCOPE, Config(embedding_dims=DIMS, **config), self.surroundings, off)
-        self.context, self.tracks = self.oracle.context, self.oracle.tracks
-        self.count = 0
+        self.context, self.log = self.oracle.context, self.oracle.log
+        self.count, self.life = 0, 1
 
     def at(self, world_ms: int) -> None:
         """The world's time, which a conversation need not know."""
@@ -139,7 +148,7 @@ class History:
     def answer(self, op_id: str, step: str, answer: Answer, text_count: int = 0, prompt: str = "") -> None:
         effect = Embed(("",) * text_count) if text_count else AskModel(step, prompt)
         call = Call("", "a", 1, op_id, "", step, effect, 0)
-        self.oracle.answered(call, self.tracks.flying[op_id].request, answer, self.context.seen_ms)
+        self.oracle.answered(call, self.log.flying[op_id].request, answer, self.context.seen_ms)
 
     def hear(self, op_id: str, step: str, answer: str | tuple[Any, ...] | None, text_count: int = 0) -> None:
         """`text_count`: how many texts an embedder was asked for, if not as many as it answered.
@@ -155,12 +164,38 @@ class History:
         is_asked = step == "evolve" and isinstance(answer, str)
         self.answer(op_id, step, known, text_count, asking(str(answer)) if is_asked else "")
 
+    def send(self, op_id: str) -> Call:
+        """Its batch is on its way to storage."""
+        call = Call(f"{op_id}/commit#1", "a", self.life, op_id, "", "commit", Commit((), (), ""), 0)
+        self.oracle.sent(call, self.context.seen_ms)
+        return call
+
+    def land(self, op_id: str) -> None:
+        """Its batch becomes durable."""
+        self.oracle.landed(self.send(op_id))
+
+    def crash(self) -> None:
+        """Another life begins."""
+        self.oracle.crashed()
+        self.life += 1
+
+    def wait(self, op_id: str, step: str, count: int = 2) -> None:
+        """It asks so often, and nobody answers."""
+        for n in range(count):
+            call = Call(f"{op_id}/{step}#{n}", "a", self.life, op_id, "", step, AskModel(step, ""), 0)
+            self.oracle.sent(call, self.context.seen_ms)
+
     def reply(self, op_id: str, outcome: Any, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
+        """It is done, and its batch durable if it says that it wrote something, or it ends otherwise."""
+        op = self.log.flying[op_id]
+        is_written = isinstance(outcome, WRITTEN) and (outcome != Forgotten(False) or op.key)
+        if is_written and not getattr(outcome, "repeated", False) and op not in self.log.by_op:
+            self.land(op_id)
         self.close(op_id, outcome if isinstance(outcome, Outcome) else Done(outcome, degraded), now_ms)
 
     def close(self, op_id: str, outcome: Outcome, now_ms: int = NOW_MS) -> None:
         """It ends like this, and no more is heard."""
-        request = self.tracks.flying[op_id].request
+        request = self.log.flying[op_id].request
         self.oracle.replied(Ending(op_id, request, outcome, now_ms, now_ms))
 
     def tell(self, *mentions: tuple[str, str], **options: Any) -> str:

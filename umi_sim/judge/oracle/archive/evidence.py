@@ -191,8 +191,8 @@ class Degradations(Part):
         """A note in place of what a model should have found is named; so are sentences that it passed over."""
         assert isinstance(op.request, Remember)
         is_note = op.request.extract and found is None
-        is_named, told = "extract:one_note" in names, "a failed extraction is not named"
-        self.demand(is_named or not is_note, rules.DEGRADATION_NAMED, told)
+        is_named = "extract:one_note" in names
+        self.demand(is_named == is_note, rules.DEGRADATION_NAMED, "extract:one_note", is_note, names)
         is_due, is_named = found is not None and found.uncovered_count > 0, "extract:uncovered" in names
         self.demand(is_named == is_due, rules.SENTENCE_NEVER_LOST, "extract:uncovered", is_due, names)
 

@@ -33,6 +33,7 @@ from umi_core.messages.requests import (
     Summarise,
     UpdateEntity,
 )
+from umi_core.messages.results import Stored
 from umi_core.rows import Ended, Entity, Relation
 from umi_core.values import CATEGORIES, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part, fits
@@ -173,6 +174,10 @@ class Batch(Owner):
         return [key for key, (_, change) in self.did.items() if change == "created"]
 
     @property
+    def stored(self) -> list[Stored]:
+        return [Stored(key, *claim) for key, claim in self.did.items() if claim[1] != "ended"]
+
+    @property
     def ended(self) -> list[str]:
         return [key for key, (_, change) in self.did.items() if change == "ended"]
 
@@ -279,7 +284,7 @@ class Log(Part):
         """What a row has broken that shows other contradictions than there are."""
         fact = got.fact if isinstance(got, Ended) else got
         known = [it.contradicts for state in states if (it := state.fact) is not None]
-        if fact.contradicts in known:
+        if not known or fact.contradicts in known:
             return rules.REFERENCE_AGREES
         is_less = all(set(fact.contradicts) <= set(it) for it in known)
         return rules.ACKNOWLEDGED_IS_DURABLE if is_less else rules.RELATION_ENDS
@@ -303,7 +308,7 @@ class Log(Part):
 
     def advance(self, *, is_change: bool = True) -> None:
         """Some batch has become durable."""
-        self.times.append(self.context.world_ms)
+        self.times.append(self.context.now_ms)
         self.changed_at = self.position if is_change else self.changed_at
 
     def add(self, batch: Batch) -> None:
@@ -351,7 +356,7 @@ class Log(Part):
     # What a batch does.
 
     def apply(self, op: Operation, plan: Plan) -> Batch:
-        batch, request = Batch(op, plan, self.position + 1, self.context.world_ms), op.request
+        batch, request = Batch(op, plan, self.position + 1, self.context.now_ms), op.request
         match request:
             case Remember():
                 self.remember(batch, request)

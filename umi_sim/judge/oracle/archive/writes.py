@@ -68,7 +68,7 @@ class Writes(Part):
     def judge_stored(self, batch: Batch, stored: Iterable[Stored]) -> None:
         """The same ids, in the same order, each as the batch left it."""
         got = [it.id for it in stored]
-        given = [key for key, (_, change) in batch.did.items() if change != "ended"]
+        given = [it.id for it in batch.stored]
         rule = rule_at_loss(batch, given, got)
         self.demand(given == got, rule, "other ids than the answers give", given, got)
         for it in stored if given == got else ():
@@ -82,6 +82,8 @@ class Writes(Part):
     def rule_of_claim(self, batch: Batch, key: str, claim: Claim) -> Rule:
         """The rule that a claim breaks: another one may have come first, or it found what it made itself."""
         (version, change), did = claim, batch.did[key]
+        if self.log.is_shared(key) and self.log.by_id[key] is not batch:
+            return rules.ALL_OR_NOTHING
         if change in CHANGES and did[1] == "unchanged":
             entries = self.log.facts.entries.get(key, [])
             is_rival = any(batch.op.position < at < batch.position for at, _ in entries)
@@ -134,6 +136,11 @@ class Writes(Part):
         batch = self.must_be_durable(op, repeated=value.repeated)
         if batch is None:
             return
+        if value.repeated:
+            due, got = (batch.stored, batch.ended), (list(value.entities), list(value.ended))
+            self.demand(got == due, rules.ONCE_ONLY, "one key was told two things", due, got)
+        else:
+            self.degradations.judge_extraction(op, names, batch.extraction)
         self.judge_stored(batch, value.entities)
         dropped, got = batch.extraction.dropped if batch.extraction else (), value.dropped
         self.demand(got == dropped, rules.REFERENCE_AGREES, "other elements were dropped", dropped, got)
@@ -142,7 +149,6 @@ class Writes(Part):
         self.judge_relations(batch, value)
         if not value.repeated:
             changed = [it for key in batch.changed if (it := batch.states[key].entity) is not None]
-            self.degradations.judge_extraction(op, names, batch.extraction)
             self.degradations.judge_partial(op, names, batch.extraction, changed)
             self.degradations.judge_causes(op, names, len(changed) if op.request.embed else 0)
             is_fair = op.request.evolve or op.plan.last("evolve") is None
