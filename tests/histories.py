@@ -19,9 +19,9 @@ from umi_core.messages.results import (
     Forgotten,
     Hit,
     Recalled,
+    RecordForgotten,
     Remembered,
     Resolution,
-    ResourceForgotten,
     Stored,
 )
 from umi_core.policies.routing import BLOCK_OF_TYPE
@@ -108,7 +108,7 @@ def asking(answer: str) -> str:
     return f"INPUT pairs = {json.dumps(pairs)}"
 
 
-WRITTEN = (Remembered, Forgotten, Stored, ResourceForgotten)
+WRITTEN = (Remembered, Forgotten, Stored, RecordForgotten)
 BY_MODEL: dict[str, Any] = {"confidence_ppm": 900_000, "reason": "so", "by": "model"}
 
 

@@ -6,14 +6,14 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.histories import ACME, ALICE, NOW_MS, History, broken, entity, two_known
+from tests.histories import ACME, ALICE, NOW_MS, History, as_stored, broken, entity, extraction
 from umi_core.kelpie.requests import RecentEntities
-from umi_core.messages.requests import List
+from umi_core.messages.requests import List, Remember
 from umi_core.messages.results import Listed
 from umi_core.rows import Entity
 
 OLD = entity(ALICE, "likes tea")
-NEW = attrs.evolve(entity(ACME, "sells rum"), updated_ms=NOW_MS + 5)
+NEW = attrs.evolve(entity(ACME, "sells rum"), created_ms=NOW_MS + 5, updated_ms=NOW_MS + 5)
 TEA, RUM = OLD.id, NEW.id
 
 
@@ -22,8 +22,9 @@ def known() -> History:
     told = History()
     told.store((ALICE, "likes tea"))
     told.get(TEA, OLD)
-    told.store((ACME, "sells rum"))
-    told.context.see(NOW_MS + 5)
+    op_id = told.ask(Remember("", "sells rum", embed=False), NOW_MS + 5)
+    told.hear(op_id, "extract", extraction((ACME, "sells rum")))
+    told.reply(op_id, as_stored((ACME, "sells rum")), now_ms=NOW_MS + 5)
     told.get(RUM, NEW)
     return told
 
@@ -86,9 +87,3 @@ def test_an_empty_page_leads_on_too() -> None:
 def test_what_is_called_damaged_came_so() -> None:
     with broken("error-is-not-empty"):
         recent(known(), NEW, damaged=(TEA,))
-
-
-def test_whose_time_nobody_knows_may_stand_anywhere() -> None:
-    told = two_known()
-    recent(told, OLD, limit=1)
-    recent(told, attrs.evolve(entity(ACME, "sells tea"), updated_ms=NOW_MS), limit=1)

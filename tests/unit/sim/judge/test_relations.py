@@ -25,7 +25,7 @@ from tests.histories import (
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Degraded, Unknown
-from umi_core.messages.requests import Forget, GetEntity, Remember
+from umi_core.messages.requests import GetEntity, Remember
 from umi_core.messages.results import Remembered
 from umi_core.rows import Ended, Entity, Relation
 from umi_sim.judge.plain.scores import alone_ppm, united_ppm
@@ -33,6 +33,9 @@ from umi_sim.judge.plain.scores import alone_ppm, united_ppm
 PARTIAL = Degraded("evolve:partial", "unknown_pair")
 LIKES_TEA, SELLS_TEA, NAPS = (ALICE, "likes tea"), (ACME, "sells tea"), (ALICE, "naps")
 TEA, SALES, NAP = fact(*LIKES_TEA), fact(*SELLS_TEA), fact(*NAPS)
+
+
+RELATED: dict[str, Any] = {"relation_count": 1}
 
 
 def ended(fact_row: Entity, by: str = SALES, how: str = "contradict") -> Ended:
@@ -63,8 +66,8 @@ def extended(*relations: Relation, **more: Any) -> Remembered:
 def test_a_verdict_is_told_and_ends_nothing(kind: str) -> None:
     told, op_id = extending(verdict=stated(kind, (TEA, 1), (SALES, 1)))
     told.reply(op_id, extended(relation((TEA, 1), (SALES, 1), kind, **BY_MODEL)))
-    told.get(TEA, entity(*LIKES_TEA))
-    told.get(SALES, entity(*SELLS_TEA))
+    told.get(TEA, entity(*LIKES_TEA, **RELATED))
+    told.get(SALES, entity(*SELLS_TEA, **RELATED))
 
 
 @pytest.mark.parametrize("verdict", [None, "[]", stated("extend", (TEA, 1), (SALES, 1), 0.2)])
@@ -117,13 +120,23 @@ def test_a_second_plan_may_go_by_either_answer() -> None:
     told.reply(op_id, extended(relation((TEA, 1), (SALES, 1), "derive", **BY_MODEL)))
 
 
+def full() -> History:
+    """Alice likes tea, and has no room for another relation."""
+    told = History()
+    told.store(LIKES_TEA)
+    state = told.log.state(TEA)
+    assert state.entity is not None
+    crowded = state.with_fact(attrs.evolve(state.entity, relation_count=RELATION_COUNT_MAX))
+    told.log.facts.put(TEA, told.log.position, crowded)
+    return told
+
+
 def test_a_verdict_that_was_stated_is_told_or_dropped() -> None:
     for count in (0, 1):
         told, op_id = extending()
         with broken("relation-ends"):
             told.reply(op_id, extended(relation_dropped_count=count))
-    told, op_id = extending()
-    told.oracle.relations.stated_count = RELATION_COUNT_MAX
+    told, op_id = extending(full())
     told.reply(op_id, extended(relation_dropped_count=1))
 
 
@@ -133,45 +146,11 @@ def test_fewer_than_none_are_never_dropped() -> None:
         told.reply(op_id, extended(EXTENDED, relation_dropped_count=-1))
 
 
-def test_verdicts_may_be_lost_with_rows_that_nobody_asked_for() -> None:
-    told, op_id = extending()
-    told.reply(op_id, extended(), PARTIAL)
-
-
-def test_a_verdict_on_what_is_not_current_any_more_may_be_lost() -> None:
-    told = History()
-    told.store(LIKES_TEA)
-    told, op_id = extending(told)
-    told.forget(TEA)
-    told.reply(op_id, extended())
-
-
-def test_a_verdict_leads_to_a_new_statement_of_this_text() -> None:
-    told, op_id = extending(two_known())
-    with broken("relation-ends"):
-        told.reply(op_id, as_stored(SELLS_TEA, change="unchanged", relations=(EXTENDED,)))
-
-
-def test_a_verdict_leads_from_a_statement_of_another_text() -> None:
-    told = History()
-    op_id = told.tell(LIKES_TEA, SELLS_TEA, embed=False)
-    told.hear(op_id, "evolve", stated("extend", (TEA, 1), (SALES, 1)))
-    with broken("relation-ends"):
-        told.reply(op_id, as_stored(LIKES_TEA, SELLS_TEA, relations=(EXTENDED,)))
-
-
 @pytest.mark.parametrize("target", [(TEA, 1), ("fct_y", 1)])
 def test_a_verdict_counts_for_the_new_statements_of_this_text_alone(target: tuple[str, int]) -> None:
     told, op_id = extending(verdict=stated("extend", ("fct_x", 1), target))
     with broken("relation-ends"):
         told.reply(op_id, extended(relation(("fct_x", 1), target, "extend", **BY_MODEL)))
-
-
-def test_a_verdict_on_what_nobody_can_follow_need_not_be_told() -> None:
-    told = History()
-    told.store(LIKES_TEA)
-    told.tracks.give_up(told.tracks.track(TEA))
-    told.reply(extending(told)[1], extended())
 
 
 CLASH = relation((TEA, 1), (SALES, 1), "contradict", **BY_MODEL)
@@ -288,15 +267,22 @@ def test_a_new_link_is_told_or_dropped() -> None:
     told = History()
     with broken("relation-ends"):
         told.reply(linked(told, SAID), both())
-    told = History()
-    told.oracle.relations.stated_count = RELATION_COUNT_MAX
-    told.reply(linked(told, SAID), both(relation_dropped_count=1))
+    told = full()
+    value = as_stored(*BOTH, relation_dropped_count=1)
+    known = as_stored(LIKES_TEA, change="unchanged")
+    value = attrs.evolve(
+        value, entities=(*known.entities, *value.entities[1:]), routing=(*known.routing, *value.routing[1:])
+    )
+    told.reply(linked(told, SAID), value)
 
 
 @pytest.mark.parametrize("has_happened", [True, False])
 def test_a_link_that_may_be_stored_need_not_be_told(has_happened: bool) -> None:
     told = History()
-    told.reply(linked(told, SAID), Unknown())
+    op_id = linked(told, SAID)
+    if has_happened:
+        told.land(op_id)
+    told.reply(op_id, Unknown())
     value = both(change="unchanged") if has_happened else both(LINK)
     told.reply(linked(told, SAID), value)
 
@@ -313,13 +299,13 @@ def clashed() -> History:
 
 FOUND_PPM = united_ppm(0, alone_ppm("tea", "Acme", "sells tea"))
 TO_TEA, TO_SALES = f"{TEA}@1", f"{SALES}@1"
-CLASHED = entity(*LIKES_TEA, contradicts=(TO_SALES,))
+CLASHED = entity(*LIKES_TEA, contradicts=(TO_SALES,), **RELATED)
 
 
 def test_both_ends_show_a_contradiction() -> None:
     told = clashed()
     told.get(TEA, ended(CLASHED))
-    told.get(SALES, entity(*SELLS_TEA, contradicts=(TO_TEA,)))
+    told.get(SALES, entity(*SELLS_TEA, contradicts=(TO_TEA,), **RELATED))
     told.recall("tea", hit(*SELLS_TEA, FOUND_PPM, contradicts=(TO_TEA,)))
 
 
@@ -336,7 +322,7 @@ def test_both_ends_show_a_contradiction() -> None:
 def test_what_is_contradicted_is_shown_as_it_was_said(refs: tuple[str, ...], rule: str) -> None:
     told = clashed()
     with broken(rule):
-        told.get(SALES, entity(*SELLS_TEA, contradicts=refs))
+        told.get(SALES, entity(*SELLS_TEA, contradicts=refs, **RELATED))
     told = clashed()
     with broken(rule):
         told.recall("tea", hit(*SELLS_TEA, FOUND_PPM, contradicts=refs))
@@ -358,17 +344,19 @@ def test_a_read_in_flight_may_show_what_was_before_the_contradiction() -> None:
     told.reply(read, entity(*LIKES_TEA))
 
 
-def test_what_may_be_forgotten_need_not_be_contradicted() -> None:
+def test_what_is_forgotten_is_contradicted_no_more() -> None:
     told = clashed()
-    told.ask(Forget("", TEA))
+    told.forget(TEA)
     told.get(SALES, entity(*SELLS_TEA))
 
 
 def test_a_contradiction_may_have_happened_without_an_answer() -> None:
-    for row in (ended(CLASHED), entity(*LIKES_TEA)):
+    for is_durable in (True, False):
         told, op_id = clashing()
+        if is_durable:
+            told.land(op_id)
         told.reply(op_id, Unknown())
-        told.get(TEA, row)
+        told.get(TEA, ended(CLASHED) if is_durable else entity(*LIKES_TEA))
 
 
 def test_refs_that_a_model_made_up_are_no_statements() -> None:

@@ -363,8 +363,11 @@ def receipt(number: int) -> Receipt:
 def committed(told: Told, op_id: str, number: int, found: int | None = None) -> None:
     """The batch of this operation, and whose receipt came back."""
     effect = Commit((Write(Address(SCOPE, "receipt", "r"), receipt(number)),), ())
-    answer = Committed(0, (), receipt(number if found is None else found))
-    told.oracle.answered(call(op_id, "commit", effect), answer)
+    batch, answer = call(op_id, "commit", effect), Committed(0, (), receipt(found or number))
+    told.oracle.sent(batch)
+    if found is None:
+        told.oracle.landed(batch)
+    told.oracle.answered(batch, answer)
 
 
 def noted(told: Told, op_id: str, text: str) -> None:

@@ -20,11 +20,10 @@ def told_by(*sources: str, is_direct: bool = False) -> History:
     """Two facts, of which the first has these sources."""
     told = History()
     told.store((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
-    track = told.tracks.track(TEA)
-    [state] = track.base
+    state = told.log.state(TEA)
     assert state.entity is not None
     known = attrs.evolve(state.entity, sources=sources, is_direct=is_direct, reinforced_count=len(sources))
-    track.base = (attrs.evolve(state, entity=known),)
+    told.log.facts.put(TEA, told.log.position, state.with_fact(known))
     return told
 
 

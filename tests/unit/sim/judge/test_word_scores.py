@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.histories import ACME, ALICE, NAMES, History, broken, fact, hit
-from umi_core.messages.effects import Unknown
+from tests.histories import ACME, ALICE, NAMES, History, broken, fact, found, hit
 from umi_core.messages.results import Hit
 from umi_sim.judge.plain.scores import alone_ppm, united_ppm, words_ppm
 
@@ -14,12 +13,10 @@ AMONG = [united_ppm(0, ppm) for ppm in words_ppm("tea", TEXTS)]
 ALONE = [united_ppm(0, alone_ppm("tea", *text)) for text in TEXTS]
 
 
-def known(*doubtful: tuple[str, str]) -> History:
-    """Two facts without vectors; of others nobody knows whether they are there."""
+def known() -> History:
+    """Two facts without vectors."""
     told = History()
     told.store(*BOTH, embed=False)
-    for mention in doubtful:
-        told.reply(told.tell(mention, embed=False), Unknown())
     return told
 
 
@@ -53,9 +50,12 @@ def test_a_fact_without_the_word_is_not_found() -> None:
         told.recall("milk", *hits(AMONG))
 
 
-def test_beside_a_fact_in_doubt_any_score_may_be_right() -> None:
+def test_beside_a_fact_that_comes_meanwhile_any_score_may_be_right() -> None:
     for scores in (AMONG, ALONE):
-        known((ALICE, "likes tea with milk")).recall("tea", *hits(scores))
+        told = known()
+        op_id = told.seek("tea")
+        told.store((ALICE, "likes tea with milk"), embed=False)
+        told.end(op_id, found("tea", *hits(scores)))
 
 
 def test_what_was_forgotten_counts_for_no_score() -> None:

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import attrs
 import pytest
 
-from tests.histories import ALICE, History, believing, broken, entity, fact
+from tests.histories import ALICE, NOW_MS, History, as_stored, believing, broken, entity, fact
 from umi_core.errors import SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import (
@@ -22,6 +22,7 @@ from umi_core.messages.results import BlockSet, SessionCreated, SessionLoaded, S
 from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_sim.judge.oracle.judge import Oracle
+from umi_sim.judge.oracle.model import Ending
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.services.calls import Services
 
@@ -135,15 +136,17 @@ def test_a_save_meets_an_older_version_only_if_the_newer_one_is_lost(is_lost: bo
         told.tell("o3", SaveSession(""), Refused(SessionConflict(2, 1)))
 
 
-def test_an_entity_that_was_told_too_early_is_absent_or_as_it_was_told() -> None:
-    for row in (None, entity(ALICE, "likes tea")):
-        told = History()
-        told.reply(told.tell((ALICE, "likes tea"), embed=False), Unknown())
-        told.get(TEA, row)
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_an_entity_that_was_told_too_early_is_absent(is_lost: bool) -> None:
     told = History()
-    told.reply(told.tell((ALICE, "likes tea"), embed=False), Unknown())
+    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    request = told.log.flying[op_id].request
+    ending = Ending(op_id, request, Done(as_stored((ALICE, "likes tea"))), NOW_MS, NOW_MS, not is_lost)
+    with nullcontext() if is_lost else broken("acknowledged-is-durable"):
+        told.oracle.replied(ending)
+    told.get(TEA, None)
     with broken("reference-agrees"):
-        told.get(TEA, attrs.evolve(entity(ALICE, "likes tea"), content="hates tea"))
+        told.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_an_id_that_was_told_too_early_may_be_given_again_even_before() -> None:

@@ -110,8 +110,8 @@ def fits_fact(want: Entity, got: Entity) -> bool:
 def is_shown(state: FactState, hit: Hit) -> bool:
     """Whether a hit may show this row."""
     it = state.entity
-    told = (hit.version, hit.type, hit.name, hit.content, hit.time_ms, hit.contradicts)
-    return it is not None and ((it.version, it.type, it.name, it.content, it.time_ms, it.contradicts) == told)
+    told = (hit.version, hit.type, hit.name, hit.content, hit.time_ms)
+    return it is not None and (it.version, it.type, it.name, it.content, it.time_ms) == told
 
 
 def wants(request: Recall, entity_type: str, time_ms: int) -> bool:

@@ -276,18 +276,10 @@ class Log(Part):
         holds = any(fits(state, got) for state in states)
         rule = self.rule_at_stake(key, states) if holds else self.rule_of(key, states, version)
         if not holds and got is not None and rule == rules.REFERENCE_AGREES:
-            rule = self.rule_of_relations(states, got)
+            fact = got.fact if isinstance(got, Ended) else got
+            rule = rule_of_relations(states, fact.contradicts)
         told = f"shows version {version}" if version else "is not there"
         self.demand(holds, rule, f"{key} {told}", states[:3], got)
-
-    def rule_of_relations(self, states: Iterable[FactState], got: Entity | Ended) -> Rule:
-        """What a row has broken that shows other contradictions than there are."""
-        fact = got.fact if isinstance(got, Ended) else got
-        known = [it.contradicts for state in states if (it := state.fact) is not None]
-        if not known or fact.contradicts in known:
-            return rules.REFERENCE_AGREES
-        is_less = all(set(fact.contradicts) <= set(it) for it in known)
-        return rules.ACKNOWLEDGED_IS_DURABLE if is_less else rules.RELATION_ENDS
 
     def is_shared(self, key: str) -> bool:
         """Whether this id and others were changed last by a batch that no reply has told of."""
@@ -566,29 +558,42 @@ class Log(Part):
                 yield relation
 
     def verdicts(self, batch: Batch) -> Iterator[Relation]:
-        for new, old, verdict in self.read_verdicts(batch.plan):
+        for new, old, verdict in self.read_verdicts(batch):
             yield self.relation(old, new, verdict, batch.plan.at_ms)
 
-    def read_verdicts(self, plan: Plan) -> Iterator[tuple[End, End, Verdict]]:
-        """What a model said about pairs of a new statement and an old one, sure enough to count."""
-        last, reply = plan.last("evolve"), plan.text("evolve")
+    def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, Verdict]]:
+        """What a model said about pairs of a new statement and a known one, sure enough to count."""
+        last, reply = batch.plan.last("evolve"), batch.plan.text("evolve")
         floor_ppm = self.context.config.evolve_confidence_min_ppm
         read = read_verdicts(reply, last.pairs, floor_ppm) if last is not None and reply is not None else None
-        for (new, old), verdict in read.by_pair if read is not None else ():
-            yield end_of(new), end_of(old), verdict
+        for (new_ref, old_ref), verdict in read.by_pair if read is not None else ():
+            new, old = end_of(new_ref), end_of(old_ref)
+            known = self.state(old[0])
+            is_new = batch.did.get(new[0]) == (new[1], "created")
+            if is_new and known.entity is not None and known.version == old[1] and old[0] not in batch.did:
+                yield new, old, verdict
 
     def end_facts(self, batch: Batch) -> None:
         """Each fact that a verdict ends, by the new one that was named first; a model saw no long one whole."""
         endings: dict[str, tuple[str, str]] = {}
-        for (new, _), (old, version), verdict in self.read_verdicts(batch.plan):
-            fact = self.read(batch, old).entity
+        for (new, _), (old, _), verdict in self.read_verdicts(batch):
+            fact = self.state(old).entity
             is_seen = fact is not None and byte_count(fact.content) <= EXTRACT_CONTENT_BYTES_MAX
-            if is_seen and verdict.kind in ENDING_KINDS and self.state(old).version == version:
+            if is_seen and verdict.kind in ENDING_KINDS:
                 endings.setdefault(old, (new, verdict.kind))
         for key, (by, how) in endings.items():
             state = self.read(batch, key)
             batch.states[key] = as_ended(state, key, by, how, batch.plan.at_ms)
             batch.did[key] = state.version, "ended"
+
+
+def rule_of_relations(states: Iterable[FactState], got: tuple[str, ...]) -> Rule:
+    """What a read has broken that shows other contradictions than there are."""
+    known = [it.contradicts for state in states if (it := state.fact) is not None]
+    if not known or got in known:
+        return rules.REFERENCE_AGREES
+    is_less = all(set(got) < set(it) for it in known)
+    return rules.ACKNOWLEDGED_IS_DURABLE if is_less else rules.RELATION_ENDS
 
 
 def got_version(got: Entity | Ended | None) -> int:

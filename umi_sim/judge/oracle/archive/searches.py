@@ -22,7 +22,7 @@ from umi_core.values import Turn
 from umi_sim.judge.oracle.archive.context import Part, is_shown, relevance_of, wants
 from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence, reason_of
 from umi_sim.judge.oracle.archive.facts import FactState
-from umi_sim.judge.oracle.archive.log import Log
+from umi_sim.judge.oracle.archive.log import Log, rule_of_relations
 from umi_sim.judge.oracle.archive.operations import Operation
 from umi_sim.judge.oracle.promises import is_damaged
 from umi_sim.judge.plain.queries import (
@@ -240,6 +240,9 @@ class Searches(Part):
         is_ours = kept or not self.context.is_elsewhere(hit.id)
         self.demand(is_ours, rules.SCOPE_APART, told, states[:3], hit)
         self.demand(kept, rule, told, states[:3], hit)
+        known = [it.contradicts for state in kept if (it := state.entity) is not None]
+        rule, told = rule_of_relations(kept, hit.contradicts), f"what {hit.id} contradicts"
+        self.demand(not kept or hit.contradicts in known, rule, told, known, hit)
 
     def floor_of(self, request: Recall) -> int:
         floor_ppm = self.context.config.recall_min_score_ppm

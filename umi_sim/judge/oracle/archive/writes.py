@@ -165,7 +165,8 @@ class Writes(Part):
         for it in got:
             wanted = relation_id(self.context.scope, it.source, it.target, it.kind)
             self.demand(it.id == wanted, rules.RELATION_ENDS, "a relation under another id", wanted, it.id)
-        again = [it for it in got if it.kind in LINK_KINDS and it not in due and it.id in self.log.relations]
+        known = self.log.relations.keys() - {it.id for it in due}
+        again = [it for it in got if it.kind in LINK_KINDS and it.id in known]
         self.demand(not again, rules.ONCE_ONLY, "a link that was told before is new", "", again)
         self.demand(got == due, rules.RELATION_ENDS, "other relations than were stated", due, got)
         count = value.relation_dropped_count
