@@ -47,7 +47,9 @@ P = ParamSpec("P")
 
 CHECK_EVERY: Final = 64
 SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
-JUDGES: Final = ("sent", "landed", "answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check")
+JUDGES: Final = (
+    "sent", "landed", "answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check",
+)  # fmt: skip
 NOBODY: Final[tuple[Memory | None, Before | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 

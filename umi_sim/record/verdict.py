@@ -82,6 +82,4 @@ class Verdict(Data):
     model: tuple[Said, ...] = ()  # none of a run that asked too often to keep them
     before: str = ""  # digests of the memory around the step that failed
     after: str = ""
-    followed: int = 0  # ids, by the oracle
-    undecided: int = 0  # and those that it gave up: too much could have happened to them
     rules: Mapping[str, int] = {}  # how often each had something to judge

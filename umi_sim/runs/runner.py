@@ -399,7 +399,6 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     story = tuple(world.story)[-STORY_SHOWN:]
     if failure is not None:
         story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
-    logs = [agent.archive.log for agent in live.inspector.oracle.agents.values()]
     tally = world.tally
     marks = tally.marks + live.inspector.compared
     return Verdict(
@@ -409,7 +408,6 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, world.services.digest().hex()[:16], story,
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
-        followed=sum(len(it.facts.entries) for it in logs),
         rules=ordered(with_equivalences(live.inspector.coverage, marks)),
     )  # fmt: skip
 

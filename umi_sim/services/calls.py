@@ -99,7 +99,7 @@ class Services:
     ) -> None:
         self.atlas = Atlas(loss_max)
         self.on_wipe: Callable[[int], None] = lambda down_ms: None  # all who use storage restart with it
-        self.on_durable: Callable[[Call], None] = lambda call: None  # a batch of the main store, not sent again
+        self.on_durable: Callable[[Call], None] = lambda call: None  # a batch of the main store, once
         self.stores = {name: Store(capacity_bytes) for name in stores}
         self.now_ms = 0
         self.away_until_ms: dict[str, int] = {}  # by service

@@ -75,8 +75,6 @@ def met_lines(outcome: Outcome) -> Iterator[Line]:
     if outcome.swept.bases:
         yield row("fresh", f"from --base {', '.join(outcome.swept.bases)}")
     yield row("gate", gate_told(totals))
-    if totals.undecided:
-        yield row("open", f"{totals.undecided} of {totals.followed} ids left undecided by the oracle")
     yield from kept_rows(outcome)
 
 
@@ -254,8 +252,6 @@ def as_json(outcome: Outcome) -> dict[str, object]:
                 for key in sorted(totals.apart)
             ],
         },
-        "followed": totals.followed,
-        "undecided": totals.undecided,
         "lost": [with_seed(totals.lost[key]) for key in sorted(totals.lost)],
         "doubts": totals.doubts(),
         "sizes": {name: list(totals.sizes[name]) for name in sorted(totals.sizes)},

@@ -28,11 +28,10 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.text import NO_SCHEDULE
 
 LOST_MAX: Final = (1, 100)
-UNDECIDED_MAX: Final = (1, 100)
 FOUND_COUNT_MAX: Final = 50
 LONGEST_COUNT: Final = 10
 COUNTS: Final = ("operations", "replies", "fired", "without_effect", "excused", "marks", "rules")
-SUMS: Final = ("runs", "steps", "failed", "followed", "undecided", "gated")
+SUMS: Final = ("runs", "steps", "failed", "gated")
 
 Limit = Literal["time", "memory"]
 Span = tuple[int, int]
@@ -83,7 +82,7 @@ class Lost(Data):
 class Totals:
     """What runs came to. `found` and `hits` by fingerprint, `summaries` by scenario.
 
-    `followed`: ids, by the oracle; `undecided`: those it gave up. `gated`: runs that ran again in
+    `gated`: runs that ran again in
     other ways; `apart`: those that came out otherwise. `sizes`: least and greatest of a run. `met`: for each
     fault that struck, how many of its runs each rule judged, by the id of the rule. `longest`: steps of the
     longest runs.
@@ -92,8 +91,6 @@ class Totals:
     runs: int = 0
     steps: int = 0
     failed: int = 0
-    followed: int = 0
-    undecided: int = 0
     gated: int = 0
     operations: Counter[str] = attrs.field(factory=Counter)
     replies: Counter[str] = attrs.field(factory=Counter)
@@ -148,8 +145,6 @@ class Totals:
             said.append(f"{plural(len(self.apart), 'run')} came out otherwise when run again")
         if is_over(len(self.lost), self.runs + len(self.lost), LOST_MAX):
             said.append(f"{len(self.lost)} of {self.runs + len(self.lost)} runs lost, at most 1/100 may be")
-        if self.runs >= floors.RUN_COUNT_MIN and is_over(self.undecided, self.followed, UNDECIDED_MAX):
-            said.append(f"{self.undecided} of {self.followed} ids undecided, at most 1/100 may be")
         return said
 
 
@@ -253,7 +248,7 @@ def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
         "virtual_ms": verdict.virtual_ms,
     }  # fmt: skip
     totals = Totals(
-        1, verdict.steps, followed=verdict.followed, undecided=verdict.undecided,
+        1, verdict.steps,
         sizes={which: (size, size) for which, size in sizes.items()},
         summaries={name: floors.summary_of(file, verdict)},
         met={kind: Counter(set(map(id_of, verdict.rules))) for kind in verdict.fired},

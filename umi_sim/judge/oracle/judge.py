@@ -253,7 +253,7 @@ class Oracle:
             return
         model = self.agents[call.agent]
         request = model.requests.get(call.op_id)
-        if request is None and call.workflow in TENDED:
+        if call.workflow == "rebalance" or (request is None and call.workflow in TENDED):
             model.archive.tended(call, answer, model.seen_ms)
         for at in ANSWERED[type(request)] if request is not None else ():
             model.models[at].answered(call, request, answer, model.seen_ms)

@@ -20,7 +20,6 @@ from tests.histories import (
     hit,
     relation,
     stated,
-    two_known,
 )
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.messages.answers import EffectFailed

@@ -7,7 +7,7 @@ import pytest
 
 from tests.histories import ALICE, NOW_MS, History, as_stored, believing, broken, entity, fact
 from umi_core.errors import SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
-from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import (
     Blocks,
     CreateSession,

@@ -41,8 +41,7 @@ def totals(draw: st.DrawFn) -> Totals:
     apart = draw(st.lists(st.builds(Apart, NAMES, SEEDS, st.just("r"), st.just(("a", "b"))), max_size=1))
     lost = draw(st.lists(st.builds(Lost, NAMES, SEEDS, st.just("why")), max_size=1))
     made = Totals(
-        draw(st.integers(0, 9)), followed=draw(st.integers(0, 9)),
-        undecided=draw(st.integers(0, 1)), gated=draw(st.integers(0, 1)),
+        draw(st.integers(0, 9)), gated=draw(st.integers(0, 1)),
         hits=Counter({each.fingerprint: draw(st.integers(1, 3)) for each in found}),
         found={each.fingerprint: each for each in found},
         apart={(each.scenario, each.seed, each.rule): each for each in apart},

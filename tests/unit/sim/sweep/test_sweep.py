@@ -18,10 +18,10 @@ import attrs
 import pytest
 from click.testing import Result
 
-from tests.unit.sim.commands import BAD, OWN, lines_of, refused, umi
+from tests.unit.sim.commands import BAD, OWN, refused, umi
 from umi_sim.scenario import floors
 from umi_sim.seedfile import files as seed_file
-from umi_sim.sweep import conductor, failure_files, journal, report
+from umi_sim.sweep import conductor, failure_files, journal
 from umi_sim.sweep.conductor import Conductor
 from umi_sim.sweep.outside import Stopwatch
 from umi_sim.sweep.plan import Plan, source_of
@@ -255,8 +255,6 @@ def found(kind: Any) -> Found:
         ({"found": {"f": found("safety"), "g": found("timeout")}}, 1),
         ({"lost": {("x", seed): None for seed in range(11)}}, 4),
         ({"lost": {("x", seed): None for seed in range(10)}}, 0),
-        ({"followed": 1000, "undecided": 11}, 4),
-        ({"followed": 1000, "undecided": 10}, 0),
         ({"apart": {("x", 1, "r"): None}, "found": {"f": found("safety")}}, 4),
     ],
 )
@@ -290,11 +288,6 @@ def test_a_canary_that_is_not_seen_as_what_it_is(canary: str, monkeypatch: pytes
     result = sweep("own.toml")
     assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr.startswith("umi-sim: the canary is not seen")
-
-
-def test_what_the_oracle_gave_up_is_told_beside_what_it_followed() -> None:
-    outcome = conductor.outcome_of(Totals(runs=1, followed=100, undecided=2), Swept(), ())
-    assert "  open     2 of 100 ids left undecided by the oracle" in lines_of(report.report(outcome))
 
 
 def test_earlier_failures_come_first_and_stay_when_they_pass() -> None:

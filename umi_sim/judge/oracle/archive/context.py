@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Container
-from typing import Final
 
 import attrs
 
@@ -12,11 +11,9 @@ from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import RECEIPT_MS_MAX
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit
-from umi_core.rows import Ended, Entity
 from umi_core.values import Scope
-from umi_sim.judge.oracle.archive.facts import UNKNOWN_VECTOR, FactState
+from umi_sim.judge.oracle.archive.facts import FactState
 from umi_sim.judge.oracle.model import NOBODY_TOLD, Surroundings
-from umi_sim.judge.plain.scores import united_ppm, vector_ppm
 from umi_sim.record.rules import Rule
 
 # What all parts of the archive's model share: whose archive it is, which rules are off, and the time.
@@ -90,23 +87,6 @@ class Part(Owner):
 # What a reply may show of an id in a state.
 
 
-FREE: Final = ("vector_missing", "last_reinforced_ms")  # a background job repairs the first
-
-
-def fits(state: FactState, got: object) -> bool:
-    """Return whether a read may show this row, of a fact that is current or has ended."""
-    if isinstance(got, Ended):
-        it = state.ended
-        return it is not None and attrs.evolve(it, fact=got.fact) == got and fits_fact(it.fact, got.fact)
-    if isinstance(got, Entity):
-        return state.entity is not None and fits_fact(state.entity, got)
-    return got is None and state.fact is None
-
-
-def fits_fact(want: Entity, got: Entity) -> bool:
-    return attrs.evolve(want, **{name: getattr(got, name) for name in FREE}) == got
-
-
 def is_shown(state: FactState, hit: Hit) -> bool:
     """Whether a hit may show this row."""
     it = state.entity
@@ -119,22 +99,3 @@ def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
     start_ms, end_ms = request.time_range or (None, None)
     is_in_time = (start_ms is None or start_ms <= time_ms) and (end_ms is None or time_ms <= end_ms)
     return is_in_time and (request.types is None or entity_type in request.types)
-
-
-def relevance_of(
-    state: FactState, request: Recall, said_ppm: int | None, query: tuple[int, ...] | None, floor_ppm: int
-) -> int | None:
-    """How relevant a row is to a variant, 0 if it is no hit, None if not known.
-
-    `said_ppm`: its score by words, None if that is not known. Each list has its rows from the floor on.
-    """
-    entity = state.entity
-    if entity is None or (request.types is not None and entity.type not in request.types):
-        return 0
-    if not wants(request, entity.type, entity.time_ms):
-        return 0
-    if said_ppm is None or (query is not None and state.vector == UNKNOWN_VECTOR):
-        return None
-    cosine_ppm = vector_ppm(query, state.vector) if query is not None and state.vector else 0
-    cosine_ppm, said_ppm = (ppm if ppm >= floor_ppm else 0 for ppm in (cosine_ppm, said_ppm))
-    return united_ppm(cosine_ppm, said_ppm)

@@ -49,7 +49,7 @@ TYPES: Final = ("profile", "event")
 
 @attrs.define
 class Before(Owner):
-    """Of a memorize, when it began: what its text had been read for. `turn`: how many requests had named it."""
+    """What a text had been read for when a memorize began. `turn`: how many requests had named it."""
 
     types: tuple[str, ...]
     turn: int

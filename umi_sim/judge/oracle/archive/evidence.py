@@ -1,12 +1,11 @@
-"""Judge what an operation had to do without: each degradation has a cause among the answers, and each cause is
-named.
+"""Judge what an operation had to do without: what is named has a cause, and what failed is named.
 
 A remember whose model was away stores the text as one note and says `extract:one_note`. Said without a cause
 it is a lie; a note without those words is a loss that nobody was told.
 """
 
-from collections.abc import Container, Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import attrs
 
@@ -156,7 +155,7 @@ class Anything:
         return True
 
 
-ANY: Final[Container[object]] = Anything()
+ANY: Final[Any] = Anything()
 
 
 @attrs.define
@@ -188,7 +187,7 @@ class Degradations(Part):
             self.demand(is_named, rules.DEGRADATION_NAMED, "a failed embedding is not named")
 
     def judge_extraction(self, op: Operation, names: list[str], found: Extracted | None) -> None:
-        """A note in place of what a model should have found is named; so are sentences that it passed over."""
+        """A note in place of what a model should have found is named, and sentences that it passed over."""
         assert isinstance(op.request, Remember)
         is_note = op.request.extract and found is None
         is_named = "extract:one_note" in names

@@ -20,7 +20,6 @@ from umi_sim.judge.plain.replies import BLOCK_OF
 from umi_sim.judge.plain.rows import entity_id, fact_id
 
 CHANGES: Final = ("created", "forgot", "ended")
-UNKNOWN_VECTOR: Final = ()  # a background job may have made one meanwhile
 
 Vector = tuple[int, ...] | None
 
@@ -74,7 +73,7 @@ def first_entity(key: str, mention: Mention, at_ms: int) -> Entity:
 def after_telling(
     state: FactState, key: str, mention: Mention, request: Remember, at_ms: int, scope: Scope
 ) -> FactState:
-    """Return the fact as it was, a first one, or one that is current again; with the options of the request."""
+    """Return the fact as it was, a first one, or one that is current again; with the options given."""
     if state.entity is not None:
         return attrs.evolve(state, entity=with_given_fields(state.entity, request))
     if state.ended is not None:
@@ -99,7 +98,7 @@ def told_directly(later: FactState) -> FactState:
     return attrs.evolve(later, entity=attrs.evolve(later.entity, is_direct=True))
 
 
-def told_by(source: str, before: FactState, later: FactState) -> FactState:
+def told_by(source: str, before: FactState, later: FactState, at_ms: int) -> FactState:
     """Return the state with this source; a fact names a hundred, and is reinforced by each but the first."""
     entity = later.entity
     assert entity is not None
@@ -107,9 +106,12 @@ def told_by(source: str, before: FactState, later: FactState) -> FactState:
         return later
     if len(entity.sources) >= limits.SOURCE_COUNT_MAX:
         return told_directly(later)
-    count = entity.reinforced_count + (before.fact is not None)
-    sources = tuple(sorted((*entity.sources, source)))
-    return attrs.evolve(later, entity=attrs.evolve(entity, sources=sources, reinforced_count=count))
+    entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, source))))
+    return attrs.evolve(later, entity=entity if before.fact is None else reinforced(entity, 1, at_ms))
+
+
+def reinforced(entity: Entity, count: int, at_ms: int) -> Entity:
+    return attrs.evolve(entity, reinforced_count=entity.reinforced_count + count, last_reinforced_ms=at_ms)
 
 
 def shelved(later: FactState, before: FactState, mention: Mention) -> FactState:
@@ -143,8 +145,11 @@ def without_source(state: FactState, source: str) -> FactState:
     sources = tuple(key for key in fact.sources if key != source)
     if not sources and not fact.is_direct:
         return after_forgetting(state)
-    fact = attrs.evolve(fact, sources=sources, reinforced_count=max(1, fact.reinforced_count - 1))
-    return state.with_fact(fact)
+    count = max(1, fact.reinforced_count - 1)
+    last_ms = fact.last_reinforced_ms if count > 1 else None
+    return state.with_fact(
+        attrs.evolve(fact, sources=sources, reinforced_count=count, last_reinforced_ms=last_ms)
+    )
 
 
 # An update, which moves a fact to the id of its new content.
@@ -174,7 +179,7 @@ def after_move(state: FactState, key: str, before: FactState, request: UpdateEnt
     assert content is not None
     links = tuple(sorted({*state.links, *before.links})) if request.categories is None else named(request)
     if state.entity is not None:
-        entity = also_told(attrs.evolve(state.entity, is_direct=True), old.sources)
+        entity = also_told(attrs.evolve(state.entity, is_direct=True), old.sources, at_ms)
         return attrs.evolve(state, entity=entity, links=links)
     if state.ended is not None:
         base = attrs.evolve(state.ended.fact, updated_ms=at_ms)
@@ -189,19 +194,23 @@ def after_move(state: FactState, key: str, before: FactState, request: UpdateEnt
         memory_type=base.memory_type or old.memory_type, is_direct=True,
     )  # fmt: skip
     if state.ended is not None:
-        entity = also_told(entity, old.sources)
+        entity = also_told(entity, old.sources, at_ms)
     else:
-        entity = attrs.evolve(entity, sources=old.sources, reinforced_count=old.reinforced_count)
-    return FactState(entity.version, entity, None, UNKNOWN_VECTOR, links)
+        entity = attrs.evolve(
+            entity, sources=old.sources, reinforced_count=old.reinforced_count,
+            last_reinforced_ms=old.last_reinforced_ms,
+        )  # fmt: skip
+    return FactState(entity.version, entity, links=links)
 
 
-def also_told(entity: Entity, sources: tuple[str, ...]) -> Entity:
+def also_told(entity: Entity, sources: tuple[str, ...], at_ms: int) -> Entity:
     """Return the fact with these sources; each that it lacked reinforces it, while there is room."""
-    for source in sources:
-        if source not in entity.sources and len(entity.sources) < limits.SOURCE_COUNT_MAX:
-            more = tuple(sorted((*entity.sources, source)))
-            entity = attrs.evolve(entity, sources=more, reinforced_count=entity.reinforced_count + 1)
-    return entity
+    room = limits.SOURCE_COUNT_MAX - len(entity.sources)
+    news = [key for key in sources if key not in entity.sources][:room]
+    if not news:
+        return entity
+    entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, *news))))
+    return reinforced(entity, len(news), at_ms)
 
 
 # Relations, as the facts at their ends know of them.

@@ -11,17 +11,22 @@ read shows the states of some position between its request and its reply.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import permutations
 from operator import itemgetter
 from typing import Final, Generic, TypeVar
 
 import attrs
 
 from umi_core.data import Data, Owner
-from umi_core.invariants.limits import EXTRACT_CONTENT_BYTES_MAX, RELATION_COUNT_MAX
+from umi_core.invariants.limits import (
+    EMBED_TEXT_BYTES_MAX,
+    EXTRACT_CONTENT_BYTES_MAX,
+    RELATION_COUNT_MAX,
+)
 from umi_core.kelpie.requests import DeleteArchival
 from umi_core.kelpie.rows import Log as RecordLog
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import Commit
+from umi_core.messages.effects import Commit, Embed
 from umi_core.messages.requests import (
     CreateEntity,
     EndSession,
@@ -29,6 +34,7 @@ from umi_core.messages.requests import (
     Forget,
     ForgetResource,
     Memorize,
+    Rebalance,
     Remember,
     Summarise,
     UpdateEntity,
@@ -36,10 +42,11 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Stored
 from umi_core.rows import Ended, Entity, Relation
 from umi_core.values import CATEGORIES, RoutingDecision
-from umi_sim.judge.oracle.archive.context import Part, fits
+from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.facts import (
     NOTHING,
     FactState,
+    Vector,
     after_forgetting,
     after_move,
     after_telling,
@@ -149,8 +156,8 @@ class Batch(Owner):
 
     `at_ms`: when, by the world's time. `did`: by id, in the order of the text. `states`: what lies under each
     id from now on. `relations` are the new ones, `lost` those that left; `dropped_count`: no room for more.
-    `resources`, `categories`, `reflections`: what is stored of them from now on. `is_told`: a reply has told
-    of it.
+    `resources`, `categories`, `reflections`: what is stored of them from now on. `twins`: what
+    else it may have been, which made the same rows. `is_told`: a reply has told of it.
     """
 
     op: Operation
@@ -167,7 +174,15 @@ class Batch(Owner):
     resources: dict[str, Resource | None] = attrs.field(factory=dict)
     categories: dict[str, CategoryState] = attrs.field(factory=dict)
     reflections: dict[str, ReflectionState | None] = attrs.field(factory=dict)
+    twins: list["Batch"] = attrs.field(factory=list)
     is_told: bool = False
+
+    def embed(self, key: str, vector: Vector, *, is_missing: bool) -> None:
+        """This fact is found by this vector from now on."""
+        state = self.states[key]
+        assert state.entity is not None
+        entity = attrs.evolve(state.entity, vector_missing=is_missing)
+        self.states[key] = attrs.evolve(state, entity=entity, vector=vector)
 
     @property
     def changed(self) -> list[str]:
@@ -186,10 +201,11 @@ class Batch(Owner):
 class Log(Part):
     """Every id that was ever stored, and the operations that may store more.
 
-    `known`: ids that are stored, or may be, for those who ask for some. `ops`: by op_id; `flying`: those of
-    them that have no reply. `said`: what models have said that a payload holds. `times`: the world's time of each position.
-    `changed_at`: the position of the last batch that was no division of a category. `by_id`: the last batch that changed
-    an id, `by_op` those of an operation, `by_key` those under a request key.
+    `known`: ids that are stored, or may be, for those who ask for some. `ops`: by op_id, `flying` those of
+    them that have no reply. `times`: when each batch became durable. `changed_at`: the position of the last
+    one that was no division of a category, `facts_at` of the last that changed a fact. `said`: what models
+    have said that a payload holds. `by_id`: the last batch that changed an id, `by_op` those of an operation,
+    `by_key` those under a request key.
     """
 
     known: dict[str, None] = attrs.field(factory=dict)
@@ -197,6 +213,7 @@ class Log(Part):
     flying: dict[str, Operation] = attrs.field(factory=dict)
     times: list[int] = attrs.field(factory=list)
     changed_at: int = 0
+    facts_at: int = 0
     facts: Timeline[FactState] = attrs.field(factory=lambda: Timeline(NOTHING))
     resources: Timeline[Resource | None] = attrs.field(factory=lambda: Timeline(None))
     categories: Timeline[CategoryState] = attrs.field(factory=lambda: Timeline(CategoryState()))
@@ -227,10 +244,10 @@ class Log(Part):
     def members(self, category: str) -> list[str]:
         return [key for key in self.facts.entries if category in self.state(key).links]
 
-    def changed_ms(self, key: str) -> int:
-        """When the state of this id changed last."""
-        position = self.facts.changed_at(key)
-        return self.times[position - 1] if position else 0
+    def is_at_rest(self, op: Operation, lag_ms: int) -> bool:
+        """Whether no fact has changed since a request was issued, nor so long before."""
+        changed_ms = self.times[self.facts_at - 1] if self.facts_at else 0
+        return self.facts_at <= op.position and (not lag_ms or changed_ms + lag_ms <= op.asked_ms)
 
     def batch_of(self, op: Operation) -> Batch | None:
         """The last batch of this operation."""
@@ -254,7 +271,7 @@ class Log(Part):
         return rules.DELETED_STAYS_DELETED if self.state(key).version else rules.REFERENCE_AGREES
 
     def rule_of(self, key: str, states: Iterable[FactState], got: int) -> Rule:
-        """The rule that a version breaks: less than there must be, more than there can be, or not that one."""
+        """The rule that a version breaks: less than there must be, more than there can be, or another."""
         versions = [state.fact.version if state.fact else 0 for state in states]
         low, high = min(versions), max(versions)
         if self.is_shared(key):
@@ -273,12 +290,12 @@ class Log(Part):
     def judge_fact(self, op: Operation, key: str, got: Entity | Ended | None) -> None:
         """A read shows this row, or that there is none."""
         states, version = self.states_since(key, op), got_version(got)
-        holds = any(fits(state, got) for state in states)
+        holds = any(got == (state.ended or state.entity) for state in states)
         rule = self.rule_at_stake(key, states) if holds else self.rule_of(key, states, version)
         if not holds and got is not None and rule == rules.REFERENCE_AGREES:
             fact = got.fact if isinstance(got, Ended) else got
             rule = rule_of_relations(states, fact.contradicts)
-        told = f"shows version {version}" if version else "is not there"
+        told = f"shows version {version}{others(states, got)}" if version else "is not there"
         self.demand(holds, rule, f"{key} {told}", states[:3], got)
 
     def is_shared(self, key: str) -> bool:
@@ -293,8 +310,8 @@ class Log(Part):
         plan = op.plans[event]
         batch = self.apply(op, plan)
         if isinstance(op.request, Remember) and self.context.may_turn_away:
-            batches = (self.apply(op, plan.without(steps)) for steps in UNHEARD)
-            batch = next((it for it in batches if is_in(it, commit)), batch)
+            twins = [self.apply(op, plan.without(steps)) for steps in UNHEARD]
+            batch, *batch.twins = [it for it in twins if is_in(it, commit)] or [batch]
         self.add(batch)
         return batch
 
@@ -309,7 +326,7 @@ class Log(Part):
         for key, state in batch.states.items():
             if state != self.state(key):
                 self.facts.put(key, batch.position, state)
-                self.by_id[key] = batch
+                self.by_id[key], self.facts_at = batch, batch.position
         self.resources.put_all(batch.position, batch.resources)
         self.categories.put_all(batch.position, batch.categories)
         self.reflections.put_all(batch.position, batch.reflections)
@@ -322,7 +339,7 @@ class Log(Part):
             self.by_key.setdefault(batch.op.key, []).append(batch)
 
     def shelve(self, batch: Batch) -> None:
-        """A category whose members change; its summary forgets whom it names, and does not know of the new."""
+        """A category whose members change: its summary forgets whom it names, and lacks the new ones."""
         before = {key: self.state(key).links for key in batch.states}
         for name in CATEGORIES:
             lost = [key for key, it in batch.states.items() if name in before[key] and name not in it.links]
@@ -342,6 +359,7 @@ class Log(Part):
         self.advance()
         for timeline in (self.facts, self.resources, self.categories, self.reflections):
             timeline.clear(self.position)
+        self.facts_at = self.position
         self.relations.clear()
         self.by_id.clear()
 
@@ -365,6 +383,8 @@ class Log(Part):
                 self.leave(batch, [request.entity_id] if is_there else [])
             case Summarise():
                 self.summarise(batch, request.category)
+            case Rebalance():
+                self.repair(batch)
             case EndSession():
                 self.reflect(batch, request.session_id)
             case ForgetResource() | DeleteArchival():
@@ -387,7 +407,9 @@ class Log(Part):
             key = id_of(mention, scope)
             before = self.state(key)
             later = after_telling(before, key, mention, request, at_ms, scope)
-            batch.states[key] = told_by(record, before, later) if record else told_directly(later)
+            is_direct = op.record is None
+            told = told_directly(later) if is_direct else told_by(record, before, later, plan.at_ms)
+            batch.states[key] = told
             batch.did[key] = later.version, "unchanged" if before.entity else "created"
         self.route(batch)
         self.embed(batch, is_wanted=request.embed)
@@ -413,7 +435,7 @@ class Log(Part):
         keys = batch.changed
         vectors = batch.plan.vectors(len(keys), self.context.config.embedding_dims)
         for key, vector in zip(keys, vectors, strict=True):
-            batch.states[key] = attrs.evolve(batch.states[key], vector=vector if is_wanted else None)
+            batch.embed(key, vector, is_missing=is_wanted and vector is None)
 
     def store(self, batch: Batch, mentions: Mapping[str, Mention], told: Remember, source: str) -> None:
         """Facts of a text, or one that its caller gives, in their categories."""
@@ -421,7 +443,7 @@ class Log(Part):
         for key, mention in mentions.items():
             before = self.state(key)
             later = after_telling(before, key, mention, told, at_ms, scope)
-            later = told_by(source, before, later) if source else told_directly(later)
+            later = told_by(source, before, later, at_ms) if source else told_directly(later)
             batch.states[key] = shelved(later, before, mention)
             batch.did[key] = later.version, "unchanged" if before.entity else "created"
         self.embed(batch)
@@ -481,6 +503,20 @@ class Log(Part):
             if it is not None and source in it.sources:
                 batch.reflections[session] = ReflectionState("", (), it.is_degraded)
 
+    def repair(self, batch: Batch) -> None:
+        """Facts without a vector get the one of their text."""
+        last = batch.plan.last("embed")
+        texts = last.effect.texts if last is not None and isinstance(last.effect, Embed) else ()
+        vectors = batch.plan.vectors(len(texts), self.context.config.embedding_dims)
+        found = dict(zip(texts, vectors, strict=True))
+        for key in self.facts.entries:
+            state = self.state(key)
+            it = state.entity
+            if it is not None and it.vector_missing:
+                vector = found.get(cut(f"{it.name}\n{it.content}", EMBED_TEXT_BYTES_MAX))
+                batch.states[key] = state
+                batch.embed(key, vector, is_missing=vector is None)
+
     # What is made of facts and texts.
 
     def summarise(self, batch: Batch, name: str) -> None:
@@ -533,9 +569,8 @@ class Log(Part):
             batch.relations.append(relation)
             for fact in ends:
                 batch.states[fact.id] = self.read(batch, fact.id).with_fact(with_relation(fact))
-        for relation in batch.relations:
-            ends = (relation.target, relation.source)
-            for (key, _), (other, version) in (ends, ends[::-1]) if relation.kind == "contradict" else ():
+        for relation in [it for it in batch.relations if it.kind == "contradict"]:
+            for (key, _), (other, version) in permutations((relation.target, relation.source)):
                 state = batch.states[key]
                 assert state.entity is not None
                 batch.states[key] = state.with_fact(contradicting(state.entity, f"{other}@{version}"))
@@ -574,7 +609,7 @@ class Log(Part):
                 yield new, old, verdict
 
     def end_facts(self, batch: Batch) -> None:
-        """Each fact that a verdict ends, by the new one that was named first; a model saw no long one whole."""
+        """Each fact that a verdict ends, by the first new one named; a model saw no long one whole."""
         endings: dict[str, tuple[str, str]] = {}
         for (new, _), (old, _), verdict in self.read_verdicts(batch):
             fact = self.state(old).entity
@@ -594,6 +629,16 @@ def rule_of_relations(states: Iterable[FactState], got: tuple[str, ...]) -> Rule
         return rules.REFERENCE_AGREES
     is_less = all(set(got) < set(it) for it in known)
     return rules.ACKNOWLEDGED_IS_DURABLE if is_less else rules.RELATION_ENDS
+
+
+def others(states: Iterable[FactState], got: Entity | Ended | None) -> str:
+    """The fields that a row shows otherwise than the last of these states."""
+    *_, last = states
+    want, fact = last.fact, got.fact if isinstance(got, Ended) else got
+    if want is None or fact is None:
+        return ""
+    names = [it.name for it in attrs.fields(Entity) if getattr(want, it.name) != getattr(fact, it.name)]
+    return f", with another {', '.join(names)}" if names else ""
 
 
 def got_version(got: Entity | Ended | None) -> int:

@@ -26,6 +26,7 @@ from umi_core.messages.requests import (
     GetEntity,
     List,
     Memorize,
+    Rebalance,
     Recall,
     Remember,
     Summarise,
@@ -67,6 +68,7 @@ ArchiveRequest = (
     | EvolveCategory
     | EndSession
     | Descent
+    | Rebalance
 )
 OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
 """The steps whose answers hold on after a conflict."""
@@ -123,12 +125,12 @@ class Plan(Owner):
         times = [it.at_ms for it in self.tried(step) if it.answer is not None]
         return times[-1] if times else self.at_ms
 
-    def vectors(self, count: int, dims: int) -> tuple[tuple[int, ...], ...]:
-        """The vectors of so many facts; an empty one if none came."""
+    def vectors(self, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...]:
+        """The vectors of so many texts; none where none came."""
         last = self.last("embed")
         answer = last.answer if last is not None else None
         found = sound_vectors(answer.vectors, count, dims) if isinstance(answer, Embedded) else None
-        return tuple(it or () for it in found) if found is not None else ((),) * count
+        return (None,) * count if found is None else found
 
     def without(self, steps: tuple[str, ...]) -> "Plan":
         """The same, had nobody answered these steps."""

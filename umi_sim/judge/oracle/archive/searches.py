@@ -6,20 +6,18 @@ due. Law 3. One list keeps its scores; several are fused by the rule.
 Law 4. While searches lie behind, what was told within that time may be missing, and nothing else.
 """
 
-from collections import Counter
-from collections.abc import Mapping
 from typing import Final
 
 import attrs
 
 from umi_core.data import Data
 from umi_core.invariants import limits
-from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone
+from umi_core.messages.answers import Answer, ModelReplied, ReadDone
 from umi_core.messages.requests import Descent, Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.rows import Entity, Row
 from umi_core.values import Turn
-from umi_sim.judge.oracle.archive.context import Part, is_shown, relevance_of, wants
+from umi_sim.judge.oracle.archive.context import Part, is_shown, wants
 from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence, reason_of
 from umi_sim.judge.oracle.archive.facts import FactState
 from umi_sim.judge.oracle.archive.log import Log, rule_of_relations
@@ -38,20 +36,12 @@ from umi_sim.judge.plain.queries import (
     without_model,
 )
 from umi_sim.judge.plain.requests import fields_of, may_hold, meets
-from umi_sim.judge.plain.scores import (
-    fused,
-    fused_ppm,
-    ranked,
-    shares_terms,
-    sound_vectors,
-    words_ppm,
-)
+from umi_sim.judge.plain.scores import fused, fused_ppm, ranked, united_ppm, vector_ppm, words_ppm
 from umi_sim.judge.plain.text import words
 from umi_sim.record import rules
 
 Asking = Recall | Descent
 Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
-Relevances = tuple[int, ...]  # of one id, for each variant
 KEPT: Final = ("resolved", "unchanged")
 SURE_PPM: Final = {  # by what became of the references; where they are resolved, as sure as the model says
     "clear": 1_000_000, "unchanged": 0, "rejected": 0,
@@ -229,18 +219,17 @@ class Searches(Part):
         )
         is_wanted = wants(request, hit.type, hit.time_ms) and hit.relevance_ppm >= self.floor_of(request)
         self.demand(is_wanted, rules.FILTER_BEFORE_CUT, f"{hit.id} is not what was asked for", request, hit)
-        meant = self.is_meant(request, {"id": hit.id, "type": hit.type, "name": hit.name}) is not False
-        self.demand(meant, rules.FILTER_NARROWS, f"{hit.id} is not of the filter", request.where, hit)
         states = self.log.states_since(hit.id, op)
         kept = [state for state in states if is_shown(state, hit)]
-        meant = not kept or any(self.meets(request, state) for state in kept)
+        facts = [it for state in kept if (it := state.entity) is not None]
+        meant = not kept or any(self.meets(request, it) for it in facts)
         self.demand(meant, rules.FILTER_NARROWS, f"{hit.id} is not of the filter", request.where, hit)
         rule, told = self.log.rule_of(hit.id, states, hit.version), f"{hit.id} is a hit that cannot be"
         rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
         is_ours = kept or not self.context.is_elsewhere(hit.id)
         self.demand(is_ours, rules.SCOPE_APART, told, states[:3], hit)
         self.demand(kept, rule, told, states[:3], hit)
-        known = [it.contradicts for state in kept if (it := state.entity) is not None]
+        known = [it.contradicts for it in facts]
         rule, told = rule_of_relations(kept, hit.contradicts), f"what {hit.id} contradicts"
         self.demand(not kept or hit.contradicts in known, rule, told, known, hit)
 
@@ -248,173 +237,65 @@ class Searches(Part):
         floor_ppm = self.context.config.recall_min_score_ppm
         return max(1, floor_ppm if request.min_score_ppm is None else request.min_score_ppm)
 
-    def is_meant(self, request: Recall, known: Mapping[str, object]) -> bool | None:
-        """Whether its filter leaves an entity with these fields; None if nobody knows."""
-        return may_hold(request.where, "entities", self.context.scope) and meets(request.where, known)
-
-    def meets(self, request: Recall, state: FactState) -> bool:
-        return state.entity is not None and self.is_meant(request, fields_of(state.entity, ())) is True
+    def meets(self, request: Recall, it: Entity) -> bool:
+        """Whether its filter leaves a fact."""
+        is_any = may_hold(request.where, "entities", self.context.scope)
+        return is_any and meets(request.where, fields_of(it, ())) is True
 
     def judge_due(
         self, op: Operation, request: Recall, value: Recalled, names: list[str], limit: int
     ) -> None:
-        """The hits are those that are due, as far as that is certain."""
-        count = len(value.variants)
-        if "by_vector:words_only" in names and count > 1:
-            return  # some variants have vectors and some have not
-        ways = self.ways(op, count, names) or [(None,) * count]
-        damaged = damaged_ids(op, *SEARCHES) if DAMAGED in names else {}
-        if FOREIGN in names or len(ways) > 1 or len(damaged) > limit:
-            return  # of two times the limit that storage is asked for, no more than the limit is missing
-        relevances = self.relevances(op, request, value.variants, ways[0], 0 if damaged else limit)
-        relevances |= dict.fromkeys((*damaged, *written_again(op)))
-        if count == 1:
-            self.judge_cut(value.hits, {key: it[0] if it else None for key, it in relevances.items()}, limit)
+        """Exactly the hits that are due, if no fact has changed meanwhile and no list was cut."""
+        near, lag_ms = self.context.surroundings, self.context.surroundings.lag_since(op.asked_ms)
+        vectors = self.vectors(op, len(value.variants), names)
+        is_spoilt = FOREIGN in names or DAMAGED in names or near.atlas.losses or not vectors
+        if is_spoilt or not self.log.is_at_rest(op, lag_ms):
             return
-        certain = {key: it for key, it in relevances.items() if it is not None}
-        self.judge_found(value.hits, certain, len(relevances) - len(certain), limit)
-        if len(certain) == len(relevances):
-            self.judge_fusion(value.hits, certain, limit)
+        states = [state for key in self.log.facts.entries if (state := self.log.state(key)).entity]
+        lists = [
+            self.relevances(request, states, text, vector, 2 * limit)
+            for text, vector in zip(value.variants, vectors, strict=True)
+        ]
+        found = [it for it in lists if it is not None]
+        if len(found) == len(lists):
+            self.judge_list(value.hits, fused([ranked(it, limit) for it in found], limit), len(lists) > 1)
 
-    def ways(self, op: Operation, count: int, names: list[str]) -> list[Missable]:
-        """The vectors that its searches may have gone by, one for each variant; None is a missing one."""
-        answers, dims = op.answers_of("embed"), self.context.config.embedding_dims
+    def judge_list(self, hits: tuple[Hit, ...], due: list[tuple[str, int, int]], is_fused: bool) -> None:
+        got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits]
+        relevances = {(key, ppm) for key, _, ppm in due} == {(key, ppm) for key, _, ppm in got}
+        rule = rules.FUSION_RULE if is_fused and relevances else rules.FILTER_BEFORE_CUT
+        rule = rule if hits else rules.ERROR_IS_NOT_EMPTY
+        self.demand(got == due, rule, "other hits than are due", due, got)
+
+    def vectors(self, op: Operation, count: int, names: list[str]) -> Missable:
+        """What its searches went by, one for each variant; none if nobody knows."""
         if "by_vector:words_only" in names:
-            return [(None,) * count]
-        if "embed:words_only" not in names:
-            return list(dict.fromkeys(self.evidence.vectors(op, count)))
-        read = [sound_vectors(it.vectors, count, dims) for it in answers[-1:] if isinstance(it, Embedded)]
-        usable = [vectors for vectors in read if vectors is not None]
-        return usable or [(None,) * count]
+            return (None,) if count == 1 else ()  # some variants have vectors and some have not
+        return op.plan.vectors(count, self.context.config.embedding_dims)
 
     def relevances(
-        self,
-        op: Operation,
-        request: Recall,
-        variants: tuple[str, ...],
-        vectors: Missable,
-        limit: int,
-    ) -> dict[str, Relevances | None]:
-        """How relevant each id is to each variant; None where that is not certain, or which lists count:
-        what was written meanwhile counts where the newer version is. `limit`: 0 if rows may be missing."""
-        floor_ppm, known = self.floor_of(request), self.known_texts(op, limit)
-        said = [self.said_ppm(text, known) for text in variants]
-        pairs = list(zip(said, variants, vectors, strict=True))
-        found: dict[str, Relevances | None] = {}
-        for key, states in self.log.all_since(op).items():
-            told = {
-                tuple(
-                    self.relevance(state, request, self.by_words(state, ppms, text), vector, floor_ppm)
-                    for ppms, text, vector in pairs
-                ): None
-                for state in states
-            }
-            is_still = len(told) == len({state.version: None for state in states}) == 1
-            only = next(iter(told)) if is_still and self.is_indexed(key, op) else (None,)
-            found[key] = None if None in only else tuple(it or 0 for it in only)
-        return found
-
-    def known_texts(self, op: Operation, limit: int) -> dict[str, tuple[str, str]] | None:
-        """Return name and content of all current facts, by id; None if they are not all certain.
-
-        A score by words depends on all of them. Nor is it known which facts a list has that was cut.
-        """
-        found: dict[str, tuple[str, str]] = {}
-        if self.context.surroundings.atlas.losses:
+        self, request: Recall, states: list[FactState], text: str, vector: tuple[int, ...] | None, most: int
+    ) -> list[tuple[str, int]] | None:
+        """How relevant each fact is to a variant; None if one of the two lists may have been cut."""
+        facts = [it for state in states if (it := state.entity) is not None]
+        said = words_ppm(text, [(it.name, it.content) for it in facts])
+        near = [vector_ppm(vector, it.vector) if vector and it.vector else 0 for it in states]
+        meant = [self.meets(request, it) and wants(request, it.type, it.time_ms) for it in facts]
+        floor_ppm = self.floor_of(request)
+        columns = [
+            [ppm if ppm >= floor_ppm and is_meant else 0 for ppm, is_meant in zip(column, meant, strict=True)]
+            for column in (near, said)
+        ]
+        if any(sum(map(bool, column)) > most for column in columns):
             return None
-        for key, states in self.log.all_since(op).items():
-            entities = [state.entity for state in states]
-            texts = list(dict.fromkeys((it.name, it.content) if it else None for it in entities))
-            if len(texts) != 1 or not self.is_indexed(key, op):
-                return None
-            if texts[0] is not None:
-                found[key] = texts[0]
-        return found if len(found) <= 2 * limit else None
-
-    def said_ppm(self, text: str, known: dict[str, tuple[str, str]] | None) -> dict[str, int] | None:
-        """Return how well each fact answers a text by words; None if that is not known."""
-        return None if known is None else dict(zip(known, words_ppm(text, [*known.values()]), strict=True))
-
-    def by_words(self, state: FactState, ppms: Mapping[str, int] | None, text: str) -> int | None:
-        """Return the score by words of a fact; without a term of the text it is 0, whatever others say."""
-        it = state.entity
-        if it is None or not shares_terms(text, it.name, it.content):
-            return 0
-        return None if ppms is None else ppms[it.id]
-
-    def relevance(
-        self,
-        state: FactState,
-        request: Recall,
-        said_ppm: int | None,
-        vector: tuple[int, ...] | None,
-        floor_ppm: int,
-    ) -> int | None:
-        """0 of what the filter leaves out."""
-        return relevance_of(state, request, said_ppm, vector, floor_ppm) if self.meets(request, state) else 0
-
-    def is_indexed(self, key: str, op: Operation) -> bool:
-        """Whether every search of this recall knows what this id was when it was asked."""
-        lag_ms = self.context.surroundings.lag_since(op.asked_ms)
-        return not lag_ms or self.log.changed_ms(key) + lag_ms <= op.asked_ms
-
-    def judge_cut(self, hits: tuple[Hit, ...], relevances: dict[str, int | None], limit: int) -> None:
-        """Of one list: each id that is certain is there with its relevance if due, and else it is not."""
-        found = {hit.id: hit.score_ppm for hit in hits}
-        last = (-hits[-1].score_ppm, hits[-1].id) if len(hits) == limit else (1, "")
-        for key, wanted in relevances.items():
-            got = found.get(key, 0)
-            if wanted is not None and (got or (wanted and (-wanted, key) <= last)):
-                rule = rules.FILTER_BEFORE_CUT if hits else rules.ERROR_IS_NOT_EMPTY
-                self.demand(got == wanted, rule, f"{key} was shown as {got}, not {wanted}", wanted, got)
-
-    def judge_found(
-        self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], unsure_count: int, limit: int
-    ) -> None:
-        """Of several lists: an id that is certain is there if it must be, as relevant as one of them says.
-
-        Each list is cut, so an id may be missing from the one that it is most relevant to. `unsure_count`: of
-        so many other ids nobody knows where they stand.
-        """
-        found = {hit.id: hit.relevance_ppm for hit in hits}
-        last_ppm = hits[-1].score_ppm if len(hits) == limit else -1
-        sure = certainly_found(relevances, 2 * limit - unsure_count)
-        for key, each in relevances.items():
-            least, best, got = sure.get(key, 0), max(each, default=0), found.get(key, 0)
-            if got or (least and fused_ppm(least, 0) > last_ppm):
-                rule = rules.FILTER_BEFORE_CUT if hits else rules.ERROR_IS_NOT_EMPTY
-                told = f"{key} was shown as {got}, not {best}"
-                self.demand(got in each and least <= got <= best, rule, told, (least, best), got)
-
-    def judge_fusion(self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], limit: int) -> None:
-        """Of several lists, all of them certain: exactly these hits, with these scores."""
-        columns = zip(*relevances.values(), strict=True)  # one for each variant
-        found = ([it for it in zip(relevances, column, strict=True) if it[1]] for column in columns)
-        expected = fused([ranked(it, limit) for it in found], limit)
-        got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits]
-        self.demand(got == expected, rules.FUSION_RULE, "the lists are fused otherwise", expected, got)
-
-
-def certainly_found(relevances: Mapping[str, Relevances], count: int) -> dict[str, int]:
-    """The best of each id in lists that certainly have it: it is among the first so many of them."""
-    found: dict[str, int] = {}
-    for column in zip(*relevances.values(), strict=True):
-        order = sorted((-ppm, key) for key, ppm in zip(relevances, column, strict=True) if ppm)
-        for ppm, key in order[: max(0, count)]:
-            found[key] = max(-ppm, found.get(key, 0))
-    return found
+        both = zip(facts, *columns, strict=True)
+        return [(it.id, united_ppm(*ppms)) for it, *ppms in both if any(ppms)]
 
 
 def rows_read(op: Operation, *steps: str) -> list[Row]:
     """By these steps, in all their reads."""
     answers = [answer for step in steps for answer in op.answers_of(step)]
     return [row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows]
-
-
-def written_again(op: Operation) -> list[str]:
-    """Ids whose row came in two versions: the newer one counts, with its own scores alone."""
-    seen = dict.fromkeys((row.address.id, row.version) for row in rows_read(op, *SEARCHES))
-    return [key for key, count in Counter(key for key, _ in seen).items() if count > 1]
 
 
 def damaged_ids(op: Operation, *steps: str) -> dict[str, None]:

@@ -11,6 +11,7 @@ from umi_core.messages.requests import (
     EndSession,
     EvolveCategory,
     Memorize,
+    Rebalance,
     Summarise,
 )
 from umi_core.messages.results import Evolved, Group, Summarised
@@ -163,8 +164,10 @@ class Upkeep(Part):
             if isinstance(row.body, Resource):
                 self.rows[row.address.id] = row
 
-    def begun(self, call: Call, scope: Scope) -> Memorize | Summarise | EndSession | None:
+    def begun(self, call: Call, scope: Scope) -> Memorize | Summarise | EndSession | Rebalance | None:
         """What begins with this call; None if nobody knows."""
+        if call.workflow == "rebalance":
+            return Rebalance(call.op_id)
         query = call.effect.query if isinstance(call.effect, Read) else None
         if not isinstance(query, ByIds):
             return None

@@ -5,15 +5,13 @@ one batch is durable as long as storage keeps its receipt: a later request tells
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 import attrs
 
 from umi_core.messages.effects import Embed
-from umi_core.messages.requests import Forget, Memorize, Remember
+from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import (
     Forgotten,
-    Memorized,
     RecordForgotten,
     Remembered,
     ResourceForgotten,
@@ -31,9 +29,6 @@ from umi_sim.judge.plain.rows import relation_id
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 from umi_sim.services.calls import Call
-
-Value = Remembered | Stored | Forgotten | ResourceForgotten | RecordForgotten | Memorized
-IDLE: Final = (Forget, Memorize)  # which send no batch if there is nothing to write
 
 
 @attrs.define
@@ -115,13 +110,13 @@ class Writes(Part):
         self, op: Operation, value: ResourceForgotten | RecordForgotten, names: list[str]
     ) -> None:
         """A text or a record takes with it all that it alone told, and nothing else."""
-        is_record = isinstance(value, RecordForgotten)
-        repeated = is_record and value.repeated
+        existed = not isinstance(value, ResourceForgotten) or value.existed
+        repeated = not isinstance(value, ResourceForgotten) and value.repeated
         batch = self.batch_of(op, repeated=repeated)
         if not repeated:
             self.degradations.judge_causes(op, names, 0)
         ids = [it.id for it in value.entities]
-        is_page = ids == sorted(set(ids)) and (is_record or value.existed or not ids)
+        is_page = ids == sorted(set(ids)) and (existed or not ids)
         self.demand(is_page, rules.REFERENCE_AGREES, "entities of a text, by id", sorted(set(ids)), ids)
         did = batch.did if batch is not None else {}
         changes = {"forgotten": "forgot"}
@@ -137,8 +132,8 @@ class Writes(Part):
         if batch is None:
             return
         if value.repeated:
-            due, got = (batch.stored, batch.ended), (list(value.entities), list(value.ended))
-            self.demand(got == due, rules.ONCE_ONLY, "one key was told two things", due, got)
+            due, told = (batch.stored, batch.ended), (list(value.entities), list(value.ended))
+            self.demand(told == due, rules.ONCE_ONLY, "one key was told two things", due, told)
         else:
             self.degradations.judge_extraction(op, names, batch.extraction)
         self.judge_stored(batch, value.entities)
@@ -187,13 +182,14 @@ class Writes(Part):
         for decision in value.routing:
             fact = batch.states[decision.entity_id].entity if decision.entity_id in batch.routing else None
             if fact is not None:
-                self.judge_route(fact, decision, batch.routing[fact.id])
+                due = [it.routing[fact.id] for it in (batch, *batch.twins)]
+                self.judge_route(fact, decision, due)
 
-    def judge_route(self, fact: Entity, got: RoutingDecision, due: RoutingDecision) -> None:
+    def judge_route(self, fact: Entity, got: RoutingDecision, due: list[RoutingDecision]) -> None:
         block, what = got.block, f"{fact.type} {fact.id} was routed to {got.block}"
         is_open = block in BLOCK_KINDS[1:] and (block != "persona" or fact.type == "self")
         self.demand(is_open, rules.SYSTEM_IS_AUTHORED, what)
-        is_due = attrs.evolve(got, outcome=due.outcome) == due
+        is_due = any(attrs.evolve(got, outcome=it.outcome) == it for it in due)
         self.demand(is_due, rules.ROUTE_PER_ENTITY, what, due, got)
 
     def hear_shelf(self, call: Call) -> None:
