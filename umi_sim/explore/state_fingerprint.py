@@ -28,6 +28,8 @@ from umi_core.tiers.working import WorkingTier
 from umi_sim.explore.play import Explored, inspector_of
 from umi_sim.explore.symmetry import exchangeable, same_agents
 from umi_sim.faults.kinds import KINDS
+from umi_sim.judge.oracle.archive.log import Log
+from umi_sim.judge.oracle.archive.operations import Operation
 from umi_sim.judge.oracle.core_model import CoreModel, Register
 from umi_sim.judge.oracle.judge import AgentModel
 from umi_sim.judge.oracle.working import OpenSave, Saved, Session, Sessions, Twin
@@ -54,9 +56,9 @@ LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "Message": frozenset({"event"}),
     "Receipt": frozenset({"by"}),
     "Epoch": frozenset({"claimed_ms"}),  # nobody reads it
-    "Context": frozenset({"scope", "config", "off", "surroundings", "world_ms", "tick", "is_elsewhere"}),
-    "Tracks": frozenset({"undecided", "released"}),
-    "Track": frozenset({"acknowledged_at"}),  # only tells by which rule a promise is broken
+    "Context": frozenset(
+        {"scope", "config", "off", "surroundings", "world_ms", "tick", "is_elsewhere", "may_turn_away"}
+    ),
     "SimStorage": frozenset({"shelves", "ticket_last", "index", "indexed_count_min"}),
 }
 CONSTANT: Final = (Config, RunConfig, AgentConfig, Registry, FunctionType, MethodType, partial)
@@ -359,6 +361,36 @@ def on_call(writer: Writer, call: Call) -> Plain:
 # What the oracle numbers.
 
 
+def on_log(writer: Writer, log: Log) -> Plain:
+    """What lies where now, or has since the oldest request in flight was issued; and what may still land."""
+    calls = [message.call for _, _, message in writer.world.network.queue]
+    going = dict.fromkeys((*log.flying, *(call.op_id for call in calls if call.op_id in log.ops)))
+    oldest = min((it.position for it in log.flying.values()), default=log.position)
+    told = [
+        [writer.put(key), [[at - log.position, writer.put(value)] for at, value in since(entries, oldest)]]
+        for timeline in (log.facts, log.resources, log.categories, log.reflections)
+        for key, entries in timeline.entries.items()
+    ]
+    keys = [
+        [writer.put(key), writer.put(it[-1].op.asked), writer.put(it[-1].did), it[-1].at_ms - writer.now_ms]
+        for key, it in log.by_key.items()
+    ]
+    operations = [[writer.put(op_id), on_operation(writer, log, log.ops[op_id])] for op_id in going]
+    return [*map(writer.put, (log.known, log.relations, log.said)), told, keys, operations]
+
+
+def since(entries: list[tuple[int, Any]], oldest: int) -> list[tuple[int, Any]]:
+    """The last entry up to this position, and all later ones."""
+    first = [(oldest, value) for at, value in entries if at <= oldest]
+    return [*first[-1:], *(it for it in entries if it[0] > oldest)]
+
+
+def on_operation(writer: Writer, log: Log, op: Operation) -> Plain:
+    asked = [[it.step, writer.put(it.effect), writer.put(it.answer), writer.put(it.at_ms)] for it in op.attempts]
+    times = [writer.put(op.began_ms), op.asked_ms - writer.now_ms, writer.put(op.planned_ms)]
+    return [writer.put(op.asked), op.position - log.position, op.is_unasked, op.is_refuted, times, asked]
+
+
 def on_core_model(writer: Writer, model: CoreModel) -> Plain:
     """Its instants count events: only their order matters."""
     registers = (*model.texts.values(), *model.importance.values())
@@ -400,22 +432,14 @@ def by_request(writer: Writer, waiting: Mapping[int, int] | None) -> Plain:
     return [[writer.number("request", it), writer.number("operation", number)] for it, number in pairs]
 
 
-def by_key(writer: Writer, known: Mapping[str | int, object] | None) -> Plain:
-    """A request key, or the event that an operation began with."""
-    return [[key - writer.tick if isinstance(key, int) else writer.put(key), writer.put(each)]
-            for key, each in (known or {}).items()]  # fmt: skip
-
-
 KEYED: Final[dict[str, Rule]] = {
     "operations": by_number,
     "waiting": by_request,
-    "by_key": by_key,
-    "replies_by_key": by_key,
 }
 RULES: Final[dict[type, Rule]] = {
     bool: lambda writer, value: value, type(None): lambda writer, value: None, bytes: on_bytes,
     WorkingTier: on_tier, Twin: on_twin, Saved: on_saved, OpenSave: on_open_save, Session: on_session,
     SessionRow: on_session_row, SimStorage: on_storage, Kept: on_kept, Flush: on_flush, Call: on_call,
-    CoreModel: on_core_model, Register: on_register, AgentModel: on_agent_model,
+    CoreModel: on_core_model, Log: on_log, Register: on_register, AgentModel: on_agent_model,
     Sessions: lambda writer, known: writer.put(known.sessions),
 }  # fmt: skip

@@ -139,12 +139,12 @@ class ArchiveModel(Model):
 
     def sent(self, call: Call, now_ms: int) -> None:
         """A question has been sent, or a batch."""
-        self.context.see(now_ms)
         op = self.log.ops.get(call.op_id)
         request = self.upkeep.begun(call, self.context.scope) if op is None else None
         if request is not None:
             op = self.begin(call.op_id, request, now_ms, is_unasked=True)
         if op is not None:
+            self.context.see(now_ms)
             op.sent(call.step, call.event, call.effect, self.context.seen_ms)
 
     def landed(self, call: Call) -> None:
