@@ -386,7 +386,9 @@ def since(entries: list[tuple[int, Any]], oldest: int) -> list[tuple[int, Any]]:
 
 
 def on_operation(writer: Writer, log: Log, op: Operation) -> Plain:
-    asked = [[it.step, writer.put(it.effect), writer.put(it.answer), writer.put(it.at_ms)] for it in op.attempts]
+    asked = [
+        [it.step, writer.put(it.effect), writer.put(it.answer), writer.put(it.at_ms)] for it in op.attempts
+    ]
     times = [writer.put(op.began_ms), op.asked_ms - writer.now_ms, writer.put(op.planned_ms)]
     return [writer.put(op.asked), op.position - log.position, op.is_unasked, op.is_refuted, times, asked]
 

@@ -1,15 +1,18 @@
-"""The model of the archive: what a memory may say about the entities that it was told.
+"""The model of the archive: what a memory may say about the facts and texts that it was told.
 
-context.py    what all parts share, and what a reply may show of an id in one state
-possible.py   a possible state of one id, and what a write makes of it
-tracks.py     the possible states of every id, narrowed by what replies show
-evidence.py   what model and embedder answered, what may follow from it, and which degradations it causes
-writes.py     judges remember and forget
-relations.py  judges what a remember says about relations, and what reads show of them
-reads.py      judges get_entity, count, archival records and list
-searches.py   judges recall
-retrievals.py judges retrieve and search
-documents.py  judges memorize
-summaries.py  judges summarise, evolve_category and upkeep
-model.py      the model, composed of these
+operations.py  a request, what was asked and answered for it, and the batches that were sent
+facts.py       the state of a fact, and what a statement, an update or a removal makes of it
+timelines.py   what lies under each id at each position, and what one batch did
+plain_memory.py what each batch makes of what lay there before
+log.py         which batch became durable, and what reads and replies may show of it
+context.py     what all parts share
+evidence.py    which degradations an operation must name
+writes.py      judges remember, forget, and facts of a caller's own
+documents.py   judges memorize and forget_resource
+reads.py       judges get_entity, count, archival records and list
+searches.py    judges recall
+retrievals.py  judges retrieve and search
+summaries.py   judges summarise and evolve_category; says what upkeep begins
+reflections.py judges end_session
+model.py       the model, composed of these
 """

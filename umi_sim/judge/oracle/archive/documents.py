@@ -19,8 +19,9 @@ from umi_core.messages.results import Memorized, ResourceForgotten
 from umi_core.values import CATEGORIES, MEMORY_TYPES
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import Degradations
-from umi_sim.judge.oracle.archive.log import Log, Resource
+from umi_sim.judge.oracle.archive.log import Log
 from umi_sim.judge.oracle.archive.operations import Operation, Unit, units_of
+from umi_sim.judge.oracle.archive.timelines import Resource
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.plain.extraction import count_beyond, read_memories
 from umi_sim.judge.plain.hierarchy import (

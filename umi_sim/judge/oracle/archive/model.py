@@ -40,7 +40,7 @@ from umi_sim.judge.oracle.archive.context import Context
 from umi_sim.judge.oracle.archive.documents import Documents
 from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence
 from umi_sim.judge.oracle.archive.facts import id_of, moved_id
-from umi_sim.judge.oracle.archive.log import Log, mentions_of
+from umi_sim.judge.oracle.archive.log import Log
 from umi_sim.judge.oracle.archive.operations import (
     ArchiveRequest,
     Attempt,
@@ -48,6 +48,7 @@ from umi_sim.judge.oracle.archive.operations import (
     extraction_of,
     memorized,
 )
+from umi_sim.judge.oracle.archive.plain_memory import mentions_of
 from umi_sim.judge.oracle.archive.reads import (
     LISTED,
     OF_RECORDS,
@@ -150,9 +151,9 @@ class ArchiveModel(Model):
     def landed(self, call: Call) -> None:
         """A batch has become durable."""
         self.context.see_world()
-        told, self.life = f"{call.event} is of an earlier life than has written", max(self.life, call.life)
-        self.context.demand(call.life == self.life, rules.OLD_LIFE_FENCED, told, self.life, call.life)
-        op, effect = self.log.ops.get(call.op_id), call.effect
+        op, effect, self.life = self.log.ops.get(call.op_id), call.effect, max(self.life, call.life)
+        told, is_fair = f"{call.event} is of an earlier life than has written", call.life == self.life
+        self.context.demand(op is None or is_fair, rules.OLD_LIFE_FENCED, told, self.life, call.life)
         if call.workflow == "delete_agent":
             self.log.empty()
         elif op is None or not isinstance(effect, Commit):

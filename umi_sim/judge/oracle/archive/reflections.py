@@ -15,8 +15,10 @@ from umi_core.messages.requests import EndSession
 from umi_core.messages.results import Reflected
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import Degradations
-from umi_sim.judge.oracle.archive.log import BEGINNING_BYTES, SHOWN_BYTES, Log, ReflectionState, Resource
+from umi_sim.judge.oracle.archive.log import Log
 from umi_sim.judge.oracle.archive.operations import Operation
+from umi_sim.judge.oracle.archive.plain_memory import BEGINNING_BYTES, SHOWN_BYTES
+from umi_sim.judge.oracle.archive.timelines import ReflectionState, Resource
 from umi_sim.judge.plain.hierarchy import MEDIA
 from umi_sim.judge.plain.replies import read_summary
 from umi_sim.judge.plain.rows import reflection_id

@@ -19,8 +19,9 @@ from umi_core.rows import Resource, Row
 from umi_core.values import CATEGORIES, MEMORY_TYPES, Scope
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import Degradations
-from umi_sim.judge.oracle.archive.log import CategoryState, Log
+from umi_sim.judge.oracle.archive.log import Log
 from umi_sim.judge.oracle.archive.operations import Operation
+from umi_sim.judge.oracle.archive.timelines import CategoryState
 from umi_sim.judge.plain.hierarchy import read_name
 from umi_sim.judge.plain.replies import read_summary
 from umi_sim.judge.plain.rows import category_id

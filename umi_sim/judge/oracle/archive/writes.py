@@ -22,8 +22,9 @@ from umi_core.values import BLOCK_KINDS, CATEGORIES, LINK_KINDS, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Degradations
 from umi_sim.judge.oracle.archive.facts import CHANGES
-from umi_sim.judge.oracle.archive.log import Batch, Claim, Log
+from umi_sim.judge.oracle.archive.log import Log
 from umi_sim.judge.oracle.archive.operations import Operation
+from umi_sim.judge.oracle.archive.timelines import Batch, Claim
 from umi_sim.judge.plain.replies import NEEDS_RESOLUTION_MIN_PPM
 from umi_sim.judge.plain.rows import relation_id
 from umi_sim.record import rules
