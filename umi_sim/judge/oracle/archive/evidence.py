@@ -5,7 +5,7 @@ it is a lie; a note without those words is a loss that nobody was told.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -148,16 +148,6 @@ def reason_of(answer: Answer | None) -> str:
     return why_unusable(answer.text) if isinstance(answer, ModelReplied) else ""
 
 
-class Anything:
-    """Holds whatever is asked about."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
-ANY: Final[Any] = Anything()
-
-
 @attrs.define
 class Degradations(Part):
     """Judges the names of what an operation had to do without."""
@@ -222,7 +212,7 @@ class Degradations(Part):
         if last.step == "extract":
             return found is not None and found.partial
         if last.step == "evolve":
-            read = read_verdicts(text, last.pairs if last.effect is not None else ANY, 0)
+            read = read_verdicts(text, last.pairs, 0)
             return read is not None and bool(read.dropped)
         routes = read_routes(text, [(it.id, it.type) for it in changed], self.context.config)
         return routes is not None and bool(routes.faults)

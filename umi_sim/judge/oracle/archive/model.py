@@ -217,7 +217,6 @@ class ArchiveModel(Model):
             is_write = isinstance(op.request, WRITING)
             self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, "a read ended as Unknown")
         self.documents.ended(op, outcome.value if isinstance(outcome, Done) else None)
-        self.retrievals.ended(op)
 
     def crashed(self) -> None:
         """Nothing in flight will reply; what is on its way to storage may become durable all the same."""

@@ -1,6 +1,6 @@
 """Judge get_entity, count, archival records and list."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -88,7 +88,6 @@ SHAPES: Final = {
     "entity": Entity, "ended": Ended, "resource": Resource, "category": Category, "membership": Membership,
     "subcategory": Subcategory, "reflection": Reflection,
 }  # fmt: skip
-Place = tuple[int, str]  # of an entity among others: minus its time, and its id
 Known = dict[str, Any]  # fields of a row that are certain
 States = Mapping[str, tuple[FactState, ...]]  # by id, since a list was asked for
 
@@ -130,7 +129,7 @@ class Lists(Part):
         self.demand(is_onward, rules.HITS_ORDERED, told, begin, value.cursor)
 
     def judge_recent(self, op: Operation, value: Listed) -> None:
-        """Newest first, of the types that were asked for; what is surely newer than the last one is there."""
+        """Newest first, of the types that were asked for; none is missing."""
         request, rows = op.request, value.rows
         assert isinstance(request, RecentEntities)
         entities = [row for row in rows if isinstance(row, Entity)]
@@ -138,50 +137,21 @@ class Lists(Part):
         limit = request.limit or self.context.config.recall_limit_default
         is_page = len(entities) == len(rows) <= limit and places == sorted(set(places))
         is_page &= value.cursor is None
-        self.demand(
-            is_page, rules.HITS_ORDERED, f"{limit} recent entities, newest first", sorted(places), places
-        )
-        types = request.types or ENTITY_TYPES
+        told, types = f"{limit} recent entities, newest first", request.types or ENTITY_TYPES
+        self.demand(is_page, rules.HITS_ORDERED, told, sorted(places), places)
         others = [row for row in entities if row.type not in types]
         self.demand(not others, rules.FILTER_NARROWS, "entities of other types", types, others)
-        states = self.log.all_since(op)
         for row in entities:
             self.log.judge_fact(op, row.id, row)
         known = damaged_ids(op, "read")
         lies = [key for key in value.damaged if key not in known]
         self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
-        self.judge_newest(request, places, limit, [*self.standing(states, types, value.damaged)])
-        is_deep = not places or len(states) >= request.skip + len(places)
-        self.demand(
-            is_deep, rules.HITS_ORDERED, "recent entities were to be passed over", request.skip, places
-        )
-
-    def judge_newest(
-        self, request: RecentEntities, places: list[Place], limit: int, standing: list[list[Place]]
-    ) -> None:
-        """`standing`: of each entity that surely is there, all places that it may have."""
-        shown_ids, is_full = [key for _, key in places], len(places) == limit
-        behind = [max(each) for each in standing if each[0][1] not in shown_ids]
-        passed = [place for place in behind if not places or place < places[0]]
-        lost = [
-            max(each)
-            for each in standing
-            if places and each[0][1] not in shown_ids and min(each) > places[0]
-            if not is_full or max(each) < places[-1]
-        ]
-        is_whole = not lost and len(passed) <= request.skip
-        message = "recent entities are not shown"
-        self.demand(is_whole, rules.ACKNOWLEDGED_IS_DURABLE, message, (request.skip, passed, lost), places)
-
-    def standing(
-        self, states: States, types: Sequence[str], damaged: tuple[str, ...]
-    ) -> Iterator[list[Place]]:
-        """Of each entity of these types that surely is there, its places."""
-        for key, each in states.items():
-            entities = [state.entity for state in each]
-            there = [it for it in entities if it is not None and it.type in types]
-            if len(there) == len(each) and key not in damaged:
-                yield [(-it.updated_ms, key) for it in there]
+        if self.log.is_at_rest(op, 0) and not value.damaged:
+            facts = [it for key in self.log.facts.entries if (it := self.log.state(key).entity) is not None]
+            due = sorted((-it.updated_ms, it.id) for it in facts if it.type in types)
+            due = due[request.skip : request.skip + limit]
+            rule = rules.HITS_ORDERED if len(places) > len(due) else rules.ACKNOWLEDGED_IS_DURABLE
+            self.demand(places == due, rule, "recent entities are not shown", due, places)
 
     def judge_row(self, op: Operation, row: Any, states: States) -> None:
         match row:

@@ -8,7 +8,7 @@ import attrs
 from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
-from umi_core.messages.effects import Asked, AskModel, ByVector, ByWords, Embed, Read
+from umi_core.messages.effects import Asked, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent
 from umi_core.messages.results import LevelHit, Resolution, Retrieved
 from umi_core.rows import Row
@@ -36,7 +36,7 @@ from umi_sim.judge.plain.replies import read_decision, read_ranks
 from umi_sim.judge.plain.requests import OF_SCOPE, may_hold
 from umi_sim.judge.plain.rows import category_id
 from umi_sim.judge.plain.scores import sound_vectors
-from umi_sim.judge.plain.text import asked_about, cut
+from umi_sim.judge.plain.text import cut
 from umi_sim.record import rules
 from umi_sim.record.run_config import OF_ANY_ROW
 
@@ -63,7 +63,7 @@ def asked_levels(request: Descent, scope: Scope) -> list[str]:
 class Path(Owner):
     """A retrieve as its answers tell it: what it must have asked, and what it must reply.
 
-    `questions`: what was asked at each step. `names`: the degradations that are due. `steps`: those at which
+    `names`: the degradations that are due. `steps`: those at which
     something is asked, in their order. `levels`: those that were reached, each with its words and whether it
     failed.
     """
@@ -72,7 +72,6 @@ class Path(Owner):
     request: Descent
     scope: Scope
     resolution: Resolution | None
-    questions: dict[str, Asked]
     dims: int
     floor_ppm: int
     turn_count: int
@@ -95,11 +94,11 @@ class Path(Owner):
     def last(self, step: str, substitute: str, attempts: int = ATTEMPTS) -> Answer | None:
         """The answer that counts, None if the step had to do without; then its substitute is due."""
         self.steps.append(step)
-        heard = self.op.answers_of(step)
-        answer = heard[-1] if heard else None
+        heard = list(self.op.plan.tried(step))
+        answer = heard[-1].answer if heard else None
         if answer is None or isinstance(answer, EffectFailed):
             self.name(step, substitute)
-            if heard and len(heard) < attempts and may_pass(heard[-1]):
+            if heard and len(heard) < attempts and may_pass(answer):
                 self.astray.append((f"{step} after one try", attempts, heard))
             return None
         return answer
@@ -109,12 +108,17 @@ class Path(Owner):
             self.names.append(f"{step}:{substitute}")
 
     def must_ask(self, step: str, what: str, due: object, got: object) -> None:
-        if step in self.questions and due != got:
+        if self.effect(step) is not None and due != got:
             self.astray.append((f"{what} of {step}", due, got))
 
     def inputs(self, step: str) -> dict[str, object]:
-        effect = self.questions.get(step)
-        return asked_about(effect.prompt) if isinstance(effect, AskModel) else {}
+        last = self.op.plan.last(step)
+        return last.inputs if last is not None else {}
+
+    def effect(self, step: str) -> Asked | None:
+        """What was asked at a step; None if nothing was."""
+        last = self.op.plan.last(step)
+        return last.effect if last is not None else None
 
     # The way.
 
@@ -127,7 +131,7 @@ class Path(Owner):
             self.stop = "not_needed"
             return
         query = self.resolution.query if self.resolution is not None else request.query
-        self.steps += ["resolve"] if self.op.answers_of("resolve") else []
+        self.steps += ["resolve"] if self.op.plan.last("resolve") is not None else []
         is_new = True
         for level in ALL:
             if is_new:
@@ -170,7 +174,7 @@ class Path(Owner):
         answer = self.last(step, "words_only")
         if not isinstance(answer, Embedded):
             return
-        effect = self.questions.get(step)
+        effect = self.effect(step)
         self.must_ask(step, "the text", (query,), effect.texts if isinstance(effect, Embed) else ())
         vectors = sound_vectors(answer.vectors, 1, self.dims)
         self.vector = vectors[0] if vectors is not None else None
@@ -185,7 +189,7 @@ class Path(Owner):
         answer = self.last(step, "failed", READ_ATTEMPTS)
         self.levels.append((level, query, not isinstance(answer, ReadDone)))
         for name in (f"{level}_by_vector", step):
-            effect = self.questions.get(name)
+            effect = self.effect(name)
             asked = effect.query if isinstance(effect, Read) else None
             if isinstance(asked, ByVector | ByWords):
                 floor = max(1, request.min_score_ppm)
@@ -204,8 +208,8 @@ class Path(Owner):
         return max(twice, limits.RANK_CANDIDATE_COUNT_MAX) if self.request.rank == "model" else twice
 
     def rows(self, step: str) -> tuple[Row, ...]:
-        heard = self.op.answers_of(step)
-        return heard[-1].rows if heard and isinstance(heard[-1], ReadDone) else ()
+        last = self.op.plan.last(step)
+        return last.answer.rows if last is not None and isinstance(last.answer, ReadDone) else ()
 
     def candidates(self, level: str) -> list[Seen]:
         by_vector = self.rows(f"{level}_by_vector") if self.vector is not None else ()
@@ -274,25 +278,21 @@ class Path(Owner):
 
 # Retrievals: what a retrieve replies, beside what its answers make of it.
 #
-# Law 1. The hits are what the answers gave, each once, in order, cut. Law 2. Each hit is true:
-# some possible
-# state shows it. Law 3. Of a retrieve that took so long that an answer may have come too late only that is
-# demanded which holds of any.
+# Law 1. The hits are what the answers gave, each once, in order, cut. Law 2. Each hit is true: it was so at
+# some position.
 
 
 @attrs.define
 class Retrievals(Part):
-    """Judges retrieves and searches. `questions`: what was asked at each step, by operation."""
+    """Judges retrieves and searches."""
 
     evidence: Evidence
     log: Log
     searches: Searches
     summaries: Summaries
     reflections: Reflections
-    questions: dict[Operation, dict[str, Asked]] = attrs.field(factory=dict)
 
     def answered(self, op: Operation, step: str, effect: Asked) -> None:
-        self.questions.setdefault(op, {})[step] = effect
         asked = effect.query if isinstance(effect, Read) else None
         if isinstance(asked, ByVector | ByWords):
             request = op.request
@@ -303,27 +303,17 @@ class Retrievals(Part):
             holds = any(got == [*due, *each] for each in more)
             self.demand(holds, rules.FILTER_NARROWS, f"the conditions of {step}", due, got)
 
-    def ended(self, op: Operation) -> None:
-        self.questions.pop(op, None)
-
-    def is_clear(self, op: Operation, names: list[str]) -> bool:
-        """Whether the last answer to each step is the one that counted, whole."""
-        config = self.context.config
-        least_ms = min(config.model_timeout_ms, config.store_timeout_ms)
-        is_prompt = self.context.seen_ms - op.began_ms < least_ms
-        return is_prompt and not op.is_turned_away and not any(name in STORAGE_MADE for name in names)
-
     def judge_retrieve(self, op: Operation, value: Retrieved, names: list[str]) -> None:
         request = op.request
         assert isinstance(request, Descent)
         self.judge_shape(request, value)
         for hit in value.hits:
             self.judge_hit(op, hit)
-        if not self.is_clear(op, names):
-            return
+        if op.is_turned_away or any(name in STORAGE_MADE for name in names):
+            return  # a page of rows is read again, and nobody knows which
         config = self.context.config
         path = Path(
-            op, request, self.context.scope, value.resolution, self.questions.get(op, {}),
+            op, request, self.context.scope, value.resolution,
             config.embedding_dims, config.resolve_confidence_min_ppm, config.resolve_turn_count_max,
         )  # fmt: skip
         self.judge_words(op, path, value)
@@ -413,7 +403,7 @@ class Retrievals(Part):
         self.demand(not heard, rules.REWRITE_ONLY_IF_NEEDED, "a model was asked to resolve", (), heard)
 
     def judge_path(self, path: Path, value: Retrieved, names: list[str]) -> None:
-        asked = list(dict.fromkeys(step for step, _ in path.op.answers))
+        asked = list(dict.fromkeys(it.step for it in path.op.attempts))
         more = [step for step in asked if step not in path.steps]
         self.demand(not more, rules.STOP_MEANS_STOP, "questions that nobody needs", path.steps, more)
         is_enough_rule = value.stop_reason == path.stop
