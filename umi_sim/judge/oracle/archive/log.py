@@ -78,8 +78,12 @@ class Log(PlainMemory):
         return self.facts_at <= op.position and (not lag_ms or changed_ms + lag_ms <= op.asked_ms)
 
     def batch_of(self, op: Operation) -> Batch | None:
-        """The last batch of this operation."""
-        return self.by_op[op][-1] if op in self.by_op else None
+        """The batch that counts for an operation: the first, until its receipt is forgotten."""
+        found: Batch | None = None
+        for it in self.by_op.get(op, ()):
+            is_known = found is not None and self.context.keeps_receipt(found.at_ms, it.at_ms)
+            found = found if is_known else it
+        return found
 
     def key_holder(self, op: Operation, own: Batch | None = None) -> Batch | None:
         """The batch under the request key of this operation of which storage had the receipt when it was

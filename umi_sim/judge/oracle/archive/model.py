@@ -160,6 +160,8 @@ class ArchiveModel(Model):
             self.log.advance()
         else:
             batch = self.log.landed(op, call.event, effect)
+            is_once = op.ended is None or self.log.batch_of(op) is batch
+            self.context.demand(is_once, rules.ONCE_ONLY, f"{call.op_id} is durable twice", 1, batch.did)
             told = f"{call.op_id} was refused or failed, and is durable"
             self.context.demand(not (op.is_refuted and batch.did), rules.REFERENCE_AGREES, told, batch.did)
 
