@@ -33,11 +33,12 @@ SLOW: tuple[Item, ...] = (
 )
 HOME = Scope("u1", "a1")
 ALICE = fact_id(HOME, (entity_id(HOME, "person", "Alice"),), "Alice")
-EARLY: tuple[Item, ...] = (  # what was told as durable is refused
+DAMAGED = attrs.evolve(RETRIES, faults={"storage_damaged": (1, 8)})
+EARLY: tuple[Item, ...] = (  # what was told as durable is read as damaged, and taken for absent
     Op("o1", 1, "a", "remember", {"text": "Alice"}),
     Op("o2", 1, "a", "len", {}),
-    Fault("f3", "storage_refused", "o1/commit#1", {}),
-    Op("o4", 2, "a", "get_entity", {"entity_id": ALICE}),
+    Fault("f3", "storage_damaged", "o4/read#1", {"index": 0, "latent": False}),
+    Op("o4", 2_000, "a", "get_entity", {"entity_id": ALICE}),
 )
 DAMAGE: tuple[Item, ...] = (
     Op("o1", 1, "a", "remember", {"text": "Alice"}),
@@ -66,9 +67,8 @@ def needed(found: Found) -> dict[str, str]:
 
 
 def test_of_what_was_asked_only_what_the_failure_needs_is_needed() -> None:
-    found = asked(failing("success-before-commit", EARLY))
-    unread = "error-is-not-empty (RET-4) at step 24"  # nobody looks, until the end of the run does
-    assert needed(found) == {"o1": "passes", "f3": "passes", "o4": unread}
+    found = asked(failing("damage-is-absence", EARLY, DAMAGED))
+    assert needed(found) == {"o1": "passes", "f3": "passes", "o4": "passes"}
     (other,) = [part for part in found.parts if not part.is_needed]
     assert (other.name, other.instead) == ("o2", "fails all the same, 1 step earlier")
 
@@ -84,8 +84,7 @@ def test_the_fault_that_makes_an_outcome_unknown_is_to_blame_for_a_second_key() 
 
 
 def test_the_fault_that_damages_a_row_is_to_blame_for_its_absence() -> None:
-    config = attrs.evolve(RETRIES, faults={"storage_damaged": (1, 8)})
-    found = asked(failing("damage-is-absence", DAMAGE, config), 3)
+    found = asked(failing("damage-is-absence", DAMAGE, DAMAGED), 3)
     assert set(needed(found)) == {"o1", "o2", "f3"}
     assert [share.failed for share in found.shares][-1] == 3
     assert found.decided() == [3]
@@ -112,7 +111,7 @@ def test_an_option_that_another_one_needs_is_not_put_to_plain() -> None:
 
 
 def test_another_failure_that_takes_its_place_is_named() -> None:
-    verdict = runner.run(attrs.evolve(RETRIES, planted="success-before-commit"), EARLY)
+    verdict = runner.run(attrs.evolve(DAMAGED, planted="damage-is-absence"), EARLY)
     failure = verdict.failure
     assert failure is not None
     other = attrs.evolve(failure, rule="ttl-boundary", rule_id="TTL-1")
@@ -140,7 +139,7 @@ def test_a_share_that_rises_by_a_fifth_is_where_it_was_decided() -> None:
 
 
 def test_a_page_is_reproducible() -> None:
-    seed = failing("success-before-commit", EARLY)
+    seed = failing("damage-is-absence", EARLY, DAMAGED)
     pages = [lines_of(why_page.page(asked(seed, 2))) for _ in range(2)]
     assert pages[0] == pages[1]
 
@@ -154,14 +153,14 @@ def test_of_many_items_some_prefixes_are_kept_the_first_and_the_last_among_them(
 
 def test_the_budget_of_steps_ends_it_with_even_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(why, "STEP_COUNT_MAX", 1_000)
-    found = asked(failing("success-before-commit", EARLY), 50)
+    found = asked(failing("damage-is-absence", EARLY, DAMAGED), 50)
     assert found.stopped == "after 1000 steps"
     assert len({share.runs for share in found.shares}) == 1
     assert found.shares[0].runs < 50
 
 
 def test_when_its_seconds_are_over_what_is_needed_is_known_all_the_same() -> None:
-    found = why.why(failing("success-before-commit", EARLY), 50, seconds_max=0)
+    found = why.why(failing("damage-is-absence", EARLY, DAMAGED), 50, seconds_max=0)
     assert found.stopped == "after 0 seconds (--seconds)"
     assert (sorted(needed(found)), found.shares) == (["f3", "o1", "o4"], [])
 
@@ -170,14 +169,14 @@ def test_without_a_limit_of_time_no_time_is_estimated_from_one(monkeypatch: pyte
     """A page and a stepper ask without a limit; its stand-in was shown as 106751991167300 days."""
     stages: list[Stage] = []
     monkeypatch.setattr(why, "at", lambda *args, **given: stages.append(Stage(*args, **given)))
-    asked(failing("success-before-commit", EARLY), 2)
+    asked(failing("damage-is-absence", EARLY, DAMAGED), 2)
     lines = [View().line(stage, 2_000) for stage in stages]
     assert any(line.startswith("why: the rest drawn afresh") for line in lines)
     assert [line for line in lines if " left" in line] == []
 
 
 def test_the_command_ends_after_its_seconds() -> None:
-    seed_file.write(Path("two.json"), failing("success-before-commit", EARLY))
+    seed_file.write(Path("two.json"), failing("damage-is-absence", EARLY, DAMAGED))
     told = umi("why", "--runs", "10000", "--seconds", "1", "two.json").stdout.splitlines()
     assert "  stopped  after 1 second (--seconds): this is what was found by then" in told
 
@@ -213,12 +212,12 @@ def _small(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_says_first_what_follows() -> None:
-    seed_file.write(Path("two.json"), failing("success-before-commit", EARLY))
+    seed_file.write(Path("two.json"), failing("damage-is-absence", EARLY, DAMAGED))
     result = umi("why", "--runs", "0", "two.json")
     lines = result.stdout.splitlines()
     assert result.exit_code == 0
     assert lines[0].startswith("WHY safety acknowledged-is-durable (STO-1) at step ")
-    assert "  so       o1, f3, o4: needed together" in lines
+    assert "  so       o1, o4, f3: needed together" in lines
     assert [line.split()[0] for line in lines if line[2:3].strip() and line[:3] == "  " + line[2]][:5] == [
         "repeat", "promised", "instead", "so", "needed",
     ]  # fmt: skip
@@ -232,7 +231,7 @@ def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -
         raise KeyboardInterrupt
 
     monkeypatch.setattr(why.Inquiry, "find_shares", interrupted)
-    seed_file.write(Path("two.json"), failing("success-before-commit", EARLY))
+    seed_file.write(Path("two.json"), failing("damage-is-absence", EARLY, DAMAGED))
     result = umi("why", "two.json")
     assert result.exit_code == INTERRUPTED
     assert "  stopped  interrupted: this is what was found by then" in result.stdout.splitlines()
@@ -240,7 +239,7 @@ def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_does_not_fail_as_it_says_has_no_why() -> None:
-    seed = failing("success-before-commit", EARLY)
+    seed = failing("damage-is-absence", EARLY, DAMAGED)
     passing = attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
     seed_file.write(Path("fixed.json"), passing)
     seed_file.write(Path("other.json"), attrs.evolve(seed, fingerprint="0" * 12))

@@ -184,7 +184,7 @@ def test_a_fault_that_the_failure_needs_stays_with_its_request() -> None:
         Op("o8", 90_000, "a", "bytes", {}),
     )
     rates = {"storage_refused": (1, 4), "storage_slow": (1, 4)}
-    done = shrink_whole(failing("success-before-commit", *items, mode="swarm", faults=rates))
+    done = shrink_whole(failing("refused-is-done", *items, mode="swarm", faults=rates))
     assert [item.id for item in done.seed.items] == ["o7", "f3"]
     assert done.without == {"f3": "passes"}  # without o7 nothing is asked
     assert done.seed.config.faults == {"storage_refused": (1, 4)}
