@@ -285,11 +285,13 @@ class Oracle:
         atlas = self.surroundings.atlas
         is_sure = not atlas.losses or not atlas.has_struck(op_id)
         ending = Ending(op_id, request, outcome, model.seen_ms, reading_ms, is_sure, bool(away))
-        for at in REPLIED[type(request)]:
-            model.models[at].replied(ending)
-        if outcome.__class__ is Refused:
-            check_error(op_id, request, outcome, self.memory)
-        del model.requests[op_id]
+        try:
+            for at in REPLIED[type(request)]:
+                model.models[at].replied(ending)
+            if outcome.__class__ is Refused:
+                check_error(op_id, request, outcome, self.memory)
+        finally:  # a memory may have replied too early, and somebody may listen on
+            del model.requests[op_id]
 
     def request_of(self, agent: str, op_id: str) -> Request:
         """What was asked for, of a request that has no reply yet."""
