@@ -168,6 +168,7 @@ def with_field(it: Any, path: list[str], value: object) -> Any:
 def test_a_saved_state_is_restored_as_it_was_or_refused() -> None:
     for path, value in odd_states():
         state = with_field(saved_state(), path.split("."), value)
+        value = attrgetter(path)(state)
         try:
             restored = Memory.restore(Memory.standing_at(state, BUILT_IN).snapshot(), life=LIFE)
         except Rejected:

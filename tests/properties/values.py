@@ -4,6 +4,7 @@ A class says by its annotations which values its fields take: `built` draws an o
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from functools import cache
 from typing import Any, Final, get_args, get_origin
 
@@ -100,8 +101,18 @@ def allowed(domain: str) -> Sequence[object]:
 
 
 def odd(it: Any, **changes: Any) -> Any:
-    """Return a copy with fields that the class does not allow."""
-    return attrs.evolve(it, **changes)
+    """Return a copy with fields that the class does not allow; what it cannot convert stays as it is."""
+    made = copy(it)
+    for name, value in changes.items():
+        object.__setattr__(made, name, converted(attrs.fields_dict(type(it))[name].converter, value))
+    return made
+
+
+def converted(converter: Any, value: object) -> object:
+    try:
+        return value if converter is None else converter(value)
+    except (TypeError, ValueError, AttributeError):
+        return value
 
 
 ENTRY: Final = Entry("e1", 1, "Ann", "tea", 5)

@@ -33,7 +33,7 @@ def test_a_text_keeps_its_length_and_its_words_their_places(text: str) -> None:
 
 
 def test_words_that_mean_something_to_the_memory_stay() -> None:
-    text = "She it yesterday: the person prefers 42."
+    text = "She it yesterday: the person created 42."
     assert StandIns(b"secret").text(text) == text
 
 
