@@ -152,8 +152,9 @@ class ArchiveModel(Model):
         """A batch has become durable."""
         self.context.see_world()
         op, effect, self.life = self.log.ops.get(call.op_id), call.effect, max(self.life, call.life)
-        told, is_fair = f"{call.event} is of an earlier life than has written", call.life == self.life
-        self.context.demand(op is None or is_fair, rules.OLD_LIFE_FENCED, told, self.life, call.life)
+        if op is not None and self.life > 1:
+            told = f"{call.event} is of an earlier life than has written"
+            self.context.demand(call.life == self.life, rules.OLD_LIFE_FENCED, told, self.life, call.life)
         if call.workflow == "delete_agent":
             self.log.empty()
         elif op is None or not isinstance(effect, Commit):
