@@ -103,7 +103,7 @@ class ArchiveModel(Model):
         self.degradations = degradations = Degradations(context, evidence)
         self.log = log = Log(context)
         self.writes = writes = Writes(context, degradations, log)
-        self.searches = Searches(context, evidence, degradations, log)
+        self.searches = Searches(context, degradations, log)
         self.reads = Reads(context, log)
         self.documents = Documents(context, degradations, log, writes)
         self.summaries = Summaries(context, degradations, log)

@@ -18,7 +18,7 @@ from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.rows import Entity, Row
 from umi_core.values import Turn
 from umi_sim.judge.oracle.archive.context import Part, is_shown, wants
-from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence, reason_of
+from umi_sim.judge.oracle.archive.evidence import Degradations, reason_of
 from umi_sim.judge.oracle.archive.facts import FactState
 from umi_sim.judge.oracle.archive.log import Log, rule_of_relations
 from umi_sim.judge.oracle.archive.operations import Operation
@@ -72,7 +72,6 @@ class Rewrite(Data):
 class Searches(Part):
     """Judges recalls. `rewrites`: what this life was told about each question, and when."""
 
-    evidence: Evidence
     degradations: Degradations
     log: Log
     rewrites: dict[Asked, list[Rewrite]] = attrs.field(factory=dict)
