@@ -17,7 +17,7 @@ from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
-from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
+from umi_core.messages.effects import Asked, ByFilter, Commit, Done, Outcome, Read, Reply, Write
 from umi_core.messages.results import Memorized, Recalled, RecordAdded, Remembered, Retrieved, Stored
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Entity, Row
@@ -25,7 +25,6 @@ from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
 
-LEARN_AT_ANY_STEP: Final = "retrieve"  # its last question may be one that nobody answers
 LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
 COUNTED: Final = (
     "recall", "remember", "add_archival", "memorize", "create_entity", "update_entity", "retrieve",
@@ -47,13 +46,21 @@ class Heard(Protocol):
     def facts(self) -> Mapping[str, object]: ...
 
 
+def may_end_unanswered(heard: Heard) -> bool:
+    """Return whether an operation is done, and learns, whatever comes of its question, or if nothing does."""
+    query = heard.asked.query if isinstance(heard.asked, Read) else None
+    is_context = heard.pinned[0] == "recall" and isinstance(query, ByFilter)
+    return is_context or heard.pinned[0] == "retrieve"
+
+
 def check_access_source(was: AccessTable, now: AccessTable, value: Value, heard: Heard | None) -> None:
     """A look at a candidate is no access; what is forgotten or pruned leaves with the commit that says so."""
     if now.records is was.records or now.records == was.records:
         return
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in LEARN_BY_READING
-    holds = is_read or (workflow != "" and isinstance(value, Committed))
+    is_last = heard is not None and may_end_unanswered(heard)
+    holds = is_read or is_last or (workflow != "" and isinstance(value, Committed))
     demand(holds, rules.ACCESS_TRUTH, "accesses changed, and nothing was learnt", was.records, now.records)
 
 
@@ -145,6 +152,7 @@ def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard
         return
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in SPEAK_BY_READING
+    is_read = is_read or (heard is not None and may_end_unanswered(heard))
     is_commit = isinstance(value, Committed) and workflow in SPEAK_BY_COMMIT
     what = "the session changed, and nothing was learnt"
     demand(is_read or is_commit, rules.SESSION_KEYS_TRUE, what, was, now)
@@ -171,11 +179,7 @@ def check_counted(
 
 def unanswered_ends(ended: Iterable[Heard], heard: Heard | None, replies: Iterable[Reply]) -> list[Outcome]:
     """How those ended to which this step brought no answer, but the end of their waiting."""
-    names = [
-        getattr(it.request, "op_id", None)
-        for it in ended
-        if it is not heard and it.pinned[0] == LEARN_AT_ANY_STEP
-    ]
+    names = [getattr(it.request, "op_id", None) for it in ended if it is not heard and may_end_unanswered(it)]
     return [reply.outcome for reply in replies if reply.op_id in names]
 
 

@@ -22,7 +22,6 @@ from umi_core.errors import Error
 from umi_core.ids import pack
 from umi_core.invariants import rules
 from umi_core.invariants.accesses import (
-    LEARN_AT_ANY_STEP,
     check_access_source,
     check_counted,
     check_deleted,
@@ -30,6 +29,7 @@ from umi_core.invariants.accesses import (
     check_kept,
     check_scan,
     check_session_source,
+    may_end_unanswered,
     unanswered_ends,
 )
 from umi_core.invariants.broken import Broken, demand
@@ -91,7 +91,7 @@ def check_step(before: Before, told: Told, state: State) -> None:
     elif not told.is_hooked:
         check_attempts(told, state.seen_ms)
         check_core_source(was.core, told, tiers.core, state.config)
-        if not any(stand.pinned[0] == LEARN_AT_ANY_STEP for stand in before.stands.values()):
+        if not any(map(may_end_unanswered, before.stands.values())):
             check_access_source(was.access, tiers.access, told.value, heard)
             check_session_source(was.session, tiers.session, told.value, heard)
         cores = [[entry.entity_id for _, entry in core.entries()] for core in (was.core, tiers.core)]

@@ -68,9 +68,15 @@ class Log(PlainMemory):
         """The first fact of a text follows the last one of an earlier text, which only the memory knows."""
         first, *_ = batch.did
         follows = [getattr(it.body, "follows", None) for it in commit.writes if it.address.id == first]
-        last = next((it for it in follows if it in self.last_told), None)
+        last = next((it for it in follows if it in self.last_told or self.was_sent(it)), None)
         if last is not None and self.is_first(batch, first):
             self.follow(batch, first, last)
+
+    def was_sent(self, key: str | None) -> bool:
+        """Whether a batch was sent that tells this fact; it may have been answered, and lost."""
+        plans = ((op, plan) for op in self.ops.values() for plan in op.plans.values())
+        told = (key in self.apply(op, plan).did for op, plan in plans if isinstance(op.request, Remember))
+        return key is not None and any(told)
 
     def empty(self) -> None:
         PlainMemory.empty(self)
