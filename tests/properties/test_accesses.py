@@ -119,3 +119,10 @@ class PlainTable:
             if key in waiting:  # every waiting record was just written
                 del self.unsaved[key]
         self.versions = [*[it for it in self.versions if it[0] not in newer], *newer.items()][-ROOM:]
+
+
+def test_a_record_that_leaves_makes_a_rebalance_due() -> None:
+    """Storage still has it; only a rebalance, or the next commit, deletes it there."""
+    for key, is_known in (("e1", True), ("e2", False)):
+        table = AccessTable({"e1": AccessRecord("e1", "note", 0, 1, 0, 0)}).without([key])
+        assert (table.is_due, list(table.unsaved)) == (is_known, ["e1"] if is_known else [])

@@ -11,7 +11,7 @@ import pytest
 
 from tests.worlds import ALICE, SCOPE, Pair
 from tools.references import examples, verdict
-from umi_core.ids import fact_id
+from umi_core.ids import entity_id, fact_id
 from umi_core.language.prompts import ask_extract
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import GetEntity, Remember, Render
@@ -96,7 +96,7 @@ def test_a_job_that_ended_is_no_longer_what_is_known_of_a_person(told: str) -> N
     changed = pair.ask(Remember(2, told))
     assert isinstance(changed, Done)
     assert isinstance(changed.value, Remembered)
-    old = fact_id(SCOPE, (ALICE,), "Alice works at Acme")
+    old = fact_id(SCOPE, (ALICE, entity_id(SCOPE, "Acme")), "Alice works at Acme")
     verdicts = {it.target[0]: (it.kind, it.by) for it in changed.value.relations if it.source == (old, 1)}
     assert old in changed.value.ended
     shown = pair.ask(GetEntity(3, old))

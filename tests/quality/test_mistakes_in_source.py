@@ -41,7 +41,7 @@ MISTAKES: Final = (
     ),
     mistake(
         "language/extraction", "and confidence < SELF", "and confidence <= SELF",
-        "answers", 3, "parser-total", "text-never-lost",
+        "answers", 1, "parser-total", "degradation-named",
     ),
     mistake(
         "language/routing", "strays + bad, strays", "bad, strays",

@@ -56,7 +56,7 @@ class Plan(Data):
     forgotten: tuple[str, ...] = ()
     pruned: tuple[AccessRecord, ...] = ()  # as they were when they were planned to go
     decisions: tuple[RoutingDecision, ...] | None = None
-    spoken: tuple[str, tuple[str, ...], str] | None = None  # last input, names and fact, for the session
+    spoken: tuple[str, tuple[str, ...], str | None] | None = None  # for the session: input, names, last fact
     cursor: str | None = None
 
     @property

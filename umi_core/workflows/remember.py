@@ -253,7 +253,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         accessed=entities,
         forgotten=tuple(ended),
         decisions=placed.decisions,
-        spoken=(facts[REQUEST].text, names, entities[-1].id),
+        spoken=(facts[REQUEST].text, names, next((it.id for it in reversed(entities)), None)),
     )
 
 
