@@ -72,7 +72,7 @@ def test_hits_count_by_their_place_and_by_what_a_prompt_shows() -> None:
     tally.add(["no"] * 5 + ["a line of it", "x"], ["line"])
     tally.add(["y" * 3_000, "line"], ["line"])
     assert tally.row("it") == ("it", "2", "50.0 %", "100.0 %", "50.0 %", "1507")
-    assert Tally().row("none") == ("none", "0", "0.0 %", "0.0 %", "0.0 %")
+    assert Tally().row("none") == ("none", "0", "0.0 %", "0.0 %", "0.0 %", "0")
 
 
 def test_all_three_find_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
