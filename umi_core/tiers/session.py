@@ -71,7 +71,7 @@ RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
 }
 
 
-def remembered(info: SessionInfo, text: str, names: Sequence[str], last_fact: str) -> SessionInfo:
+def remembered(info: SessionInfo, text: str, names: Sequence[str], last_fact: str | None) -> SessionInfo:
     """The info once a remember is known to be committed; `names` are the stored ones, in order."""
     count, text = min(info.interaction_count + 1, limits.I64_MAX), cut(text, limits.SESSION_TEXT_BYTES_MAX)
     return attrs.evolve(

@@ -235,7 +235,7 @@ Unit = tuple[str, str]  # a memory type, and the text that is read for it
 def units_of(plan: Plan) -> dict[Unit, list[Answer | None]]:
     """What was read, with the answers to each question."""
     units: dict[Unit, list[Answer | None]] = {}
-    for it in (it for it in plan.tried("extract") if it.inputs):  # an interceptor may answer what nobody asked
+    for it in (it for it in plan.tried("extract") if it.inputs):  # not those of interceptors
         unit = str(it.inputs["memory_type"]), str(it.inputs["text"])
         units.setdefault(unit, []).append(it.answer)
     return units
