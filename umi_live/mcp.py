@@ -104,10 +104,11 @@ class Tools:
         return {"id": key, "change": change, **said}
 
     async def recall(self, query: str, limit: int = 10) -> list[Line]:
-        """What is remembered about a question, the best first."""
+        """What is remembered about a question, the best first; `then`: what was told directly after it."""
         hits = await self.memory.recall(query, limit=limit)
         return [
             {"id": it.id, "name": it.name, "content": it.content, "score_percent": it.score_ppm // 10_000}
+            | ({"then": it.next_content} if it.next_id else {})
             for it in hits
         ]
 

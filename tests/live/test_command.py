@@ -83,6 +83,9 @@ def test_what_was_remembered_is_recalled(shell: Shell) -> None:
     status, out, err = shell("recall", "--db", "agent.db", "what does Ann like?")
     assert (status, out.split("  ")[-1], err) == (0, "Ann: Ann likes tea.\n", "")
     assert shell("recall", "--db", "agent.db", "--user", "bob", "what does Ann like?") == (0, "", "")
+    shell("remember", "--db", "agent.db", "Did you get a dog? Yes, a beagle called Rex.")
+    shown = shell("recall", "--db", "agent.db", "dog")[1]
+    assert shown.split("\n")[1:] == ["       then: Yes, a beagle called Rex.", ""]
     assert shell("blocks", "--db", "agent.db") == (0, "# Core Memory\n\n", "")
 
 

@@ -39,6 +39,9 @@ async def converse(client: Client) -> None:
     assert "Name: Ann" in await told(client, "blocks")
     assert await told(client, "forget", fact_id=hit["id"]) is True
     assert await told(client, "recall", query="What does Ann like?") == []
+    await told(client, "remember", text="Did you get a dog? Yes, a beagle called Rex.")
+    (hit,) = await told(client, "recall", query="dog")
+    assert (hit["content"], hit["then"]) == ("Did you get a dog?", "Yes, a beagle called Rex.")
     wrong = await client.call_tool("remember", {"text": " "})
     assert wrong.is_error
     assert "text is empty" in str(wrong.content)
