@@ -9,6 +9,7 @@ A setting of the memory (umi_core/config.py) is no limit of a world: anybody may
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Final
 
 from umi_core import limits
@@ -23,18 +24,24 @@ LIMITS: Final[Mapping[str, int]] = {name.lower(): getattr(limits, name) for name
 @contextmanager
 def lowered(values: Mapping[str, int]) -> Iterator[None]:
     """Give these limits other values until the block ends."""
-    before = {name: getattr(limits, name.upper()) for name in values}
+    before = {place: getattr(*place) for name in values for place in places_of(name)}
     try:
         for name, value in values.items():
             set_limit(name, value)
         yield
     finally:
-        for name, value in before.items():
-            set_limit(name, value)
+        for name in values:
+            set_limit(name, LIMITS[name])  # also in modules that were loaded while it was lowered
+        for (module, name), value in before.items():
+            setattr(module, name, value)
+
+
+def places_of(name: str) -> list[tuple[ModuleType, str]]:
+    """Return each module that knows the limit, with its name there."""
+    known = [it for path, it in sys.modules.items() if path.startswith(("umi_core.", "umi_sim."))]
+    return [(module, name.upper()) for module in known if name.upper() in vars(module)]
 
 
 def set_limit(name: str, value: int) -> None:
-    """Bind the limit anew in each module that knows it: also in one that was loaded while it was lowered."""
-    for path, module in list(sys.modules.items()):
-        if path.startswith(("umi_core.", "umi_sim.")) and name.upper() in vars(module):
-            setattr(module, name.upper(), value)
+    for module, key in places_of(name):
+        setattr(module, key, value)
