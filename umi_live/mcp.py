@@ -15,6 +15,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
+from umi_core.messages.results import Hit
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import BLOCK_KINDS
 from umi_live.errors import LiveError
@@ -75,6 +76,12 @@ def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     return called
 
 
+def hit_line(hit: Hit) -> Line:
+    score_percent = hit.score_ppm // 10_000
+    line: Line = {"id": hit.id, "name": hit.name, "content": hit.content, "score_percent": score_percent}
+    return {**line, "then": hit.next_content} if hit.next_id else line
+
+
 def past_line(row: Entity | Ended) -> Line:
     """Return a fact, with how it ended if it has."""
     fact = fact_of(row)
@@ -106,11 +113,7 @@ class Tools:
     async def recall(self, query: str, limit: int = 10) -> list[Line]:
         """What is remembered about a question, the best first; `then`: what was told directly after it."""
         hits = await self.memory.recall(query, limit=limit)
-        return [
-            {"id": it.id, "name": it.name, "content": it.content, "score_percent": it.score_ppm // 10_000}
-            | ({"then": it.next_content} if it.next_id else {})
-            for it in hits
-        ]
+        return [hit_line(hit) for hit in hits]
 
     async def facts(self, name: str) -> list[Line]:
         """All that is true of a name now, the oldest first, each with its id."""
