@@ -180,13 +180,13 @@ class History:
         self.life += 1
 
     def wait(self, op_id: str, step: str, count: int = 2) -> None:
-        """It asks so often, and nobody answers."""
+        """Let the operation ask so many times without an answer."""
         for n in range(count):
             call = Call(f"{op_id}/{step}#{n}", "a", self.life, op_id, "", step, AskModel(step, ""), 0)
             self.oracle.sent(call, self.context.seen_ms)
 
     def reply(self, op_id: str, outcome: Any, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
-        """It is done, and its batch durable if it says that it wrote something, or it ends otherwise."""
+        """End the operation so; if the outcome says that it wrote something, its batch is durable first."""
         op = self.log.flying[op_id]
         is_written = isinstance(outcome, WRITTEN) and (outcome != Forgotten(False) or op.key)
         if is_written and not getattr(outcome, "repeated", False) and op not in self.log.by_op:

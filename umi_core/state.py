@@ -167,7 +167,7 @@ class Operation:
 
     @property
     def lacks(self) -> tuple[Degraded, ...]:
-        """What its present plan lacks."""
+        """Return what the present plan of this operation goes without."""
         return tuple(it for it in self.degraded if isinstance(it, Degraded))
 
     @property

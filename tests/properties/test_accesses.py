@@ -85,7 +85,7 @@ def entity(key: str) -> Entity:
 
 
 class PlainTable:
-    """The same by dicts and lists that are looked through from end to end."""
+    """Compute the same with plain dicts and lists that are searched from end to end."""
 
     def __init__(self) -> None:
         self.records: dict[str, AccessRecord] = {}

@@ -364,7 +364,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
     """The record, and what it tells: nobody has told anything under its id before."""
     drafts = tuple(told_by(key, draft, view.now_ms) for draft in remember.settled(facts))
-    plan = plan_of(chained(drafts, None), facts, view)
+    plan = plan_of(chained(drafts, facts[ADD].text, None), facts, view)
     assert isinstance(plan.value, Remembered)
     return attrs.evolve(
         plan,

@@ -96,10 +96,10 @@ class Mention(Data):
 
 @attrs.frozen
 class Extraction(Data):
-    """What was read; `dropped` counts from 0 in the list of the reply.
+    """The statements of a reply; `dropped` names entities by their number in it, from 0, with the reason.
 
-    `uncovered_count`: sentences that the reply passes over, which the last note keeps. `mended`: what had to
-    be put right; equal readings are equal, whatever it took.
+    `uncovered_count`: sentences that the reply passes over; each is a note. `mended`: names (SHAPES) of what had
+    to be put right; equal readings are equal, whatever it took.
     """
 
     entities: tuple[Mention, ...]

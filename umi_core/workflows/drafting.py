@@ -4,7 +4,8 @@ Law 1. A statement that is known already changes nothing but what is given expli
 Law 2. What a request does not give explicitly stays as it was.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Annotated, Final, Protocol
 
 import attrs
@@ -143,14 +144,32 @@ def with_entity(draft: Drafted, entity: Entity) -> Drafted:
     return attrs.evolve(draft, entity=entity, is_row_changed=draft.is_row_changed or entity != draft.entity)
 
 
-def chained(drafts: Iterable[Drafted], last: str | None) -> tuple[Drafted, ...]:
-    """Let each new fact follow the one that is told before it, and the first one follow `last`."""
-    found = list[Drafted]()
-    for draft in drafts:
-        is_first = draft.old is None and draft.replaces != "ended" and draft.entity.id != last
-        found.append(with_entity(draft, attrs.evolve(draft.entity, follows=last)) if is_first else draft)
-        last = draft.entity.id
-    return tuple(found)
+def chained(drafts: Sequence[Drafted], text: str, last: str | None) -> tuple[Drafted, ...]:
+    """Let each new fact follow the one that the text tells before it, and the first one follow `last`."""
+    before = dict[str, str | None]()
+    for key in told_order((draft.entity for draft in drafts), text):
+        before[key], last = last, key
+    return tuple(following(draft, before[draft.entity.id]) for draft in drafts)
+
+
+def following(draft: Drafted, last: str | None) -> Drafted:
+    """Return the draft behind this fact; one that is known, or that is the same fact, stays as it is."""
+    is_first = draft.old is None and draft.replaces != "ended" and draft.entity.id != last
+    return with_entity(draft, attrs.evolve(draft.entity, follows=last)) if is_first else draft
+
+
+def told_order(entities: Iterable[Entity], text: str) -> list[str]:
+    """Return the ids of facts in the order in which their contents stand in the text.
+
+    A reply lists names, and notes stand behind those. A content in other words keeps its place in the list.
+    """
+    places = list[tuple[int, str]]()
+    place = 0
+    for entity in entities:
+        found = text.find(entity.content)
+        place = place if found < 0 else found
+        places.append((place, entity.id))
+    return [key for _, key in sorted(places, key=itemgetter(0))]
 
 
 # How a fact is shown to a model, an embedder, a search.

@@ -205,7 +205,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
-    core, drafts = facts[CORE], chained(settled(facts), None)
+    core, drafts = facts[CORE], chained(settled(facts), facts[REQUEST].text, None)
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
     after = shown_again(entities, core, view.config)

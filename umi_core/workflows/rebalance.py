@@ -168,7 +168,7 @@ def moving(plan: Plan, cursor: str, view: View) -> Plan:
 
 
 def find_stale(facts: Facts, view: View) -> tuple[str, ...]:
-    """Return the ids of records that nobody used for long."""
+    """Return the ids of records whose last access is too long ago."""
     stale = view.tiers.access.stale(view.now_ms, entity_ids(facts[CORE]))
     if stale:
         view.marks.append("rebalance: a record that nobody used for long left")

@@ -68,6 +68,7 @@ from umi_core.workflows.drafting import (
     id_of,
     looked_up,
     ref,
+    told_order,
 )
 from umi_core.workflows.ending import (
     ENDING,
@@ -214,7 +215,7 @@ def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
-    drafts = chained(settled(facts), view.tiers.session.last_fact)
+    drafts = chained(settled(facts), facts[REQUEST].text, view.tiers.session.last_fact)
     return Learned(PLAN(plan_of(drafts, facts, view)))
 
 
@@ -224,6 +225,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     drafts = relating.drafts
     decisions = all_decisions(facts, drafts)
     entities = tuple(draft.entity for draft in drafts)
+    text = facts[REQUEST].text
     names = tuple(name for it in entities for name in (it.name, *it.others))
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
     ended = successors(facts)
@@ -253,7 +255,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         accessed=entities,
         forgotten=tuple(ended),
         decisions=placed.decisions,
-        spoken=(facts[REQUEST].text, names, next((it.id for it in reversed(entities)), None)),
+        spoken=(text, names, next(reversed(told_order(entities, text)), None)),
     )
 
 

@@ -1,5 +1,6 @@
 """Goal: what answers is found, by vector and by words; a failed read is an error (M12)."""
 
+import json
 from typing import Any
 
 import attrs
@@ -81,6 +82,25 @@ def test_a_hit_shows_what_the_same_text_or_the_next_one_says_after_it() -> None:
     assert after(pair, "naps") == [("Alice naps.", "Alice sings")]
     assert after(pair, "sings") == [("Alice sings", "Bob rests")]
     assert after(pair, "rests") == [("Bob rests", "")]
+
+
+def test_what_was_told_next_is_what_the_text_says_next_whatever_the_reply_lists_first() -> None:
+    globex = {"name": "Globex", "type": "organization", "content": "She works at Globex.", "confidence": 0.9}
+    pair = Pair(model=saying(extract=json.dumps({"entities": [globex]}))).run()
+    pair.ask(Remember(1, "My sister lives in Lisbon. She works at Globex. It rains today."))
+    pair.ask(Remember(2, "Tea is hot", extract=False))
+    assert after(pair, "Lisbon") == [("My sister lives in Lisbon.", "She works at Globex.")]
+    assert after(pair, "Globex") == [("She works at Globex.", "It rains today.")]
+    assert after(pair, "rains") == [("It rains today.", "Tea is hot")]
+
+
+def test_a_content_in_other_words_keeps_its_place_in_the_reply() -> None:
+    told = [("Ann", "is a nurse"), ("Bob", "Bob naps."), ("Eve", "moved far away")]
+    listed = [{"name": name, "type": "person", "content": it, "confidence": 0.9} for name, it in told]
+    pair = Pair(model=saying(extract=json.dumps({"entities": listed}))).run()
+    pair.ask(Remember(1, "Ann nurses the ill. Bob naps. Eve left."))
+    assert after(pair, "nurse") == [("is a nurse", "Bob naps.")]
+    assert after(pair, "naps") == [("Bob naps.", "moved far away")]
 
 
 def test_what_is_a_hit_itself_is_not_shown_again() -> None:

@@ -639,7 +639,7 @@ def parts_apart(one: Drawn, other: Drawn) -> list[str]:
 
 
 def near_each_other(config: RunConfig) -> list[str]:
-    """What requests that follow each other differ in, where that is one thing that is said."""
+    """Return the field in which each request differs from the one before, where it is exactly one."""
     drawn = [it for seed in range(20) for it in requests_of(attrs.evolve(config, seed=seed))]
     apart = [parts_apart(one, other) for one, other in pairwise(drawn) if one[0] == other[0]]
     return [parts[0] for parts in apart if len(parts) == 1 and parts[0] in (*VARIED, "turns")]

@@ -56,7 +56,7 @@ class Log(PlainMemory):
         if isinstance(op.request, Remember) and op.record is None and batch.did:
             for it in (batch, *batch.twins):
                 self.follow_last(it, commit)
-            self.last_told[batch.stored[-1].id] = None
+            self.last_told[batch.order[-1]] = None
         self.by_id |= {key: batch for key, state in batch.states.items() if state != self.state(key)}
         self.store_batch(batch)
         self.by_op.setdefault(op, []).append(batch)
@@ -66,7 +66,7 @@ class Log(PlainMemory):
 
     def follow_last(self, batch: Batch, commit: Commit) -> None:
         """The first fact of a text follows the last one of an earlier text, which only the memory knows."""
-        first, *_ = batch.did
+        first, *_ = batch.order
         follows = [getattr(it.body, "follows", None) for it in commit.writes if it.address.id == first]
         last = next((it for it in follows if it in self.last_told or self.was_sent(it)), None)
         if last is not None and self.is_first(batch, first):
@@ -74,8 +74,8 @@ class Log(PlainMemory):
 
     def was_sent(self, key: str | None) -> bool:
         """Whether a batch was sent that tells this fact; it may have been answered, and lost."""
-        plans = ((op, plan) for op in self.ops.values() for plan in op.plans.values())
-        told = (key in self.apply(op, plan).did for op, plan in plans if isinstance(op.request, Remember))
+        plans = ((op, it) for op in self.ops.values() for it in op.plans.values())
+        told = (key in self.apply(op, it).order[-1:] for op, it in plans if isinstance(op.request, Remember))
         return key is not None and any(told)
 
     def empty(self) -> None:

@@ -194,15 +194,17 @@ class PlainMemory(Part):
             told = told_directly(later) if is_direct else told_by(record, before, later, plan.at_ms)
             batch.states[key] = told
             batch.did[key] = later.version, "unchanged" if before.entity else "created"
-        self.chain(batch)
+        self.chain(batch, request.text)
         self.route(batch)
         self.embed(batch, is_wanted=request.embed)
         self.relate(batch)
         self.end_facts(batch)
 
-    def chain(self, batch: Batch) -> None:
-        """Each new fact of a text follows the one that is told before it."""
-        for before, key in pairwise(batch.did):
+    def chain(self, batch: Batch, text: str) -> None:
+        """Let each new fact follow the one that the text tells before it, as M2.32 says."""
+        contents = {key: fact.content for key in batch.did if (fact := batch.states[key].entity) is not None}
+        batch.order = in_text_order(contents, text)
+        for before, key in pairwise(batch.order):
             if self.is_first(batch, key):
                 self.follow(batch, key, before)
 
@@ -257,7 +259,7 @@ class PlainMemory(Part):
         batch.resources[key] = Resource(given, session)
         told = Remember(0, request.text, event_time_ms=request.happened_ms)
         self.store(batch, memorized(batch.plan, op.scope), told, key)
-        self.chain(batch)
+        self.chain(batch, request.text)
 
     def update(self, batch: Batch, request: UpdateEntity) -> None:
         old_id, plan = request.entity_id, batch.plan
@@ -407,6 +409,15 @@ class PlainMemory(Part):
             state = self.read(batch, key)
             batch.states[key] = as_ended(state, key, by, how, batch.plan.at_ms)
             batch.did[key] = state.version, "ended"
+
+
+def in_text_order(contents: Mapping[str, str], text: str) -> list[str]:
+    """Return the ids by the first place of their contents; others stay behind the one that comes before."""
+    places = {key: text.index(it) if it in text else None for key, it in contents.items()}
+    known = list[int]()
+    for place in places.values():
+        known.append(place if place is not None else (known or [0])[-1])
+    return [key for _, _, key in sorted(zip(known, range(len(known)), places, strict=True))]
 
 
 def mentions_of(request: Remember, extraction: Extracted | None) -> tuple[Mention, ...]:

@@ -100,10 +100,11 @@ class Timeline(Generic[Value], Owner):
 class Batch(Owner):
     """What one durable batch did.
 
-    `at_ms`: when, by the world's time. `did`: by id, in the order of the text. `states`: what lies under each
-    id from now on. `relations` are the new ones, `lost` those that left; `dropped_count`: no room for more.
-    `resources`, `categories`, `reflections`: what is stored of them from now on. `twins`: what
-    else it may have been, which made the same rows. `is_told`: a reply has told of it.
+    `at_ms`: when, by the world's time. `did`: by id, in the order of the reply; `order`: as the text has
+    them. `states`: what lies under each id from now on. `relations` are the new ones, `lost` those that
+    left; `dropped_count`: no room for more. `resources`, `categories`, `reflections`: what is stored of
+    them from now on. `twins`: what else it may have been, which made the same rows. `is_told`: a reply
+    has told of it.
     """
 
     op: Operation
@@ -111,6 +112,7 @@ class Batch(Owner):
     position: int
     at_ms: int
     did: dict[str, Claim] = attrs.field(factory=dict)
+    order: list[str] = attrs.field(factory=list)
     states: dict[str, FactState] = attrs.field(factory=dict)
     relations: list[Relation] = attrs.field(factory=list)
     lost: list[Relation] = attrs.field(factory=list)
