@@ -98,8 +98,8 @@ class Mention(Data):
 class Extraction(Data):
     """The statements of a reply; `dropped` names entities by their number in it, from 0, with the reason.
 
-    `uncovered_count`: sentences that the reply passes over; each is a note. `mended`: names (SHAPES) of what had
-    to be put right; equal readings are equal, whatever it took.
+    `uncovered_count`: sentences that the reply passes over; each is a note. `mended`: names, of SHAPES, of
+    what had to be put right; equal readings are equal, whatever it took.
     """
 
     entities: tuple[Mention, ...]
