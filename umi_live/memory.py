@@ -324,6 +324,7 @@ class LiveMemory:
     ) -> Result[Memorized]:
         """Keep a whole document or conversation, and the facts in it, by category. Told again, it is once.
 
+        `ended` of the value: the ids of the facts that it says are true no more.
         Of a `modality` image, audio or video `text` is its address or a `data:` URI; the model describes it.
         """
         wanted = None if memory_types is None else tuple(memory_types)

@@ -35,11 +35,28 @@ def texts(draw: Draw) -> tuple[str, ...]:
 
 
 def statements(draw: Draw, mark: str) -> tuple[prompts.Statement, ...]:
-    return tuple(prompts.Statement(f"{mark}{n}@1", f"N{n}", it) for n, it in enumerate(texts(draw)))
+    happened = [draw.pick((None, 0, 253_402_300_799_999, 253_402_300_800_000)) for _ in range(3)]
+    return tuple(
+        prompts.Statement(f"{mark}{n}@1", f"N{n}", it, 86_400_000 * n + 61_000, happened[n])
+        for n, it in enumerate(texts(draw))
+    )
+
+
+HAPPENED: Final[dict[int | None, dict[str, str]]] = {
+    None: {},
+    0: {"happened": "1970-01-01T00:00Z"},
+    253_402_300_799_999: {"happened": "9999-12-31T23:59Z"},
+    253_402_300_800_000: {"happened": "9999-12-31T23:59Z"},
+}
 
 
 def listed(given: Sequence[prompts.Statement], size: int = SHOWN) -> list[dict[str, str]]:
-    return [{"ref": it.ref, "name": it.name, "content": cut(it.content, size)} for it in given]
+    """Return the statements as a model sees them: of the first day the first, of the second the second."""
+    return [
+        {"ref": it.ref, "name": it.name, "content": cut(it.content, size), "told": f"1970-01-0{n}T00:01Z"}
+        | HAPPENED[it.happened_ms]
+        for n, it in enumerate(given, 1)
+    ]
 
 
 def extract(draw: Draw) -> Asked:

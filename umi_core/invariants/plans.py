@@ -16,13 +16,13 @@ from umi_core.invariants import rules
 from umi_core.invariants.accesses import check_recorded, prune_fault
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.homes import check_homes
-from umi_core.invariants.limits import ACCESS_PRUNE_MS
+from umi_core.invariants.limits import ACCESS_PRUNE_MS, EVOLVE_FACT_COUNT_MAX
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_core.invariants.vectors import check_written
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, DeleteBlock
 from umi_core.messages.effects import Commit, Write
-from umi_core.messages.requests import Forget, ForgetResource, Remember, RemoveBlock, UpdateEntity
+from umi_core.messages.requests import Forget, ForgetResource, Memorize, Remember, RemoveBlock, UpdateEntity
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import AccessRecord, Entity, Relation, Row
@@ -58,6 +58,7 @@ def check_new_plan(operation: Operation, state: State, access_before: AccessTabl
         return
     check_scope(operation.asked.writes, state.scope)
     check_relations(operation.asked.writes, operation.facts)
+    check_compared(operation.facts)
     check_marked(operation.asked.writes, operation.facts)
     check_written(operation.facts, operation.asked.writes)
     now = state.tiers.access
@@ -74,7 +75,7 @@ def check_scope(writes: Iterable[Write], scope: Scope) -> None:
 
 def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
     """Demand that each new relation leads to a statement of this plan from a candidate."""
-    drafts, candidates = facts.get("drafts"), facts.get("candidates")
+    drafts, candidates = facts.get("fresh"), facts.get("candidates")
     if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
         return
     read = sorted((row for rows in candidates for row in rows), key=lambda row: row.version)
@@ -90,6 +91,22 @@ def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> Non
             demand(
                 ends in pairs, rules.RELATION_ENDS, "a relation that was not asked about", list(pairs), ends
             )
+
+
+def check_compared(facts: Mapping[str, object]) -> None:
+    """Demand that each new fact is compared, up to a limit, and that all its candidates are asked about."""
+    request, drafts, candidates = (facts.get(name) for name in ("request", "drafts", "candidates"))
+    if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
+        return
+    is_wanted = getattr(request, "evolve", True)
+    due = [it.entity.id for it in drafts if it.old is None and is_wanted][:EVOLVE_FACT_COUNT_MAX]
+    fresh, pairs = facts.get("fresh"), facts.get("pairs")
+    got = [it.entity.id for it in fresh] if isinstance(fresh, tuple) else []
+    demand(got == due, rules.COMPARED, "the new facts that are compared", due, got)
+    asked_about = [pair for question in pairs for pair in question] if isinstance(pairs, tuple) else []
+    wanted = [(key, row.address.id) for key, rows in zip(due, candidates, strict=True) for row in rows]
+    ends = [(new.partition("@")[0], old.partition("@")[0]) for new, old in asked_about]
+    demand(ends == wanted, rules.COMPARED, "the pairs that a model is asked about", wanted, ends)
 
 
 def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
@@ -150,7 +167,7 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
             return () if entity_id in [it.id for it in plan.accessed] else (entity_id,)
         case Forget(entity_id=entity_id):
             return (entity_id,)
-        case Remember() | AddArchival():
+        case Remember() | AddArchival() | Memorize():
             return tuple(getattr(said(plan), "ended", ()))
         case RemoveBlock(kind=kind, label=label):
             block = core.find(kind, label)

@@ -13,6 +13,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.language.decisions import PLACEHOLDER
 from umi_core.language.memories import EXAMPLE
+from umi_core.language.times import minute_of
 from umi_core.limits import (
     CAPTION_BYTES_MAX,
     EXTRACT_CONTENT_BYTES_MAX,
@@ -75,9 +76,10 @@ Rules:
     ),
     "evolve": (
         "Say for each input pair what the new statement does to the old one. Statements are listed under new "
-        "and old; a pair names one of each by its ref.",
+        "and old, with when each was told and, if that is known, when it happened; a pair names one of each "
+        "by its ref.",
         f"""Types:
-- update: the new statement takes the place of the old one, which was true until now.
+- update: the new statement takes the place of the old one, which was true before it.
 - contradict: both cannot be true, and nothing says that the old one has ended.
 - extend: the new statement adds to the old one; both stay true.
 - derive: the new statement follows from the old one, or is about the same two things.
@@ -121,9 +123,11 @@ Rules:
 {"segments": [{"start": NUMBER, "end": NUMBER}, ...]}""",
     ),
     "summarise_category": (
-        "Write what the input facts say about the input category as a short text that an assistant reads.",
+        "Write what the input facts say about the input category as a short text that an assistant reads. "
+        "Each fact has when it was told and, if that is known, when it happened.",
         f"""Rules:
 - Say each thing once, in the words of the facts, names as they are spelt; invent nothing.
+- Of facts that cannot all be true, the one that happened or was told last counts.
 - If there is an input summary, it stays true: keep what it says, and add what is new.
 - At most {SUMMARY_BYTES_MAX} bytes.
 {DATA_RULE}""",
@@ -238,11 +242,16 @@ assert not any("\nINPUT " in "\n" + block for blocks in FIXED.values() for block
 
 @attrs.frozen
 class Statement(Data):
-    """What is said of one entity, under a ref that an answer can name: `id@version`."""
+    """What is said of one entity, under a ref that an answer can name: `id@version`.
+
+    `told_ms`: since when it is current; `happened_ms`: when what it says was so, if its caller said.
+    """
 
     ref: str
     name: str
     content: str
+    told_ms: int
+    happened_ms: int | None = None
 
 
 def ask_extract(text: str, speaker: str | None = None) -> str:
@@ -265,7 +274,13 @@ def ask_evolve(
 
 
 def shown(statements: tuple[Statement, ...], bytes_max: int = SHOWN_CONTENT_BYTES_MAX) -> Input:
-    return tuple({"ref": it.ref, "name": it.name, "content": cut(it.content, bytes_max)} for it in statements)
+    return tuple(shown_statement(it, bytes_max) for it in statements)
+
+
+def shown_statement(it: Statement, bytes_max: int) -> dict[str, Input]:
+    content, told = cut(it.content, bytes_max), minute_of(it.told_ms)
+    one: dict[str, Input] = {"ref": it.ref, "name": it.name, "content": content, "told": told}
+    return one if it.happened_ms is None else {**one, "happened": minute_of(it.happened_ms)}
 
 
 def ask_rewrite(query: str, turns: tuple[Turn, ...]) -> str:

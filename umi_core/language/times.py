@@ -1,4 +1,4 @@
-"""Times of the wire: whole milliseconds as RFC 3339 in UTC, and back.
+"""Times in texts: whole milliseconds as RFC 3339 in UTC, and back.
 
     2026-11-25T16:26:18.250Z     1795623978250
 
@@ -24,12 +24,16 @@ def told(at_ms: int) -> str | None:
     """None of 0, which is the date of a block that nobody dated; of what is behind the last year its end."""
     if at_ms == 0:
         return None
+    seconds, ms = divmod(min(at_ms, LAST_MS), 1_000)
+    return f"{minute_of(at_ms)[:-1]}:{seconds % 60:02}.{ms:03}Z"
+
+
+def minute_of(at_ms: int) -> str:
+    """Return the minute, as a model is shown it: `2026-11-28T17:38Z`; behind the last year its end."""
     days, rest_ms = divmod(min(at_ms, LAST_MS), DAY_MS)
     year, month, day = date_of(days)
-    seconds, ms = divmod(rest_ms, 1_000)
-    minutes, second = divmod(seconds, 60)
-    clock = f"{minutes // 60:02}:{minutes % 60:02}:{second:02}.{ms:03}"
-    return f"{year:04}-{month:02}-{day:02}T{clock}Z"
+    minutes = rest_ms // 60_000
+    return f"{year:04}-{month:02}-{day:02}T{minutes // 60:02}:{minutes % 60:02}Z"
 
 
 def instant(text: str, *, is_end: bool) -> int | None:

@@ -212,7 +212,7 @@ class Memorized(Data):
     """`change` of the resource is created, updated or unchanged; `entities` in the order in which they were
     found. `pending`: memory types of which some part of the text could not be read; before them `describe` if
     no model could say what an image, an audio or a video holds; behind them `embed` if there is no vector to
-    find the text by, or a part of it."""
+    find the text by, or a part of it. The rest is as in Remembered."""
 
     tag = 102
     resource_id: str
@@ -220,6 +220,10 @@ class Memorized(Data):
     segment_count: int = 0
     entities: tuple[Stored, ...] = ()
     pending: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    needs_resolution: bool = False
+    relation_dropped_count: int = 0
+    ended: tuple[str, ...] = ()
 
 
 @attrs.frozen

@@ -185,4 +185,4 @@ def ref(entity: Entity) -> str:
 
 
 def statement_of(entity: Entity) -> Statement:
-    return Statement(ref(entity), entity.name, entity.content)
+    return Statement(ref(entity), entity.name, entity.content, entity.updated_ms, entity.event_time_ms)

@@ -4,8 +4,8 @@
     ended     one row, with the fact, its successor, how it ended and when; its relations stay
 
 Law 1. A verdict ends the fact that it names, and no other. It does not end a text that is longer than what
-the model is shown. Law 2. An ended fact is in nothing that is searched, listed by category, summarised or
-shown in core.
+the model is shown, nor one that happened later. Law 2. An ended fact is in nothing that is searched, listed
+by category, summarised or shown in core.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ from umi_core.text import size
 from umi_core.values import ENDING_KINDS
 from umi_core.workflows.commits import address, put
 from umi_core.workflows.drafting import DRAFTS, ref
-from umi_core.workflows.evolving import CANDIDATES, VERDICTS, candidate_rows
+from umi_core.workflows.evolving import CANDIDATES, VERDICTS, all_verdicts, candidate_rows
 from umi_core.workflows.linking import homes_as_read, unlinked
 
 ENDING: Final = Fact("ending", tuple[Row, ...], ("entity",))  # the rows of the facts that end
@@ -42,16 +42,22 @@ class Successor:
 
 def successors(facts: Facts) -> Mapping[str, Successor]:
     """Return by the id of each fact that ends what ends it: of several new facts the first that was named."""
-    drafts, verdicts = facts[DRAFTS], facts[VERDICTS]
+    drafts = facts[DRAFTS]
     new = {ref(draft.entity): draft.entity for draft in drafts}
     bodies = [row.body for row in candidate_rows(facts).values()]
     known = [body for body in bodies if isinstance(body, Entity)]
-    old = {ref(it): it.id for it in known if size(it.content) <= EXTRACT_CONTENT_BYTES_MAX}
+    old = {ref(it): it for it in known if size(it.content) <= EXTRACT_CONTENT_BYTES_MAX}
     found: dict[str, Successor] = {}
-    for (new_ref, old_ref), verdict in verdicts:
-        if verdict.kind in ENDING_KINDS and old_ref in old:
-            found.setdefault(old[old_ref], Successor(new[new_ref], verdict.kind))
+    for (new_ref, old_ref), verdict in all_verdicts(facts):
+        if verdict.kind in ENDING_KINDS and old_ref in old and is_later(new[new_ref], old[old_ref]):
+            found.setdefault(old[old_ref].id, Successor(new[new_ref], verdict.kind))
     return found
+
+
+def is_later(new: Entity, old: Entity) -> bool:
+    """Return False of what happened before: an old chat that is imported ends nothing that came after it."""
+    new_ms, old_ms = new.event_time_ms, old.event_time_ms
+    return new_ms is None or old_ms is None or new_ms >= old_ms
 
 
 def take_ending(facts: Facts, answer: None, view: View) -> Learned:

@@ -1,12 +1,13 @@
-"""Extracting and evolving: what a text says, and how that stands to what was known.
+"""Extracting and comparing: what a text says, and how that stands to what was known.
 
 Both are asked of the model before anything is written.
 
-Law 1. Asked pairs: each new fact with its candidates, by rank. Law 2. Without a model, or without a verdict,
-nothing that is known changes.
+Law 1. Asked pairs: each new fact with its candidates, by rank, a few in one question. Law 2. Without a model,
+or without a verdict, nothing that is known changes. Law 3. New facts that are not compared are counted.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import chain
 from typing import Final
 
 from umi_core.conditions import Condition
@@ -17,10 +18,14 @@ from umi_core.language import replies
 from umi_core.language.evolution import Pair, Verdict, parse_evolution
 from umi_core.language.extraction import Extraction, Mention, notes_of_text, own_words, parse_extraction
 from umi_core.language.prompts import ask_evolve, ask_extract
-from umi_core.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
+from umi_core.limits import (
+    EVOLVE_CANDIDATE_COUNT_MAX,
+    EVOLVE_FACT_COUNT_MAX,
+    EVOLVE_PAIR_COUNT_MAX,
+)
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByWords, Read
-from umi_core.messages.requests import Remember
+from umi_core.messages.requests import Memorize, Remember
 from umi_core.rows import Entity, Row
 from umi_core.workflows.drafting import (
     DRAFTS,
@@ -76,42 +81,38 @@ EXTRACT = Step(
 
 
 CANDIDATE_SCORE_MIN_PPM: Final = 200_000
+Verdicts = tuple[tuple[Pair, Verdict], ...]
 
-CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # the rows found for each draft
-VERDICTS: Final = Fact("verdicts", tuple[tuple[Pair, Verdict], ...])
+COMPARED: Final = Fact("request", Telling | Memorize)
+FRESH: Final = Fact("fresh", tuple[Drafted, ...])  # the new facts that are compared
+CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # the rows found for each of them
+PAIRS: Final = Fact("pairs", tuple[tuple[Pair, ...], ...])  # of each question
+VERDICTS: Final = Fact("verdicts", tuple[Verdicts, ...])  # of each answer
 
 
-# candidates: what is known and may have to do with a new statement.
+# compare and candidates: what is new, and what is known and may have to do with it.
 
 
-def ask_candidates(facts: Facts, view: View) -> Read | None:
-    draft = facts.unit(DRAFTS)
-    if not draft.is_changed or not facts[REQUEST].evolve:
-        return None
+def take_fresh(facts: Facts, answer: None, view: View) -> Learned:
+    request = facts[COMPARED]
+    if not isinstance(request, Memorize) and not request.evolve:
+        return Learned(FRESH(()))
+    fresh = tuple(draft for draft in facts[DRAFTS] if draft.is_changed)
+    left_count = len(fresh) - EVOLVE_FACT_COUNT_MAX
+    partial = (("partial", "too_many", left_count),) if left_count > 0 else ()
+    return Learned(FRESH(fresh[:EVOLVE_FACT_COUNT_MAX]), degraded=partial)
+
+
+def ask_candidates(facts: Facts, view: View) -> Read:
     told = tuple(it.entity.id for it in facts[DRAFTS])
-    text = embedded_text(draft.entity)
+    text = embedded_text(facts.unit(FRESH).entity)
     others = (Condition("id", "not_in", told),)
     query = ByWords(view.scope, text, others, EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM)
     return Read(query)
 
 
-def take_candidates(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    rows = answer.rows if answer is not None else ()
-    return Learned(CANDIDATES.unit(tuple(row for row in rows if isinstance(row.body, Entity))))
-
-
-# evolve: one question about all pairs.
-
-
-def asked_pairs(facts: Facts) -> tuple[tuple[Drafted, Entity], ...]:
-    return tuple(all_pairs(facts))[:EVOLVE_PAIR_COUNT_MAX] if facts[REQUEST].evolve else ()
-
-
-def all_pairs(facts: Facts) -> Iterator[tuple[Drafted, Entity]]:
-    drafts, candidates, newest = facts[DRAFTS], facts[CANDIDATES], candidate_rows(facts)
-    for draft, rows in zip(drafts, candidates, strict=True):
-        bodies = (newest[row.address.id].body for row in rows)
-        yield from ((draft, body) for body in bodies if isinstance(body, Entity))
+def take_candidates(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(CANDIDATES.unit(tuple(row for row in answer.rows if isinstance(row.body, Entity))))
 
 
 def candidate_rows(facts: Facts) -> Mapping[str, Row]:
@@ -120,42 +121,54 @@ def candidate_rows(facts: Facts) -> Mapping[str, Row]:
     return {row.address.id: row for row in rows}
 
 
-def refs(draft: Drafted, old: Entity) -> Pair:
-    return ref(draft.entity), ref(old)
+# pairs and evolve: what a new fact does to a known one, in questions of a few pairs each.
 
 
-def ask_evolution(facts: Facts, view: View) -> AskModel | None:
-    pairs = asked_pairs(facts)
-    if not pairs:
-        return None
-    new = {ref(draft.entity): statement_of(draft.entity) for draft, _ in pairs}
-    old = {ref(entity): statement_of(entity) for _, entity in pairs}
-    prompt = ask_evolve(tuple(new.values()), tuple(old.values()), tuple(refs(*pair) for pair in pairs))
-    return AskModel("evolve", prompt)
+def take_pairs(facts: Facts, answer: None, view: View) -> Learned:
+    fresh, candidates, newest = facts[FRESH], facts[CANDIDATES], candidate_rows(facts)
+    pairs = tuple(
+        (ref(draft.entity), ref(body))
+        for draft, rows in zip(fresh, candidates, strict=True)
+        for row in rows
+        if isinstance(body := newest[row.address.id].body, Entity)
+    )
+    starts = range(0, len(pairs), EVOLVE_PAIR_COUNT_MAX)
+    return Learned(PAIRS(tuple(pairs[at : at + EVOLVE_PAIR_COUNT_MAX] for at in starts)))
 
 
-def take_evolution(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
-    if answer is None:
-        return Learned(VERDICTS(()))
-    pairs = tuple(refs(*pair) for pair in asked_pairs(facts))
+def ask_evolution(facts: Facts, view: View) -> AskModel:
+    pairs, bodies = facts.unit(PAIRS), [row.body for row in candidate_rows(facts).values()]
+    new = {ref(draft.entity): statement_of(draft.entity) for draft in facts[FRESH]}
+    old = {ref(body): statement_of(body) for body in bodies if isinstance(body, Entity)}
+    shown_new = tuple(new[key] for key in dict.fromkeys(key for key, _ in pairs))
+    shown_old = tuple(old[key] for key in dict.fromkeys(key for _, key in pairs))
+    return AskModel("evolve", ask_evolve(shown_new, shown_old, pairs))
+
+
+def take_evolution(facts: Facts, answer: ModelReplied, view: View) -> Taken:
+    pairs = facts.unit(PAIRS)
     evolution = parse_evolution(answer.text, pairs, view.config.evolve_confidence_min_ppm)
     if isinstance(evolution, replies.Unusable):
         return Unusable(evolution.reason)
     partial = tuple(("partial", reason, 1) for reason in evolution.dropped)
-    return Learned(VERDICTS(evolution.verdicts), degraded=partial, shapes=evolution.shapes)
+    return Learned(VERDICTS.unit(evolution.verdicts), degraded=partial, shapes=evolution.shapes)
 
 
-def no_verdicts(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return VERDICTS(())
+def all_verdicts(facts: Facts) -> Verdicts:
+    by_answer = facts[VERDICTS]
+    return tuple(chain.from_iterable(by_answer))
 
 
-LOOK_FOR_CANDIDATES = Step(
-    "candidates", each=DRAFTS, requires=(REQUEST,), produces=(CANDIDATES,), otherwise=nothing(CANDIDATES),
-    **asks(Read, ask_candidates, take_candidates, retry(2, then=degrade("none", CANDIDATES.unit(())))),
-)  # fmt: skip
-
-EVOLVE = Step(
-    "evolve", requires=(REQUEST, DRAFTS, CANDIDATES), produces=(VERDICTS,),
-    otherwise=nothing(VERDICTS), config=(("profile", "default"),),
-    **asks(AskModel, ask_evolution, take_evolution, retry(2, then=Degrade("table", no_verdicts))),
+COMPARE_STEPS: Final = (
+    Step("compare", requires=(COMPARED, DRAFTS), produces=(FRESH,), otherwise=nothing(FRESH),
+         take=take_fresh),
+    Step("candidates", each=FRESH, requires=(DRAFTS,), produces=(CANDIDATES,), otherwise=nothing(CANDIDATES),
+         **asks(Read, ask_candidates, take_candidates,
+                retry(2, then=degrade("none", CANDIDATES.unit(()))))),
+    Step("pairs", requires=(FRESH, CANDIDATES), produces=(PAIRS,), otherwise=nothing(PAIRS),
+         take=take_pairs),
+    Step("evolve", each=PAIRS, requires=(FRESH, CANDIDATES), produces=(VERDICTS,),
+         otherwise=nothing(VERDICTS), config=(("profile", "default"),),
+         **asks(AskModel, ask_evolution, take_evolution,
+                retry(2, then=degrade("table", VERDICTS.unit(()))))),
 )  # fmt: skip

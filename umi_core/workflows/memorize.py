@@ -2,7 +2,8 @@
 
 Law 1. No failure of model or embedder loses the text; a unit that fails costs only that unit.
 Law 2. All of it is stored, or nothing is. Law 3. Memorizing again what was memorized changes nothing; a fact
-that another resource tells as well is reinforced, not stored twice.
+that another resource tells as well is reinforced, not stored twice. Law 4. New facts are compared with what
+is known, as those of a remember are.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,7 +49,9 @@ from umi_core.workflows.commits import (
     entity_ids,
     found,
 )
+from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare, vacated
 from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, chained, id_of, looked_up
+from umi_core.workflows.ending import SHELVES
 from umi_core.workflows.giving import told_by
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import addresses, chosen, linked
@@ -81,7 +84,14 @@ from umi_core.workflows.reading import (
     unchanged,
     wanted_types,
 )
-from umi_core.workflows.remember import VECTORS, changed, entity_rows, no_vectors, take_vectors
+from umi_core.workflows.remember import (
+    VECTORS,
+    changed,
+    entity_rows,
+    needs_resolution,
+    no_vectors,
+    take_vectors,
+)
 from umi_core.workflows.shelving import (
     EMBED,
     EMBED_SHELF,
@@ -102,6 +112,7 @@ from umi_core.workflows.telling import (
     settled,
 )
 
+Rows = Mapping[Address, Row]
 SHELVED: Final = ("category", "membership", "resource")
 DESCRIBE: Final = "describe"  # what is pending of a payload that no model has described
 
@@ -205,27 +216,45 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
-    core, drafts = facts[CORE], chained(settled(facts), facts[REQUEST].text, None)
+    core = facts[CORE]
+    compared = compare(chained(settled(facts), facts[REQUEST].text, None), facts, view)
+    drafts = compared.drafts
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    after = shown_again(entities, core, view.config)
+    after = shown_again(entities, vacated(core, compared.ended), view.config)
     is_moved = after.blocks != core.blocks
-    links = linked(links_of(facts, drafts, view), shelf, view)
+    links = linked(links_of(facts, drafts, view), with_leaving(compared.writes, facts, shelf), view)
     resources = resources_of(facts, shelf, view)
     pending = pending_of(facts, shelf, view)
     is_there = own_address(facts, view.scope) in shelf
     change = "unchanged" if not resources else "updated" if is_there else "created"
     stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
+    value = Memorized(
+        own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending,
+        compared.relations, needs_resolution(compared.relations), compared.dropped_count, compared.ended,
+    )  # fmt: skip
+    rides = (it for it in access.writes(view.scope) if it.address.id not in compared.ended)
+    writes = (
+        *entity_rows(drafts, facts, view), *compared.writes, *links, *resources,
+        *shelved(facts, shelf, resources, view.scope), *rides,
+    )  # fmt: skip
     return Plan(
         view.now_ms,
-        writes=(
-            *entity_rows(drafts, facts, view), *links, *resources,
-            *shelved(facts, shelf, resources, view.scope), *access.writes(view.scope),
-        ),
+        writes=tuple({it.address: it for it in writes}.values()),  # a category may lose members and get some
+        expects=compared.expects,
         core=after if is_moved else None,
-        value=Memorized(own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending),
+        value=value,
         accessed=entities,
-    )  # fmt: skip
+        forgotten=compared.ended,
+    )
+
+
+def with_leaving(leaving: tuple[Write, ...], facts: Facts, shelf: Rows) -> Rows:
+    """Return what is stored of categories, as it is without the facts that end."""
+    read = {row.address: row for row in facts[SHELVES]}
+    after = {it.address: it.body for it in leaving}
+    left = {where: attrs.evolve(row, body=after[where]) for where, row in read.items() if where in after}
+    return {**shelf, **left}
 
 
 # The resource and its segments.
@@ -363,6 +392,7 @@ MEMORIZE: Final = Workflow(
              produces=(DRAFTS, SHELF, UNSHELVED, CORE), otherwise=nothing(DRAFTS, SHELF, UNSHELVED, CORE),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         REREAD_PARTS,
+        *COMPARE,
         Step("embed", requires=(DRAFTS,), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
@@ -370,7 +400,7 @@ MEMORIZE: Final = Workflow(
         READ_HOMES,
         Step("plan",
              requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, DRAFTS,
-                       SHELF, NEWER, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
+                       SHELF, NEWER, *COMPARED_FROM, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,

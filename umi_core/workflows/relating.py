@@ -16,7 +16,7 @@ from umi_core.language.evolution import Verdict
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.rows import Entity, Relation, Row
 from umi_core.workflows.drafting import Drafted, ref, with_entity
-from umi_core.workflows.evolving import VERDICTS, candidate_rows
+from umi_core.workflows.evolving import all_verdicts, candidate_rows
 
 End = tuple[str, int]
 
@@ -87,6 +87,6 @@ def verdict_relations(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> 
     targets = {ref(draft.entity): (draft.entity.id, draft.entity.version) for draft in drafts}
     bodies = [row.body for row in candidate_rows(facts).values() if isinstance(row.body, Entity)]
     sources = {ref(body): (body.id, body.version) for body in bodies}
-    for pair, verdict in facts[VERDICTS]:
+    for pair, verdict in all_verdicts(facts):
         if pair[1] in sources:
             yield made(sources[pair[1]], targets[pair[0]], verdict, view)

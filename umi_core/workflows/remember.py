@@ -37,7 +37,6 @@ from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeate
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Address, Entity, Receipt, Relation, Vector
-from umi_core.tiers.core import forget
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import commits
 from umi_core.workflows.commits import (
@@ -57,6 +56,7 @@ from umi_core.workflows.commits import (
     put,
     request_digest,
 )  # fmt: skip
+from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare, vacated
 from umi_core.workflows.drafting import (
     DRAFTS,
     PLACES,
@@ -70,29 +70,8 @@ from umi_core.workflows.drafting import (
     ref,
     told_order,
 )
-from umi_core.workflows.ending import (
-    ENDING,
-    FIND_ENDING,
-    MEMBERSHIPS,
-    READ_MEMBERSHIPS,
-    READ_SHELVES,
-    SHELVES,
-    ended_rows,
-    expected_homes,
-    successors,
-)
-from umi_core.workflows.evolving import (
-    CANDIDATES,
-    DROPPED,
-    EVOLVE,
-    EXTRACT,
-    LOOK_FOR_CANDIDATES,
-    MENTIONS,
-    REQUEST,
-    VERDICTS,
-)
+from umi_core.workflows.evolving import DROPPED, EXTRACT, MENTIONS, REQUEST, VERDICTS, all_verdicts
 from umi_core.workflows.placing import place
-from umi_core.workflows.relating import related
 
 RECEIPT: Final = Fact("receipt", Receipt | None)
 VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of what changed, in order
@@ -221,39 +200,30 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     core = facts[CORE]
-    relating = related(facts, drafts, view)
-    drafts = relating.drafts
+    compared = compare(drafts, facts, view)
+    drafts = compared.drafts
     decisions = all_decisions(facts, drafts)
     entities = tuple(draft.entity for draft in drafts)
     text = facts[REQUEST].text
     names = tuple(name for it in entities for name in (it.name, *it.others))
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    ended = successors(facts)
-    vacated = core
-    for key in ended:
-        vacated = forget(vacated, key)
-    placed = place(entities, decisions, vacated, access, view)
+    placed = place(entities, decisions, vacated(core, compared.ended), access, view)
     is_moved = placed.core.blocks != core.blocks
-    rows = entity_rows(drafts, facts, view)
-    rows += tuple(put(view.scope, "relation", relation.id, relation) for relation in relating.relations)
-    others = {entity.id: entity for _, entity in relating.others}
-    rows += tuple(put(view.scope, "entity", key, it) for key, it in others.items() if key not in ended)
-    rows += tuple(ended_rows(others, facts, view))
-    rides = (it for it in access.writes(view.scope) if it.address.id not in ended)
+    rides = (it for it in access.writes(view.scope) if it.address.id not in compared.ended)
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
-        relating.relations, needs_resolution(relating.relations),
-        placed.decisions, placed.promoted, placed.evicted, facts[DROPPED], relating.dropped_count,
-        ended=tuple(ended),
+        compared.relations, needs_resolution(compared.relations),
+        placed.decisions, placed.promoted, placed.evicted, facts[DROPPED], compared.dropped_count,
+        ended=compared.ended,
     )  # fmt: skip
     return Plan(
         view.now_ms,
-        writes=(*rows, *rides),
-        expects=expected_homes(facts, view),
+        writes=(*entity_rows(drafts, facts, view), *compared.writes, *rides),
+        expects=compared.expects,
         core=placed.core if is_moved else None,
         value=value,
         accessed=entities,
-        forgotten=tuple(ended),
+        forgotten=compared.ended,
         decisions=placed.decisions,
         spoken=(text, names, next(reversed(told_order(entities, text)), None)),
     )
@@ -324,7 +294,7 @@ def are_of_mentions(facts: Facts, scope: Scope) -> bool:
 
 def are_of_drafts(facts: Facts, scope: Scope) -> bool:
     refs = {ref(draft.entity) for draft in facts[DRAFTS]}
-    return all(pair[0] in refs for pair, _ in facts[VERDICTS])
+    return all(pair[0] in refs for pair, _ in all_verdicts(facts))
 
 
 def ids_of(drafts: tuple[Drafted, ...]) -> list[str]:
@@ -342,8 +312,7 @@ def take_reply(facts: Facts, answer: None, view: View) -> Learned:
 REPLY = Step("reply", requires=(RECEIPT, STORED), produces=(OUTCOME,), take=take_reply)
 
 PLANNED_FROM = (
-    REQUEST, MENTIONS, DROPPED, DRAFTS, CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS,
-    SHELVES, CORE, VECTORS, ROUTES,
+    REQUEST, MENTIONS, DROPPED, DRAFTS, *COMPARED_FROM, CORE, VECTORS, ROUTES,
 )  # fmt: skip
 
 REMEMBER = Workflow(
@@ -355,11 +324,7 @@ REMEMBER = Workflow(
         Step("lookup", requires=(REQUEST, MENTIONS), produces=(DRAFTS, CORE),
              otherwise=nothing(DRAFTS, CORE), claims=claim_entities,
              **asks(Read, ask_lookup, take_lookup, retry(3))),
-        LOOK_FOR_CANDIDATES,
-        EVOLVE,
-        FIND_ENDING,
-        READ_MEMBERSHIPS,
-        READ_SHELVES,
+        *COMPARE,
         Step("embed", requires=(REQUEST, DRAFTS), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),

@@ -12,7 +12,7 @@ import attrs
 
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, asks, degrade, retry
-from umi_core.language.prompts import Statement, ask_summary
+from umi_core.language.prompts import ask_summary
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
@@ -31,7 +31,7 @@ from umi_core.workflows.category_reads import (
     take_members,
 )
 from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, put
-from umi_core.workflows.drafting import ref
+from umi_core.workflows.drafting import statement_of
 from umi_core.workflows.shelving import VECTOR, described, take_vector, vector_row
 
 REQUEST: Final = Fact("request", Summarise)
@@ -72,7 +72,7 @@ def ask_text(facts: Facts, view: View) -> AskModel | None:
         return None
     is_added_to = bool(category.summary) and all(end in current for end in category.summary_sources)
     known = category.summary_sources if is_added_to else ()
-    new = tuple(Statement(ref(it), it.name, it.content) for end, it in current.items() if end not in known)
+    new = tuple(statement_of(it) for end, it in current.items() if end not in known)
     old = category.summary if is_added_to else None
     return AskModel("summarise_category", ask_summary(category.name, category.description, old, new))
 

@@ -29,8 +29,9 @@ from umi_core.messages.requests import (
     Summarise,
     UpdateEntity,
 )
-from umi_core.messages.results import Forgotten, Listed, Recalled, Remembered, Stored
+from umi_core.messages.results import Forgotten, Listed, Memorized, Recalled, Remembered, Stored
 from umi_core.rows import Category, Ended, Entity, Relation, Row, Tombstone
+from umi_sim.target.limits import lowered
 
 PARIS, BERLIN, ROME = (id_of_fact("Alice", f"lives in {city}") for city in ("Paris", "Berlin", "Rome"))
 NUTS = id_of_fact("Alice", "is allergic to nuts")
@@ -274,6 +275,25 @@ def test_its_access_record_goes_and_no_late_answer_brings_it_back() -> None:
     assert [row.address.id for row in pair.rows("access")] == [BERLIN]
 
 
+def at(happened_ms: int | None, text: str) -> Remember:
+    return Remember(1, text, event_time_ms=happened_ms)
+
+
+@pytest.mark.parametrize(
+    ("old_ms", "new_ms", "ends"),
+    [(9, 8, False), (9, 9, True), (9, 10, True), (None, 8, True), (9, None, True), (9, 0, False)],
+)
+def test_what_happened_before_a_fact_does_not_end_it(
+    old_ms: int | None, new_ms: int | None, ends: bool
+) -> None:
+    pair = Pair().run()
+    pair.ask(at(old_ms, "Alice lives in Paris"))
+    pair.model = saying(evolve=on("update", PARIS))
+    value = remembered(pair, attrs.evolve(at(new_ms, "Alice lives in Berlin"), op_id=2))
+    assert (value.ended, [it.kind for it in value.relations]) == ((PARIS,) * ends, ["update"])
+    assert kinds_under(pair, PARIS) == (["ended"] if ends else ["access", "entity", "vector"])
+
+
 # Memberships and categories.
 
 
@@ -307,6 +327,57 @@ def test_its_memberships_go_and_the_summary_that_names_it_is_emptied() -> None:
     assert (it.member_count, it.summary, it.summary_sources, it.summary_dirty) == (1, "", (), True)
     assert pair.row("vector", FACTS) is None
     assert (ended(pair).fact.sources, ended(pair).fact.is_direct) == (fact(pair, NUTS).sources, False)
+
+
+def moves_by_text(pair: Pair, judge: Judge, op_id: int = 1) -> Memorized:
+    """A text says that she lives there now, in the category where the old fact was."""
+    new = xml("lives in Berlin", "facts", name="Alice")
+    pair.model = saying(
+        memories=lambda prompt: new if input_of(prompt, "memory_type") == "profile" else "<item></item>",
+        evolve=judge,
+    )
+    return memorized(pair, Memorize(op_id, "Alice moved to Berlin.", uri="b"))
+
+
+def test_a_text_that_is_memorized_ends_facts_as_a_remember_does() -> None:
+    pair = shelved()
+    value = moves_by_text(pair, on("contradict", PARIS))
+    assert (value.ended, value.entities) == ((PARIS,), (Stored(BERLIN, 1, "created"),))
+    assert ([it.kind for it in value.relations], value.needs_resolution) == (["contradict"], True)
+    assert (kinds_under(pair, PARIS), ended(pair).by) == (["ended"], BERLIN)
+    members = sorted(str(getattr(row.body, "entity_id", "")) for row in pair.rows("membership"))
+    assert members == sorted((NUTS, BERLIN))
+    it = summary(pair)
+    assert (it.member_count, it.summary, it.summary_sources, it.summary_dirty) == (2, "", (), True)
+    check_memory(pair.memory.state)
+
+
+def test_a_text_that_is_memorized_takes_what_it_ends_out_of_core() -> None:
+    pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, promote_score_min_ppm=0))
+    pair.ask(Rebalance(90))
+    assert pair.ask(InCore(91, PARIS)) == Done(True)
+    assert moves_by_text(pair, on("update", PARIS)).ended == (PARIS,)
+    assert pair.ask(InCore(92, PARIS)) == Done(False)
+    assert [row.address.id for row in pair.rows("access")] == [BERLIN]
+
+
+def test_a_text_that_is_memorized_again_ends_nothing_more() -> None:
+    pair = shelved()
+    moves_by_text(pair, on("update", PARIS))
+    before = pair.storage.digest()
+    assert moves_by_text(pair, on("update", NUTS), 2).change == "unchanged"
+    assert pair.storage.digest() == before
+
+
+def test_new_facts_beyond_the_limit_are_not_compared_and_counted() -> None:
+    pair = told("Alice lives in Paris")
+    pair.model = saying(evolve=on("update", PARIS))
+    with lowered({"evolve_fact_count_max": 1}):
+        outcome = pair.ask(Remember(1, "Bob sings. Alice lives in Berlin"))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Remembered)
+    assert [(it.name, it.reason, it.count) for it in outcome.degraded] == [("compare:partial", "too_many", 1)]
+    assert (len(outcome.value.entities), outcome.value.ended) == (2, ())
 
 
 def test_two_that_end_at_once_leave_their_category_together() -> None:

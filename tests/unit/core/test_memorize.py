@@ -111,7 +111,7 @@ def test_the_questions_are_those_of_the_example() -> None:
     while pair.pending:
         kinds.append(type(pair.pending[0]))
         pair.answer()
-    assert kinds == [Read, AskModel, AskModel, Read, Embed, Embed, Commit]
+    assert kinds == [Read, AskModel, AskModel, Read, Read, Embed, Embed, Commit]
 
 
 def test_memorized_again_nothing_is_asked_and_nothing_changes() -> None:

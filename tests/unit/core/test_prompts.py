@@ -116,11 +116,13 @@ def test_route_asks_with_entities_and_context() -> None:
 
 
 def test_evolve_asks_with_each_statement_once_and_the_pairs_by_ref() -> None:
-    new, old = Statement("fct_a@1", "Alice", "likes tea"), Statement("fct_b@1", "Alice", "é" * 600)
+    new = Statement("fct_a@1", "Alice", "likes tea", 1_795_887_489_000)
+    old = Statement("fct_b@1", "Alice", "é" * 600, 1_000, 59_999)
     lines = ask_evolve((new,), (old,), ((new.ref, old.ref),)).split("\n")[-3:]
     assert lines == [
-        'INPUT new = [{"ref":"fct_a@1","name":"Alice","content":"likes tea"}]',
-        f'INPUT old = [{{"ref":"fct_b@1","name":"Alice","content":"{"é" * 500}"}}]',
+        'INPUT new = [{"ref":"fct_a@1","name":"Alice","content":"likes tea","told":"2026-11-28T17:38Z"}]',
+        f'INPUT old = [{{"ref":"fct_b@1","name":"Alice","content":"{"é" * 500}",'
+        '"told":"1970-01-01T00:00Z","happened":"1970-01-01T00:00Z"}]',
         'INPUT pairs = [{"new":"fct_a@1","old":"fct_b@1"}]',
     ]
 
@@ -158,7 +160,7 @@ def test_the_longest_text_fits() -> None:
 
 def test_the_longest_questions_of_all_tasks_fit() -> None:
     statements = tuple(
-        Statement(f"{'x' * 28}@{n}", '"' * 256, "\x00" * 500) for n in range(EVOLVE_PAIR_COUNT_MAX)
+        Statement(f"{'x' * 28}@{n}", '"' * 256, "\x00" * 500, 0, 0) for n in range(EVOLVE_PAIR_COUNT_MAX)
     )
     pairs = tuple((it.ref, it.ref) for it in statements)
     turns = (Turn("assistant", "\x00" * TURN_CHARS_MAX),) * TURN_COUNT_MAX

@@ -97,7 +97,8 @@ HELD: Final = {
     results.Summarised: "summary sources is_dirty",
     results.Group: "id name keywords member_count",
     results.Evolved: "change groups unassigned_count",
-    results.Memorized: "resource_id change segment_count entities pending",
+    results.Memorized: """resource_id change segment_count entities pending relations needs_resolution
+                          relation_dropped_count ended""",
     results.BlockSet: "evicted",
     results.BlockRemoved: "text evicted",
     results.SessionCreated: "session_id started_ms dropped_count",

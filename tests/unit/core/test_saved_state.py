@@ -298,7 +298,7 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"row": 99}, "row: 99, and its table has 14"),
+        ({"row": 99}, "row: 99, and its table has 16"),
         ({"facts": {}}, "facts: other ones than remember has at extract"),
         ({"entered": ("unknown",)}, "entered: not of its interceptors: unknown"),
         ({"pages": (ALIEN,)}, "pages: rows that extract has not asked for"),
@@ -370,7 +370,7 @@ def test_of_a_step_that_asks_for_each_there_is_one_fact_for_each() -> None:
     state, operation, _ = at_commit()
     facts: dict[str, Any] = {**operation.facts}
     facts["candidates"] = facts["candidates"][:1]
-    assert "facts[candidates]: not one for each of drafts" in str(refusal(with_operation(state, facts=facts)))
+    assert "facts[candidates]: not one for each of fresh" in str(refusal(with_operation(state, facts=facts)))
 
 
 @pytest.mark.parametrize(

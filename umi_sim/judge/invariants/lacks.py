@@ -36,6 +36,7 @@ from umi_sim.services.model.prompts import inputs
 
 ROWS: Final = "read"  # of whatever step
 LATE: Final = "timeout"
+OF_NO_ANSWER: Final = "compare"  # how many facts it leaves out is judged by the oracle
 DIVIDED: Final = "evolve_category"  # what it lacks of its members is judged by invariants/divisions.py
 UNREAD: Final[Mapping[str, tuple[str, ...]]] = {  # by task, what is wrong with a reply besides its JSON
     "segment": ("no_segment",), "memories": ("empty", "no_tag"), "name_subcategory": ("no_word",),
@@ -76,7 +77,8 @@ class Lacks(Observer):
         step = lack.name.partition(":")[0]
         own = [it for it in heard if step in (ROWS, it[0].step)]
         is_divided = step == "contents" and any(call.workflow == DIVIDED for call, _ in heard)
-        if lack.reason == LATE or is_divided or any(has_own_task(call) for call, _ in own):
+        is_elsewhere = is_divided or step == OF_NO_ANSWER
+        if lack.reason == LATE or is_elsewhere or any(has_own_task(call) for call, _ in own):
             return
         found = [it for call, answer in own for it in self.reasons(step, call, answer) if it[1] > 0]
         counts = [count for reason, count in found if reason == lack.reason]

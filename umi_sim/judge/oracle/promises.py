@@ -371,7 +371,7 @@ def is_named(asked: object, got: object, name: str) -> bool:
 # Law 4. Too busy is only who has as many requests without a reply as there may be.
 
 
-OF_THE_TEXT: Final = ("extract:uncovered", "contents:partial", "told:partial")
+OF_THE_TEXT: Final = ("extract:uncovered", "compare:partial", "contents:partial", "told:partial")
 """No failure: a model that is well passes over sentences, too, what is told without vectors has none, of a
 long session the last texts are shown, and what has no room goes."""
 NORMAL: Final = Config()

@@ -438,6 +438,10 @@ def time_told(ms: int) -> str | None:
     return None if ms == 0 else f"{clock_of(min(ms, LAST_MS))}Z"
 
 
+def minute_told(ms: int) -> str:
+    return f"{clock_of(min(ms, LAST_MS))[:16]}Z"
+
+
 # What a prompt asks about: the inputs that it shows, each in its line.
 
 

@@ -18,7 +18,7 @@ from umi_sim.judge.invariants.readings import BY_MEMORY, Question, check_reading
 from umi_sim.judge.plain.replies import array_of, payload_of
 from umi_sim.services.model.prompts import inputs
 
-NEW, OLD = Statement("a@2", "Ann", "sings"), Statement("a@1", "Ann", "naps")
+NEW, OLD = Statement("a@2", "Ann", "sings", 2), Statement("a@1", "Ann", "naps", 1)
 SAID = (Turn("user", "Ann naps"),)
 PROMPTS = {
     "extract": ask_extract("Bob naps."),

@@ -31,7 +31,7 @@ TEXT = st.text() | st.lists(
 
 def evolved(new: str, old: str, new_name: str = "Alice", old_name: str = "Alice") -> dict[str, object]:
     asked = ask_evolve(
-        (Statement("a@2", new_name, new),), (Statement("b@1", old_name, old),), (("a@2", "b@1"),)
+        (Statement("a@2", new_name, new, 2),), (Statement("b@1", old_name, old, 1),), (("a@2", "b@1"),)
     )
     (row,) = json.loads(truth("evolve", asked), parse_float=str)
     assert (row["new"], row["old"]) == ("a@2", "b@1")

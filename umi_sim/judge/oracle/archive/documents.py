@@ -167,8 +167,11 @@ class Documents(Part):
             self.judge_created(op, request, value, names, lost)
         self.degradations.judge_causes(op, names, sum(it.change != "unchanged" for it in value.entities))
         batch = self.writes.batch_of(op)
+        self.degradations.judge_verdicts(op, names)
         if batch is not None:
             self.writes.judge_stored(batch, value.entities)
+            self.writes.judge_ended(batch, value)
+            self.writes.judge_relations(batch, value)
         else:
             told = "memorized, and nothing is durable"
             is_idle = value.change == "unchanged" and not value.entities

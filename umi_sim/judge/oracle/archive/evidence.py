@@ -58,6 +58,8 @@ class Evidence(Part):
             return read_summary(text) is not None
         if isinstance(request, EvolveCategory):
             return read_name(text) is not None
+        if step == "evolve":
+            return read_verdicts(text, (), 0) is not None
         if step == "preprocess":
             return read_description(text) is not None
         if isinstance(request, Memorize):
@@ -73,8 +75,6 @@ class Evidence(Part):
             return found.outcome != "rejected" or found.reason == "unresolved"
         if step == "expand":
             return read_variants(text, "") is not None
-        if step == "evolve":
-            return read_verdicts(text, (), 0) is not None
         return read_routes(text, (), self.context.config) is not None
 
     def vectors(self, op: Operation, count: int) -> list[Vectors]:
@@ -97,8 +97,8 @@ SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
         "route": "route:table",
     },
     Memorize: {
-        "preprocess": "preprocess:none",
-        "segment": "segment:windows", "embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors",
+        "preprocess": "preprocess:none", "segment": "segment:windows", "evolve": "evolve:table",
+        "embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors",
     },
     CreateEntity: {"embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors"},
     ForgetResource: {}, DeleteArchival: {},
@@ -119,12 +119,14 @@ NAMES: Final = (
     *OF_LEVELS, "route:retrieve",
     *(name for names in SUBSTITUTES.values() for name in names.values()),
     "extract:partial", "extract:uncovered", "evolve:partial", "route:partial", "candidates:none",
-    "extract:unit_missing", "name:keywords", "contents:partial", "told:partial", "by_vector:words_only",
-    "context:none", "settle:core_unread", *STORAGE_MADE,
+    "compare:partial", "extract:unit_missing", "name:keywords", "contents:partial", "told:partial",
+    "by_vector:words_only", "context:none", "settle:core_unread", *STORAGE_MADE,
 )  # fmt: skip
 
 PLAIN_REASONS: Final = ("extract", "evolve", "route", "expand")
 """Steps that say of a useless reply what is wrong with any text that has no payload."""
+OF_UNITS: Final = ("evolve",)
+"""Steps that ask several questions, each with a substitute of its own."""
 ATTEMPTS: Final = 2
 """How often a step is tried before something takes its place."""
 PASSING: Final = ("rate_limited", "timeout", "unavailable")
@@ -168,10 +170,13 @@ class Degradations(Part):
                 told = f"{substitute} without a cause"
                 self.demand(is_caused or not is_named, rules.DEGRADATION_NAMED, told)
                 continue
-            is_due = bool(now) and not self.evidence.is_of_use(op, now[-1], count)
-            self.demand(is_named == is_due, rules.DEGRADATION_NAMED, substitute, is_due, names)
-            is_patient = not is_named or len(now) == ATTEMPTS or not may_pass(now[-1].answer)
-            self.demand(is_patient, rules.DEGRADATION_NAMED, f"{substitute} after one try", ATTEMPTS, now)
+            last = op.plan.questions(step) if step in OF_UNITS else now[-1:]
+            failed = [it for it in last if not self.evidence.is_of_use(op, it, count)]
+            self.demand(is_named == bool(failed), rules.DEGRADATION_NAMED, substitute, bool(failed), names)
+            for it in failed:
+                tried = [other for other in now if step not in OF_UNITS or other.prompt == it.prompt]
+                is_patient = len(tried) >= ATTEMPTS or not may_pass(it.answer)
+                self.demand(is_patient, rules.DEGRADATION_NAMED, f"{substitute} after one try", ATTEMPTS, now)
         if count and not self.evidence.vectors(op, count):
             is_named = any(name.startswith("embed:") for name in names)
             self.demand(is_named, rules.DEGRADATION_NAMED, "a failed embedding is not named")
@@ -192,7 +197,7 @@ class Degradations(Part):
             step = lack.name.partition(":")[0]
             tried = [it for it in (*op.past, *op.attempts) if it.step == step]
             reasons = [reason_of(it.answer) for it in tried]
-            allowed = reasons if op.is_replanned else reasons[-1:]
+            allowed = reasons if op.is_replanned or step in OF_UNITS else reasons[-1:]
             is_told = lack.reason in allowed if lack.name in by_model else lack.reason != ""
             self.demand(is_told, rules.DEGRADATION_NAMED, f"why {lack.name}", allowed, lack.reason)
 
@@ -200,19 +205,26 @@ class Degradations(Part):
         self, op: Operation, names: list[str], found: Extracted | None, changed: list[Entity]
     ) -> None:
         """What was malformed in a reply of use is named."""
-        for step in ("extract", "evolve", "route") if not op.is_replanned else ():
+        self.judge_verdicts(op, names)
+        for step in ("extract", "route") if not op.is_replanned else ():
             name, last, text = f"{step}:partial", op.plan.last(step), op.plan.text(step)
             is_due = False
             if last is not None and text is not None:
                 is_due = self.is_malformed(last, text, found, changed)
             self.demand((name in names) == is_due, rules.DEGRADATION_NAMED, name, is_due, names)
 
+    def judge_verdicts(self, op: Operation, names: list[str]) -> None:
+        """Demand that rows of verdicts that were dropped are named."""
+        if op.is_replanned:
+            return
+        asked = [(it.text, it.pairs) for it in op.plan.questions("evolve")]
+        read = [read_verdicts(text, pairs, 0) for text, pairs in asked if text is not None]
+        name, is_due = "evolve:partial", any(it is not None and it.dropped for it in read)
+        self.demand((name in names) == is_due, rules.DEGRADATION_NAMED, name, is_due, names)
+
     def is_malformed(self, last: Attempt, text: str, found: Extracted | None, changed: list[Entity]) -> bool:
         """Whether something in a reply was malformed."""
         if last.step == "extract":
             return found is not None and found.partial
-        if last.step == "evolve":
-            read = read_verdicts(text, last.pairs, 0)
-            return read is not None and bool(read.dropped)
         routes = read_routes(text, [(it.id, it.type) for it in changed], self.context.config)
         return routes is not None and bool(routes.faults)

@@ -13,15 +13,17 @@ from umi_core.kelpie.requests import DeleteArchival
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import (
     ForgetResource,
+    Memorize,
     Remember,
 )
 from umi_core.rows import Ended, Entity
 from umi_sim.judge.oracle.archive.facts import (
     FactState,
 )
-from umi_sim.judge.oracle.archive.operations import Operation
-from umi_sim.judge.oracle.archive.plain_memory import PlainMemory
+from umi_sim.judge.oracle.archive.operations import Attempt, Operation
+from umi_sim.judge.oracle.archive.plain_memory import PlainMemory, end_of
 from umi_sim.judge.oracle.archive.timelines import Batch
+from umi_sim.judge.plain.text import minute_told
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
@@ -50,7 +52,7 @@ class Log(PlainMemory):
         """A batch of this operation has become durable."""
         plan = op.plans[event]
         batch = self.apply(op, plan)
-        if isinstance(op.request, Remember) and self.context.may_turn_away:
+        if isinstance(op.request, Remember | Memorize) and self.context.may_turn_away:
             twins = [self.apply(op, plan.without(steps)) for steps in UNHEARD]
             batch, *batch.twins = [it for it in twins if is_in(it, commit)] or [batch]
         if isinstance(op.request, Remember) and op.record is None and batch.did:
@@ -113,6 +115,18 @@ class Log(PlainMemory):
 
     # Demanding.
 
+    def judge_times(self, op: Operation, asked: Attempt) -> None:
+        """Demand that a model is told of each statement when it was told, and when it happened."""
+        now = minute_told(op.plan.time_of("lookup"))
+        for it in asked.inputs.get("new", ()):
+            self.demand(it["told"] == now, rules.TIMES_TOLD, f"{it['ref']} is new", now, it)
+        for it in (*asked.inputs.get("old", ()), *asked.inputs.get("facts", ())):
+            key, version = end_of(str(it["ref"]))
+            known = [state.fact for state in self.states_since(key, op) if state.fact is not None]
+            due = [times_of(fact) for fact in known if fact.version == version]
+            got = it["told"], it.get("happened")
+            self.demand(got in due, rules.TIMES_TOLD, f"{it['ref']} was told at another time", due, got)
+
     def rule_at_stake(self, key: str, states: Iterable[FactState]) -> Rule:
         """What another version than the right one that was shown would have broken."""
         if self.is_shared(key):
@@ -155,6 +169,12 @@ class Log(PlainMemory):
         return batch is not None and not batch.is_told and len(batch.did) > 1
 
 
+def times_of(fact: Entity) -> tuple[str, str | None]:
+    """When it was told, and when it happened, as a model is told."""
+    happened_ms = fact.event_time_ms
+    return minute_told(fact.updated_ms), None if happened_ms is None else minute_told(happened_ms)
+
+
 def rule_of_relations(states: Iterable[FactState], got: tuple[str, ...]) -> Rule:
     """What a read has broken that shows other contradictions than there are."""
     known = [it.contradicts for state in states if (it := state.fact) is not None]
@@ -186,6 +206,6 @@ def is_in(batch: Batch, commit: Commit) -> bool:
     blocks = {where.id: body.block for where, body in rows.items() if isinstance(body, Entity)}
     ended = [where.id for where, body in rows.items() if where.kind == "ended" and body is not None]
     related = [where.id for where, body in rows.items() if where.kind == "relation" and body is not None]
-    is_routed = all(blocks.get(key) == batch.routing[key].block for key in batch.changed)
+    is_routed = all(blocks.get(key) == it.block for key, it in batch.routing.items() if key in batch.changed)
     is_ended = sorted(ended) == sorted(batch.ended)
     return is_routed and is_ended and sorted(related) == sorted(it.id for it in batch.relations)

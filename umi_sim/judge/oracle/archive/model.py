@@ -15,7 +15,7 @@ from umi_core.invariants import limits
 from umi_core.kelpie.errors import NotFound
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.answers import Answer
-from umi_core.messages.effects import Commit, Done, Embed, Failed, Refused, Unknown
+from umi_core.messages.effects import AskModel, Commit, Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.requests import (
     Count,
     CreateEntity,
@@ -147,6 +147,8 @@ class ArchiveModel(Model):
         if op is not None:
             self.context.see(now_ms)
             op.sent(call.step, call.event, call.effect, self.context.seen_ms)
+            if isinstance(call.effect, AskModel):
+                self.log.judge_times(op, op.attempts[-1])
 
     def landed(self, call: Call) -> None:
         """A batch has become durable."""
@@ -304,6 +306,8 @@ class ArchiveModel(Model):
                 value = attrs.evolve(value.facts, repeated=value.repeated)
             if isinstance(value, Memorized):
                 self.documents.judge_limits(op, lacks)
+            if isinstance(value, Memorized) or (isinstance(value, Remembered) and not value.repeated):
+                self.writes.judge_limits(op, lacks)
             self.judge_value(op, value, names)
             if isinstance(value, Recalled) or (isinstance(value, Remembered) and not value.repeated):
                 self.degradations.judge_reasons(op, lacks)

@@ -91,9 +91,18 @@ class Attempt(Owner):
         return len(self.effect.texts) if isinstance(self.effect, Embed) else 0
 
     @property
+    def prompt(self) -> str:
+        return self.effect.prompt if isinstance(self.effect, AskModel) else ""
+
+    @property
+    def text(self) -> str | None:
+        """What a model replied."""
+        return self.answer.text if isinstance(self.answer, ModelReplied) else None
+
+    @property
     def inputs(self) -> dict[str, Any]:
         """What a model was asked about."""
-        return asked_about(self.effect.prompt) if isinstance(self.effect, AskModel) else {}
+        return asked_about(self.prompt) if self.prompt else {}
 
     @property
     def pairs(self) -> dict[tuple[str, str], None]:
@@ -115,11 +124,17 @@ class Plan(Owner):
         """The attempt that counts."""
         return next((it for it in reversed(self.attempts) if it.step == step), None)
 
+    def questions(self, step: str) -> list[Attempt]:
+        """Return of each question of this step the attempt that counts; if an interceptor kept the answers
+        from the memory, what it gave in their place."""
+        tried = list(self.tried(step))
+        kept_away = [it for it in tried if it.effect is None][-1:]
+        return kept_away or list({it.prompt: it for it in tried}.values())
+
     def text(self, step: str) -> str | None:
         """What a model replied to the last attempt, if that was answered."""
         last = self.last(step)
-        answer = last.answer if last is not None else None
-        return answer.text if isinstance(answer, ModelReplied) else None
+        return last.text if last is not None else None
 
     def time_of(self, step: str) -> int:
         """When this step was answered."""

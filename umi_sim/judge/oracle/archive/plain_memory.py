@@ -31,7 +31,7 @@ from umi_core.messages.requests import (
     Summarise,
     UpdateEntity,
 )
-from umi_core.rows import Relation
+from umi_core.rows import Entity, Relation
 from umi_core.values import CATEGORIES, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.facts import (
@@ -260,6 +260,8 @@ class PlainMemory(Part):
         told = Remember(0, request.text, event_time_ms=request.happened_ms)
         self.store(batch, memorized(batch.plan, op.scope), told, key)
         self.chain(batch, request.text)
+        self.relate(batch)
+        self.end_facts(batch)
 
     def update(self, batch: Batch, request: UpdateEntity) -> None:
         old_id, plan = request.entity_id, batch.plan
@@ -387,10 +389,10 @@ class PlainMemory(Part):
 
     def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, Verdict]]:
         """What a model said about pairs of a new statement and a known one, sure enough to count."""
-        last, reply = batch.plan.last("evolve"), batch.plan.text("evolve")
         floor_ppm = self.context.config.evolve_confidence_min_ppm
-        read = read_verdicts(reply, last.pairs, floor_ppm) if last is not None and reply is not None else None
-        for (new_ref, old_ref), verdict in read.by_pair if read is not None else ():
+        told = [(it.text, it.pairs) for it in batch.plan.questions("evolve")]
+        read = [read_verdicts(text, pairs, floor_ppm) for text, pairs in told if text is not None]
+        for (new_ref, old_ref), verdict in (pair for it in read if it is not None for pair in it.by_pair):
             new, old = end_of(new_ref), end_of(old_ref)
             known = self.state(old[0])
             is_new = batch.did.get(new[0]) == (new[1], "created")
@@ -401,14 +403,21 @@ class PlainMemory(Part):
         """Each fact that a verdict ends, by the first new one named; a model saw no long one whole."""
         endings: dict[str, tuple[str, str]] = {}
         for (new, _), (old, _), verdict in self.read_verdicts(batch):
-            fact = self.state(old).entity
-            is_seen = fact is not None and byte_count(fact.content) <= EXTRACT_CONTENT_BYTES_MAX
-            if is_seen and verdict.kind in ENDING_KINDS:
+            fact, successor = self.state(old).entity, batch.states[new].entity
+            if fact is None or byte_count(fact.content) > EXTRACT_CONTENT_BYTES_MAX:
+                continue
+            if verdict.kind in ENDING_KINDS and not happened_before(successor, fact):
                 endings.setdefault(old, (new, verdict.kind))
         for key, (by, how) in endings.items():
             state = self.read(batch, key)
             batch.states[key] = as_ended(state, key, by, how, batch.plan.at_ms)
             batch.did[key] = state.version, "ended"
+
+
+def happened_before(one: Entity | None, other: Entity) -> bool:
+    """Whether both say when they happened, and the first one did so first."""
+    first_ms = one.event_time_ms if one is not None else None
+    return first_ms is not None and other.event_time_ms is not None and first_ms < other.event_time_ms
 
 
 def in_text_order(contents: Mapping[str, str], text: str) -> list[str]:

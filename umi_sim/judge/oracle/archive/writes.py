@@ -4,14 +4,17 @@ Law 1. A request that is done is durable; one that was refused or failed is not.
 one batch is durable as long as storage keeps its receipt: a later request tells of that one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import attrs
 
-from umi_core.messages.effects import Embed
+from umi_core.invariants.limits import EVOLVE_FACT_COUNT_MAX
+from umi_core.messages.effects import Degraded, Embed
 from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import (
     Forgotten,
+    Memorized,
     RecordForgotten,
     Remembered,
     ResourceForgotten,
@@ -30,6 +33,8 @@ from umi_sim.judge.plain.rows import relation_id
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 from umi_sim.services.calls import Call
+
+NOT_COMPARED: Final = "compare:partial"
 
 
 @attrs.define
@@ -150,12 +155,21 @@ class Writes(Part):
             is_fair = op.request.evolve or op.plan.last("evolve") is None
             self.demand(is_fair, rules.REFERENCE_AGREES, "a model was asked to evolve", (), op.answers)
 
-    def judge_ended(self, batch: Batch, value: Remembered) -> None:
+    def judge_limits(self, op: Operation, lacks: Sequence[Degraded]) -> None:
+        """Demand that a reply names how many new facts were not compared with known ones."""
+        batch, request = self.log.batch_of(op), op.request
+        is_wanted = batch is not None and (not isinstance(request, Remember) or request.evolve)
+        left = len(batch.changed) - EVOLVE_FACT_COUNT_MAX if batch is not None and is_wanted else 0
+        due = [Degraded(NOT_COMPARED, "too_many", left)] if left > 0 else []
+        got = [it for it in lacks if it.name == NOT_COMPARED]
+        self.demand(got == due, rules.DEGRADATION_NAMED, "what was not compared", due, got)
+
+    def judge_ended(self, batch: Batch, value: Remembered | Memorized) -> None:
         """A fact ends by a verdict that names it, and only so."""
         due, got = batch.ended, list(value.ended)
         self.demand(got == due, rules.ENDED_AS_NAMED, "other facts have ended than a verdict names", due, got)
 
-    def judge_relations(self, batch: Batch, value: Remembered) -> None:
+    def judge_relations(self, batch: Batch, value: Remembered | Memorized) -> None:
         """What was stated is told, or counted as dropped where an end has no room."""
         due, got = batch.relations, list(value.relations)
         for it in got:

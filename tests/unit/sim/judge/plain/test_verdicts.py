@@ -78,8 +78,8 @@ def test_a_contradiction_needs_an_answer_from_the_same_confidence_on() -> None:
 
 # Against the memory.
 
-NEW = (Statement("a@2", "Alice", "left Acme"), Statement("b@2", "Bob", "naps"))
-OLD = (Statement("a@1", "Alice", "works at Acme"), Statement("c@1", "Acme", "hires"))
+NEW = (Statement("a@2", "Alice", "left Acme", 2), Statement("b@2", "Bob", "naps", 2))
+OLD = (Statement("a@1", "Alice", "works at Acme", 1), Statement("c@1", "Acme", "hires", 1))
 PAIRS: list[Pair] = [(new.ref, old.ref) for new in NEW for old in OLD]
 PAYLOADS = rows(
     {

@@ -1,0 +1,69 @@
+"""Comparing: what the new facts of a text make of known ones, as one batch writes it.
+
+Law. A new fact is compared with what is known, whichever request tells it.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.engine.facts import Facts, View
+from umi_core.messages.effects import Expect, Write
+from umi_core.rows import Relation
+from umi_core.tiers.core import CoreTier, forget
+from umi_core.workflows.commits import put
+from umi_core.workflows.drafting import Drafted
+from umi_core.workflows.ending import (
+    ENDING,
+    FIND_ENDING,
+    MEMBERSHIPS,
+    READ_MEMBERSHIPS,
+    READ_SHELVES,
+    SHELVES,
+    ended_rows,
+    expected_homes,
+    successors,
+)
+from umi_core.workflows.evolving import CANDIDATES, COMPARE_STEPS, VERDICTS
+from umi_core.workflows.relating import Related, related
+
+COMPARE: Final = (*COMPARE_STEPS, FIND_ENDING, READ_MEMBERSHIPS, READ_SHELVES)
+COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, SHELVES)
+
+
+@attrs.frozen
+class Comparison(Data):
+    """The drafts with their new relations, the facts that end, and what is written of known facts."""
+
+    drafts: tuple[Drafted, ...]
+    relations: tuple[Relation, ...]
+    dropped_count: int
+    ended: tuple[str, ...]
+    writes: tuple[Write, ...]
+    expects: tuple[Expect, ...]
+
+
+def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison:
+    """Return what the verdicts on these drafts come to."""
+    relating, ended = related(facts, drafts, view), tuple(successors(facts))
+    return Comparison(
+        relating.drafts, relating.relations, relating.dropped_count, ended,
+        tuple(known_rows(relating, facts, view)), expected_homes(facts, view),
+    )  # fmt: skip
+
+
+def known_rows(relating: Related, facts: Facts, view: View) -> Iterator[Write]:
+    """Yield the new relations, the known facts that have them, and those that end."""
+    yield from (put(view.scope, "relation", it.id, it) for it in relating.relations)
+    others, ended = {it.id: it for _, it in relating.others}, successors(facts)
+    yield from (put(view.scope, "entity", key, it) for key, it in others.items() if key not in ended)
+    yield from ended_rows(others, facts, view)
+
+
+def vacated(core: CoreTier, ended: tuple[str, ...]) -> CoreTier:
+    """Return core without the facts that end."""
+    for key in ended:
+        core = forget(core, key)
+    return core
