@@ -144,6 +144,8 @@ def recall(target: Target, query: str, limit: int | None) -> None:
         hits = await memory.recall(query, limit=limit)
         for hit in hits:
             click.echo(f"{hit.score_ppm // 10_000:>3} %  {statement_of(hit.name, hit.content)}")
+            for _, content in hit.replaced:
+                click.echo(f"       was:  {content}")
             if hit.next_id:
                 click.echo(f"       then: {hit.next_content}")
         tell(hits.degraded)

@@ -27,7 +27,7 @@ TOLD: Final = (
 )
 P = ParamSpec("P")
 T = TypeVar("T")
-Line = dict[str, str | int]
+Line = dict[str, str | int | list[str]]
 Kind = Literal["persona", "human", "facts", "goals", "scratch"]
 assert get_args(Kind) == BLOCK_KINDS[1:]  # all but system
 
@@ -79,7 +79,8 @@ def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 def hit_line(hit: Hit) -> Line:
     score_percent = hit.score_ppm // 10_000
     line: Line = {"id": hit.id, "name": hit.name, "content": hit.content, "score_percent": score_percent}
-    return {**line, "then": hit.next_content} if hit.next_id else line
+    line |= {"was": [content for _, content in hit.replaced]} if hit.replaced else {}
+    return line | ({"then": hit.next_content} if hit.next_id else {})
 
 
 def past_line(row: Entity | Ended) -> Line:

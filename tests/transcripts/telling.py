@@ -169,7 +169,8 @@ def shown_relation(relation: Relation) -> str:
 
 def shown_hit(hit: Hit) -> str:
     against = f" (contradicts {' '.join(hit.contradicts)})" if hit.contradicts else ""
-    after = f", then {brief(hit.next_content)}" if hit.next_id else ""
+    before = "".join(f", was {brief(content)}" for _, content in hit.replaced)
+    after = before + (f", then {brief(hit.next_content)}" if hit.next_id else "")
     return f"{hit.id}@{hit.version} {brief(hit.content)} {hit.score_ppm}{against}{after}"
 
 

@@ -61,7 +61,8 @@ class RecordForgotten(RecordDeleted):
 class Hit(Data):
     """`contradicts`: refs (`id@version`) of the facts that this one contradicts.
 
-    `next_id`, `next_content`: the fact that was told directly after it, if it is no hit itself.
+    `time_ms`: when it happened, or since when it is current. `next_id`, `next_content`: the fact that was
+    told directly after it, if it is no hit itself. `replaced`: id and content of the facts that it has ended.
     """
 
     tag = 77
@@ -76,6 +77,7 @@ class Hit(Data):
     contradicts: tuple[str, ...] = ()
     next_id: str | None = None
     next_content: str = ""
+    replaced: tuple[tuple[str, str], ...] = ()
 
 
 ResolutionOutcome = Literal["disabled", "clear", "no_context", "resolved", "unchanged", "rejected", "failed"]

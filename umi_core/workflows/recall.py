@@ -3,14 +3,14 @@
 Law 1. No model is asked unless the query refers to something said, or a deep search is wanted. Law 2. Storage
 filters before it cuts; the memory asks for twice the limit of each list. Law 3. A row's relevance is the best
 that any list gave it; ties go to the smaller id. Law 4. What fails and is optional is named in the reply: the
-original query, a single variant, words only, no context. Without words the read failed: an error, never an
-empty result. Law 5. What a hit shows of the fact told after it holds the filter as well.
+original query, a single variant, words only, nothing beside the hits. Without words the read failed: an
+error, never an empty result. Law 5. What a hit shows of other facts holds the filter as well.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-from umi_core.conditions import Condition, Where, conditions_of, reaches
+from umi_core.conditions import Condition, Where, admits, conditions_of, reaches
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
     OUTCOME,
@@ -35,7 +35,7 @@ from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.policies.ranking import Ranked, current, fused, united
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.rows import Entity, Row
+from umi_core.rows import Ended, Entity, Row
 from umi_core.tiers.rewrites import rewrite_key
 from umi_core.tiers.session import recalled
 from umi_core.values import Scope
@@ -48,6 +48,7 @@ VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of the v
 VECTOR_LISTS: Final = Fact("vector_lists", tuple[tuple[Row, ...], ...], ("entity",))  # of each the best first
 WORD_LISTS: Final = Fact("word_lists", tuple[tuple[Row, ...], ...], ("entity",))
 CONTEXT: Final = Fact("context", tuple[Row, ...], ("entity",))  # what was told directly after the hits
+REPLACED: Final = Fact("replaced", tuple[Row, ...], ("ended",))  # what the hits have ended
 
 
 # resolve: what the query refers to.
@@ -189,11 +190,15 @@ def take_word_list(facts: Facts, answer: ReadDone | None, view: View) -> Learned
     return Learned(WORD_LISTS.unit(answer.rows if answer is not None else ()))
 
 
-# context: what was told directly after each hit.
+# context and replaced: what was told directly after each hit, and what it has ended.
+
+
+def hit_ids(facts: Facts, view: View) -> tuple[str, ...]:
+    return tuple(it.row.address.id for it in ranking(facts, limit_of(facts, view)))
 
 
 def ask_context(facts: Facts, view: View) -> Read | None:
-    ids = tuple(it.row.address.id for it in ranking(facts, limit_of(facts, view)))
+    ids = hit_ids(facts, view)
     where = (Condition("follows", "in", ids), Condition("id", "not_in", ids), *where_of(facts))
     return Read(ByFilter(view.scope, ("entity",), where)) if ids else None
 
@@ -211,6 +216,25 @@ def told_next(rows: tuple[Row, ...]) -> Mapping[str, Entity]:
     return found
 
 
+def ask_replaced(facts: Facts, view: View) -> Read | None:
+    ids = hit_ids(facts, view)
+    return Read(ByFilter(view.scope, ("ended",), (Condition("by", "in", ids),))) if ids else None
+
+
+def take_replaced(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(REPLACED(answer.rows if answer is not None else ()))
+
+
+def ended_by(rows: tuple[Row, ...], where: Where) -> Mapping[str, tuple[tuple[str, str], ...]]:
+    """Return by the id of a fact those that it has ended, in order; only what the filter leaves."""
+    bodies = [row.body for row in rows]
+    ended = [it for it in bodies if isinstance(it, Ended) and admits(where, it.fact)]
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for it in sorted(ended, key=lambda it: (it.at_ms, it.id)):
+        found[it.by] = (*found.get(it.by, ()), (it.id, it.fact.content))
+    return found
+
+
 # rank: one list of all.
 
 
@@ -221,8 +245,11 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
     if is_about_some(facts, view):
         tiers.session = recalled(tiers.session, facts[REQUEST].query)
-    after = told_next(facts[CONTEXT])
-    hits = tuple(hit_of(it, after.get(it.row.address.id)) for it in ranked)
+    after, before = told_next(facts[CONTEXT]), ended_by(facts[REPLACED], where_of(facts))
+    keys = [it.row.address.id for it in ranked]
+    hits = tuple(
+        hit_of(it, after.get(key), before.get(key, ())) for it, key in zip(ranked, keys, strict=True)
+    )
     return Learned(OUTCOME(Done(Recalled(hits, facts[RESOLUTION], facts[VARIANTS]))))
 
 
@@ -233,12 +260,13 @@ def ranking(facts: Facts, limit: int) -> tuple[Ranked, ...]:
     return fused([united(*pair, 2 * limit) for pair in pairs], limit)
 
 
-def hit_of(it: Ranked, after: Entity | None) -> Hit:
+def hit_of(it: Ranked, after: Entity | None, replaced: tuple[tuple[str, str], ...]) -> Hit:
     entity = it.row.body
     assert isinstance(entity, Entity)
     return Hit(
         entity.id, entity.version, entity.type, entity.name, entity.content, it.score_ppm, it.relevance_ppm,
         entity.time_ms, entity.contradicts, after.id if after else None, after.content if after else "",
+        replaced,
     )  # fmt: skip
 
 
@@ -259,7 +287,9 @@ RECALL = Workflow(
              **asks(Read, ask_by_words, take_word_list, retry(3))),
         Step("context", requires=(REQUEST, VARIANTS, VECTOR_LISTS, WORD_LISTS), produces=(CONTEXT,),
              **asks(Read, ask_context, take_context, retry(2, then=degrade("none", CONTEXT(()))))),
-        Step("rank", requires=(REQUEST, RESOLUTION, VARIANTS, VECTOR_LISTS, WORD_LISTS, CONTEXT),
+        Step("replaced", requires=(REQUEST, VARIANTS, VECTOR_LISTS, WORD_LISTS), produces=(REPLACED,),
+             **asks(Read, ask_replaced, take_replaced, retry(2, then=degrade("none", REPLACED(()))))),
+        Step("rank", requires=(REQUEST, RESOLUTION, VARIANTS, VECTOR_LISTS, WORD_LISTS, CONTEXT, REPLACED),
              produces=(OUTCOME,), take=take_hits),
     ),
     laws=(Law("a vector or none for each variant", (VARIANTS, VECTORS), are_of_variants),),

@@ -275,6 +275,47 @@ def test_its_access_record_goes_and_no_late_answer_brings_it_back() -> None:
     assert [row.address.id for row in pair.rows("access")] == [BERLIN]
 
 
+def replaced(pair: Pair, query: str = "Where does Alice live?", **options: Any) -> list[tuple[str, str]]:
+    outcome = pair.ask(Recall(90 + len(pair.replies), query, **options))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Recalled)
+    return [it for hit in outcome.value.hits for it in hit.replaced]
+
+
+def test_a_hit_shows_what_it_replaced() -> None:
+    pair = told("Alice lives in Paris")
+    assert replaced(pair) == []
+    moves(pair)
+    assert replaced(pair) == [(PARIS, "lives in Paris")]
+    moves_on = saying(evolve=on("update", BERLIN, NUTS))
+    pair.ask(Remember(2, "Alice is allergic to nuts"))
+    pair.model = moves_on
+    remembered(pair, Remember(3, "Alice lives in Rome and eats nuts, to which she is not allergic"))
+    assert sorted(replaced(pair)) == sorted([(BERLIN, "lives in Berlin"), (NUTS, "is allergic to nuts")])
+
+
+def test_what_a_hit_replaced_is_shown_only_if_the_filter_leaves_it() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(100, "Alice lives in Paris", metadata=(("room", "a"),)))
+    pair.model = saying(evolve=on("update", PARIS))
+    pair.ask(Remember(101, "Alice lives in Berlin", metadata=(("floor", "b"),)))
+    assert replaced(pair, where=(("metadata", "has_key", "floor"),)) == []
+    assert replaced(pair) == [(PARIS, "lives in Paris")]
+
+
+def test_without_what_it_replaced_a_hit_is_shown_all_the_same() -> None:
+    pair = moved()
+    pair.step(Recall(9, "Where does Alice live?"))
+    while getattr(getattr(pair.pending[0], "query", None), "kinds", ()) != ("ended",):
+        pair.answer()
+    pair.fail("refused")
+    outcome = pair.run().replies[9].outcome
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Recalled)
+    assert [(hit.id, hit.replaced) for hit in outcome.value.hits] == [(BERLIN, ())]
+    assert [it.name for it in outcome.degraded] == ["replaced:none"]
+
+
 def at(happened_ms: int | None, text: str) -> Remember:
     return Remember(1, text, event_time_ms=happened_ms)
 

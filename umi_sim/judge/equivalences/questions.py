@@ -103,7 +103,9 @@ def filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
 def hits_of(outcome: Outcome) -> tuple[Hit, ...] | None:
     """Return the hits alone, as what they show of others is no hit; None if less than was asked for came."""
     if isinstance(outcome, Done) and not outcome.degraded and isinstance(outcome.value, Recalled):
-        return tuple(attrs.evolve(hit, next_id=None, next_content="") for hit in outcome.value.hits)
+        return tuple(
+            attrs.evolve(hit, next_id=None, next_content="", replaced=()) for hit in outcome.value.hits
+        )
     return None
 
 

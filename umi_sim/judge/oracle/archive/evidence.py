@@ -120,7 +120,7 @@ NAMES: Final = (
     *(name for names in SUBSTITUTES.values() for name in names.values()),
     "extract:partial", "extract:uncovered", "evolve:partial", "route:partial", "candidates:none",
     "compare:partial", "extract:unit_missing", "name:keywords", "contents:partial", "told:partial",
-    "by_vector:words_only", "context:none", "settle:core_unread", *STORAGE_MADE,
+    "by_vector:words_only", "context:none", "replaced:none", "settle:core_unread", *STORAGE_MADE,
 )  # fmt: skip
 
 PLAIN_REASONS: Final = ("extract", "evolve", "route", "expand")

@@ -15,7 +15,7 @@ from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, ModelReplied, ReadDone
 from umi_core.messages.requests import Descent, Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.rows import Entity, Row
+from umi_core.rows import Ended, Entity, Row
 from umi_core.values import Turn
 from umi_sim.judge.oracle.archive.context import Part, is_shown, wants
 from umi_sim.judge.oracle.archive.evidence import Degradations, reason_of
@@ -92,6 +92,7 @@ class Searches(Part):
             self.judge_hit(op, request, hit, is_fused=is_fused)
         self.judge_newest(op, hits, names)
         self.judge_context(op, request, hits, names)
+        self.judge_replaced(op, request, hits, names)
         is_any = may_hold(request.where, "entities", self.context.scope)
         is_asked = is_any or not (op.answers_of("by_words") or op.answers_of("by_vector"))
         self.demand(is_asked, rules.FILTER_NARROWS, "searched, and the filter leaves nobody", request.where)
@@ -219,12 +220,37 @@ class Searches(Part):
         got = [(hit.next_id, hit.next_content) for hit in hits]
         self.demand(got == due, rules.HITS_ORDERED, "what was told after the hits", due, got)
         for it in (after[hit.id] for hit in hits if hit.id in after):
-            told, meant = "is told after a hit", wants(request, it.type, it.time_ms)
-            meant = meant and self.meets(request, it)
+            told, meant = "is told after a hit", self.leaves(request, it)
             self.demand(meant, rules.FILTER_NARROWS, f"{it.id} {told}, and not meant", request.where, it)
             states = self.log.states_since(it.id, op)
             is_there = any(one.entity == it for one in states)
             self.demand(is_there, rules.HITS_ORDERED, f"{it.id} {told}, and cannot be", states[:3], it)
+
+    def judge_replaced(self, op: Operation, request: Recall, hits: tuple[Hit, ...], names: list[str]) -> None:
+        """Demand of each hit what it has ended, as storage showed it; at rest, all that it has ended."""
+        if FOREIGN in names or DAMAGED in names:
+            return  # such a page is read again, and counts for nothing
+        rows = [] if "replaced:none" in names else [row.body for row in rows_read(op, "replaced")]
+        shown = [it for it in rows if isinstance(it, Ended)]
+        for it in shown:
+            states = self.log.states_since(it.id, op)
+            is_there = any(one.ended == it for one in states)
+            told = f"{it.id} is replaced by a hit, and has not ended"
+            self.demand(is_there, rules.HITS_ORDERED, told, states[:3], it)
+        near = self.context.surroundings
+        is_whole = not near.atlas.losses and "replaced:none" not in names
+        if is_whole and self.log.is_at_rest(op, near.lag_since(op.asked_ms)):
+            now = [self.log.state(key).ended for key in self.log.facts.entries]
+            shown = [it for it in now if it is not None]
+        for hit in hits:
+            ended = [it for it in shown if it.by == hit.id and self.leaves(request, it.fact)]
+            ended.sort(key=lambda it: (it.at_ms, it.id))
+            due = tuple((it.id, it.fact.content) for it in ended)
+            self.demand(hit.replaced == due, rules.HITS_ORDERED, f"what {hit.id} replaced", due, hit.replaced)
+
+    def leaves(self, request: Recall, it: Entity) -> bool:
+        """Whether the filter of a recall leaves a fact."""
+        return wants(request, it.type, it.time_ms) and self.meets(request, it)
 
     def judge_hit(self, op: Operation, request: Recall, hit: Hit, *, is_fused: bool) -> None:
         """What a hit shows was so at some position, and the request asks for it."""
@@ -300,7 +326,7 @@ class Searches(Part):
         facts = [it for state in states if (it := state.entity) is not None]
         said = words_ppm(text, [it.told() for it in facts])
         near = [vector_ppm(vector, it.vector) if vector and it.vector else 0 for it in states]
-        meant = [self.meets(request, it) and wants(request, it.type, it.time_ms) for it in facts]
+        meant = [self.leaves(request, it) for it in facts]
         floor_ppm = self.floor_of(request)
         columns = [
             [ppm if ppm >= floor_ppm and is_meant else 0 for ppm, is_meant in zip(column, meant, strict=True)]
