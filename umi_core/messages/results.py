@@ -1,7 +1,7 @@
 """What the replies of operations carry; working operations reply plain None, bool, int or bytes."""
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import attrs
 
@@ -26,7 +26,8 @@ class Stored(Data):
 class Remembered(Data):
     """`relations` are the new ones; `needs_resolution`: one of them contradicts, surely enough to be asked
     about. `dropped` are (index in the model's answer, reason). `relation_dropped_count`: no room for more.
-    `repeated`: the request key was known, nothing was done. `ended`: the facts that a new one has ended."""
+    `repeated`: the request key was known, nothing was done; reasons of a model are not told again. `ended`:
+    the facts that a new one has ended."""
 
     tag = 76
     entities: tuple[Stored, ...]
@@ -343,6 +344,8 @@ class Rebalanced(Data):
 
 # What a receipt holds of a reply.
 
+Reasoned = TypeVar("Reasoned", Relation, RoutingDecision)
+
 TEXT_FIELDS: Final[Mapping[type, tuple[str, str | None]]] = {
     BlockRemoved: ("text", None), Summarised: ("summary", ""), Reflected: ("text", ""),
 }  # fmt: skip
@@ -350,13 +353,33 @@ TEXT_FIELDS: Final[Mapping[type, tuple[str, str | None]]] = {
 
 
 def without_text(value: object) -> object:
-    """Return the reply as a receipt holds it, which may outlive the text by a day."""
+    """Return the reply as a receipt holds it, which may outlive by a day what its texts tell of."""
+    match value:
+        case RecordAdded():
+            return attrs.evolve(value, facts=without_reasons(value.facts))
+        case Remembered():
+            return without_reasons(value)
+        case Memorized():
+            return attrs.evolve(value, relations=bare(value.relations))
     name, blank = TEXT_FIELDS.get(type(value), ("", None))
     return attrs.evolve(value, **{name: blank}) if name else value  # type: ignore[misc]
 
 
+def without_reasons(value: Remembered) -> Remembered:
+    return attrs.evolve(value, relations=bare(value.relations), routing=bare(value.routing))
+
+
+def bare(reasoned: tuple[Reasoned, ...]) -> tuple[Reasoned, ...]:
+    return tuple(attrs.evolve(it, reason="") for it in reasoned)
+
+
 def with_text(value: object, own: object) -> object:
-    """Return the reply of a receipt with the text that this plan knows, if they are of one class."""
+    """Return the reply of a receipt with the text that this plan knows, if they are of one class.
+
+    Reasons are known only if all else is as this plan says.
+    """
+    if without_text(own) == value:
+        return own
     name, _ = TEXT_FIELDS.get(type(value), ("", None))
     is_known = name and type(own) is type(value)
     return attrs.evolve(value, **{name: getattr(own, name)}) if is_known else value  # type: ignore[misc]

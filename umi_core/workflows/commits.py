@@ -33,7 +33,14 @@ from umi_core.ids import commit_key
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Done, Expect, Read, Write
 from umi_core.messages.request import Request
-from umi_core.messages.results import RecordAdded, Remembered, as_repeated, with_text, without_text
+from umi_core.messages.results import (
+    Memorized,
+    RecordAdded,
+    Remembered,
+    as_repeated,
+    with_text,
+    without_text,
+)
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Head, Receipt, Row
 from umi_core.tiers import dues
@@ -204,7 +211,7 @@ def decided(plan: Plan, receipt: Receipt) -> tuple[RoutingDecision, ...] | None:
 def ended_in(receipt: Receipt) -> tuple[str, ...]:
     """Return the ids of the facts that the batch of this receipt has ended."""
     value = receipt.value.facts if isinstance(receipt.value, RecordAdded) else receipt.value
-    return value.ended if isinstance(value, Remembered) else ()
+    return value.ended if isinstance(value, Remembered | Memorized) else ()
 
 
 def first_value(receipt: Receipt, view: View) -> object:

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import ALICE, QUIET, SCOPE, Model, Pair, id_of_fact, id_of_note, input_of, saying
+from tests.worlds import ALICE, QUIET, SCOPE, Model, Pair, id_of_fact, id_of_note, input_of, saying, verdict
 from umi_core.config import Config
 from umi_core.errors import Conflict, KeyReused, StorageFailed, StorageFull
 from umi_core.messages.answers import Embedded, ModelReplied
@@ -566,6 +566,18 @@ def test_a_receipt_tells_what_the_reply_told() -> None:
     (row,) = pair.rows("receipt")
     assert isinstance(row.body, Receipt)
     assert (row.body.value, row.body.key) == (value, row.address.id)
+
+
+def test_a_receipt_has_no_reasons_and_a_repeated_reply_none() -> None:
+    pair = Pair(model=saying(evolve=verdict("update"))).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    value = remembered(pair.ask(Remember(2, "Alice likes no tea", request_key="k")))
+    assert [it.reason for it in value.relations] == ["so"]
+    relations = tuple(attrs.evolve(it, reason="") for it in value.relations)
+    kept = [row.body.value for row in pair.rows("receipt") if isinstance(row.body, Receipt)]
+    assert relations in [getattr(it, "relations", ()) for it in kept]
+    again = remembered(pair.ask(Remember(3, "Alice likes no tea", request_key="k")))
+    assert again == attrs.evolve(value, relations=relations, repeated=True)
 
 
 def test_a_recall_that_comes_before_a_restatement_keeps_the_later_access() -> None:

@@ -162,9 +162,11 @@ class ArchiveModel(Model):
         elif op is None or not isinstance(effect, Commit):
             self.log.advance()
         else:
+            self.writes.judge_receipt(effect)
             batch = self.log.landed(op, call.event, effect)
             is_once = op.ended is None or self.log.batch_of(op) is batch
             self.context.demand(is_once, rules.ONCE_ONLY, f"{call.op_id} is durable twice", 1, batch.did)
+            self.summaries.judge_landed(op, batch)
             told = f"{call.op_id} was refused or failed, and is durable"
             self.context.demand(not (op.is_refuted and batch.did), rules.REFERENCE_AGREES, told, batch.did)
 

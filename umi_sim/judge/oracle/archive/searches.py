@@ -291,7 +291,7 @@ class Searches(Part):
     def judge_due(
         self, op: Operation, request: Recall, value: Recalled, names: list[str], limit: int
     ) -> None:
-        """Exactly the hits that are due, if no fact has changed meanwhile and no list was cut."""
+        """Exactly the hits that are due, if no fact has changed meanwhile."""
         near, lag_ms = self.context.surroundings, self.context.surroundings.lag_since(op.asked_ms)
         vectors = self.vectors(op, len(value.variants), names)
         is_spoilt = FOREIGN in names or DAMAGED in names or near.atlas.losses or not vectors
@@ -302,9 +302,7 @@ class Searches(Part):
             self.relevances(request, states, text, vector, 2 * limit)
             for text, vector in zip(value.variants, vectors, strict=True)
         ]
-        found = [it for it in lists if it is not None]
-        if len(found) == len(lists):
-            self.judge_list(value.hits, fused([ranked(it, limit) for it in found], limit), len(lists) > 1)
+        self.judge_list(value.hits, fused([ranked(it, limit) for it in lists], limit), len(lists) > 1)
 
     def judge_list(self, hits: tuple[Hit, ...], due: list[tuple[str, int, int]], is_fused: bool) -> None:
         got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits]
@@ -321,8 +319,8 @@ class Searches(Part):
 
     def relevances(
         self, request: Recall, states: list[FactState], text: str, vector: tuple[int, ...] | None, most: int
-    ) -> list[tuple[str, int]] | None:
-        """How relevant each fact is to a variant; None if one of the two lists may have been cut."""
+    ) -> list[tuple[str, int]]:
+        """How relevant each fact is to a variant that is in one of the two lists, cut to so many."""
         facts = [it for state in states if (it := state.entity) is not None]
         said = words_ppm(text, [it.told() for it in facts])
         near = [vector_ppm(vector, it.vector) if vector and it.vector else 0 for it in states]
@@ -332,10 +330,14 @@ class Searches(Part):
             [ppm if ppm >= floor_ppm and is_meant else 0 for ppm, is_meant in zip(column, meant, strict=True)]
             for column in (near, said)
         ]
-        if any(sum(map(bool, column)) > most for column in columns):
-            return None
-        both = zip(facts, *columns, strict=True)
+        both = zip(facts, *(cut_to(most, column, facts) for column in columns), strict=True)
         return [(it.id, united_ppm(*ppms)) for it, *ppms in both if any(ppms)]
+
+
+def cut_to(most: int, column: list[int], facts: list[Entity]) -> list[int]:
+    """Return the scores of the best so many facts, of equal ones those of the lower ids; others have none."""
+    order = sorted(range(len(facts)), key=lambda at: (-column[at], facts[at].id))
+    return [ppm if at in order[:most] else 0 for at, ppm in enumerate(column)]
 
 
 def rows_read(op: Operation, *steps: str) -> list[Row]:

@@ -21,7 +21,7 @@ from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import Degradations
 from umi_sim.judge.oracle.archive.log import Log
 from umi_sim.judge.oracle.archive.operations import Operation
-from umi_sim.judge.oracle.archive.timelines import CategoryState
+from umi_sim.judge.oracle.archive.timelines import Batch, CategoryState
 from umi_sim.judge.plain.hierarchy import read_name
 from umi_sim.judge.plain.replies import read_summary
 from umi_sim.judge.plain.rows import category_id
@@ -52,6 +52,16 @@ class Summaries(Part):
                 f"{name} is found by another text than its own",
             )
             self.demand(effect.texts == due, rules.VECTORS_AS_ANSWERED, told, due, effect.texts)
+
+    def judge_landed(self, op: Operation, batch: Batch) -> None:
+        """Demand that a new summary is made of all members, whoever asked for it."""
+        members = self.log.members(op.request.category) if isinstance(op.request, Summarise) else ()
+        is_sure = not self.context.surroundings.atlas.losses and len(members) <= SUMMARY_MEMBER_COUNT_MAX
+        if isinstance(op.request, Summarise) and is_sure:
+            due = tuple(sorted((key, self.log.state(key).version) for key in members))
+            got = batch.categories[op.request.category].sources
+            told = f"the summary of {op.request.category} is made of other facts than its members"
+            self.demand(got == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, got)
 
     def judge_shown(self, op: Operation, name: str, text: str, rule: Rule) -> None:
         """A read shows the summary that there is; one that is gone shows what was forgotten."""

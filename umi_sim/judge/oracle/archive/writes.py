@@ -10,17 +10,18 @@ from typing import Final
 import attrs
 
 from umi_core.invariants.limits import EVOLVE_FACT_COUNT_MAX
-from umi_core.messages.effects import Degraded, Embed
+from umi_core.messages.effects import Commit, Degraded, Embed
 from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import (
     Forgotten,
     Memorized,
+    RecordAdded,
     RecordForgotten,
     Remembered,
     ResourceForgotten,
     Stored,
 )
-from umi_core.rows import Entity
+from umi_core.rows import Entity, Receipt
 from umi_core.values import BLOCK_KINDS, CATEGORIES, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Degradations
@@ -35,6 +36,7 @@ from umi_sim.record.rules import Rule
 from umi_sim.services.calls import Call
 
 NOT_COMPARED: Final = "compare:partial"
+REASONED: Final = ("relations", "routing")  # fields of a reply that hold what a model said
 
 
 @attrs.define
@@ -63,6 +65,13 @@ class Writes(Part):
         told = f"{type(op.request).__name__} is done, and no batch of it is durable"
         self.demand(batch is not None, rules.ACKNOWLEDGED_IS_DURABLE, told)
         return batch
+
+    def judge_receipt(self, commit: Commit) -> None:
+        """Demand that a receipt has no reasons: it outlives by a day what they tell of."""
+        values = [it.body.value for it in commit.writes if isinstance(it.body, Receipt)]
+        facts = [value.facts if isinstance(value, RecordAdded) else value for value in values]
+        told = [it.reason for one in facts for name in REASONED for it in getattr(one, name, ()) if it.reason]
+        self.demand(not told, rules.DELETE_REACHES_ALL, "a receipt keeps what a model said", (), told)
 
     # What facts became of it.
 
@@ -175,7 +184,9 @@ class Writes(Part):
         for it in got:
             wanted = relation_id(self.context.scope, it.source, it.target, it.kind)
             self.demand(it.id == wanted, rules.RELATION_ENDS, "a relation under another id", wanted, it.id)
-        self.demand(got == due, rules.RELATION_ENDS, "other relations than were stated", due, got)
+        bare = [attrs.evolve(it, reason="") for it in due]
+        is_right = got == due or (is_retold(batch, value) and got == bare)
+        self.demand(is_right, rules.RELATION_ENDS, "other relations than were stated", due, got)
         count = value.relation_dropped_count
         told = "relations without room"
         self.demand(count == batch.dropped_count, rules.RELATION_ENDS, told, batch.dropped_count, count)
@@ -195,6 +206,7 @@ class Writes(Part):
             fact = batch.states[decision.entity_id].entity if decision.entity_id in batch.routing else None
             if fact is not None:
                 due = [it.routing[fact.id] for it in (batch, *batch.twins)]
+                due += [attrs.evolve(it, reason="") for it in due if is_retold(batch, value)]
                 self.judge_route(fact, decision, due)
 
     def judge_route(self, fact: Entity, got: RoutingDecision, due: list[RoutingDecision]) -> None:
@@ -210,6 +222,12 @@ class Writes(Part):
         texts = call.effect.texts if isinstance(call.effect, Embed) and call.step in OF_SHELF else ()
         others = [text for text in texts if text not in due]
         self.demand(not others, rules.VECTORS_AS_ANSWERED, "a category is found by another text", "", others)
+
+
+def is_retold(batch: Batch, value: Remembered | Memorized) -> bool:
+    """Whether a receipt may have told it, which has no reasons: of a request key, or of an earlier plan."""
+    is_repeated = isinstance(value, Remembered) and value.repeated
+    return is_repeated or len(batch.op.plans) > 1
 
 
 def rule_at_loss(batch: Batch, given: list[str], got: list[str]) -> Rule:
