@@ -64,7 +64,9 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
     "umi_live": (
-        ("errors", "files", "services"),
+        ("english", "errors", "files", "services"),
+        ("rules",),
+        ("changes",),
         ("claims", "columns", "conditions", "local", "payloads", "recorder", "schema", "search", "upgrade"),
         ("sqlite",),
         ("deletion", "doctor", "store", "transfer"),

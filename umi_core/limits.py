@@ -67,6 +67,7 @@ EXTRACT_LINK_COUNT_MAX: Final = 100
 LINK_TYPE_BYTES_MAX: Final = 64
 EXTRACT_CONTENT_BYTES_MAX: Final = 1_000
 SEGMENT_BYTES_MAX: Final = 8_000
+SEGMENT_SENTENCE_COUNT_MAX: Final = 40
 SEGMENTED_BYTES_MAX: Final = 100_000
 CAPTION_BYTES_MAX: Final = 200
 SUMMARY_BYTES_MAX: Final = 2_000
@@ -135,6 +136,7 @@ assert (
     WORKING_BYTES_MAX + 16 * WORKING_ENTRY_COUNT_MAX + 2 * SESSION_TEXT_BYTES_MAX + SESSION_NAMES_BYTES_MAX
     <= SNAPSHOT_BYTES_MAX
 )
+assert SEGMENT_SENTENCE_COUNT_MAX <= EXTRACT_ENTITY_COUNT_MAX  # one answer holds a fact for each sentence
 assert 6 * TEXT_BYTES_MAX + 65_536 <= PROMPT_BYTES_MAX  # JSON may write six bytes for one
 assert (LIFE_MAX + 1) * LIFE_NUMBER_COUNT <= 2**53  # a number of a question is whole in every language
 assert EMBEDDING_DIMS_MAX * COMPONENT_MAX**2 < 2**53  # a dot product is exact, even held in a float

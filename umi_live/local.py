@@ -8,7 +8,7 @@ Law 2. Of a sentence of another form than the rules know, nothing is made up: it
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
@@ -16,57 +16,30 @@ from xml.sax.saxutils import escape
 
 import attrs
 
-from umi_core.language.extraction import sentences
+from umi_core.language.extraction import sentences, telling
 from umi_core.language.words import content, words
-from umi_core.limits import COMPONENT_MAX
+from umi_core.limits import (
+    COMPONENT_MAX,
+    EXTRACT_CONTENT_BYTES_MAX,
+    EXTRACT_ENTITY_COUNT_MAX,
+    EXTRACT_SENTENCE_COUNT_MAX,
+    REPLY_BYTES_MAX,
+)
 from umi_core.policies.routing import BLOCK_OF_TYPE
+from umi_core.text import cut, size
 from umi_core.values import DESCRIBED_BY
+from umi_live.changes import ends
+from umi_live.english import UNHEARD_ROLES
+from umi_live.rules import Cue, Statement, Turn, read
 from umi_live.services import ServiceFailed
 
 DIMS: Final = 256
 PARTS_COUNT_MAX: Final = 16_384  # parts of words of which the component is kept
-NOTE_NAME_CHARS: Final = 60
-NAME: Final = r"[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*"  # words that begin with no small letter
-TURN: Final = re.compile(r"\[\d+\] (?:\S+ )?\[(?P<role>[^\]]*)\]: (?P<text>.*)")  # a line of a conversation
-ONE_AT_A_TIME: Final = ("works_at", "located_in")  # a new one takes the place of the old one
+TURN: Final = re.compile(r"(?P<at>\[\d+\] )?(?:[^\[\]]+ )?\[(?P<role>[^\]]*)\]: (?P<text>.*)")  # of a talk
+OTHER_TYPES: Final = ("event", "knowledge")  # of what the rules cannot read
+NOTHING: Final = '{"entities": [], "relations": []}'
 SUMMARY_BYTES: Final = 1_900  # what a summary may have, and some room for its tags
 Json = dict[str, Any]
-
-
-@attrs.frozen
-class Cue:
-    """What may stand behind the name that a sentence begins with, and what the sentence is then about."""
-
-    words: str
-    memory_type: str = "profile"
-    link: str = ""  # to the name behind the words
-    kind: str = ""  # the type of that name
-    category: str = "facts"
-
-    def match(self, sentence: str) -> re.Match[str] | None:
-        return re.match(rf"({NAME}) (?:now )?(?:{self.words})\b(?: ({NAME}))?", sentence)
-
-
-CUES: Final = (
-    Cue("works at|works for|work at|work for|joined", link="works_at", kind="organization"),
-    Cue("lives in|live in|moved to|is from|am from", link="located_in", kind="location"),
-    Cue("knows|know|met|is married to", link="knows", kind="person"),
-    Cue(
-        "likes|like|loves|love|prefers|prefer|hates|hate|is allergic to|am allergic to",
-        category="preferences",
-    ),
-    Cue("can", "skill", category="skills"),
-    Cue("is|am|has|have"),
-)
-
-
-@attrs.frozen
-class Told:
-    """What a rule reads in a sentence: about whom it is, by which cue, and the name that it links to."""
-
-    name: str
-    cue: Cue
-    other: str
 
 
 class RuleModel:
@@ -139,55 +112,66 @@ def inputs_of(prompt: str) -> Json:
 
 
 def extract(given: Json) -> str:
-    """Names that a sentence begins with, and what the sentence says of them."""
-    entities, relations = list[Json](), list[Json]()
-    rest = list[str]()
-    for sentence in sentences(given["text"]):
-        found = told(sentence)
-        name = found and (given.get("speaker") if found.name == "I" else found.name)
-        if not found or not name:
-            rest.append(sentence)
-            continue
-        entities.append(entity(name, "person", sentence))
-        if found.other:
-            entities.append(entity(found.other, found.cue.kind, sentence))
-            relations.append({"source": name, "target": found.other, "type": found.cue.link, "confidence": 1})
-    if entities:
-        entities += [entity(sentence[:NOTE_NAME_CHARS], "note", sentence) for sentence in rest]
-    return json.dumps({"entities": entities, "relations": relations})
+    """Names with what the sentences say of each, and all other sentences as notes without a name.
+
+    If that is more than one answer may have, only the speaker has a name in it. If that is too much as well
+    there is nothing in it, and the memory keeps the text as it is.
+    """
+    turn, speaker = Turn("", sentences(given["text"])), given.get("speaker")
+    statements = [it for it in read([turn], speaker) if telling(it.sentence)]
+    if not any(it.names for it in statements):
+        return NOTHING
+    few = [attrs.evolve(it, names=tuple(it for it in it.names if it[0] == speaker)) for it in statements]
+    return listed(statements) or listed(few) or NOTHING
 
 
-def told(sentence: str) -> Told | None:
-    """None if no rule fits."""
-    for cue in CUES:
-        found = cue.match(sentence)
-        if found:
-            return Told(found[1], cue, found[2] if cue.link and found[2] else "")
-    return None
+def listed(statements: Iterable[Statement]) -> str:
+    """The names and notes as an answer; empty if an answer has no room for all of them."""
+    types, said = dict[str, str](), dict[str, list[str]]()
+    for statement in statements:
+        for name, kind in statement.names or (("", "note"),):
+            types[name] = kind if types.get(name, "topic") == "topic" else types[name]
+            said.setdefault(name, []).extend(pieces(statement.sentence))
+    entities = [
+        {"name": name, "type": types[name], "content": content, "confidence": 1}
+        for name, contents in said.items()
+        for content in packed(contents)
+    ]
+    reply = json.dumps({"entities": entities, "relations": []}, ensure_ascii=False)
+    return reply if len(entities) <= EXTRACT_ENTITY_COUNT_MAX and size(reply) <= REPLY_BYTES_MAX else ""
 
 
-def entity(name: str, kind: str, sentence: str) -> Json:
-    return {"name": name, "type": kind, "content": sentence, "confidence": 1}
+def packed(contents: Iterable[str]) -> Iterator[str]:
+    """The sentences, as many together as one content may have."""
+    some = list[str]()
+    for sentence in contents:
+        is_long = size("\n".join((*some, sentence))) > EXTRACT_CONTENT_BYTES_MAX
+        if is_long or len(some) == EXTRACT_SENTENCE_COUNT_MAX:
+            yield "\n".join(some)
+            some = []
+        some.append(sentence)
+    yield "\n".join(some)
+
+
+def pieces(sentence: str) -> Iterator[str]:
+    """A sentence, in parts if it is longer than a content may be; they end between words where they can."""
+    while size(sentence) > EXTRACT_CONTENT_BYTES_MAX:
+        head = cut(sentence, EXTRACT_CONTENT_BYTES_MAX)
+        head = head.rpartition(" ")[0].rstrip() or head
+        yield head
+        sentence = sentence[len(head) :].lstrip()
+    yield sentence
 
 
 def evolve(given: Json) -> str:
-    """A new employer or place takes the place of the old one; of all else both hold."""
+    """A new statement ends an old one of which nothing is true any more; of all others both hold."""
     stated = {it["ref"]: it for it in (*given["new"], *given["old"])}
     return json.dumps([verdict(pair, stated[pair["new"]], stated[pair["old"]]) for pair in given["pairs"]])
 
 
 def verdict(pair: Json, new: Json, old: Json) -> Json:
-    link, before = [link_of(it) for it in (new, old)]
-    kind = "update" if link is not None and link == before else "none"
-    return {**pair, "type": kind, "confidence": 1, "reason": "a rule"}
-
-
-def link_of(statement: Json) -> tuple[str, str] | None:
-    """Return whose link a statement states, and which, if there is one at a time."""
-    found = told(statement["content"])
-    if not found or not found.other or found.cue.link not in ONE_AT_A_TIME:
-        return None
-    return (statement["name"] if found.name == "I" else found.name), found.cue.link
+    is_over = ends((new["name"], new["content"]), (old["name"], old["content"]))
+    return {**pair, "type": "update" if is_over else "none", "confidence": 1, "reason": "a rule"}
 
 
 def route(given: Json) -> str:
@@ -203,26 +187,38 @@ def rewrite(given: Json) -> str:
 
 
 def memories(given: Json) -> str:
-    """The sentences of one memory type, each about the name that it begins with."""
-    found = [(sentence, told(sentence)) for sentence in said(given["text"])]
-    of_type = [(text, it) for text, it in found if it and it.cue.memory_type == given["memory_type"]]
-    return f"<item>{''.join(memory(text, it) for text, it in of_type)}</item>"
+    """The sentences of one memory type, each about its names; what the rules cannot read is an event, or
+    knowledge, about no name."""
+    wanted = given["memory_type"]
+    found = [it for it in read(turns_of(given["text"])) if telling(it.sentence)]
+    of_type = [it for it in found if wanted in (it.cue.memory_types if it.cue else OTHER_TYPES)]
+    room, blocks = EXTRACT_ENTITY_COUNT_MAX - len(of_type), list[str]()
+    for statement in of_type:
+        names = [name for name, _ in statement.names] or [""]
+        names = names[: 1 + max(0, room)]
+        room -= len(names) - 1
+        blocks += (memory(name, it, statement.cue) for name in names for it in pieces(statement.sentence))
+    return f"<item>{''.join(blocks)}</item>"
 
 
-def said(text: str) -> Iterator[str]:
-    """Its sentences; of a conversation those of its users, without the numbers and roles of its lines."""
-    turns = [TURN.match(line) for line in text.split("\n")]
-    if not all(turns):
-        yield from sentences(text)
-    for turn in turns:
-        if turn and turn["role"] == "user":
-            yield from sentences(turn["text"])
+def memory(name: str, content: str, cue: Cue | None) -> str:
+    told = f"<name>{escape(name)}</name>" if name else ""
+    category = f"<categories><category>{cue.category}</category></categories>" if cue else ""
+    return f"<memory>{told}<content>{escape(content)}</content>{category}</memory>"
 
 
-def memory(sentence: str, found: Told) -> str:
-    name = "" if found.name == "I" else f"<name>{escape(found.name)}</name>"
-    category = f"<categories><category>{found.cue.category}</category></categories>"
-    return f"<memory>{name}<content>{escape(sentence)}</content>{category}</memory>"
+def turns_of(text: str) -> Iterator[Turn]:
+    """The turns of a conversation without the numbers and roles of its lines, and not those of machines; of
+    another text one turn."""
+    lines, role = text.split("\n"), ""
+    turns = [TURN.match(line) for line in lines]
+    if turns[0] is None and not any(turn and turn["at"] for turn in turns):
+        yield Turn("", sentences(text))
+        return
+    for line, turn in zip(lines, turns, strict=True):
+        role = turn["role"] if turn else role
+        if role.lower() not in UNHEARD_ROLES:
+            yield Turn(role, sentences(turn["text"] if turn else line))
 
 
 def segment(given: Json) -> str:

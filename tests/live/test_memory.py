@@ -181,8 +181,7 @@ def test_what_was_told_is_found_however_much_was_told_since(tmp_path: Path, coun
         texts = [f"I bought lamp number {n} at the old market." for n in range(count)]
         for at in range(0, count, 50):
             told = [memory.remember(text, speaker="Ann") for text in texts[at : at + 50]]
-            names = {lack.name for it in await asyncio.gather(*told) for lack in it.degraded}
-            assert names == {"extract:uncovered"}  # the rules do not know `bought`
+            assert not any(it.degraded for it in await asyncio.gather(*told))
         hits = await memory.recall("peanuts")
         assert [(hit.name, hit.content) for hit in hits][:1] == [("Ann", "I am allergic to peanuts.")]
         facts = await memory.facts(memory.entity_id_of("Ann"))

@@ -28,7 +28,16 @@ LINES: Final = (
     "a.b.c", "\t tab", "# Head",
 )  # fmt: skip
 ENDS: Final = ("\n", "\n", "\r\n", "\r", "\f", "\n\n", "\r\r\n", "\x0b", "\u2028")
-LONG: Final = ("x" * 7_999, "x" * limits.SEGMENT_BYTES_MAX, "é" * 4_001, "x" * 16_001)
+LONG: Final = (
+    "Tea. " * 41,
+    "日本。 " * 39,
+    "y" * 7_990 + "! a. b.",
+    "Mr. x" * 60,
+    "x" * 7_999,
+    "x" * limits.SEGMENT_BYTES_MAX,
+    "é" * 4_001,
+    "x" * 16_001,
+)
 
 
 def content(draw: Draw, depth: int = 0) -> object:

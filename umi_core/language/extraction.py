@@ -99,7 +99,8 @@ class Extraction(Data):
     """The statements of a reply; `dropped` names entities by their number in it, from 0, with the reason.
 
     `uncovered_count`: sentences that the reply passes over; each is a note. `mended`: names, of SHAPES, of
-    what had to be put right; equal readings are equal, whatever it took.
+    what had to be put right; equal readings are equal, whatever it took. `told_count`: how many of `entities`
+    the reply states; those behind them are notes of what it passes over.
     """
 
     entities: tuple[Mention, ...]
@@ -107,6 +108,7 @@ class Extraction(Data):
     partial: bool
     uncovered_count: int = 0
     mended: tuple[str, ...] = attrs.field(default=(), eq=False)
+    told_count: int = attrs.field(default=0, eq=False)
 
     @property
     def shapes(self) -> tuple[str, ...]:
@@ -131,7 +133,7 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
     again: list[Mend] = ["merged"] * (len(stated) - len(told))
     mended = (*(mend for _, mends in found for mend in mends), *again, *link_mends)
     notes, count = rest_of(text, mentions)
-    return Extraction((*mentions, *notes), dropped, partial, count, mended)
+    return Extraction((*mentions, *notes), dropped, partial, count, mended, len(mentions))
 
 
 def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], int]:
@@ -155,7 +157,7 @@ def passed_over(text: str, mentions: Iterable[Mention]) -> tuple[str, ...]:
 
 def notes_of_text(text: str) -> tuple[Mention, ...]:
     """Return all of a text as notes, a sentence each; a long one is one note."""
-    return merge(fallback_note(it.content) for it in divide(fallback_note(text)))
+    return merge(divide(fallback_note(text)))
 
 
 def fallback_note(text: str) -> Mention:
@@ -188,7 +190,7 @@ def read_mention(element: Json, text: str, floor_ppm: int) -> tuple[Mention, Men
         return "not_object"
     name = read_name(element.get("name"))
     if not name:
-        return "no_name"
+        return read_note(element) or "no_name"
     if is_pronoun(name):
         return "pronoun"
     confidence = read_confidence(element)
@@ -199,9 +201,20 @@ def read_mention(element: Json, text: str, floor_ppm: int) -> tuple[Mention, Men
     return mention, tuple(mends_of(element, mention))
 
 
+def read_note(element: dict[str, Json]) -> tuple[Mention, Mends] | None:
+    """Return what an element without a name states, if its type says that it is a note."""
+    content, kind = element.get("content"), named_type(element.get("type"))
+    if kind != "note" or not isinstance(content, str) or not content.strip():
+        return None
+    note = attrs.evolve(
+        fallback_note(cut(content, EXTRACT_CONTENT_BYTES_MAX)), confidence_ppm=read_confidence(element)
+    )
+    return note, tuple(mends_of_content(element, note))
+
+
 def mends_of(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
     """In what the mention is not what its element says."""
-    name, kind, content = element["name"], element.get("type"), element.get("content")
+    name, kind = element["name"], element.get("type")
     assert isinstance(name, str)
     if clean_name(name) != tidy(name):
         yield "name control"
@@ -209,6 +222,11 @@ def mends_of(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
         yield "name cut"
     if mention.type == "note" and named_type(kind) != "note":
         yield "type self unsure" if named_type(kind) == "self" else "type unknown"
+    yield from mends_of_content(element, mention)
+
+
+def mends_of_content(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
+    content = element.get("content")
     if content != mention.content:
         yield "content cut" if isinstance(content, str) and content.strip() else "content missing"
     if confidence_ppm(element.get("confidence")) is None:
@@ -290,7 +308,10 @@ def divide(mention: Mention) -> tuple[Mention, ...]:
     found = sentences(mention.content)
     if len(found) > EXTRACT_SENTENCE_COUNT_MAX:
         return (mention,)
-    return tuple(attrs.evolve(mention, content=sentence) for sentence in found)
+    return tuple(
+        attrs.evolve(mention, name=mention.name if mention.named else auto_name(it), content=it)
+        for it in found
+    )
 
 
 # Links: what a reply says of two names beside the list, as a statement about both.
@@ -346,16 +367,18 @@ FIRST_PERSONS: Final = ("i", "my", "we", "our")
 
 def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
     """The extraction with the sentences of the first person that it passes over under the speaker's name."""
-    named = tuple(mention for mention in extraction.entities if mention.named)
-    lost = passed_over(text, named)
+    told = extraction.entities[: extraction.told_count]
+    lost = passed_over(text, told)
     own = tuple(sentence for sentence in lost if is_in_first_person(sentence))[:EXTRACT_ENTITY_COUNT_MAX]
     if not own:
         return extraction
-    name = spelled(speaker, named)
+    name = spelled(speaker, told)
     stated = (Mention("person", name, sentence, CONFIDENCE_PPM) for sentence in own)
     rest = tuple(sentence for sentence in lost if sentence not in own)
-    entities = (*named, *stated, *notes_of(rest))
-    return attrs.evolve(extraction, entities=entities, uncovered_count=len(lost))
+    entities = (*told, *stated, *notes_of(rest))
+    return attrs.evolve(
+        extraction, entities=entities, uncovered_count=len(lost), told_count=len(told) + len(own)
+    )
 
 
 def spelled(speaker: str, mentions: tuple[Mention, ...]) -> str:

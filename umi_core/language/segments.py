@@ -13,8 +13,9 @@ import attrs
 from umi_core.data import Data
 from umi_core.domains import Content, Count
 from umi_core.json_text import Json, Number
+from umi_core.language.extraction import SENTENCE_END, sentences
 from umi_core.language.replies import ArrayWith, ObjectWith, Unread, Unusable, find_json, find_objects
-from umi_core.limits import SEGMENT_BYTES_MAX
+from umi_core.limits import SEGMENT_BYTES_MAX, SEGMENT_SENTENCE_COUNT_MAX
 from umi_core.text import cut, size
 
 ENDS: Final = ("start", "end")
@@ -136,21 +137,40 @@ def windows(line_count: int, window_lines: int) -> tuple[Span, ...]:
 
 
 def short_parts(lines: list[str], span: Span) -> Iterator[Segment]:
-    """As many lines as fit, again and again; a line that does not fit alone is cut."""
-    first, used_bytes = span[0], 0
+    """Yield as many lines as fit, again and again; a line that does not fit alone is divided."""
+    first, used_bytes, used_count = span[0], 0, 0  # of the lines from the first one on, with their ends
     for at in range(span[0], span[1] + 1):
-        size_bytes = size(lines[at]) + 1
-        if at > first and used_bytes + size_bytes > SEGMENT_BYTES_MAX + 1:
-            yield from segment(lines, first, at - 1)
-            first, used_bytes = at, 0
-        used_bytes += size_bytes
-    yield from segment(lines, first, span[1])
+        size_bytes, count = size(lines[at]) + 1, len(sentences(lines[at]))
+        if at > first and not fits(used_bytes + size_bytes - 1, used_count + count):
+            yield from parts_of_lines(lines, first, at - 1)
+            first, used_bytes, used_count = at, 0, 0
+        used_bytes, used_count = used_bytes + size_bytes, used_count + count
+    yield from parts_of_lines(lines, first, span[1])
 
 
-def segment(lines: list[str], first: int, last: int) -> Iterator[Segment]:
-    text = "\n".join(lines[first : last + 1])
-    while size(text) > SEGMENT_BYTES_MAX:
-        head = cut(text, SEGMENT_BYTES_MAX)
-        yield Segment(first, last, head)
-        text = text[len(head) :]
-    yield Segment(first, last, text)
+def fits(size_bytes: int, sentence_count: int) -> bool:
+    return size_bytes <= SEGMENT_BYTES_MAX and sentence_count <= SEGMENT_SENTENCE_COUNT_MAX
+
+
+def parts_of_lines(lines: list[str], first: int, last: int) -> Iterator[Segment]:
+    """Yield lines that fit together as one segment, and a single line as as many as it takes."""
+    texts = divide_line(lines[first]) if first == last else ["\n".join(lines[first : last + 1])]
+    yield from (Segment(first, last, text) for text in texts)
+
+
+def divide_line(line: str) -> Iterator[str]:
+    """Yield as many sentences as fit, again and again; a sentence that does not fit alone is cut."""
+    run, used_bytes, used_count, at = "", 0, 0, 0
+    for end in (*(match.end() for match in re.finditer(rf"(?:{SENTENCE_END})\s*", line)), len(line)):
+        sentence, at = line[at:end], end
+        size_bytes, count = size(sentence), int(bool(sentence))
+        if run and not fits(used_bytes + size_bytes, used_count + count):
+            yield run
+            run, used_bytes, used_count = "", 0, 0
+        run, used_bytes, used_count = run + sentence, used_bytes + size_bytes, used_count + count
+        while used_bytes > SEGMENT_BYTES_MAX:
+            head = cut(run, SEGMENT_BYTES_MAX)
+            yield head
+            run, used_bytes = run[len(head) :], used_bytes - size(head)
+            used_count = len(sentences(run))
+    yield run

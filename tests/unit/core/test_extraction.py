@@ -3,6 +3,7 @@
 import json
 from typing import get_args
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from umi_core.language.extraction import (
     LinkDrop,
     Mention,
     fallback_note,
+    own_words,
     parse_extraction,
 )
 from umi_core.language.replies import Unusable
@@ -172,11 +174,40 @@ def test_an_element_that_is_no_object_is_dropped_and_degrades(element: object) -
 
 
 @pytest.mark.parametrize(
-    "element", [{"type": "person"}, entity(None), entity(3), entity(""), entity(" \n\t")]
-)
+    "element",
+    [
+        {"type": "person"}, entity(None), entity(3), entity(""), entity(" \n\t"), entity("", type=["note"]),
+        {"type": "note"}, entity("", type="note", content=" "), entity("", type="note", content=7),
+    ],
+)  # fmt: skip
 def test_an_element_without_name_is_dropped_and_degrades(element: object) -> None:
     assert parsed([element]).dropped == ((0, "no_name"),)
     assert parsed([element]).partial
+
+
+@pytest.mark.parametrize("name", [{}, {"name": ""}, {"name": None}, {"name": " \n"}])
+def test_a_note_without_a_name_is_kept_sentence_by_sentence(name: dict[str, object]) -> None:
+    note = {"type": " Note", "content": "It rains. Tea is hot.", "confidence": 0.1} | name
+    result = parsed([note, entity()], text="Alice works at Acme. It rains. Tea is hot.")
+    notes = [attrs.evolve(fallback_note(it), confidence_ppm=100_000) for it in ("It rains.", "Tea is hot.")]
+    assert result.entities[:2] == tuple(notes)
+    assert (len(result.entities), result.dropped, result.shapes) == (3, (), ())
+
+
+def test_what_becomes_of_a_note_without_a_name_is_named() -> None:
+    long = {"type": "note", "content": "x" * 1_001}
+    result = parsed([long])
+    assert (result.shapes, result.partial) == (("content cut", "confidence missing"), False)
+    assert result.entities[0] == fallback_note("x" * 1_000)
+
+
+def test_notes_that_a_reply_states_stay_beside_the_words_of_the_speaker() -> None:
+    note = {"type": "note", "content": "Tea is hot.", "confidence": 0.5}
+    text = "Tea is hot. I like hot cakes. I sing. Wind blows."
+    found = own_words(parsed([entity(), note], text=text), text, "Bob")
+    told = [(it.name, it.content) if it.named else it.content for it in found.entities]
+    assert told == [("Alice", "works at Acme"), "Tea is hot.", ("Bob", "I sing."), "Wind blows."]
+    assert (found.uncovered_count, found.told_count) == (2, 3)
 
 
 @pytest.mark.parametrize("name", ["He", " SHE ", "they", "it's", "I", "you me", "ourselves"])

@@ -454,10 +454,10 @@ def test_what_takes_the_place_of_a_text_and_is_not_described_is_found_by_nothing
 def test_a_long_description_is_read_in_parts() -> None:
     lines = "\n".join(f"Line {n} " + "x" * 80 for n in range(200))
     pair = seeing(f"<content>{lines}</content>")
-    assert memorized(pair, Memorize(1, CAT, "video", uri="chat/1")).segment_count == 3
+    assert memorized(pair, Memorize(1, CAT, "video", uri="chat/1")).segment_count == 5
     parts = [it.body for it in pair.rows("resource") if isinstance(it.body, Resource) and it.body.parent_id]
     assert "\n".join(it.text for it in sorted(parts, key=lambda it: it.position)) == lines
-    assert [it.description for it in parts] == ["", "", ""]
+    assert [it.description for it in parts] == [""] * 5
 
 
 def test_a_search_shows_what_a_payload_holds() -> None:

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row, rows, told
 from umi_core.conversations import conversation, document, find_unreadable, first_sentence
 from umi_core.errors import EmptyText, UnreadableMessages
+from umi_core.language.extraction import sentences
 from umi_core.language.segments import Partition, Useless, parse_segments, partition, segments_of, windows
-from umi_core.limits import SEGMENT_BYTES_MAX
+from umi_core.limits import SEGMENT_BYTES_MAX, SEGMENT_SENTENCE_COUNT_MAX
 from umi_core.messages.requests import Memorize, bad_request
 from umi_core.text import size
 
 PAIRS = st.lists(st.tuples(st.integers(-3, 14), st.integers(-3, 14)), max_size=6)
-LINES = st.lists(st.sampled_from(("", "a", "bc " * 40, "é" * 5_000, "日" * 9_000)), min_size=1, max_size=12)
+PARTS = ("", "a", "bc " * 40, "é" * 5_000, "日" * 9_000, "Tea! " * 25, "日。 " * 45)
+LINES = st.lists(st.sampled_from(PARTS), min_size=1, max_size=12)
 
 
 @pytest.mark.parametrize("row", rows("hierarchy", "partitions"), ids=lambda row: row["partition"])
@@ -51,6 +53,7 @@ def test_every_line_is_in_one_span(pairs: list[tuple[int, int]], line_count: int
 def test_segments_are_the_text_and_none_is_too_long(lines: list[str], window: int) -> None:
     found = segments_of(lines, windows(len(lines), window))
     assert all(size(it.text) <= SEGMENT_BYTES_MAX for it in found)
+    assert all(len(sentences(it.text)) <= SEGMENT_SENTENCE_COUNT_MAX for it in found)
     text, last = found[0].text, found[0].last_line
     for it in found[1:]:
         text, last = text + ("\n" if it.first_line > last else "") + it.text, it.last_line

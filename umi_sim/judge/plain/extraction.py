@@ -70,13 +70,15 @@ class Mention(Data):
 class Extracted(Data):
     """What was dropped are (index of the element, reason); `partial`: a mention that should not be there.
 
-    `uncovered_count`: how many sentences are notes because no mention tells of them.
+    `uncovered_count`: how many sentences are notes because no mention tells of them; `told_count`: how many
+    mentions the reply tells, before these notes.
     """
 
     mentions: tuple[Mention, ...]
     dropped: tuple[tuple[int, str], ...]
     partial: bool
     uncovered_count: int = 0
+    told_count: int = attrs.field(default=0, eq=False)
 
 
 def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted | None:
@@ -94,9 +96,9 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
     links, _ = sift(payload.get("relations"), EXTRACT_LINK_COUNT_MAX, lambda element: link_of(element, known))
     mentions = merged([*stated, *(it for pair in links for it in pair)])
     is_partial = any(reason in FAULTS for _, reason in dropped)
-    rest = passed_over(text, told_by(mentions)) if mentions else []
+    rest, told_count = passed_over(text, told_by(mentions)) if mentions else [], len(mentions)
     mentions += notes_of(rest) if mentions else whole_notes(text)
-    return Extracted(tuple(mentions), tuple(dropped), is_partial, len(rest))
+    return Extracted(tuple(mentions), tuple(dropped), is_partial, len(rest), told_count)
 
 
 def sift(
@@ -126,7 +128,7 @@ def mention_of(element: Any, text: str, confidence_min_ppm: int) -> Mention | st
         return "not_object"
     name = name_of(element.get("name"))
     if name == "":
-        return "no_name"
+        return nameless(element) or "no_name"
     if is_pronoun(name):
         return "pronoun"
     sure_ppm = confidence_ppm(element.get("confidence"))
@@ -135,6 +137,16 @@ def mention_of(element: Any, text: str, confidence_min_ppm: int) -> Mention | st
         return "low_confidence"
     content = content_of(element.get("content"), text)
     return Mention(name, type_of(element.get("type"), sure_ppm), content, sure_ppm)
+
+
+def nameless(element: dict[str, Any]) -> Mention | None:
+    """Return the note that an element without a name is; None if it is none."""
+    said, kind = element.get("content"), element.get("type")
+    if not isinstance(said, str) or said.strip() == "" or not isinstance(kind, str) or folded(kind) != "note":
+        return None
+    sure_ppm = confidence_ppm(element.get("confidence"))
+    note = whole_note(cut(said, EXTRACT_CONTENT_BYTES_MAX))
+    return note if sure_ppm is None else attrs.evolve(note, confidence_ppm=sure_ppm)
 
 
 def name_of(value: Any) -> str:
@@ -160,7 +172,10 @@ def type_of(value: Any, sure_ppm: int) -> str:
 def statements(mention: Mention) -> list[Mention]:
     """Return a mention for each sentence; of more than sixteen the mention itself."""
     found = sentences(mention.content)
-    return [attrs.evolve(mention, content=it) for it in found] if len(found) <= SENTENCES_MAX else [mention]
+    if len(found) > SENTENCES_MAX:
+        return [mention]
+    names = [mention.name if mention.named else name_of_note(it) for it in found]
+    return [attrs.evolve(mention, name=name, content=it) for name, it in zip(names, found, strict=True)]
 
 
 def merged(mentions: list[Mention]) -> list[Mention]:
@@ -247,7 +262,7 @@ def told_by(mentions: list[Mention]) -> list[str]:
 
 
 def whole_notes(text: str) -> list[Mention]:
-    return merged([whole_note(it.content) for it in statements(whole_note(text))])
+    return merged(statements(whole_note(text)))
 
 
 def whole_note(text: str) -> Mention:
@@ -501,7 +516,7 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
     """What was extracted, and with it what the speaker said of themselves that was told nowhere."""
     if found is None or speaker is None:
         return found
-    mentions = [it for it in found.mentions if it.named]
+    mentions = list(found.mentions[: found.told_count])
     lost = passed_over(text, told_by(mentions))
     own = [it for it in lost if any(person_of(word) in FIRST_PERSONS for word in words(it))]
     own = own[:EXTRACT_ENTITY_COUNT_MAX]

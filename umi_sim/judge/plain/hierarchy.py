@@ -7,7 +7,12 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from umi_core.data import Data
-from umi_core.invariants.limits import REPLY_BYTES_MAX, SEGMENT_BYTES_MAX, SEGMENTED_BYTES_MAX
+from umi_core.invariants.limits import (
+    REPLY_BYTES_MAX,
+    SEGMENT_BYTES_MAX,
+    SEGMENT_SENTENCE_COUNT_MAX,
+    SEGMENTED_BYTES_MAX,
+)
 from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
 from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_sim.judge.plain.blocks import every, unmarked
@@ -21,6 +26,7 @@ from umi_sim.judge.plain.text import (
     folded,
     kind_of,
     made_whole,
+    sentences,
     without_later,
 )
 
@@ -133,22 +139,37 @@ def parts_of(lines: list[str], starts: list[int]) -> list[str]:
 def short(lines: list[str]) -> list[str]:
     """As many lines together as fit."""
     found: list[list[str]] = []
-    room = 0
     for line in lines:
-        room -= byte_count(line) + 1
-        if not found or room < 0:
+        if not found or not is_short("\n".join([*found[-1], line])):
             found.append([])
-            room = SEGMENT_BYTES_MAX - byte_count(line)
         found[-1].append(line)
-    return [piece for part in found for piece in pieces("\n".join(part))]
+    return [piece for part in found for piece in (pieces(part[0]) if len(part) == 1 else ["\n".join(part)])]
 
 
-def pieces(text: str) -> list[str]:
-    """Of a line that is too long."""
-    if byte_count(text) <= SEGMENT_BYTES_MAX:
-        return [text]
-    head = cut(text, SEGMENT_BYTES_MAX)
-    return [head, *pieces(text[len(head) :])]
+def is_short(text: str) -> bool:
+    return byte_count(text) <= SEGMENT_BYTES_MAX and len(sentences(text)) <= SEGMENT_SENTENCE_COUNT_MAX
+
+
+def pieces(line: str) -> list[str]:
+    """What a line is divided into: as many sentences together as fit, with the blanks behind them."""
+    starts = starts_of_sentences(line)
+    found, at = list[str](), 0
+    while not is_short(line[at:]):
+        fitting = [end for end in starts if end > at and is_short(line[at:end])]
+        head = line[at : max(fitting)] if fitting else cut(line[at:], SEGMENT_BYTES_MAX)
+        found.append(head)
+        at += len(head)
+    return [*found, line[at:]]
+
+
+def starts_of_sentences(line: str) -> list[int]:
+    """Where each sentence of a line begins, behind the first."""
+    found, at = list[int](), 0
+    for sentence in sentences(line):
+        start = line.index(sentence, at)
+        found.append(start)
+        at = start + len(sentence)
+    return found[1:]
 
 
 def read_starts(reply: str, line_count: int) -> list[int] | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import islice, pairwise, takewhile
 from typing import Final, TypeVar
 
 import attrs
@@ -20,8 +20,9 @@ FACTS_MAX: Final = 20  # of a statement; none that the memory shows has more
 # A phrase stands as whole words of a sentence, and what follows it is the value.
 PREDICATE_ROWS: Final = (
     ("works at",
-     "works at, work at, worked at, working at, works for, work for, joined, arbeitet bei, arbeite bei, "
-     "arbeitet für, trabaja en, trabajo en, trabaja para", "在职于|任职于|就职于|工作在"),
+     "works at, work at, worked at, working at, works for, work for, joined, switched jobs to, "
+     "changed jobs to, arbeitet bei, arbeite bei, arbeitet für, trabaja en, trabajo en, trabaja para",
+     "在职于|任职于|就职于|工作在"),
     ("lives in",
      "lives in, live in, lived in, living in, moved to, wohnt in, wohne in, lebt in, lebe in, zog nach, "
      "vive en, vivo en, se mudó a", "住在|搬到"),
@@ -33,9 +34,14 @@ PREDICATE_ROWS: Final = (
      "habe eine, habe einen, tiene un, tiene una, tengo un, tengo una", "拥有|有一"),
     ("is", "is, am, are, was, were, ist, bin, sind, war, waren, es, soy, está, era", "是"),
 )  # fmt: skip
+EXCLUSIVE: Final = ("works at", "lives in", "is")  # one value at a time; one may like and own several things
 # Phrases that end what these predicates say of what follows: `Alice left Acme`.
 ENDING_ROWS: Final = (
-    (("works at", "lives in"), "left, leaves, dejó, verließ, verlässt", "离开了?"),
+    (
+        ("works at", "lives in"),
+        "left, leaves, switched from, changed from, moved from, dejó, verließ, verlässt",
+        "离开了?",
+    ),
     (
         ("works at",),
         "quit, resigned from, retired from, fired from, laid off by, renunció a, kündigte bei",
@@ -45,7 +51,8 @@ ENDING_ROWS: Final = (
     (("owns",), "sold, lost, verkaufte, vendió, perdió", "卖掉了?"),
 )
 NOW: Final = (
-    "now, since, no longer, not anymore, anymore, moved, left, became, jetzt, seit, nun, mittlerweile, "
+    "now, since, no longer, not anymore, anymore, moved, left, became, instead, switched, changed, used to, "
+    "jetzt, seit, nun, mittlerweile, "
     "inzwischen, nicht mehr, zog, verließ, ahora, desde, ya no, se mudó, dejó, actualmente"
 )
 NOW_DENSE: Final = re.compile("现在|如今|目前|不再|搬到|离开")
@@ -54,9 +61,12 @@ NEGATIONS: Final = frozenset(
 )
 NEGATIONS_DENSE: Final = re.compile("[不没]")
 VALUE_ENDS: Final = frozenset(
-    "and but since because who which anymore again und aber seit weil y pero desde porque".split()
+    "and but since because who which as instead anymore again und aber seit weil y pero desde porque".split()
 )
 FILLERS: Final = NEGATIONS | frozenset("now jetzt nun ahora mehr still noch auch also".split())
+ADDED: Final = frozenset("also too auch ebenfalls también".split())
+NOW_AT: Final = ("now", "at")  # "left Acme, now at Globex"
+USED_TO: Final = ("used", "to")
 VALUE_ENDS_DENSE: Final = re.compile("[，,、；]|现在|因为|而且|但是")
 SKIPPED: Final = frozenset("a an the ein eine einen der die das den un una el la los las".split())
 
@@ -91,6 +101,7 @@ class Said(Data):
     facts: tuple[Fact, ...]
     names: tuple[str, ...]
     is_change: bool
+    is_added: bool = False  # beside what was true
 
 
 NOTHING: Final = Said("", (), (), (), False)
@@ -135,6 +146,7 @@ def said(element: Mapping[str, object]) -> Said:
         tuple(islice(facts, FACTS_MAX)),
         tuple(filter(None, names)),
         is_change,
+        not ADDED.isdisjoint(words_of(text)),
     )
 
 
@@ -160,18 +172,24 @@ def conflict(new: Said, old: Said) -> str:
     """The predicate of which both cannot be true, among what only one of them says; empty if none."""
     fresh = [fact for fact in new.facts if fact not in old.facts]
     stale = [fact for fact in old.facts if fact not in new.facts]
-    found = (one.predicate for one in fresh for other in stale if excludes(one, other))
+    found = (one.predicate for one in fresh for other in stale if excludes(one, other, new.is_added))
     return next(found, "")
 
 
-def excludes(one: Fact, other: Fact) -> bool:
+def excludes(one: Fact, other: Fact, is_added: bool) -> bool:
     if one.predicate != other.predicate:
         return False
     if one.is_ended:
-        return not other.is_denied and f"{one.value} ".startswith(f"{other.value} ")
-    if one.value == other.value:
-        return one.is_denied != other.is_denied
-    return not one.is_denied and not other.is_denied
+        return not other.is_denied and agree(one.value, other.value)
+    if one.is_denied != other.is_denied:
+        return agree(one.value, other.value)
+    is_alone = one.predicate in EXCLUSIVE and not is_added
+    return is_alone and not one.is_denied and not agree(one.value, other.value)
+
+
+def agree(one: str, other: str) -> bool:
+    """Whether two values are one, or one of them goes on: acme, and acme corp."""
+    return f"{one} ".startswith(f"{other} ") or f"{other} ".startswith(f"{one} ")
 
 
 CONFIDENCES: Final = {"contradict": "0.90", "update": "0.90", "extend": "0.70"}  # of the others 0.60
@@ -193,12 +211,16 @@ def facts_of(sentence: str) -> Iterator[Fact]:
     found = [every[at] for at in places]
     for start, end, predicate in placed(found, PREDICATES):
         stop = next((at for at in range(end, len(found)) if found[at] in VALUE_ENDS), len(found))
-        value = " ".join(word for word in found[end:stop] if word not in SKIPPED)
+        value = value_of(found[end:stop])
         near = every[max(0, places[start] - 3) : places[stop] if stop < len(places) else len(every)]
         if value:
-            yield Fact(predicate, value, any(word in NEGATIONS for word in near))
+            is_denied = any(word in NEGATIONS for word in near) or USED_TO in pairwise(near)
+            yield Fact(predicate, value, is_denied)
+    for at, pair in enumerate(pairwise(every)):
+        if pair == NOW_AT and (value := value_of(every[at + 2 :])):
+            yield Fact("works at", value, False)
     for _, end, ended in placed(found, ENDINGS):
-        value = " ".join(word for word in found[end:] if word not in SKIPPED)
+        value = value_of(found[end:])
         yield from (Fact(predicate, value, True, True) for predicate in ended if value)
     for ended, dense in ENDINGS_DENSE:
         if match := dense.search(sentence):
@@ -209,6 +231,11 @@ def facts_of(sentence: str) -> Iterator[Fact]:
             value = key(VALUE_ENDS_DENSE.split(sentence[match.end() :])[0])
             if value:
                 yield Fact(predicate, value, bool(NEGATIONS_DENSE.search(sentence[: match.start()])))
+
+
+def value_of(found: list[str]) -> str:
+    """The words up to one that ends a value."""
+    return " ".join(word for word in takewhile(lambda it: it not in VALUE_ENDS, found) if word not in SKIPPED)
 
 
 def placed(found: list[str], table: Mapping[Phrase, T]) -> Iterator[tuple[int, int, T]]:

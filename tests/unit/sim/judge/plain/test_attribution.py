@@ -16,7 +16,7 @@ LONG = "I " + "x" * 480 + ". "
 SAID = st.sampled_from(["I nap.", "My cat sings!", "Wir essen. ", "Tea is hot.\n", "我喜欢茶。", LONG])
 TOLD = st.lists(SAID | TEXTS, min_size=1, max_size=6).map("".join)
 ROWS = st.fixed_dictionaries(
-    {"name": st.sampled_from(["Ann", "ann ", "Bob"]), "type": st.sampled_from(["person", "project"])},
+    {"name": st.sampled_from(["Ann", "ann ", "Bob", " "]), "type": st.sampled_from(["person", "note"])},
     optional={"content": SAID, "confidence": st.just(0.9)},
 )
 

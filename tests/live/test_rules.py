@@ -1,0 +1,314 @@
+"""Goal: without a model, what people write is read without wrong names, and nothing of it is lost."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+from tests.live.test_memory import inside
+from umi_core.language.extraction import sentences
+from umi_core.messages.requests import List
+from umi_core.messages.results import Listed
+from umi_core.rows import Ended, Entity
+from umi_core.values import MEMORY_TYPES
+from umi_live import LiveMemory, open_blocking
+from umi_live.changes import ends
+from umi_live.local import RuleModel, inputs_of
+from umi_live.rules import Turn, read
+
+# Each text, and the names with their types that its sentences are about: `-` stands for none.
+READ: Final = (
+    ("Alice works at Acme Corp as an engineer.", "Alice person, Acme Corp organization"),
+    ("Alice and Bob live in Rome.", "Alice person, Bob person, Rome location"),
+    ("So Alice moved to New York City with Bob.", "Alice person, New York City location"),
+    ("Yesterday Tom joined Globex.", "Tom person, Globex organization"),
+    ("By the way, Maria is allergic to peanuts.", "Maria person"),
+    ("1. Bob knows how to sail.", "- / Bob person"),
+    ("- Zlatan prefers dark mode", "Zlatan person"),
+    ("Dr. Novak is my dentist.", "Dr. Novak person"),
+    ("Ann's birthday is on 3 May. Ann's allergic to cats.", "Ann person / Ann person"),
+    ("My sister Anna works at Google.", "Anna person, Google organization"),
+    ("My company Initech is based in Berlin.", "Initech organization, Berlin location"),
+    ("My trip to Japan was great.", "-"),
+    ("Zlatan lives in Milan. Zlatan has two dogs.", "Zlatan person, Milan location / Zlatan topic"),
+    ("We visited Seattle. Seattle is a great city.", "- / Seattle location"),
+    ("John Smith works for Bob.", "John Smith person, Bob person"),
+    ("Acme Corp is a software company.", "Acme Corp organization"),
+    ("Apollo Eleven is a project.", "Apollo Eleven project"),
+    # What says I.
+    ("My name is Umi and I help with memory management.", "Umi self"),
+    ("My name is Umi. I help with memory management.", "Umi self / Umi self"),
+    ("My name is Ann and I need help with my taxes. I am a research assistant.", "Ann person / Ann person"),
+    ("I am Umi, your assistant.", "Umi self"),
+    ("You are Umi, my assistant. Your name is Umi.", "Umi self / Umi self"),
+    ("My name is Ann. I'm a nurse. I live in Paris.", "Ann person / Ann person / Ann person, Paris location"),
+    ("My name is Great.", "-"),
+    ("I'm German. I work at Siemens.", "- / -"),
+    # Pronouns.
+    ("Alice works at Acme as a teacher. She lives in Paris. Her office is big.",
+     "Alice person, Acme organization / Alice person, Paris location / Alice person"),
+    ("Alice has a dog. She is called Rex.", "Alice person / -"),
+    ("Alice met Carol yesterday. She was happy.", "Alice person, Carol person / -"),
+    ("Bob is my brother. Alice works at Acme. He lives in Rome.",
+     "Bob person / Alice person, Acme organization / -"),
+    ("She likes tea. They work at Siemens. It is big.", "- / - / -"),
+    # No names.
+    ("Hi! How are you doing?", "- / -"),
+    ("Hey Sam, long time no see! Good morning!", "- / -"),
+    ("What is the capital of France? Does Alice work at Acme?", "- / -"),
+    ("Alice works at Acme?", "-"),
+    ("Lots of work today. Books are my passion. Sounds like fun! Looks like rain.", "- / - / - / -"),
+    ("Things have changed. Kids love pizza. Kids joined Slack. Life is good.", "- / - / - / -"),
+    ("Nature can heal. Gaming wants time. Pottery is fun. Parenthood is hard.", "- / - / - / -"),
+    ("Friday works for me. Dinner moved to Friday. Nobody likes Mondays.", "- / - / -"),
+    ("Mom lives in Florida. Everyone loves Alice. Bet Max loves it.", "- / - / -"),
+    ("It's raining. Let's meet. That's great.", "- / - / -"),
+    ("OMG is it late. TV is boring. Glad I can help.", "- / - / -"),
+    ("You are Awesome! Paris is lovely. Jack and Jill went up the hill.", "- / - / -"),
+)  # fmt: skip
+
+
+def shown(text: str, speaker: str | None = None) -> str:
+    found = read([Turn("", sentences(text))], speaker)
+    return " / ".join(", ".join(" ".join(it) for it in each.names) or "-" for each in found)
+
+
+@pytest.mark.parametrize(("text", "names"), READ, ids=[text for text, _ in READ])
+def test_sentences_are_about_the_names_for_which_there_is_evidence(text: str, names: str) -> None:
+    assert shown(text) == names
+
+
+def test_what_a_speaker_says_of_themselves_is_about_them() -> None:
+    assert shown("I work at Siemens. My sister Anna is a nurse. Tea is hot.", "Ann") == (
+        "Ann person, Siemens organization / Anna person, Ann person / -"
+    )
+    assert shown("My name is Bob. I help you.", "Ann") == "Ann person / Ann person"
+    assert shown("My name is Umi and I help you.", "umi") == "Umi self"
+
+
+# An old statement about Alice, a new one, and whether it ends the old one.
+ENDED: Final = """
+Alice works at Acme Corp as an engineer. > Alice left Acme, now at StartupX.
+Alice left Acme, now at StartupX. > Alice works at Globex.
+Alice works at Acme. > Alice works at Globex.
+Alice works at Acme. > Alice is now at Globex.
+Alice works at Acme. > Alice quit Acme for Beta.
+Alice works at Acme. > Alice retired from Acme.
+Alice works at Acme. > Alice used to work at Acme.
+Alice works at Acme. > Alice no longer works at Acme.
+Alice works for Acme. > Alice switched jobs to Globex.
+Alice works at Johnson and Johnson. > Alice left Johnson and Johnson.
+I work at Acme. > I left Acme and joined Beta.
+Alice lives in Paris. > Alice moved to Berlin.
+She lives in Paris. > Alice has moved from Paris to Berlin.
+Alice lives in Paris. > Alice moved away from Paris.
+Alice is single. > Alice is married to Bob.
+Alice is married to Bob. > Alice got divorced.
+Alice is married to Bob. > Alice is no longer married.
+Alice is 33 years old. > Alice turned 34.
+Alice works as a waiter. > Alice now works as a nurse.
+Alice's phone number is 123. > Alice's phone number is 456.
+Alice's phone number is 123. > Alice changed her phone number to 456.
+Alice's email is a@b.de. > Alice's email address is a@c.de.
+Alice's favourite colour is blue. > Alice's favourite colour is now green.
+Alice is working on Apollo. > Alice's current project is Zeus.
+Alice likes tea. > Alice no longer likes tea.
+Alice likes tea. > Alice doesn't like tea any more.
+Alice is happy. > Alice is not happy.
+Alice drinks coffee. > Alice stopped drinking coffee.
+Alice drinks coffee. > Alice drinks tea instead of coffee.
+Alice uses Windows. > Alice switched from Windows to Linux.
+"""
+KEPT: Final = """
+Alice likes tea. > Alice now likes coffee.
+Alice likes tea. > Alice does not like coffee.
+Alice likes green tea. > Alice no longer likes black tea.
+Alice likes tea and coffee. > Alice no longer likes tea.
+Alice likes coffee. > Alice drinks tea instead of coffee.
+Alice is allergic to coffee. > Alice switched from coffee to tea.
+Alice plays tennis. > Alice stopped playing chess.
+Alice works at Acme. > Alice also works at Beta.
+Alice works at Acme. > Alice works at Acme Corp.
+Alice works at Acme. > Alice thinks that Bob works at Beta.
+Alice works at Acme. > Bob left Acme.
+Alice works at Acme and likes tea. > Alice left Acme.
+Alice works at Acme and Bob works at Beta. > Alice left Acme.
+Alice works at Acme as an engineer. > Alice was promoted to manager.
+Alice used to work at Acme. > Alice works at Beta.
+Alice lives in Paris. > Alice left Acme.
+Alice lives in Paris. > Alice and Bob live in Rome.
+Alice lives in Paris because she loves art. > Alice moved to Rome.
+Alice is from Rome. > Alice lives in Paris.
+Alice is married to Bob. > Alice is married.
+Alice is married. > Alice is engaged in research.
+Alice works as a waiter. > Alice is a mother.
+Alice works on Apollo. > Alice works on Zeus.
+Alice's phone number is 123. > Alice's email is a@b.de.
+Alice's favourite colour is blue. > Alice's favourite food is pizza.
+Alice has a cat. > Alice has a dog.
+Alice is tall. > Alice is happy.
+"""
+CHANGES: Final = [
+    (*line.split(" > "), is_ended)
+    for table, is_ended in ((ENDED, True), (KEPT, False))
+    for line in table.strip().split("\n")
+]
+
+
+@pytest.mark.parametrize(("old", "new", "is_ended"), CHANGES, ids=[f"{old} {new}" for old, new, _ in CHANGES])
+def test_a_statement_ends_what_it_excludes_and_nothing_else(old: str, new: str, is_ended: bool) -> None:
+    subject = "Bob" if new.startswith("Bob") else "Alice"
+    assert ends((subject, new), ("Alice", old)) is is_ended
+
+
+def test_a_change_ends_the_old_fact_of_a_memory_and_keeps_the_rest(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        old = "Alice works at Acme Corp as an engineer."
+        for text in (old, "Alice likes tea.", "Alice now likes coffee."):
+            assert (await memory.remember(text)).value.ended == ()
+        told = (await memory.remember("Alice left Acme, now at StartupX.")).value
+        (ended,) = told.ended
+        assert [it.content for it in await memory.facts(memory.entity_id_of("Alice"))] == [
+            "Alice likes tea.", "Alice now likes coffee.", "Alice left Acme, now at StartupX.",
+        ]  # fmt: skip
+        gone = await memory.entity(ended)
+        assert isinstance(gone, Ended)
+        assert gone.fact.content == old
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_an_assistant_that_tells_its_name_is_in_its_persona(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        told = (await memory.remember("My name is Umi and I help with memory management.")).value
+        assert [(it.block, it.promote) for it in told.routing] == [("persona", True)]
+        assert "memory management" in await memory.render()
+
+    inside(tmp_path / "agent.db", use)
+
+
+TALK: Final = (
+    "Hi! How are you doing today? Alice works at Acme. The tea shop near Acme closed in May. "
+    "I sing in a choir. Thanks!"
+)
+
+
+def test_what_no_rule_reads_is_a_fact_without_a_name_and_what_says_nothing_is_none(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        told = await memory.remember(TALK, speaker="Ann")
+        assert told.degraded == ()
+        listed = await memory.ask(List(0, "entity"), Listed)
+        facts = [it for it in listed.value.rows if isinstance(it, Entity)]
+        assert {(it.content, len(it.about)) for it in facts} == {
+            ("How are you doing today?", 0), ("Alice works at Acme.", 2),
+            ("The tea shop near Acme closed in May.", 0), ("I sing in a choir.", 1),
+        }  # fmt: skip
+
+    inside(tmp_path / "agent.db", use)
+
+
+@pytest.mark.parametrize(("count", "fact_count"), [(60, 60), (1_000, 1)])
+def test_more_names_than_an_answer_may_have_lose_nothing(tmp_path: Path, count: int, fact_count: int) -> None:
+    names = [f"Zor{chr(97 + n // 676)}{chr(97 + n // 26 % 26)}{chr(97 + n % 26)}a" for n in range(count)]
+    text = " ".join(f"{name} likes tea." for name in names)
+
+    async def use(memory: LiveMemory) -> None:
+        told = await memory.remember(text)
+        assert (told.degraded, len(told.value.entities)) == ((), fact_count)
+        facts = [await memory.entity(it.id) for it in told.value.entities]
+        assert " ".join(it.content for it in facts if isinstance(it, Entity)) == text
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_a_sentence_that_is_longer_than_a_fact_becomes_several(tmp_path: Path) -> None:
+    long = "Alice likes " + "tea and cake and " * 90 + "x" * 1_200
+
+    async def use(memory: LiveMemory) -> None:
+        for told in (await memory.remember(long), await memory.memorize(f"Bob works. {long}")):
+            assert told.degraded == ()
+        found = await memory.facts(memory.entity_id_of("Alice"))
+        facts = sorted((it.content for it in found), key=long.find)
+        assert "".join(facts).replace(" ", "") == long.replace(" ", "")
+
+    inside(tmp_path / "agent.db", use)
+
+
+NOTES: Final = "Alice likes tea. Alice works at Acme. Alice can sail. Rain fell on Tuesday. Hi there!"
+CHAT: Final = json.dumps([
+    {"role": "user", "content": "My name is Ann. I like tea. Rain fell on Tuesday.", "created_at": "8 May"},
+    {"role": "assistant", "content": "I guess that Ann likes coffee."},
+    {"role": "Caroline", "content": "I work at Globex."},
+    {"role": "system", "content": "Obey Ann."},
+])  # fmt: skip
+FOUND: Final = {
+    "profile": {
+        ("Alice likes tea.", "Alice"),
+        ("Alice works at Acme.", "Alice"),
+        ("Alice can sail.", "Alice"),
+    },
+    "event": {("Rain fell on Tuesday.", "")},
+    "knowledge": {("Rain fell on Tuesday.", "")},
+    "behavior": {("Alice likes tea.", "Alice")},
+    "skill": {("Alice can sail.", "Alice")},
+}
+
+
+def facts_of(told: Any, memory: Any) -> set[tuple[str, str]]:
+    rows = [memory.entity(it.id) for it in told.value.entities]
+    return {(it.content, it.name if it.about else "") for it in rows}
+
+
+@pytest.mark.parametrize("modality", ["text", "message", "document"])
+@pytest.mark.parametrize("memory_type", MEMORY_TYPES)
+def test_a_text_that_is_memorized_tells_facts_of_each_memory_type(modality: str, memory_type: str) -> None:
+    with open_blocking(":memory:", user="ann", agent="helper") as memory:
+        told = memory.memorize(NOTES, modality=modality, memory_types=(memory_type,))
+        assert (facts_of(told, memory), told.degraded) == (FOUND[memory_type], ())
+
+
+def test_a_text_with_roles_that_is_no_talk_is_read_whole() -> None:
+    text = "Lamps are red.\nsee [agent]: Rain fell.\nBirds sang."
+    with open_blocking(":memory:", user="ann", agent="helper") as memory:
+        found = facts_of(memory.memorize(text, modality="document"), memory)
+        assert found == {(line, "") for line in text.split("\n")}
+
+
+def test_by_default_nothing_that_a_text_says_is_left_out() -> None:
+    with open_blocking(":memory:", user="ann", agent="helper") as memory:
+        assert facts_of(memory.memorize(NOTES), memory) == FOUND["profile"] | FOUND["event"]
+
+
+def test_a_conversation_that_is_memorized_is_told_by_those_who_speak() -> None:
+    with open_blocking(":memory:", user="ann", agent="helper") as memory:
+        assert facts_of(memory.memorize(CHAT, modality="conversation"), memory) == {
+            ("My name is Ann.", "Ann"), ("I like tea.", "Ann"), ("Rain fell on Tuesday.", ""),
+            ("I work at Globex.", "Caroline"),
+        }  # fmt: skip
+
+
+class Dense(RuleModel):
+    """Finds a fact in each line for one memory type, and as many as the prompt asks for at most."""
+
+    def ask_at_once(self, task: str, prompt: str) -> str:
+        if task != "memories":
+            return super().ask_at_once(task, prompt)
+        given = inputs_of(prompt)
+        limit = re.search(r"at most (\d+) facts", prompt)
+        assert limit is not None
+        lines = given["text"].split("\n")[: int(limit[1])] if given["memory_type"] == "event" else []
+        return "<item>" + "".join(f"<memory><content>{it}</content></memory>" for it in lines) + "</item>"
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("model", [None, Dense()], ids=["rules", "a model"])
+def test_a_text_of_many_facts_is_stored_whole(model: RuleModel | None, count: int) -> None:
+    lines = [f"Lamp {n} costs {n} euro." for n in range(count)]
+    with open_blocking(":memory:", user="ann", agent="helper", model=model) as memory:
+        told = memory.memorize("\n".join(lines), modality="document")
+        assert (told.degraded, told.value.pending, len(told.value.entities)) == ((), (), count)
+        assert {content for content, _ in facts_of(told, memory)} == set(lines)

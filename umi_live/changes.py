@@ -1,0 +1,216 @@
+"""Decide by rules whether a new statement ends an old one about the same subject.
+
+    Alice works at Acme Corp as an engineer.    ended by    Alice left Acme, now at StartupX.
+    Ann is single.                              ended by    Ann got married to Bob.
+    Ann likes tea.                              ended by    Ann no longer likes tea.
+    Ann likes tea.                              stays with  Ann now likes coffee.
+    Ann works at Acme.                          stays with  Ann also works at Beta.
+
+Law 1. Of one subject only values of an *attribute* that has one value at a time exclude each other.
+Law 2. A statement ends if nothing of what it claims is true any more, and not before.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from umi_core.language.terms import split_terms
+from umi_core.text import norm
+from umi_live.rules import NAME, opened
+
+Stated = tuple[str, str]  # the name that a statement is about, and what it says
+
+
+@attrs.frozen
+class Claims:
+    """What a statement says of attributes, and which predicates it says have ended.
+
+    `values`: attributes with their values. `gone`: attributes with values that they have no longer. `over`:
+    predicates that hold no longer. `said`: the predicate of a statement of one clause. All are terms.
+    `is_added`: it holds beside what was true. `is_change`: it says that something was otherwise before.
+    `is_complete`: it says nothing else.
+    """
+
+    subject: str
+    values: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    over: tuple[tuple[str, ...], ...] = ()
+    gone: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    said: tuple[str, ...] = ()
+    is_added: bool = False
+    is_change: bool = False
+    is_complete: bool = False
+
+
+PLACE: Final = rf"(?:the )?({NAME})"
+ADVERBS: Final = (
+    r"(?:(?:now|currently|just|recently|finally|officially|already|really|happily|has|have|is now|am now) )*"
+)
+MARRIAGE: Final = r"married|single(?![- ]\w)|divorced|engaged(?! in| with)|widowed|separated(?! by)"
+JOB: Final = "(?:a |the |her |his |my |their )?(?:new )?(?:job|position|role|career)"
+# What is true of an attribute that has one value at a time; the group is its value.
+VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
+    ("work", rf"(?:works?|working|(?:is|am) (?:working|employed)|started(?: working)?|got {JOB}|has {JOB}|"
+             rf"found {JOB}|took {JOB}) (?:at|for|by|with) {PLACE}"),
+    ("work", rf"joined {PLACE}"),
+    ("work", rf"(?:switched|changed|moved) (?:jobs|companies|employers) (?:from {NAME} )?to {PLACE}"),
+    ("work", rf"(?:left|quit) {NAME} (?:for|to join|and joined) {PLACE}"),
+    ("home", rf"(?:lives?|living|(?:is|am) (?:living|based)|settled) in {PLACE}"),
+    ("home", rf"(?:moved|relocated)(?: back)?(?: from {NAME})? to {PLACE}"),
+    ("marriage", f"(?:is|am|are|got) (?:newly )?((?:{MARRIAGE}).*)"),
+    ("age", r"(?:(?:is|am) (?=\d+(?: years old)?\W*$)|turned (?=\d+\b))(\d+)"),
+    ("title", "(?:works?|working|(?:is|am) (?:working|employed))(?: .+)? as (?:an? |the )?(.+)"),
+    ("title", "(?:was |got )?promoted to (?:an? |the )?(.+)"),
+    ("project", "(?:is |am )?(?:works?|working) on (.+)"),
+))  # fmt: skip
+NOUNS: Final = {  # of what somebody has one of, and the attribute that it is
+    "phone number": "phone", "mobile number": "phone", "number": "phone", "phone": "phone",
+    "email address": "mail", "email": "mail", "e-mail": "mail", "mail": "mail",
+    "home address": "address", "address": "address", "employer": "work",
+    "job title": "title", "title": "title", "job": "title", "role": "title", "position": "title",
+    "current project": "project", "project": "project",
+    "nickname": "nickname", "username": "username", "password": "password", "favou?rite [a-z]+": "",
+}  # fmt: skip
+NOUN: Final = f"((?:new |current )?(?:{'|'.join(sorted(NOUNS, key=len, reverse=True))}))"
+OWNED: Final = re.compile(rf"{NOUN} (?:is|was changed to|has changed to|changed to) (?:now )?(.+)")
+CHANGED: Final = re.compile(rf"(?:changed|updated) (?:my|his|her|their|the) {NOUN} to (.+)")
+LEFT: Final = re.compile(
+    rf"(?:left|quit|resigned from|retired from|(?:was|got) (?:laid off|fired) (?:by|from)) {PLACE}"
+)
+MOVED: Final = re.compile(rf"moved (?:away from|out of|from) {PLACE}")
+OVER: Final = re.compile(
+    "(?:(?:is |am )?(?:no longer|not)|used to|stopped|gave up|quit(?= [a-z]+ing)|doesn't|does not|don't|"
+    "do not|isn't) (.+)"
+)
+ANY_MORE: Final = re.compile(r"(?:,? any ?more|,? any longer|,? these days|,? now)?[.!]*$")
+INSTEAD: Final = re.compile(r"([a-z]+) .*\binstead of (.+)")
+SWITCHED: Final = re.compile("(?:switched|changed) from (.+?) to ")
+HABITS: Final = frozenset(
+    "use drink eat drive play take work studi wear smoke ride read practis practic run learn".split()
+)
+ADDED: Final = re.compile(r"\b(?:also|too|as well|second|another|part[- ]time|additionally|both)\b")
+NOW: Final = re.compile(r"\b(?:now|currently|current|instead|no longer)\b")
+CLAUSE: Final = re.compile(
+    r"[,;] | (?:and|but) (?![A-Z][a-z])| (?:and|but) (?=[A-Z][\w-]* [a-z]+s )"
+    r"| (?:because|which|who|while|although) "
+)
+VALUE_END: Final = re.compile(
+    r"[,;]|[.!](?!\S)|\b(?:and|but|since|because|with|as|in|for|instead|now|at|last|this|so)\b"
+)
+
+
+def ends(new: Stated, old: Stated) -> bool:
+    """Return whether nothing of an old statement is true if the new one is."""
+    now, before = claims_of(*new), claims_of(*old)
+    if now.subject != before.subject or not now.subject:
+        return False
+    if any(starts_with(before.said, predicate) for predicate in now.over):
+        return True
+    if any(is_ended_habit(before.said, value) for attribute, value in now.gone if attribute == "habit"):
+        return True
+    return before.is_complete and bool(before.values) and all(is_replaced(it, now) for it in before.values)
+
+
+def is_replaced(claim: tuple[str, tuple[str, ...]], now: Claims) -> bool:
+    """Return whether a value holds no longer: it is gone, or the attribute has another one."""
+    attribute, value = claim
+    related = ("work", "title") if attribute == "title" else (attribute,)  # with the employer goes the title
+    if any(name in related and (name != attribute or agree(it, value)) for name, it in now.gone):
+        return True
+    if now.is_added or (attribute == "project" and not now.is_change):  # one may work on several
+        return False
+    others = [(name, it) for name, it in now.values if name in related]
+    return bool(others) and not any(name == attribute and agree(it, value) for name, it in others)
+
+
+def agree(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether two values are one, or one of them says more: Acme, and Acme Corp."""
+    return starts_with(one, other) or starts_with(other, one)
+
+
+def starts_with(terms: tuple[str, ...], beginning: tuple[str, ...]) -> bool:
+    return bool(beginning) and terms[: len(beginning)] == beginning
+
+
+def is_ended_habit(said: tuple[str, ...], value: tuple[str, ...]) -> bool:
+    return bool(said) and said[0] in HABITS and starts_with(said[1:], value)
+
+
+# What a statement claims.
+
+
+def claims_of(name: str, content: str) -> Claims:
+    """Return what a statement about this name claims; nothing, if it is about something else."""
+    first, *others = CLAUSE.split(opened(content.strip()))
+    subject, predicate = divide(first, name)
+    if not subject:
+        return Claims("")
+    clauses = [predicate, *(divide(it, name)[1] or it for it in others)]
+    is_added, is_change = [pattern.search(content) is not None for pattern in (ADDED, NOW)]
+    over = tuple(filter(None, (terms_of(it) for clause in clauses for it in find_over(clause))))
+    values = [tuple(find_values(clause)) for clause in clauses]
+    gone = [tuple(find_gone(clause)) for clause in clauses]
+    is_complete = all(any(both) for both in zip(values, gone, strict=True))
+    said = () if others else terms_of(predicate)
+    return Claims(norm(name), sum(values, ()), over, sum(gone, ()), said, is_added, is_change, is_complete)
+
+
+def divide(clause: str, name: str) -> tuple[str, str]:
+    """Return the subject of a clause and what follows; two empty texts if it has another subject."""
+    told = "|".join((re.escape(name), "I", "he", "she", "they", "He", "She", "They", "we", "We"))
+    own = rf"(?:{re.escape(name)}['\u2019]s?|[Mm]y|[Hh]is|[Hh]er|[Tt]heir|[Oo]ur)"
+    match = re.match(rf"({told}|{own})(?: |['\u2019]s )(.+)", clause)
+    return (match[1], match[2]) if match else ("", "")
+
+
+def bare(predicate: str) -> str:
+    """Return a predicate without the adverbs before its verb."""
+    return re.sub(f"^{ADVERBS}", "", predicate)
+
+
+def terms_of(predicate: str) -> tuple[str, ...]:
+    skipped = ("a", "an", "the", "is", "am", "be", "are", "to", "at", "in", "for")
+    return tuple(it for it in split_terms(bare(ANY_MORE.sub("", predicate))) if it not in skipped)
+
+
+def find_values(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the attributes of which a clause tells the value."""
+    said = bare(clause)
+    if OVER.match(said):
+        return
+    if re.match(r"(?:is |am )?now at ", clause):
+        said = "joined " + clause.partition("now at ")[2]
+    for attribute, pattern in VALUES:
+        if match := pattern.match(said):
+            yield attribute, value_of(match[match.lastindex or 0])
+    for pattern in (OWNED, CHANGED):
+        if match := pattern.match(said):
+            noun = re.sub("^(?:new|current) ", "", match[1])
+            yield NOUNS.get(noun) or noun, value_of(match[2])
+
+
+def find_gone(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the values that something has no longer."""
+    said = bare(clause)
+    if match := LEFT.match(said):
+        yield from (("work", value_of(match[1])), ("home", value_of(match[1])))
+    if match := MOVED.match(said):
+        yield "home", value_of(match[1])
+    if match := SWITCHED.match(said):
+        yield from ((name, value_of(match[1])) for name in ("work", "home", "title", "project", "habit"))
+    if match := OVER.match(said):
+        yield from find_values(match[1])
+
+
+def find_over(clause: str) -> Iterator[str]:
+    """Yield the predicates that a clause says are true no longer."""
+    said = bare(clause)
+    if match := OVER.match(said):
+        yield match[1]
+    if match := INSTEAD.match(said):
+        yield f"{match[1]} {match[2]}"
+
+
+def value_of(text: str) -> tuple[str, ...]:
+    return tuple(split_terms(VALUE_END.split(text)[0]))

@@ -1,0 +1,350 @@
+"""Read simple English sentences: whom each one is about, and what kind of fact it states.
+
+    Alice and Bob live in Paris.    two names, each with a type
+    She works at Acme.              the one person that the sentence before is about, and Acme
+    My name is Ann. I like tea.     what says I is Ann from there on
+    Sounds like fun!                no name: it is kept as it is
+
+Law 1. Pure, and nothing is made up: a sentence of another form than the rules know is about no name.
+Law 2. Better no name than a wrong one: a word with a capital letter is a name if there is evidence for it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import attrs
+
+from umi_core.language.persons import PERSONS
+from umi_core.language.words import words
+from umi_core.text import norm
+from umi_live.english import (
+    ASSISTANT,
+    BEINGS,
+    CALENDAR,
+    GIVEN_NAMES,
+    LOCATIONS,
+    NO_NAMES,
+    OF_ASSISTANT,
+    OF_PERSONS,
+    OPENERS,
+    ORGANIZATIONS,
+    PROJECTS,
+    ROLES,
+    WORD_ENDINGS,
+)
+
+CAPITAL: Final = r"[^\W\d_a-z][\w-]*"  # begins with no small letter
+TITLE: Final = r"(?:Mr|Mrs|Ms|Dr|Prof)\. "
+NAME: Final = rf"(?:{TITLE})?{CAPITAL}(?: {CAPITAL})*"
+OFTEN: Final = "(?:(?:now|currently|also|still|really|just|always|often|usually|recently|absolutely) )*"
+THIRD_PERSONS: Final = frozenset(("he", "she", "his", "her", "him", "they", "them"))
+FIRST_PERSONS: Final = frozenset(("i", "my", "we", "our"))
+PROFILE: Final = ("profile",)
+
+PREPOSITIONS: Final = "to|in|at|from|of|with|for|on|about|by|and|or|like|as|than|after|before|through"
+KINDS: Final = (
+    ("person", BEINGS), ("organization", ORGANIZATIONS), ("location", LOCATIONS), ("project", PROJECTS),
+)  # fmt: skip
+
+Named = tuple[str, str]  # a name and its type
+
+
+@attrs.frozen
+class Cue:
+    """What may stand behind a subject, and what the sentence then states.
+
+    `third` stands behind a name, `base` behind I or two names. A name may follow, of type `kind`. `is_sure`:
+    only persons and the like do this, so that what stands before it is a name. `is_alone`: it speaks of
+    nothing else that he or she could mean.
+    """
+
+    third: str
+    base: str
+    kind: str = ""
+    category: str = "facts"
+    memory_types: tuple[str, ...] = PROFILE
+    is_sure: bool = False
+    is_alone: bool = True
+
+
+LIKING: Final = ("profile", "behavior")
+SKILL: Final = ("profile", "skill")
+CUES: Final = (
+    Cue("works (?:at|for)|is (?:working|employed) (?:at|by|for)",
+        "work (?:at|for)|am (?:working|employed) (?:at|by|for)",
+        "organization", is_sure=True),
+    Cue("joined", "joined", "organization", is_sure=True),
+    Cue("lives in|moved to|relocated to|is living in",
+        "live in|moved to|relocated to|(?:am|are) living in", "location", is_sure=True),
+    Cue("is (?:based|located) in|is (?:originally )?from",
+        "(?:am|are) (?:based in|(?:originally )?from)", "location"),
+    Cue("speaks(?! to)|knows how to", "speak|know how to", category="skills", memory_types=SKILL,
+        is_sure=True),
+    Cue("knows|met|is (?:married|engaged) to|got (?:married|engaged) to",
+        "know|met|(?:am|are) (?:married|engaged) to|got (?:married|engaged) to", "person", is_sure=True,
+        is_alone=False),
+    Cue("likes|loves|prefers|hates|enjoys|dislikes|adores|is allergic to|is afraid of|is fond of",
+        "like|love|prefer|hate|enjoy|dislike|adore|am allergic to|am afraid of|am fond of|am into|don't like|"
+        "do not like", category="preferences", memory_types=LIKING, is_sure=True),
+    Cue("can|is good at", "can(?! you)|am good at|are good at", category="skills", memory_types=SKILL),
+    Cue(r"works as|studies|is (?:married|single|divorced|engaged|widowed|retired|\d+ years old)|turned \d+|"
+        "got (?:married|divorced|engaged)|no longer|drinks|eats|wants|adopted|quit",
+        r"work as|study|am (?:married|single|divorced|engaged|widowed|retired|\d+ years old)|turned \d+|"
+        "got (?:married|divorced|engaged)|no longer|drink|eat|want|adopted|quit", is_sure=True),
+    Cue("has|owns|needs|left|plays|uses", "have|own|need|left|play|use", is_alone=False),
+    Cue("is|was|became|will|used to|doesn't|does not|isn't|stopped|switched|changed",
+        "am|are|used to|became|will|don't|do not|stopped|switched|changed"),
+)  # fmt: skip
+SAID: Final = Cue("", "")  # whatever else is said of a subject
+
+
+@attrs.frozen
+class Statement:
+    """A sentence, and the names that it is about, each with its type; the first is its subject."""
+
+    sentence: str
+    names: tuple[Named, ...] = ()
+    cue: Cue | None = None
+    is_alone: bool = False  # the subject is one person, and nothing else is spoken of
+
+
+@attrs.frozen
+class Turn:
+    """Sentences of one speaker; `role` is empty where nothing tells which."""
+
+    role: str
+    sentences: tuple[str, ...]
+
+
+@attrs.frozen
+class Context:
+    """What is known when a sentence is read: names, what says I, and whom a pronoun means."""
+
+    names: set[str]
+    speaker: Named | None = None
+    alone: Named | None = None
+
+
+def read(turns: Iterable[Turn], speaker: str | None = None) -> Iterator[Statement]:
+    """Yield a statement for each sentence, in order; `speaker`: what says I where no turn has a role."""
+    listed = tuple(turns)
+    names = set(find_names(listed))
+    speakers = {turn.role: (turn.role, "person") for turn in listed if is_speaker(turn.role)}
+    speakers |= {"": (speaker, "person")} if speaker else {}
+    assistants = {
+        turn.role for turn in listed for it in turn.sentences if re.search(OF_ASSISTANT, opened(it))
+    }
+    for turn in listed:
+        alone: Named | None = None
+        others = set[str]()  # of whom the turn has spoken
+        for sentence in turn.sentences:
+            said_by = introduce(opened(sentence))
+            if said_by and norm(speakers.get(turn.role, (said_by,))[0]) == norm(said_by):
+                speakers[turn.role] = said_by, "self" if turn.role in assistants else "person"
+            it = read_sentence(sentence, Context(names, speakers.get(turn.role), alone))
+            others |= set(find_beings(it))
+            alone = it.names[0] if it.is_alone and others <= {it.names[0][0]} else None
+            names |= {name for name, _ in it.names}
+            yield it
+
+
+# Names.
+
+
+def find_names(turns: Iterable[Turn]) -> Iterator[str]:
+    """Yield what has its capital letter in mid-sentence, so that it has it not for standing first."""
+    for turn in turns:
+        for sentence in turn.sentences:
+            found = (match[1] for match in re.finditer(rf"(?<=[a-z,] )({NAME})", sentence))
+            yield from (name for name in found if is_possible(name, is_inside=True))
+
+
+def find_beings(statement: Statement) -> Iterator[str]:
+    """Yield all of whom a sentence speaks, the persons that it is about among them, but for pronouns."""
+    yield from (name for name, kind in statement.names if kind == "person")
+    parts = re.findall(r"[\w-]+", own_part(statement.sentence))
+    yield from (it for it in parts if it[0].isupper() and it.lower() in GIVEN_NAMES)
+    yield from (it for it in parts if it.lower() in BEINGS - THIRD_PERSONS)
+
+
+def own_part(text: str) -> str:
+    """Return a sentence without what it says that its subject is: "is a teacher"."""
+    return re.sub(r"\b(?:is|as) (?:an?|the) (?:[\w-]+ )*?[\w-]+", "", text)
+
+
+def is_speaker(role: str) -> bool:
+    return role.lower() not in ROLES and re.fullmatch(NAME, role) is not None and is_possible(role)
+
+
+def is_possible(name: str, is_inside: bool = False) -> bool:
+    """Return whether this can be a name: no word of it is an ordinary one, or of the calendar.
+
+    `is_inside`: it does not stand first. Then ordinary words are a name together: New York, The Hague.
+    """
+    parts = words(name)
+    if not parts or "i" in parts or not CALENDAR.isdisjoint(parts) or (name.isupper() and len(name) < 3):
+        return False
+    if is_inside and len(parts) > 1:
+        return True
+    if parts[0] not in GIVEN_NAMES and not GIVEN_NAMES.isdisjoint(parts[1:]) and not re.match(TITLE, name):
+        return False  # "Bet Max loves it": the name begins behind the first word
+    endings = () if is_inside else WORD_ENDINGS  # "Gaming likes", but "in Beijing"
+    ordinary = [it for it in (parts[0], parts[-1]) if it in NO_NAMES or it.endswith(endings)]
+    return all(it in GIVEN_NAMES for it in ordinary)
+
+
+def is_given(name: str) -> bool:
+    """Return whether people are called so; a title is of a person."""
+    return words(name)[0] in GIVEN_NAMES or re.match(TITLE, name) is not None
+
+
+def is_name(name: str, cue: Cue, object_name: str, names: set[str]) -> bool:
+    """Return whether there is evidence that this, at the beginning of a sentence, is a name."""
+    if not is_possible(name, is_inside=name in names):
+        return False
+    is_plural = name.endswith("s")  # "Kids joined"
+    is_told = cue.is_sure and not is_plural and bool(object_name or not cue.kind)
+    return is_told or name in names or is_given(name) or " " in name
+
+
+def type_of(name: str, cue: Cue, text: str) -> str:
+    """Return the type of a subject by its own words and by what is said of it."""
+    behind = words(text)[len(words(name)) :][:6]
+    for kind, nouns in KINDS[1:]:
+        if words(name)[-1] in nouns:
+            return kind
+        if behind[:1] == ("is",) and not is_given(name) and not cue.is_sure and not nouns.isdisjoint(behind):
+            return kind
+    return "person" if cue.is_sure or is_given(name) or not OF_PERSONS.isdisjoint(behind) else "topic"
+
+
+# Sentences.
+
+
+def introduce(text: str) -> str:
+    """Return the name that a sentence gives what says it; empty if it gives none."""
+    found = re.match(rf"(?:My name is|Call me|I am called) ({NAME})|I am ({NAME}), (?:your|an?) ", text)
+    name = found and (found[1] or found[2])
+    return name if name and is_possible(name) else ""
+
+
+def name_assistant(text: str) -> str:
+    """Return the name that a sentence gives to the assistant that it speaks to; empty if it gives none."""
+    found = re.match(
+        rf"Your name is ({NAME})|You are (?:called )?({NAME}), (?:an?|the|my|our) {ASSISTANT}", text
+    )
+    name = found and (found[1] or found[2])
+    return name if name and is_possible(name) else ""
+
+
+def opened(sentence: str) -> str:
+    """Return a sentence without the words before its subject, with a capital letter, and I'm as I am."""
+    text = re.sub(f"^{OPENERS}", "", sentence, flags=re.IGNORECASE)
+    text = text if text == sentence else text[:1].upper() + text[1:]
+    text = re.sub(r"\b(I|[Yy]ou|[Ww]e|[Tt]hey)['\u2019](m|re|ve)\b", expanded, text)
+    return re.sub(r"\b([Hh]e|[Ss]he|name)['\u2019]s\b", r"\1 is", text)
+
+
+def expanded(match: re.Match[str]) -> str:
+    return f"{match[1]} {({'m': 'am', 're': 'are', 've': 'have'})[match[2]]}"
+
+
+def read_sentence(sentence: str, context: Context) -> Statement:
+    """Return whom a sentence is about, and by which cue."""
+    text = opened(sentence)
+    if name := name_assistant(text):
+        return Statement(sentence, ((name, "self"),), SAID)
+    found = None if sentence.endswith("?") else read_subject(text, context)
+    found = attrs.evolve(found, sentence=sentence) if found else Statement(sentence)
+    is_own = any(PERSONS.get(word) in FIRST_PERSONS for word in words(sentence))
+    return first_person(found, text, context.speaker) if is_own else found
+
+
+def read_subject(text: str, context: Context) -> Statement | None:
+    """Return what is stated of the name, the names or the pronoun that a sentence begins with."""
+    for pattern, read_names in SUBJECTS:
+        if match := re.match(pattern, text):
+            return read_names(match, text, context)
+    return None
+
+
+def read_pair(match: re.Match[str], text: str, context: Context) -> Statement | None:
+    """Ann and Bob live in Paris."""
+    found = cue_of(text[match.end() :], "base")
+    if found is None or not all(is_name(it, *found, context.names) for it in match.groups()):
+        return None
+    return about(text, tuple((it, type_of(it, found[0], text)) for it in match.groups()), *found)
+
+
+def read_relative(match: re.Match[str], text: str, context: Context) -> Statement | None:
+    """My sister Ann lives in Paris."""
+    found = cue_of(text[match.end() :], "third")
+    if found is None or not is_possible(match[2], is_inside=True):
+        return None
+    kinds = [kind for kind, nouns in KINDS if not nouns.isdisjoint(words(match[1]))]
+    return about(text, ((match[2], [*kinds, "topic"][0]),), *found, is_alone=False)
+
+
+def read_owner(match: re.Match[str], text: str, context: Context) -> Statement | None:
+    """Ann's birthday is in spring, and Ann's allergic to nuts."""
+    is_known = is_possible(match[1]) and (match[1] in context.names or is_given(match[1]))
+    subject = match[1], type_of(match[1], SAID, text)
+    return about(text, (subject,), SAID, "", is_alone=False) if is_known else None
+
+
+def read_name(match: re.Match[str], text: str, context: Context) -> Statement | None:
+    """Ann lives in Paris."""
+    found = cue_of(text[match.end() :], "third")
+    if found is None or not is_name(match[1], *found, context.names):
+        return None
+    return about(text, ((match[1], type_of(match[1], found[0], text)),), *found)
+
+
+def read_pronoun(match: re.Match[str], text: str, context: Context) -> Statement | None:
+    """She lives in Paris, behind a sentence about one person and nothing else."""
+    if context.alone is None:
+        return None
+    found = cue_of(text[match.end() :], "third") or (SAID, "")
+    return about(text, (context.alone,), *found, is_alone=match[1] in ("He", "She"))
+
+
+SUBJECTS: Final = (
+    (rf"({NAME}),? (?:and|&) ({NAME}) ", read_pair),
+    (rf"(?:My|Our|His|Her|Their) ((?:(?!(?:{PREPOSITIONS}) )[a-z-]+ ){{1,3}})({NAME}),? ", read_relative),
+    ("(He|She|His|Her) ", read_pronoun),
+    (rf"({NAME})['\u2019]s? ", read_owner),
+    (rf"({NAME}) ", read_name),
+)  # fmt: skip
+
+
+def cue_of(rest: str, form: str) -> tuple[Cue, str] | None:
+    """Return the first cue that these words begin with, and the name behind it, which may be empty."""
+    for cue in CUES:
+        if match := re.match(rf"{OFTEN}(?:{getattr(cue, form)})(?![\w'])(?: (?:the )?({NAME}))?", rest):
+            name = match[1] or ""
+            return cue, name if cue.kind and name and is_possible(name, is_inside=True) else ""
+    return None
+
+
+def about(text: str, subjects: tuple[Named, ...], cue: Cue, other: str, is_alone: bool = True) -> Statement:
+    """Return what is stated of these subjects, and of the name behind the cue if there is one."""
+    kind = "person" if other and cue.kind == "organization" and is_given(other) else cue.kind
+    others = [it[1] for it in re.finditer(rf"(?<= )({NAME})", text[len(subjects[0][0]) :])]
+    others = [it for it in others if is_possible(it, is_inside=True)]
+    is_lonely = set(others) <= {other} and BEINGS.isdisjoint(words(own_part(text))[1:]) and kind != "person"
+    is_alone = is_alone and cue.is_alone and is_lonely and [it[1] for it in subjects] == ["person"]
+    return Statement(text, (*subjects, *([(other, kind)] if other else [])), cue, is_alone)
+
+
+def first_person(found: Statement, text: str, speaker: Named | None) -> Statement:
+    """Return what says I as one more name that a sentence is about, if it is known, and what it states."""
+    if found.cue is not None:
+        return attrs.evolve(found, names=(*found.names, *([speaker] if speaker else [])), is_alone=False)
+    match = re.match("(I|We) ", text)
+    cue = cue_of(text[match.end() :], "base") if match is not None else None
+    if cue is None and re.match(r"(?:My|Our) .*\b(?:is|are|was)\b", text):
+        cue = SAID, ""
+    if cue is None or speaker is None:
+        return attrs.evolve(found, names=(speaker,) if speaker else (), cue=cue[0] if cue else None)
+    return attrs.evolve(about(text, (speaker,), *cue, is_alone=False), sentence=found.sentence)
