@@ -56,7 +56,9 @@ def faults() -> str:
 def settings() -> str:
     default = Config()
     rows = ((f"`{name}`", str(getattr(default, name)).lower(), allowed(name)) for name in OPTIONS)
-    return "# Settings of a memory\n\n" + table(("option", "default", "allowed"), rows)
+    names = ", ".join(name for name, _ in default.categories)
+    topics = ("`categories`", names, "[a list of pairs](memory.md#categories-of-your-own)")
+    return "# Settings of a memory\n\n" + table(("option", "default", "allowed"), (*rows, topics))
 
 
 def allowed(name: str) -> str:

@@ -113,7 +113,7 @@ FIELDS_OF: Final[Mapping[str, tuple[str, ...]]] = {  # H9.3, by kind of row
         *ANY_ROW, "type", "memory_type", "name", "event_time_ms", "reinforced_count", "sources",
         "about", "metadata",
     ),
-    "ended": ("id", "about", "by"),
+    "ended": ("id", "about", "by", "how", "at_ms"),
     "resource": (*ANY_ROW, "uri", "modality", "parent_id", "happened_ms", "session_id"),
     "membership": ("id", "created_ms", "entity_id", "category_id", "subcategory_id", "assigned_by"),
     "subcategory": (*ANY_ROW, "category_id", "name"),
@@ -125,6 +125,7 @@ KNOWN: Final = tuple(
 NUMBERS: Final = ("lt", "lte", "gt", "gte")
 LISTS: Final = ("in", "not_in")
 TEXTS: Final = ("contains", "has_key")
+HAS_PAIR: Final = ("metadata", "contains")  # a key and its value
 
 Given = tuple[str, str, Value]  # field, operator, value
 
@@ -157,14 +158,16 @@ def bad_condition(name: str, given: object) -> Error | None:
         return UnknownField(name, shown(field), " ".join(KNOWN))
     if type(operator) is not str or operator not in OPERATORS:
         return UnknownOperator(name, shown(operator), " ".join(OPERATORS))
-    wanted = what_fits(operator, value)
+    wanted = what_fits(field, operator, value)
     return None if wanted is None else BadFilterValue(name, shown(value), f"{wanted} for {operator}")
 
 
-def what_fits(operator: str, value: object) -> str | None:
-    """What the value of this operator has to be; None if it is."""
+def what_fits(field: str, operator: str, value: object) -> str | None:
+    """What the value of this operator has to be, for this field; None if it is."""
     if operator in NUMBERS:
         return None if is_int(value) else "a whole number"
+    if (field, operator) == HAS_PAIR and isinstance(value, tuple):
+        return None if len(value) == 2 and all(map(is_short, value)) else "a key with its value"
     if operator in TEXTS:
         return None if is_short(value) else "a text"
     if operator in LISTS:

@@ -1,15 +1,17 @@
 """The settings of a memory, with the range of each."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from umi_core import limits
 from umi_core.data import Data
 from umi_core.errors import BadConfig, Error, Rejected
-from umi_core.text import shown
+from umi_core.text import has_control, has_unwritable, is_text, norm, shown, size, tidy
+from umi_core.values import CATEGORIES, Pairs
 
 
 def option(default: int, low: int, high: int) -> int:
@@ -21,7 +23,10 @@ def option(default: int, low: int, high: int) -> int:
 
 @attrs.frozen
 class Config(Data):
-    """Raises Rejected(BadConfig, ...) naming every option that is out of its range."""
+    """Raises Rejected(BadConfig, ...) naming every option that is out of its range.
+
+    `categories`: the topics of the archive, each with what belongs there. Prompts show them in this order.
+    """
 
     tag = 85
     core_bytes_max: int = option(32_768, limits.CORE_BYTES_MIN, limits.CORE_BYTES_MAX)
@@ -61,11 +66,12 @@ class Config(Data):
     resolve_queries: bool = True
     auto_evolution: bool = True
     name_by_model: bool = True
+    categories: Pairs = tuple(CATEGORIES.items())
 
     @classmethod
-    def of(cls, options: Mapping[str, int | bool]) -> "Config":
+    def of(cls, options: Mapping[str, Any]) -> "Config":
         """Options by name, as a scenario draws them or a seed file keeps them; the others as ever."""
-        return cls(**options)  # type: ignore[arg-type]  # check_option tells numbers from flags
+        return cls(**options)
 
     def __attrs_post_init__(self) -> None:
         options = zip(OPTIONS, values_of(self), strict=True)
@@ -75,12 +81,23 @@ class Config(Data):
             errors = [bad(name, self.promote_confidence_min_ppm, allowed)]
         if not errors and self.merge_ppm < self.cluster_ppm:
             errors = [bad("merge_ppm", self.merge_ppm, "at least cluster_ppm")]
+        if error := check_categories(self.categories):
+            errors.append(error)
         if errors:
             raise Rejected(*errors)
 
+    @property
+    def abouts(self) -> Mapping[str, str]:
+        """What belongs into each category, by its name."""
+        return dict(self.categories)
+
+    def category_called(self, name: str) -> str | None:
+        """Return the category of this name as the list writes it, however it is written; None without one."""
+        return names_by_norm(self.categories).get(norm(name))
+
 
 OPTIONS: Final[dict[str, tuple[int, int] | None]] = {  # None: a flag
-    field.name: field.metadata.get("range") for field in attrs.fields(Config)
+    field.name: field.metadata.get("range") for field in attrs.fields(Config) if field.name != "categories"
 }
 
 
@@ -98,3 +115,47 @@ def check_option(name: str, value: object) -> Error | None:
     if type(value) is kind and low <= value <= high:
         return None
     return bad(name, value, "true or false" if kind is bool else f"a whole number from {low} to {high}")
+
+
+# Categories.
+
+RESERVED: Final = ",;/<>&"  # what replies of models and paths of groups separate names with
+NAME_RULE: Final = (
+    f"names in one line of 1 to {limits.CATEGORY_NAME_BYTES_MAX} bytes, without {' '.join(RESERVED)}"
+)
+ABOUT_RULE: Final = f"abouts in one line of at most {limits.CATEGORY_ABOUT_BYTES_MAX} bytes"
+
+
+@lru_cache(maxsize=64)
+def names_by_norm(categories: Pairs) -> Mapping[str, str]:
+    return {norm(name): name for name, _ in categories}
+
+
+def check_categories(value: Any) -> Error | None:
+    """None if this may be the list of categories; else the first thing that is wrong with it."""
+    count_max, seen = limits.CATEGORY_COUNT_MAX, dict[str, str]()
+    if type(value) is not tuple or not all(type(it) is tuple and len(it) == 2 for it in value):
+        return bad("categories", value, "a tuple of pairs, each a name and what belongs there")
+    if not 1 <= len(value) <= count_max:
+        return bad("categories", len(value), f"1 to {count_max} of them")
+    for name, about in value:
+        if (
+            not is_line(name, limits.CATEGORY_NAME_BYTES_MAX)
+            or not name
+            or any(it in name for it in RESERVED)
+        ):
+            return bad("categories", name, NAME_RULE)
+        if not is_line(about, limits.CATEGORY_ABOUT_BYTES_MAX):
+            return bad("categories", about, ABOUT_RULE)
+        if (key := norm(name)) in seen:
+            return bad(
+                "categories", name, f"names that differ in more than case, and {shown(seen[key])} is one"
+            )
+        seen[key] = name
+    return None
+
+
+def is_line(value: Any, bytes_max: int) -> bool:
+    """True for a text of at most so many bytes, as names are kept: in one line, with single spaces."""
+    is_tidy = is_text(value) and value == tidy(value) and size(value) <= bytes_max
+    return is_tidy and not has_control(value) and not has_unwritable(value)

@@ -27,7 +27,6 @@ from umi_core.errors import Error
 from umi_core.text import has_control, has_unwritable, is_text, shown, size, tidy
 from umi_core.values import (
     BLOCK_KINDS,
-    CATEGORIES,
     ENDING_KINDS,
     ENTITY_TYPES,
     EVOLUTION_KINDS,
@@ -313,6 +312,13 @@ def text_of(bytes_max: int) -> Callable[[str, object], Error | None]:
     return bad_stored_text
 
 
+def bad_category(name: str, value: object) -> Error | None:
+    """Check what is wrong with it in every memory; which categories there are, its settings say."""
+    good = is_text(value) and 0 < size(value) <= limits.CATEGORY_NAME_BYTES_MAX
+    allowed = f"the name of a category: text of 1 to {limits.CATEGORY_NAME_BYTES_MAX} bytes"
+    return None if good else errors.BadOption(name, shown(value), allowed)
+
+
 def bad_count(name: str, value: object) -> Error | None:
     return None if is_int(value, 0) else errors.BadOption(name, shown(value), "a whole number from 0")
 
@@ -426,7 +432,7 @@ Moment = Annotated[int, Domain("moment", bad_moment)]
 Count = Annotated[int, Domain("count", bad_count)]
 EntityType = Annotated[str, Domain("entity_type", one_of(*ENTITY_TYPES))]
 EntityName = Annotated[str, Domain("entity_name", text_of(limits.ENTITY_NAME_BYTES_MAX))]
-CategoryName = Annotated[str, Domain("category_name", one_of(*CATEGORIES))]
+CategoryName = Annotated[str, Domain("category_name", bad_category)]
 ListedKind = Annotated[str, Domain("listed_kind", one_of(*LISTED))]
 Cursor = Annotated[str, Domain("cursor", text_of(limits.CURSOR_BYTES_MAX))]
 Content = Annotated[str, Domain("content", text_of(limits.ENTITY_CONTENT_BYTES_MAX))]
@@ -536,9 +542,6 @@ LevelScore = Annotated[int, Domain("level_score", bad_score)]  # of a level of t
 # Single facts as domains: what their callers say, and the categories that they name.
 
 
-NAMES: Final = tuple(CATEGORIES)
-
-
 def bad_fact(name: str, value: object) -> Error | None:
     limit_bytes = limits.EXTRACT_CONTENT_BYTES_MAX
     return bad_body(name, value, errors.EmptyText(), limit_bytes, errors.TextTooLong)
@@ -546,5 +549,20 @@ def bad_fact(name: str, value: object) -> Error | None:
 
 FactText = Annotated[str, Domain("fact", bad_fact)]
 NewFactText = Annotated[str, Domain("new_fact", bad_fact)]  # of one that there is
-CategoryNames = Annotated[tuple[str, ...], Domain("category_names", some_of("categories", NAMES))]
-NewCategories = Annotated[tuple[str, ...], Domain("new_categories", some_of("categories", NAMES, least=0))]
+
+
+def some_categories(least: int) -> Callable[[str, object], Error | None]:
+    """So many names or more, each of which may be that of a category; the list of a memory says which are."""
+    wanted = f"at least {least} and at most {limits.CATEGORY_COUNT_MAX} names of categories"
+
+    def bad_categories(name: str, value: object) -> Error | None:
+        good = type(value) is tuple and least <= len(value) <= limits.CATEGORY_COUNT_MAX
+        if good and type(value) is tuple and not any(bad_category(name, it) for it in value):
+            return None
+        return errors.BadType(name, shown(value), wanted)
+
+    return bad_categories
+
+
+CategoryNames = Annotated[tuple[str, ...], Domain("category_names", some_categories(1))]
+NewCategories = Annotated[tuple[str, ...], Domain("new_categories", some_categories(0))]

@@ -56,6 +56,7 @@ from umi_core.tiers.dues import PURGE
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import REQUEST, REQUEST_KEY
+from umi_core.workflows.linking import bad_names
 from umi_core.workflows.recover import CLOSED, FITS, LAST, is_switched
 
 REQUEST_TYPES: frozenset[type] = frozenset(OF_MEMORY.values())
@@ -165,6 +166,8 @@ class Memory:
         is_switch = isinstance(request, AgentRequest) and self.state.phase != "deposed"
         if (barred := self.barred()) and not is_switch:
             engine.effects.append(Reply(request.op_id, barred))
+        elif error := bad_names(request, self.state.tiers, self.state.scope, self.state.config):
+            engine.effects.append(Reply(request.op_id, Refused(error)))
         elif isinstance(request, CoreRead):
             engine.effects.append(Reply(request.op_id, core_reads.answer(request, self.state)))
         else:

@@ -12,7 +12,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.domains import Count, Moment, OpLabel, VersionNumber
+from umi_core.domains import Count, Moment, OpLabel, Texts, VersionNumber
 from umi_core.limits import LIFE_NUMBER_COUNT
 from umi_core.messages.effects import Asked, Degraded, HookNote, ModelCall
 from umi_core.messages.requests import CoreRead, WorkflowRequest
@@ -36,7 +36,8 @@ class Tiers:
     """All that an operation can learn into. Rows get a shallow copy and put new values into it.
 
     `dues`: by the name of a category, when its members are to be divided anew. `upkeep`: by the id of a row,
-    when what it lacks is to be done; of a closed agent when the purge goes on.
+    when what it lacks is to be done; of a closed agent when the purge goes on. `retired`: ids of the stored
+    categories that the settings do not list.
     """
 
     tag = 90
@@ -48,11 +49,12 @@ class Tiers:
     rewrites: RewriteCache = attrs.field(factory=RewriteCache)
     dues: Mapping[str, Moment] = {}
     upkeep: Mapping[str, Moment] = {}
+    retired: Texts = ()
 
     def copy(self) -> "Tiers":
         return Tiers(
             self.core, self.working, self.session, self.access, self.decisions, self.rewrites, self.dues,
-            self.upkeep,
+            self.upkeep, self.retired,
         )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ DESCRIBED_BY: Final = {  # of what is no text: the task of the model that says w
     "video": "describe_video",
 }
 MODALITIES: Final = ("text", "message", "document", "conversation", *DESCRIBED_BY)
-CATEGORIES: Final = {  # the topics of the archive, in order, and what belongs there
+CATEGORIES: Final = {  # the topics of an archive that is given no others, and what belongs there
     "facts": "What is true of people, organizations, projects and places.",
     "preferences": "What somebody likes, dislikes or usually does.",
     "skills": "What somebody can do.",

@@ -10,6 +10,7 @@
     deletion.py    all that is kept of a user, taken out of the file
     host.py        performs what a memory asks of the world, wakes it when it is due
     recorder.py    all that goes into a memory, as a file that `umi-sim replay` lives again
+    topics.py      categories and groups by their paths
     local.py       rules and hashes in place of a model and an embedder, without a network
     services.py    what a model and an embedder are, and how they fail
     openai.py      a model and an embedder at any endpoint that speaks as OpenAI does
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     )
     from umi_live.memory import Hits, LiveMemory, Result, open_memory
     from umi_live.services import Embedder, Model, ServiceFailed
+    from umi_live.topics import Topic
 
 _MODULES: Final = {
     "blocking": "BlockingMemory open_blocking",
@@ -51,12 +53,13 @@ _MODULES: Final = {
     "errors": "Closed Failed InDoubt LiveError NotDone Refused ScopeTaken StoreError",
     "memory": "Hits LiveMemory Result open_memory",
     "services": "Embedder Model ServiceFailed",
+    "topics": "Topic",
 }
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
     "BlockingMemory", "Closed", "Embedder", "Failed", "Hits", "InDoubt", "LiveError", "LiveMemory", "Model",
-    "NotDone", "Refused", "Result", "ScopeTaken", "ServiceFailed", "StoreError", "delete_user",
+    "NotDone", "Refused", "Result", "ScopeTaken", "ServiceFailed", "StoreError", "Topic", "delete_user",
     "open_blocking", "open_memory",
 ]  # fmt: skip
 

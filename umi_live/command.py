@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, Final, TextIO
@@ -15,6 +15,7 @@ import click
 from umi_core.language.words import auto_name
 from umi_core.messages.effects import Degraded
 from umi_core.rows import Ended, Entity, fact_of
+from umi_core.values import MEMORY_TYPES
 from umi_live import contents
 from umi_live.doctor import examined
 from umi_live.errors import LiveError, StoreError, needs_extra
@@ -40,6 +41,7 @@ class Target:
     model: str | None = None
     embedder: str | None = None
     record: str | None = None
+    categories: Mapping[str, str] | None = None
 
     def must_exist(self) -> None:
         if not os.path.exists(self.db) or not os.path.getsize(self.db):
@@ -55,7 +57,7 @@ class Target:
         key = os.environ.get(KEY)
         memory = open_memory(
             self.db, user=self.user, agent=self.agent, model=self.model, embedder=self.embedder, key=key,
-            record=self.record, read_only=read_only,
+            record=self.record, read_only=read_only, categories=self.categories,
         )  # fmt: skip
         if self.model:
             await probe(self.model, memory.model.ask("probe", "Reply with the word yes.", PROBE_MS))
@@ -73,12 +75,31 @@ async def probe(address: str, answer: Awaitable[object]) -> None:
         raise LiveError(f"{address}: {failed}; is the address right, and the key in {KEY}?") from None
 
 
+def read_categories(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> Mapping[str, str] | None:
+    """Return what belongs into each category by its name; None if none was given."""
+    pairs = [each.partition("=")[::2] for each in given]
+    names = [name.strip() for name, _ in pairs]
+    if len(dict.fromkeys(names)) < len(names):
+        raise click.BadParameter("the same category is given twice", context, option)
+    return {name.strip(): about.strip() for name, about in pairs} or None
+
+
 OPTIONS: Final = (
     click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory."),
     click.option("--user", default="me", show_default=True, help="About whom it is."),
     click.option("--agent", default="agent", show_default=True, help="Whose memory it is."),
     click.option("--model", help=f"https://HOST/v1#MODEL, with its key in {KEY}. Else simple rules."),
     click.option("--embedder", help="https://HOST/v1#MODEL:DIMENSIONS. Else a hash of words."),
+    click.option(
+        "--category",
+        "categories",
+        multiple=True,
+        metavar="NAME=ABOUT",
+        callback=read_categories,
+        help="A category of the memory in place of the usual ones, with what belongs there. Repeat it.",
+    ),
     click.option("--record", type=click.Path(dir_okay=False), help="A new file, for `umi-sim replay`."),
 )
 
@@ -142,13 +163,69 @@ def recall(target: Target, query: str, limit: int | None) -> None:
 
     async def use(memory: LiveMemory) -> None:
         hits = await memory.recall(query, limit=limit)
+        paths = await memory.paths_of([hit.id for hit in hits])
         for hit in hits:
-            click.echo(f"{hit.score_ppm // 10_000:>3} %  {statement_of(hit.name, hit.content)}")
+            line = statement_of(hit.name, hit.content)
+            click.echo(f"{hit.score_ppm // 10_000:>3} %  {line}{topics_of(paths[hit.id])}")
             for _, content in hit.replaced:
                 click.echo(f"       was:  {content}")
             if hit.next_id:
                 click.echo(f"       then: {hit.next_content}")
         tell(hits.degraded)
+
+    asyncio.run(target.read(use))
+
+
+@cli.command()
+@on_target
+@click.option("--uri", help="What the text is called; a later one of this name takes its place.")
+@click.option(
+    "--type", "memory_types", multiple=True, type=click.Choice(MEMORY_TYPES), help="What to look for."
+)
+@click.argument("file", type=click.File(encoding="utf-8"))
+def memorize(target: Target, file: TextIO, uri: str | None, memory_types: tuple[str, ...]) -> None:
+    """Keep a whole text, and the facts in it by category; `-` is the standard input."""
+    try:
+        text = file.read()
+    except UnicodeDecodeError:
+        raise LiveError(f"{file.name}: is no text") from None
+
+    async def use(memory: LiveMemory) -> None:
+        told = await memory.memorize(text, uri=uri, memory_types=memory_types or None)
+        ids = [stored.id for stored in told.value.entities]
+        paths = await memory.paths_of(ids)
+        for stored in told.value.entities:
+            line = line_of(await memory.entity(stored.id), stored.id)
+            click.echo(f"{stored.change:<9}  {line}{topics_of(paths[stored.id])}")
+        count = len(ids)
+        click.echo(f"{told.value.change:<9}  {told.value.resource_id}, {count} fact{'s' * (count != 1)}")
+        tell(told.degraded)
+
+    asyncio.run(target.work(use))
+
+
+def topics_of(paths: tuple[str, ...]) -> str:
+    return f"  [{', '.join(map(shown, paths))}]" if paths else ""
+
+
+@cli.command()
+@on_target
+@click.argument("path", required=False)
+def topics(target: Target, path: str | None) -> None:
+    """Show the categories and their groups; of one, as `category` or `category/group`, the facts in it.
+
+    Nothing is written.
+    """
+
+    async def use(memory: LiveMemory) -> None:
+        if path is not None:
+            for fact in await memory.facts_in(path):
+                click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}")
+            return
+        for it in await memory.topics():
+            about = f"  {shown(it.text)}" if it.text else ""
+            mark = "" if it.is_listed else " (not listed)"
+            click.echo(f"{it.fact_count:>5}  {shown(it.path)}{mark}{about}")
 
     asyncio.run(target.read(use))
 

@@ -30,7 +30,7 @@ from umi_core.text import cut, size
 from umi_core.values import DESCRIBED_BY
 from umi_live.changes import ends
 from umi_live.english import UNHEARD_ROLES
-from umi_live.rules import Cue, Statement, Turn, read
+from umi_live.rules import Statement, Turn, read
 from umi_live.services import ServiceFailed
 
 DIMS: Final = 256
@@ -197,14 +197,26 @@ def memories(given: Json) -> str:
         names = [name for name, _ in statement.names] or [""]
         names = names[: 1 + max(0, room)]
         room -= len(names) - 1
-        blocks += (memory(name, it, statement.cue) for name in names for it in pieces(statement.sentence))
+        category = category_of(statement, given["categories"])
+        blocks += (memory(name, it, category) for name in names for it in pieces(statement.sentence))
     return f"<item>{''.join(blocks)}</item>"
 
 
-def memory(name: str, content: str, cue: Cue | None) -> str:
+def category_of(it: Statement, listed: list[Json]) -> str:
+    """Return the category of the cue; if it is not listed that which has most words of the sentence in its
+    name and in what belongs there; if none has any, or without a cue, none: the memory takes its default."""
+    if it.cue is None or any(one["name"] == it.cue.category for one in listed):
+        return it.cue.category if it.cue else ""
+    said = {*content(words(it.sentence))}
+    counts = [(len(said.intersection(words(f"{one['name']} {one['about']}"))), one["name"]) for one in listed]
+    count, name = max(counts, key=lambda one: one[0], default=(0, ""))
+    return name if count else ""
+
+
+def memory(name: str, content: str, category: str) -> str:
     told = f"<name>{escape(name)}</name>" if name else ""
-    category = f"<categories><category>{cue.category}</category></categories>" if cue else ""
-    return f"<memory>{told}<content>{escape(content)}</content>{category}</memory>"
+    listed = f"<categories><category>{escape(category)}</category></categories>" if category else ""
+    return f"<memory>{told}<content>{escape(content)}</content>{listed}</memory>"
 
 
 def turns_of(text: str) -> Iterator[Turn]:

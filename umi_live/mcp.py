@@ -48,6 +48,8 @@ def server_of(memory: LiveMemory) -> MCPServer:
     server.add_tool(told(tools.recall), annotations=READS)
     server.add_tool(told(tools.facts), annotations=READS)
     server.add_tool(told(tools.history), annotations=READS)
+    server.add_tool(told(tools.topics), annotations=READS)
+    server.add_tool(told(tools.facts_in), annotations=READS)
     server.add_tool(told(tools.forget), annotations=REPLACES)
     server.add_tool(told(tools.forget_all_about), annotations=REPLACES)
     server.add_tool(told(tools.blocks), annotations=READS)
@@ -76,9 +78,10 @@ def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     return called
 
 
-def hit_line(hit: Hit) -> Line:
+def hit_line(hit: Hit, paths: tuple[str, ...]) -> Line:
     score_percent = hit.score_ppm // 10_000
     line: Line = {"id": hit.id, "name": hit.name, "content": hit.content, "score_percent": score_percent}
+    line |= {"topics": ", ".join(paths)} if paths else {}
     line |= {"was": [content for _, content in hit.replaced]} if hit.replaced else {}
     return line | ({"then": hit.next_content} if hit.next_id else {})
 
@@ -112,9 +115,11 @@ class Tools:
         return {"id": key, "change": change, **said}
 
     async def recall(self, query: str, limit: int = 10) -> list[Line]:
-        """What is remembered about a question, the best first; `then`: what was told directly after it."""
+        """What is remembered about a question, the best first; `then`: what was told directly after it,
+        `topics`: the categories and groups that it is in."""
         hits = await self.memory.recall(query, limit=limit)
-        return [hit_line(hit) for hit in hits]
+        paths = await self.memory.paths_of([hit.id for hit in hits])
+        return [hit_line(hit, paths[hit.id]) for hit in hits]
 
     async def facts(self, name: str) -> list[Line]:
         """All that is true of a name now, the oldest first, each with its id."""
@@ -125,6 +130,16 @@ class Tools:
         """The same with what is true no more: it has `ended_ms`, and `ended_by`, the fact in its place."""
         rows = await self.memory.history(self.memory.entity_id_of(name))
         return [past_line(row) for row in rows]
+
+    async def topics(self) -> list[Line]:
+        """The categories and their groups, with what they are about and how many facts are in each."""
+        found = await self.memory.topics()
+        return [{"path": it.path, "facts": it.fact_count, "about": it.text} for it in found]
+
+    async def facts_in(self, path: str) -> list[Line]:
+        """All that is true now in a category or a group, by its path, the oldest first, each with its id."""
+        found = await self.memory.facts_in(path)
+        return [{"id": it.id, "name": it.name, "content": it.content} for it in found]
 
     async def forget(self, fact_id: str) -> bool:
         """Forget one fact for good, by the id that recall gave; False if there was none."""

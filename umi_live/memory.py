@@ -71,6 +71,7 @@ from umi_core.messages.results import (
     Summarised,
 )
 from umi_core.rows import Category, Ended, Entity, Row, fact_of
+from umi_core.text import shown
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, StoreError, refusing
@@ -79,6 +80,7 @@ from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed
 from umi_live.store import Path, Store
+from umi_live.topics import Topic, TopicReader
 
 T = TypeVar("T")
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
@@ -445,6 +447,31 @@ class LiveMemory:
         bodies = [row.body async for row in self.rows(kinds, where)]
         return tuple(sorted((it for it in bodies if isinstance(it, Entity | Ended)), key=order_told))
 
+    async def topics(self) -> tuple[Topic, ...]:
+        """Return the categories and their groups, each by its full path, with how many facts are in it."""
+        return await self.topic_reader().topics()
+
+    async def facts_in(self, path: str) -> tuple[Entity, ...]:
+        """Return the current facts of a category, or of a group as `category/group`, the oldest first.
+
+        Raises LiveError if there is no such category or group.
+        """
+        found = await self.topic_reader().facts_in(path)
+        if found is None:
+            known = ", ".join(it.path for it in await self.topics())
+            raise LiveError(f"{shown(path)}: no such category or group; there are: {known}")
+        return found
+
+    async def paths_of(self, fact_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return by the id of each fact the paths of the categories and groups that it is in."""
+        return await self.topic_reader().paths_of(fact_ids)
+
+    def topic_reader(self) -> TopicReader:
+        if self.store is None:
+            raise Closed("the memory is not open")
+        self.check_loop()
+        return TopicReader(self.scope, self.config.categories, self.store.read)
+
     async def rows(self, kinds: tuple[str, ...], where: Where = ()) -> AsyncIterator[Row]:
         """Rows as they are stored, by kind and id; a page at a time."""
         cursor: str | None = None
@@ -535,6 +562,7 @@ def open_memory(
     embedder: Embedder | str | None = None,
     key: str | None = None,
     config: Config | None = None,
+    categories: Mapping[str, str] | None = None,
     record: Path | None = None,
     registry: Registry = BUILT_IN,
     read_only: bool = False,
@@ -542,12 +570,14 @@ def open_memory(
     """The memory of an agent about a user, in this file; `:memory:` is lost with the process.
 
     `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`;
-    so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`. `key` opens both. `record`:
+    so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`. `key` opens both. `categories`: those
+    of the archive, each with what belongs there, in place of the usual ones. `record`:
     a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
     `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md). `read_only`:
     nothing is written, the file may be one that cannot be, and others may have the same memory open; whoever
     asks for a write gets StoreError.
-    Raises LiveError for an address that is none, and for dimensions that no memory can have.
+    Raises LiveError for an address that is none, for dimensions that no memory can have, and for categories
+    that cannot be.
     """
     if isinstance(model, str) or isinstance(embedder, str):
         from umi_live import openai  # and an HTTP client with it: not for those who need none
@@ -557,6 +587,8 @@ def open_memory(
     chosen = embedder or HashEmbedder()
     with refusing():
         settings = attrs.evolve(config or Config(), embedding_dims=chosen.dims)
+        if categories is not None:
+            settings = attrs.evolve(settings, categories=tuple(categories.items()))
     return LiveMemory(
         path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry, read_only
     )

@@ -11,12 +11,15 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 import apsw
 
+from umi_core.ids import resource_id
+from umi_core.values import Scope
 from umi_live import open_blocking, schema
 from umi_live.command import KEY, main
 from umi_live.local import HashEmbedder
 from umi_sim.cli.recordings import replayed
 
 MEMORY = b"CREATE TABLE row"
+NOTES = resource_id(Scope("me", "agent"), "notes", "")
 Said = tuple[int, str, str]  # status, output, errors
 
 
@@ -140,6 +143,30 @@ def test_an_export_is_imported_and_a_user_deleted(shell: Shell) -> None:
     assert "already" in shell.refused("import", "--db", "b.db", "ann.jsonl")
     assert shell("delete-user", "--db", "b.db", "ann")[1].endswith("rows of user 'ann' are gone\n")
     assert shell("recall", "--db", "b.db", "--user", "ann", "tea") == (0, "", "")
+
+
+def test_a_text_is_memorized_into_categories_of_ones_own(shell: Shell) -> None:
+    Path("notes.txt").write_text("Ann likes green tea. Ann lives in Berlin. Bob is tall.")
+    own = ("--db", "a.db", "--category", "food = tea, cake", "--category", "people")
+    status, out, err = shell("memorize", *own, "--uri", "notes", "notes.txt")
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "created    Ann: Ann likes green tea.  [food]", "created    Ann: Ann lives in Berlin.  [food]",
+        "created    Bob: Bob is tall.  [food]", f"created    {NOTES}, 3 facts",
+    ]  # fmt: skip
+    assert shell("memorize", *own, "--uri", "notes", "notes.txt")[1] == f"unchanged  {NOTES}, 0 facts\n"
+    assert shell("topics", *own) == (0, "    3  food  tea, cake\n    0  people\n", "")
+    assert len(shell("topics", *own, "FOOD")[1].splitlines()) == 3
+    assert shell("topics", "--db", "a.db")[1].endswith("    3  food (not listed)  tea, cake\n")
+    assert "Ann likes green tea.  [food]" in shell("recall", "--db", "a.db", "tea")[1]
+    assert "drinks: no such category or group; there are: food, people" in shell.refused(
+        "topics", *own, "drinks"
+    )
+    assert "categories: a/b is not allowed" in shell.refused("topics", "--db", "a.db", "--category", "a/b")
+    twice = ("--category", "a=1", "--category", "a =2")
+    assert "the same category is given twice" in shell.refused("topics", "--db", "a.db", *twice)
+    Path("bytes").write_bytes(b"\xff\xfe")
+    assert "bytes: is no text" in shell.refused("memorize", "--db", "a.db", "bytes")
 
 
 def test_doctor_says_what_there_is_and_what_is_damaged(shell: Shell) -> None:

@@ -29,7 +29,8 @@ async def told(client: Client, tool: str, **arguments: Any) -> Any:
 
 async def converse(client: Client) -> None:
     assert [tool.name for tool in (await client.list_tools()).tools] == [
-        "remember", "recall", "facts", "history", "forget", "forget_all_about", "blocks", "set_block",
+        "remember", "recall", "facts", "history", "topics", "facts_in", "forget", "forget_all_about",
+        "blocks", "set_block",
     ]  # fmt: skip
     (stored,) = await told(client, "remember", text="I like green tea.", speaker="Ann")
     assert (stored["change"], stored["content"]) == ("created", "I like green tea.")
@@ -52,6 +53,28 @@ def test_a_client_remembers_recalls_and_forgets(tmp_path: Path) -> None:
         memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
         async with memory, Client(server_of(memory)) as client:
             await converse(client)
+
+    asyncio.run(live())
+
+
+def test_a_client_is_told_what_is_in_which_category(tmp_path: Path) -> None:
+    async def live() -> None:
+        categories = {"food": "What people eat.", "people": ""}
+        path = tmp_path / "agent.db"
+        memory = open_memory(path, user="ann", agent="helper", categories=categories)
+        async with memory, Client(server_of(memory)) as client:
+            await memory.create_entity("Ann likes tea", "profile", categories=["food"])
+            assert await told(client, "topics") == [
+                {"path": "food", "facts": 1, "about": "What people eat."},
+                {"path": "people", "facts": 0, "about": ""},
+            ]
+            (fact,) = await told(client, "facts_in", path="food")
+            assert fact["content"] == "Ann likes tea"
+            (hit,) = await told(client, "recall", query="tea")
+            assert hit["topics"] == "food"
+            wrong = await client.call_tool("facts_in", {"path": "drinks"})
+            assert wrong.is_error
+            assert "drinks: no such category or group; there are: food, people" in str(wrong.content)
 
     asyncio.run(live())
 
@@ -142,6 +165,7 @@ def test_a_client_is_told_what_it_needs_to_know(tmp_path: Path) -> None:
             assert hints == {
                 "remember": (False, False, False, False), "recall": (True, None, None, False),
                 "facts": (True, None, None, False), "history": (True, None, None, False),
+                "topics": (True, None, None, False), "facts_in": (True, None, None, False),
                 "forget": (False, True, True, False), "forget_all_about": (False, True, True, False),
                 "blocks": (True, None, None, False),
                 "set_block": (False, True, True, False),

@@ -310,5 +310,7 @@ def test_a_text_of_many_facts_is_stored_whole(model: RuleModel | None, count: in
     lines = [f"Lamp {n} costs {n} euro." for n in range(count)]
     with open_blocking(":memory:", user="ann", agent="helper", model=model) as memory:
         told = memory.memorize("\n".join(lines), modality="document")
-        assert (told.degraded, told.value.pending, len(told.value.entities)) == ((), (), count)
+        not_compared = [(it.name, it.count) for it in told.degraded]
+        assert not_compared == ([("compare:partial", count - 1_000)] if count > 1_000 else [])
+        assert (told.value.pending, len(told.value.entities)) == ((), count)
         assert {content for content, _ in facts_of(told, memory)} == set(lines)

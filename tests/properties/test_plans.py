@@ -87,7 +87,7 @@ def links(draw: Draw) -> tuple[list[reference.Linked], dict[Address, Row]]:
 def test_a_member_is_written_once_and_its_category_with_it(
     links: list[reference.Linked], rows: dict[Address, Row]
 ) -> None:
-    view: Any = SimpleNamespace(scope=SCOPE, now_ms=NOW_MS)
+    view: Any = SimpleNamespace(scope=SCOPE, now_ms=NOW_MS, config=Config())
     writes = linking.linked([linking.Link(*it) for it in links], rows, view)
     wanted = reference.linked(links, rows, SCOPE, NOW_MS)
     assert wanted == {it.address: it.body for it in writes}

@@ -13,7 +13,7 @@ import attrs
 from tests.properties.laws import Draw, law
 from tests.properties.values import first_sound
 from umi_core.language import prompts
-from umi_core.values import CATEGORIES, MEMORY_TYPES, Turn
+from umi_core.values import MEMORY_TYPES, Turn
 from umi_sim.judge.plain.text import cut
 
 TEXTS: Final = (
@@ -98,9 +98,10 @@ def asked_after(ask: Callable[[str, tuple[Turn, ...]], str]) -> Domain:
 
 def memories(draw: Draw) -> Asked:
     kind, said = draw.pick(MEMORY_TYPES), text(draw)
-    known = [{"name": name, "about": about} for name, about in CATEGORIES.items()]
+    topics = tuple(zip(texts(draw), texts(draw), strict=False))
+    known = [{"name": name, "about": about} for name, about in topics]
     shown = {"memory_type": kind, "categories": known, "text": said}
-    return prompts.ask_memories(kind, said), shown
+    return prompts.ask_memories(kind, said, topics), shown
 
 
 def summarise_category(draw: Draw) -> Asked:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.worlds import SCOPE, Pair
+from tests.worlds import SCOPE, Pair, id_of_note
 from umi_core.config import Config
 from umi_core.errors import BadFilterValue, Error, UnknownField, UnknownOperator
 from umi_core.messages.effects import Done, Outcome, Refused
@@ -21,13 +21,15 @@ from umi_core.messages.requests import (
     Memorize,
     Recall,
     Remember,
+    UpdateEntity,
 )
 from umi_core.messages.results import Listed, Recalled, SessionCreated
 from umi_sim.services.model import truth
 
 FIELDS: Final = {  # H9.3: what all kinds have, and what one has besides
     "entity": "id created_ms updated_ms type memory_type name event_time_ms reinforced_count sources "
-    "metadata",
+    "about metadata",
+    "ended": "id about by how at_ms",
     "resource": "id created_ms updated_ms uri modality parent_id happened_ms session_id",
     "category": "id created_ms updated_ms name member_count",
     "membership": "id created_ms entity_id category_id subcategory_id assigned_by",
@@ -56,6 +58,8 @@ def archive() -> Pair:
         Memorize("text", "Bob likes tea.", "text"), CreateEntity("fact", "is allergic to nuts", "profile"),
         CreateEntity("rule", "is allergic to eggs", "profile", ("rules", "facts")),
         Remember("tags", "Carol likes jazz", metadata=(("tag", "music"), ("n", "3"))),
+        CreateEntity("old", "is tall", "profile"),
+        UpdateEntity("new", id_of_note("is tall"), "is short"),
         EvolveCategory("groups", "facts"), EvolveCategory("more", "preferences"), EndSession("end", session),
     )  # fmt: skip
     for request in told:
@@ -199,6 +203,31 @@ def test_conditions_leave_what_a_plain_reader_leaves_also_of_a_recall(
 ) -> None:
     must_meet(kind, listed(kind), listed(kind, where), where)
     must_meet("entity", recalled(), recalled(where), where)
+
+
+@pytest.mark.parametrize(
+    ("pair", "count"),
+    [(("tag", "music"), 1), (("n", "3"), 1), (("tag", "3"), 0), (("music", "tag"), 0), (("", ""), 0)],
+)
+def test_a_fact_is_found_by_a_key_of_its_metadata_with_the_value(pair: tuple[str, str], count: int) -> None:
+    where = (("metadata", "contains", pair),)
+    assert len(rows_of(listed("entity", where))) == len(rows_of(recalled(where))) == count
+    assert rows_of(listed("resource", where)) == ()
+
+
+@pytest.mark.parametrize(
+    ("field", "operator", "value"),
+    [
+        ("metadata", "contains", ("tag",)), ("metadata", "contains", ("tag", "music", "3")),
+        ("metadata", "contains", ("n", 3)), ("metadata", "contains", ["tag", "music"]),
+        ("metadata", "has_key", ("tag", "music")), ("sources", "contains", ("tag", "music")),
+        ("metadata", "eq", ("tag", "music")),
+    ],
+)  # fmt: skip
+def test_what_is_no_pair_of_texts_is_refused(field: str, operator: str, value: Any) -> None:
+    outcome = listed("entity", ((field, operator, value),))
+    assert isinstance(outcome, Refused)
+    assert isinstance(outcome.error, BadFilterValue)
 
 
 def test_the_archive_of_these_examples_has_rows_of_each_kind_that_is_found() -> None:

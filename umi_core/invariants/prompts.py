@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from umi_core.config import Config
 from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
@@ -26,7 +27,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Resolution
 from umi_core.state import Operation
 from umi_core.text import cut
-from umi_core.values import CATEGORIES, DESCRIBED_BY
+from umi_core.values import DESCRIBED_BY
 
 RULE: Final = rules.PROMPT_INPUTS
 INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -49,7 +50,7 @@ ASKING: Final = (Remember, Recall, Memorize, Summarise, EvolveCategory, EndSessi
 as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def check_prompt(operation: Operation) -> None:
+def check_prompt(operation: Operation, config: Config) -> None:
     """The question that this operation has just asked, if a model is asked about a request."""
     asked, request = operation.asked, operation.facts.get("request")
     if not isinstance(asked, AskModel) or not isinstance(request, ASKING):
@@ -62,12 +63,12 @@ def check_prompt(operation: Operation) -> None:
     due = (*due[:2], "summary", *due[2:]) if "summary" in names else due
     demand(names == due, RULE, f"the inputs of a prompt to {asked.task}", due, names)
     values = {name: value for name, (_, _, value) in zip(names, lines, strict=True)}
-    for name, wanted in given(asked.task, operation.facts).items():
+    for name, wanted in given(asked.task, operation.facts, config).items():
         demand(values[name] == as_json(wanted), RULE, f"the {name}", as_json(wanted), values[name])
     check_refs({name: read(value) for name, value in values.items()})
 
 
-def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
+def given(task: str, facts: Mapping[str, object], config: Config) -> Mapping[str, object]:
     """What the request alone says that a prompt shows; with the query as it was resolved."""
     match task, facts["request"], facts.get("resolution"):
         case "extract", Remember() as request, _:
@@ -80,7 +81,7 @@ def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
             turns = [turn for turn in cut_turns if turn["text"].strip()][-TURN_COUNT_MAX:][::-1]
             return {"turns": turns, "query": request.query}
         case "memories", Memorize(), _:
-            return {"categories": [{"name": name, "about": about} for name, about in CATEGORIES.items()]}
+            return {"categories": [{"name": name, "about": about} for name, about in config.categories]}
         case task, Memorize() as request, _ if task == DESCRIBED_BY.get(request.modality):
             return {"payload": request.text}
         case "name_subcategory", EvolveCategory() as request, _:

@@ -407,7 +407,7 @@ def check_questions(before: Before, told: Told, state: State) -> None:
         if (operation.waiting or 0) > before.request_count:
             check_opened(operation, state.seen_ms)
         if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
-            check_prompt(operation)
+            check_prompt(operation, state.config)
             check_texts(operation)
             if is_seen:
                 check_new_plan(operation, state, was.access)

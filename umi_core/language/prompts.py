@@ -23,7 +23,7 @@ from umi_core.limits import (
 )
 from umi_core.rows import Entity
 from umi_core.text import cut, size
-from umi_core.values import CATEGORIES, ENTITY_TYPES, Turn
+from umi_core.values import ENTITY_TYPES, Pairs, Turn
 
 SHOWN_CONTENT_BYTES_MAX: Final = 200
 FOUND_BYTES_MAX: Final = 1_500  # of what a search has found: most of a summary
@@ -292,8 +292,9 @@ def ask_expand(query: str) -> str:
     return prompt("expand", (("query", query),))
 
 
-def ask_memories(memory_type: str, text: str) -> str:
-    categories: Input = tuple({"name": name, "about": about} for name, about in CATEGORIES.items())
+def ask_memories(memory_type: str, text: str, topics: Pairs) -> str:
+    """`topics`: the categories that there are, each with what belongs there."""
+    categories: Input = tuple({"name": name, "about": about} for name, about in topics)
     return prompt("memories", (("memory_type", memory_type), ("categories", categories), ("text", text)))
 
 

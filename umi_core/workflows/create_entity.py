@@ -30,7 +30,7 @@ from umi_core.workflows.commits import (
 )
 from umi_core.workflows.drafting import DRAFTS, PLACES, SharedOptions, drafted, id_of
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
-from umi_core.workflows.linking import DEFAULT, addresses, linked
+from umi_core.workflows.linking import addresses, default_of, linked
 from umi_core.workflows.placing import shown_again
 from umi_core.workflows.remember import VECTORS, changed, entity_rows, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
@@ -54,33 +54,33 @@ from umi_core.workflows.telling import (
 REQUEST: Final = Fact("request", CreateEntity)
 
 
-def told_of(request: CreateEntity) -> Told:
+def told_of(request: CreateEntity, view: View) -> Told:
     """The fact, in the categories that were named; in that of its memory type if nobody says."""
     kind, content = request.memory_type, request.content
     mention = Mention(TYPE_OF[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind)
     if request.categories is None:
-        return Told(mention, (DEFAULT[kind],), "default")
+        return Told(mention, (default_of(kind, view.config),), "default")
     return Told(mention, tuple(dict.fromkeys(request.categories)), "user")
 
 
 def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
-    return (id_of(told_of(facts[REQUEST]).mention, view.scope),)
+    return (id_of(told_of(facts[REQUEST], view).mention, view.scope),)
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
-    told, scope = told_of(facts[REQUEST]), view.scope
+    told, scope = told_of(facts[REQUEST], view), view.scope
     key = id_of(told.mention, scope)
     own = (address(scope, kind, key) for kind in PLACES)
     return Read(ByIds((*own, address(scope, "core"), *addresses(key, told.categories, scope))))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows, told = found(answer), told_of(facts[REQUEST])
+    rows, told = found(answer), told_of(facts[REQUEST], view)
     core = core_of(rows, view.scope)
     adopt(view, core)
     draft = classed(drafted(told.mention, SharedOptions(), rows, view), told.mention.memory_type)
     shelf = tuple(row for row in answer.rows if row.address.kind in ("category", "membership"))
-    lacking = unshelved((), told.categories, rows, view.scope)
+    lacking = unshelved((), told.categories, rows, view)
     return Learned(TOLD((told,)) | DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
 
 

@@ -126,4 +126,4 @@ def expected_homes(facts: Facts, view: View) -> tuple[Expect, ...]:
     """Return what must still hold of the memberships of the facts that end."""
     ending, found = facts[ENDING], facts[MEMBERSHIPS]
     pairs = zip(ending, found, strict=True)
-    return tuple(it for row, rows in pairs for it in homes_as_read(row.address.id, rows, view.scope))
+    return tuple(it for row, rows in pairs for it in homes_as_read(row.address.id, rows, view))

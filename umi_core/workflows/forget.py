@@ -77,7 +77,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     plan = Plan(
         view.now_ms,
         writes=(*departure(row, facts, shelf, view.scope), *rides),
-        expects=homes_as_read(key, touching, view.scope),
+        expects=homes_as_read(key, touching, view),
         value=Forgotten(True),
         forgotten=(key,),
     )

@@ -201,16 +201,16 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
     return Plan(
         view.now_ms,
         writes=tuple({write.address: write for write in writes}.values()),
-        expects=tuple(homes_of_gone(facts, view.scope)),
+        expects=tuple(homes_of_gone(facts, view)),
         core=core if is_moved else None,
         forgotten=gone,
     )
 
 
-def homes_of_gone(facts: Facts, scope: Scope) -> Iterator[Expect]:
+def homes_of_gone(facts: Facts, view: View) -> Iterator[Expect]:
     for row, touching, it in left(facts):
         if it is None:
-            yield from homes_as_read(row.address.id, touching, scope)
+            yield from homes_as_read(row.address.id, touching, view)
 
 
 def core_without(gone: Iterable[str], core: CoreTier) -> CoreTier:

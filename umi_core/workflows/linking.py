@@ -11,13 +11,16 @@ from typing import Final
 import attrs
 
 from umi_core.conditions import Condition
+from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Law, Learned, Step, asks, nothing, retry
+from umi_core.errors import BadOption, BadType, Error
 from umi_core.ids import category_id, membership_id
 from umi_core.limits import CATEGORY_LINK_COUNT_MAX, I64_MAX
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
+from umi_core.messages.requests import CreateEntity, EvolveCategory, Request, Summarise, UpdateEntity
 from umi_core.rows import (
     Address,
     Category,
@@ -29,8 +32,9 @@ from umi_core.rows import (
     fact_of,
     with_fact,
 )
-from umi_core.text import norm
-from umi_core.values import CATEGORIES, Scope
+from umi_core.state import Tiers
+from umi_core.text import shown
+from umi_core.values import Scope
 from umi_core.workflows.commits import address, put
 from umi_core.workflows.grouping import NOWHERE, Place, put_into
 
@@ -38,7 +42,7 @@ DEFAULT: Final = {
     "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
     "skill": "skills",
 }  # fmt: skip
-"""Where a memory of each type belongs if nobody says."""
+"""Where a memory of each type belongs if nobody says, in a memory that lists this category."""
 
 
 @attrs.frozen
@@ -50,14 +54,45 @@ class Choice(Data):
     unknown_count: int = 0
 
 
-def chosen(told: Iterable[str], memory_type: str) -> Choice:
+def chosen(told: Iterable[str], memory_type: str, config: Config) -> Choice:
     """The first few known ones, each once."""
-    keys = [norm(name) for name in told]
-    known = tuple(dict.fromkeys(name for key in keys for name in CATEGORIES if norm(name) == key))
-    unknown_count = sum(all(norm(name) != key for name in CATEGORIES) for key in keys)
+    called = [config.category_called(name) for name in told]
+    known = tuple(dict.fromkeys(name for name in called if name is not None))
+    unknown_count = called.count(None)
     if known:
         return Choice(known[:CATEGORY_LINK_COUNT_MAX], "model", unknown_count)
-    return Choice((DEFAULT[memory_type],), "default", unknown_count)
+    return Choice((default_of(memory_type, config),), "default", unknown_count)
+
+
+def default_of(memory_type: str, config: Config) -> str:
+    """Return the default of this memory type; of a list without it the first category."""
+    return config.category_called(DEFAULT[memory_type]) or config.categories[0][0]
+
+
+def bad_names(request: Request, tiers: Tiers, scope: Scope, config: Config) -> Error | None:
+    """Check the categories that a caller names: facts go into those of the settings, and what is there
+    already is summarised and divided in a retired one, too."""
+    listed = config.abouts
+    match request:
+        case CreateEntity(categories=names) | UpdateEntity(categories=names) if names:
+            if not all(name in listed for name in names):
+                return BadType("categories", shown(names), f"none, or categories: {', '.join(listed)}")
+        case Summarise(category=name) | EvolveCategory(category=name):
+            if name not in listed and category_id(scope, name) not in tiers.retired:
+                return BadOption("category", shown(name), ", ".join(listed))
+    return None
+
+
+def retired_of(rows: Iterable[Row], view: View) -> tuple[str, ...]:
+    """Return the ids of the categories that are stored and not listed, whether they can be read or not."""
+    listed = {category_id(view.scope, name) for name in view.config.abouts}
+    stored = sorted(row.address.id for row in rows if row.address.kind == "category")
+    return tuple(key for key in stored if key not in listed)
+
+
+def category_ids(view: View) -> tuple[str, ...]:
+    """Return the ids of all categories in which a fact may be: those of the settings, and retired ones."""
+    return (*(category_id(view.scope, name) for name in view.config.abouts), *view.tiers.retired)
 
 
 @attrs.frozen
@@ -78,16 +113,26 @@ def addresses(entity_id: str, names: Iterable[str], scope: Scope) -> Iterator[Ad
         yield address(scope, "membership", link_id(scope, entity_id, name))
 
 
+def all_addresses(entity_id: str, view: View) -> Iterator[Address]:
+    """The rows of all categories in which a fact may be, and of the memberships in them."""
+    for key in category_ids(view):
+        yield address(view.scope, "category", key)
+        yield address(view.scope, "membership", membership_id(view.scope, entity_id, key))
+
+
+def memberships_of(entity_id: str, view: View) -> Iterator[Address]:
+    return (where for where in all_addresses(entity_id, view) if where.kind == "membership")
+
+
 def link_id(scope: Scope, entity_id: str, name: str) -> str:
     return membership_id(scope, entity_id, category_id(scope, name))
 
 
-def homes_as_read(entity_id: str, rows: Iterable[Row], scope: Scope) -> tuple[Expect, ...]:
+def homes_as_read(entity_id: str, rows: Iterable[Row], view: View) -> tuple[Expect, ...]:
     """All its memberships as they were read, and that there are no others: one that comes writes no row of
     the entity itself, so that nothing else tells whoever makes it go, or says in what it is."""
     versions = {row.address: row.version for row in rows}
-    places = (address(scope, "membership", link_id(scope, entity_id, name)) for name in CATEGORIES)
-    return tuple(Expect(where, versions.get(where, 0)) for where in places)
+    return tuple(Expect(where, versions.get(where, 0)) for where in memberships_of(entity_id, view))
 
 
 def linked(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
@@ -120,7 +165,7 @@ def membership(key: str, link: Link, row: Row | None, view: View) -> Membership:
 def grown(row: Row | None, key: str, name: str, count: int, view: View) -> Category:
     """With so many more members; neither summary nor groups know of them yet."""
     if row is None or not isinstance(row.body, Category):
-        return Category(key, name, CATEGORIES[name], count, view.now_ms, view.now_ms)
+        return Category(key, name, view.config.abouts.get(name, ""), count, view.now_ms, view.now_ms)
     count = min(row.body.member_count + count, I64_MAX)
     return attrs.evolve(
         row.body, member_count=count, summary_dirty=True, evolved_digest="", updated_ms=view.now_ms

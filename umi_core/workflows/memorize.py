@@ -126,16 +126,16 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
     units, found_in = facts[UNITS], facts[FOUND]
     for unit, it in zip(units, found_in, strict=True):
         for memory in it.memories:
-            told, shape = read(memory, unit)
+            told, shape = read(memory, unit, view)
             groups.setdefault(norm(memory.content), []).append(told)
             shapes += shape
     all_told = tuple(told for group in groups.values() for told in united(group))
     return Learned(TOLD(all_told), shapes=tuple(dict.fromkeys(shapes)))
 
 
-def read(memory: Memory, unit: Unit) -> tuple[Told, list[str]]:
+def read(memory: Memory, unit: Unit, view: View) -> tuple[Told, list[str]]:
     """A memory as a mention: of the name it is about, if that is a name."""
-    choice = chosen(memory.categories, unit.memory_type)
+    choice = chosen(memory.categories, unit.memory_type, view.config)
     is_named = bool(memory.name) and not is_pronoun(memory.name)
     name = memory.name if is_named else auto_name(memory.content)
     mention = Mention(
@@ -180,7 +180,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     drafts = tuple(draft_of(told, rows, facts, view) for told in facts[TOLD])
     shelf = tuple(row for row in answer.rows if row.address.kind in SHELVED)
     names = [name for told in facts[TOLD] for name in told.categories]
-    lacking = unshelved(captions(facts, view.scope), names, rows, view.scope)
+    lacking = unshelved(captions(facts, view.scope), names, rows, view)
     return Learned(DRAFTS(drafts) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
 
 

@@ -310,7 +310,7 @@ LIST_UNITS: Final = Step(
 
 def ask_unit(facts: Facts, view: View) -> AskModel:
     unit = facts.unit(UNITS)
-    return AskModel("memories", ask_memories(unit.memory_type, unit.text))
+    return AskModel("memories", ask_memories(unit.memory_type, unit.text, view.config.categories))
 
 
 def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:

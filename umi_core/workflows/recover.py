@@ -45,6 +45,7 @@ from umi_core.workflows.commits import (
     scores_of,
     take_commit,
 )
+from umi_core.workflows.linking import retired_of
 
 LAST: Final = Fact("last", tuple[int, str])  # epoch and phase of this very life until now; 0: it begins
 CLOSED: Final = Fact("closed", bool)  # whether the agent is
@@ -112,6 +113,7 @@ def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
     view.tiers.access = table.without(surplus(table.records, entity_ids(view.tiers.core)))
     view.tiers.dues = dues.learnt({}, (row.body for row in answer.rows), view.config)
     view.tiers.upkeep = noticed({}, answer.rows, view)
+    view.tiers.retired = retired_of(answer.rows, view)
     return Learned(LOADED(len(records)))
 
 

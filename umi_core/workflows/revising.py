@@ -15,8 +15,8 @@ from umi_core.language.extraction import Mention
 from umi_core.language.words import auto_name
 from umi_core.limits import SOURCE_COUNT_MAX
 from umi_core.messages.effects import Write
-from umi_core.rows import Address, Entity, Membership, Row
-from umi_core.values import CATEGORIES, Scope
+from umi_core.rows import Address, Category, Entity, Membership, Row
+from umi_core.values import Scope
 from umi_core.workflows.commits import address
 from umi_core.workflows.drafting import Drafted, SharedOptions, created, with_entity
 from umi_core.workflows.linking import link_id, linked, unlinked
@@ -84,17 +84,20 @@ def also_told(entity: Entity, sources: tuple[str, ...], now_ms: int) -> Entity:
 # Its memberships.
 
 
-def members_of(key: str, rows: Rows, scope: Scope) -> dict[str, Row]:
-    """The memberships of an entity, by the name of their category."""
-    places = {name: address(scope, "membership", link_id(scope, key, name)) for name in CATEGORIES}
+def members_of(key: str, rows: Rows, view: View) -> dict[str, Row]:
+    """The memberships of an entity, by the name of their category; `rows`: with the retired ones."""
+    scope, retired = view.scope, (rows.get(address(view.scope, "category", it)) for it in view.tiers.retired)
+    stored = [row.body for row in retired if row is not None]
+    names = (*view.config.abouts, *(it.name for it in stored if isinstance(it, Category)))
+    places = {name: address(scope, "membership", link_id(scope, key, name)) for name in names}
     return {name: rows[where] for name, where in places.items() if where in rows}
 
 
-def wanted(named: tuple[str, ...] | None, ids: tuple[str, str], rows: Rows, scope: Scope) -> dict[str, str]:
+def wanted(named: tuple[str, ...] | None, ids: tuple[str, str], rows: Rows, view: View) -> dict[str, str]:
     """The categories that it will be in, with who says so; `ids`: where it was, and where it will be."""
     if named is not None:
         return dict.fromkeys(named, "user")
-    held = members_of(ids[1], rows, scope) | members_of(ids[0], rows, scope)
+    held = members_of(ids[1], rows, view) | members_of(ids[0], rows, view)
     bodies = {name: row.body for name, row in held.items()}
     return {name: it.assigned_by for name, it in bodies.items() if isinstance(it, Membership)}
 
@@ -104,7 +107,7 @@ def rehomed(
 ) -> tuple[Write, ...]:
     """Memberships and categories; `homes`: in which of them it is wanted. Those of an old id go with it."""
     entity, scope = draft.entity, view.scope
-    held, before = members_of(entity.id, rows, scope), members_of(old_id, rows, scope)
+    held, before = members_of(entity.id, rows, view), members_of(old_id, rows, view)
     unwanted = [row for name, row in held.items() if name not in homes]
     lost = [*unwanted, *(before.values() if old_id != entity.id else ())]
     left = unlinked(lost, categories_of(lost, rows, scope), view)

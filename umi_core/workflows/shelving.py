@@ -16,7 +16,7 @@ from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed, Write
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Address, Body, Resource, Row, Vector
-from umi_core.values import CATEGORIES, Scope
+from umi_core.values import Scope
 from umi_core.workflows.commits import address, put
 
 Components = tuple[int, ...]
@@ -29,9 +29,10 @@ VERSION: Final = 1  # of the vector of a row that has no versions
 
 
 def unshelved(
-    captions: Iterable[tuple[str, str]], names: Iterable[str], shelf: Mapping[Address, Row], scope: Scope
+    captions: Iterable[tuple[str, str]], names: Iterable[str], shelf: Mapping[Address, Row], view: View
 ) -> tuple[tuple[str, str], ...]:
     """What needs a vector: captions that are new, changed or without one, and new categories."""
+    scope, abouts = view.scope, view.config.abouts
     texts = [
         (row_id, text)
         for row_id, text in captions
@@ -39,7 +40,7 @@ def unshelved(
     ]
     keys = {category_id(scope, name): name for name in names}
     new = [(key, name) for key, name in keys.items() if address(scope, "category", key) not in shelf]
-    return (*texts, *((key, described(name, CATEGORIES[name], "")) for key, name in new))
+    return (*texts, *((key, described(name, abouts.get(name, ""), "")) for key, name in new))
 
 
 def has_vector(row: Row | None, caption: str) -> bool:

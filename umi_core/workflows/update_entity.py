@@ -27,7 +27,7 @@ from umi_core.messages.effects import ByIds, Embed, Read, Write
 from umi_core.messages.requests import UpdateEntity
 from umi_core.messages.results import Stored
 from umi_core.rows import Address, Entity, Membership, Row
-from umi_core.values import CATEGORIES, Scope
+from umi_core.values import Scope
 from umi_core.workflows.commits import (
     CORE,
     LOST,
@@ -47,9 +47,9 @@ from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted
 from umi_core.workflows.ending import end_fact
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import (
-    addresses,
+    all_addresses,
     homes_as_read,
-    link_id,
+    memberships_of,
 )
 from umi_core.workflows.placing import shown_instead
 from umi_core.workflows.remember import VECTORS, changed, entity_rows, no_vectors, take_vectors
@@ -81,7 +81,7 @@ def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
 def ask_lookup(facts: Facts, view: View) -> Read:
     key, scope = facts[REQUEST].entity_id, view.scope
     own = (address(scope, "entity", key), address(scope, "core"))
-    return Read(ByIds((*own, *addresses(key, CATEGORIES, scope))))
+    return Read(ByIds((*own, *all_addresses(key, view))))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Taken:
@@ -112,8 +112,7 @@ def ask_target(facts: Facts, view: View) -> Read | None:
         return None
     key = goal(row, facts[REQUEST], scope)
     own = (address(scope, kind, key) for kind in PLACES)
-    members = (address(scope, "membership", link_id(scope, key, name)) for name in CATEGORIES)
-    return Read(ByIds((*own, *members)))
+    return Read(ByIds((*own, *memberships_of(key, view))))
 
 
 def take_target(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
@@ -123,20 +122,20 @@ def take_target(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     there = found(answer) if answer is not None else {}
     draft = revised(row, request.content, there, view)
     rows = {it.address: it for it in (*facts[HELD], *there.values())}
-    homes = homes_of(facts, draft, rows, scope)
+    homes = homes_of(facts, draft, rows, view)
     touched = {
         **homes,
-        **members_of(request.entity_id, rows, scope),
-        **members_of(draft.entity.id, rows, scope),
+        **members_of(request.entity_id, rows, view),
+        **members_of(draft.entity.id, rows, view),
     }
     keys = [category_id(scope, name) for name in touched]
     shelf = tuple(it for it in rows.values() if it.address.kind == "membership" or it.address.id in keys)
-    return Learned(DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(unshelved((), homes, rows, scope)))
+    return Learned(DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(unshelved((), homes, rows, view)))
 
 
-def homes_of(facts: Facts, draft: Drafted, rows: dict[Address, Row], scope: Scope) -> dict[str, str]:
+def homes_of(facts: Facts, draft: Drafted, rows: dict[Address, Row], view: View) -> dict[str, str]:
     request = facts[REQUEST]
-    return wanted(request.categories, (request.entity_id, draft.entity.id), rows, scope)
+    return wanted(request.categories, (request.entity_id, draft.entity.id), rows, view)
 
 
 # plan: one batch.
@@ -152,13 +151,13 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     access = view.tiers.access.touched((entity,), view.now_ms, entity_ids(core))
     after = core if leaving is None else shown_instead(core, entity, old_id, access, view)
     is_moved = after.blocks != core.blocks
-    links = rehomed(draft, old_id, homes_of(facts, draft, rows, scope), facts, rows, view)
+    links = rehomed(draft, old_id, homes_of(facts, draft, rows, view), facts, rows, view)
     rides = [it for it in access.writes(scope) if leaving is None or it.address.id != old_id]
     writes = (
         *(ended_by(entity, leaving, facts, view) if leaving is not None else ()),
         *entity_rows((draft,), facts, view), *links, *shelved(facts, {}, (), scope), *rides,
     )  # fmt: skip
-    homes = (it for key in (old_id, entity.id) for it in homes_as_read(key, rows.values(), scope))
+    homes = (it for key in (old_id, entity.id) for it in homes_as_read(key, rows.values(), view))
     plan = Plan(
         view.now_ms,
         writes=tuple({it.address: it for it in writes}.values()),  # of two, one is at the other's end as well

@@ -161,6 +161,8 @@ class Inspector:
         if is_new and agent not in self._begun:  # its later lives begin alike
             self._begun[agent] = None
             check_beginning(memory)
+        if is_new:
+            self.oracle.begun(agent, memory.state.config.categories)
         if self._lives is not None:
             self._reading_ms = reading_ms
             if is_new:

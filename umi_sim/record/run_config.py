@@ -67,6 +67,8 @@ class RunConfig(Data):
     most. `limits`: those of umi_sim/target/limits.py that are lower in this run. `loss_max`: how many keys
     may be lost for good; 0 is none, and no wipe. `equivalences`: ids of those that are compared, of
     umi_sim.judge.equivalences.
+    `categories`: lists of categories that lives of an agent take turns with, of
+    umi_sim/record/category_lists.py; none: the usual one.
     `target`: what is tested, one of umi_sim.target.table.
     `command`: what runs another implementation of the target, for this run alone: it is in no file.
     `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
@@ -115,6 +117,7 @@ class RunConfig(Data):
     off: tuple[str, ...] = ()
     everywhere: bool = False
     equivalences: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     command: str = attrs.field(default="", eq=False)  # who is tested, not what is lived
     settings: Mapping[str, str] = attrs.field(factory=dict, eq=False)  # where it is from, not what it is
 

@@ -35,13 +35,14 @@ from umi_sim.services.storage import SimStorage
 def redacted(head: Head, steps: Sequence[Taken], secret: bytes) -> tuple[Head, tuple[Taken, ...]]:
     """The head and the steps of a recording that may be shown. `secret`: 16 to 64 bytes that nobody knows."""
     words = StandIns(secret)
-    twins = Twins(words, Life(head.scope, head.config), Life(words.value(head.scope), head.config))
+    config = attrs.evolve(head.config, categories=words.value(head.config.categories))
+    twins = Twins(words, Life(head.scope, head.config), Life(words.value(head.scope), config))
     for row in there_before(head, steps):
         twins.name(row)
     for step, label in zip(steps, labels_of(head, steps), strict=True):
         if not twins.step(step, label):
             break
-    return Head(twins.new.scope, head.config), tuple(twins.taken)
+    return Head(twins.new.scope, config), tuple(twins.taken)
 
 
 def there_before(head: Head, steps: Sequence[Taken]) -> Iterator[Row]:

@@ -6,13 +6,14 @@ from typing import Final
 from umi_core.messages.effects import Done, Reply
 from umi_core.messages.results import Rebalanced
 from umi_core.rows import Address, Category, Row
-from umi_core.values import CATEGORIES, Scope
+from umi_core.values import Scope
 from umi_sim.judge.invariants.store import check_purged, is_closed
 from umi_sim.judge.invariants.upkeep import lacking
 from umi_sim.judge.plain.requests import is_gone
 from umi_sim.judge.plain.rows import category_id
 from umi_sim.judge.plain.scores import division_ms
 from umi_sim.record import rules
+from umi_sim.record.category_lists import all_categories
 from umi_sim.record.items import Args
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.umi import memory_of
@@ -30,13 +31,13 @@ WITHOUT_ROOM: Final = f"equal: {rules.ROOM_COMES_BACK.id}"
 LASTING: Final[tuple[tuple[str, Args], ...]] = (
     ("blocks", {}), ("render", {"form": "xml"}), ("render", {"form": "markdown"}), ("core_bytes", {}),
 )  # fmt: skip
-DUE_LATER: Final[tuple[tuple[str, Args], ...]] = tuple(
-    ("evolve_category", {"category": name}) for name in CATEGORIES
-)
-"""What a memory whose scans are done may still have to do, hours later; asked for, it is done at once."""
-
 DIVIDED_COUNT_MAX: Final = 2
 """A memory that hears of a division behind another commit keeps in mind that it was due, until it looks."""
+
+
+def due_later(world: World) -> tuple[tuple[str, Args], ...]:
+    """What a memory whose scans are done may still have to do, hours later; asked for, it is done at once."""
+    return tuple(("evolve_category", {"category": name}) for name in all_categories(world.config))
 
 
 def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
@@ -152,7 +153,8 @@ def has_more_to_divide(world: World, agent: Agent) -> bool:
         return machine is not None
     memory, rows = memory_of(machine), world.services.storage.rows
     config = None if memory is None else memory.state.config
-    kept = (rows.get(Address(scope, "category", category_id(scope, name))) for name in CATEGORIES)
+    names = all_categories(world.config)
+    kept = (rows.get(Address(scope, "category", category_id(scope, name))) for name in names)
     bodies = [it.body for it in kept if it is not None and isinstance(it.body, Category)]
     return config is not None and any(division_ms(it, config) is not None for it in bodies)
 

@@ -137,7 +137,7 @@ class Run(Owner):
                 self.scan(agent)  # what the first one stored, somebody else may have written besides
             for _ in range(rest.DIVIDED_COUNT_MAX):
                 is_due = rest.has_more_to_divide(self.world, agent)
-                for name, args in self.served(rest.DUE_LATER if is_due else ()):
+                for name, args in self.served(rest.due_later(self.world) if is_due else ()):
                     self.ask(agent, "drain", name, args)
         self.check_all()
         self.must_rest()

@@ -125,6 +125,7 @@ class Drawing(Data):
             workload=scenario.kind, target=scenario.target, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
             everywhere=self.mode == "one_kind" or scenario.swarm.get("sites") == "all",
+            categories=self.categories(),
             equivalences=equivalences.chosen(scenario.equivalences, self.seed, self.mode),
             steps_max=scenario.steps_max or steps_max(operations, len(agents)),
         )  # fmt: skip
@@ -220,6 +221,14 @@ class Drawing(Data):
             return tuple(Scope(*parts) for parts in self.stream("agents.scopes").pick(NEIGHBOURS))
         users = self.number("agents.users")
         return tuple(Scope(f"u{n % users + 1}", f"a{n + 1}") for n in range(4))
+
+    def categories(self) -> tuple[str, ...]:
+        """Some of the lists that the file names, beginning anywhere; lives take turns with them."""
+        given, stream = self.scenario.categories, self.stream("agents.categories")
+        if not given:
+            return ()
+        first, count = stream.below(len(given)), stream.between(1, len(given))
+        return tuple(given[(first + n) % len(given)] for n in range(count))
 
     def is_skewed(self) -> bool:
         """Half of the swarm runs; other clocks are exact."""

@@ -47,6 +47,7 @@ from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Ratio
 from umi_sim.kernel.wording import escaped, near
+from umi_sim.record.category_lists import LISTS
 from umi_sim.record.rules import RULES
 from umi_sim.record.run_config import PAUSE_MS_MAX, RunConfig
 from umi_sim.scenario import action_set as exploring
@@ -217,6 +218,7 @@ class Scenario(Data):
     users: tuple[int, int] | None = key("agents", span(1, 4))
     scopes: str = key("agents", one_of(("plain", "hostile"), "kind of scopes"), "plain")
     in_flight: tuple[int, int] | None = key("agents", span(1, OP_COUNT_MAX + 1))
+    categories: Sequence[str] = key("agents", names(one_of(LISTS, "list of categories")), ())
     kind: str = key(
         "workload", one_of(("generated", "transcript", "script"), "kind of workload"), "generated"
     )

@@ -34,6 +34,7 @@ from umi_sim.formats.schema import (
 )
 from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
+from umi_sim.record.category_lists import LISTS
 from umi_sim.record.exit_codes import EXIT_CODES
 from umi_sim.record.recorded_replies import ASK_COUNT_MAX, Said
 from umi_sim.record.run_config import AgentConfig, RunConfig
@@ -125,6 +126,7 @@ CONFIG: Final[Mapping[str, Schema]] = {
     "loss_max": whole(0, 3),
     "workload": one_of(("generated", "transcript", "script"), "workload"),
     "planted": PLANTED, "off": listed(RULE, 100),
+    "categories": listed(one_of(LISTS, "list of categories"), len(LISTS)),
     "equivalences": listed(one_of(equivalences.OF_FILES, "equivalence"), len(equivalences.OF_FILES)),
 }  # fmt: skip
 CONFIG_FIELDS: Final = tuple(CONFIG)

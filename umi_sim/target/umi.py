@@ -14,6 +14,7 @@ from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Core
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
+from umi_sim.record.category_lists import config_of_life
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
 from umi_sim.target.fence import EVERYTHING, Fence
@@ -77,6 +78,7 @@ class UmiTarget:
         self.config = config
         self.registry = registry
         self._revisions = Revisions(config.revise_every)
+        self._begun: dict[str, int] = {}  # lives of each agent
         self._entry_count_max: dict[str, int] = {}  # of core, by agent, where it is not as configured
 
     def services(self) -> Services:
@@ -99,11 +101,12 @@ class UmiTarget:
         A limit that was raised for them stays: else a plain restart, after one has left, would find less
         room.
         """
+        life = self._begun[agent] = self._begun.get(agent, -1) + 1
         limit = self._entry_count_max.get(agent)
         if limit is None:
-            return Config.of(self.config.memory)
+            return config_of_life(self.config, life)
         limit = self._entry_count_max[agent] = max((limit, *map(own_count, cores)))
-        return Config.of({**self.config.memory, "core_entry_count_max": limit})
+        return config_of_life(self.config, life, core_entry_count_max=limit)
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
         registry = self._revisions.reached(op_id, self.registry)

@@ -15,7 +15,7 @@ from umi_core.declared import Incomplete
 from umi_core.domains import JUDGES, LISTED, RANKERS
 from umi_core.limits import PPM, RECALL_LIMIT_MAX
 from umi_core.messages.requests import ALL, REQUESTS, Argument, arguments_of
-from umi_core.values import BLOCK_KINDS, CATEGORIES, LEVELS
+from umi_core.values import BLOCK_KINDS, LEVELS
 from umi_core.values import MEMORY_TYPES as ALL_MEMORY_TYPES
 from umi_sim.kernel.prng import Ratio, Stream
 from umi_sim.workload import api_values, filter_values, pools
@@ -81,12 +81,12 @@ HABITS: Final[dict[str, Habit]] = {
     "fact": Habit(User.fact, pools.HOSTILE_TEXTS),
     "memory_type": Habit(ALL_MEMORY_TYPES, pools.HOSTILE_KINDS),
     "new_fact": Habit(User.new_fact, pools.HOSTILE_TEXTS, MOSTLY),
-    "new_categories": Habit(((), *pools.CATEGORY_LISTS), pools.HOSTILE_MEMORY_TYPES, OFTEN),
-    "category_names": Habit(pools.CATEGORY_LISTS, pools.HOSTILE_MEMORY_TYPES, OFTEN),
+    "new_categories": Habit(User.new_categories, pools.HOSTILE_MEMORY_TYPES, OFTEN),
+    "category_names": Habit(User.categories_of_fact, pools.HOSTILE_MEMORY_TYPES, OFTEN),
     "modality": Habit(User.modality, pools.HOSTILE_MODALITIES, OFTEN),
     "uri": Habit(pools.URIS, pools.HOSTILE_IDS, OFTEN),
     "memory_types": Habit(pools.MEMORY_TYPES, pools.HOSTILE_MEMORY_TYPES, SOMETIMES),
-    "category_name": Habit(tuple(CATEGORIES), pools.HOSTILE_KINDS),
+    "category_name": Habit(User.category, pools.HOSTILE_KINDS),
     "listed_kind": Habit(LISTED, pools.HOSTILE_KINDS),
     "cursor": Habit(pools.CURSORS, pools.HOSTILE_CURSORS, SELDOM),
     "flag": Habit((False,), pools.HOSTILE_FLAGS, SELDOM),  # what is on unless it is said

@@ -18,6 +18,7 @@ from umi_core.limits import PPM, WORKING_VALUE_BYTES_MAX
 from umi_core.text import is_text
 from umi_core.values import Scope, Turn
 from umi_sim.kernel.prng import Ratio, Stream
+from umi_sim.record.category_lists import all_categories
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import filter_values, pools
 from umi_sim.workload.pools import altered, filled_in, prose, some_words
@@ -79,12 +80,19 @@ NAMED: Final[Mapping[str, Callable[[Known, str], Sequence[object]]]] = {
 """By request, what of its kind is known."""
 
 
+def lists_of(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """What a fact may be put into: each category by itself, and the first with the last, twice."""
+    return (*((name,) for name in names), (names[0], names[-1], names[0]))
+
+
 class User:
     """The user of one agent, with the pools that depend on the configuration."""
 
     def __init__(self, config: RunConfig, agent: str, known: Known) -> None:
         memory = Config.of(config.memory)
         self.agent = agent
+        self.categories = tuple(all_categories(config))
+        self.category_lists = pools.CATEGORY_LISTS if not config.categories else lists_of(self.categories)
         self.scope = next(it.scope for it in config.agents if it.name == agent)
         self.known = known
         self.start_ms = config.start_ms
@@ -116,6 +124,15 @@ class User:
         at = stream.below(8 * len(self.keys))
         live = self.known.keys(self.agent) if at < len(self.keys) else ()
         return stream.pick(live) if live else self.keys[at % len(self.keys)]
+
+    def category(self, stream: Stream) -> object:
+        return stream.pick(self.categories)
+
+    def categories_of_fact(self, stream: Stream) -> object:
+        return stream.pick(self.category_lists)
+
+    def new_categories(self, stream: Stream) -> object:
+        return stream.pick(((), *self.category_lists))
 
     def value(self, stream: Stream) -> object:
         return stream.pick(self.values)

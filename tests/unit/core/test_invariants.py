@@ -821,12 +821,14 @@ def test_a_prompt_holds_each_of_its_inputs_once_and_whole(task: str, pair: Pair,
 
 
 def test_a_name_for_a_group_is_asked_for_within_its_category() -> None:
-    assert given_by("name_subcategory", {"request": EvolveCategory(11, "skills")}) == {"category": "skills"}
+    assert given_by("name_subcategory", {"request": EvolveCategory(11, "skills")}, Config()) == {
+        "category": "skills"
+    }
 
 
 def test_of_an_image_its_payload_is_shown() -> None:
     request = Memorize(12, "https://example.org/cat.png", "image")
-    assert given_by("describe_image", {"request": request}) == {"payload": request.text}
+    assert given_by("describe_image", {"request": request}, Config()) == {"payload": request.text}
 
 
 @pytest.mark.parametrize("side", ["new", "old"])
@@ -852,7 +854,7 @@ def test_what_other_workflows_ask_of_a_model_is_not_judged() -> None:
     for request in (Remember(11, "x"), Forget(11, ALICE)):
         operation.facts = {"request": request}
         with nullcontext() if isinstance(request, Forget) else pytest.raises(Broken):
-            check_prompt(operation)
+            check_prompt(operation, Config())
 
 
 # Loads.

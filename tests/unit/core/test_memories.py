@@ -32,7 +32,9 @@ def test_replies_are_read_as_the_table_says(row: Row) -> None:
 def test_the_example_of_the_prompt_says_nothing() -> None:
     assert EXAMPLE in FIXED["memories"][-1]
     assert parse_memories(FIXED["memories"][-1]) == Memories((), ("template_echo",))
-    assert parse_memories(ask_memories("profile", "x")) == Memories((), ("template_echo",))
+    assert parse_memories(ask_memories("profile", "x", (("facts", "What is true."),))) == Memories(
+        (), ("template_echo",)
+    )
 
 
 def test_a_name_belongs_to_its_memory() -> None:

@@ -115,6 +115,8 @@ def test_what_was_told_next_holds_the_filter_or_is_not_shown() -> None:
     pair.ask(Remember(2, "It sings", extract=False))
     assert after(pair, "naps") == [("It naps", "It sings")]
     assert after(pair, "naps", where=(("metadata", "has_key", "seen"),)) == [("It naps", "")]
+    assert after(pair, "naps", where=(("metadata", "contains", ("seen", "by all")),)) == [("It naps", "")]
+    assert after(pair, "naps", where=(("metadata", "contains", ("seen", "by none")),)) == []
 
 
 def test_of_several_facts_told_after_one_the_first_is_shown() -> None:

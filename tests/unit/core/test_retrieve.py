@@ -383,6 +383,8 @@ def test_conditions_by_name_are_split_at_the_last_two_underscores() -> None:
         ((("type", "eq", "x" * 10_001),), BadFilterValue), ((("id", "ne", ""),) * 21, BadFilterValue),
         ((("type", "eq"),), BadFilterValue), ("type", BadFilterValue),
         ((("type", "in", ("x",) * 101),), BadFilterValue),
+        ((("metadata", "contains", ("a", "b", "c")),), BadFilterValue),
+        ((("metadata", "contains", ("a", 7)),), BadFilterValue),
     ],
 )  # fmt: skip
 def test_a_filter_that_nobody_can_decide_is_refused(where: Any, error: type[BadOption]) -> None:

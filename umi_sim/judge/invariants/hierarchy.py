@@ -5,11 +5,11 @@ that gives. Law 3. The segments of a text, one behind the other, are what is rea
 """
 
 from collections import Counter
+from collections.abc import Mapping
 
 from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
 from umi_core.rows import Category, Entity, Resource
-from umi_core.values import CATEGORIES
 from umi_sim.judge.invariants.groups import check_groups
 from umi_sim.judge.invariants.relations import Rows
 from umi_sim.judge.plain.hierarchy import DESCRIBE, EMBED, MEDIA, lines_of
@@ -24,14 +24,14 @@ from umi_sim.judge.plain.rows import (
 from umi_sim.record import rules
 
 
-def check_hierarchy(rows: Rows) -> None:
+def check_hierarchy(rows: Rows, abouts: Mapping[str, str]) -> None:
     """Nothing of it is checked while there is nothing of it."""
     for entity in rows.entities.values():
         check_sources(entity, rows)
     if rows.resources or rows.memberships or rows.categories or rows.reflections:
         check_memberships(rows)
         check_groups(rows)
-        check_categories(rows)
+        check_categories(rows, abouts)
         check_resources(rows)
         check_reflections(rows)
 
@@ -50,14 +50,15 @@ def check_memberships(rows: Rows) -> None:
         demand(is_past, rules.DERIVED_FOLLOWS_SOURCE, f"the version that {key} links", now, it.entity_version)
 
 
-def check_categories(rows: Rows) -> None:
+def check_categories(rows: Rows, abouts: Mapping[str, str]) -> None:
+    """`abouts`: of the categories that the memory lists; others are as an earlier life has left them."""
     counts = Counter(it.category_id for it in rows.memberships.values())
     for key, it in rows.categories.items():
         own = category_id(rows.scope, it.name)
         demand(key == own, rules.UNIQUE_ROWS, "a category under another id than its name gives", own, key)
         due = counts[key]
         demand(it.member_count == due, rules.DERIVED_FOLLOWS_SOURCE, f"members of {it.name}", due, it)
-        about = CATEGORIES.get(it.name)
+        about = abouts.get(it.name, it.description)
         demand(it.description == about, rules.DERIVED_FOLLOWS_SOURCE, f"what {it.name} is", about, it)
         check_summary(it, [each.entity_id for each in rows.memberships.values() if each.category_id == key])
 

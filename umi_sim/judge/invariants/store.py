@@ -73,7 +73,7 @@ def check_store(
         check_entity(entity, rows)
     check_ended(rows)
     check_relations(rows)
-    check_hierarchy(rows)
+    check_hierarchy(rows, state.config.abouts)
     check_sources(rows)
     check_vectors(rows, state.config.embedding_dims)
     check_core_rows(rows, state.tiers.core)

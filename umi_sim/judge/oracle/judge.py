@@ -10,13 +10,12 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import ALL, Request
-from umi_core.values import Scope
+from umi_core.values import Pairs, Scope
 from umi_sim.judge.oracle.agents import Closing, CommitKeys, OldLife, Tampered
 from umi_sim.judge.oracle.api_model import ApiModel
 from umi_sim.judge.oracle.archive.model import ArchiveModel
@@ -28,6 +27,7 @@ from umi_sim.judge.oracle.promises import Failures, Promises, Sentences, check_e
 from umi_sim.judge.oracle.working import SessionModel, Sessions, WorkingModel
 from umi_sim.judge.plain.requests import TYPES, is_reply, is_whole, misfit
 from umi_sim.record import rules
+from umi_sim.record.category_lists import config_of_life
 from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, USHER, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
 
@@ -155,7 +155,7 @@ class Oracle:
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config
-        self.memory = Config.of(config.memory)
+        self.memory = config_of_life(config, 0)
         self.surroundings = Surroundings()
         self.sessions = Sessions()
         self.commit_keys = CommitKeys()
@@ -216,6 +216,11 @@ class Oracle:
         if reading_ms > model.seen_ms:
             model.seen_ms = reading_ms
         return model.seen_ms
+
+    def begun(self, agent: str, categories: Pairs) -> None:
+        """A life begins, with these categories."""
+        if model := self.agents.get(agent):
+            model.archive.context.list_categories(categories)
 
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
         if self.tampered is not None:

@@ -291,9 +291,16 @@ ENTITY_TYPE: Final = {
 }  # fmt: skip
 
 
-def given_fact(content: str, kind: str, categories: tuple[str, ...] | None) -> Mention:
+def home_of(kind: str, listed: Iterable[str]) -> str:
+    """Return the category of a memory type; the first one if that is not listed."""
+    names = list(listed)
+    known = [name for name in names if folded(name) == HOME[kind]]
+    return (known or names)[0]
+
+
+def given_fact(content: str, kind: str, categories: tuple[str, ...] | None, listed: Iterable[str]) -> Mention:
     """Of a memory type, in the categories that are named or in that of its type."""
-    homes = (HOME[kind],) if categories is None else tuple(dict.fromkeys(categories))
+    homes = (home_of(kind, listed),) if categories is None else tuple(dict.fromkeys(categories))
     return Mention(name_of_note(content), ENTITY_TYPE[kind], content, UNSAID_PPM, False, kind, homes)
 
 

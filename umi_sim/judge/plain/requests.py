@@ -1,6 +1,6 @@
 """Check requests, filters and replies field by field, whatever the memory holds."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
@@ -17,7 +17,17 @@ from umi_core.kelpie.errors import BadCursor, BadLabel, BadMessages, NotFound
 from umi_core.kelpie.requests import SearchMessages
 from umi_core.messages import requests, results
 from umi_core.messages.effects import Outcome, Refused
-from umi_core.messages.requests import ALL, Memorize, Request, SetBlock, arguments_of
+from umi_core.messages.requests import (
+    ALL,
+    CreateEntity,
+    EvolveCategory,
+    Memorize,
+    Request,
+    SetBlock,
+    Summarise,
+    UpdateEntity,
+    arguments_of,
+)
 from umi_core.migration import requests as moves
 from umi_core.rows import Ended, Entity
 from umi_core.values import (
@@ -159,7 +169,7 @@ API_WRONG: Final[Mapping[str, Wrong]] = {
 Given = tuple[tuple[str, str, Any], ...]
 
 KINDS_OF: Final[Mapping[str, str]] = {  # by first letter; n: reflection, x: ended
-    "id": "cermsnx", "about": "ex", "by": "x",
+    "id": "cermsnx", "about": "ex", "by": "x", "how": "x", "at_ms": "x",
     "created_ms": "cermsn", "updated_ms": "cersn", "name": "ces", "member_count": "c",
     "type": "e", "memory_type": "e", "event_time_ms": "e", "reinforced_count": "e", "sources": "e",
     "metadata": "e", "uri": "r", "modality": "r", "parent_id": "r", "happened_ms": "r",
@@ -235,16 +245,17 @@ def wrong_filter(name: str, given: object) -> Error | None:
             return UnknownField(name, shown(field), "")
         if type(how) is not str or how not in HOLDS:
             return UnknownOperator(name, shown(how), "")
-        if not is_comparable(how, value):
+        if not is_comparable(field, how, value):
             return BadFilterValue(name, shown(value), "")
     return None
 
 
-def is_comparable(how: str, value: object) -> bool:
+def is_comparable(field: str, how: str, value: object) -> bool:
     if how in ("lt", "lte", "gt", "gte"):
         return is_count(value)
     if how in ("contains", "has_key"):
-        return is_short(value)
+        is_pair = field == "metadata" and how == "contains" and type(value) is tuple and len(value) == 2
+        return all(map(is_short, value)) if is_pair and type(value) is tuple else is_short(value)
     if how in ("in", "not_in"):
         return type(value) is tuple and len(value) <= 100 and all(map(is_single, value))
     return is_single(value)
@@ -269,7 +280,6 @@ def is_short(value: object) -> bool:
 
 
 I64: Final = (-(2**63), 2**63 - 1)
-CATEGORIES: Final = ("facts", "preferences", "skills", "rules", "context")
 RESERVED: Final = "__"
 ALL_LEVELS: Final = ("categories", "entities", "reflections", "resources")
 
@@ -396,8 +406,33 @@ def some_words(*known: str) -> Wrong:
     return wrong
 
 
+def is_category(value: object) -> bool:
+    return is_text(value) and 0 < byte_count(str(value)) <= limits.CATEGORY_NAME_BYTES_MAX
+
+
+def category_name(name: str, value: object) -> Error | None:
+    return None if is_category(value) else errors.BadOption(name, shown(value), "")
+
+
+def category_names(name: str, value: object) -> Error | None:
+    good = isinstance(value, tuple) and 0 < len(value) <= limits.CATEGORY_COUNT_MAX
+    is_right = good and isinstance(value, tuple) and all(map(is_category, value))
+    return None if is_right else errors.BadType(name, shown(value), "")
+
+
+def unlisted(request: Request, listed: Container[str], known: Container[str]) -> Error | None:
+    """The error that a request must be refused with for a category that no life has listed, or not this one
+    where it puts a fact there."""
+    if isinstance(request, CreateEntity | UpdateEntity) and request.categories:
+        is_right = all(name in listed for name in request.categories)
+        return None if is_right else errors.BadType("categories", shown(request.categories), "")
+    if isinstance(request, Summarise | EvolveCategory) and request.category not in known:
+        return errors.BadOption("category", shown(request.category), "")
+    return None
+
+
 def new_categories(name: str, value: object) -> Error | None:
-    return None if value == () else some_words(*CATEGORIES)(name, value)
+    return None if value == () else category_names(name, value)
 
 
 def modality(name: str, value: object) -> Error | None:
@@ -441,14 +476,14 @@ WRONG: Final[Mapping[str, Wrong]] = {
         ("fact", "new_fact"), body(limits.EXTRACT_CONTENT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)
     ),
     "memory_type": one_word(*MEMORY_TYPES),
-    "category_names": some_words(*CATEGORIES),
+    "category_names": category_names,
     "new_categories": new_categories,
     "modality": modality,
     "memory_types": some_words(*MEMORY_TYPES),
     "listed_kind": one_word(
         "entity", "ended", "resource", "category", "membership", "subcategory", "reflection"
     ),
-    "category_name": one_word(*CATEGORIES),
+    "category_name": category_name,
     "levels": levels,
     "level_count": number(option(errors.BadOption), 1, 4),
     "hit_count": number(option(errors.BadOption), 0, limits.RECALL_LIMIT_MAX),

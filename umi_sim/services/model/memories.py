@@ -10,6 +10,7 @@ from umi_sim.services.model.prompts import Inputs, fitting, whole
 MEMORY_COUNT_MAX: Final = 60  # more than a memory takes of one answer, as models give them
 CONTENT_CHARS_MAX: Final = 250
 LITERAL_EVERY: Final = 4
+UNLISTED_EVERY: Final = 8
 MEMORIES_BYTES_MAX: Final = 32_000
 TYPE_OF_CUE: Final = {  # by what a cue says of the names beside it
     "preference": "behavior", "task": "event", "event": "event", "organization": "knowledge",
@@ -26,7 +27,7 @@ def memories(given: Inputs) -> str:
     text, wanted = given.get("text"), given.get("memory_type")
     parts = titled(sentences(whole(text if isinstance(text, str) else "")))
     found = {part: read_sentence(part) for part in parts if len(part) <= CONTENT_CHARS_MAX}
-    rows = [memory(it) for it in found.values() if it.cues and type_of(it) == wanted]
+    rows = [memory(it, listed_in(given)) for it in found.values() if it.cues and type_of(it) == wanted]
     return f"<item>{''.join(fitting(rows[:MEMORY_COUNT_MAX], MEMORIES_BYTES_MAX))}</item>"
 
 
@@ -44,11 +45,28 @@ def categories(sentence: Sentence) -> tuple[str, ...]:
     return BOTH if sentence.names else ()
 
 
-def memory(sentence: Sentence) -> str:
+def listed_in(given: Inputs) -> tuple[str, ...]:
+    """The names of the categories that the prompt lists."""
+    listed = given.get("categories")
+    rows = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list | tuple) else []
+    return tuple(str(it.get("name", "")) for it in rows)
+
+
+def fitted(names: tuple[str, ...], listed: tuple[str, ...], sentence: Sentence) -> tuple[str, ...]:
+    """These categories, as far as they are listed; else one that is, and seldom what is not."""
+    known = tuple(name for name in names if name in listed)
+    if known or not names or not listed or len(sentence.text) % UNLISTED_EVERY == 0:
+        return known or names
+    return (listed[len(sentence.text) % len(listed)],)
+
+
+def memory(sentence: Sentence, categories_listed: tuple[str, ...]) -> str:
     """About the name that it begins with, if it does."""
     first = sentence.names[0] if sentence.names else ""
     name = f"<name>{escape(first)}</name>" if first and sentence.text.startswith(first) else ""
-    listed = "".join(f"<category>{it}</category>" for it in categories(sentence))
+    listed = "".join(
+        f"<category>{it}</category>" for it in fitted(categories(sentence), categories_listed, sentence)
+    )
     content = f"<content>{written(sentence.text)}</content>"
     return f"<memory>{name}{content}<categories>{listed}</categories></memory>"
 

@@ -9,11 +9,12 @@ from hypothesis import given
 
 from tests.worlds import Pair
 from umi_core.codec import encode
+from umi_core.config import Config
 from umi_core.kelpie.requests import AddArchival, GetArchival
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone, Value
 from umi_core.messages.effects import Effect, Reply
-from umi_core.messages.requests import REQUESTS, Recall, Remember, arguments_of
+from umi_core.messages.requests import REQUESTS, CreateEntity, Recall, Remember, arguments_of
 from umi_core.messages.results import Remembered
 from umi_core.recordings import Head, Taken
 from umi_core.rows import BODIES, Address, Body, Row
@@ -110,7 +111,7 @@ def lives(monkeypatch: pytest.MonkeyPatch) -> dict[Memory, Life]:
     return found
 
 
-@pytest.mark.parametrize("name", ["smoke", "crash_storm", "takeovers", "handoff"])
+@pytest.mark.parametrize("name", ["smoke", "crash_storm", "takeovers", "handoff", "topics"])
 def test_lives_in_other_words_ask_and_reply_the_same(name: str, lives: dict[Memory, Life]) -> None:
     """With answers that come late or never, rows that others wrote, sessions and blocks under labels."""
     run_once(scenario.draw(scenario.find(name), 0))
@@ -186,3 +187,14 @@ def texts_in(it: Any) -> Iterator[str]:
             yield from texts_in(part)
     elif attrs.has(type(it)):
         yield from texts_in([getattr(it, field.name) for field in attrs.fields(type(it))])
+
+
+def test_categories_of_ones_own_are_told_in_other_words(lives: dict[Memory, Life]) -> None:
+    listed = ((f"{MARK} and tea", f"What {MARK} eats."), ("facts", ""))
+    pair = Pair(config=Config(categories=listed)).run()
+    pair.ask(CreateEntity(1, f"{MARK} likes tea", "profile", (f"{MARK} and tea",)))
+    head, steps = lives[pair.memory]
+    new_head, new_steps = redacted(head, steps, SECRET)
+    assert not is_told(new_head.config)
+    assert new_head.config.categories[1] == ("facts", "")
+    assert steps_of(new_head, new_steps) == steps_of(head, steps)

@@ -43,7 +43,7 @@ COUNT = "agents.count: expected a whole number or [low, high], 1 to 4, got"
 NO_FLOAT = "(floats and dates are not used)"
 BOUNDED = "is not allowed, expected at least route_confidence_min_ppm"
 AGENTS, RUN = (
-    "known: count, users, scopes, in_flight",
+    "known: count, users, scopes, in_flight, categories",
     "known: policy, revise_every, steps_max, marks, off, equivalences, reason",
 )
 TABLES = "known: scenario, agents, workload, clock, services, run, memory, limits, faults, explore"
@@ -410,7 +410,7 @@ def test_an_override_survives_a_shell_that_takes_its_quotes(key: str, text: str)
         ("agents.count", "1\nx = 2", "agents.count: expected one value, got 1\\nx = 2"),
         ("agents.count.low", "1", "agents.count.low: unknown key"),
         ("agents", "1", "agents: expected keys with values, got 1"),
-        ("agents.", "1", "agents: unknown key; known: count, users, scopes, in_flight"),
+        ("agents.", "1", "agents: unknown key; known: count, users, scopes, in_flight, categories"),
         ("clock.land", "inf", f"clock.land: {RATIO} inf {NO_FLOAT}"),
     ],
 )  # fmt: skip

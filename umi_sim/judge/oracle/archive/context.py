@@ -11,7 +11,7 @@ from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import RECEIPT_MS_MAX
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit
-from umi_core.values import Scope
+from umi_core.values import Pairs, Scope
 from umi_sim.judge.oracle.archive.facts import FactState
 from umi_sim.judge.oracle.model import NOBODY_TOLD, Surroundings
 from umi_sim.record.rules import Rule
@@ -31,7 +31,7 @@ class Context(Owner):
     `off`: rules that are not demanded. `seen_ms`: the latest time that this life of the memory has seen;
     `first_ms`, `latest_ms`: the first and the latest that any life has. `world_ms`: the world's time. `tick`
     counts events. `may_turn_away`: interceptors may keep answers from the memory. `is_elsewhere`: whether
-    another agent knows an id.
+    another agent knows an id. `abouts`: what belongs into each category that any life of it has listed.
     """
 
     scope: Scope
@@ -44,7 +44,16 @@ class Context(Owner):
     world_ms: int = NOBODY_TOLD
     tick: int = 0
     may_turn_away: bool = False
+    abouts: dict[str, str] = attrs.field(factory=dict)
     is_elsewhere: Callable[[str], bool] = nowhere
+
+    def __attrs_post_init__(self) -> None:
+        self.abouts |= dict(self.config.categories)
+
+    def list_categories(self, categories: Pairs) -> None:
+        """A life begins that lists these."""
+        self.config = attrs.evolve(self.config, categories=categories)
+        self.abouts |= dict(categories)
 
     def see(self, now_ms: int) -> None:
         """The clock of this memory has shown this time."""

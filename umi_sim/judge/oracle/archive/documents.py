@@ -16,7 +16,7 @@ from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, Degraded, Embed
 from umi_core.messages.requests import ForgetResource, Memorize
 from umi_core.messages.results import Memorized, ResourceForgotten
-from umi_core.values import CATEGORIES, MEMORY_TYPES
+from umi_core.values import MEMORY_TYPES
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import Degradations
 from umi_sim.judge.oracle.archive.log import Log
@@ -127,7 +127,7 @@ class Documents(Part):
         due = {caption(text): None for text in (*(text for _, text in units_of(op.plan)), *parts)}
         due |= {it.caption: None for it in self.said_now(op)}
         due |= {caption(part): None for part in self.parts_said(op)}
-        due |= {f"{name}: {about}": None for name, about in CATEGORIES.items()}
+        due |= {f"{name}: {about}": None for name, about in op.listed.items()}
         others = [text for text in effect.texts if text not in due]
         self.demand(not others, rules.VECTORS_AS_ANSWERED, "a level is found by another text", "", others)
 
@@ -203,7 +203,10 @@ class Documents(Part):
     def judge_repeat(self, op: Operation, request: Memorize, value: Memorized, units: list[Unit]) -> None:
         """What was read is not read again, and what was never stored is not called unchanged."""
         key, before, given = self.key_of(request), self.begun[op], (request.modality, request.text)
-        is_alone = self.turns[key] == before.turn
+        batch = self.log.batch_of(op)
+        own = batch.position if batch is not None else None
+        changes = [at for at, _ in self.log.resources.entries.get(key, ()) if op.position < at != own]
+        is_alone = self.turns[key] == before.turn and not changes  # one asked for before may land after
         if is_alone and all(it in before.types for it in (EMBED, *(request.memory_types or TYPES))):
             is_idle = value.change == "unchanged" and not units
             told = "a text that had been read was read again"

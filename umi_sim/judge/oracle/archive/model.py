@@ -65,7 +65,8 @@ from umi_sim.judge.oracle.archive.summaries import Groups, Summaries, Upkeep
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.plain.extraction import given_fact
-from umi_sim.judge.plain.requests import is_gone, is_same, wrong
+from umi_sim.judge.plain.requests import is_gone, is_same, unlisted, wrong
+from umi_sim.judge.plain.text import shown
 from umi_sim.record import rules
 from umi_sim.record.run_config import USHER
 from umi_sim.services.calls import Call
@@ -130,9 +131,11 @@ class ArchiveModel(Model):
         self, op_id: str, asked: ArchiveRequest | AddArchival, now_ms: int, *, is_unasked: bool = False
     ) -> Operation:
         context, record = self.context, asked if isinstance(asked, AddArchival) else None
+        listed = context.config.abouts
+        error = wrong(asked) or unlisted(asked, listed, context.abouts)
         op = Operation(
-            as_remember(asked) if isinstance(asked, AddArchival) else asked, wrong(asked), context.tick,
-            self.log.position, now_ms, context.now_ms, scope=context.scope, record=record,
+            as_remember(asked) if isinstance(asked, AddArchival) else asked, error, context.tick,
+            self.log.position, now_ms, context.now_ms, scope=context.scope, record=record, listed=listed,
             is_unasked=is_unasked,
         )  # fmt: skip
         self.log.ops[op_id] = op
@@ -255,10 +258,10 @@ class ArchiveModel(Model):
         if op.error is not None or not isinstance(request, TELLING):
             return []
         if isinstance(request, CreateEntity):
-            mention = given_fact(request.content, request.memory_type, request.categories)
+            mention = given_fact(request.content, request.memory_type, request.categories, op.listed)
             return [id_of(mention, op.scope)]
         if isinstance(request, Memorize):
-            return [*memorized(plan, op.scope)] if plan.last("lookup") is not None else []
+            return [*memorized(plan, op.scope, op.listed)] if plan.last("lookup") is not None else []
         if isinstance(request, UpdateEntity):
             states = self.log.states_since(request.entity_id, op)
             ids = [moved_id(it.entity, request, op.scope) for it in states if it.entity is not None]
@@ -286,6 +289,8 @@ class ArchiveModel(Model):
         elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_gone(outcome)):
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
             is_fair = is_same(op.error, error) or (op.error is None and is_unknown)  # which sessions judge
+            if isinstance(op.request, Summarise | EvolveCategory) and op.error is None:
+                is_fair = self.may_be_unknown(op, op.request.category, error)
             if isinstance(op.request, UpdateEntity) and op.error is None:
                 key = op.request.entity_id
                 may_lack = any(state.entity is None for state in self.log.states_since(key, op))
@@ -294,6 +299,12 @@ class ArchiveModel(Model):
         op.is_refuted = True
         told = "refused or failed, and is durable"
         demand(batch is None or not batch.did, rules.REFERENCE_AGREES, told, batch and batch.did, outcome)
+
+    def may_be_unknown(self, op: Operation, name: str, error: errors.Error | None) -> bool:
+        """Whether it is a category that is listed no more, and was never stored for all that is known."""
+        is_stored = bool(self.log.members(name)) and not self.context.surroundings.atlas.losses
+        unknown = errors.BadOption("category", shown(name), "")
+        return name not in op.listed and not is_stored and is_same(unknown, error)
 
     def judge_done(self, op: Operation, outcome: Done) -> None:
         demand, value = self.context.demand, outcome.value

@@ -5,7 +5,7 @@ answers that a memory takes. Law 2. After a conflict an operation looks up, and 
 its text before holds on.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -32,15 +32,15 @@ from umi_core.messages.requests import (
     Summarise,
     UpdateEntity,
 )
-from umi_core.values import CATEGORIES, Scope
+from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.facts import id_of
 from umi_sim.judge.plain.extraction import (
     ENTITY_TYPE,
-    HOME,
     UNSAID_PPM,
     Extracted,
     Mention,
     Told,
+    home_of,
     is_pronoun,
     merged,
     name_of_note,
@@ -158,6 +158,7 @@ class Operation(Owner):
     """One request, and what was asked and answered for it.
 
     `began` and `ended` count events, `position` batches: how many were durable when it was issued.
+    `listed`: the categories of the memory that it was asked of, each with what belongs there.
     `began_ms` is the memory's clock, `asked_ms` the world's. `record`: the request of one that adds an
     archival record, whose text is remembered. `is_unasked`: of upkeep, which brings back no text that another
     has replaced. `attempts`: those that its present plan rests on; `past`: those of earlier plans.
@@ -171,6 +172,7 @@ class Operation(Owner):
     began_ms: int
     asked_ms: int
     scope: Scope = attrs.field(default=Scope("", ""), kw_only=True)
+    listed: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
     record: AddArchival | None = attrs.field(default=None, kw_only=True)
     is_unasked: bool = attrs.field(default=False, kw_only=True)
     attempts: list[Attempt] = attrs.field(factory=list)
@@ -256,20 +258,20 @@ def units_of(plan: Plan) -> dict[Unit, list[Answer | None]]:
     return units
 
 
-def memorized(plan: Plan, scope: Scope) -> Mapping[str, Mention]:
+def memorized(plan: Plan, scope: Scope, listed: Iterable[str]) -> Mapping[str, Mention]:
     """The facts of a text, by id, in the order in which they were told; in all categories named for each."""
     told = list[Mention]()
     for (kind, _), answers in units_of(plan).items():
         answer = answers[-1]
         read = read_memories(answer.text) if isinstance(answer, ModelReplied) else None
-        told += [mention_of(it, kind) for it in read or ()]
+        told += [mention_of(it, kind, listed) for it in read or ()]
     return {id_of(mention, scope): mention for mention in merged(told)}
 
 
-def mention_of(told: Told, kind: str) -> Mention:
+def mention_of(told: Told, kind: str, names: Iterable[str]) -> Mention:
     is_named = told.name != "" and not is_pronoun(told.name)
     name = told.name if is_named else name_of_note(told.content)
-    known = {folded(name): name for name in CATEGORIES}
+    known = {folded(name): name for name in names}
     listed = [known[key] for key in map(folded, told.categories) if key in known]
-    categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (HOME[kind],)
+    categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (home_of(kind, names),)
     return Mention(name, ENTITY_TYPE[kind], told.content, UNSAID_PPM, is_named, kind, categories)

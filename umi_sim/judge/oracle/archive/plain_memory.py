@@ -32,7 +32,7 @@ from umi_core.messages.requests import (
     UpdateEntity,
 )
 from umi_core.rows import Entity, Relation
-from umi_core.values import CATEGORIES, RoutingDecision
+from umi_core.values import RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.facts import (
     NOTHING,
@@ -125,7 +125,8 @@ class PlainMemory(Part):
     def shelve(self, batch: Batch) -> None:
         """A category whose members change: its summary forgets whom it names, and lacks the new ones."""
         before = {key: self.state(key).links for key in batch.states}
-        for name in CATEGORIES:
+        after_links = [it.links for it in batch.states.values()]
+        for name in dict.fromkeys(name for links in (*before.values(), *after_links) for name in links):
             lost = [key for key, it in batch.states.items() if name in before[key] and name not in it.links]
             came = [key for key, it in batch.states.items() if name not in before[key] and name in it.links]
             after = self.categories.now(name)
@@ -156,7 +157,7 @@ class PlainMemory(Part):
             case Memorize():
                 self.memorize(batch, request)
             case CreateEntity():
-                mention = given_fact(request.content, request.memory_type, request.categories)
+                mention = given_fact(request.content, request.memory_type, request.categories, op.listed)
                 self.store(batch, {id_of(mention, op.scope): mention}, Remember(0, request.content), "")
             case UpdateEntity():
                 self.update(batch, request)
@@ -258,7 +259,7 @@ class PlainMemory(Part):
         session = request.session_id or (before.session if before is not None else None)
         batch.resources[key] = Resource(given, session)
         told = Remember(0, request.text, event_time_ms=request.happened_ms)
-        self.store(batch, memorized(batch.plan, op.scope), told, key)
+        self.store(batch, memorized(batch.plan, op.scope, op.listed), told, key)
         self.chain(batch, request.text)
         self.relate(batch)
         self.end_facts(batch)

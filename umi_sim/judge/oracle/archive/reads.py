@@ -5,12 +5,11 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.invariants import limits
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
 from umi_core.messages.requests import Count, GetEntity, List, Remember
 from umi_core.messages.results import Listed
 from umi_core.rows import Category, Ended, Entity, Membership, Reflection, Resource, Subcategory
-from umi_core.values import CATEGORIES, ENTITY_TYPES
+from umi_core.values import ENTITY_TYPES
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.facts import NOTHING, FactState
 from umi_sim.judge.oracle.archive.log import Log
@@ -161,7 +160,7 @@ class Lists(Part):
                 self.judge_resource(op, row)
             case Category():
                 low, high = self.count(row.name, states)
-                is_known = row.name in CATEGORIES and low <= row.member_count <= high
+                is_known = row.name in self.context.abouts and low <= row.member_count <= high
                 told = f"the category {row.name} has {row.member_count} members"
                 self.demand(is_known, rules.DERIVED_FOLLOWS_SOURCE, told, f"{low} to {high}", row)
                 self.summaries.judge_shown(op, row.name, row.summary, rules.REFERENCE_AGREES)
@@ -222,7 +221,7 @@ class Lists(Part):
                 if None not in self.log.resources.since(key, op.position):
                     yield key, [{"id": key, "parent_id": None}]
         elif kind == "category":
-            for name in CATEGORIES:
+            for name in self.context.abouts:
                 low, high = self.count(name, states)
                 home = {"id": category_id(self.context.scope, name), "name": name}
                 if low:
@@ -240,15 +239,13 @@ class Lists(Part):
     def certain_ended(self, states: States) -> Iterator[tuple[str, list[Known]]]:
         for key, each in states.items():
             if all(state.ended for state in each):
-                yield key, [{"id": key, "by": state.ended.by} for state in each if state.ended]
+                ended = [state.ended for state in each if state.ended]
+                yield key, [{"id": key, "by": it.by, "how": it.how} for it in ended]
 
     def certain_members(self, states: States) -> Iterator[tuple[str, list[Known]]]:
         for key, each in states.items():
-            for name in CATEGORIES:
+            for name in self.context.abouts:
                 home = category_id(self.context.scope, name)
                 if all(name in state.links for state in each):
                     row_id = membership_id(self.context.scope, key, home)
                     yield row_id, [{"id": row_id, "entity_id": key, "category_id": home}]
-
-
-assert len(CATEGORIES) <= limits.RECALL_LIMIT_MAX  # all of them are on one page

@@ -12,7 +12,7 @@ from umi_core.messages.effects import Asked, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent
 from umi_core.messages.results import LevelHit, Resolution, Retrieved
 from umi_core.rows import Row
-from umi_core.values import CATEGORIES, Scope, Turn
+from umi_core.values import Scope, Turn
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ATTEMPTS, STORAGE_MADE, Evidence, may_pass
 from umi_sim.judge.oracle.archive.facts import FactState
@@ -353,9 +353,9 @@ class Retrievals(Part):
         if hit.level == "entities":
             self.judge_entity(op, hit)
         elif hit.level == "categories":
-            is_own = hit.name in CATEGORIES and hit.id == category_id(self.context.scope, hit.name)
+            is_own = hit.name in self.context.abouts and hit.id == category_id(self.context.scope, hit.name)
             self.demand(is_own, rules.READ_SCOPE, "a category of nobody", hit.name, hit.id)
-            if hit.text != CATEGORIES.get(hit.name):
+            if hit.text != self.context.abouts.get(hit.name):
                 self.summaries.judge_shown(op, hit.name, hit.text, rules.READ_SCOPE)
         elif hit.level == "reflections":
             self.reflections.judge_row(op, hit.id, hit.name, hit.text)

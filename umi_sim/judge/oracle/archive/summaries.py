@@ -16,7 +16,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.results import Evolved, Group, Summarised
 from umi_core.rows import Resource, Row
-from umi_core.values import CATEGORIES, MEMORY_TYPES, Scope
+from umi_core.values import MEMORY_TYPES, Scope
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import Degradations
 from umi_sim.judge.oracle.archive.log import Log
@@ -48,7 +48,7 @@ class Summaries(Part):
             name = op.request.category  # without a fact there is no summary, and no model is asked
             text = read_summary(op.plan.text("ask") or "") if op.plan.last("ask") else None
             due, told = (
-                (text or f"{name}: {CATEGORIES[name]}",),
+                (text or f"{name}: {self.context.abouts[name]}",),
                 f"{name} is found by another text than its own",
             )
             self.demand(effect.texts == due, rules.VECTORS_AS_ANSWERED, told, due, effect.texts)
@@ -184,9 +184,8 @@ class Upkeep(Part):
             return None
         ids = {it.kind: it.id for it in query.addresses}
         if call.workflow == "summarise":
-            return Summarise(
-                call.op_id, *(it for it in CATEGORIES if category_id(scope, it) == ids["category"])
-            )
+            known = self.context.abouts
+            return Summarise(call.op_id, *(it for it in known if category_id(scope, it) == ids["category"]))
         if call.workflow == "reflect":
             return EndSession(call.op_id, ids["session"])
         row = self.rows.get(query.addresses[0].id) if call.workflow == "memorize" else None

@@ -22,7 +22,7 @@ from umi_core.messages.results import (
     Stored,
 )
 from umi_core.rows import Entity, Receipt
-from umi_core.values import BLOCK_KINDS, CATEGORIES, RoutingDecision
+from umi_core.values import BLOCK_KINDS, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Degradations
 from umi_sim.judge.oracle.archive.facts import CHANGES
@@ -218,7 +218,7 @@ class Writes(Part):
 
     def hear_shelf(self, call: Call) -> None:
         """Categories are found by what they are about."""
-        due = [f"{name}: {about}" for name, about in CATEGORIES.items()]
+        due = [f"{name}: {about}" for name, about in self.context.config.categories]
         texts = call.effect.texts if isinstance(call.effect, Embed) and call.step in OF_SHELF else ()
         others = [text for text in texts if text not in due]
         self.demand(not others, rules.VECTORS_AS_ANSWERED, "a category is found by another text", "", others)
