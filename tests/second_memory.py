@@ -22,7 +22,7 @@ from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files
 from umi_sim.target import process
-from umi_sim.target.machine import Stored
+from umi_sim.target.machine import InitialStorage
 from umi_sim.target.umi import UmiTarget
 from umi_sim.targets.whole_memory import given_to
 
@@ -129,7 +129,7 @@ class Outside:
 
 
 class OutsideTarget(UmiTarget):
-    def begin(self, agent: str, scope: Any, stored: Stored) -> Any:
+    def begin(self, agent: str, scope: Any, stored: InitialStorage) -> Any:
         return Outside(super().begin(agent, scope, stored))
 
 

@@ -12,7 +12,7 @@ from umi_core.conditions import Condition, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.ids import entity_id, fact_id
-from umi_core.invariants import Before, told_by
+from umi_core.invariants import StateSnapshot, told_by
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import (
@@ -262,11 +262,11 @@ def conditions(
     return tuple(Condition(*each) for each in asked if each[2] is not None)
 
 
-def check_step(before: Before, value: Value, state: State) -> None:
+def check_step(before: StateSnapshot, value: Value, state: State) -> None:
     """What a step has changed, by the rules over that alone."""
     invariants.check_step(before, told_by(before, value, state), state)
 
 
-def check_replies(before: Before, value: Value, state: State, replies: Sequence[Reply]) -> None:
+def check_replies(before: StateSnapshot, value: Value, state: State, replies: Sequence[Reply]) -> None:
     """What a step has replied, by the rules over that alone."""
     invariants.check_replies(before, told_by(before, value, state), state, replies)

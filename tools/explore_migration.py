@@ -10,7 +10,7 @@ import attrs
 
 from umi_core.migration.rows import PHASES
 from umi_sim.explore.migration import explore
-from umi_sim.explore.one_row import SMALL, Budget
+from umi_sim.explore.one_row import SMALL, EventBudget
 
 NUMBER_MAX: Final = 9
 HELP: Final = {
@@ -28,7 +28,7 @@ def main(words: list[str]) -> int:
         parser.add_argument(
             name, nargs="?", type=int, choices=range(NUMBER_MAX + 1), default=default, metavar=name, help=told
         )
-    budget, status = Budget(**vars(parser.parse_args(words))), 0
+    budget, status = EventBudget(**vars(parser.parse_args(words))), 0
     for phase in PHASES:
         found = explore(budget, phase)
         print(f"{'FAIL' if found.broken else 'PASS'} {phase}: {found.state_count} states {found.broken}")

@@ -31,7 +31,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import begun
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.machine import Stored
+from umi_sim.target.machine import InitialStorage
 from umi_sim.target.umi import UmiMachine, UmiTarget
 from umi_sim.world.world import OutOfSteps
 
@@ -122,7 +122,7 @@ class HostileTarget(UmiTarget):
         self.stream = stream
         self.machines: list[HostileMachine] = []
 
-    def begin(self, agent: str, scope: Scope, stored: Stored) -> HostileMachine:
+    def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> HostileMachine:
         machine = HostileMachine(scope, self.config_of(agent, ()), self.registry, stream=self.stream)
         self.machines.append(machine)
         return machine

@@ -10,6 +10,8 @@ exception, change the table that forbids it, with a reason on the same line.
   asserts     one claim per assert
   lengths     functions and files, as a ratchet
   words       names keep to the glossary
+  classes     no two classes of the packages have one name
+  wording     docstrings and functions begin with a verb, as budgets that only fall
   paths       no path of a machine in a text
   exports     __all__ of a package is what it binds in public
   unused      every file is imported by another
@@ -255,6 +257,18 @@ PYTHON_OLDEST: Final = (3, 11)  # requires-python of pyproject.toml
 ROOT: Final = Path(__file__).resolve().parent.parent
 TEXT_BYTES_MAX: Final = 4 * 1024 * 1024
 
+# wording: how many there are, in the packages together. A number may fall, never rise
+QUESTION_WORDS: Final = re.compile(r"(What|Whether|Of|Who|Whoever)\b")
+PARTICIPLES: Final = set(
+    "begun born bought broken brought built caught chosen done drawn driven fallen forgotten found given "
+    "gone grown heard held hidden kept known laid led left lent lived lost made meant met paid risen said "
+    "sent seen shaken shown shrunk spent spoken stood struck sunk swept taken taught thrown told torn "
+    "understood undone woken won worn written".split()
+)
+VERBS_IN_ED: Final = set("embed exceed feed need proceed seed shed speed succeed".split())
+DOCSTRINGS_MAX: Final = 639  # begin with a question word
+FUNCTIONS_MAX: Final = 608  # are named by a bare participle
+
 SET_TYPES: Final = {"set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"}
 SET_METHODS: Final = {"union", "intersection", "difference", "symmetric_difference"}
 SET_OPERATORS: Final = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)
@@ -289,6 +303,8 @@ def check_files(files: Mapping[str, str]) -> list[str]:
             walk = Walk(path)
             walk.visit(trees[path])
             findings += walk.findings
+    findings += check_classes(trees)
+    findings += check_wording(trees)
     findings += check_circles(trees)
     return sorted({*findings, *check_unused(trees, files.get("pyproject.toml", ""))})
 
@@ -647,6 +663,40 @@ def check_words(path: str, line: int, name: str) -> Iterator[str]:
     for word in (word.lower().removesuffix("s") for word in words):
         if word in BAD_WORDS:
             yield f"{path}:{line}: {name} says {word}, which is not in the glossary, use {BAD_WORDS[word]}"
+
+
+def check_classes(trees: Mapping[str, ast.Module]) -> Iterator[str]:
+    """Find classes whose name an earlier one has: a reader who searches for a name must find one class."""
+    first: dict[str, str] = {}
+    for path, tree in trees.items():
+        nodes = ast.walk(tree) if path.startswith(tuple(LAYERS)) else ()
+        for node in (node for node in nodes if isinstance(node, ast.ClassDef)):
+            here = f"{path}:{node.lineno}"
+            if first.setdefault(node.name, here) != here:
+                yield f"{here}: {first[node.name]} is named {node.name} too, say what this one is"
+
+
+def check_wording(trees: Mapping[str, ast.Module]) -> Iterator[str]:
+    """Check both budgets; a finding names no place, since any of them may be the new one."""
+    packaged = [tree for path, tree in trees.items() if path.startswith(tuple(LAYERS))]
+    nodes = [node for tree in packaged for node in ast.walk(tree)]
+    named = [node for node in nodes if isinstance(node, Function | ast.ClassDef)]
+    asking = sum(bool(QUESTION_WORDS.match(ast.get_docstring(node) or "")) for node in named)
+    bare = sum(isinstance(node, Function) and is_bare_participle(node) for node in named)
+    if asking > DOCSTRINGS_MAX:
+        told = "docstrings begin with What, Whether, Of or Who"
+        yield f"{ME}:1: {asking} {told}, at most {DOCSTRINGS_MAX}, begin yours with a verb (`Return whether`)"
+    if bare > FUNCTIONS_MAX:
+        told = "functions are named by a bare participle"
+        yield f"{ME}:1: {bare} {told}, at most {FUNCTIONS_MAX}, name yours by verb and object (`draw_batch`)"
+
+
+def is_bare_participle(node: Function) -> bool:
+    """Check whether a function is named like `told` or `checked`; a property, read like a field, may be."""
+    name = node.name.strip("_")
+    is_property = any("property" in ast.unparse(each) for each in node.decorator_list)
+    is_regular = name.endswith("ed") and "_" not in name and name not in VERBS_IN_ED
+    return not is_property and (is_regular or name in PARTICIPLES)
 
 
 def check_paths(path: str, text: str) -> Iterator[str]:

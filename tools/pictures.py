@@ -17,7 +17,7 @@ from umi_sim.explain.playback import Playback
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.wording import cut, plural
 from umi_sim.pages.lanes import Arrow
-from umi_sim.pages.lives import Life, Step, lived
+from umi_sim.pages.lives import PageRun, PageStep, play_steps
 from umi_sim.record import fingerprint
 from umi_sim.record.rules import RULES
 from umi_sim.record.verdict import Verdict
@@ -27,7 +27,7 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.shrink import shrink
 from umi_sim.shrink.candidate import Candidate
-from umi_sim.shrink.search import Reach, Search
+from umi_sim.shrink.search import Reach, ShrinkSearch
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 BUG: Final = ("retries", 25, "new-key-on-retry")  # the example of docs/understanding-a-failure.md
@@ -151,14 +151,14 @@ TOP: Final = 40
 def life() -> str:
     """The run that is left of the example, once it is shrunk."""
     seed = shrunk_example()[0]
-    found = lived(Playback(seed.config, seed.items), ())
+    found = play_steps(Playback(seed.config, seed.items), ())
     height = TOP + ROW * (sum(len(step.arrows) for step in found.steps) + 1) + 10
     width = GUTTER + LANE * len(found.lanes)
     title = "One life as lanes: two lost answers of storage, and a retry under a new key"
     return svg(width, height, title, rows_of(found, height, {item.id for item in seed.items}))
 
 
-def rows_of(found: Life, height: int, needed: set[str]) -> Iterator[str]:
+def rows_of(found: PageRun, height: int, needed: set[str]) -> Iterator[str]:
     for number, name in enumerate(found.lanes):
         yield text(lane(number), 22, name, "head", "middle")
         yield line(lane(number), 30, lane(number), height - 30, "lane")
@@ -172,7 +172,7 @@ def rows_of(found: Life, height: int, needed: set[str]) -> Iterator[str]:
     )
 
 
-def step_rows(step: Step, top: int, needed: set[str]) -> Iterator[str]:
+def step_rows(step: PageStep, top: int, needed: set[str]) -> Iterator[str]:
     yield text(26, top + 18, str(step.number), "", "end")
     yield text(36, top + 18, f"{step.ms} ms", "soft")
     for number, arrow in enumerate(step.arrows):
@@ -247,15 +247,17 @@ def shrunk_example() -> tuple[SeedFile, list[Tried]]:
     verdict = runner.run(config)
     assert verdict.failure is not None
     mark, tried = fingerprint.of(verdict.failure), [Tried(len(verdict.items), True)]
-    run = Search.run
+    run = ShrinkSearch.run
 
-    def noted(search: Search, candidate: Candidate, reach: Reach, told: dict[str, object]) -> Verdict | None:
+    def noted(
+        search: ShrinkSearch, candidate: Candidate, reach: Reach, told: dict[str, object]
+    ) -> Verdict | None:
         done = run(search, candidate, reach, told)  # type: ignore[arg-type]  # replies, as it is typed there
         fails = done is not None and done.failure is not None and fingerprint.of(done.failure) == mark
         tried.append(Tried(len(candidate.items), fails))
         return done
 
-    with patch.object(Search, "run", noted):
+    with patch.object(ShrinkSearch, "run", noted):
         return shrink(seed_file.of_verdict(verdict)), tried
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 ADAPTERS: Final = ROOT / "examples" / "targets"
-CONTRACTS: Final = ("Kv", "Sessions", "Memory")
+CONTRACTS: Final = ("Kv", "Sessions", "MemoryStore")
 HEAD: Final = ("adapter", "with", "runs", "operations", "result", "its script", "known, met again")
 SHOWN_AGAIN: Final = 1  # exit code of a script that says what was recorded
 

@@ -21,7 +21,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.machine import Stored
+from umi_sim.target.machine import InitialStorage
 from umi_sim.target.umi import UmiMachine, UmiTarget
 
 SCENARIOS: Final = (
@@ -121,7 +121,7 @@ class SpoilingTarget(UmiTarget):
         super().__init__(config, BUILT_IN)
         self.spoiler = spoiler
 
-    def begin(self, agent: str, scope: Any, stored: Stored) -> SpoilingMachine:
+    def begin(self, agent: str, scope: Any, stored: InitialStorage) -> SpoilingMachine:
         machine = SpoilingMachine(scope, self.config_of(agent, ()), self.registry)
         machine.spoiler = self.spoiler
         return machine

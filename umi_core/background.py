@@ -26,7 +26,7 @@ Due = tuple[int, str]
 
 
 @attrs.frozen
-class Job(Data):
+class BackgroundJob(Data):
     """One row of the table. `begins`: schedules the next run, and gives the workflow and its facts.
 
     `counts_requested`: an operation that a caller asked for counts as a run of this job as well.
@@ -98,13 +98,15 @@ def begin_purge(state: State, row_id: str) -> tuple[str, Mapping[str, object]]:
 UPKEEPING: Final = ("upkeep", "memorize", "summarise", "reflect")
 
 JOBS: Final = (
-    Job("rebalance", ("rebalance",), "ready", rebalance_due, begin_rebalance, counts_requested=True),
-    Job(
+    BackgroundJob(
+        "rebalance", ("rebalance",), "ready", rebalance_due, begin_rebalance, counts_requested=True
+    ),
+    BackgroundJob(
         "evolve_category", ("evolve_category",), "ready", lambda state: earliest(state.tiers.dues),
         begin_evolution, counts_requested=True,
     ),
-    Job("upkeep", UPKEEPING, "ready", lambda state: earliest(state.tiers.upkeep), begin_upkeep),
-    Job("purge", ("purge",), "closed", lambda state: earliest(state.tiers.upkeep), begin_purge),
+    BackgroundJob("upkeep", UPKEEPING, "ready", lambda state: earliest(state.tiers.upkeep), begin_upkeep),
+    BackgroundJob("purge", ("purge",), "closed", lambda state: earliest(state.tiers.upkeep), begin_purge),
 )  # fmt: skip
 
 BACKGROUND: Final = ("recover", *(workflow for job in JOBS for workflow in job.workflows))

@@ -163,7 +163,7 @@ def bad_condition(name: str, given: object) -> Error | None:
 
 
 def what_fits(field: str, operator: str, value: object) -> str | None:
-    """What the value of this operator has to be, for this field; None if it is."""
+    """Say what the value of this operator has to be, for this field; None if it is."""
     if operator in NUMBERS:
         return None if is_int(value) else "a whole number"
     if (field, operator) == HAS_PAIR and isinstance(value, tuple):

@@ -88,7 +88,7 @@ class Config(Data):
 
     @property
     def abouts(self) -> Mapping[str, str]:
-        """What belongs into each category, by its name."""
+        """Return what belongs into each category, by its name."""
         return dict(self.categories)
 
     def category_called(self, name: str) -> str | None:

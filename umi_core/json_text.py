@@ -16,13 +16,13 @@ from umi_core.text import SURROGATE
 
 
 @attrs.frozen
-class Number(Data):
+class JsonNumber(Data):
     """A JSON number as it was written."""
 
     text: str
 
 
-Json = None | bool | str | Number | list["Json"] | dict[str, "Json"]
+Json = None | bool | str | JsonNumber | list["Json"] | dict[str, "Json"]
 
 
 def whole_json(text: str) -> Json:
@@ -34,7 +34,7 @@ def whole_json(text: str) -> Json:
 
 def written(value: Json) -> str:
     """A value as JSON."""
-    if isinstance(value, Number):
+    if isinstance(value, JsonNumber):
         return value.text
     if isinstance(value, list):
         return f"[{','.join(map(written, value))}]"
@@ -78,10 +78,10 @@ def is_bounded(text: str, start: int) -> bool:
     return depth == 0
 
 
-def number(text: str) -> Number:
+def number(text: str) -> JsonNumber:
     if len(text) > JSON_NUMBER_CHARS_MAX:
         raise ValueError("number too long")
-    return Number(text)
+    return JsonNumber(text)
 
 
 def refuse(constant: str) -> NoReturn:

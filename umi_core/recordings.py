@@ -34,7 +34,7 @@ VALUES: Final = {*REQUESTS.values(), *get_args(Answer), Wake}
 
 
 @attrs.frozen
-class Head(Data):
+class RecordingHead(Data):
     """Whose memory it was, and with which settings it was made."""
 
     scope: Scope
@@ -65,7 +65,7 @@ def digest_line(effects: Sequence[Effect]) -> str:
     return json.dumps(digest_of(effects))
 
 
-def read_recording(text: str) -> tuple[Head, tuple[Taken, ...]]:
+def read_recording(text: str) -> tuple[RecordingHead, tuple[Taken, ...]]:
     """Raises Rejected(BadVersion or StateDamaged) with the number of the line. A last line may be cut off."""
     first, *rest = text.split("\n")
     head, steps = read_head(first), list[Taken]()
@@ -85,7 +85,7 @@ def read_recording(text: str) -> tuple[Head, tuple[Taken, ...]]:
     return head, tuple(steps)
 
 
-def read_head(line: str) -> Head:
+def read_head(line: str) -> RecordingHead:
     try:
         head = json.loads(line)
         if head["umi"] != FORM:
@@ -98,7 +98,7 @@ def read_head(line: str) -> Head:
         raise Rejected(StateDamaged(f"not a recording: {error}")) from None
     if bad_scope(scope) or not isinstance(config, Config):
         raise Rejected(StateDamaged("not a recording: no scope, or no settings"))
-    return Head(scope, config)
+    return RecordingHead(scope, config)
 
 
 def read_step(found: Any) -> Taken:

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from umi_live.contents import delete_user
     from umi_live.errors import (
         Closed,
-        Failed,
         InDoubt,
         LiveError,
         NotDone,
-        Refused,
+        RequestFailed,
+        RequestRefused,
         ScopeTaken,
         StoreError,
     )
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _MODULES: Final = {
     "blocking": "BlockingMemory open_blocking",
     "contents": "delete_user",
-    "errors": "Closed Failed InDoubt LiveError NotDone Refused ScopeTaken StoreError",
+    "errors": "Closed InDoubt LiveError NotDone RequestFailed RequestRefused ScopeTaken StoreError",
     "memory": "Hits LiveMemory Result open_memory",
     "services": "Embedder Model ServiceFailed",
     "topics": "Topic",
@@ -58,9 +58,9 @@ _MODULES: Final = {
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
-    "BlockingMemory", "Closed", "Embedder", "Failed", "Hits", "InDoubt", "LiveError", "LiveMemory", "Model",
-    "NotDone", "Refused", "Result", "ScopeTaken", "ServiceFailed", "StoreError", "Topic", "delete_user",
-    "open_blocking", "open_memory",
+    "BlockingMemory", "Closed", "Embedder", "Hits", "InDoubt", "LiveError", "LiveMemory", "Model", "NotDone",
+    "RequestFailed", "RequestRefused", "Result", "ScopeTaken", "ServiceFailed", "StoreError", "Topic",
+    "delete_user", "open_blocking", "open_memory",
 ]  # fmt: skip
 
 

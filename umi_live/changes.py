@@ -18,14 +18,14 @@ import attrs
 
 from umi_core.language.terms import split_terms
 from umi_core.text import norm
-from umi_live.rules import NAME, opened
+from umi_live.rules import NAME, strip_opening
 
 Stated = tuple[str, str]  # the name that a statement is about, and what it says
 
 
 @attrs.frozen
-class Claims:
-    """What a statement says of attributes, and which predicates it says have ended.
+class AttributeClaims:
+    """The values that a statement gives attributes, and which predicates it says have ended.
 
     `values`: attributes with their values. `gone`: attributes with values that they have no longer. `over`:
     predicates that hold no longer. `said`: the predicate of a statement of one clause. All are terms.
@@ -112,7 +112,7 @@ def ends(new: Stated, old: Stated) -> bool:
     return before.is_complete and bool(before.values) and all(is_replaced(it, now) for it in before.values)
 
 
-def is_replaced(claim: tuple[str, tuple[str, ...]], now: Claims) -> bool:
+def is_replaced(claim: tuple[str, tuple[str, ...]], now: AttributeClaims) -> bool:
     """Return whether a value holds no longer: it is gone, or the attribute has another one."""
     attribute, value = claim
     related = ("work", "title") if attribute == "title" else (attribute,)  # with the employer goes the title
@@ -140,12 +140,12 @@ def is_ended_habit(said: tuple[str, ...], value: tuple[str, ...]) -> bool:
 # What a statement claims.
 
 
-def claims_of(name: str, content: str) -> Claims:
+def claims_of(name: str, content: str) -> AttributeClaims:
     """Return what a statement about this name claims; nothing, if it is about something else."""
-    first, *others = CLAUSE.split(opened(content.strip()))
+    first, *others = CLAUSE.split(strip_opening(content.strip()))
     subject, predicate = divide(first, name)
     if not subject:
-        return Claims("")
+        return AttributeClaims("")
     clauses = [predicate, *(divide(it, name)[1] or it for it in others)]
     is_added, is_change = [pattern.search(content) is not None for pattern in (ADDED, NOW)]
     over = tuple(filter(None, (terms_of(it) for clause in clauses for it in find_over(clause))))
@@ -153,7 +153,9 @@ def claims_of(name: str, content: str) -> Claims:
     gone = [tuple(find_gone(clause)) for clause in clauses]
     is_complete = all(any(both) for both in zip(values, gone, strict=True))
     said = () if others else terms_of(predicate)
-    return Claims(norm(name), sum(values, ()), over, sum(gone, ()), said, is_added, is_change, is_complete)
+    return AttributeClaims(
+        norm(name), sum(values, ()), over, sum(gone, ()), said, is_added, is_change, is_complete
+    )
 
 
 def divide(clause: str, name: str) -> tuple[str, str]:

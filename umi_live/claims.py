@@ -35,12 +35,12 @@ class Claims:
         """Raises ScopeTaken."""
         byte = place(scope)
         if byte in self.scopes.values():
-            raise ScopeTaken(told(scope, "this process"))
+            raise ScopeTaken(describe_holder(scope, "this process"))
         if self.file is not None:
             try:
                 fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
             except OSError:
-                raise ScopeTaken(told(scope, "another process")) from None
+                raise ScopeTaken(describe_holder(scope, "another process")) from None
         self.scopes[scope] = byte
 
     def give_up(self, scope: Scope) -> None:
@@ -54,7 +54,7 @@ class Claims:
 
 
 @contextmanager
-def unclaimed(path: str) -> Iterator[None]:
+def hold_unclaimed(path: str) -> Iterator[None]:
     """While no memory of this file is open in another process, and none can be. Raises StoreError.
 
     Not for a process that has claims on the file itself: it would lose them.
@@ -80,6 +80,6 @@ def place(scope: Scope) -> int:
     return int.from_bytes(digest)
 
 
-def told(scope: Scope, who: str) -> str:
+def describe_holder(scope: Scope, who: str) -> str:
     memory = f"the memory of user {scope.user!r} and agent {scope.agent!r}"
     return f"{memory} is open in {who}; close it there first"

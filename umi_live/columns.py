@@ -115,7 +115,7 @@ def put_terms(connection: apsw.Connection, scope: int, row: int, counts: Mapping
         connection.execute("delete from word where rowid = ?", (row,))
         return
     told = " ".join(
-        token(scope, term, n) for term, count in counts.items() for n in sorted({1, capped(count)})
+        token(scope, term, n) for term, count in counts.items() for n in sorted({1, cap_count(count)})
     )
     connection.execute("insert or replace into word (rowid, words) values (?, ?)", (row, told))
 
@@ -125,7 +125,7 @@ def token(scope: int, term: str, count: int) -> str:
     return f"{scope}x{term.encode().hex()}" + (f"n{count}" if count > 1 else "")
 
 
-def capped(count: int) -> int:
+def cap_count(count: int) -> int:
     return min(count, OCCURRENCE_COUNT_MAX)
 
 

@@ -17,11 +17,11 @@ from umi_core.messages.effects import Degraded
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.values import MEMORY_TYPES
 from umi_live import contents
-from umi_live.doctor import examined
+from umi_live.doctor import examine_file
 from umi_live.errors import LiveError, StoreError, needs_extra
 from umi_live.files import create_file
 from umi_live.memory import LiveMemory, open_memory
-from umi_live.schema import Way, sentence
+from umi_live.schema import OpenOptions, sentence
 from umi_live.services import ServiceFailed
 from umi_live.sqlite import SqliteStorage
 from umi_live.transfer import export_lines
@@ -32,7 +32,7 @@ ENTITY_PREFIX: Final = "ent_"  # of the ids of entities; those of facts begin in
 
 
 @attrs.frozen
-class Target:
+class MemoryOptions:
     """Which memory a command works on, as its options name it."""
 
     db: str
@@ -68,7 +68,7 @@ class Target:
 
 
 async def probe(address: str, answer: Awaitable[object]) -> None:
-    """Whether a service answers. Raises LiveError with its address."""
+    """Check that a service answers. Raises LiveError with its address."""
     try:
         await answer
     except ServiceFailed as failed:
@@ -107,7 +107,7 @@ OPTIONS: Final = (
 def on_target(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def called(**given: Any) -> None:
-        target = Target(**{field.name: given.pop(field.name) for field in attrs.fields(Target)})
+        target = MemoryOptions(**{field.name: given.pop(field.name) for field in attrs.fields(MemoryOptions)})
         command(target, **given)
 
     for option in reversed(OPTIONS):
@@ -129,7 +129,7 @@ def cli() -> None:
 @on_target
 @click.option("--speaker", help="Who says `I` in the text.")
 @click.argument("text")
-def remember(target: Target, text: str, speaker: str | None) -> None:
+def remember(target: MemoryOptions, text: str, speaker: str | None) -> None:
     """Keep what a text says."""
 
     async def use(memory: LiveMemory) -> None:
@@ -151,14 +151,14 @@ def line_of(row: Entity | Ended | None, key: str) -> str:
 
 def statement_of(name: str, content: str) -> str:
     """Return a statement behind the name that it is about; a note, whose name is its beginning, alone."""
-    return shown(content) if name == auto_name(content) else f"{shown(name)}: {shown(content)}"
+    return show_line(content) if name == auto_name(content) else f"{show_line(name)}: {show_line(content)}"
 
 
 @cli.command()
 @on_target
 @click.option("--limit", type=int, help="How many at most.")
 @click.argument("query")
-def recall(target: Target, query: str, limit: int | None) -> None:
+def recall(target: MemoryOptions, query: str, limit: int | None) -> None:
     """Find what is known: how well it answers, its name, what is said of it. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
@@ -183,7 +183,7 @@ def recall(target: Target, query: str, limit: int | None) -> None:
     "--type", "memory_types", multiple=True, type=click.Choice(MEMORY_TYPES), help="What to look for."
 )
 @click.argument("file", type=click.File(encoding="utf-8"))
-def memorize(target: Target, file: TextIO, uri: str | None, memory_types: tuple[str, ...]) -> None:
+def memorize(target: MemoryOptions, file: TextIO, uri: str | None, memory_types: tuple[str, ...]) -> None:
     """Keep a whole text, and the facts in it by category; `-` is the standard input."""
     try:
         text = file.read()
@@ -205,13 +205,13 @@ def memorize(target: Target, file: TextIO, uri: str | None, memory_types: tuple[
 
 
 def topics_of(paths: tuple[str, ...]) -> str:
-    return f"  [{', '.join(map(shown, paths))}]" if paths else ""
+    return f"  [{', '.join(map(show_line, paths))}]" if paths else ""
 
 
 @cli.command()
 @on_target
 @click.argument("path", required=False)
-def topics(target: Target, path: str | None) -> None:
+def topics(target: MemoryOptions, path: str | None) -> None:
     """Show the categories and their groups; of one, as `category` or `category/group`, the facts in it.
 
     Nothing is written.
@@ -223,9 +223,9 @@ def topics(target: Target, path: str | None) -> None:
                 click.echo(f"{fact.id}  {day_of(fact.created_ms)}  {line_of(fact, fact.id)}")
             return
         for it in await memory.topics():
-            about = f"  {shown(it.text)}" if it.text else ""
+            about = f"  {show_line(it.text)}" if it.text else ""
             mark = "" if it.is_listed else " (not listed)"
-            click.echo(f"{it.fact_count:>5}  {shown(it.path)}{mark}{about}")
+            click.echo(f"{it.fact_count:>5}  {show_line(it.path)}{mark}{about}")
 
     asyncio.run(target.read(use))
 
@@ -238,7 +238,7 @@ def id_of(memory: LiveMemory, name: str) -> str:
 @cli.command()
 @on_target
 @click.argument("name")
-def facts(target: Target, name: str) -> None:
+def facts(target: MemoryOptions, name: str) -> None:
     """Show what is known about a name, the oldest first, with the id of each fact. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
@@ -251,7 +251,7 @@ def facts(target: Target, name: str) -> None:
 @cli.command()
 @on_target
 @click.argument("name")
-def history(target: Target, name: str) -> None:
+def history(target: MemoryOptions, name: str) -> None:
     """Show also what has ended of a name, when, and by which fact. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
@@ -274,7 +274,7 @@ def day_of(at_ms: int) -> str:
 @cli.command()
 @on_target
 @click.argument("key")
-def forget(target: Target, key: str) -> None:
+def forget(target: MemoryOptions, key: str) -> None:
     """Take out a fact by its id, or all facts about an entity by its `ent_` id, ended ones too."""
 
     async def use(memory: LiveMemory) -> None:
@@ -289,7 +289,7 @@ def forget(target: Target, key: str) -> None:
 
 @cli.command()
 @on_target
-def blocks(target: Target) -> None:
+def blocks(target: MemoryOptions) -> None:
     """Show the core tier: what the model of the agent always sees. Nothing is written."""
 
     async def use(memory: LiveMemory) -> None:
@@ -301,7 +301,7 @@ def blocks(target: Target) -> None:
 @cli.command()
 @on_target
 @click.option("--out", type=click.Path(dir_okay=False), help="A new file, which only you may read.")
-def export(target: Target, out: str | None) -> None:
+def export(target: MemoryOptions, out: str | None) -> None:
     """Write everything that the memory holds, a line for each row."""
 
     async def use(memory: LiveMemory) -> None:
@@ -319,7 +319,7 @@ def export(target: Target, out: str | None) -> None:
 
 @cli.command("serve-mcp")
 @on_target
-def serve_mcp(target: Target) -> None:
+def serve_mcp(target: MemoryOptions) -> None:
     """Serve the memory to an agent that speaks the Model Context Protocol, over standard input and output."""
     try:
         from umi_live.mcp import server_of
@@ -350,7 +350,7 @@ def import_file(db: str, file: TextIO) -> None:
 @click.argument("user")
 def delete_user(db: str, user: str) -> None:
     """Take out all that any agent keeps of a user, down to the last byte."""
-    Target(db).must_exist()
+    MemoryOptions(db).must_exist()
     click.echo(f"{asyncio.run(contents.delete_user(db, user))} rows of user {user!r} are gone")
 
 
@@ -358,7 +358,7 @@ def delete_user(db: str, user: str) -> None:
 @click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
 def rewrite(db: str) -> None:
     """Write the file anew: an older release may have left in it what was deleted. No memory may be open."""
-    Target(db).must_exist()
+    MemoryOptions(db).must_exist()
     asyncio.run(contents.rewrite(db))
 
 
@@ -366,9 +366,9 @@ def rewrite(db: str) -> None:
 @click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
 def doctor(db: str) -> None:
     """Read every page and every row of the file, and say what is there and what is damaged; status 1 then."""
-    Target(db).must_exist()
-    storage = SqliteStorage(db, Way(is_read_only=True))
-    lines, damaged_count = examined(storage)
+    MemoryOptions(db).must_exist()
+    storage = SqliteStorage(db, OpenOptions(is_read_only=True))
+    lines, damaged_count = examine_file(storage)
     storage.close()
     click.echo("\n".join(lines))
     sys.exit(1 if damaged_count else 0)
@@ -380,7 +380,7 @@ def tell(degraded: tuple[Degraded, ...]) -> None:
         click.echo(f"umi-live: with less than asked for: {it.name} ({it.reason})", err=True)
 
 
-def shown(text: str) -> str:
+def show_line(text: str) -> str:
     """On one line, without what would move the cursor of a terminal or colour it."""
     return "".join(it if it.isprintable() else "\ufffd" for it in " / ".join(text.splitlines()))
 
@@ -408,5 +408,5 @@ def main() -> None:
         sys.exit(2)
     except OSError as error:
         told = f"{error.filename or 'standard output'}: {error.strerror}"
-    click.echo(f"umi-live: {shown(told)}", err=True)
+    click.echo(f"umi-live: {show_line(told)}", err=True)
     sys.exit(2)

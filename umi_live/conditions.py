@@ -28,7 +28,7 @@ def clause(where: Where, kind: str, scope: int) -> tuple[str, list[Binding], boo
     for condition in where:
         if kind not in BODIES or condition.field not in FIELDS[BODIES[kind]]:
             return " and false", [], True
-        found = translated(condition, kind, scope)
+        found = translate_condition(condition, kind, scope)
         if found is None:
             is_all = False
         else:
@@ -37,13 +37,13 @@ def clause(where: Where, kind: str, scope: int) -> tuple[str, list[Binding], boo
     return sql, bindings, is_all
 
 
-def excluded(condition: Condition) -> tuple[object, ...] | None:
+def excluded_ids(condition: Condition) -> tuple[object, ...] | None:
     """The ids that it leaves out; None if it is another one. An index knows ids without a look at a row."""
     is_one = condition.field == "id" and condition.operator == "not_in"
     return condition.value if is_one and isinstance(condition.value, tuple) else None
 
 
-def translated(condition: Condition, kind: str, scope: int) -> Clause | None:
+def translate_condition(condition: Condition, kind: str, scope: int) -> Clause | None:
     """None if no column can say it."""
     match condition:
         case Condition("type" | "id" as field, "in" | "not_in" as operator, tuple(values)):

@@ -8,8 +8,8 @@ from umi_core.values import Scope
 from umi_live.sqlite import SqliteStorage
 
 
-def examined(storage: SqliteStorage) -> tuple[list[str], int]:
-    """What there is, in lines for the eye, and how many pages or rows are damaged. Changes nothing."""
+def examine_file(storage: SqliteStorage) -> tuple[list[str], int]:
+    """Describe a file in lines, and count its damaged pages or rows. Changes nothing."""
     connection = storage.connection
     found = [row for (row,) in connection.execute("pragma integrity_check(20)")]
     lines = [f"pages    {connection.pragma('page_count')} of {connection.pragma('page_size')} bytes"]
@@ -17,7 +17,7 @@ def examined(storage: SqliteStorage) -> tuple[list[str], int]:
     lines += [f"damaged  {line}" for line in found if line != "ok"]
     scopes: list[Any] = connection.execute("select user, agent, embedder from scope order by 1, 2").fetchall()
     for user, agent, embedder in scopes:
-        counts, missing_count, bad = counted(storage, Scope(user, agent))
+        counts, missing_count, bad = count_rows(storage, Scope(user, agent))
         told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
         lines.append(f"scope    user {user!r}, agent {agent!r}: {told}; embedder {embedder}")
         if missing_count:
@@ -29,7 +29,7 @@ def examined(storage: SqliteStorage) -> tuple[list[str], int]:
     return lines, damaged_count
 
 
-def counted(storage: SqliteStorage, scope: Scope) -> tuple[dict[str, int], int, list[str]]:
+def count_rows(storage: SqliteStorage, scope: Scope) -> tuple[dict[str, int], int, list[str]]:
     """Rows by kind, entities without a vector that want one, and the places of damaged rows."""
     counts, missing_count, bad = dict.fromkeys(BODIES, 0), 0, list[str]()
     cursor, is_left = None, True

@@ -1,13 +1,13 @@
 """What goes wrong for whoever hosts a memory: each is one exception whose text is one sentence.
 
 LiveError
-|-- StoreError      the file cannot be used; nothing in it was changed
-|-- ScopeTaken      somebody has the memory of this user and agent open already
-|-- NotDone         a request was not done
-|   |-- Refused     the caller's fault; nothing changed
-|   |-- Failed      the world's fault; nothing changed
-|   `-- InDoubt     it may have happened: ask again with the same `request_key`
-`-- Closed          the memory was closed before
+|-- StoreError          the file cannot be used; nothing in it was changed
+|-- ScopeTaken          another process or object has the memory of this user and agent open already
+|-- NotDone             a request was not done
+|   |-- RequestRefused  the caller's fault; nothing changed
+|   |-- RequestFailed   the world's fault; nothing changed
+|   `-- InDoubt         it may have happened: ask again with the same `request_key`
+`-- Closed              the memory was closed before
 """
 
 from collections.abc import Iterator
@@ -40,11 +40,11 @@ class NotDone(LiveError):
         self.error = error
 
 
-class Refused(NotDone):
+class RequestRefused(NotDone):
     """The caller's fault; nothing changed."""
 
 
-class Failed(NotDone):
+class RequestFailed(NotDone):
     """The world's fault; nothing changed."""
 
 
@@ -54,11 +54,11 @@ class InDoubt(NotDone):
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """What a memory cannot be made with, as one error for a host."""
+    """Turn a rejected scope or configuration into one error for a host."""
     try:
         yield
     except Rejected as rejected:
-        raise Refused(rejected.errors[0], str(rejected)) from None
+        raise RequestRefused(rejected.errors[0], str(rejected)) from None
 
 
 def needs_extra(error: ModuleNotFoundError) -> str:

@@ -134,14 +134,14 @@ class Host:
             self.stepped.set_result(None)
         for effect in effects:
             if isinstance(effect, Reply):
-                self.told(effect)
+                self.deliver_reply(effect)
             elif isinstance(effect, AskModel | Embed):
                 self.ask_service(effect)
             else:
                 self.store.start(effect, self.hear)
         self.set_timer()
 
-    def told(self, reply: Reply) -> None:
+    def deliver_reply(self, reply: Reply) -> None:
         assert isinstance(reply.op_id, int)
         waiting = self.waiting.pop(reply.op_id)
         if not waiting.done():
@@ -167,9 +167,9 @@ class Host:
     def hear(self, answer: StoreAnswer | BaseException) -> None:
         """Called in the thread of the store."""
         with suppress(RuntimeError):  # the loop is gone, and whoever waited in it
-            self.loop.call_soon_threadsafe(self.answered, answer)
+            self.loop.call_soon_threadsafe(self.take_answer, answer)
 
-    def answered(self, answer: Answer | BaseException) -> None:
+    def take_answer(self, answer: Answer | BaseException) -> None:
         """After a mistake of the storage nothing can be promised any more, and whoever waits is told."""
         if self.is_ended:
             return
@@ -192,24 +192,24 @@ class Host:
         task.add_done_callback(self.tasks.pop)
 
     async def serve(self, effect: AskModel | Embed) -> None:
-        self.answered(await self.served(effect))
+        self.take_answer(await self.get_answer(effect))
 
-    async def served(self, effect: AskModel | Embed) -> Answer:
+    async def get_answer(self, effect: AskModel | Embed) -> Answer:
         try:
             async with asyncio.timeout(effect.timeout_ms / 1_000), self.calls:
                 if isinstance(effect, AskModel):
                     return whole(effect, await self.model.ask(effect.task, effect.prompt, effect.timeout_ms))
                 return whole(effect, await self.embedder.embed(effect.texts, effect.timeout_ms))
         except Exception as error:
-            return failed(effect, error)
+            return failure_answer(effect, error)
 
     def serve_at_once(self, effect: AskModel | Embed, ask: Callable[..., Any]) -> None:
         given = (effect.task, effect.prompt) if isinstance(effect, AskModel) else (effect.texts,)
         try:
             answer = whole(effect, ask(*given))
         except Exception as error:
-            answer = failed(effect, error)
-        self.answered(answer)
+            answer = failure_answer(effect, error)
+        self.take_answer(answer)
 
     def set_timer(self) -> None:
         """A timer that rings no later than the memory is due; one that rings sooner stays, and wakes it."""
@@ -228,14 +228,14 @@ class Host:
 
 
 def whole(effect: AskModel | Embed, value: Any) -> Answer:
-    """What a service gave, as an answer. Raises for what is no text, or no vectors."""
+    """Return an answer of a service as an answer to the memory. Raises if it is no text, or no vectors."""
     is_text = isinstance(effect, AskModel)
     answer = ModelReplied(effect.request_id, value) if is_text else Embedded(effect.request_id, value)
     encode(answer)
     return answer
 
 
-def failed(effect: AskModel | Embed, error: Exception) -> EffectFailed:
+def failure_answer(effect: AskModel | Embed, error: Exception) -> EffectFailed:
     match error:
         case ServiceFailed():
             return EffectFailed(effect.request_id, error.kind, error.retry_after_ms)
@@ -246,5 +246,5 @@ def failed(effect: AskModel | Embed, error: Exception) -> EffectFailed:
 
 
 def wrong(request: Request) -> Error | None:
-    """What a memory refuses at sight, whatever it holds."""
+    """Return the error with which a memory refuses a request at sight, whatever it holds."""
     return next(misused(0, request), None) or bad_request(request)

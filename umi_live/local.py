@@ -30,7 +30,7 @@ from umi_core.text import cut, size
 from umi_core.values import DESCRIBED_BY
 from umi_live.changes import ends
 from umi_live.english import UNHEARD_ROLES
-from umi_live.rules import Statement, Turn, read
+from umi_live.rules import RuleStatement, SpeakerTurn, read
 from umi_live.services import ServiceFailed
 
 DIMS: Final = 256
@@ -69,16 +69,16 @@ class HashEmbedder:
         return self.embed_at_once(texts)
 
     def embed_at_once(self, texts: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
-        return tuple(hashed(text) for text in texts)
+        return tuple(hash_text(text) for text in texts)
 
     async def close(self) -> None:
         """There is nothing to close."""
 
 
-def hashed(text: str) -> tuple[int, ...]:
+def hash_text(text: str) -> tuple[int, ...]:
     sums = dict[int, int]()
     for part in parts(text):
-        place, sign = placed(part)
+        place, sign = place_part(part)
         sums[place] = sums.get(place, 0) + sign
     peak = max(map(abs, sums.values()), default=0) or 1
     components = [0] * DIMS
@@ -88,7 +88,7 @@ def hashed(text: str) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=PARTS_COUNT_MAX)
-def placed(part: str) -> tuple[int, int]:
+def place_part(part: str) -> tuple[int, int]:
     """Which component a part of a word adds to, and whether 1 or -1."""
     number = int.from_bytes(blake2b(part.encode(), digest_size=4).digest())
     return number // 2 % DIMS, 1 if number % 2 else -1
@@ -117,15 +117,15 @@ def extract(given: Json) -> str:
     If that is more than one answer may have, only the speaker has a name in it. If that is too much as well
     there is nothing in it, and the memory keeps the text as it is.
     """
-    turn, speaker = Turn("", sentences(given["text"])), given.get("speaker")
+    turn, speaker = SpeakerTurn("", sentences(given["text"])), given.get("speaker")
     statements = [it for it in read([turn], speaker) if telling(it.sentence)]
     if not any(it.names for it in statements):
         return NOTHING
     few = [attrs.evolve(it, names=tuple(it for it in it.names if it[0] == speaker)) for it in statements]
-    return listed(statements) or listed(few) or NOTHING
+    return list_statements(statements) or list_statements(few) or NOTHING
 
 
-def listed(statements: Iterable[Statement]) -> str:
+def list_statements(statements: Iterable[RuleStatement]) -> str:
     """The names and notes as an answer; empty if an answer has no room for all of them."""
     types, said = dict[str, str](), dict[str, list[str]]()
     for statement in statements:
@@ -135,13 +135,13 @@ def listed(statements: Iterable[Statement]) -> str:
     entities = [
         {"name": name, "type": types[name], "content": content, "confidence": 1}
         for name, contents in said.items()
-        for content in packed(contents)
+        for content in pack_contents(contents)
     ]
     reply = json.dumps({"entities": entities, "relations": []}, ensure_ascii=False)
     return reply if len(entities) <= EXTRACT_ENTITY_COUNT_MAX and size(reply) <= REPLY_BYTES_MAX else ""
 
 
-def packed(contents: Iterable[str]) -> Iterator[str]:
+def pack_contents(contents: Iterable[str]) -> Iterator[str]:
     """The sentences, as many together as one content may have."""
     some = list[str]()
     for sentence in contents:
@@ -202,7 +202,7 @@ def memories(given: Json) -> str:
     return f"<item>{''.join(blocks)}</item>"
 
 
-def category_of(it: Statement, listed: list[Json]) -> str:
+def category_of(it: RuleStatement, listed: list[Json]) -> str:
     """Return the category of the cue; if it is not listed that which has most words of the sentence in its
     name and in what belongs there; if none has any, or without a cue, none: the memory takes its default."""
     if it.cue is None or any(one["name"] == it.cue.category for one in listed):
@@ -219,18 +219,18 @@ def memory(name: str, content: str, category: str) -> str:
     return f"<memory>{told}<content>{escape(content)}</content>{listed}</memory>"
 
 
-def turns_of(text: str) -> Iterator[Turn]:
+def turns_of(text: str) -> Iterator[SpeakerTurn]:
     """The turns of a conversation without the numbers and roles of its lines, and not those of machines; of
     another text one turn."""
     lines, role = text.split("\n"), ""
     turns = [TURN.match(line) for line in lines]
     if turns[0] is None and not any(turn and turn["at"] for turn in turns):
-        yield Turn("", sentences(text))
+        yield SpeakerTurn("", sentences(text))
         return
     for line, turn in zip(lines, turns, strict=True):
         role = turn["role"] if turn else role
         if role.lower() not in UNHEARD_ROLES:
-            yield Turn(role, sentences(turn["text"] if turn else line))
+            yield SpeakerTurn(role, sentences(turn["text"] if turn else line))
 
 
 def segment(given: Json) -> str:

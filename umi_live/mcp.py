@@ -44,16 +44,16 @@ def server_of(memory: LiveMemory) -> MCPServer:
     """The memory must be open as long as the server runs. What goes wrong is told as the error of a tool."""
     server: MCPServer = MCPServer("umi", instructions=TOLD, version=own_version())
     tools = Tools(memory)
-    server.add_tool(told(tools.remember), annotations=ADDS)
-    server.add_tool(told(tools.recall), annotations=READS)
-    server.add_tool(told(tools.facts), annotations=READS)
-    server.add_tool(told(tools.history), annotations=READS)
-    server.add_tool(told(tools.topics), annotations=READS)
-    server.add_tool(told(tools.facts_in), annotations=READS)
-    server.add_tool(told(tools.forget), annotations=REPLACES)
-    server.add_tool(told(tools.forget_all_about), annotations=REPLACES)
-    server.add_tool(told(tools.blocks), annotations=READS)
-    server.add_tool(told(tools.set_block), annotations=REPLACES)
+    server.add_tool(explain_errors(tools.remember), annotations=ADDS)
+    server.add_tool(explain_errors(tools.recall), annotations=READS)
+    server.add_tool(explain_errors(tools.facts), annotations=READS)
+    server.add_tool(explain_errors(tools.history), annotations=READS)
+    server.add_tool(explain_errors(tools.topics), annotations=READS)
+    server.add_tool(explain_errors(tools.facts_in), annotations=READS)
+    server.add_tool(explain_errors(tools.forget), annotations=REPLACES)
+    server.add_tool(explain_errors(tools.forget_all_about), annotations=REPLACES)
+    server.add_tool(explain_errors(tools.blocks), annotations=READS)
+    server.add_tool(explain_errors(tools.set_block), annotations=REPLACES)
     return server
 
 
@@ -65,8 +65,8 @@ def own_version() -> str:
         return "0"
 
 
-def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """What goes wrong is told in its sentence; anything else the client would only know as a crash."""
+def explain_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Turn every error of a tool into its sentence; a client would see anything else only as a crash."""
 
     @wraps(tool)
     async def called(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -96,7 +96,7 @@ def past_line(row: Entity | Ended) -> Line:
 
 @attrs.frozen
 class Tools:
-    """What a client may call. A docstring here is what its model reads."""
+    """The tools that a client may call. A docstring here is what its model reads."""
 
     memory: LiveMemory
 
@@ -115,7 +115,7 @@ class Tools:
         return {"id": key, "change": change, **said}
 
     async def recall(self, query: str, limit: int = 10) -> list[Line]:
-        """What is remembered about a question, the best first; `then`: what was told directly after it,
+        """Find what is remembered about a question, the best first; `then`: what was told directly after it,
         `topics`: the categories and groups that it is in."""
         hits = await self.memory.recall(query, limit=limit)
         paths = await self.memory.paths_of([hit.id for hit in hits])

@@ -74,7 +74,16 @@ from umi_core.rows import Category, Ended, Entity, Row, fact_of
 from umi_core.text import shown
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
-from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, StoreError, refusing
+from umi_live.errors import (
+    Closed,
+    InDoubt,
+    LiveError,
+    NotDone,
+    RequestFailed,
+    RequestRefused,
+    StoreError,
+    refusing,
+)
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
@@ -89,7 +98,7 @@ EMBED_AGAIN_MS_MAX: Final = 60_000
 
 @attrs.frozen
 class Result(Generic[T]):
-    """What came of a request. `degraded` names all that was done with less."""
+    """The result of a request. `degraded` names all that was done with less."""
 
     value: T
     degraded: tuple[Degraded, ...] = ()
@@ -97,7 +106,7 @@ class Result(Generic[T]):
 
 @attrs.frozen
 class Hits(Sequence[Hit]):
-    """What a recall found, the best first; `resolution` says what became of its pronouns."""
+    """The hits of a recall, the best first; `resolution` says what became of its pronouns."""
 
     hits: tuple[Hit, ...]
     resolution: Resolution
@@ -306,7 +315,7 @@ class LiveMemory:
         min_score_ppm: int | None = None,
         where: tuple[Given, ...] = (),
     ) -> Hits:
-        """What is known about a question. `turns` are (role, text), oldest first: they tell who `he` is."""
+        """Return what is known about a question. `turns`: (role, text), oldest first; they resolve `he`."""
         said = tuple(Turn(role, text) for role, text in turns)
         wanted = None if types is None else tuple(types)
         request = Recall(0, query, limit, deep, time_range, wanted, said, resolve, min_score_ppm, where=where)
@@ -343,7 +352,7 @@ class LiveMemory:
     async def update_entity(
         self, entity_id: str, content: str | None = None, *, categories: Sequence[str] | None = None
     ) -> Result[Stored]:
-        """What a fact says, or where it belongs, from now on; what is not given stays. No model is asked.
+        """Change the text of a fact, or its categories; what is not given stays. No model is asked.
 
         With another content it is another fact, which ends this one.
         """
@@ -353,7 +362,7 @@ class LiveMemory:
     async def retrieve(
         self, /, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
     ) -> Result[Retrieved]:
-        """What categories, facts and texts say, until a model finds it enough. `options`: of `Retrieve`."""
+        """Search categories, facts and texts until a model finds it enough. `options`: of `Retrieve`."""
         said = tuple(Turn(role, text) for role, text in turns)
         return await self.ask(Retrieve(0, query, said, **options), Retrieved)
 
@@ -365,11 +374,11 @@ class LiveMemory:
         return await self.ask(Search(0, query, said, **options), Retrieved)
 
     async def summarise(self, category: str) -> Result[Summarised]:
-        """What is known in a category, as a text: it is made anew if facts have come or gone."""
+        """Return a text about a category; it is written anew if facts were added or removed."""
         return await self.ask(Summarise(0, category), Summarised)
 
     async def end_session(self, session_id: str) -> Result[Reflected]:
-        """What was memorized in a session, as a text: its reflection. It is made anew if more was told."""
+        """Return the reflection of a session, a text about it; it is written anew if more was memorized."""
         return await self.ask(EndSession(0, session_id), Reflected)
 
     async def evolve_category(self, category: str, *, force: bool = False) -> Result[Evolved]:
@@ -545,11 +554,11 @@ class LiveMemory:
                 assert isinstance(value, kind), value
                 return Result(value, degraded)
             case effects.Refused(error=error):
-                raise Refused(error, str(error))
+                raise RequestRefused(error, str(error))
             case effects.Failed(error=error):
                 if isinstance(error, StorageFailed | StorageRefused | StorageFull) and self.store is not None:
-                    raise self.store.failure() from Failed(error, str(error))
-                raise Failed(error, str(error))
+                    raise self.store.failure() from RequestFailed(error, str(error))
+                raise RequestFailed(error, str(error))
         raise InDoubt(None, "nobody knows whether it was done; ask again with the same request_key")
 
 

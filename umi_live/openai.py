@@ -31,33 +31,41 @@ INPUT_COUNT_MAX: Final = 100  # texts in one request; the least that an endpoint
 
 
 @attrs.frozen
-class Case:
+class EndpointFailure:
     """One way in which an endpoint fails, and what the memory is told."""
 
     what: str
     kind: FailureKind
 
 
-TABLE: Final[Mapping[str, Case]] = {  # what is asked again, and what is not: docs/spec/engine.md, section 4
-    "no_answer": Case("nothing comes within the time that the memory gives", "timeout"),
-    "no_connection": Case("no connection, or one that breaks off", "unavailable"),
-    "gateway": Case("status 408 or 504", "timeout"),
-    "busy": Case("status 429, with or without Retry-After", "rate_limited"),
-    "broken": Case("any other status of 500 or more", "unavailable"),
-    "too_long": Case("status 413, or 400 with a code that names the length of the context", "too_long"),
-    "refused": Case("any other status that is not 200: a wrong key, address or model", "refused"),
-    "no_json": Case("a body that is empty, cut off, or no JSON", "unavailable"),
-    "too_large": Case(f"a body of more than {BODY_BYTES_MAX // 2**20} MiB", "unavailable"),
-    "no_form": Case("JSON of another form, or an empty text", "unavailable"),
-    "cut_off": Case("a text that ends where the model had to stop (finish_reason `length`)", "too_long"),
-    "declined": Case("a refusal instead of a text, or one that a filter took away", "refused"),
-    "vectors": Case("too few vectors, another length, or components that are no numbers", "unavailable"),
+TABLE: Final[
+    Mapping[str, EndpointFailure]
+] = {  # what is asked again, and what is not: docs/spec/engine.md, section 4
+    "no_answer": EndpointFailure("nothing comes within the time that the memory gives", "timeout"),
+    "no_connection": EndpointFailure("no connection, or one that breaks off", "unavailable"),
+    "gateway": EndpointFailure("status 408 or 504", "timeout"),
+    "busy": EndpointFailure("status 429, with or without Retry-After", "rate_limited"),
+    "broken": EndpointFailure("any other status of 500 or more", "unavailable"),
+    "too_long": EndpointFailure(
+        "status 413, or 400 with a code that names the length of the context", "too_long"
+    ),
+    "refused": EndpointFailure("any other status that is not 200: a wrong key, address or model", "refused"),
+    "no_json": EndpointFailure("a body that is empty, cut off, or no JSON", "unavailable"),
+    "too_large": EndpointFailure(f"a body of more than {BODY_BYTES_MAX // 2**20} MiB", "unavailable"),
+    "no_form": EndpointFailure("JSON of another form, or an empty text", "unavailable"),
+    "cut_off": EndpointFailure(
+        "a text that ends where the model had to stop (finish_reason `length`)", "too_long"
+    ),
+    "declined": EndpointFailure("a refusal instead of a text, or one that a filter took away", "refused"),
+    "vectors": EndpointFailure(
+        "too few vectors, another length, or components that are no numbers", "unavailable"
+    ),
 }
 DIGITS_MAX: Final = len(str(EMBEDDING_DIMS_MAX))
 STATUSES: Final[Mapping[int, str]] = {408: "gateway", 504: "gateway", 429: "busy", 413: "too_long"}
 
 
-def failed(case: str, retry_after_ms: int = 0) -> ServiceFailed:
+def make_failure(case: str, retry_after_ms: int = 0) -> ServiceFailed:
     return ServiceFailed(TABLE[case].kind, retry_after_ms, TABLE[case].what)
 
 
@@ -82,12 +90,12 @@ class Endpoint:
             async with self.client.stream("POST", url, json=body, timeout=timeout_ms / 1_000) as response:
                 content = await content_of(response)
         except httpx.TimeoutException:
-            raise failed("no_answer") from None
+            raise make_failure("no_answer") from None
         except httpx.HTTPError:
-            raise failed("no_connection") from None
+            raise make_failure("no_connection") from None
         if response.status_code != 200:
             case = case_of(response.status_code, content)
-            raise failed(case, retry_after_ms(response.headers.get("Retry-After")))
+            raise make_failure(case, retry_after_ms(response.headers.get("Retry-After")))
         return json_of(content)
 
     async def close(self) -> None:
@@ -110,7 +118,7 @@ async def content_of(response: httpx.Response) -> bytes:
     async for part in response.aiter_bytes():
         content += part
         if len(content) > BODY_BYTES_MAX:
-            raise failed("too_large")
+            raise make_failure("too_large")
     return bytes(content)
 
 
@@ -118,7 +126,7 @@ def json_of(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        raise failed("no_json") from None
+        raise make_failure("no_json") from None
 
 
 def case_of(status: int, content: bytes) -> str:
@@ -157,13 +165,13 @@ def text_of(answer: Any) -> str:
         message, reason = choice["message"], choice.get("finish_reason")
         text, refusal = message.get("content"), message.get("refusal")
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise failed("no_form") from None
+        raise make_failure("no_form") from None
     if refusal or reason == "content_filter":
-        raise failed("declined")
+        raise make_failure("declined")
     if reason == "length":
-        raise failed("cut_off")
+        raise make_failure("cut_off")
     if not is_text(text) or not text.strip():
-        raise failed("no_form")
+        raise make_failure("no_form")
     return text
 
 
@@ -190,15 +198,15 @@ class TextEmbedder(Endpoint):
 def vectors_of(answer: Any, count: int, dims: int) -> tuple[tuple[int, ...], ...]:
     """One vector for each text, in their order. Raises ServiceFailed."""
     try:
-        found = {int(it["index"]): rounded(it["embedding"]) for it in answer["data"]}
+        found = {int(it["index"]): round_components(it["embedding"]) for it in answer["data"]}
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise failed("vectors") from None
+        raise make_failure("vectors") from None
     if sorted(found) != list(range(count)) or any(len(vector) != dims for vector in found.values()):
-        raise failed("vectors")
+        raise make_failure("vectors")
     return tuple(found[index] for index in range(count))
 
 
-def rounded(components: Sequence[float]) -> tuple[int, ...]:
+def round_components(components: Sequence[float]) -> tuple[int, ...]:
     """Whole numbers in -127 .. 127 of nearly the same direction. Raises ValueError or TypeError."""
     peak = max(abs(it) for it in components)
     if not math.isfinite(peak) or peak == 0:

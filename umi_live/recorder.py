@@ -10,7 +10,7 @@ from contextlib import suppress
 from umi_core.config import Config
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
-from umi_core.recordings import Head, Taken, digest_line
+from umi_core.recordings import RecordingHead, Taken, digest_line
 from umi_core.values import Scope
 from umi_live.errors import LiveError
 from umi_live.files import create_file
@@ -26,7 +26,7 @@ class Recorder:
             raise LiveError(f"{path}: no recording can be written there: {error.strerror}") from None
         self.has_taken = False
         try:
-            self._write(Head(scope, config).line())
+            self._write(RecordingHead(scope, config).line())
         except LiveError:
             self.discard()
             raise

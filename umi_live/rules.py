@@ -51,8 +51,8 @@ Named = tuple[str, str]  # a name and its type
 
 
 @attrs.frozen
-class Cue:
-    """What may stand behind a subject, and what the sentence then states.
+class SentenceCue:
+    """The words that may stand behind a subject, and what the sentence then states.
 
     `third` stands behind a name, `base` behind I or two names. A name may follow, of type `kind`. `is_sure`:
     only persons and the like do this, so that what stands before it is a name. `is_alone`: it speaks of
@@ -71,46 +71,48 @@ class Cue:
 LIKING: Final = ("profile", "behavior")
 SKILL: Final = ("profile", "skill")
 CUES: Final = (
-    Cue("works (?:at|for)|is (?:working|employed) (?:at|by|for)",
+    SentenceCue("works (?:at|for)|is (?:working|employed) (?:at|by|for)",
         "work (?:at|for)|am (?:working|employed) (?:at|by|for)",
         "organization", is_sure=True),
-    Cue("joined", "joined", "organization", is_sure=True),
-    Cue("lives in|moved to|relocated to|is living in",
+    SentenceCue("joined", "joined", "organization", is_sure=True),
+    SentenceCue("lives in|moved to|relocated to|is living in",
         "live in|moved to|relocated to|(?:am|are) living in", "location", is_sure=True),
-    Cue("is (?:based|located) in|is (?:originally )?from",
+    SentenceCue("is (?:based|located) in|is (?:originally )?from",
         "(?:am|are) (?:based in|(?:originally )?from)", "location"),
-    Cue("speaks(?! to)|knows how to", "speak|know how to", category="skills", memory_types=SKILL,
+    SentenceCue("speaks(?! to)|knows how to", "speak|know how to", category="skills", memory_types=SKILL,
         is_sure=True),
-    Cue("knows|met|is (?:married|engaged) to|got (?:married|engaged) to",
+    SentenceCue("knows|met|is (?:married|engaged) to|got (?:married|engaged) to",
         "know|met|(?:am|are) (?:married|engaged) to|got (?:married|engaged) to", "person", is_sure=True,
         is_alone=False),
-    Cue("likes|loves|prefers|hates|enjoys|dislikes|adores|is allergic to|is afraid of|is fond of",
+    SentenceCue("likes|loves|prefers|hates|enjoys|dislikes|adores|is allergic to|is afraid of|is fond of",
         "like|love|prefer|hate|enjoy|dislike|adore|am allergic to|am afraid of|am fond of|am into|don't like|"
         "do not like", category="preferences", memory_types=LIKING, is_sure=True),
-    Cue("can|is good at", "can(?! you)|am good at|are good at", category="skills", memory_types=SKILL),
-    Cue(r"works as|studies|is (?:married|single|divorced|engaged|widowed|retired|\d+ years old)|turned \d+|"
+    SentenceCue("can|is good at", "can(?! you)|am good at|are good at", category="skills",
+        memory_types=SKILL),
+    SentenceCue(r"works as|studies|is (?:married|single|divorced|engaged|widowed|retired|\d+ years old)|"
+        r"turned \d+|"
         "got (?:married|divorced|engaged)|no longer|drinks|eats|wants|adopted|quit",
         r"work as|study|am (?:married|single|divorced|engaged|widowed|retired|\d+ years old)|turned \d+|"
         "got (?:married|divorced|engaged)|no longer|drink|eat|want|adopted|quit", is_sure=True),
-    Cue("has|owns|needs|left|plays|uses", "have|own|need|left|play|use", is_alone=False),
-    Cue("is|was|became|will|used to|doesn't|does not|isn't|stopped|switched|changed",
+    SentenceCue("has|owns|needs|left|plays|uses", "have|own|need|left|play|use", is_alone=False),
+    SentenceCue("is|was|became|will|used to|doesn't|does not|isn't|stopped|switched|changed",
         "am|are|used to|became|will|don't|do not|stopped|switched|changed"),
 )  # fmt: skip
-SAID: Final = Cue("", "")  # whatever else is said of a subject
+SAID: Final = SentenceCue("", "")  # whatever else is said of a subject
 
 
 @attrs.frozen
-class Statement:
+class RuleStatement:
     """A sentence, and the names that it is about, each with its type; the first is its subject."""
 
     sentence: str
     names: tuple[Named, ...] = ()
-    cue: Cue | None = None
+    cue: SentenceCue | None = None
     is_alone: bool = False  # the subject is one person, and nothing else is spoken of
 
 
 @attrs.frozen
-class Turn:
+class SpeakerTurn:
     """Sentences of one speaker; `role` is empty where nothing tells which."""
 
     role: str
@@ -118,31 +120,31 @@ class Turn:
 
 
 @attrs.frozen
-class Context:
-    """What is known when a sentence is read: names, what says I, and whom a pronoun means."""
+class SentenceContext:
+    """All that is known when a sentence is read: names, what says I, and whom a pronoun means."""
 
     names: set[str]
     speaker: Named | None = None
     alone: Named | None = None
 
 
-def read(turns: Iterable[Turn], speaker: str | None = None) -> Iterator[Statement]:
+def read(turns: Iterable[SpeakerTurn], speaker: str | None = None) -> Iterator[RuleStatement]:
     """Yield a statement for each sentence, in order; `speaker`: what says I where no turn has a role."""
     listed = tuple(turns)
     names = set(find_names(listed))
     speakers = {turn.role: (turn.role, "person") for turn in listed if is_speaker(turn.role)}
     speakers |= {"": (speaker, "person")} if speaker else {}
     assistants = {
-        turn.role for turn in listed for it in turn.sentences if re.search(OF_ASSISTANT, opened(it))
+        turn.role for turn in listed for it in turn.sentences if re.search(OF_ASSISTANT, strip_opening(it))
     }
     for turn in listed:
         alone: Named | None = None
         others = set[str]()  # of whom the turn has spoken
         for sentence in turn.sentences:
-            said_by = introduce(opened(sentence))
+            said_by = introduce(strip_opening(sentence))
             if said_by and norm(speakers.get(turn.role, (said_by,))[0]) == norm(said_by):
                 speakers[turn.role] = said_by, "self" if turn.role in assistants else "person"
-            it = read_sentence(sentence, Context(names, speakers.get(turn.role), alone))
+            it = read_sentence(sentence, SentenceContext(names, speakers.get(turn.role), alone))
             others |= set(find_beings(it))
             alone = it.names[0] if it.is_alone and others <= {it.names[0][0]} else None
             names |= {name for name, _ in it.names}
@@ -152,7 +154,7 @@ def read(turns: Iterable[Turn], speaker: str | None = None) -> Iterator[Statemen
 # Names.
 
 
-def find_names(turns: Iterable[Turn]) -> Iterator[str]:
+def find_names(turns: Iterable[SpeakerTurn]) -> Iterator[str]:
     """Yield what has its capital letter in mid-sentence, so that it has it not for standing first."""
     for turn in turns:
         for sentence in turn.sentences:
@@ -160,7 +162,7 @@ def find_names(turns: Iterable[Turn]) -> Iterator[str]:
             yield from (name for name in found if is_possible(name, is_inside=True))
 
 
-def find_beings(statement: Statement) -> Iterator[str]:
+def find_beings(statement: RuleStatement) -> Iterator[str]:
     """Yield all of whom a sentence speaks, the persons that it is about among them, but for pronouns."""
     yield from (name for name, kind in statement.names if kind == "person")
     parts = re.findall(r"[\w-]+", own_part(statement.sentence))
@@ -199,7 +201,7 @@ def is_given(name: str) -> bool:
     return words(name)[0] in GIVEN_NAMES or re.match(TITLE, name) is not None
 
 
-def is_name(name: str, cue: Cue, object_name: str, names: set[str]) -> bool:
+def is_name(name: str, cue: SentenceCue, object_name: str, names: set[str]) -> bool:
     """Return whether there is evidence that this, at the beginning of a sentence, is a name."""
     if not is_possible(name, is_inside=name in names):
         return False
@@ -208,7 +210,7 @@ def is_name(name: str, cue: Cue, object_name: str, names: set[str]) -> bool:
     return is_told or name in names or is_given(name) or " " in name
 
 
-def type_of(name: str, cue: Cue, text: str) -> str:
+def type_of(name: str, cue: SentenceCue, text: str) -> str:
     """Return the type of a subject by its own words and by what is said of it."""
     behind = words(text)[len(words(name)) :][:6]
     for kind, nouns in KINDS[1:]:
@@ -238,30 +240,30 @@ def name_assistant(text: str) -> str:
     return name if name and is_possible(name) else ""
 
 
-def opened(sentence: str) -> str:
+def strip_opening(sentence: str) -> str:
     """Return a sentence without the words before its subject, with a capital letter, and I'm as I am."""
     text = re.sub(f"^{OPENERS}", "", sentence, flags=re.IGNORECASE)
     text = text if text == sentence else text[:1].upper() + text[1:]
-    text = re.sub(r"\b(I|[Yy]ou|[Ww]e|[Tt]hey)['\u2019](m|re|ve)\b", expanded, text)
+    text = re.sub(r"\b(I|[Yy]ou|[Ww]e|[Tt]hey)['\u2019](m|re|ve)\b", expand_match, text)
     return re.sub(r"\b([Hh]e|[Ss]he|name)['\u2019]s\b", r"\1 is", text)
 
 
-def expanded(match: re.Match[str]) -> str:
+def expand_match(match: re.Match[str]) -> str:
     return f"{match[1]} {({'m': 'am', 're': 'are', 've': 'have'})[match[2]]}"
 
 
-def read_sentence(sentence: str, context: Context) -> Statement:
+def read_sentence(sentence: str, context: SentenceContext) -> RuleStatement:
     """Return whom a sentence is about, and by which cue."""
-    text = opened(sentence)
+    text = strip_opening(sentence)
     if name := name_assistant(text):
-        return Statement(sentence, ((name, "self"),), SAID)
+        return RuleStatement(sentence, ((name, "self"),), SAID)
     found = None if sentence.endswith("?") else read_subject(text, context)
-    found = attrs.evolve(found, sentence=sentence) if found else Statement(sentence)
+    found = attrs.evolve(found, sentence=sentence) if found else RuleStatement(sentence)
     is_own = any(PERSONS.get(word) in FIRST_PERSONS for word in words(sentence))
     return first_person(found, text, context.speaker) if is_own else found
 
 
-def read_subject(text: str, context: Context) -> Statement | None:
+def read_subject(text: str, context: SentenceContext) -> RuleStatement | None:
     """Return what is stated of the name, the names or the pronoun that a sentence begins with."""
     for pattern, read_names in SUBJECTS:
         if match := re.match(pattern, text):
@@ -269,7 +271,7 @@ def read_subject(text: str, context: Context) -> Statement | None:
     return None
 
 
-def read_pair(match: re.Match[str], text: str, context: Context) -> Statement | None:
+def read_pair(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
     """Ann and Bob live in Paris."""
     found = cue_of(text[match.end() :], "base")
     if found is None or not all(is_name(it, *found, context.names) for it in match.groups()):
@@ -277,7 +279,7 @@ def read_pair(match: re.Match[str], text: str, context: Context) -> Statement | 
     return about(text, tuple((it, type_of(it, found[0], text)) for it in match.groups()), *found)
 
 
-def read_relative(match: re.Match[str], text: str, context: Context) -> Statement | None:
+def read_relative(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
     """My sister Ann lives in Paris."""
     found = cue_of(text[match.end() :], "third")
     if found is None or not is_possible(match[2], is_inside=True):
@@ -286,14 +288,14 @@ def read_relative(match: re.Match[str], text: str, context: Context) -> Statemen
     return about(text, ((match[2], [*kinds, "topic"][0]),), *found, is_alone=False)
 
 
-def read_owner(match: re.Match[str], text: str, context: Context) -> Statement | None:
+def read_owner(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
     """Ann's birthday is in spring, and Ann's allergic to nuts."""
     is_known = is_possible(match[1]) and (match[1] in context.names or is_given(match[1]))
     subject = match[1], type_of(match[1], SAID, text)
     return about(text, (subject,), SAID, "", is_alone=False) if is_known else None
 
 
-def read_name(match: re.Match[str], text: str, context: Context) -> Statement | None:
+def read_name(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
     """Ann lives in Paris."""
     found = cue_of(text[match.end() :], "third")
     if found is None or not is_name(match[1], *found, context.names):
@@ -301,7 +303,7 @@ def read_name(match: re.Match[str], text: str, context: Context) -> Statement | 
     return about(text, ((match[1], type_of(match[1], found[0], text)),), *found)
 
 
-def read_pronoun(match: re.Match[str], text: str, context: Context) -> Statement | None:
+def read_pronoun(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
     """She lives in Paris, behind a sentence about one person and nothing else."""
     if context.alone is None:
         return None
@@ -318,7 +320,7 @@ SUBJECTS: Final = (
 )  # fmt: skip
 
 
-def cue_of(rest: str, form: str) -> tuple[Cue, str] | None:
+def cue_of(rest: str, form: str) -> tuple[SentenceCue, str] | None:
     """Return the first cue that these words begin with, and the name behind it, which may be empty."""
     for cue in CUES:
         if match := re.match(rf"{OFTEN}(?:{getattr(cue, form)})(?![\w'])(?: (?:the )?({NAME}))?", rest):
@@ -327,17 +329,19 @@ def cue_of(rest: str, form: str) -> tuple[Cue, str] | None:
     return None
 
 
-def about(text: str, subjects: tuple[Named, ...], cue: Cue, other: str, is_alone: bool = True) -> Statement:
+def about(
+    text: str, subjects: tuple[Named, ...], cue: SentenceCue, other: str, is_alone: bool = True
+) -> RuleStatement:
     """Return what is stated of these subjects, and of the name behind the cue if there is one."""
     kind = "person" if other and cue.kind == "organization" and is_given(other) else cue.kind
     others = [it[1] for it in re.finditer(rf"(?<= )({NAME})", text[len(subjects[0][0]) :])]
     others = [it for it in others if is_possible(it, is_inside=True)]
     is_lonely = set(others) <= {other} and BEINGS.isdisjoint(words(own_part(text))[1:]) and kind != "person"
     is_alone = is_alone and cue.is_alone and is_lonely and [it[1] for it in subjects] == ["person"]
-    return Statement(text, (*subjects, *([(other, kind)] if other else [])), cue, is_alone)
+    return RuleStatement(text, (*subjects, *([(other, kind)] if other else [])), cue, is_alone)
 
 
-def first_person(found: Statement, text: str, speaker: Named | None) -> Statement:
+def first_person(found: RuleStatement, text: str, speaker: Named | None) -> RuleStatement:
     """Return what says I as one more name that a sentence is about, if it is known, and what it states."""
     if found.cue is not None:
         return attrs.evolve(found, names=(*found.names, *([speaker] if speaker else [])), is_alone=False)

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import apsw
 import attrs
 
-from umi_live.claims import unclaimed
+from umi_live.claims import hold_unclaimed
 from umi_live.errors import StoreError
 from umi_live.files import create_file
 from umi_live.upgrade import divide
@@ -90,7 +90,7 @@ VERSION: Final = len(MIGRATIONS)
 
 
 @attrs.frozen
-class Way:
+class OpenOptions:
     """How a file is opened. Only a simulated disk is told another way than this one.
 
     `is_alone`: no memory is shared with other processes; `log_pages`: a longer log is written into the file.
@@ -104,7 +104,7 @@ class Way:
     is_read_only: bool = False
 
 
-def opened(path: str, way: Way = Way()) -> apsw.Connection:  # frozen
+def open_connection(path: str, way: OpenOptions = OpenOptions()) -> apsw.Connection:  # frozen
     """A connection to the file, which is made if it is not there. Raises StoreError."""
     connection = None
     if way.vfs is None and path != MEMORY and not way.is_read_only:
@@ -154,7 +154,7 @@ def reading(path: str) -> apsw.Connection:
     return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
-def prepare(connection: apsw.Connection, path: str, way: Way) -> None:
+def prepare(connection: apsw.Connection, path: str, way: OpenOptions) -> None:
     version = version_of(connection, path)
     if way.is_read_only:
         check_version(version, path)
@@ -167,7 +167,7 @@ def prepare(connection: apsw.Connection, path: str, way: Way) -> None:
     connection.wal_autocheckpoint(0)  # the storage does it: what fails then is no failure of a commit
     if version < VERSION:
         is_shared = version > 0 and way.vfs is None and path != MEMORY
-        with unclaimed(path) if is_shared else nullcontext():
+        with hold_unclaimed(path) if is_shared else nullcontext():
             while version < VERSION:
                 migrate(connection)
                 version = version_of(connection, path)
@@ -232,7 +232,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 
 def sentence(error: apsw.Error) -> str:
-    """What went wrong, for the person who named the file."""
+    """Return what went wrong, in a sentence for the person who named the file."""
     match error:
         case apsw.NotADBError():
             return "is no database; name another file"

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umi_core.language.terms import split_query
-from umi_core.policies.similarity import Posting, Rows, best_by_words, exact_type, measured, nearest
+from umi_core.policies.similarity import Posting, VectorRows, best_by_words, exact_type, measured, nearest
 from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, weigh_term
-from umi_live.columns import body_of, capped, counted_terms, token
+from umi_live.columns import body_of, cap_count, counted_terms, token
 
 ROOM_MIN: Final = 64
 MARKED_COUNT_MAX: Final = 256  # terms that are kept: one byte for each slot and term
@@ -74,15 +74,18 @@ class Index:
         if slot == len(self.ids):
             self.ids.append(row_id)
             if slot == len(self.numbers):
-                self.numbers, self.term_counts = grown(self.numbers, slot), grown(self.term_counts, slot)
-                self.keys = grown(self.keys, slot)
-                self.marked = {term: grown(marks, slot) for term, marks in self.marked.items()}
+                self.numbers, self.term_counts = (
+                    grow_array(self.numbers, slot),
+                    grow_array(self.term_counts, slot),
+                )
+                self.keys = grow_array(self.keys, slot)
+                self.marked = {term: grow_array(marks, slot) for term, marks in self.marked.items()}
             self.keys[slot] = int.from_bytes(row_id.encode()[:8].ljust(8, b"\0"))
         return slot
 
     def _place(self, slot: int, number: int, term_count: int | None) -> None:
         if number >= len(self.slot_of):
-            self.slot_of = grown(self.slot_of, number)
+            self.slot_of = grow_array(self.slot_of, number)
         self.slot_of[number] = slot
         self.numbers[slot] = 0 if term_count is None else number
         self.term_counts[slot] = term_count or 0
@@ -104,7 +107,7 @@ class Index:
         for number in numbers if self.marked else ():
             slot, told = self.slot_of[number], self._counts_of(number, connection)
             for term, marks in self.marked.items():
-                marks[slot] = capped(told.get(term, 0))
+                marks[slot] = cap_count(told.get(term, 0))
 
     def _counts_of(self, number: int, connection: apsw.Connection) -> Mapping[str, int]:
         found: Any = connection.execute("select body from row where number = ?", (number,)).fetchone()
@@ -182,23 +185,23 @@ class Vectors:
         if slot >= len(self.matrix):
             if components is None:
                 return
-            self.matrix, self.squares = grown(self.matrix, slot), grown(self.squares, slot)
-            self.scales = grown(self.scales, slot)
+            self.matrix, self.squares = grow_array(self.matrix, slot), grow_array(self.squares, slot)
+            self.scales = grow_array(self.scales, slot)
         self.size = max(self.size, slot + 1)
         self.matrix[slot] = 0 if components is None else components
         self.fresh.append(slot)
 
     def measure(self) -> None:
-        """Of most of them it is quicker to measure all than to pick them."""
+        """Measure all rows: if most of them are asked for, that is quicker than picking them."""
         at = self.fresh if 2 * len(self.fresh) < self.size else slice(self.size)
         self.squares[at], self.scales[at] = measured(self.matrix[at])
         self.fresh.clear()
 
-    def rows(self) -> Rows:
-        return Rows(self.matrix[: self.size], self.squares[: self.size], self.scales[: self.size])
+    def rows(self) -> VectorRows:
+        return VectorRows(self.matrix[: self.size], self.squares[: self.size], self.scales[: self.size])
 
 
-def grown(values: NDArray[Any], place: int) -> NDArray[Any]:
+def grow_array(values: NDArray[Any], place: int) -> NDArray[Any]:
     """The array with room for this place and a quarter more; what is new is zero."""
     wider = np.zeros((place + place // 4 + ROOM_MIN, *values.shape[1:]), values.dtype)
     wider[: len(values)] = values

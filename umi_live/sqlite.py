@@ -36,8 +36,8 @@ from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
 from umi_live.columns import RowKey, body_of, put_row, read_versions, row_at, texts_of, written_versions
-from umi_live.conditions import clause, excluded
-from umi_live.schema import Way, opened, transaction
+from umi_live.conditions import clause, excluded_ids
+from umi_live.schema import OpenOptions, open_connection, transaction
 from umi_live.search import Index, Mask
 
 INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
@@ -65,8 +65,8 @@ Place = tuple[int, int]  # number of a scope, and of a commit in it
 
 
 @attrs.define
-class Known(Owner):
-    """What a transaction has read and written so far, so that nothing is read twice.
+class TransactionCache(Owner):
+    """All that a transaction has read and written so far, so that nothing is read twice.
 
     `places`: of the commit at hand. `rows`, by number of the scope, kind, id: number, version, is it there.
     """
@@ -83,9 +83,9 @@ class Known(Owner):
 class SqliteStorage:
     """One connection. Not for two threads at a time. Raises StoreError for a file that cannot be used."""
 
-    def __init__(self, path: str, way: Way = Way()) -> None:  # noqa: B008  # frozen
+    def __init__(self, path: str, way: OpenOptions = OpenOptions()) -> None:  # noqa: B008  # frozen
         self.path = path
-        self.connection = opened(path, way)
+        self.connection = open_connection(path, way)
         self.log_pages_max, self.log_pages = way.log_pages, 0
         self.owes_empty_log = False
         self.connection.set_wal_hook(self._note_log)
@@ -107,7 +107,7 @@ class SqliteStorage:
 
     def commit_all(self, commits: Sequence[Commit], now_ms: int) -> list[Committed | EffectFailed]:
         """Batches in their order, made durable together in one wait for the disk, or none of them."""
-        known, oldest_ms = Known(), self.oldest_ms
+        known, oldest_ms = TransactionCache(), self.oldest_ms
         try:
             with transaction(self.connection):
                 answers = [self._answer_to(commit, now_ms, known) for commit in commits]
@@ -141,9 +141,9 @@ class SqliteStorage:
             self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self.owes_empty_log = False
 
-    def _answer_to(self, commit: Commit, now_ms: int, known: Known) -> Committed | EffectFailed:
+    def _answer_to(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed | EffectFailed:
         """The key comes first: a batch that was done already conflicts with itself."""
-        kept = self._kept(commit, now_ms)
+        kept = self._find_answer(commit, now_ms)
         if kept is not None:
             return kept
         found = [(it.address, self._version(it.address, known)) for it in commit.expects]
@@ -152,10 +152,10 @@ class SqliteStorage:
         if changed:  # nothing was written yet
             return EffectFailed(commit.request_id, "conflict", changed=changed)
         known.places.clear()
-        return self._done(commit, now_ms, known)
+        return self._carry_out(commit, now_ms, known)
 
-    def _kept(self, commit: Commit, now_ms: int) -> Committed | None:
-        """What the first batch of this key was answered, if that is less than 24 hours ago."""
+    def _find_answer(self, commit: Commit, now_ms: int) -> Committed | None:
+        """Return the answer to the first batch of this key, if that is less than 24 hours ago."""
         row: Any = self.connection.execute(
             "select versions, body from receipt where key = ? and at_ms > ?",
             (commit.key, now_ms - RECEIPT_MS_MAX),
@@ -165,10 +165,10 @@ class SqliteStorage:
         body = None if row[1] is None else decode_row(row[1])
         return Committed(commit.request_id, read_versions(row[0]), body)
 
-    def _done(self, commit: Commit, now_ms: int, known: Known) -> Committed:
+    def _carry_out(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed:
         if self.oldest_ms <= now_ms - RECEIPT_MS_MAX:
             self._prune(now_ms, known)
-        known.moved = frozenset(self._moved(commit, known))
+        known.moved = frozenset(self._list_moved(commit, known))
         versions = tuple([(write.address, self._write(write, known)) for write in commit.writes])
         body = next((write.body for write in commit.writes if write.address.kind == "receipt"), None)
         if commit.key:
@@ -179,14 +179,14 @@ class SqliteStorage:
             )
         return Committed(commit.request_id, versions, body)
 
-    def _moved(self, commit: Commit, known: Known) -> Iterator[RowKey]:
+    def _list_moved(self, commit: Commit, known: TransactionCache) -> Iterator[RowKey]:
         """Yield the places that a fact leaves for the row of its other state, in the same commit."""
         for write in commit.writes:
             other = STATES_OF_FACT.get(write.address.kind)
             if other is not None and write.body is not None:
                 yield self._scope(write.address.scope, known), other, write.address.id
 
-    def _prune(self, now_ms: int, known: Known) -> None:
+    def _prune(self, now_ms: int, known: TransactionCache) -> None:
         """Keys of which nobody may rely any more, with their receipt rows if those are still theirs."""
         self.oldest_ms = now_ms
         sql = "select number, at_ms, versions from receipt order by number limit ?"
@@ -200,7 +200,7 @@ class SqliteStorage:
                     self._write(Write(address, None), known)
             self.connection.execute("delete from receipt where number = ?", (number,))
 
-    def _write(self, write: Write, known: Known) -> int:
+    def _write(self, write: Write, known: TransactionCache) -> int:
         """The version after it. Deleting what is absent changes nothing."""
         address, body = write.address, write.body
         if address.scope not in known.places:
@@ -217,8 +217,8 @@ class SqliteStorage:
         known.rows[key] = row, version + 1, body is not None
         return version + 1
 
-    def _erases(self, place: RowKey, body: Body | None, known: Known) -> bool:
-        """Whether a row that is there holds texts that are to go, and not only to be replaced.
+    def _erases(self, place: RowKey, body: Body | None, known: TransactionCache) -> bool:
+        """Return whether a stored row holds texts that must be erased, and not only replaced.
 
         A fact that ends, or is current again, only moves to the row of the other kind.
         """
@@ -231,7 +231,7 @@ class SqliteStorage:
         old: Any = self.connection.execute(ONE, place).fetchone()
         return not texts_of(body_of(*old[2:])) <= texts_of(body)
 
-    def _place(self, scope: Scope, known: Known) -> Place:
+    def _place(self, scope: Scope, known: TransactionCache) -> Place:
         """The number of the scope, and that of its next commit."""
         number, execute = self._scope(scope, known), self.connection.execute
         if not number:
@@ -257,18 +257,18 @@ class SqliteStorage:
             with transaction(self.connection):
                 is_left = self._take_vectors(scope) == PAGE_ROW_COUNT_MAX
         with transaction(self.connection):
-            number, _ = self._place(scope, Known())
+            number, _ = self._place(scope, TransactionCache())
             execute("update scope set embedder = ? where number = ?", (embedder, number))
 
     def embedder_of(self, scope: Scope) -> str | None:
-        """Who makes the vectors of a scope; None if nobody has yet."""
+        """Return the name of the embedder of a scope; None if it has no vectors yet."""
         sql = "select embedder from scope where number = ?"
         found: Any = self.connection.execute(sql, (self._scope(scope),)).fetchone()
         return found[0] if found else None
 
     def _take_vectors(self, scope: Scope) -> int:
         """How many were taken: at most a page."""
-        known = Known()
+        known = TransactionCache()
         page = self._page(0, ByFilter(scope, ("vector",)))
         for row in page.rows:
             self._write(Write(row.address, None), known)
@@ -278,7 +278,7 @@ class SqliteStorage:
                     self._write(Write(at, attrs.evolve(found.body, vector_missing=True)), known)
         return len(page.rows)
 
-    def _scope(self, scope: Scope, known: Known | None = None) -> int:
+    def _scope(self, scope: Scope, known: TransactionCache | None = None) -> int:
         """Its number; 0 if nothing was ever stored in it."""
         if known is not None and scope in known.numbers:
             return known.numbers[scope]
@@ -289,12 +289,12 @@ class SqliteStorage:
             known.numbers[scope] = number
         return number
 
-    def _version(self, address: Address, known: Known) -> int:
+    def _version(self, address: Address, known: TransactionCache) -> int:
         """0 is absent."""
         _, version, is_there = self._in_row(address, self._scope(address.scope, known), known)
         return version if is_there else 0
 
-    def _in_row(self, address: Address, scope: int, known: Known) -> tuple[int, int, int]:
+    def _in_row(self, address: Address, scope: int, known: TransactionCache) -> tuple[int, int, int]:
         key = (scope, address.kind, address.id)
         if key not in known.rows:
             found: Any = self.connection.execute(IN_ROW, key).fetchone()
@@ -319,10 +319,10 @@ class SqliteStorage:
                 return self._page(request_id, query)
             case CountRows():
                 return ReadDone(request_id, count=self._count(query))
-        return ReadDone(request_id, tuple(self._ranked(query)))
+        return ReadDone(request_id, tuple(self._rank_rows(query)))
 
     def _by_ids(self, query: ByIds) -> Iterator[Row]:
-        known = Known()
+        known = TransactionCache()
         for address in query.addresses:
             place = self._scope(address.scope, known), address.kind, address.id
             found = self.connection.execute(ONE, place).fetchone()
@@ -366,16 +366,16 @@ class SqliteStorage:
                 count += sum(1 for _ in self._matching(query.scope, (kind,), query.where))
         return count
 
-    def _ranked(self, query: ByVector | ByWords) -> Iterator[Row]:
+    def _rank_rows(self, query: ByVector | ByWords) -> Iterator[Row]:
         """Rows by relevance: filtered, then ordered by (score descending, id), then cut."""
         if query.kind != "entity":
-            yield from self._scanned(query)
+            yield from self._scan_rows(query)
             return
         index = self._index(query.scope)
         if index is None:
             return
         index.follow(self.connection)
-        allowed = self._allowed(index, query.where)
+        allowed = self._allow_rows(index, query.where)
         limit, least_ppm = min(query.limit, PAGE_ROW_COUNT_MAX), max(1, query.min_score_ppm)
         if isinstance(query, ByVector):
             hits = index.by_vector(query.vector, limit, least_ppm, allowed)
@@ -388,8 +388,8 @@ class SqliteStorage:
         for (score_ppm, slot), number in zip(hits, numbers, strict=True):
             yield row_at(Address(query.scope, "entity", index.ids[slot]), found[number], score_ppm)
 
-    def _scanned(self, query: ByVector | ByWords) -> list[Row]:
-        """Of kinds of which a scope has few rows, or long ones, no index is kept."""
+    def _scan_rows(self, query: ByVector | ByWords) -> list[Row]:
+        """Search kinds without an index: those of which a scope has few rows, or long ones."""
         rows = [row for row in self._matching(query.scope, (query.kind,), ()) if row.body is not None]
         if isinstance(query, ByWords):
             scores = score_rows(query.text, [row.body.told() for row in rows if row.body is not None])
@@ -408,14 +408,14 @@ class SqliteStorage:
         vector = found.body if found is not None else None
         return vector_relevance_ppm(query.vector, vector.components) if isinstance(vector, Vector) else 0
 
-    def _allowed(self, index: Index, where: Where) -> Mask | None:
+    def _allow_rows(self, index: Index, where: Where) -> Mask | None:
         """The entities that hold the conditions; None if there are none. For ids alone no row is read."""
         if not where:
             return None
-        others = tuple(it for it in where if excluded(it) is None)
+        others = tuple(it for it in where if excluded_ids(it) is None)
         mask = index.mask(self._numbers(index.scope, others)) if others else index.everything()
         for condition in where:
-            index.exclude(mask, excluded(condition) or ())
+            index.exclude(mask, excluded_ids(condition) or ())
         return mask
 
     def _numbers(self, scope: int, where: Where) -> Iterator[int]:
@@ -427,7 +427,7 @@ class SqliteStorage:
                 yield number
 
     def _index(self, scope: Scope) -> Index | None:
-        """What is kept of a scope; of one that was deleted and made again, by whomever, a new one."""
+        """Return the index of a scope; a new one if the scope was deleted and made again."""
         index, number = self.indexes.pop(scope, None), self._scope(scope)
         if not number:
             return None
@@ -443,7 +443,7 @@ class SqliteStorage:
 
 
 def failure(error: apsw.Error, commit: bool) -> FailureKind:
-    """What a failure of the file means to a memory.
+    """Return the kind of failure that an error of the file is to a memory.
 
     A commit that fails with an I/O error may be found in the log after a restart: it is unknown.
     """

@@ -15,7 +15,7 @@ from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Commit, Query, Read
 from umi_live.claims import Claims
 from umi_live.errors import StoreError
-from umi_live.schema import MEMORY, Way, sentence
+from umi_live.schema import MEMORY, OpenOptions, sentence
 from umi_live.sqlite import SqliteStorage, failure
 
 GROUP_COUNT_MAX: Final = 64  # commits of one wait
@@ -39,7 +39,7 @@ class Store:
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         self.path, self.is_read_only = path, read_only
         self.failed: apsw.Error | None = None  # the last error of the file
-        self.storage = SqliteStorage(path, Way(is_read_only=read_only))
+        self.storage = SqliteStorage(path, OpenOptions(is_read_only=read_only))
         try:
             self.claims = Claims(None if path == MEMORY or read_only else path)
         except StoreError:
@@ -107,22 +107,22 @@ class Store:
             return
         answers: Sequence[StoreAnswer | BaseException]
         try:
-            answers = self._committed([commit for commit, _ in group])
+            answers = self._commit_all([commit for commit, _ in group])
         except BaseException as error:
             answers = [error] * len(group)
         for (_, tell), answer in zip(group, answers, strict=True):
             tell(answer)
 
-    def _committed(self, commits: Sequence[Commit]) -> Sequence[StoreAnswer]:
+    def _commit_all(self, commits: Sequence[Commit]) -> Sequence[StoreAnswer]:
         """If they fail together, each is tried alone: one that is too large does not fail the others."""
         if self.is_read_only:
-            return [claimed(commit) for commit in commits]
+            return [answer_claim(commit) for commit in commits]
         try:
             return self.storage.commit_all(commits, wall_ms())
         except apsw.Error as error:
             self.failed = error
             if len(commits) > 1:
-                return [answer for commit in commits for answer in self._committed([commit])]
+                return [answer for commit in commits for answer in self._commit_all([commit])]
             return [EffectFailed(commits[0].request_id, failure(error, commit=True))]
 
     async def read(self, query: Query) -> ReadDone:
@@ -156,7 +156,7 @@ class Store:
             self.claims.close()
 
 
-def claimed(commit: Commit) -> StoreAnswer:
+def answer_claim(commit: Commit) -> StoreAnswer:
     """Return the answer of a file that is only read: a life begins there, and leaves nothing.
 
     The epoch that it claims is a number that no later life is compared with. Anything else fails, as on a
@@ -169,6 +169,6 @@ def claimed(commit: Commit) -> StoreAnswer:
 
 
 def close_again(opening: "asyncio.Future[Store]") -> None:
-    """What was opened for somebody who has gone."""
+    """Close a store that was opened for a caller who has gone."""
     if opening.exception() is None:
         opening.result().close()

@@ -56,7 +56,7 @@ def line_of(row: Row) -> dict[str, str]:
 
 @attrs.frozen
 class Export:
-    """What a file holds, as it will be written; `embedder` is None if the file does not say it."""
+    """The contents of a file, as it will be written; `embedder` is None if the file does not say it."""
 
     scope: Scope
     embedder: str | None

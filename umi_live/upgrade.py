@@ -105,7 +105,7 @@ class ScopeRows:
         self.connection.execute("delete from row where scope = ? and kind = ?", (self.scope, kind))
 
     def drop_numbers(self) -> None:
-        """What is left of deleted rows is the number that the next one would have; their ids never return."""
+        """Drop the version numbers of deleted rows, whose ids never return."""
         kinds = ", ".join(f"'{kind}'" for kind in NUMBERED)
         self.connection.execute(
             f"delete from row where scope = ? and body is null and (kind in ({kinds}) or id glob 'ent_*')",
@@ -214,7 +214,7 @@ def id_of_old_entity(scope: Scope, entity_type: str, name: str) -> str:
     return derived_id("ent", "entity", scope, entity_type, "name", norm(name))
 
 
-def united(one: Entity, other: Entity) -> Entity:
+def unite_facts(one: Entity, other: Entity) -> Entity:
     """Return the fact that an equal statement of two old entities is: their ids had their types."""
     return attrs.evolve(
         one,
@@ -243,7 +243,7 @@ class ScopeUpgrade:
         for divided in self.divided.values():
             for fact in divided.current:
                 known = self.facts.get(fact.id)
-                self.facts[fact.id] = fact if known is None else united(known, fact)
+                self.facts[fact.id] = fact if known is None else unite_facts(known, fact)
 
     def write(self) -> None:
         for kind in GONE:

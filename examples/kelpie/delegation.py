@@ -5,7 +5,7 @@ python delegation.py
 
 import sys
 
-from umi_core.kelpie.delegate import Delegate, NotDone
+from umi_core.kelpie.delegate import Delegate, DelegateError
 from umi_live import open_blocking
 
 FILE = sys.argv[1] if len(sys.argv) > 1 else "agent.db"
@@ -23,7 +23,7 @@ class CoreMemory:
     def get_block(self, label: str) -> str | None:
         try:
             return self.store.get_block(label).value
-        except NotDone:
+        except DelegateError:
             return None
 
     def render(self) -> str:

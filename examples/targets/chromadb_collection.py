@@ -7,7 +7,7 @@ import zlib
 
 import chromadb
 
-from umi_sim.targets import Memory
+from umi_sim.targets import MemoryStore
 
 
 class ByWords(chromadb.EmbeddingFunction):
@@ -24,7 +24,7 @@ class ByWords(chromadb.EmbeddingFunction):
         return [*found, 1.0]
 
 
-class Collection(Memory):
+class Collection(MemoryStore):
     durable = True
     fails = ()
 

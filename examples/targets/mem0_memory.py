@@ -12,7 +12,7 @@ os.environ["MEM0_TELEMETRY"] = "False"  # read once, as mem0 is imported
 
 import mem0
 
-from umi_sim.targets import Memory
+from umi_sim.targets import MemoryStore
 
 logging.getLogger("mem0").setLevel(logging.CRITICAL)
 DIMENSIONS = 16
@@ -31,7 +31,7 @@ class ByWords:
         return [self.embed(text) for text in texts]
 
 
-class Local(Memory):
+class Local(MemoryStore):
     """A collection of qdrant in this process, and a history in SQLite."""
 
     durable = True

@@ -6,9 +6,9 @@ Run with umi-sim from this repository and apsw, without a model: the texts are k
 import asyncio
 import json
 
-from umi_live import Closed, Refused, delete_user, open_memory
+from umi_live import Closed, RequestRefused, delete_user, open_memory
 from umi_live.store import Store
-from umi_sim.targets import MISSING, Memory
+from umi_sim.targets import MISSING, MemoryStore
 
 NOBODY = "nobody"  # whoever asks for an id that was never made
 
@@ -25,14 +25,14 @@ class InOrder:
         """There is nothing left to do: a memory that is closed has waited for its jobs."""
 
 
-class Live(Memory):
+class Live(MemoryStore):
     """A memory for each user, opened when it is first asked. An id is told together with its user."""
 
     durable = True
     dedupes = True
     finds_own = False
     delete_reports = "existed"
-    refuses = (Refused,)
+    refuses = (RequestRefused,)
     busy = (Closed,)
     fails = ()
 

@@ -16,7 +16,7 @@ from umi_core.engine.registry import Registry
 from umi_core.memory import Memory
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
-from umi_sim.target.wire import from_json, to_json, valued
+from umi_sim.target.wire import from_json, read_tree, to_json
 
 
 def serve(registry: Registry = BUILT_IN) -> None:
@@ -35,12 +35,12 @@ def answer(lives: dict[int, Memory], asked: dict[str, Any], registry: Registry) 
             lives[life] = Memory(scope, config, registry)
         case {"op": "step", "life": life, "now_ms": now_ms}:
             memory = lives[life]
-            effects = memory.step(now_ms, valued(asked["value"]))
+            effects = memory.step(now_ms, read_tree(asked["value"]))
             return {"effects": [to_json(each) for each in effects], **standing(memory)}
         case {"op": "save", "life": life}:
             return {"saved": to_json(lives[life].snapshot())}
         case {"op": "restore", "life": life, "saved": saved}:
-            lives[life] = Memory.restore(valued(saved), registry, life=0)  # goes on as the one that it was
+            lives[life] = Memory.restore(read_tree(saved), registry, life=0)  # goes on as the one that it was
             return standing(lives[life])
     return {}
 

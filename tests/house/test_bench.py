@@ -13,7 +13,7 @@ from tools.bench.shrinking import BUGS, PLAIN_BUGS
 from umi_core.workflows import BUILT_IN
 from umi_sim.mutants import planted
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.runs.mutation_run import Hunt
+from umi_sim.runs.mutation_run import MutantHunt
 
 LOOP = TOOLS["loop"][1]
 
@@ -23,8 +23,8 @@ def test_each_planted_bug_has_its_seeds_and_nothing_else_has() -> None:
     assert missing == [], f"run: python tools/bench/bugs.py --write {' '.join(missing)}"
 
 
-def hunted(seeds: int, rule: str = "r") -> Hunt:
-    return Hunt("a-bug", rule, ("r",), seeds, 0)
+def hunted(seeds: int, rule: str = "r") -> MutantHunt:
+    return MutantHunt("a-bug", rule, ("r",), seeds, 0)
 
 
 @pytest.mark.parametrize(("now", "kept"), [(8, 1), (8, 4), (10, 5), (200, 100)])

@@ -242,6 +242,36 @@ def test_files_that_import_each_other_are_found_also_inside_functions() -> None:
     assert house.check_files(files) == []
 
 
+def test_a_name_that_two_classes_have_is_found_wherever_they_stand() -> None:
+    files = {
+        "umi_core/state.py": "class Row:\n    class Part: ...\n",
+        "umi_sim/world/world.py": "class World: ...\ndef f() -> None:\n    class Row: ...\n",
+        "umi_live/sqlite.py": "class Part: ...\n",
+        "tools/bench/rows.py": "class Row: ...\n",
+        "tests/worlds.py": "class World: ...\n",
+    }
+    assert house.check_files(files) == [
+        "umi_live/sqlite.py:1: umi_core/state.py:2 is named Part too, say what this one is",
+        "umi_sim/world/world.py:3: umi_core/state.py:1 is named Row too, say what this one is",
+    ]
+
+
+def test_a_budget_for_words_never_rises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "DOCSTRINGS_MAX", 1)
+    monkeypatch.setattr(house, "FUNCTIONS_MAX", 2)
+    files = {
+        CORE: 'class Row:\n    """What is stored."""\n    def kept(self): ...\ndef checked(): ...\n',
+        SIM: 'def is_kept():\n    """Return whether it is."""\n@property\ndef named(): ...\n',
+        "umi_core/values.py": "def embed(): ...\n",
+        "tools/house.py": 'def found():\n    """Whether it is."""\n',
+    }
+    assert house.check_files(files) == []
+    files[LIVE] = 'def told():\n    """Of a row, its text."""\n'
+    asking, bare = house.check_files(files)
+    assert "2 docstrings begin with What, Whether, Of or Who, at most 1" in asking
+    assert "3 functions are named by a bare participle, at most 2" in bare
+
+
 def test_an_empty_package_is_found_once_its_last_file_is_there() -> None:
     assert house.check_files({"umi_core/__init__.py": ""}) == []
     findings = house.check_files({"umi_core/__init__.py": "", "umi_core/memory.py": ""})

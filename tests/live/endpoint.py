@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from umi_core.language.prompts import FIXED
-from umi_live.local import DIMS, RuleModel, hashed
+from umi_live.local import DIMS, RuleModel, hash_text
 
 Failing = Callable[[], str]  # a key of FAILURES, or nothing
 
@@ -99,7 +99,7 @@ async def serve_one(fails: Failing, reader: asyncio.StreamReader, writer: asynci
 
 async def truth(path: str, body: Any) -> bytes:
     if path.endswith("/embeddings"):
-        return vectors(*([it / 200 for it in hashed(text)] for text in body["input"]))
+        return vectors(*([it / 200 for it in hash_text(text)] for text in body["input"]))
     prompt = body["messages"][0]["content"]
     if isinstance(prompt, list):
         return chat(content=f"<content>{json.dumps(prompt[1])}</content>")

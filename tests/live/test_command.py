@@ -16,7 +16,7 @@ from umi_core.values import Scope
 from umi_live import open_blocking, schema
 from umi_live.command import KEY, main
 from umi_live.local import HashEmbedder
-from umi_sim.cli.recordings import replayed
+from umi_sim.cli.recordings import replay_recording
 
 MEMORY = b"CREATE TABLE row"
 NOTES = resource_id(Scope("me", "agent"), "notes", "")
@@ -128,7 +128,7 @@ def test_without_an_embedder_a_line_says_what_it_was_done_without(
 
 def test_a_command_is_recorded(shell: Shell) -> None:
     assert shell("remember", "--db", "agent.db", "--record", "life.jsonl", "Ann likes tea.")[0] == 0
-    assert replayed("life.jsonl").head.startswith("PASS recording life.jsonl: 2 requests")
+    assert replay_recording("life.jsonl").head.startswith("PASS recording life.jsonl: 2 requests")
     assert "File exists" in shell.refused("recall", "--db", "agent.db", "--record", "life.jsonl", "tea")
 
 

@@ -13,7 +13,7 @@ from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import Commit
 from umi_live import columns, schema
 from umi_live.sqlite import SqliteStorage
-from umi_sim.cli.disk import told
+from umi_sim.cli.disk import report_hunt
 from umi_sim.disk import case
 from umi_sim.disk.disk import Disk
 from umi_sim.disk.hunt import case_of, hunt
@@ -27,7 +27,7 @@ def test_every_acknowledged_commit_survives() -> None:
     found = hunt(range(60))
     assert found.first is None, found
     assert found.cut_count >= 200
-    assert told(found, "wal").exit_code == 0
+    assert report_hunt(found, "wal").exit_code == 0
 
 
 def test_a_case_writes_the_same_bytes_every_time() -> None:
@@ -44,7 +44,7 @@ def test_a_journal_whose_deletion_is_not_synced_is_found_and_made_small() -> Non
     assert found.small is not None
     assert found.broken.startswith("what was acknowledged is there")
     assert (len(found.small.batches), len(found.small.cuts)) in ((1, 0), (1, 1))
-    report = told(found, "delete")
+    report = report_hunt(found, "delete")
     assert report.exit_code == 1
 
 
@@ -52,7 +52,7 @@ def does_not_sync(monkeypatch: pytest.MonkeyPatch) -> None:
     """The log is synced when it is written into the file, and not at every commit."""
     sound = schema.prepare
 
-    def prepare(connection: apsw.Connection, path: str, way: schema.Way) -> None:
+    def prepare(connection: apsw.Connection, path: str, way: schema.OpenOptions) -> None:
         sound(connection, path, way)
         connection.pragma("synchronous", "normal")
 

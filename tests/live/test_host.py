@@ -13,7 +13,7 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 from umi_core.config import Config
 from umi_core.messages.requests import Memorize, Recall, Remember, Request, Set
 from umi_core.migration.requests import RollBack
-from umi_live import Closed, LiveMemory, Refused, StoreError, delete_user, open_blocking, open_memory
+from umi_live import Closed, LiveMemory, RequestRefused, StoreError, delete_user, open_blocking, open_memory
 from umi_live.errors import LiveError, ScopeTaken
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.services import at_once
@@ -89,7 +89,7 @@ def test_a_disk_that_fails_is_named_and_a_later_request_goes_on(
             await memory.count()
             assert memory.store is not None
             with monkeypatch.context() as broken:
-                broken.setattr(memory.store.storage, "_done", full)
+                broken.setattr(memory.store.storage, "_carry_out", full)
                 with pytest.raises(StoreError, match=r"agent\.db: the disk is full"):
                     await memory.remember("Ann likes tea.")
             await memory.remember("Ann likes coffee.")
@@ -171,7 +171,7 @@ def test_a_wrong_request_is_refused_and_the_memory_goes_on(
 ) -> None:
     record = tmp_path / "life.jsonl" if is_recorded else None
     with open_blocking(":memory:", user="ann", agent="helper", record=record) as memory:
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             memory.ask(WRONG[what], object)
         assert memory.remember("Ann likes tea.").value.entities
 

@@ -14,7 +14,7 @@ pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
 from mcp import Client, StdioServerParameters
 
-from umi_live import Refused, open_memory
+from umi_live import RequestRefused, open_memory
 from umi_live.mcp import server_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,11 +139,11 @@ def test_the_method_behind_a_tool_refuses_it_too(tmp_path: Path) -> None:
 
     async def live() -> None:
         async with open_memory(tmp_path / "agent.db", user="ann", agent="helper") as memory:
-            with pytest.raises(Refused, match='author="user"'):
+            with pytest.raises(RequestRefused, match='author="user"'):
                 await memory.set_block("system", INJECTED)
-            with pytest.raises(Refused, match='author="user"'):
+            with pytest.raises(RequestRefused, match='author="user"'):
                 await memory.set_block("facts", INJECTED, label="System")
-            with pytest.raises(Refused, match='author="user"'):
+            with pytest.raises(RequestRefused, match='author="user"'):
                 await memory.remove_block("system")
             assert await memory.blocks() == ()
 

@@ -18,7 +18,16 @@ from umi_core.errors import EmptyText
 from umi_core.messages.requests import CreateSession, List, Recall
 from umi_core.messages.results import Listed, SessionCreated
 from umi_core.rows import Ended, Entity, Membership, Resource
-from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_blocking, open_memory, store
+from umi_live import (
+    Closed,
+    LiveMemory,
+    RequestRefused,
+    ScopeTaken,
+    StoreError,
+    open_blocking,
+    open_memory,
+    store,
+)
 from umi_live.local import RuleModel, inputs_of
 from umi_live.sqlite import SqliteStorage
 
@@ -105,11 +114,11 @@ def test_an_agent_that_is_deleted_is_gone_until_it_is_opened_again(tmp_path: Pat
         await memory.remember("Ann likes tea.")
         assert (await memory.delete_agent(request_key="d")).value.change == "closed"
         assert (await memory.delete_agent(request_key="d")).value.repeated
-        with pytest.raises(Refused, match="agent"):
+        with pytest.raises(RequestRefused, match="agent"):
             await memory.recall("Ann")
 
     async def open_again(memory: LiveMemory) -> None:
-        with pytest.raises(Refused, match="agent"):
+        with pytest.raises(RequestRefused, match="agent"):
             await memory.count()
         assert (await memory.open_agent()).value.change == "opened"
         assert (await memory.open_agent()).value.change == "unchanged"
@@ -287,11 +296,11 @@ def test_a_request_key_makes_a_request_happen_once(tmp_path: Path) -> None:
 
 
 def test_a_wrong_request_raises_the_error_of_the_memory(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="text is empty") as refused:
+    with pytest.raises(RequestRefused, match="text is empty") as refused:
         inside(tmp_path / "agent.db", lambda memory: memory.remember(" "))
     assert isinstance(refused.value.error, EmptyText)
     nobody = open_memory(tmp_path / "agent.db", user="", agent="helper")
-    with pytest.raises(Refused, match="user"):
+    with pytest.raises(RequestRefused, match="user"):
         asyncio.run(nobody.__aenter__())
 
 

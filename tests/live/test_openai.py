@@ -19,8 +19,8 @@ from tests.live.endpoint import EMBEDDER, FAILURES, MODEL, OF_EMBEDDER, OF_MODEL
 from umi_core.config import Config
 from umi_core.limits import RETRY_AFTER_MS_MAX
 from umi_live import LiveError, ServiceFailed, open_memory
-from umi_live.local import DIMS, hashed
-from umi_live.openai import TABLE, ChatModel, TextEmbedder, retry_after_ms, rounded
+from umi_live.local import DIMS, hash_text
+from umi_live.openai import TABLE, ChatModel, TextEmbedder, retry_after_ms, round_components
 
 CASES = {  # what each failure is; all rows of the table are met
     "hangs": "no_answer", "breaks off": "no_connection", "408": "gateway", "504": "gateway", "429": "busy",
@@ -70,7 +70,7 @@ def test_a_failure_is_the_one_of_its_row(failure: str, question: str) -> None:
 
 
 def test_vectors_come_in_the_order_of_the_texts_and_point_where_the_floats_point() -> None:
-    assert asyncio.run(asked("", "embed")) == (hashed("tea"), hashed("Ann"))
+    assert asyncio.run(asked("", "embed")) == (hash_text("tea"), hash_text("Ann"))
 
 
 def test_more_texts_than_an_endpoint_takes_go_in_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_more_texts_than_an_endpoint_takes_go_in_several_requests(monkeypatch: p
                 await embedder.close()
 
     monkeypatch.setattr(TextEmbedder, "post", counted)
-    assert asyncio.run(embedded()) == tuple(hashed(text) for text in texts)
+    assert asyncio.run(embedded()) == tuple(hash_text(text) for text in texts)
     assert counts == [100, 100, 5]
 
 
@@ -125,7 +125,7 @@ def test_rounding_keeps_nearly_all_of_a_ranking() -> None:
     """Random directions are the hardest case: nothing is much nearer than anything else."""
     chance = np.random.default_rng(1)
     rows, queries = chance.standard_normal((2_000, 256)), chance.standard_normal((20, 256))
-    whole = np.array([rounded(row) for row in rows.tolist()])
+    whole = np.array([round_components(row) for row in rows.tolist()])
     kept = [len(np.intersect1d(best(rows, query), best(whole, query))) for query in queries]
     assert sum(kept) >= 0.95 * 10 * len(queries)
 
@@ -175,7 +175,7 @@ def test_another_embedder_embeds_everything_again_and_loses_nothing(tmp_path: Pa
         name, dims = "turned", DIMS // 2
 
         async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
-            return tuple(hashed(text)[: DIMS // 2] for text in texts)
+            return tuple(hash_text(text)[: DIMS // 2] for text in texts)
 
         async def close(self) -> None: ...
 

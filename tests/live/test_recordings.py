@@ -14,7 +14,7 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 from umi_core.memory import Memory
 from umi_core.messages.requests import Append, Delete, Forget, Get, Incr, Recall, Remember, Request, Set
 from umi_core.messages.results import Remembered
-from umi_core.recordings import Head, Taken
+from umi_core.recordings import RecordingHead, Taken
 from umi_core.tiers import working
 from umi_core.values import Scope
 from umi_live import Closed, LiveError, LiveMemory, NotDone, open_blocking, open_memory
@@ -22,7 +22,7 @@ from umi_live.local import HashEmbedder
 from umi_live.recorder import Recorder
 from umi_live.store import Store
 from umi_live.transfer import export_lines
-from umi_sim.cli.recordings import is_recording, replayed, shrunk
+from umi_sim.cli.recordings import is_recording, replay_recording, shrink_recording
 from umi_sim.cli.redact import redact
 from umi_sim.runs import recorded
 from umi_sim.runs.redacted import redacted
@@ -71,7 +71,7 @@ def test_a_recording_of_a_thousand_requests_is_lived_twice_with_one_trace(tmp_pa
     late = [step for step in steps if step not in again.steps]  # late answers
     assert len(again.steps) + len(late) == len(steps)
     assert (again.failure, again.differs_at) == ("", None)
-    report = replayed(str(path))
+    report = replay_recording(str(path))
     assert report.head.startswith("PASS recording ")
     assert report.exit_code == 0
 
@@ -86,10 +86,10 @@ def test_a_planted_bug_becomes_a_recording_of_two_requests(
 
     monkeypatch.setattr(working, "drop", forgets_to_count)
     record(path, 100)
-    report = replayed(str(path))
+    report = replay_recording(str(path))
     assert report.head.startswith("FAIL space-accounting of recording ")
     assert report.exit_code == 1
-    assert "shrunk" in str(list(shrunk(str(path), 500).lines))
+    assert "shrunk" in str(list(shrink_recording(str(path), 500).lines))
     head, steps = recorded.read(path)
     assert [type(step.value) for step in steps] == [Incr, Delete]
     assert recorded.live(head, steps).failure == "space-accounting"
@@ -109,7 +109,7 @@ def test_a_recording_in_other_words_breaks_the_same_rule(
     record(path, 100)
     said = CliRunner().invoke(redact, [str(path), str(shared)])
     assert (said.exit_code, "space-accounting, as before" in said.output) == (0, True), said.output
-    assert replayed(str(shared)).head.startswith("FAIL space-accounting of recording ")
+    assert replay_recording(str(shared)).head.startswith("FAIL space-accounting of recording ")
     assert "name a new file" in CliRunner().invoke(redact, [str(path), str(shared)]).output
 
 
@@ -136,7 +136,7 @@ def test_a_life_that_goes_on_is_told_in_other_words_with_what_was_known_before(t
     assert recorded.live(new_head, new_steps).differs_at is None
 
 
-def kinds_of(head: Head, steps: Sequence[Taken]) -> list[str]:
+def kinds_of(head: RecordingHead, steps: Sequence[Taken]) -> list[str]:
     """What was asked and replied: of a recall how much was found, of a remember what it changed."""
     memory, found = Memory(head.scope, head.config), list[str]()
     for step in steps:
@@ -188,7 +188,7 @@ def test_a_recording_of_another_release_differs(tmp_path: Path) -> None:
     lines = path.read_text().split("\n")
     lines[6] = '"0000000000000000"'
     path.write_text("\n".join(lines))
-    report = replayed(str(path))
+    report = replay_recording(str(path))
     assert (report.head[:7], report.exit_code) == ("DIFFER ", 4)
 
 

@@ -18,7 +18,7 @@ from umi_core.values import MEMORY_TYPES
 from umi_live import LiveMemory, open_blocking
 from umi_live.changes import ends
 from umi_live.local import RuleModel, inputs_of
-from umi_live.rules import Turn, read
+from umi_live.rules import SpeakerTurn, read
 
 # Each text, and the names with their types that its sentences are about: `-` stands for none.
 READ: Final = (
@@ -73,7 +73,7 @@ READ: Final = (
 
 
 def shown(text: str, speaker: str | None = None) -> str:
-    found = read([Turn("", sentences(text))], speaker)
+    found = read([SpeakerTurn("", sentences(text))], speaker)
     return " / ".join(", ".join(" ".join(it) for it in each.names) or "-" for each in found)
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 import apsw
 
 from umi_live import StoreError, schema
-from umi_live.schema import VERSION, opened
+from umi_live.schema import VERSION, open_connection
 
 
 def made(path: Path, *statements: str) -> bytes:
@@ -22,7 +22,7 @@ def made(path: Path, *statements: str) -> bytes:
 
 def test_a_new_file_is_of_this_version_and_is_opened_again(tmp_path: Path) -> None:
     for _ in range(2):
-        connection = opened(str(tmp_path / "agent.db"))
+        connection = open_connection(str(tmp_path / "agent.db"))
         assert connection.pragma("user_version") == VERSION
         assert connection.pragma("journal_mode") == "wal"
         assert connection.pragma("synchronous") == 2
@@ -33,55 +33,55 @@ def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     before = made(path, "create table customer (name text)")
     with pytest.raises(StoreError, match=r"not a memory of Umi; name another file$"):
-        opened(str(path))
+        open_connection(str(path))
     assert path.read_bytes() == before
 
 
 def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
-    opened(str(path)).close()
+    open_connection(str(path)).close()
     before = made(path, f"pragma user_version = {VERSION + 1}")
     with pytest.raises(StoreError, match=f"newer release of Umi wrote it .version {VERSION + 1}, known"):
-        opened(str(path))
+        open_connection(str(path))
     assert path.read_bytes() == before
 
 
 def test_a_file_that_is_locked_for_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "agent.db")
-    opened(path).close()
+    open_connection(path).close()
     holder = apsw.Connection(path)
     holder.execute("pragma locking_mode = exclusive; begin exclusive").fetchall()
     monkeypatch.setattr(schema, "BUSY_MS", 1)
     with pytest.raises(StoreError, match="another program holds it locked"):
-        opened(path)
+        open_connection(path)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="does the folder exist"):
-        opened(str(tmp_path / "nowhere" / "agent.db"))
+        open_connection(str(tmp_path / "nowhere" / "agent.db"))
 
 
 def test_damage_is_found_when_the_file_is_opened(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
-    opened(str(path)).close()
+    open_connection(str(path)).close()
     data = bytearray(path.read_bytes())
     data[2 * 4_096 : 3 * 4_096] = b"\xff" * 4_096
     path.write_bytes(data)
     with pytest.raises(StoreError, match="damaged"):
-        opened(str(path))
+        open_connection(str(path))
 
 
 def test_a_migration_that_dies_leaves_the_file_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "agent.db"
-    opened(str(path)).close()
+    open_connection(str(path)).close()
     monkeypatch.setattr(schema, "VERSION", VERSION + 1)
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, "create table t (x); create nonsense"))
     with pytest.raises(StoreError, match="syntax error"):
-        opened(str(path))
+        open_connection(str(path))
     monkeypatch.undo()
-    connection = opened(str(path))
+    connection = open_connection(str(path))
     assert connection.pragma("user_version") == VERSION
     assert connection.execute("select count(*) from sqlite_schema where name = 't'").fetchone() == (0,)
     connection.close()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from umi_sim.targets import Memory
+from umi_sim.targets import MemoryStore
 from umi_sim.targets.hunt import hunt
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
@@ -27,10 +27,10 @@ def test_umi_live_keeps_its_promises(module: dict[str, Any]) -> None:
 
 
 def test_what_is_remembered_outlives_a_crash_and_a_user_can_be_taken_out(module: dict[str, Any]) -> None:
-    live: type[Memory] = module["Live"]
-    add = Item("op", (Op("add", {"id": "m0", "text": "likes tea", "user": "ann"}),))
-    listed = Item("op", (Op("list", {"user": "ann"}),))
-    delete = Item("op", (Op("delete_all", {"user": "ann"}),))
+    live: type[MemoryStore] = module["Live"]
+    add = Item("op", (ContractOp("add", {"id": "m0", "text": "likes tea", "user": "ann"}),))
+    listed = Item("op", (ContractOp("list", {"user": "ann"}),))
+    delete = Item("op", (ContractOp("delete_all", {"user": "ann"}),))
     verdict = run(live, (add, Item("crash"), listed, delete, Item("reopen"), listed))
     assert verdict.broken is None
     assert [verdict.steps[at].told for at in (2, 5)] == ["[['m0', 'likes tea']]", "[]"]
@@ -53,6 +53,6 @@ def test_a_planted_bug_is_found(module: dict[str, Any], monkeypatch: pytest.Monk
 def test_a_close_that_is_cancelled_gives_up_the_scope(module: dict[str, Any], steps: int) -> None:
     """Seed 182: cancelled before anything was closed, it kept the scope, and nobody could open it again."""
     user = {"user": "a"}
-    delete = Item("cancel", (Op("delete_all", user),), number=steps)
-    items = (Item("op", (Op("list", user),)), delete, Item("op", (Op("count", user),)))
+    delete = Item("cancel", (ContractOp("delete_all", user),), number=steps)
+    items = (Item("op", (ContractOp("list", user),)), delete, Item("op", (ContractOp("count", user),)))
     assert run(module["Live"], items).broken is None

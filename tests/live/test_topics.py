@@ -12,7 +12,7 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 from umi_core.config import Config
 from umi_core.limits import CATEGORY_COUNT_MAX
-from umi_live import Closed, LiveError, LiveMemory, Refused, Topic, open_blocking, open_memory
+from umi_live import Closed, LiveError, LiveMemory, RequestRefused, Topic, open_blocking, open_memory
 from umi_live.local import RuleModel, memories
 
 FOOD = {"Food and drink": "What people eat and drink.", "people": "Who they are."}
@@ -66,9 +66,11 @@ def test_with_another_list_what_was_there_stays(tmp_path: Path) -> None:
         tea = memory.create_entity("likes tea", "profile").value.id
         assert memory.paths_of([tea]) == {tea: ("Food and drink",)}
     with open_blocking(tmp_path / "agent.db", user="ann", agent="a") as memory:
-        with pytest.raises(Refused, match="categories"):
+        with pytest.raises(RequestRefused, match="categories"):
             memory.create_entity("likes cake", "profile", categories=["people"])
-        with pytest.raises(Refused, match="category: people is not allowed, expected facts, preferences"):
+        with pytest.raises(
+            RequestRefused, match="category: people is not allowed, expected facts, preferences"
+        ):
             memory.summarise("people")
         assert memory.topics()[-1] == Topic("Food and drink", 1, "What people eat and drink.", False)
         assert [it.id for it in memory.facts_in("Food and drink")] == [tea]

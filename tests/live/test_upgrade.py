@@ -34,10 +34,10 @@ from umi_core.rows import (
 from umi_core.text import norm
 from umi_core.values import Scope
 from umi_live import LiveMemory, StoreError, open_memory
-from umi_live.columns import body_of, capped, token
+from umi_live.columns import body_of, cap_count, token
 from umi_live.command import main
-from umi_live.doctor import examined
-from umi_live.schema import VERSION, Way
+from umi_live.doctor import examine_file
+from umi_live.schema import VERSION, OpenOptions
 from umi_live.sqlite import SqliteStorage
 from umi_live.upgrade import ScopeRows, ScopeUpgrade, id_of_old_entity
 
@@ -111,7 +111,7 @@ def test_every_line_is_found_by_its_words_or_has_ended(old_file: Path, user: str
 
 def test_the_upgraded_file_is_sound_and_upkeep_makes_what_is_lacking(old_file: Path) -> None:
     storage = SqliteStorage(str(old_file))
-    lines, damaged_count = examined(storage)
+    lines, damaged_count = examine_file(storage)
     assert (damaged_count, storage.connection.pragma("user_version")) == (0, VERSION)
     assert not any(word in " ".join(lines) for word in ("version", "given", "tombstone"))
     storage.close()
@@ -141,7 +141,7 @@ def test_terms_are_those_of_facts_that_are_written_today(old_file: Path) -> None
         counts = count_terms(fact.name, fact.content)
         assert term_count == sum(counts.values())
         for term, count in counts.items():
-            for n in {1, capped(count)}:
+            for n in {1, cap_count(count)}:
                 found = connection.execute(
                     "select rowid from word where word match ?", (token(scope, term, n),)
                 )
@@ -193,7 +193,7 @@ def test_a_file_that_is_only_read_has_to_be_opened_for_writing_once(
 ) -> None:
     before = old_file.read_bytes()
     with pytest.raises(StoreError, match="an older release wrote it; open it once where it can be written"):
-        SqliteStorage(str(old_file), Way(is_read_only=True))
+        SqliteStorage(str(old_file), OpenOptions(is_read_only=True))
     monkeypatch.setattr("sys.argv", ["umi-live", "recall", "--db", str(old_file), "nuts"])
     with pytest.raises(SystemExit):
         main()
@@ -363,7 +363,7 @@ def test_a_row_that_is_damaged_stays_and_all_others_are_upgraded(old_file: Path)
     connection.execute("update row set body = x'00' where kind = 'entity' and id = ?", (alice,))
     connection.close()
     storage = SqliteStorage(str(old_file))
-    lines, damaged_count = examined(storage)
+    lines, damaged_count = examine_file(storage)
     assert (damaged_count, f"damaged  entity {alice}" in lines) == (1, True)
     storage.close()
 

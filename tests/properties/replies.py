@@ -7,7 +7,7 @@ from typing import Any, Final
 from tests.properties.laws import Draw
 from umi_core.invariants import limits
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, EVOLUTION_KINDS
-from umi_sim.judge.invariants.readings import Question
+from umi_sim.judge.invariants.readings import PromptSubject
 
 
 class Written(str):
@@ -214,9 +214,9 @@ def reply_to(task: str, draw: Draw) -> str:
     return spoiled(reply, draw) if draw.chance(1, 3) else reply
 
 
-def asked_and_answered(draw: Draw, tasks: Sequence[str]) -> tuple[str, str, Question]:
+def asked_and_answered(draw: Draw, tasks: Sequence[str]) -> tuple[str, str, PromptSubject]:
     task = draw.pick(tasks)
-    asked = Question(
+    asked = PromptSubject(
         text=LINED if task == "segment" else draw.pick(TEXTS), query=draw.pick(QUERIES),
         entities=ASKED, pairs=PAIRS, candidates=ALIASES[: draw.below(6)], count=draw.between(1, 4),
     )  # fmt: skip

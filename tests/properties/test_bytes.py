@@ -24,7 +24,7 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Reply, Unknown
 from umi_core.messages.requests import Get, Len
-from umi_core.recordings import Head, Taken, digest_of, read_recording
+from umi_core.recordings import RecordingHead, Taken, digest_of, read_recording
 from umi_core.tiers import session
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.plain.requests import stored_key
@@ -256,7 +256,7 @@ def read_lines(*lines: str) -> object:
 
 @law(recorded, examples=60)
 def test_a_recording_is_read_as_it_was_written_or_refused(steps: list[Taken], lines: list[str]) -> None:
-    head, first = Head(SCOPE, CONFIG), json.dumps(FIRST)
+    head, first = RecordingHead(SCOPE, CONFIG), json.dumps(FIRST)
     assert head.line() == first
     assert [it.line() for it in steps] == [line_of(it) for it in steps]
     assert read_lines(first, *lines) == (head, tuple(steps))

@@ -23,7 +23,7 @@ from umi_sim.judge.plain import hierarchy, scores
 SCOPE: Final = Scope("u", "a")
 PPM: Final = 1_000_000
 DAY_MS: Final = 86_400_000
-Standings = list[eviction.Standing]
+Standings = list[eviction.EvictionCandidate]
 Vector = tuple[int, ...]
 
 
@@ -50,7 +50,7 @@ def test_of_all_sets_that_make_room_the_one_leaves_that_spares_the_best() -> Non
     for sizes in product((1, 2, 3), repeat=3):
         for blocks in product(("facts", "human", "persona"), repeat=3):
             for scores_ppm in ((2, 1, 3), (1, 1, 1)):
-                entries = [*map(eviction.Standing, ("a", "b", "c"), scores_ppm, sizes, blocks)]
+                entries = [*map(eviction.EvictionCandidate, ("a", "b", "c"), scores_ppm, sizes, blocks)]
                 for lack in lacks:
                     check_victims(entries, lack)
 
@@ -177,7 +177,7 @@ def test_the_nearest_vectors_are_found_in_their_order(it: Searched) -> None:
     found = [each for each in relevant if each[0] >= max(1, it.floor_ppm)]
     wanted = sorted(found, key=lambda each: (-each[0], ids[each[1]]))[: it.limit]
     matrix = np.array(vectors, similarity.exact_type(len(query)))
-    rows = similarity.Rows(matrix, *similarity.measured(matrix))
+    rows = similarity.VectorRows(matrix, *similarity.measured(matrix))
     flags = None if it.left_out is None else np.array(may_be, bool)
     assert wanted == similarity.nearest(query, rows, ids, it.limit, it.floor_ppm, flags)
 
@@ -187,7 +187,7 @@ def test_the_one_vector_that_fits_is_found_wherever_it_stands() -> None:
         for place in {*range(0, count, 97), *range(max(0, count - 9), count)}:
             vectors = np.tile(np.array((1, 0), similarity.exact_type(2)), (count, 1))
             vectors[place] = (0, 1)
-            rows = similarity.Rows(vectors, *similarity.measured(vectors))
+            rows = similarity.VectorRows(vectors, *similarity.measured(vectors))
             ids = [f"{at:05}" for at in range(count)]
             assert similarity.nearest((0, 1), rows, ids, 1, 0, None) == [(PPM, place)]
 
@@ -220,7 +220,7 @@ def scattered(draw: Draw) -> tuple[Scattered]:
 def test_members_of_a_category_are_grouped(it: Scattered) -> None:
     points, rules = it.points, it.rules
     wanted = hierarchy.groups_of(points, it.known, rules, afresh=it.afresh)
-    known = [clustering.Known(old.id, old.created_ms, old.centroid, old.members) for old in it.known]
+    known = [clustering.KnownGroup(old.id, old.created_ms, old.centroid, old.members) for old in it.known]
     bounds = clustering.Bounds(*attrs.astuple(rules))
     got = clustering.clusters(points, known, bounds, afresh=it.afresh)
     found = [(of.known.id if of.known else "", of.member_ids, of.centroid) for of in got]

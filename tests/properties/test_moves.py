@@ -13,14 +13,23 @@ from umi_core.migration.migrator import LEGACY, Migrator
 from umi_core.migration.rows import PHASES
 from umi_core.values import Scope
 from umi_sim.explore.migration import explore
-from umi_sim.explore.one_row import OF_LEGACY, Budget, World, at, check, come_home, steps, with_budget
+from umi_sim.explore.one_row import (
+    OF_LEGACY,
+    EventBudget,
+    OneRowWorld,
+    at,
+    check,
+    come_home,
+    steps,
+    with_budget,
+)
 
 STEPS: Final = 50
 Choices = list[int]  # one number for each step, which chooses what happens
 
 
-def long_lives(draw: Draw) -> tuple[World, Choices]:
-    budget = Budget(
+def long_lives(draw: Draw) -> tuple[OneRowWorld, Choices]:
+    budget = EventBudget(
         writes=draw.between(1, 6), reads=draw.between(1, 6), works=draw.below(6), crashes=draw.below(5),
         failures=draw.below(5), keyed=draw.below(5),
     )  # fmt: skip
@@ -28,7 +37,7 @@ def long_lives(draw: Draw) -> tuple[World, Choices]:
     return with_budget(at(draw.pick(PHASES)), budget), choices
 
 
-def live(world: World, choices: Choices) -> None:
+def live(world: OneRowWorld, choices: Choices) -> None:
     for choice in choices:
         after = next_world(world, choice)
         if after is None:
@@ -40,7 +49,7 @@ def live(world: World, choices: Choices) -> None:
     come_home(world)
 
 
-def next_world(world: World, choice: int) -> World | None:
+def next_world(world: OneRowWorld, choice: int) -> OneRowWorld | None:
     """Choose what happens next: mostly a store answers as it should, or a client asks."""
     may_be, choice, is_odd = steps(world), choice // 3, choice % 3 == 2
     if world.asked is not None and world.late is None and not is_odd:
@@ -57,6 +66,6 @@ test_no_long_life_of_a_row_loses_its_value = pytest.mark.slow(law(long_lives)(li
 def test_a_write_with_a_key_that_a_crash_has_cut_off_is_done_once() -> None:
     """All short lives in which the write comes twice before main decides."""
     for phase in OF_LEGACY:
-        found = explore(Budget(writes=1, reads=1, works=0, crashes=1, failures=0, keyed=2), phase)
+        found = explore(EventBudget(writes=1, reads=1, works=0, crashes=1, failures=0, keyed=2), phase)
         assert found.broken == "", found.steps
         assert found.state_count > 1_000

@@ -13,7 +13,7 @@ from tests.properties.laws import Draw, agree, law
 from umi_core.config import Config
 from umi_core.language import persons, pronouns, rewriting
 from umi_core.values import Turn
-from umi_sim.judge.invariants.readings import Question, check_read
+from umi_sim.judge.invariants.readings import PromptSubject, check_read
 from umi_sim.judge.plain import queries as plain_queries
 from umi_sim.judge.plain.queries import is_another_person, references
 
@@ -34,7 +34,7 @@ def test_a_model_is_asked_only_where_a_query_needs_it(
 @pytest.mark.slow
 @law(queries.rewrites, examples=150)
 def test_a_rewrite_is_taken_or_refused(reply: str, query: str, turns: tuple[Turn, ...]) -> None:
-    check_read("rewrite", reply, Question(query=query, turns=turns), Config())
+    check_read("rewrite", reply, PromptSubject(query=query, turns=turns), Config())
 
 
 test_a_rewrite_speaks_of_the_same_persons = agree(

@@ -5,21 +5,21 @@ import pytest
 from tests.properties.laws import Draw, law
 from tests.properties.replies import AS_JSON, TAGS, asked_and_answered
 from umi_core.config import Config
-from umi_sim.judge.invariants.readings import Question, check_read
+from umi_sim.judge.invariants.readings import PromptSubject, check_read
 
 
-def in_json(draw: Draw) -> tuple[str, str, Question]:
+def in_json(draw: Draw) -> tuple[str, str, PromptSubject]:
     return asked_and_answered(draw, tuple(AS_JSON))
 
 
-def in_tags(draw: Draw) -> tuple[str, str, Question]:
+def in_tags(draw: Draw) -> tuple[str, str, PromptSubject]:
     return asked_and_answered(draw, (*TAGS, *("memories",) * 5))  # of which most can go wrong
 
 
 @pytest.mark.slow
 @law(in_json, examples=500)
 def test_replies_in_json_are_read_as_a_plain_reader_reads_them(
-    task: str, reply: str, asked: Question
+    task: str, reply: str, asked: PromptSubject
 ) -> None:
     check_read(task, reply, asked, Config())
 
@@ -27,6 +27,6 @@ def test_replies_in_json_are_read_as_a_plain_reader_reads_them(
 @pytest.mark.slow
 @law(in_tags, examples=600)
 def test_replies_in_tags_are_read_as_a_plain_reader_reads_them(
-    task: str, reply: str, asked: Question
+    task: str, reply: str, asked: PromptSubject
 ) -> None:
     check_read(task, reply, asked, Config())

@@ -24,7 +24,7 @@ from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files, floors
 from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import shrink
-from umi_sim.shrink.search import Search
+from umi_sim.shrink.search import ShrinkSearch
 from umi_sim.sweep import gate
 from umi_sim.target import process
 from umi_sim.workload.workloads import Sections
@@ -126,7 +126,7 @@ def replay_without_faults(patch: pytest.MonkeyPatch) -> None:
 
 def shrink_swaps_failure(patch: pytest.MonkeyPatch) -> None:
     """The shrinker keeps a smaller run that breaks another promise than the first."""
-    patch.setattr(Search, "is_same", lambda self, failure: failure is not None)
+    patch.setattr(ShrinkSearch, "is_same", lambda self, failure: failure is not None)
 
 
 def nothing_is_compared(patch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from umi_core.data import Data
 from umi_core.workflows import BUILT_IN
-from umi_sim.mutants.edits import Edit, changes
+from umi_sim.mutants.edits import TextEdit, changes
 from umi_sim.mutants.planting import in_place
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
@@ -23,7 +23,7 @@ READINGS: Final = ("parser-total", "parser-keeps-the-good")  # compare parsers w
 class Mistake(Data):
     """A run of this seed breaks `rule`; with the plain readers left out, `unread` instead."""
 
-    edit: Edit
+    edit: TextEdit
     scenario: str
     seed: int
     rule: str
@@ -31,7 +31,7 @@ class Mistake(Data):
 
 
 def mistake(file: str, old: str, new: str, scenario: str, seed: int, rule: str, unread: str = "") -> Mistake:
-    return Mistake(Edit(f"umi_core/{file}.py", old, new), scenario, seed, rule, unread)
+    return Mistake(TextEdit(f"umi_core/{file}.py", old, new), scenario, seed, rule, unread)
 
 
 MISTAKES: Final = (

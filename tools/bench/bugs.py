@@ -26,7 +26,7 @@ import attrs
 
 from umi_sim.mutants import CannotPlant, Mutant
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.runs.mutation_run import Hunt, hunt
+from umi_sim.runs.mutation_run import MutantHunt, hunt
 
 KEPT: Final = Path(__file__).resolve().parents[2] / "tests" / "golden" / "seeds_of_bugs.json"
 TIMES: Final = 2
@@ -79,7 +79,7 @@ def unmeasured(names: list[str], known: Kept) -> Iterator[str]:
             yield f"{name}: not measured yet, run: python tools/bench/bugs.py --write {name}"
 
 
-def wrong(found: Hunt, seeds: int) -> str:
+def wrong(found: MutantHunt, seeds: int) -> str:
     """Empty if the bug was found in time."""
     if found.is_found and found.seeds <= allowed(seeds):
         return ""
@@ -123,18 +123,18 @@ def keep(rows: Kept) -> None:
     KEPT.write_text(f"{{\n{told}\n}}\n")
 
 
-def looked(mutant: Mutant, first: int = 0) -> tuple[Hunt, float]:
+def looked(mutant: Mutant, first: int = 0) -> tuple[MutantHunt, float]:
     """A bug whose text is gone from the source is not found, and says so."""
     start = process_time()
     try:
         found = hunt(mutant, first)
     except CannotPlant as error:
         print(error)
-        found = Hunt(mutant.name, "", mutant.rules, 0, 0)
+        found = MutantHunt(mutant.name, "", mutant.rules, 0, 0)
     return found, process_time() - start
 
 
-def line(found: Hunt, cpu_s: float) -> str:
+def line(found: MutantHunt, cpu_s: float) -> str:
     rule = found.rule if found.is_found else "NOT FOUND"
     return f"{found.name:40} {rule:26}{found.seeds:>4} seeds{cpu_s:>8.2f} CPU s"
 

@@ -38,7 +38,7 @@ from umi_core.rows import AccessRecord, Address, Entity, Vector
 from umi_core.values import Scope
 from umi_live import LiveMemory, open_memory
 from umi_live.local import DIMS, HashEmbedder
-from umi_live.schema import Way
+from umi_live.schema import OpenOptions
 from umi_live.sqlite import SqliteStorage
 from umi_live.store import Store
 
@@ -250,7 +250,7 @@ async def run(is_quick: bool, sync_ms: float | None) -> None:
         folder = Path(name)
         if sync_ms is not None:
             disk, WaitingFile.wait_ms = WaitingDisk(), sync_ms
-            way = Way(disk.name, is_alone=True)
+            way = OpenOptions(disk.name, is_alone=True)
             with patch("umi_live.store.SqliteStorage", partial(SqliteStorage, way=way)):
                 (await remembers(folder, 5 if is_quick else 30, disk.name)).show()
             return

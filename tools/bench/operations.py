@@ -27,7 +27,7 @@ from tools.bench.plain import CONFIG, RULES, WORKING_RULES
 from umi_core.memory import Memory
 from umi_core.messages.requests import Get
 from umi_core.values import Scope
-from umi_sim.judge.equivalences.lives import Life, Recorder
+from umi_sim.judge.equivalences.lives import LifeRecorder, RecordedLife
 from umi_sim.record.items import Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
@@ -86,22 +86,22 @@ def row(name: str, verdict: Verdict, turns: int) -> list[str]:
     return [f"`{name}`", *map(short, (count, run, replay, bare, hypothesis, *ratios))]
 
 
-def lives_of(config: RunConfig, items: tuple[Item, ...]) -> list[Life]:
+def lives_of(config: RunConfig, items: tuple[Item, ...]) -> list[RecordedLife]:
     """Every life of the run, recorded as for an equivalence."""
-    lives: list[Life] = []
-    over = Recorder.over
+    lives: list[RecordedLife] = []
+    over = LifeRecorder.over
 
-    def kept(self: Recorder, agent: str) -> Life | None:
+    def kept(self: LifeRecorder, agent: str) -> RecordedLife | None:
         life = over(self, agent)
         lives.extend([life] if life else [])
         return None  # nothing is compared
 
-    with mock.patch.object(Recorder, "over", kept):
+    with mock.patch.object(LifeRecorder, "over", kept):
         run_once(attrs.evolve(config, equivalences=("E-REPLAY",)), items)
     return lives
 
 
-def feed(lives: list[Life]) -> None:
+def feed(lives: list[RecordedLife]) -> None:
     """The bare loop: nothing but calls of the core."""
     for life in lives:
         memory = life.born()

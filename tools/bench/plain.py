@@ -23,7 +23,7 @@ from umi_core.messages.effects import Commit, Done, Effect, Failed, Outcome, Rea
 from umi_core.messages.requests import Request
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import Scope
-from umi_sim.judge.oracle.working import Twin, answer_of
+from umi_sim.judge.oracle.working import WorkingTwin, answer_of
 from umi_sim.services.storage import SimStorage
 
 STEPS: Final = 50  # requests of one life, for every tool
@@ -85,7 +85,7 @@ class Life:
 
     memory: Memory
     storage: SimStorage = attrs.field(factory=SimStorage)
-    twin: Twin = attrs.field(factory=lambda: Twin(CONFIG))
+    twin: WorkingTwin = attrs.field(factory=lambda: WorkingTwin(CONFIG))
     saved: dict[str, Saved] = attrs.field(factory=dict)
     begun: Counter[int] = attrs.field(factory=Counter)
     now_ms: int = 0

@@ -19,7 +19,7 @@ from typing import Final
 
 from tools.bench.measure import Table
 from umi_sim.sweep import conductor, executors, worker_process
-from umi_sim.sweep.plan import Plan, source_of
+from umi_sim.sweep.plan import SweepPlan, source_of
 
 SCENARIOS = ("smoke", "storage_storm")
 BARE_LOOP: Final = "n = 0\nfor i in range(40_000_000): n += i * i % 7"
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
-    plan = Plan(tuple(map(source_of, options.scenarios)), range(options.seeds))
+    plan = SweepPlan(tuple(map(source_of, options.scenarios)), range(options.seeds))
     sweeps = best(options.turns, lambda jobs: seconds(plan, jobs))
     own, theirs = (cpu_s(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     loops = best(options.turns, looped)
@@ -53,9 +53,9 @@ def best(turns: int, act: Callable[[int], float]) -> dict[int, float]:
     return {1: min(one for one, _ in tries), 2: min(two for _, two in tries)}
 
 
-def seconds(plan: Plan, jobs: int) -> float:
+def seconds(plan: SweepPlan, jobs: int) -> float:
     started = monotonic()
-    with worker_process.hired():
+    with worker_process.keep_children():
         executor = executors.executor_named(executors.LOCAL)
         conductor.Conductor(plan, executor, jobs, lambda chunk, is_old: None).conduct()
     return monotonic() - started

@@ -43,7 +43,7 @@ from umi_core.engine.workflow import (
     OUTCOME,
     Degrade,
     Learned,
-    Refuse,
+    Rejection,
     Step,
     Unusable,
     Workflow,
@@ -434,7 +434,7 @@ def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None)
         engine.mark(operation, row, "unusable")
         engine.mark(operation, row, taken.reason, of=" reply")
         give_up(engine, operation, row, "unusable", taken.reason)
-    elif isinstance(taken, Refuse):
+    elif isinstance(taken, Rejection):
         leave_row(engine, operation, row, taken.error, is_final=True)
         is_certain = isinstance(answer, Committed) or not operation.may_have_happened
         finish(engine, operation, Refused(taken.error) if is_certain else Unknown())

@@ -61,13 +61,13 @@ class Unusable(Data):
 
 
 @attrs.frozen
-class Refuse(Data):
+class Rejection(Data):
     """The operation ends here: the caller's fault, nothing changed."""
 
     error: Error
 
 
-Taken = Learned | Unusable | Refuse
+Taken = Learned | Unusable | Rejection
 E = TypeVar("E")
 A = TypeVar("A")
 Ask = Callable[[Facts, View], E]

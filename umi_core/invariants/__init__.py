@@ -24,9 +24,9 @@ from collections.abc import Sequence
 
 from umi_core.invariants import limits, rules
 from umi_core.invariants.broken import Broken
-from umi_core.invariants.operations import Tables, check_in_flight, check_tables
+from umi_core.invariants.operations import WorkflowTables, check_in_flight, check_tables
 from umi_core.invariants.plans import check_plan
-from umi_core.invariants.stands import Before, before_step, told_by
+from umi_core.invariants.stands import StateSnapshot, before_step, told_by
 from umi_core.invariants.steps import check_replies, check_self_stays, check_step
 from umi_core.invariants.tiers import (
     check_core,
@@ -42,7 +42,7 @@ from umi_core.messages.effects import Reply
 from umi_core.state import State
 
 __all__ = [
-    "Before", "Broken", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
+    "Broken", "StateSnapshot", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
     "check_in_flight", "check_memory", "check_plan", "check_rendering", "check_replies",
     "check_scores", "check_self_stays", "check_snapshot", "check_step", "check_tables", "check_whole_step",
     "check_working", "told_by",
@@ -50,8 +50,8 @@ __all__ = [
 
 
 def check_whole_step(
-    before: Before, value: Value, state: State, tables: Tables, replies: Sequence[Reply]
-) -> Before:
+    before: StateSnapshot, value: Value, state: State, tables: WorkflowTables, replies: Sequence[Reply]
+) -> StateSnapshot:
     """Every rule over one step: what was before it, what it was given, and what came of it.
 
     Returns what the next step is compared with, if nothing else changes the state meanwhile.

@@ -8,7 +8,7 @@ records, and which of them are candidates follows from record and time alone. La
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import attrs
 
@@ -16,6 +16,7 @@ from umi_core.config import Config
 from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
+from umi_core.invariants.stands import OperationSnapshot
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, ByFilter, Commit, Done, Outcome, Read, Reply, Write
 from umi_core.messages.results import Memorized, Recalled, RecordAdded, Remembered, Retrieved, Stored
@@ -33,27 +34,16 @@ SPEAK_BY_READING: Final = ("recall", "load_session")
 SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session")
 
 
-class Heard(Protocol):
-    """The operation that waited for the value of a step."""
-
-    @property
-    def pinned(self) -> tuple[str, int, int]: ...
-    @property
-    def asked(self) -> Asked | None: ...
-    @property
-    def request(self) -> object: ...
-    @property
-    def facts(self) -> Mapping[str, object]: ...
-
-
-def may_end_unanswered(heard: Heard) -> bool:
+def may_end_unanswered(heard: OperationSnapshot) -> bool:
     """Return whether an operation is done, and learns, whatever comes of its question, or if nothing does."""
     query = heard.asked.query if isinstance(heard.asked, Read) else None
     is_context = heard.pinned[0] == "recall" and isinstance(query, ByFilter)
     return is_context or heard.pinned[0] == "retrieve"
 
 
-def check_access_source(was: AccessTable, now: AccessTable, value: Value, heard: Heard | None) -> None:
+def check_access_source(
+    was: AccessTable, now: AccessTable, value: Value, heard: OperationSnapshot | None
+) -> None:
     """A look at a candidate is no access; what is forgotten or pruned leaves with the commit that says so."""
     if now.records is was.records or now.records == was.records:
         return
@@ -68,7 +58,7 @@ def check_kept(
     was: AccessTable,
     now: AccessTable,
     now_ms: int,
-    heard: Heard | None,
+    heard: OperationSnapshot | None,
     cores: Sequence[Collection[str]] = ((),),
 ) -> None:
     """A record stays, unless its entity was forgotten, nobody asked for it for long, or there is no room.
@@ -90,7 +80,7 @@ def check_kept(
 
 
 def check_room(
-    was: AccessTable, now: AccessTable, heard: Heard | None, cores: Sequence[Collection[str]]
+    was: AccessTable, now: AccessTable, heard: OperationSnapshot | None, cores: Sequence[Collection[str]]
 ) -> None:
     """There are no more records than there may be, but for those in core or accessed in this step."""
     is_loaded = heard is not None and heard.pinned[0] == "recover"
@@ -147,7 +137,9 @@ def prune_fault(
     return None if expected == got else Broken(rules.ACCESS_TRUTH, what, expected, got)
 
 
-def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard: Heard | None) -> None:
+def check_session_source(
+    was: SessionInfo, now: SessionInfo, value: Value, heard: OperationSnapshot | None
+) -> None:
     if now is was or now == was:
         return
     workflow = heard.pinned[0] if heard else ""
@@ -159,7 +151,11 @@ def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard
 
 
 def check_counted(
-    was: AccessTable, now: AccessTable, heard: Heard | None, replies: Iterable[Reply], late: Iterable[Outcome]
+    was: AccessTable,
+    now: AccessTable,
+    heard: OperationSnapshot | None,
+    replies: Iterable[Reply],
+    late: Iterable[Outcome],
 ) -> None:
     """`replies` are those of the step that was given what the operation had waited for.
 
@@ -177,7 +173,9 @@ def check_counted(
     demand(got == expected, rules.ACCESS_TRUTH, "how often each was accessed", expected, got)
 
 
-def unanswered_ends(ended: Iterable[Heard], heard: Heard | None, replies: Iterable[Reply]) -> list[Outcome]:
+def unanswered_ends(
+    ended: Iterable[OperationSnapshot], heard: OperationSnapshot | None, replies: Iterable[Reply]
+) -> list[Outcome]:
     """How those ended to which this step brought no answer, but the end of their waiting."""
     names = [getattr(it.request, "op_id", None) for it in ended if it is not heard and may_end_unanswered(it)]
     return [reply.outcome for reply in replies if reply.op_id in names]
@@ -188,7 +186,7 @@ def count_of(table: AccessTable, key: str) -> int:
     return record.count if record else 0
 
 
-def accessed(heard: Heard | None, outcome: Outcome) -> Mapping[str, int]:
+def accessed(heard: OperationSnapshot | None, outcome: Outcome) -> Mapping[str, int]:
     """What an outcome tells that was accessed in the step that brought it."""
     value = outcome.value if isinstance(outcome, Done) else None
     if isinstance(value, Recalled):

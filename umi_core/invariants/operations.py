@@ -85,7 +85,7 @@ def longest_ms(operation: Operation, state: State) -> int:
 # Against the tables. What is needed of them stands here, since workflows lie a layer above this one.
 
 
-class Policy(Protocol):
+class FailurePolicy(Protocol):
     @property
     def attempts(self) -> int: ...
     @property
@@ -100,10 +100,10 @@ class TableRow(Protocol):
     @property
     def effect(self) -> type[Asked] | None: ...
     @property
-    def on_failure(self) -> Policy | None: ...
+    def on_failure(self) -> FailurePolicy | None: ...
 
 
-class Table(Protocol):
+class WorkflowTable(Protocol):
     @property
     def knows(self) -> Mapping[str, object]: ...
     @property
@@ -117,15 +117,15 @@ class Generation(Protocol):
     def ordered(self) -> Sequence[Hook]: ...
 
 
-class Tables(Protocol):
+class WorkflowTables(Protocol):
     """A registry of workflows."""
 
-    def at(self, name: str, revision: int | None = None) -> Table: ...
+    def at(self, name: str, revision: int | None = None) -> WorkflowTable: ...
     @property
     def generations(self) -> Sequence[Generation]: ...
 
 
-def check_tables(state: State, tables: Tables, known: Container[int | None] = ()) -> None:
+def check_tables(state: State, tables: WorkflowTables, known: Container[int | None] = ()) -> None:
     """Every operation in flight stands where its table says: facts, effect, attempts, hooks.
 
     `known`: questions of operations that were looked at before; whoever still waits for one has not moved.
@@ -142,7 +142,7 @@ def check_tables(state: State, tables: Tables, known: Container[int | None] = ()
         check_hooks(operation, row.id, row.effect, hooks)
 
 
-def check_facts(operation: Operation, table: Table) -> None:
+def check_facts(operation: Operation, table: WorkflowTable) -> None:
     declared = dict(table.knows)
     for row in table.steps[: operation.row]:
         declared |= row.learns

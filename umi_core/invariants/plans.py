@@ -45,7 +45,7 @@ class Planned(Protocol):
     decisions: tuple[RoutingDecision, ...] | None
 
 
-class Draft(Protocol):
+class RememberDraft(Protocol):
     """A draft of a remember, which lies a layer above this file."""
 
     entity: Entity
@@ -121,7 +121,7 @@ def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
             demand(holds, rules.INDEX_FOLLOWS_ROW, f"{key} lacks a vector and is marked so", is_due, entity)
 
 
-def asked(draft: Draft, rows: Iterable[Row]) -> Iterable[tuple[tuple[str, int], tuple[str, int]]]:
+def asked(draft: RememberDraft, rows: Iterable[Row]) -> Iterable[tuple[tuple[str, int], tuple[str, int]]]:
     """The ends of the relations that may lead to this draft."""
     candidates = (row.body for row in rows if isinstance(row.body, Entity))
     for old in candidates:
@@ -136,7 +136,7 @@ def check_plan(
     if not isinstance(core, CoreTier) or not isinstance(plan, Planned):  # the second takes longer
         return
     after = core if plan.core is None else plan.core
-    change = Change(core, after, plan, asked_to_leave(facts.get("request"), core, plan))
+    change = CoreChange(core, after, plan, asked_to_leave(facts.get("request"), core, plan))
     if plan.core is not None:
         check_core_limits(plan.core, config)
     check_named(change, facts.get("request"))
@@ -180,7 +180,7 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
     return ()
 
 
-class Change(NamedTuple):
+class CoreChange(NamedTuple):
     """Core as it was read, as it is planned, and who of it the request named."""
 
     before: CoreTier
@@ -215,7 +215,7 @@ def ids_of(core: CoreTier) -> tuple[str, ...]:
     return tuple(entry.entity_id for _, entry in core.entries())
 
 
-def check_named(change: Change, request: object) -> None:
+def check_named(change: CoreChange, request: object) -> None:
     there = ids_of(change.after)
     stays = [key for key in change.asked_ids if key in there]
     is_forgotten = isinstance(request, Forget | ForgetResource | DeleteArchival)
@@ -223,7 +223,7 @@ def check_named(change: Change, request: object) -> None:
     demand(not stays, rule, "who was named in the request stays in core", (), stays)
 
 
-def check_leaving(change: Change, writes: Iterable[Write]) -> None:
+def check_leaving(change: CoreChange, writes: Iterable[Write]) -> None:
     left = change.left_ids
     gone = [key for key in left if is_self(change.before, key)]
     demand(not gone, rules.SELF_STAYS, "a self entry leaves core, and nobody named it", (), gone)
@@ -244,7 +244,7 @@ def is_self(core: CoreTier, entity_id: str) -> bool:
     return home is not None and home[0].kind == SELF_BLOCK
 
 
-def check_entering(change: Change) -> None:
+def check_entering(change: CoreChange) -> None:
     """What is told of promotions is what core will show, and nobody enters who was not asked about."""
     plan = change.plan
     check_promoted(change, getattr(said(plan), "promoted", change.entered_ids))
@@ -255,7 +255,7 @@ def check_entering(change: Change) -> None:
         check_promoted(change, [it.entity_id for it in plan.decisions if it.outcome == "promoted"])
 
 
-def check_promoted(change: Change, told: Iterable[str]) -> None:
+def check_promoted(change: CoreChange, told: Iterable[str]) -> None:
     """Who was driven out and came back at once may be told or not."""
     came_back = [key for key in ids_of(change.before) if key in change.evicted_ids]
     promoted = sorted(key for key in told if key not in came_back)
@@ -273,7 +273,7 @@ def check_promoted(change: Change, told: Iterable[str]) -> None:
 
 
 def walk_fault(
-    change: Change, facts: Mapping[str, object], access: AccessTable, config: Config
+    change: CoreChange, facts: Mapping[str, object], access: AccessTable, config: Config
 ) -> Broken | None:
     """What is wrong with who is in core after the plan; None if nothing is, or if it cannot be told."""
     scored, changed = scored_with(change, access), [entity.id for entity in change.plan.accessed]
@@ -289,7 +289,7 @@ def walk_fault(
     return difference(walk, seats_of(change, scored) | {seat.entity_id: seat for seat in candidates}, change)
 
 
-def difference(walk: Walk, seats: dict[str, Seat], change: Change) -> Broken | None:
+def difference(walk: Walk, seats: dict[str, Seat], change: CoreChange) -> Broken | None:
     """Where the plan and the twin part. `seats` are of all that were in core or asked for a place."""
     expected, got = sorted(walk.seats), sorted(ids_of(change.after))
     if expected == got:
@@ -305,7 +305,7 @@ def difference(walk: Walk, seats: dict[str, Seat], change: Change) -> Broken | N
     )
 
 
-def scored_with(change: Change, access: AccessTable) -> AccessTable:
+def scored_with(change: CoreChange, access: AccessTable) -> AccessTable:
     """A remember scores with the records as they will be after its commit."""
     plan = change.plan
     return access.touched(plan.accessed, plan.at_ms, ids_of(change.before)) if plan.accessed else access
@@ -317,7 +317,7 @@ def score_of(entity_id: str, access: AccessTable, at_ms: int) -> int:
     return promotion.score_ppm(record, at_ms) if record else 0
 
 
-def seats_of(change: Change, access: AccessTable) -> dict[str, Seat]:
+def seats_of(change: CoreChange, access: AccessTable) -> dict[str, Seat]:
     """Who was in core and was not named, in the form in which it stays."""
     shown = {entry.entity_id: (block.kind, entry) for block, entry in change.before.entries()}
     shown |= {entry.entity_id: (block.kind, entry) for block, entry in change.after.entries()}
@@ -328,7 +328,7 @@ def seats_of(change: Change, access: AccessTable) -> dict[str, Seat]:
     return {key: seat for key, seat in seats.items() if key not in change.asked_ids}
 
 
-def candidates_of(change: Change, facts: Mapping[str, object], access: AccessTable) -> list[Seat] | None:
+def candidates_of(change: CoreChange, facts: Mapping[str, object], access: AccessTable) -> list[Seat] | None:
     """Who asks for a place, in order; None if one of them is in core already, so that it may have moved."""
     plan, rows = change.plan, facts.get("rows")
     if plan.decisions is not None:
@@ -347,7 +347,7 @@ def candidates_of(change: Change, facts: Mapping[str, object], access: AccessTab
     return None if any(seat.entity_id in ids_of(change.before) for seat in seats) else seats
 
 
-def heirs(change: Change) -> list[Seat]:
+def heirs(change: CoreChange) -> list[Seat]:
     """What a fact in core says under another id: it comes where it was, for nobody who stays there."""
     homes = [home for key in change.asked_ids if (home := change.before.home_of(key))]
     moved = zip(homes, change.plan.accessed, strict=False)

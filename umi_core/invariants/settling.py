@@ -5,10 +5,11 @@ is told, nothing of this one counts as stored, and core is read again. Law 3. Co
 is believed: a newer one takes the place of the older one.
 """
 
-from typing import Final, Protocol
+from typing import Final
 
 from umi_core.invariants import rules
 from umi_core.invariants.broken import demand
+from umi_core.invariants.stands import OperationSnapshot
 from umi_core.messages.answers import Committed, EffectFailed, Value
 from umi_core.messages.effects import Asked, ByIds, Commit, Read
 from umi_core.messages.results import Remembered
@@ -22,20 +23,7 @@ WRITERS_OF_CORE: Final = (
 )  # fmt: skip
 
 
-class Heard(Protocol):
-    """The operation that waited for the value of a step."""
-
-    @property
-    def pinned(self) -> tuple[str, int, int]: ...
-    @property
-    def place(self) -> tuple[int, int, int]: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def asked(self) -> Asked | None: ...
-
-
-def check_sent_again(heard: Heard, value: Value, operation: Operation | None) -> None:
+def check_sent_again(heard: OperationSnapshot, value: Value, operation: Operation | None) -> None:
     """`operation`: that which asked, as it is after the step; None if it has ended."""
     is_unknown = isinstance(value, EffectFailed) and value.kind == "unknown"
     if not is_unknown or not isinstance(heard.asked, Commit) or heard.attempt >= ATTEMPTS:
@@ -62,7 +50,9 @@ def winner(asked: Asked | None, value: Value) -> Receipt | None:
     return None if receipt.plan_digest == own.plan_digest else receipt
 
 
-def check_won(heard: Heard, value: Value, operation: Operation | None, was: Tiers, now: Tiers) -> None:
+def check_won(
+    heard: OperationSnapshot, value: Value, operation: Operation | None, was: Tiers, now: Tiers
+) -> None:
     receipt, workflow = winner(heard.asked, value), heard.pinned[0]
     if receipt is None:
         return

@@ -15,7 +15,7 @@ from umi_core.messages.effects import Asked, Degraded, ModelCall
 from umi_core.state import Operation, Phase, State, Tiers
 
 
-class Stand(NamedTuple):
+class OperationSnapshot(NamedTuple):
     """Where an operation stood."""
 
     pinned: tuple[str, int, int]
@@ -32,13 +32,13 @@ class Stand(NamedTuple):
     is_asked: bool = True
 
 
-def stand_of(operation: Operation) -> Stand:
+def stand_of(operation: Operation) -> OperationSnapshot:
     at = operation
     pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_number)
     facts, told_of = dict(at.facts), (total(at.lacks) if at.degraded else 0, len(at.notes))
     request = facts.get("request")
     yields = at.yield_count, at.landed_before
-    return Stand(
+    return OperationSnapshot(
         pinned,
         place,
         at.attempt,
@@ -59,7 +59,7 @@ def total(lacks: Iterable[Degraded]) -> int:
 
 
 @attrs.define
-class Before(Owner):
+class StateSnapshot(Owner):
     """What a step is compared with: the state as the step before has left it."""
 
     phase: Phase
@@ -69,20 +69,20 @@ class Before(Owner):
     request_count: int
     hooked_count: int
     counters: Mapping[str, int]
-    stands: dict[int, Stand]
+    stands: dict[int, OperationSnapshot]
 
 
-def before_step(state: State) -> Before:
+def before_step(state: State) -> StateSnapshot:
     """To be taken at any time between two steps."""
     working = state.tiers.working
     size = working.used_bytes, len(working.entries)
     stands = {number: stand_of(operation) for number, operation in state.operations.items()}
     counts = state.operation_count, state.request_count, hooked_count(state), dict(state.counters)
-    return Before(state.phase, state.tiers.copy(), size, *counts, stands)
+    return StateSnapshot(state.phase, state.tiers.copy(), size, *counts, stands)
 
 
 @attrs.define
-class Told(Owner):
+class StepInput(Owner):
     """What the step was given, as the memory takes it, and the operation that waited for it, if any did.
 
     `is_hooked`: an interceptor refused a question in this step, or answered it. `still`: where each operation
@@ -90,21 +90,21 @@ class Told(Owner):
     """
 
     value: Value
-    heard: Stand | None
+    heard: OperationSnapshot | None
     is_hooked: bool
-    still: Sequence[tuple[Stand, Stand]]
-    after: Before
+    still: Sequence[tuple[OperationSnapshot, OperationSnapshot]]
+    after: StateSnapshot
 
 
-def told_by(before: Before, value: Value, state: State) -> Told:
+def told_by(before: StateSnapshot, value: Value, state: State) -> StepInput:
     """`state`: as it is after the step that was given this value."""
     heard, after = heard_by(before, value), before_step(state)
     now = after.stands
     still = [(stand, now[number]) for number, stand in before.stands.items() if number in now]
-    return Told(as_held(heard, value), heard, after.hooked_count != before.hooked_count, still, after)
+    return StepInput(as_held(heard, value), heard, after.hooked_count != before.hooked_count, still, after)
 
 
-def heard_by(before: Before, value: Value) -> Stand | None:
+def heard_by(before: StateSnapshot, value: Value) -> OperationSnapshot | None:
     request_id = getattr(value, "request_id", None)
     if request_id is not None:
         for stand in before.stands.values():
@@ -113,7 +113,7 @@ def heard_by(before: Before, value: Value) -> Stand | None:
     return None
 
 
-def as_held(heard: Stand | None, value: Value) -> Value:
+def as_held(heard: OperationSnapshot | None, value: Value) -> Value:
     """An answer as the memory takes it."""
     if heard is None or heard.asked is None:
         return value
@@ -127,11 +127,11 @@ def hooked_count(state: State) -> int:
     return counters.get("hook refused", 0) + counters.get("hook substituted", 0)
 
 
-def now_of(before: Before, heard: Stand, state: State) -> Operation | None:
+def now_of(before: StateSnapshot, heard: OperationSnapshot, state: State) -> Operation | None:
     """The operation that waited, as it is after the step; None if it has ended."""
     number = next(number for number, stand in before.stands.items() if stand is heard)
     return state.operations.get(number)
 
 
-def is_late(stand: Stand, state: State) -> bool:
+def is_late(stand: OperationSnapshot, state: State) -> bool:
     return stand.due_ms is not None and stand.due_ms <= state.seen_ms

@@ -47,9 +47,9 @@ from umi_core.invariants.settling import (
     winner,
 )
 from umi_core.invariants.stands import (
-    Before,
-    Stand,
-    Told,
+    OperationSnapshot,
+    StateSnapshot,
+    StepInput,
     is_late,
     now_of,
     stand_of,
@@ -79,7 +79,7 @@ Decisions = tuple[RoutingDecision, ...]
 TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
 
 
-def check_step(before: Before, told: Told, state: State) -> None:
+def check_step(before: StateSnapshot, told: StepInput, state: State) -> None:
     """The rules that compare a memory before and after the step that was given this."""
     was, tiers, heard = before.tiers, state.tiers, told.heard
     if not before.stands and not state.operations and not replaced(was, tiers):
@@ -107,7 +107,7 @@ def check_step(before: Before, told: Told, state: State) -> None:
     check_questions(before, told, state)
 
 
-def is_switched(told: Told, state: State) -> bool:
+def is_switched(told: StepInput, state: State) -> bool:
     """Whether a life that goes on has claimed the next epoch, and found its agent closed or opened."""
     heard = told.heard
     if heard is None or heard.pinned[0] != "recover" or is_late(heard, state):
@@ -125,7 +125,7 @@ def check_emptied(was: Tiers, now: Tiers) -> None:
     demand(not kept, rules.CLOSED_IS_CLOSED, "tiers that outlived an agent", [], kept)
 
 
-def check_replies(before: Before, told: Told, state: State, replies: Sequence[Reply]) -> None:
+def check_replies(before: StateSnapshot, told: StepInput, state: State, replies: Sequence[Reply]) -> None:
     """The rules about what a step has replied."""
     if isinstance(told.value, InCore):
         check_in_core(told.value, state.tiers.core, replies)
@@ -146,7 +146,7 @@ def check_replies(before: Before, told: Told, state: State, replies: Sequence[Re
             check_fallbacks(reply, mine[0].place[2])
 
 
-def check_told(before: Before, told: Told, state: State, replies: Sequence[Reply]) -> None:
+def check_told(before: StateSnapshot, told: StepInput, state: State, replies: Sequence[Reply]) -> None:
     """What operations went without is counted; what interceptors did is counted, and in the reply."""
     is_told_of = any(operation.degraded or operation.notes for operation in state.operations.values())
     if state.counters == before.counters and not is_told_of:
@@ -168,7 +168,7 @@ def check_told(before: Before, told: Told, state: State, replies: Sequence[Reply
     demand(is_told, rules.HOOK_ORDER, "what interceptors did, as it is told", note_count, notes)
 
 
-def may_have_been_dropped(before: Before, state: State, replies: Iterable[Reply]) -> bool:
+def may_have_been_dropped(before: StateSnapshot, state: State, replies: Iterable[Reply]) -> bool:
     """What a plan went without is forgotten with it, and only what is done tells of it."""
     stands = ((stand, state.operations.get(number)) for number, stand in before.stands.items())
     is_new_plan = any(now is not None and now.plan_number != stand.place[2] for stand, now in stands)
@@ -177,7 +177,7 @@ def may_have_been_dropped(before: Before, state: State, replies: Iterable[Reply]
     )
 
 
-def is_for_nobody(before: Before, state: State) -> bool:
+def is_for_nobody(before: StateSnapshot, state: State) -> bool:
     """Whether something ran that nobody asked for, and that replies of interceptors to nobody."""
     running = any(operation.op_id is None for operation in state.operations.values())
     was_running = any(not stand.is_asked for stand in before.stands.values())
@@ -219,7 +219,7 @@ def counted_since(was: Mapping[str, int], now: Mapping[str, int]) -> tuple[int, 
 # Commits, and core as it was told.
 
 
-def check_settling(before: Before, told: Told, state: State) -> None:
+def check_settling(before: StateSnapshot, told: StepInput, state: State) -> None:
     heard = told.heard
     if heard is None or state.phase == "deposed":
         return
@@ -232,7 +232,7 @@ def check_settling(before: Before, told: Told, state: State) -> None:
         check_believed(core_told(told), state.tiers.core)
 
 
-def check_taken(told: Told, state: State, replies: Iterable[Reply]) -> None:
+def check_taken(told: StepInput, state: State, replies: Iterable[Reply]) -> None:
     """Core as it was told in the answer that ended an operation, unless that says that core was not read."""
     op_id = getattr(getattr(told.heard, "request", None), "op_id", None)
     for outcome in (reply.outcome for reply in replies if reply.op_id == op_id):
@@ -240,7 +240,7 @@ def check_taken(told: Told, state: State, replies: Iterable[Reply]) -> None:
             check_believed(core_told(told), state.tiers.core)
 
 
-def core_told(told: Told) -> CoreTier | None:
+def core_told(told: StepInput) -> CoreTier | None:
     """The core row of an answer, if it is that of storage: of a plan that did not win nobody knows which."""
     asked = told.heard.asked if told.heard is not None else None
     return core_row(told.value, asked) if winner(asked, told.value) is None else None
@@ -249,7 +249,7 @@ def core_told(told: Told) -> CoreTier | None:
 # Vectors, and pages of a scan.
 
 
-def check_embedded(before: Before, told: Told, state: State) -> None:
+def check_embedded(before: StateSnapshot, told: StepInput, state: State) -> None:
     """What came of a question to an embedder is known, and what is missing of it is told."""
     heard, answer = told.heard, told.value
     if heard is None or not isinstance(answer, Embedded) or is_late(heard, state):
@@ -262,7 +262,7 @@ def check_embedded(before: Before, told: Told, state: State) -> None:
     check_vectors_counted(count, answer, counted, is_alone, dims)
 
 
-def check_scanned(before: Before, told: Told, state: State) -> None:
+def check_scanned(before: StateSnapshot, told: StepInput, state: State) -> None:
     """What a scan takes for gone is nothing that it has just been shown."""
     heard, answer = told.heard, told.value
     if heard is None or not isinstance(answer, ReadDone) or heard.pinned[0] != "rebalance":
@@ -275,7 +275,7 @@ def check_scanned(before: Before, told: Told, state: State) -> None:
 # Late answers.
 
 
-def check_late(before: Before, told: Told, state: State) -> None:
+def check_late(before: StateSnapshot, told: StepInput, state: State) -> None:
     """Unless something else was due or began, a late answer leaves everything as it was."""
     if told.heard is not None or not hasattr(told.value, "request_id"):
         return
@@ -294,7 +294,7 @@ def check_late(before: Before, told: Told, state: State) -> None:
 # Operations: revisions and attempts.
 
 
-def check_revisions(told: Told, state: State) -> None:
+def check_revisions(told: StepInput, state: State) -> None:
     for stand, now in told.still:
         if now.calls is not stand.calls:
             check_all_told(stand.calls, now.calls)
@@ -307,13 +307,13 @@ def check_revisions(told: Told, state: State) -> None:
             demand(not others, rules.WORKFLOW_CONTRACT, "facts that are others than they were", [], others)
 
 
-def check_attempts(told: Told, now_ms: int) -> None:
+def check_attempts(told: StepInput, now_ms: int) -> None:
     for stand, now in told.still:
         if stand.place == now.place:
             check_attempt(stand, now, told, now_ms)
 
 
-def check_attempt(stand: Stand, now: Stand, told: Told, now_ms: int) -> None:
+def check_attempt(stand: OperationSnapshot, now: OperationSnapshot, told: StepInput, now_ms: int) -> None:
     """On the same row as before: it slept until its time, or an attempt failed, and it sleeps long enough."""
     if stand.waiting is None:
         was_due = (stand.due_ms or 0) <= now_ms
@@ -325,7 +325,7 @@ def check_attempt(stand: Stand, now: Stand, told: Told, now_ms: int) -> None:
         demand(due_ms <= (now.due_ms or 0), rules.BACKOFF, "time of the next attempt", due_ms, now.due_ms)
 
 
-def least_wait_ms(stand: Stand, told: Told, now_ms: int) -> int:
+def least_wait_ms(stand: OperationSnapshot, told: StepInput, now_ms: int) -> int:
     """Doubled with each attempt, and what the failure named if it came in time."""
     wait_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(stand.attempt - 1, 16))
     in_time = stand is told.heard and now_ms < (stand.due_ms or 0)
@@ -336,7 +336,7 @@ def least_wait_ms(stand: Stand, told: Told, now_ms: int) -> int:
 # Where core came from.
 
 
-def check_core_source(before: CoreTier, told: Told, core: CoreTier, config: Config) -> None:
+def check_core_source(before: CoreTier, told: StepInput, core: CoreTier, config: Config) -> None:
     heard = told.heard
     if core is before or core == before:
         return
@@ -386,7 +386,7 @@ def check_self_stays(before: CoreTier, after: CoreTier, cause: str, ended: tuple
     demand(holds, rules.SELF_STAYS, f"a self entry left core by {cause}", mine, there)
 
 
-def check_decisions_source(was: Decisions, told: Told, now: Decisions) -> None:
+def check_decisions_source(was: Decisions, told: StepInput, now: Decisions) -> None:
     workflow = told.heard.pinned[0] if told.heard else ""
     holds = now is was or workflow in ("remember", "add_archival")
     demand(holds, rules.REFUSED_MEANS_UNCHANGED, "decisions changed, and nothing was remembered", was, now)
@@ -395,7 +395,7 @@ def check_decisions_source(was: Decisions, told: Told, now: Decisions) -> None:
 # Questions.
 
 
-def check_questions(before: Before, told: Told, state: State) -> None:
+def check_questions(before: StateSnapshot, told: StepInput, state: State) -> None:
     """Where hooked, accesses and core may have been read twice; of that two tables are seen."""
     was, now = before.tiers, state.tiers
     new = range(before.operation_count + 1, state.operation_count + 1)
@@ -418,7 +418,7 @@ def check_questions(before: Before, told: Told, state: State) -> None:
 # Loads.
 
 
-def check_load(before: Before, told: Told, state: State) -> None:
+def check_load(before: StateSnapshot, told: StepInput, state: State) -> None:
     heard, value, was, now = told.heard, told.value, before.tiers, state.tiers
     workflow = heard.pinned[0] if heard else ""
     if now.session is was.session:

@@ -6,7 +6,7 @@ if there are too few or too many. Law 3. What is missing is named: why the first
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from umi_core.invariants import rules
 from umi_core.invariants.broken import demand
@@ -21,13 +21,6 @@ STEP: Final = "embed"  # or `embed_categories`
 NAMED: Final = f"degraded {STEP}"
 BY_HOOK: Final = ":hook:"  # what an interceptor of that step did, which is told beside it
 MISCOUNTED: Final = "wrong number of vectors"
-
-
-class Draft(Protocol):
-    """A draft of a remember, which lies a layer above this file."""
-
-    entity: Entity
-    old: Entity | None
 
 
 def owed(facts: Mapping[str, object]) -> list[Entity] | None:

@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Step, Taken, Workflow, asks, nothing, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Taken, Workflow, asks, nothing, retry
 from umi_core.kelpie.errors import NotFound
 from umi_core.kelpie.requests import DeleteAgent, OpenAgent
 from umi_core.kelpie.results import AgentSwitched
@@ -61,7 +61,7 @@ def take_switch(facts: Facts, answer: None, view: View) -> Taken:
     now, is_deleted = rows.get(address(view.scope, "epoch")), isinstance(facts[SWITCH], DeleteAgent)
     is_closed = isinstance(now, Epoch) and now.is_closed
     if is_closed and is_deleted:
-        return Refuse(NotFound("agent", view.scope.agent))
+        return Rejection(NotFound("agent", view.scope.agent))
     if not is_closed and not is_deleted:
         return Learned(PLAN(Plan(view.now_ms, value=AgentSwitched("unchanged", view.now_ms))))
     claimed_ms = now.claimed_ms if isinstance(now, Epoch) else view.now_ms

@@ -16,7 +16,7 @@ from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
     OUTCOME,
     Learned,
-    Refuse,
+    Rejection,
     Step,
     Taken,
     Unusable,
@@ -89,7 +89,7 @@ BlockEdit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteB
 
 
 @attrs.frozen
-class Standing(Data):
+class BlockState(Data):
     """A block, or the place of one: what is in core there, and what its sheet says."""
 
     id: str
@@ -130,11 +130,11 @@ def hash_of(text: str | None) -> str:
     return "" if text is None else text_hash(text)
 
 
-def standing(label: str, block: Block, sheets: Mapping[str, Row], scope: Scope) -> Standing:
+def standing(label: str, block: Block, sheets: Mapping[str, Row], scope: Scope) -> BlockState:
     key = block_id(scope, block.kind, block.label)
     row = sheets.get(key)
     sheet = row.body if row is not None and isinstance(row.body, Sheet) else None
-    return Standing(key, label, block.kind, block.label, block.text, sheet)
+    return BlockState(key, label, block.kind, block.label, block.text, sheet)
 
 
 def by_id(rows: tuple[Row, ...]) -> dict[str, Row]:
@@ -145,7 +145,7 @@ def by_id(rows: tuple[Row, ...]) -> dict[str, Row]:
 
 
 @attrs.frozen
-class Edit(Data):
+class EditedBlock(Data):
     """A block as it is to be; without text it is deleted."""
 
     change: str
@@ -156,7 +156,7 @@ class Edit(Data):
     count: int = 0
 
 
-def sought(request: BlockEdit, facts: Facts, view: View) -> Standing | Error:
+def sought(request: BlockEdit, facts: Facts, view: View) -> BlockState | Error:
     """The block that is meant, or the place of the one to make."""
     core, sheets = facts[CORE], by_id(facts[SHEETS])
     wanted = request.label if isinstance(request, CreateBlock) else request.block
@@ -170,15 +170,15 @@ def sought(request: BlockEdit, facts: Facts, view: View) -> Standing | Error:
     return standing(label or kind, Block(kind, label), sheets, view.scope)
 
 
-def edited(request: BlockEdit, now: Standing) -> Edit | Error:
+def edited(request: BlockEdit, now: BlockState) -> EditedBlock | Error:
     """What the request makes of a block, or why it may not."""
-    same = Edit("unchanged", now.text, now.description, now.limit_bytes, now.read_only)
+    same = EditedBlock("unchanged", now.text, now.description, now.limit_bytes, now.read_only)
     if (error := barred(request, now)) is not None:
         return error
     match request:
         case CreateBlock(value=value, description=description, limit_bytes=limit_bytes, read_only=read_only):
             limit_bytes = API_BLOCK_BYTES_DEFAULT if limit_bytes is None else limit_bytes
-            return Edit("created", line_ends(value), description, limit_bytes, read_only)
+            return EditedBlock("created", line_ends(value), description, limit_bytes, read_only)
         case UpdateBlock():
             return updated(request, same)
         case AppendToBlock(text=text):
@@ -186,10 +186,10 @@ def edited(request: BlockEdit, now: Standing) -> Edit | Error:
         case ReplaceInBlock():
             return replaced(request, same, now.label)
         case _:
-            return Edit("deleted", None, "", same.limit_bytes, read_only=False)
+            return EditedBlock("deleted", None, "", same.limit_bytes, read_only=False)
 
 
-def barred(request: BlockEdit, now: Standing) -> Error | None:
+def barred(request: BlockEdit, now: BlockState) -> Error | None:
     """Who may not do this, or asks it of another version."""
     expected = getattr(request, "expected_version", None)
     if expected is not None and expected != now.version:
@@ -207,7 +207,7 @@ def writes_text(request: BlockEdit) -> bool:
     return isinstance(request, AppendToBlock | ReplaceInBlock)
 
 
-def updated(request: UpdateBlock, same: Edit) -> Edit:
+def updated(request: UpdateBlock, same: EditedBlock) -> EditedBlock:
     """What is given takes the place of what was."""
     new = attrs.evolve(
         same,
@@ -221,7 +221,7 @@ def updated(request: UpdateBlock, same: Edit) -> Edit:
     return attrs.evolve(new, change="described" if new.text == same.text else "set")
 
 
-def appended(same: Edit, text: str) -> Edit:
+def appended(same: EditedBlock, text: str) -> EditedBlock:
     """A newline stands between two texts that both say something."""
     if same.text is None:
         return attrs.evolve(same, change="created", text=text)
@@ -229,7 +229,7 @@ def appended(same: Edit, text: str) -> Edit:
     return attrs.evolve(same, change="appended", text=joined) if joined != same.text else same
 
 
-def replaced(request: ReplaceInBlock, same: Edit, label: str) -> Edit | Error:
+def replaced(request: ReplaceInBlock, same: EditedBlock, label: str) -> EditedBlock | Error:
     assert same.text is not None
     old, new = line_ends(request.old), line_ends(request.new)
     count = same.text.count(old) if old else 0
@@ -242,7 +242,7 @@ def replaced(request: ReplaceInBlock, same: Edit, label: str) -> Edit | Error:
     return attrs.evolve(same, change=change, text=text, count=count)
 
 
-def too_large(edit: Edit, now: Standing) -> Error | None:
+def too_large(edit: EditedBlock, now: BlockState) -> Error | None:
     """A text that is above a limit may still be made smaller."""
     if edit.text is None or edit.text == now.text:
         return None
@@ -312,22 +312,22 @@ def take_plan(facts: Facts, answer: None, view: View) -> Taken:
         return Learned(PLAN(Plan(view.now_ms, value=landed.value)))
     now = sought(request, facts, view)
     if isinstance(now, Error):
-        return Refuse(now)
+        return Rejection(now)
     edit = edited(request, now)
     error = edit if isinstance(edit, Error) else too_large(edit, now)
     if isinstance(error, Error):
-        return Refuse(error)
-    assert isinstance(edit, Edit)
+        return Rejection(error)
+    assert isinstance(edit, EditedBlock)
     if edit.change == "unchanged":
         done = BlockWritten(now.id, now.label, now.version, edit.change, view.now_ms, edit.count)
         return Learned(PLAN(Plan(view.now_ms, value=done)))
     return planned(edit, now, facts, view)
 
 
-def planned(edit: Edit, now: Standing, facts: Facts, view: View) -> Taken:
+def planned(edit: EditedBlock, now: BlockState, facts: Facts, view: View) -> Taken:
     after = core_after(edit, now, facts[CORE], facts[EDIT].author, view)
     if isinstance(after, Error):
-        return Refuse(after)
+        return Rejection(after)
     core, left_ids = after
     changes = (*erased(facts[PAST]), *changes_of(edit, now, facts[EDIT].author, view))
     sheet = address(view.scope, "sheet", now.id)
@@ -343,7 +343,7 @@ def planned(edit: Edit, now: Standing, facts: Facts, view: View) -> Taken:
 
 
 def core_after(
-    edit: Edit, now: Standing, core: CoreTier, author: str, view: View
+    edit: EditedBlock, now: BlockState, core: CoreTier, author: str, view: View
 ) -> tuple[CoreTier | None, tuple[str, ...]] | Error:
     """None if its text is the same."""
     if edit.text == now.text:
@@ -356,7 +356,7 @@ def core_after(
     return done if isinstance(done, Error) else (done.core, done.left_ids)
 
 
-def changes_of(edit: Edit, now: Standing, author: str, view: View) -> list[Write]:
+def changes_of(edit: EditedBlock, now: BlockState, author: str, view: View) -> list[Write]:
     """The next version; before it the one that came into core otherwise."""
     rows = [change_of(now.version + 1, edit.change, author, edit.text, now, view)]
     if now.is_foreign:
@@ -365,7 +365,7 @@ def changes_of(edit: Edit, now: Standing, author: str, view: View) -> list[Write
 
 
 def change_of(
-    version: int, change: str, author: str, text: str | None, now: Standing, view: View
+    version: int, change: str, author: str, text: str | None, now: BlockState, view: View
 ) -> BlockChange:
     told = text or ""
     return BlockChange(now.id, version, change, author, view.now_ms, size(told), told, is_erased=text is None)
@@ -380,7 +380,7 @@ def erased(past: tuple[Row, ...]) -> list[Write]:
     ]
 
 
-def sheet_of(edit: Edit, now: Standing, view: View) -> Sheet:
+def sheet_of(edit: EditedBlock, now: BlockState, view: View) -> Sheet:
     created_ms = now.kept.created_ms if now.kept else view.now_ms
     return Sheet(
         now.id, now.kind, now.own_label, now.version + 1, hash_of(edit.text), edit.description,
@@ -420,7 +420,7 @@ SHOW: Final = Fact("request", ListBlocks | FindBlock)
 HISTORY: Final = Fact("request", BlockHistory)
 
 
-def shown(it: Standing) -> ApiBlock:
+def shown(it: BlockState) -> ApiBlock:
     assert it.text is not None
     created_ms, updated_ms = (it.kept.created_ms, it.kept.updated_ms) if it.kept else (0, 0)
     return ApiBlock(
@@ -450,7 +450,7 @@ def take_shown(facts: Facts, answer: ReadDone, view: View) -> Taken:
     if isinstance(request, FindBlock):
         key = key_of_block(request, facts[CORE], scope)
         there = next((it for it in blocks if it.id == key), None)
-        return Learned(OUTCOME(Done(shown(there)))) if there else Refuse(NotFound("block", request.block))
+        return Learned(OUTCOME(Done(shown(there)))) if there else Rejection(NotFound("block", request.block))
     known = [
         block_id(scope, block.kind, block.label) for block in facts[CORE].blocks if block.text is not None
     ]
@@ -468,7 +468,7 @@ def take_history(facts: Facts, answer: ReadDone, view: View) -> Taken:
     request = facts[HISTORY]
     changes = tuple(row.body for row in answer.rows if isinstance(row.body, BlockChange))
     if not changes and request.after is None and answer.cursor is None:
-        return Refuse(NotFound("block", request.block_id))
+        return Rejection(NotFound("block", request.block_id))
     if answer.cursor is not None and not changes:
         return Unusable("an empty page that goes on")
     after = changes[-1].version if answer.cursor is not None else None

@@ -36,7 +36,7 @@ Reply = TypeVar("Reply")
 OP: Final = "delegate"  # the label of its requests; a driver that has several in flight gives them its own
 
 
-class NotDone(Exception):
+class DelegateError(Exception):
     """A request was refused, failed, or nobody knows how it ended; `outcome` says which."""
 
     def __init__(self, outcome: Outcome) -> None:
@@ -54,10 +54,10 @@ class Delegate:
         self.drive, self.author = drive, author
 
     def ask(self, request: Request, shape: type[Reply]) -> Reply:
-        """Raises NotDone."""
+        """Raises DelegateError."""
         outcome = self.drive(request)
         if not isinstance(outcome, Done):
-            raise NotDone(outcome)
+            raise DelegateError(outcome)
         assert isinstance(outcome.value, shape), outcome.value
         return outcome.value
 

@@ -14,7 +14,7 @@ from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
     OUTCOME,
     Learned,
-    Refuse,
+    Rejection,
     Step,
     Taken,
     Unusable,
@@ -220,7 +220,7 @@ def records(answer: ReadDone) -> tuple[Archival, ...]:
 def take_get(facts: Facts, answer: ReadDone, view: View) -> Taken:
     there = records(answer)
     if not there:
-        return Refuse(NotFound("archival", facts[GET].record_id))
+        return Rejection(NotFound("archival", facts[GET].record_id))
     return Learned(OUTCOME(Done(RecordsShown(there))))
 
 
@@ -396,7 +396,7 @@ def ask_deleted(facts: Facts, view: View) -> Read:
 def take_record(facts: Facts, answer: ReadDone, view: View) -> Taken:
     """An earlier plan, or an equal request with its key, may have taken it away: then the receipt tells."""
     if not answer.rows:
-        return Refuse(NotFound("archival", facts[DELETE].record_id))
+        return Rejection(NotFound("archival", facts[DELETE].record_id))
     record = address(view.scope, "archival", facts[DELETE].record_id)
     return Learned(RESOURCE(found(answer).get(record)))
 

@@ -31,7 +31,7 @@ PAGE_MAX: Final = 100
 DIGITS_MAX: Final = 19  # of the largest number that a memory knows
 LEVELS_MAX: Final = 8  # of a body; messages have three
 Json = dict[str, Any]
-Made = Callable[[OpId, "Asked"], Request]
+Made = Callable[[OpId, "HttpRequest"], Request]
 
 
 @attrs.frozen
@@ -43,7 +43,7 @@ class Malformed(Data):
 
 
 @attrs.frozen
-class Call(Data):
+class AgentCall(Data):
     """A request to the memory of one agent, and the fields of its body that were not understood."""
 
     agent: str
@@ -59,7 +59,7 @@ class Response(Data):
 
 
 @attrs.frozen
-class Asked(Data):
+class HttpRequest(Data):
     """One request over HTTP, read: the rest of its path, its query, its body, its key, and who asks."""
 
     name: str
@@ -85,7 +85,7 @@ def frozen(value: Any) -> Any:
 
 def parse(
     op_id: OpId, method: str, path: str, headers: Mapping[str, str], body: str, author: str = MODEL
-) -> Call | Malformed:
+) -> AgentCall | Malformed:
     """Return the request that is meant. Headers by any spelling of their names; an empty body is none.
 
     `author`: who was authenticated, `user` or `model`; nothing that is sent can say it. Tools are a model's.
@@ -109,11 +109,11 @@ def parse(
     key = next((text for each, text in headers.items() if each.lower() in KEY_HEADERS), None)
     try:
         request = made(
-            op_id, Asked(name, dict(parse_qsl(query, keep_blank_values=True)), fields, key, author)
+            op_id, HttpRequest(name, dict(parse_qsl(query, keep_blank_values=True)), fields, key, author)
         )
     except (KeyError, ValueError) as missing:
         return Malformed(f"missing, or not of its form: {missing.args[0]}")
-    return Call(agent, request, tuple(sorted(it for it in fields if it not in BODIES.get(made, ()))))
+    return AgentCall(agent, request, tuple(sorted(it for it in fields if it not in BODIES.get(made, ()))))
 
 
 KEY_HEADERS: Final = ("idempotency-key", "x-idempotency-key")
@@ -140,7 +140,7 @@ def no_json(word: str) -> None:
     raise ValueError(word)
 
 
-def number(asked: Asked, name: str) -> int | None:
+def number(asked: HttpRequest, name: str) -> int | None:
     """A whole number of the query. Raises ValueError."""
     text = asked.query.get(name)
     if text is None:
@@ -158,19 +158,19 @@ def instant(text: str | None, name: str, *, is_end: bool = False) -> int | None:
     return at_ms
 
 
-def page(asked: Asked) -> int | None:
+def page(asked: HttpRequest) -> int | None:
     """A page above the most is cut."""
     limit = number(asked, "limit")
     return None if limit is None else min(limit, PAGE_MAX)
 
 
-def seq(asked: Asked, name: str) -> int | None:
+def seq(asked: HttpRequest, name: str) -> int | None:
     """A number, or the id of a message."""
     told = {key: text.removeprefix("msg_") for key, text in asked.query.items()}
     return number(attrs.evolve(asked, query=told), name)
 
 
-def create(op_id: OpId, it: Asked) -> Request:
+def create(op_id: OpId, it: HttpRequest) -> Request:
     options = it.given("kind", "description", "read_only")
     value, limit_bytes = it.body.get("value", ""), it.body.get("limit")
     return api.CreateBlock(
@@ -184,7 +184,7 @@ def create(op_id: OpId, it: Asked) -> Request:
     )
 
 
-def update(op_id: OpId, it: Asked) -> Request:
+def update(op_id: OpId, it: HttpRequest) -> Request:
     options = it.given("value", "read_only", "expected_version")
     if "description" in it.body:
         options["description"] = it.body["description"] or ""  # null takes it away
@@ -194,21 +194,21 @@ def update(op_id: OpId, it: Asked) -> Request:
     )
 
 
-def add_archival(op_id: OpId, it: Asked) -> Request:
+def add_archival(op_id: OpId, it: HttpRequest) -> Request:
     content = it.body["content"] if "content" in it.body else it.body["text"]
     return api.AddArchival(
         op_id, content, request_key=it.key, **it.given("tags", "metadata", "extract", "speaker")
     )
 
 
-def find_archival(op_id: OpId, it: Asked) -> Request:
+def find_archival(op_id: OpId, it: HttpRequest) -> Request:
     """A list without a question, a search with one."""
     if question := it.query.get("q"):
         return api.SearchArchival(op_id, question, page(it), skip=number(it, "skip") or 0)
     return api.ListArchival(op_id, page(it), it.query.get("cursor", it.query.get("after")))
 
 
-def find_messages(op_id: OpId, it: Asked) -> Request:
+def find_messages(op_id: OpId, it: HttpRequest) -> Request:
     """A list without a question, a search with one."""
     from_ms = instant(it.query.get("from"), "from")
     until_ms = instant(it.query.get("until"), "until", is_end=True)
@@ -219,7 +219,7 @@ def find_messages(op_id: OpId, it: Asked) -> Request:
     return api.ListMessages(op_id, seq(it, "before"), seq(it, "after"), page(it))
 
 
-def add_messages(op_id: OpId, it: Asked) -> Request:
+def add_messages(op_id: OpId, it: HttpRequest) -> Request:
     messages = it.body["messages"]
     parts = [ordered(each) for each in messages] if isinstance(messages, list) else messages
     return api.AddMessages(op_id, frozen(parts), it.key)
@@ -235,35 +235,35 @@ def ordered(message: Any) -> Any:
 PLACES: Final = {name: at for at, name in enumerate(FIELDS)}
 
 
-def tool_append(op_id: OpId, it: Asked) -> Request:
+def tool_append(op_id: OpId, it: HttpRequest) -> Request:
     return api.AppendToBlock(op_id, it.body["label"], it.body["content"], MODEL, it.key)
 
 
-def tool_replace(op_id: OpId, it: Asked) -> Request:
+def tool_replace(op_id: OpId, it: HttpRequest) -> Request:
     old, new, every = it.body["old_content"], it.body["new_content"], it.body.get("all", False)
     return api.ReplaceInBlock(op_id, it.body["label"], old, new, every, MODEL, it.key)
 
 
-def tool_insert(op_id: OpId, it: Asked) -> Request:
+def tool_insert(op_id: OpId, it: HttpRequest) -> Request:
     return api.AddArchival(op_id, it.body["content"], request_key=it.key)
 
 
-def tool_search_archival(op_id: OpId, it: Asked) -> Request:
+def tool_search_archival(op_id: OpId, it: HttpRequest) -> Request:
     return api.SearchArchival(op_id, it.body["query"], PAGE_OF_TOOLS, skip=passed_over(it))
 
 
-def tool_search_messages(op_id: OpId, it: Asked) -> Request:
+def tool_search_messages(op_id: OpId, it: HttpRequest) -> Request:
     return api.SearchMessages(op_id, it.body["query"], limit=PAGE_OF_TOOLS, skip=passed_over(it))
 
 
-def tool_search_dates(op_id: OpId, it: Asked) -> Request:
+def tool_search_dates(op_id: OpId, it: HttpRequest) -> Request:
     """A range of days, the last one with all its hours."""
     from_ms = instant(it.body["start_date"], "start_date")
     until_ms = instant(it.body["end_date"], "end_date", is_end=True)
     return api.SearchMessages(op_id, None, from_ms, until_ms, limit=PAGE_OF_TOOLS, skip=passed_over(it))
 
 
-def passed_over(asked: Asked) -> Any:
+def passed_over(asked: HttpRequest) -> Any:
     """What stands on the pages before: pages of a tool are counted from 0. Raises ValueError."""
     page_number = asked.body.get("page", 0)
     if type(page_number) is not int:

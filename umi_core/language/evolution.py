@@ -13,7 +13,14 @@ import attrs
 from umi_core.data import Data
 from umi_core.domains import Change, Importance, Reason, Word
 from umi_core.json_text import Json
-from umi_core.language.replies import ArrayOf, Unusable, confidence_ppm, find_json, reason_mend, reason_of
+from umi_core.language.replies import (
+    ArrayOf,
+    UnusableReply,
+    confidence_ppm,
+    find_json,
+    reason_mend,
+    reason_of,
+)
 from umi_core.limits import RELATION_REASON_BYTES_MAX
 from umi_core.text import norm
 from umi_core.values import EVOLUTION_KINDS
@@ -29,7 +36,7 @@ Pair = tuple[str, str]  # refs: of the new statement, of the old one
 
 
 @attrs.frozen
-class Verdict(Data):
+class StatementVerdict(Data):
     """What a new statement does to an old one."""
 
     kind: Change
@@ -46,7 +53,7 @@ class Evolution(Data):
     them.
     """
 
-    verdicts: tuple[tuple[Pair, Verdict], ...] = ()
+    verdicts: tuple[tuple[Pair, StatementVerdict], ...] = ()
     dropped: tuple[Drop, ...] = ()
     silent: tuple[Silence, ...] = attrs.field(default=(), eq=False)
     mended: tuple[str, ...] = attrs.field(default=(), eq=False)
@@ -57,14 +64,14 @@ class Evolution(Data):
         return (*self.dropped, *self.silent, *self.mended)
 
 
-def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int) -> Evolution | Unusable:
+def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int) -> Evolution | UnusableReply:
     """Verdicts that relate; a sound row that says `none`, or is not sure enough, is no verdict."""
     payload = find_json(reply, ArrayOf(dict))
-    if isinstance(payload, Unusable):
+    if isinstance(payload, UnusableReply):
         return payload
     pairs = [pair_of(element) for element in payload]
     counts = Counter(pairs)
-    verdicts: list[tuple[Pair, Verdict]] = []
+    verdicts: list[tuple[Pair, StatementVerdict]] = []
     dropped: list[Drop] = []
     silent: list[Silence] = []
     mended: list[str] = []
@@ -87,7 +94,9 @@ def pair_of(element: Json) -> Pair | None:
     return (new, old) if isinstance(new, str) and isinstance(old, str) else None
 
 
-def read_row(element: Json, pair: Pair | None, asked: Container[Pair], is_repeated: bool) -> Verdict | Drop:
+def read_row(
+    element: Json, pair: Pair | None, asked: Container[Pair], is_repeated: bool
+) -> StatementVerdict | Drop:
     """The verdict of a row, or the first reason against it."""
     if not isinstance(element, dict):
         return "not_object"
@@ -101,4 +110,4 @@ def read_row(element: Json, pair: Pair | None, asked: Container[Pair], is_repeat
         return "bad_type"
     if confidence is None:
         return "bad_confidence"
-    return Verdict(kind, confidence, reason_of(element, RELATION_REASON_BYTES_MAX))
+    return StatementVerdict(kind, confidence, reason_of(element, RELATION_REASON_BYTES_MAX))

@@ -18,7 +18,7 @@ from umi_core.text import is_capital
 
 
 @attrs.frozen
-class Word(Data):
+class WrittenWord(Data):
     """A word as it is compared, and as it was written with what follows its apostrophe.
 
     `opens`: it is the first of a sentence. `is_joined`: nothing but blanks or a hyphen part it from the
@@ -39,21 +39,21 @@ OPENING: Final = re.compile('[.!?…:;¿¡"“”„«»()—–\n]')  # a sente
 JOINT: Final = re.compile(r"\s*|-")
 
 
-def written_words(text: str) -> tuple[Word, ...]:
+def written_words(text: str) -> tuple[WrittenWord, ...]:
     return tuple(each_word(text))
 
 
-def each_word(text: str) -> Iterator[Word]:
+def each_word(text: str) -> Iterator[WrittenWord]:
     end = 0
     for match in word_matches(text):
         gap = match.string[end : match.start()]
         is_first = end == 0
         opens, joint = is_first or bool(OPENING.search(gap)), bool(JOINT.fullmatch(gap))
-        yield Word(match[1].casefold(), match[0], opens, joint and not is_first)
+        yield WrittenWord(match[1].casefold(), match[0], opens, joint and not is_first)
         end = match.end()
 
 
-def language_of(text: str, written: tuple[Word, ...]) -> str:
+def language_of(text: str, written: tuple[WrittenWord, ...]) -> str:
     """The language of most marks, English first; empty without any."""
     if "¿" in text or "¡" in text:
         return "es"

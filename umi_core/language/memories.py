@@ -35,7 +35,7 @@ EXAMPLE: Final = "ONE FACT, AS A SENTENCE"  # stands for a content in the prompt
 
 
 @attrs.frozen
-class Memory(Data):
+class ExtractedFact(Data):
     """One fact as a model gave it; `name` is empty if it is about no name. Categories are as written."""
 
     name: EntityName
@@ -45,7 +45,7 @@ class Memory(Data):
 
 @attrs.frozen
 class Memories(Data):
-    memories: tuple[Memory, ...]
+    memories: tuple[ExtractedFact, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -63,7 +63,7 @@ def parse_memories(reply: str) -> Memories | Unread:
         return Unread("empty")
     if size(text) > REPLY_BYTES_MAX:
         return Unread("too_long")
-    reading = Reading(text, list(scanned(text, diagnostics)), diagnostics)
+    reading = MarkedText(text, list(scanned(text, diagnostics)), diagnostics)
     memories = kept(reading.blocks(), diagnostics)
     if not any(mark.name in FACT_TAGS for mark in reading.marks):
         return Unread("no_tag")
@@ -83,7 +83,7 @@ ENDS: Final = {"<!--": "-->", LITERAL: "]]>"}
 
 
 @attrs.frozen
-class Mark(Data):
+class MarkupTag(Data):
     """A tag, or with an empty `name` what vanishes and leaves its `literal`, and where it stands."""
 
     start: int
@@ -111,7 +111,7 @@ def cleaned(reply: str) -> tuple[str, list[Diagnostic]]:
     return whole, ["control"] if whole != text else []
 
 
-def scanned(text: str, diagnostics: list[Diagnostic]) -> Iterator[Mark]:
+def scanned(text: str, diagnostics: list[Diagnostic]) -> Iterator[MarkupTag]:
     """All markup in order; a `<` that begins none is text, as is the begin of what is never closed."""
     at, last = 0, {begin: text.rfind(end) for begin, end in ENDS.items()}
     while match := MARKUP.search(text, at):
@@ -122,12 +122,12 @@ def scanned(text: str, diagnostics: list[Diagnostic]) -> Iterator[Mark]:
         elif last[begin] >= at:
             inside, at = at, text.index(ENDS[begin], at) + len(ENDS[begin])
             literal = text[inside : at - len(ENDS[begin])] if begin == LITERAL else ""
-            yield Mark(match.start(), at, literal=literal)
+            yield MarkupTag(match.start(), at, literal=literal)
 
 
-def tag_of(match: re.Match[str]) -> Mark:
+def tag_of(match: re.Match[str]) -> MarkupTag:
     name, is_end = (match["name"] or "").lower(), bool(match["slash"])
-    return Mark(match.start(), match.end(), name, is_end, bool(match["alone"]) and not is_end)
+    return MarkupTag(match.start(), match.end(), name, is_end, bool(match["alone"]) and not is_end)
 
 
 # Blocks.
@@ -136,14 +136,14 @@ STRUCTURE: Final = ("memory", "content", "categories", "category")
 
 
 @attrs.define
-class Reading(Owner):
+class MarkedText(Owner):
     """A text with its marks. Positions are numbers of marks; what was wrong is noted on the way."""
 
     text: str
-    marks: list[Mark]
+    marks: list[MarkupTag]
     noted: list[Diagnostic]
 
-    def blocks(self) -> Iterator[Memory]:
+    def blocks(self) -> Iterator[ExtractedFact]:
         """Each memory with a content, in order."""
         at = 0
         while at < len(self.marks):
@@ -156,7 +156,7 @@ class Reading(Owner):
                 if memory is not None:
                     yield memory
 
-    def block(self, at: int) -> tuple[Memory | None, int]:
+    def block(self, at: int) -> tuple[ExtractedFact | None, int]:
         """What the block that begins here holds, and where to go on."""
         name, content, categories = "", None, Categories()
         while at < len(self.marks) and not self.marks[at].opens("memory"):
@@ -181,12 +181,12 @@ class Reading(Owner):
             self.noted.append("unclosed_memory")
         return self.ended(name, content, categories), at
 
-    def ended(self, name: str, content: str | None, categories: "Categories") -> Memory | None:
+    def ended(self, name: str, content: str | None, categories: "Categories") -> ExtractedFact | None:
         if not content:
             self.noted.append("no_content" if content is None else "empty_content")
             return None
         kept_name = cut(clean_name(name), ENTITY_NAME_BYTES_MAX).rstrip()
-        return Memory(kept_name, content, categories.told(self.noted))
+        return ExtractedFact(kept_name, content, categories.told(self.noted))
 
     def content(self, at: int) -> tuple[str | None, int]:
         """The content that begins here, None if it is lost with its block; and where to go on."""
@@ -225,7 +225,7 @@ class Reading(Owner):
         is_there = end < len(self.marks) and self.marks[end].closes(name)
         return self.plain(at, end) if is_there else None
 
-    def next_of(self, at: int, wanted: Callable[[Mark], bool], before: int | None = None) -> int:
+    def next_of(self, at: int, wanted: Callable[[MarkupTag], bool], before: int | None = None) -> int:
         """The number of the next mark that is wanted; if there is none, that behind the last one."""
         end = len(self.marks) if before is None else before
         return next((n for n in range(at, end) if wanted(self.marks[n])), end)
@@ -247,7 +247,7 @@ class Reading(Owner):
         return "".join((*parts, decoded(self.text[start:last]))).strip()
 
 
-def paired(marks: Sequence[Mark]) -> frozenset[int]:
+def paired(marks: Sequence[MarkupTag]) -> frozenset[int]:
     """The numbers of the tags that are opened and closed among these."""
     opened: dict[str, list[int]] = {}
     found: list[int] = []
@@ -300,9 +300,9 @@ def each_once(texts: Iterable[str]) -> tuple[str, ...]:
 # What is kept.
 
 
-def kept(memories: Iterable[Memory], noted: list[Diagnostic]) -> tuple[Memory, ...]:
+def kept(memories: Iterable[ExtractedFact], noted: list[Diagnostic]) -> tuple[ExtractedFact, ...]:
     """Equal ones are one, with the categories of all; the prompt's own example is none."""
-    once: dict[tuple[str, str], Memory] = {}
+    once: dict[tuple[str, str], ExtractedFact] = {}
     for memory in memories:
         if norm(memory.content) == norm(EXAMPLE):
             noted.append("template_echo")

@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.language.languages import Word, language_of, written_words
+from umi_core.language.languages import WrittenWord, language_of, written_words
 from umi_core.language.tables import (
     BEFORE_NOUN,
     CLAUSE_OPENING,
@@ -43,7 +43,7 @@ class Pattern(Data):
     is_behind_mark: bool = False
     is_before_mark: bool = False
 
-    def fits(self, words: tuple[Word, ...], at: int) -> bool:
+    def fits(self, words: tuple[WrittenWord, ...], at: int) -> bool:
         end = at + len(self.places)
         if end > len(words) or any(
             option is not None and word.text not in option
@@ -100,7 +100,7 @@ def by_first_word(is_ascii: bool) -> dict[str, tuple[Pattern, ...]]:
 
 
 @attrs.frozen
-class Reading(Data):
+class ReferenceReading(Data):
     """A text read for references: its terms in order, repeated ones too, and the words outside of them.
 
     Of these, `names` have a capital where none is due; `capitals` have one anywhere; `pointed` are nouns
@@ -116,7 +116,7 @@ class Reading(Data):
 
 
 @lru_cache(maxsize=64)  # a query is read when it is asked, answered and judged
-def read(text: str, language: str | None = None) -> Reading:
+def read(text: str, language: str | None = None) -> ReferenceReading:
     """What a text refers to. `What did he say about that?` has the terms `he` and `that`.
 
     `language`: that of the query, for a rewrite of it.
@@ -138,7 +138,7 @@ def read(text: str, language: str | None = None) -> Reading:
         else:
             others.extend(range(at, end))
         at = end
-    return Reading(
+    return ReferenceReading(
         tuple(terms),
         tuple(written[at].text for at in others),
         spoken,
@@ -148,7 +148,7 @@ def read(text: str, language: str | None = None) -> Reading:
     )
 
 
-def names_in(text: str, written: tuple[Word, ...], language: str) -> frozenset[int]:
+def names_in(text: str, written: tuple[WrittenWord, ...], language: str) -> frozenset[int]:
     """The places of the words that may be names: those with a capital that their place does not explain.
 
     That of a first word says nothing, unless no language is known, as of `Su called`, or in Spanish, where
@@ -168,7 +168,7 @@ def names_in(text: str, written: tuple[Word, ...], language: str) -> frozenset[i
 
 
 def counts(
-    pattern: Pattern, written: tuple[Word, ...], at: int, language: str, names: frozenset[int]
+    pattern: Pattern, written: tuple[WrittenWord, ...], at: int, language: str, names: frozenset[int]
 ) -> bool:
     """Whether a term that stands here is of the language of the text, and refers to something."""
     own = LANGUAGES[pattern.term]
@@ -180,7 +180,7 @@ def counts(
     return not (at in names or is_existing or opens_clause(written, at, names))
 
 
-def opens_clause(written: tuple[Word, ...], at: int, names: frozenset[int]) -> bool:
+def opens_clause(written: tuple[WrittenWord, ...], at: int, names: frozenset[int]) -> bool:
     """Whether this is the `that` of `the place that serves ramen`, which points at nothing said before."""
     if written[at].text != "that" or not all(word.is_joined for word in written[at : at + 2]):
         return False
@@ -191,7 +191,7 @@ def opens_clause(written: tuple[Word, ...], at: int, names: frozenset[int]) -> b
     return is_noun or behind[0] in CLAUSE_OPENING or at + 1 in names
 
 
-def noun_behind(written: tuple[Word, ...], at: int, end: int, term: str) -> Iterator[str]:
+def noun_behind(written: tuple[WrittenWord, ...], at: int, end: int, term: str) -> Iterator[str]:
     """The noun that a demonstrative may take along: `initiative` in `came up with this initiative`.
 
     Behind a verb that helps another it may be a verb: `Why did that fail?`

@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 import attrs
 
 from umi_core.data import Data
-from umi_core.language.replies import ArrayOf, ObjectWith, Unusable, find_json
+from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, find_json
 
 RankDrop = Literal["bad_element", "unknown_id", "duplicate", "too_many"]
 SHAPES: Final[tuple[str, ...]] = get_args(RankDrop)
@@ -23,11 +23,11 @@ class Ranks(Data):
     dropped: tuple[RankDrop, ...] = ()
 
 
-def parse_ranks(reply: str, count: int, limit: int) -> Ranks | Unusable:
+def parse_ranks(reply: str, count: int, limit: int) -> Ranks | UnusableReply:
     """`count` things were shown, as c1, c2, and so on; `limit` of them are wanted."""
     payload = find_json(reply, ObjectWith("ids"))
-    ids = find_json(reply, ArrayOf(str)) if isinstance(payload, Unusable) else payload["ids"]
-    if isinstance(ids, Unusable):
+    ids = find_json(reply, ArrayOf(str)) if isinstance(payload, UnusableReply) else payload["ids"]
+    if isinstance(ids, UnusableReply):
         return ids
     assert isinstance(ids, list)
     shown = {alias_of(number): None for number in range(count)}

@@ -49,7 +49,7 @@ MARKS: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~…。！？、，�
 
 
 @attrs.frozen
-class Tag(Data):
+class ReasoningTag(Data):
     """One tag outside all values: `kind` is a group of TAG."""
 
     kind: str
@@ -86,14 +86,14 @@ def strip_reasoning(text: str) -> str:
     return inside[2] if inside else answer
 
 
-def find_tags(text: str) -> Iterator[Tag]:
+def find_tags(text: str) -> Iterator[ReasoningTag]:
     """Yield the tags that stand in no complete value, in order."""
     ends, at, tries = find_element_ends(text), 0, 0
     tag = TAG.search(text)
     while tag is not None:
         start = START.search(text, at, tag.start()) if tries < JSON_START_COUNT_MAX else None
         if start is None:
-            yield Tag(str(tag.lastgroup), *tag.span())
+            yield ReasoningTag(str(tag.lastgroup), *tag.span())
             at = tag.end()
             tag = TAG.search(text, at)
             continue
@@ -116,7 +116,7 @@ def find_element_ends(text: str) -> dict[int, int]:
     return ends
 
 
-def match_tags(tags: list[Tag]) -> dict[int, int]:
+def match_tags(tags: list[ReasoningTag]) -> dict[int, int]:
     """Return the number of the tag that closes each opening one.
 
     Reasoning may mention an opening tag: `<think>no <think> tag</think>` ends at the last tag that closes.
@@ -132,7 +132,7 @@ def match_tags(tags: list[Tag]) -> dict[int, int]:
     return closes | {number: last for number in opened if number < last}
 
 
-def is_quoted(text: str, tag: Tag, stop: int) -> bool:
+def is_quoted(text: str, tag: ReasoningTag, stop: int) -> bool:
     """Check whether a tag, or the pair of tags that ends at `stop`, is mentioned in a sentence."""
     before = text[max(0, tag.start - LINE_CHARS) : tag.start].rpartition("\n")[2]
     behind = text[stop : stop + LINE_CHARS].partition("\n")[0]

@@ -1,6 +1,6 @@
 """Replies: the JSON that a model was asked for, found in whatever it said.
 
-Law 1. Total: any string gives a payload or an `Unusable`, in time linear in its size per start.
+Law 1. Total: any string gives a payload or an `UnusableReply`, in time linear in its size per start.
 Law 2. What is read, and how deep, json_text.py says; here the number of starts is bounded.
 """
 
@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args, overload
 import attrs
 
 from umi_core.data import Data
-from umi_core.json_text import Json, Number, cleaned, decoded, value_end, whole
+from umi_core.json_text import Json, JsonNumber, cleaned, decoded, value_end, whole
 from umi_core.limits import JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, PPM, REPLY_BYTES_MAX
 from umi_core.text import cut, size
 
@@ -19,7 +19,7 @@ UNREAD: Final[tuple[str, ...]] = get_args(Unread)
 
 
 @attrs.frozen
-class Unusable(Data):
+class UnusableReply(Data):
     """A reply without payload."""
 
     reason: Unread
@@ -60,16 +60,16 @@ def has_keys(value: Json, keys: tuple[str, ...]) -> bool:
 
 
 @overload
-def find_json(reply: str, wanted: ObjectWith) -> dict[str, Json] | Unusable: ...
+def find_json(reply: str, wanted: ObjectWith) -> dict[str, Json] | UnusableReply: ...
 @overload
-def find_json(reply: str, wanted: ArrayOf | ArrayWith) -> list[Json] | Unusable: ...
-def find_json(reply: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json | Unusable:
+def find_json(reply: str, wanted: ArrayOf | ArrayWith) -> list[Json] | UnusableReply: ...
+def find_json(reply: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json | UnusableReply:
     """The first value of the wanted shape; what stands before and after it is ignored."""
     text = whole(reply)
     if not text.strip():
-        return Unusable("empty")
+        return UnusableReply("empty")
     if size(text) > REPLY_BYTES_MAX:
-        return Unusable("too_long")
+        return UnusableReply("too_long")
     start = -1
     for _ in range(JSON_START_COUNT_MAX):
         start = text.find("{" if isinstance(wanted, ObjectWith) else "[", start + 1)
@@ -78,7 +78,7 @@ def find_json(reply: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json | Un
         value = decoded(text, start)
         if wanted.suits(value):
             return cleaned(value)
-    return Unusable("no_json")
+    return UnusableReply("no_json")
 
 
 def find_objects(reply: str, keys: tuple[str, ...]) -> list[Json]:
@@ -103,7 +103,7 @@ DECIMAL: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?"
 
 def confidence_ppm(value: Json) -> int | None:
     """A number in [0, 1] times 10^6, floored in exact decimal; None for anything else."""
-    parts = DECIMAL.fullmatch(value.text) if isinstance(value, Number) else None
+    parts = DECIMAL.fullmatch(value.text) if isinstance(value, JsonNumber) else None
     if parts is None:
         return None
     sign, ones, fraction, exponent = (part or "" for part in parts.groups())

@@ -16,8 +16,8 @@ from umi_core.data import Data
 from umi_core.json_text import Json, whole
 from umi_core.language.languages import written_words
 from umi_core.language.persons import changes_person
-from umi_core.language.pronouns import LANGUAGES, Reading, read
-from umi_core.language.replies import ArrayOf, Unusable, find_json
+from umi_core.language.pronouns import LANGUAGES, ReferenceReading, read
+from umi_core.language.replies import ArrayOf, UnusableReply, find_json
 from umi_core.language.tables import BEFORE_NOUN, LIGHT_WORDS, TRIGGERS
 from umi_core.language.words import content, words
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
@@ -110,7 +110,7 @@ def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: 
 
 
 def refusal(
-    rewrite: str, given: Reading, query: str, asked: Reading, turns: tuple[Turn, ...]
+    rewrite: str, given: ReferenceReading, query: str, asked: ReferenceReading, turns: tuple[Turn, ...]
 ) -> Refusal | None:
     """Why a rewrite is refused, the first reason that holds."""
     added = heavy(given.others, asked.terms)
@@ -129,7 +129,7 @@ def refusal(
     return next((reason for reason, holds in reasons if holds), None)
 
 
-def has_dropped(rewrite: str, given: Reading, asked: Reading) -> bool:
+def has_dropped(rewrite: str, given: ReferenceReading, asked: ReferenceReading) -> bool:
     """Whether a name or a content word is missing, but for the noun of a demonstrative that is gone."""
     gone = (Counter(asked.terms) - Counter(given.terms)).keys()
     free = frozenset(asked.pointed) if not gone.isdisjoint(BEFORE_NOUN) else frozenset[str]()
@@ -138,7 +138,9 @@ def has_dropped(rewrite: str, given: Reading, asked: Reading) -> bool:
     return not all(word in free or present.has(word, asked.capitals) for word in kept)
 
 
-def has_foreign(given: Reading, added: tuple[str, ...], whole_query: Forms, turns: tuple[Turn, ...]) -> bool:
+def has_foreign(
+    given: ReferenceReading, added: tuple[str, ...], whole_query: Forms, turns: tuple[Turn, ...]
+) -> bool:
     """Whether a content word stands neither in the query nor in the turns."""
     written = [word for turn in turns for word in written_words(turn.text)]
     capitals = frozenset(word.text for word in written if word.is_capital)
@@ -218,10 +220,10 @@ class Variants(Data):
     dropped: tuple[VariantDrop, ...] = attrs.field(default=(), eq=False)
 
 
-def parse_variants(reply: str, query: str) -> Variants | Unusable:
+def parse_variants(reply: str, query: str) -> Variants | UnusableReply:
     """The query and what the model adds, each once."""
     payload = find_json(reply, ArrayOf(str))
-    if isinstance(payload, Unusable):
+    if isinstance(payload, UnusableReply):
         return payload
     variants = {norm(query): query}
     dropped: list[VariantDrop] = []

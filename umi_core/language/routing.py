@@ -13,7 +13,14 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.json_text import Json
-from umi_core.language.replies import ArrayOf, Unusable, confidence_ppm, find_json, reason_mend, reason_of
+from umi_core.language.replies import (
+    ArrayOf,
+    UnusableReply,
+    confidence_ppm,
+    find_json,
+    reason_mend,
+    reason_of,
+)
 from umi_core.policies.routing import table_decision
 from umi_core.rows import Entity
 from umi_core.text import norm
@@ -45,10 +52,10 @@ class Routes(Data):
     shapes: tuple[str, ...] = attrs.field(default=(), eq=False)
 
 
-def parse_routes(reply: str, asked: tuple[Entity, ...], config: Config) -> Routes | Unusable:
+def parse_routes(reply: str, asked: tuple[Entity, ...], config: Config) -> Routes | UnusableReply:
     """What the model decided about each asked entity; the table decides where it said nothing sound."""
     payload = find_json(reply, ArrayOf(dict))
-    if isinstance(payload, Unusable):
+    if isinstance(payload, UnusableReply):
         return payload
     rows, strays = rows_by_id(payload, (entity.id for entity in asked))
     assert len(rows) == len(asked)

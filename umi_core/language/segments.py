@@ -1,6 +1,6 @@
 """Segments: a text of many lines in parts that are read one by one, without gaps and without overlaps.
 
-Law 1. Total: any reply gives a partition of the lines, or an `Unusable`.
+Law 1. Total: any reply gives a partition of the lines, or an `UnusableReply`.
 Law 2. Every line is in exactly one segment; put together again, segments are the text.
 """
 
@@ -12,9 +12,9 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.domains import Content, Count
-from umi_core.json_text import Json, Number
+from umi_core.json_text import Json, JsonNumber
 from umi_core.language.extraction import SENTENCE_END, sentences
-from umi_core.language.replies import ArrayWith, ObjectWith, Unread, Unusable, find_json, find_objects
+from umi_core.language.replies import ArrayWith, ObjectWith, Unread, UnusableReply, find_json, find_objects
 from umi_core.limits import SEGMENT_BYTES_MAX, SEGMENT_SENTENCE_COUNT_MAX
 from umi_core.text import cut, size
 
@@ -47,13 +47,13 @@ class Useless(Data):
 
 def parse_segments(reply: str, line_count: int) -> Partition | Useless:
     elements, mended = found(reply)
-    if isinstance(elements, Unusable):
+    if isinstance(elements, UnusableReply):
         return Useless(elements.reason)
     spans = partition([pair_of(element) for element in elements], line_count, mended)
     return Useless("no_segment") if spans is None else Partition(spans, tuple(mended))
 
 
-def found(reply: str) -> tuple[list[Json] | Unusable, list[Mend]]:
+def found(reply: str) -> tuple[list[Json] | UnusableReply, list[Mend]]:
     """The elements of the list that was asked for, or whatever looks like them."""
     payload = find_json(reply, ObjectWith("segments"))
     if isinstance(payload, dict) and isinstance(elements := payload["segments"], list):
@@ -76,7 +76,7 @@ def pair_of(element: Json) -> Span | None:
 
 
 def end_of(value: Json) -> int | None:
-    text = value.text if isinstance(value, Number) else value
+    text = value.text if isinstance(value, JsonNumber) else value
     match = NUMBER.fullmatch(text) if isinstance(text, str) else None
     return int(match[1]) if match else None
 

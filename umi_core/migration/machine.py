@@ -83,7 +83,7 @@ class Ask(Data):
 
 
 @attrs.frozen
-class Answer(Data):
+class StoreResult(Data):
     """`failed`: nothing has happened. `unknown`: nobody knows. `rows`: of a read that is ok."""
 
     kind: Literal["ok", "failed", "unknown"]
@@ -91,7 +91,7 @@ class Answer(Data):
 
 
 @attrs.frozen
-class Reply(Data):
+class MigrationReply(Data):
     """`unknown`: it may have happened. `degraded`: it is done, and one store does not know yet.
 
     `value`: of a read what it found, of an add the id, of a switch the phase, of a comparison its report; of
@@ -130,9 +130,9 @@ class Migration(Data):
     job: Job | None = None
 
 
-Came = tuple[Migration, Ask | Reply]
+Came = tuple[Migration, Ask | MigrationReply]
 First = Callable[[Migration], Came]
-Step = Callable[[Migration, Job, Answer], Came]
+Step = Callable[[Migration, Job, StoreResult], Came]
 Firsts = Mapping[type, First]  # by kind of request, how it begins
 Steps = Mapping[str, Step]  # by its name, what follows the answer
 
@@ -150,10 +150,10 @@ def ask(
 
 
 def end(it: Migration, kind: Ended, value: Value | None = None, degraded: str = "") -> Came:
-    return attrs.evolve(it, job=None), Reply(kind, value, degraded)
+    return attrs.evolve(it, job=None), MigrationReply(kind, value, degraded)
 
 
-def doubted(it: Migration, own: str, answer: Answer) -> Migration:
+def doubted(it: Migration, own: str, answer: StoreResult) -> Migration:
     """After a write to main: it may still land, or nothing that was asked before it can any more."""
     if answer.kind == "unknown":
         return attrs.evolve(it, doubt=it.doubt | {own})

@@ -126,7 +126,7 @@ class Migrator:
             track.request = track.waiting.popleft()
             yield self.came(track, steps.begin(track.machine, track.request))
 
-    def hear(self, track: Track, answer: machine.Answer) -> Iterator[Effect]:
+    def hear(self, track: Track, answer: machine.StoreResult) -> Iterator[Effect]:
         yield self.came(track, steps.heard(track.machine, answer))
         yield from self.go_on(track)
 
@@ -189,25 +189,25 @@ def body_of(kind: str, key: Key, address: Address, value: str | Once | None) -> 
 # Answers.
 
 
-def unheard(ask: Ask) -> machine.Answer:
+def unheard(ask: Ask) -> machine.StoreResult:
     """No answer came in time."""
-    return machine.Answer("unknown" if ask.writes else "failed")
+    return machine.StoreResult("unknown" if ask.writes else "failed")
 
 
-def heard(sent: Sent, answer: Answer) -> machine.Answer:
+def heard(sent: Sent, answer: Answer) -> machine.StoreResult:
     """What an answer says to the machine. A page that is not all, or has a strange row, is a failure."""
     answer = held(sent.effect, answer)
     if isinstance(answer, Committed):
-        return machine.Answer("ok")
+        return machine.StoreResult("ok")
     if isinstance(answer, EffectFailed):
         is_in_doubt = bool(sent.ask.writes) and answer.kind in ("unknown", "timeout")
-        return machine.Answer("unknown" if is_in_doubt else "failed")
+        return machine.StoreResult("unknown" if is_in_doubt else "failed")
     assert isinstance(answer, ReadDone)
     assert isinstance(sent.effect, Read)
     judged = judged_rows(sent.effect, answer, ())
     if judged.failure is not None or answer.cursor is not None:
-        return machine.Answer("failed")
-    return machine.Answer("ok", tuple(map(told, in_order(sent.effect, judged.rows))))
+        return machine.StoreResult("failed")
+    return machine.StoreResult("ok", tuple(map(told, in_order(sent.effect, judged.rows))))
 
 
 def told(row: Row) -> tuple[Key, Held]:
@@ -228,7 +228,7 @@ def told(row: Row) -> tuple[Key, Held]:
             return ("outbox", body.id.removeprefix(f"{body.kind}/")), Held(row.version, "x")
 
 
-def outcome_of(reply: machine.Reply, track: Track, step: str) -> Outcome:
+def outcome_of(reply: machine.MigrationReply, track: Track, step: str) -> Outcome:
     if reply.kind == "done":
         lacks = (Degraded(reply.degraded, "unavailable"),) if reply.degraded else ()
         return Done(reply.value, lacks)

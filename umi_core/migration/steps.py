@@ -19,7 +19,6 @@ from umi_core.migration.machine import (
     PHASE,
     SWITCHES,
     WITH_OUTBOX,
-    Answer,
     Ask,
     Came,
     Firsts,
@@ -28,6 +27,7 @@ from umi_core.migration.machine import (
     Migration,
     Once,
     Steps,
+    StoreResult,
     Told,
     Value,
     Write,
@@ -66,7 +66,7 @@ def begin(it: Migration, request: MigrationRequest) -> Came:
     return FIRST[type(request)](attrs.evolve(it, job=Job(request, "")))
 
 
-def heard(it: Migration, answer: Answer) -> Came:
+def heard(it: Migration, answer: StoreResult) -> Came:
     """What follows an answer."""
     assert it.job is not None
     return STEPS[it.job.step](it, it.job, answer)
@@ -75,7 +75,7 @@ def heard(it: Migration, answer: Answer) -> Came:
 # A start: the phase, then a new fence, then what is in the outbox.
 
 
-def find(it: Migration, job: Job, answer: Answer) -> Came:
+def find(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     phase = row(answer.rows, PHASE)
@@ -83,11 +83,11 @@ def find(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(it, Ask("main", (write,), ((PHASE, phase.version),)), "raise", main=answer.rows)
 
 
-def raise_fence(it: Migration, job: Job, answer: Answer) -> Came:
+def raise_fence(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, Ask("main"), "read_outbox") if answer.kind == "ok" else end(it, "failed")
 
 
-def read_outbox(it: Migration, job: Job, answer: Answer) -> Came:
+def read_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     phase = row(answer.rows, PHASE)
@@ -191,7 +191,7 @@ def put(it: Migration) -> Came:
     return put_new(it, it.job) if key is None else ask(it, Ask("main", only=("key", key)), "key_seen")
 
 
-def key_seen(it: Migration, job: Job, answer: Answer) -> Came:
+def key_seen(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     once = answer.rows[0][1].once if answer.rows else None
@@ -211,20 +211,20 @@ def put_new(it: Migration, job: Job) -> Came:
     return ask(it, Ask("legacy", (written(job),)), "put_legacy")
 
 
-def add_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+def add_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     write = written(attrs.evolve(job, legacy=answer.rows))
     return ask(it, Ask("legacy", (write,)), "put_legacy", legacy=answer.rows)
 
 
-def key_main(it: Migration, job: Job, answer: Answer) -> Came:
+def key_main(it: Migration, job: Job, answer: StoreResult) -> Came:
     return (
         ask(it, Ask("legacy"), "key_legacy", main=answer.rows) if answer.kind == "ok" else end(it, "failed")
     )
 
 
-def key_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     """What was begun is settled, and this write begun, in one commit; what is so already is only noted."""
     if answer.kind != "ok":
         return end(it, "failed")
@@ -245,14 +245,14 @@ def key_legacy(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(it, Ask("main", writes, fenced(it, *expects.items())), step, legacy=answer.rows)
 
 
-def key_noted(it: Migration, job: Job, answer: Answer) -> Came:
+def key_noted(it: Migration, job: Job, answer: StoreResult) -> Came:
     """What may land later is kept out by the fence of a new start."""
     if answer.kind == "unknown":
         return end(Migration(), "unknown")
     return done(attrs.evolve(it, begun=NOBODY), job) if answer.kind == "ok" else end(it, "failed")
 
 
-def key_begun(it: Migration, job: Job, answer: Answer) -> Came:
+def key_begun(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind == "unknown":
         return end(Migration(), "failed")
     if answer.kind == "failed":
@@ -261,13 +261,13 @@ def key_begun(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(attrs.evolve(it, begun=begun), Ask("legacy", (written(job),)), "put_legacy")
 
 
-def put_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+def put_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind == "failed":
         return end(it, "failed")
     return mirrored(it, job) if answer.kind == "ok" else ask(it, Ask("legacy"), "put_look")
 
 
-def put_look(it: Migration, job: Job, answer: Answer) -> Came:
+def put_look(it: Migration, job: Job, answer: StoreResult) -> Came:
     """Whether a write that may have happened has; if not, it may still be on its way."""
     key, content = written(job)
     if answer.kind != "ok" or row(answer.rows, key).value != content:
@@ -281,7 +281,7 @@ def mirrored(it: Migration, job: Job) -> Came:
     return ask(it, Ask("main"), "put_copy") if is_told else done(it, job)
 
 
-def put_copy(it: Migration, job: Job, answer: Answer) -> Came:
+def put_copy(it: Migration, job: Job, answer: StoreResult) -> Came:
     """What is added waits for those before it: reconcile brings them all."""
     if answer.kind != "ok":
         return done(it, job, "mirror:later")
@@ -296,7 +296,7 @@ def put_copy(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(it, Ask("main", writes, fenced(it, *versions(answer.rows, writes))), "put_copied")
 
 
-def put_copied(it: Migration, job: Job, answer: Answer) -> Came:
+def put_copied(it: Migration, job: Job, answer: StoreResult) -> Came:
     own = written(job)[0][1]
     it = doubted(it, own, answer)
     if answer.kind != "ok":
@@ -307,7 +307,7 @@ def put_copied(it: Migration, job: Job, answer: Answer) -> Came:
 # Writes when main has the truth: one commit, with the outbox row for legacy.
 
 
-def put_main(it: Migration, job: Job, answer: Answer) -> Came:
+def put_main(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     if (earlier := done_before(job, answer.rows, answer.rows)) is not None:
@@ -323,7 +323,7 @@ def put_main(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(it, Ask("main", (*writes, *outbox), expects), "put_done", main=answer.rows)
 
 
-def put_done(it: Migration, job: Job, answer: Answer) -> Came:
+def put_done(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind == "failed":
         return end(it, "failed")
     own = written(job)[0][1]
@@ -351,13 +351,13 @@ def shown(job: Job, rows: Told) -> Value | None:
     return RowsListed(tuple(sorted((own_id, content) for own_id, content in there if content is not None)))
 
 
-def get_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+def get_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     return end(it, "done", shown(job, answer.rows))
 
 
-def get_main(it: Migration, job: Job, answer: Answer) -> Came:
+def get_main(it: Migration, job: Job, answer: StoreResult) -> Came:
     """In dual_read legacy is asked when main has no such row, or cannot be read and legacy lacks nothing."""
     if answer.kind != "ok":
         may_ask = it.phase == "dual_read" and not it.pending and not it.doubt
@@ -368,13 +368,13 @@ def get_main(it: Migration, job: Job, answer: Answer) -> Came:
     return end(it, "done", shown(job, answer.rows))
 
 
-def get_instead(it: Migration, job: Job, answer: Answer) -> Came:
+def get_instead(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     return end(it, "done", shown(job, answer.rows), "read:legacy")
 
 
-def get_missed(it: Migration, job: Job, answer: Answer) -> Came:
+def get_missed(it: Migration, job: Job, answer: StoreResult) -> Came:
     """Main has no such row, and it has the truth: that legacy cannot be asked makes nothing fail."""
     found = row(answer.rows, wanted(job))
     if answer.kind != "ok" or found.value is None:
@@ -383,7 +383,7 @@ def get_missed(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(it, copy, "get_copied", legacy=answer.rows)
 
 
-def get_copied(it: Migration, job: Job, answer: Answer) -> Came:
+def get_copied(it: Migration, job: Job, answer: StoreResult) -> Came:
     return end(it, "done", row(job.legacy, wanted(job)).value, "read:legacy")
 
 
@@ -405,7 +405,7 @@ def advance(it: Migration) -> Came:
     return ask(it, Ask("main", ((PHASE, it.phase),), fenced(it)), "shut")
 
 
-def shut(it: Migration, job: Job, answer: Answer) -> Came:
+def shut(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(Migration(), "failed")
     new = attrs.evolve(it, fence=it.fence + 1, doubt=frozenset())
@@ -413,11 +413,11 @@ def shut(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(new, Ask("legacy"), "see_both") if needs_legacy else ask(new, Ask("main"), "switch")
 
 
-def see_both(it: Migration, job: Job, answer: Answer) -> Came:
+def see_both(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, Ask("main"), "switch", legacy=answer.rows) if answer.kind == "ok" else end(it, "failed")
 
 
-def switch(it: Migration, job: Job, answer: Answer) -> Came:
+def switch(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     to, ids = aim(it), waiting(answer.rows)
@@ -450,7 +450,7 @@ NEEDS: Final[Mapping[tuple[str, str], Callable[[Told, Told], str]]] = {
 """What must be so at a switch; it returns what is missing."""
 
 
-def switched(it: Migration, job: Job, answer: Answer) -> Came:
+def switched(it: Migration, job: Job, answer: StoreResult) -> Came:
     """Whether it happened is looked up before anything else is done, if that is not sure."""
     if answer.kind != "ok":
         return end(Migration(), answer.kind)
@@ -468,11 +468,11 @@ def reconcile(it: Migration) -> Came:
     return ask(it, Ask("legacy"), "see_legacy") if it.phase == "dual_write" else end(it, "not_ready")
 
 
-def see_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+def see_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, Ask("main"), "see_main", legacy=answer.rows) if answer.kind == "ok" else end(it, "failed")
 
 
-def see_main(it: Migration, job: Job, answer: Answer) -> Came:
+def see_main(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     differing = differences(answer.rows, job.legacy)
@@ -483,7 +483,7 @@ def see_main(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(it, Ask("main", writes, fenced(it, *expects)), "reconciled")
 
 
-def reconciled(it: Migration, job: Job, answer: Answer) -> Came:
+def reconciled(it: Migration, job: Job, answer: StoreResult) -> Came:
     return end(it, "done" if answer.kind == "ok" else "failed")
 
 
@@ -496,7 +496,7 @@ def mirror(it: Migration) -> Came:
     return ask(it, Ask("main"), "see_outbox") if it.phase in MIRRORED else end(it, "not_ready")
 
 
-def see_outbox(it: Migration, job: Job, answer: Answer) -> Came:
+def see_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     ids = waiting(answer.rows)
@@ -506,7 +506,7 @@ def see_outbox(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(it, Ask("legacy", (write,)), "mirrored", main=answer.rows)
 
 
-def take_from_outbox(it: Migration, job: Job, answer: Answer) -> Came:
+def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     key = ("outbox", waiting(job.main)[0])
@@ -514,7 +514,7 @@ def take_from_outbox(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(it, Ask("main", ((key, None),), expects), "taken")
 
 
-def taken(it: Migration, job: Job, answer: Answer) -> Came:
+def taken(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     return end(attrs.evolve(it, pending=frozenset(waiting(job.main)[1:])), "done")
@@ -527,7 +527,7 @@ def purge(it: Migration) -> Came:
     return ask(it, Ask("legacy"), "see_rest") if it.phase == "cleanup" else end(it, "not_ready")
 
 
-def see_rest(it: Migration, job: Job, answer: Answer) -> Came:
+def see_rest(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     if not answer.rows:
@@ -535,7 +535,7 @@ def see_rest(it: Migration, job: Job, answer: Answer) -> Came:
     return ask(it, Ask("legacy", ((answer.rows[0][0], None),)), "purged")
 
 
-def purged(it: Migration, job: Job, answer: Answer) -> Came:
+def purged(it: Migration, job: Job, answer: StoreResult) -> Came:
     return end(it, "done" if answer.kind == "ok" else "failed")
 
 
@@ -546,13 +546,13 @@ def compare(it: Migration) -> Came:
     return ask(it, Ask("legacy"), "compare_legacy") if it.phase in COMPARED else end(it, "not_ready")
 
 
-def compare_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+def compare_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     return ask(it, Ask("main"), "compare_main", legacy=answer.rows)
 
 
-def compare_main(it: Migration, job: Job, answer: Answer) -> Came:
+def compare_main(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     return end(it, "done", report(it, answer.rows, job.legacy))

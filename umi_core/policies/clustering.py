@@ -17,7 +17,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.limits import SUBCATEGORY_COUNT_MAX
-from umi_core.policies.similarity import Centroid, Members, nearest_pairs, vector_relevance_ppm
+from umi_core.policies.similarity import Centroid, MemberVectors, nearest_pairs, vector_relevance_ppm
 
 Vector = tuple[int, ...]
 Vectors = Mapping[str, Vector]  # by id
@@ -35,7 +35,7 @@ class Bounds(Data):
 
 
 @attrs.frozen
-class Known(Data):
+class KnownGroup(Data):
     """A group that is there; `member_ids`: who is in it now."""
 
     id: str
@@ -53,12 +53,12 @@ class Known(Data):
 class Cluster(Data):
     """A group as it is to be: the known one that it goes on, if any, and its members in order."""
 
-    known: Known | None
+    known: KnownGroup | None
     member_ids: tuple[str, ...]
     centroid: Vector
 
 
-def clusters(members: Vectors, known: Sequence[Known], bounds: Bounds, *, afresh: bool) -> list[Cluster]:
+def clusters(members: Vectors, known: Sequence[KnownGroup], bounds: Bounds, *, afresh: bool) -> list[Cluster]:
     """The groups, the largest first; `afresh`: as if none was known, and known ones go on where they fit.
 
     `members` have vectors of one length. There may be so many rounds as members, so a round compares only
@@ -67,21 +67,21 @@ def clusters(members: Vectors, known: Sequence[Known], bounds: Bounds, *, afresh
     if not members:
         return []
     ids = sorted(members)
-    space = Members.of([members[key] for key in ids])
+    space = MemberVectors.of([members[key] for key in ids])
     drafts = divided(space, () if afresh else known, bounds)
     found = [
         Cluster(it.known, tuple(ids[at] for at in it.places), it.centroid.components)
-        for it in sorted(drafts, key=Draft.rank)[: bounds.count_max]
+        for it in sorted(drafts, key=GroupDraft.rank)[: bounds.count_max]
     ]
     return inherited(found, known) if afresh else found
 
 
 @attrs.frozen(eq=False)
-class Draft:
+class GroupDraft:
     """A group that is being made. `places`: its members, in the order of their ids. `is_settled`: it is as it
     was when it was compared with all others, and with its members."""
 
-    known: Known | None
+    known: KnownGroup | None
     places: Sequence[int]
     centroid: Centroid
     is_settled: bool = False
@@ -91,13 +91,13 @@ class Draft:
         return -len(self.places), self.known is None, self.known.age if self.known else (self.places[0], "")
 
 
-def divided(space: Members, known: Iterable[Known], bounds: Bounds) -> list[Draft]:
+def divided(space: MemberVectors, known: Iterable[KnownGroup], bounds: Bounds) -> list[GroupDraft]:
     homes = assigned(space, known, bounds.near_ppm)
-    drafts = [Draft(it, places, space.centroid(places)) for it, places in homes]
+    drafts = [GroupDraft(it, places, space.centroid(places)) for it, places in homes]
     taken = {place: None for _, places in homes for place in places}
     free = [place for place in range(space.count) if place not in taken]
     near = space.neighbours(free, bounds.near_ppm)
-    drafts += [Draft(None, places, space.centroid(places)) for places in formed(near, bounds.size_min)]
+    drafts += [GroupDraft(None, places, space.centroid(places)) for places in formed(near, bounds.size_min)]
     while not all(it.is_settled for it in drafts):
         drafts = merged(drafts, space, bounds.merge_ppm)
         drafts = [it if it.is_settled else settled(it, space, bounds.near_ppm) for it in drafts]
@@ -117,7 +117,9 @@ def nearest_known(
     return (best[1], best[0]) if best is not None and best[0] >= floor_ppm else None
 
 
-def assigned(space: Members, known: Iterable[Known], floor_ppm: int) -> list[tuple[Known, list[int]]]:
+def assigned(
+    space: MemberVectors, known: Iterable[KnownGroup], floor_ppm: int
+) -> list[tuple[KnownGroup, list[int]]]:
     """The known groups that somebody is near to; ties by id."""
     groups = sorted((it for it in known if len(it.centroid) == space.dims), key=lambda it: it.id)
     found: dict[int, list[int]] = {}
@@ -145,7 +147,7 @@ def formed(near: Mapping[int, Sequence[int]], size_min: int) -> Iterator[Sequenc
 # Merge and settle.
 
 
-def merged(drafts: list[Draft], space: Members, floor_ppm: int) -> list[Draft]:
+def merged(drafts: list[GroupDraft], space: MemberVectors, floor_ppm: int) -> list[GroupDraft]:
     """While two are near each other, the nearest two are one, under the better rank; ties by rank.
 
     Those that are settled are compared with the others alone; at least one is not.
@@ -155,14 +157,14 @@ def merged(drafts: list[Draft], space: Members, floor_ppm: int) -> list[Draft]:
         near_ppm, pairs = nearest_pairs([it.centroid for it in changed], [it.centroid for it in drafts])
         if near_ppm < floor_ppm:
             return drafts
-        ranked = [sorted((changed[at], drafts[to]), key=Draft.rank) for at, to in pairs]
+        ranked = [sorted((changed[at], drafts[to]), key=GroupDraft.rank) for at, to in pairs]
         first, second = min(ranked, key=lambda pair: [it.rank() for it in pair])
         places = sorted((*first.places, *second.places))
-        union = Draft(first.known or second.known, places, space.centroid(places))
+        union = GroupDraft(first.known or second.known, places, space.centroid(places))
         drafts = [*(it for it in drafts if it is not first and it is not second), union]
 
 
-def settled(draft: Draft, space: Members, floor_ppm: int) -> Draft:
+def settled(draft: GroupDraft, space: MemberVectors, floor_ppm: int) -> GroupDraft:
     """Without the member that is least near, if that is not near enough; ties by id."""
     scores = space.relevances_ppm(draft.places, draft.centroid)
     worst_ppm = min(scores)
@@ -170,10 +172,10 @@ def settled(draft: Draft, space: Members, floor_ppm: int) -> Draft:
         return attrs.evolve(draft, is_settled=True)
     at = scores.index(worst_ppm)
     places = [*draft.places[:at], *draft.places[at + 1 :]]
-    return Draft(draft.known, places, space.centroid(places))
+    return GroupDraft(draft.known, places, space.centroid(places))
 
 
-def inherited(found: Sequence[Cluster], known: Sequence[Known]) -> list[Cluster]:
+def inherited(found: Sequence[Cluster], known: Sequence[KnownGroup]) -> list[Cluster]:
     """Each known group goes on where most of its members are, once; of equals the older one."""
     pairs = [
         (-len(shared), group.age, cluster.member_ids)
@@ -181,7 +183,7 @@ def inherited(found: Sequence[Cluster], known: Sequence[Known]) -> list[Cluster]
         for group in known
         if (shared := [key for key in cluster.member_ids if key in group.member_ids])
     ]
-    groups, heirs = {it.age: it for it in known}, dict[tuple[str, ...], Known]()
+    groups, heirs = {it.age: it for it in known}, dict[tuple[str, ...], KnownGroup]()
     for _, age, ids in sorted(pairs):
         if age in groups and ids not in heirs:
             heirs[ids] = groups.pop(age)

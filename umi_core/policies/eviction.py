@@ -14,7 +14,7 @@ from umi_core.policies.routing import SELF_BLOCK
 
 
 @attrs.frozen
-class Standing(Data):
+class EvictionCandidate(Data):
     """A promoted entry as this policy sees it: where it lies, what it takes, what it is worth."""
 
     entity_id: str
@@ -36,14 +36,14 @@ class Shortage(Data):
         lacking = (self.core_bytes, self.entry_count, *(lack for _, lack in self.block_bytes))
         return max(lacking) <= 0
 
-    def after(self, entry: Standing, count: int = 1) -> "Shortage":
+    def after(self, entry: EvictionCandidate, count: int = 1) -> "Shortage":
         """What is lacking when the entry has left, or with count -1 when it has come back."""
         freed = count * entry.size_bytes
         blocks = ((block, lack - freed if block == entry.block else lack) for block, lack in self.block_bytes)
         return Shortage(self.core_bytes - freed, self.entry_count - count, tuple(blocks))
 
 
-def victims(entries: Iterable[Standing], shortage: Shortage) -> tuple[str, ...] | None:
+def victims(entries: Iterable[EvictionCandidate], shortage: Shortage) -> tuple[str, ...] | None:
     """The ids that leave, by (score, id); None if all that may leave would not be enough.
 
     Why two passes: the first, from the weakest up, marks small ones before the one that alone is enough, and
@@ -53,7 +53,7 @@ def victims(entries: Iterable[Standing], shortage: Shortage) -> tuple[str, ...] 
         mark          a (600 lacking)        b (600 to spare)   not asked
         unmark        not needed             needed
     """
-    marked: list[Standing] = []
+    marked: list[EvictionCandidate] = []
     for entry in sorted(entries, key=lambda entry: (entry.score_ppm, entry.entity_id)):
         if entry.block != SELF_BLOCK and not shortage.is_met:
             marked.append(entry)
@@ -61,7 +61,7 @@ def victims(entries: Iterable[Standing], shortage: Shortage) -> tuple[str, ...] 
     return unmark(marked, shortage) if shortage.is_met else None
 
 
-def unmark(marked: list[Standing], shortage: Shortage) -> tuple[str, ...]:
+def unmark(marked: list[EvictionCandidate], shortage: Shortage) -> tuple[str, ...]:
     """The ids of the marked entries that are needed, looking at the best ones first."""
     needed: list[str] = []
     for entry in reversed(marked):

@@ -42,7 +42,7 @@ def inner(a: Sequence[int], b: Sequence[int]) -> int:
 
 
 @attrs.frozen(eq=False)
-class Rows:
+class VectorRows:
     """Sound vectors of one length, one in each row, and what a search needs of each."""
 
     matrix: "NDArray[np.floating[Any]]"  # shape (rows, dims), of type `exact_type(dims)`
@@ -69,7 +69,7 @@ def measured(
 
 def nearest(
     query: Sequence[int],
-    rows: Rows,
+    rows: VectorRows,
     ids: Sequence[str],
     limit: int,
     min_score_ppm: int,
@@ -217,13 +217,13 @@ class Centroid:
 
 
 @attrs.frozen(eq=False)
-class Members:
+class MemberVectors:
     """Sound vectors of one length, by their places."""
 
     matrix: "NDArray[np.floating[Any]]"  # shape (members, dims), of type `exact_type(dims)`
 
     @classmethod
-    def of(cls, vectors: Sequence[Sequence[int]]) -> "Members":
+    def of(cls, vectors: Sequence[Sequence[int]]) -> "MemberVectors":
         import numpy as np
 
         return cls(np.array(vectors, exact_type(len(vectors[0]))))
@@ -263,7 +263,7 @@ class Members:
 
     def nearest(self, centroids: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
         """Of each the relevance of the centroid that is nearest, and which it is; the first of equals."""
-        table = relevance_table(self.matrix, Members.of(centroids).matrix)
+        table = relevance_table(self.matrix, MemberVectors.of(centroids).matrix)
         best = table.argmax(axis=1)
         return [(int(row[at]), int(at)) for row, at in zip(table, best, strict=True)]
 

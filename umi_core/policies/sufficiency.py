@@ -16,7 +16,7 @@ LIST_FACTOR = 2  # a list is asked for more than is wanted, since two lists are 
 
 
 @attrs.frozen
-class Found(Data):
+class ScoredRow(Data):
     """A row that a level gives, its score, and the one by vector alone; None if only words have found it."""
 
     level: str
@@ -25,12 +25,12 @@ class Found(Data):
     vector_ppm: int | None
 
 
-def union(level: str, by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[Found, ...]:
+def union(level: str, by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[ScoredRow, ...]:
     """Two lists as one, the best first; of a text and its own part the better one."""
     by_vector, by_words = current((by_vector, by_words))
     vectors = {key: relevance(row) for key, row in best_of(by_vector).items()}
     rows = without_wholes(united(by_vector, by_words, len(by_vector) + len(by_words)))
-    return tuple(Found(level, row, relevance(row), vectors.get(row.address.id)) for row in rows[:limit])
+    return tuple(ScoredRow(level, row, relevance(row), vectors.get(row.address.id)) for row in rows[:limit])
 
 
 def without_wholes(rows: Sequence[Row]) -> list[Row]:
@@ -56,7 +56,7 @@ def parent_of(row: Row) -> str | None:
     return row.body.parent_id if isinstance(row.body, Resource) else None
 
 
-def is_enough(found: Iterable[Found], wanted: int, average_min_ppm: int) -> bool:
+def is_enough(found: Iterable[ScoredRow], wanted: int, average_min_ppm: int) -> bool:
     """Whether the best `wanted` that count are there, and reach this average."""
     counted = sorted((it.vector_ppm for it in found if it.vector_ppm is not None), reverse=True)[:wanted]
     return len(counted) == wanted and sum(counted) >= wanted * average_min_ppm

@@ -27,7 +27,7 @@ from umi_core.errors import (
 )
 from umi_core.kelpie.errors import ReadOnly
 from umi_core.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX, ENTRY_TEXT_BYTES_MAX, PPM
-from umi_core.policies.eviction import Shortage, Standing, victims
+from umi_core.policies.eviction import EvictionCandidate, Shortage, victims
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Entity
 from umi_core.text import core_text, cut, is_text, line_ends, size, skeleton, tidy
@@ -256,7 +256,7 @@ def fit(core: CoreTier, scores: Scores, config: Config) -> tuple[CoreTier, tuple
 def leaving(core: CoreTier, wanted: CoreTier, scores: Scores, config: Config) -> tuple[str, ...] | None:
     """Who must leave the tier for the wanted one to hold its limits; None if that is not enough."""
     standings = (
-        Standing(entry.entity_id, scores.get(entry.entity_id, 0), entry.size_bytes, block.kind)
+        EvictionCandidate(entry.entity_id, scores.get(entry.entity_id, 0), entry.size_bytes, block.kind)
         for block, entry in core.entries()
     )
     return victims(standings, shortage(wanted, config))

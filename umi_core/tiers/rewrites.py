@@ -29,7 +29,7 @@ def rewrite_key(scope: Scope, query: str, turns: tuple[Turn, ...]) -> bytes:
 
 
 @attrs.frozen
-class Rewrite(Data):
+class CachedRewrite(Data):
     tag = 95
     key: bytes
     stored_ms: int
@@ -41,12 +41,12 @@ class RewriteCache(Data):
     """Least recently used first."""
 
     tag = 96
-    rewrites: tuple[Rewrite, ...] = ()
+    rewrites: tuple[CachedRewrite, ...] = ()
 
     def find(self, key: bytes, now_ms: int, keep_ms: int = RESOLVE_CACHE_MS) -> Resolution | None:
         return next((it.resolution for it in self.alive(now_ms, keep_ms) if it.key == key), None)
 
-    def alive(self, now_ms: int, keep_ms: int) -> tuple[Rewrite, ...]:
+    def alive(self, now_ms: int, keep_ms: int) -> tuple[CachedRewrite, ...]:
         return tuple(it for it in self.rewrites if now_ms < it.stored_ms + keep_ms)
 
     def used(self, key: bytes, now_ms: int, keep_ms: int = RESOLVE_CACHE_MS) -> "RewriteCache":
@@ -61,4 +61,4 @@ class RewriteCache(Data):
         if resolution.outcome not in KEPT:
             return self
         others = tuple(it for it in self.alive(now_ms, keep_ms) if it.key != key)
-        return RewriteCache((*others, Rewrite(key, now_ms, resolution))[-RESOLVE_CACHE_COUNT_MAX:])
+        return RewriteCache((*others, CachedRewrite(key, now_ms, resolution))[-RESOLVE_CACHE_COUNT_MAX:])

@@ -19,22 +19,22 @@ from umi_core.kelpie.logs import (
     SEARCH_ARCHIVAL,
     SEARCH_MESSAGES,
 )
-from umi_core.language.evolution import Verdict
+from umi_core.language.evolution import StatementVerdict
 from umi_core.language.extraction import Mention
-from umi_core.language.memories import Memory
+from umi_core.language.memories import ExtractedFact
 from umi_core.language.segments import Segment
 from umi_core.messages.requests import ALL, Request, WorkflowRequest
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
 from umi_core.workflows.create_entity import CREATE_ENTITY
 from umi_core.workflows.drafting import Drafted
-from umi_core.workflows.evolve_category import EVOLVE_CATEGORY, Division, Newcomer, Part
+from umi_core.workflows.evolve_category import EVOLVE_CATEGORY, Division, Newcomer, PlannedGroup
 from umi_core.workflows.forget import FORGET
 from umi_core.workflows.forget_resource import FORGET_RESOURCE
 from umi_core.workflows.grouping import Home
 from umi_core.workflows.listing import COUNT, GET_ENTITY, LIST, RECENT_ENTITIES
 from umi_core.workflows.memorize import MEMORIZE
-from umi_core.workflows.reading import Found, Unit
+from umi_core.workflows.reading import Unit, UnitReading
 from umi_core.workflows.rebalance import REBALANCE
 from umi_core.workflows.recall import RECALL
 from umi_core.workflows.recover import RECOVER
@@ -43,7 +43,7 @@ from umi_core.workflows.remember import REMEMBER
 from umi_core.workflows.retrieve import RETRIEVE
 from umi_core.workflows.sessions import CREATE_SESSION, LOAD_SESSION, SAVE_SESSION
 from umi_core.workflows.summarise import SUMMARISE
-from umi_core.workflows.telling import Told
+from umi_core.workflows.telling import CategorisedFact
 from umi_core.workflows.update_entity import UPDATE_ENTITY
 from umi_core.workflows.upkeep import UPKEEP
 
@@ -81,8 +81,9 @@ check_served(ALL, BUILT_IN)
 
 # Facts that only these workflows know; tags above those of the codec's own table, frozen by the same test.
 FACT_TAGS: Final = {
-    1000: Plan, 1001: Drafted, 1002: Mention, 1004: Verdict, 1005: Segment, 1006: Memory,
-    1007: Unit, 1008: Found, 1009: Told, 1010: Home, 1011: Newcomer, 1012: Part, 1013: Division,
+    1000: Plan, 1001: Drafted, 1002: Mention, 1004: StatementVerdict, 1005: Segment, 1006: ExtractedFact,
+    1007: Unit, 1008: UnitReading, 1009: CategorisedFact, 1010: Home, 1011: Newcomer, 1012: PlannedGroup,
+    1013: Division,
 }  # fmt: skip
 for tag, cls in FACT_TAGS.items():
     codec.register(cls, tag)

@@ -6,7 +6,7 @@ The tier changes when the commit is durable, not before.
 from typing import Final, assert_never
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, asks, retry
+from umi_core.engine.workflow import Learned, Rejection, Step, Taken, Workflow, asks, retry
 from umi_core.errors import Error
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Read
@@ -50,7 +50,7 @@ def take_load(facts: Facts, answer: ReadDone, view: View) -> Learned:
 def take_plan(facts: Facts, answer: None, view: View) -> Taken:
     planned = change(facts[REQUEST], facts[CORE], view)
     if isinstance(planned, Error):
-        return Refuse(planned)
+        return Rejection(planned)
     after, value = planned
     return Learned(PLAN(Plan(view.now_ms, core=after, value=value)))
 

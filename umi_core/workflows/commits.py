@@ -19,7 +19,7 @@ from umi_core.engine.workflow import (
     OUTCOME,
     Ask,
     Learned,
-    Refuse,
+    Rejection,
     Step,
     Take,
     Taken,
@@ -228,7 +228,7 @@ def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> Tak
     """Another request may have taken the request key while this one was planned."""
     receipt = answer.receipt if answer is not None else None
     if isinstance(receipt, Receipt) and receipt.request_digest != request_digest(facts):
-        return Refuse(KeyReused(str(facts.get(REQUEST_KEY))))
+        return Rejection(KeyReused(str(facts.get(REQUEST_KEY))))
     return take_commit(facts, answer, view)
 
 

@@ -62,7 +62,7 @@ def known_rows(relating: Related, facts: Facts, view: View) -> Iterator[Write]:
     yield from ended_rows(others, facts, view)
 
 
-def vacated(core: CoreTier, ended: tuple[str, ...]) -> CoreTier:
+def without_ended(core: CoreTier, ended: tuple[str, ...]) -> CoreTier:
     """Return core without the facts that end."""
     for key in ended:
         core = forget(core, key)

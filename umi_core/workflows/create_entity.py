@@ -44,7 +44,7 @@ from umi_core.workflows.shelving import (
 from umi_core.workflows.telling import (
     TOLD,
     TYPE_OF,
-    Told,
+    CategorisedFact,
     ask_vectors,
     classed,
     links_of,
@@ -54,13 +54,13 @@ from umi_core.workflows.telling import (
 REQUEST: Final = Fact("request", CreateEntity)
 
 
-def told_of(request: CreateEntity, view: View) -> Told:
+def told_of(request: CreateEntity, view: View) -> CategorisedFact:
     """The fact, in the categories that were named; in that of its memory type if nobody says."""
     kind, content = request.memory_type, request.content
     mention = Mention(TYPE_OF[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind)
     if request.categories is None:
-        return Told(mention, (default_of(kind, view.config),), "default")
-    return Told(mention, tuple(dict.fromkeys(request.categories)), "user")
+        return CategorisedFact(mention, (default_of(kind, view.config),), "default")
+    return CategorisedFact(mention, tuple(dict.fromkeys(request.categories)), "user")
 
 
 def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:

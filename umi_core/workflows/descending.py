@@ -17,7 +17,7 @@ from umi_core.engine.workflow import Law, Learned, Step, Taken, Unusable, asks, 
 from umi_core.language.decisions import Decision, parse_decision
 from umi_core.language.prompts import FOUND_BYTES_MAX, ask_enough, ask_rank
 from umi_core.language.ranks import alias_of, parse_ranks
-from umi_core.language.replies import Unusable as NoPayload
+from umi_core.language.replies import UnusableReply
 from umi_core.language.rewriting import judged, shown_turns
 from umi_core.limits import RANK_CANDIDATE_COUNT_MAX
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
@@ -25,7 +25,7 @@ from umi_core.messages.effects import AskModel, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent
 from umi_core.messages.results import Resolution
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.policies.sufficiency import LIST_FACTOR, Found, is_enough, union
+from umi_core.policies.sufficiency import LIST_FACTOR, ScoredRow, is_enough, union
 from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_core.text import cut
 from umi_core.values import LEVELS, Scope, Turn
@@ -169,7 +169,7 @@ def take_by_words(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 # rank.
 
 
-def candidates(facts: Facts, level: LevelFacts) -> tuple[Found, ...]:
+def candidates(facts: Facts, level: LevelFacts) -> tuple[ScoredRow, ...]:
     """What a model may put in order; without one, what is found."""
     request = facts[REQUEST]
     limit = RANK_CANDIDATE_COUNT_MAX if request.rank == "model" else request.limit_per_level
@@ -193,13 +193,13 @@ def take_order(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
         return Learned(level.order(None))
     shown = candidates(facts, level)
     ranks = parse_ranks(answer.text, len(shown), facts[REQUEST].limit_per_level)
-    if isinstance(ranks, NoPayload):
+    if isinstance(ranks, UnusableReply):
         return Unusable(ranks.reason)
     ids = {alias_of(number): it.row.address.id for number, it in enumerate(shown)}
     return Learned(level.order(tuple(ids[alias] for alias in ranks.aliases)), shapes=ranks.dropped)
 
 
-def found_at(facts: Facts, level: LevelFacts) -> tuple[Found, ...]:
+def found_at(facts: Facts, level: LevelFacts) -> tuple[ScoredRow, ...]:
     """What this level gives, in its order."""
     shown, order = candidates(facts, level), facts[level.order]
     if order is None:
@@ -222,13 +222,13 @@ def is_order(facts: Facts, level: LevelFacts) -> bool:
     return ids is None or ids == tuple(key for key in dict.fromkeys(ids) if key in shown)
 
 
-def found_until(facts: Facts, name: str) -> tuple[Found, ...]:
+def found_until(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
     """What this level and those before it give."""
     names = NAMES[: NAMES.index(name) + 1]
     return tuple(it for each in names for it in found_at(facts, OF[each]))
 
 
-def text_of(found: Found) -> str:
+def text_of(found: ScoredRow) -> str:
     """What a model or a reader is shown of a row."""
     name, text = name_and_text(found.row)
     return f"{name}: {text}" if name else text
@@ -289,7 +289,7 @@ def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learn
     return learn_stop(level, "", rewrite.query if rewrite is not None else None, shapes)
 
 
-def as_turn(found: Found) -> Turn:
+def as_turn(found: ScoredRow) -> Turn:
     """What was found is known to both sides of the conversation from now on."""
     return Turn("tool", cut(text_of(found), FOUND_BYTES_MAX))
 

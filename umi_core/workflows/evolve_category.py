@@ -27,7 +27,7 @@ from umi_core.messages.effects import AskModel, ByIds, Read, Write
 from umi_core.messages.requests import EvolveCategory
 from umi_core.messages.results import Evolved, Group
 from umi_core.policies import clustering
-from umi_core.policies.clustering import Bounds, Cluster, Known, Vectors
+from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, Vectors
 from umi_core.policies.decay import in_use
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector
@@ -54,7 +54,7 @@ from umi_core.workflows.commits import (
     commit_row,
     put,
 )
-from umi_core.workflows.grouping import NOWHERE, Place, group_addresses, matched, put_into
+from umi_core.workflows.grouping import NOWHERE, GroupPlace, group_addresses, matched, put_into
 from umi_core.workflows.shelving import vector_row
 
 LOOSE: Final = ("entity", "membership")  # a member that changes marks the category, which is divided anew
@@ -76,7 +76,7 @@ class Newcomer(Data):
 
 
 @attrs.frozen
-class Part(Data):
+class PlannedGroup(Data):
     """A group as it is to be: the member that it began with, its members, the known one that it goes on."""
 
     founder_id: EntityId
@@ -89,7 +89,7 @@ class Part(Data):
 class Division(Data):
     """The members in groups, the largest first. `digest`: of what they were made of."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PlannedGroup, ...]
     digest: Word
 
 
@@ -169,14 +169,14 @@ def used_of(facts: Facts, view: View) -> dict[str, str | None]:
     return {it.entity_id: it.subcategory_id for it in used}
 
 
-def known_of(facts: Facts, used: Mapping[str, str | None], view: View) -> list[Known]:
+def known_of(facts: Facts, used: Mapping[str, str | None], view: View) -> list[KnownGroup]:
     """Without the groups of which no member is in use."""
     vectors, homes = vectors_of(facts, view), {it.subcategory_id for it in memberships_of(facts)}
     left = homes - set(used.values())
     if not left.isdisjoint(groups_of(facts)):
         view.marks.append("evolve_category: nobody uses a group")
     return [
-        Known(key, it.created_ms, vectors[key].components if key in vectors else (), ids)
+        KnownGroup(key, it.created_ms, vectors[key].components if key in vectors else (), ids)
         for key, it in groups_of(facts).items()
         if key not in left
         for ids in [tuple(entity_id for entity_id, home in used.items() if home == key)]
@@ -221,7 +221,7 @@ def take_division(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(DIVISION(division) | NEWCOMERS(newcomers(division, facts)))
 
 
-def parts_of(clusters: Sequence[Cluster], facts: Facts) -> Iterator[Part]:
+def parts_of(clusters: Sequence[Cluster], facts: Facts) -> Iterator[PlannedGroup]:
     """Each with who founds it: of a new one the first member that founds no other. Without any it is none."""
     founders = {key: it.founder_id for key, it in groups_of(facts).items()}
     taken = dict.fromkeys(founders[it.known.id] for it in clusters if it.known)
@@ -230,7 +230,7 @@ def parts_of(clusters: Sequence[Cluster], facts: Facts) -> Iterator[Part]:
         founder = founders[it.known.id] if it.known else free
         if founder is not None:
             taken[founder] = None
-            yield Part(founder, it.member_ids, it.centroid, it.known.id if it.known else None)
+            yield PlannedGroup(founder, it.member_ids, it.centroid, it.known.id if it.known else None)
 
 
 def newcomers(division: Division, facts: Facts) -> tuple[Newcomer, ...]:
@@ -242,7 +242,7 @@ def newcomers(division: Division, facts: Facts) -> tuple[Newcomer, ...]:
     )
 
 
-def texts_of(part: Part, facts: Facts) -> list[str]:
+def texts_of(part: PlannedGroup, facts: Facts) -> list[str]:
     said = contents_of(facts)
     return [said[key] for key in part.member_ids if key in said]
 
@@ -326,7 +326,9 @@ def groups_after(category: Category, division: Division, facts: Facts, view: Vie
         yield Subcategory(key, category.id, it.founder_id, name, by, words, view.now_ms, view.now_ms)
 
 
-def places(division: Division, groups: Sequence[Subcategory], facts: Facts, view: View) -> Iterator[Place]:
+def places(
+    division: Division, groups: Sequence[Subcategory], facts: Facts, view: View
+) -> Iterator[GroupPlace]:
     """Of each membership; one that was not looked at stays in its group while there is that group."""
     vectors, said, seen = vectors_of(facts, view), contents_of(facts), dict.fromkeys(looked_at(facts, view))
     homes = {
@@ -339,9 +341,9 @@ def places(division: Division, groups: Sequence[Subcategory], facts: Facts, view
         if it.entity_id in homes and it.entity_id in vectors:  # a saved memory may want other lengths by now
             group, centroid = homes[it.entity_id]
             near_ppm = vector_relevance_ppm(vectors[it.entity_id].components, centroid)
-            yield Place(group.id, near_ppm, matched(said.get(it.entity_id, ""), group.keywords))
+            yield GroupPlace(group.id, near_ppm, matched(said.get(it.entity_id, ""), group.keywords))
         elif it.entity_id not in seen and it.subcategory_id in living:
-            yield Place(it.subcategory_id, it.confidence_ppm, it.keywords_matched)
+            yield GroupPlace(it.subcategory_id, it.confidence_ppm, it.keywords_matched)
         else:
             yield NOWHERE
 

@@ -15,7 +15,7 @@ from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, asks, degrade, nothing, retry
 from umi_core.kelpie.requests import AddArchival
 from umi_core.language import replies
-from umi_core.language.evolution import Pair, Verdict, parse_evolution
+from umi_core.language.evolution import Pair, StatementVerdict, parse_evolution
 from umi_core.language.extraction import Extraction, Mention, notes_of_text, own_words, parse_extraction
 from umi_core.language.prompts import ask_evolve, ask_extract
 from umi_core.limits import (
@@ -55,7 +55,7 @@ def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Ta
     if answer is None:
         return Learned(notes(facts))
     extraction = parse_extraction(answer.text, facts[REQUEST].text, view.config)
-    if isinstance(extraction, replies.Unusable):
+    if isinstance(extraction, replies.UnusableReply):
         return Unusable(extraction.reason)
     extraction = attributed(extraction, facts[REQUEST])
     count = extraction.uncovered_count
@@ -81,7 +81,7 @@ EXTRACT = Step(
 
 
 CANDIDATE_SCORE_MIN_PPM: Final = 200_000
-Verdicts = tuple[tuple[Pair, Verdict], ...]
+Verdicts = tuple[tuple[Pair, StatementVerdict], ...]
 
 COMPARED: Final = Fact("request", Telling | Memorize)
 FRESH: Final = Fact("fresh", tuple[Drafted, ...])  # the new facts that are compared
@@ -148,7 +148,7 @@ def ask_evolution(facts: Facts, view: View) -> AskModel:
 def take_evolution(facts: Facts, answer: ModelReplied, view: View) -> Taken:
     pairs = facts.unit(PAIRS)
     evolution = parse_evolution(answer.text, pairs, view.config.evolve_confidence_min_ppm)
-    if isinstance(evolution, replies.Unusable):
+    if isinstance(evolution, replies.UnusableReply):
         return Unusable(evolution.reason)
     partial = tuple(("partial", reason, 1) for reason in evolution.dropped)
     return Learned(VERDICTS.unit(evolution.verdicts), degraded=partial, shapes=evolution.shapes)

@@ -26,7 +26,7 @@ SHELF: Final = Fact("shelf", tuple[Row, ...])  # categories, memberships, resour
 
 
 @attrs.frozen
-class Place(Data):
+class GroupPlace(Data):
     """Where a member is put: a subcategory, how near it is, and which keywords of it its content has."""
 
     subcategory_id: EntityId | None = None
@@ -34,7 +34,7 @@ class Place(Data):
     keywords_matched: Texts = ()
 
 
-NOWHERE: Final = Place()
+NOWHERE: Final = GroupPlace()
 
 
 @attrs.frozen
@@ -66,12 +66,12 @@ def homes_of(rows: Iterable[Row]) -> tuple[Home, ...]:
     )
 
 
-def place_of(vector: Components | None, content: str, homes: Iterable[Home], floor_ppm: int) -> Place:
+def place_of(vector: Components | None, content: str, homes: Iterable[Home], floor_ppm: int) -> GroupPlace:
     """The subcategory that is nearest, if it is near enough."""
     by_id = {home.id: home for home in homes}
     centroids = [(key, home.centroid) for key, home in by_id.items()]
     nearest = nearest_known(vector, centroids, floor_ppm) if vector else None
-    return NOWHERE if nearest is None else Place(*nearest, matched(content, by_id[nearest[0]].keywords))
+    return NOWHERE if nearest is None else GroupPlace(*nearest, matched(content, by_id[nearest[0]].keywords))
 
 
 def matched(content: str, keywords: Iterable[str]) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def matched(content: str, keywords: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for word in keywords if word in words)
 
 
-def put_into(membership: Membership, place: Place) -> Membership:
+def put_into(membership: Membership, place: GroupPlace) -> Membership:
     return attrs.evolve(
         membership, subcategory_id=place.subcategory_id, confidence_ppm=place.confidence_ppm,
         keywords_matched=place.keywords_matched,

@@ -36,7 +36,7 @@ from umi_core.state import Tiers
 from umi_core.text import shown
 from umi_core.values import Scope
 from umi_core.workflows.commits import address, put
-from umi_core.workflows.grouping import NOWHERE, Place, put_into
+from umi_core.workflows.grouping import NOWHERE, GroupPlace, put_into
 
 DEFAULT: Final = {
     "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
@@ -103,7 +103,7 @@ class Link(Data):
     entity_version: int
     category: str
     by: str
-    place: Place = NOWHERE
+    place: GroupPlace = NOWHERE
 
 
 def addresses(entity_id: str, names: Iterable[str], scope: Scope) -> Iterator[Address]:

@@ -26,7 +26,7 @@ from umi_core.engine.workflow import (
 )
 from umi_core.ids import text_hash
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention, is_pronoun, merge
-from umi_core.language.memories import Memory
+from umi_core.language.memories import ExtractedFact
 from umi_core.language.words import auto_name
 from umi_core.limits import CAPTION_BYTES_MAX
 from umi_core.messages.answers import ReadDone
@@ -49,7 +49,7 @@ from umi_core.workflows.commits import (
     entity_ids,
     found,
 )
-from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare, vacated
+from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare, without_ended
 from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, chained, id_of, looked_up
 from umi_core.workflows.ending import SHELVES
 from umi_core.workflows.giving import told_by
@@ -105,7 +105,7 @@ from umi_core.workflows.shelving import (
 from umi_core.workflows.telling import (
     TOLD,
     TYPE_OF,
-    Told,
+    CategorisedFact,
     ask_vectors,
     classed,
     links_of,
@@ -121,7 +121,7 @@ DESCRIBE: Final = "describe"  # what is pending of a payload that no model has d
 
 
 def take_told(facts: Facts, answer: None, view: View) -> Learned:
-    groups: dict[str, list[Told]] = {}
+    groups: dict[str, list[CategorisedFact]] = {}
     shapes: list[str] = []
     units, found_in = facts[UNITS], facts[FOUND]
     for unit, it in zip(units, found_in, strict=True):
@@ -133,7 +133,7 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(TOLD(all_told), shapes=tuple(dict.fromkeys(shapes)))
 
 
-def read(memory: Memory, unit: Unit, view: View) -> tuple[Told, list[str]]:
+def read(memory: ExtractedFact, unit: Unit, view: View) -> tuple[CategorisedFact, list[str]]:
     """A memory as a mention: of the name it is about, if that is a name."""
     choice = chosen(memory.categories, unit.memory_type, view.config)
     is_named = bool(memory.name) and not is_pronoun(memory.name)
@@ -143,16 +143,16 @@ def read(memory: Memory, unit: Unit, view: View) -> tuple[Told, list[str]]:
     )
     shapes = ["category_unknown"] if choice.unknown_count else []
     shapes += ["category_defaulted"] if choice.by == "default" else []
-    return Told(mention, choice.names, choice.by), shapes
+    return CategorisedFact(mention, choice.names, choice.by), shapes
 
 
-def united(group: list[Told]) -> Iterator[Told]:
+def united(group: list[CategorisedFact]) -> Iterator[CategorisedFact]:
     """Yield the facts that equal contents are, in all categories that were named for them."""
     for mention in merge(told.mention for told in group):
         names = {norm(name) for name in mention.names}
         its = [it for it in group if not it.mention.named or norm(it.mention.name) in names]
         categories = tuple(dict.fromkeys(name for told in its for name in told.categories))
-        yield Told(mention, categories, its[0].by)
+        yield CategorisedFact(mention, categories, its[0].by)
 
 
 # lookup: what is known about these entities, their categories and the text itself.
@@ -197,7 +197,7 @@ def caption_of_whole(facts: Facts) -> str:
     return facts[CAPTION] or caption(facts[SEGMENTS][0].text)
 
 
-def draft_of(told: Told, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
+def draft_of(told: CategorisedFact, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
     """The entity as the text leaves it; a fact of no other resource than before is not reinforced."""
     draft = looked_up(told.mention, SharedOptions(facts[REQUEST].happened_ms), rows, view)
     return classed(told_by(own_id(facts, view.scope), draft, view.now_ms), told.mention.memory_type)
@@ -221,7 +221,7 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     drafts = compared.drafts
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    after = shown_again(entities, vacated(core, compared.ended), view.config)
+    after = shown_again(entities, without_ended(core, compared.ended), view.config)
     is_moved = after.blocks != core.blocks
     links = linked(links_of(facts, drafts, view), with_leaving(compared.writes, facts, shelf), view)
     resources = resources_of(facts, shelf, view)

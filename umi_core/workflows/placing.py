@@ -22,7 +22,7 @@ from umi_core.workflows.commits import scores_of
 
 
 @attrs.frozen
-class Placed(Data):
+class Placement(Data):
     """Core afterwards, the decisions with their outcomes, who came in, and who had to leave."""
 
     core: CoreTier
@@ -37,7 +37,7 @@ def place(
     before: CoreTier,
     access: AccessTable,
     view: View,
-) -> Placed:
+) -> Placement:
     """Core after these entities, with one decision for each, in their order; `access` counts them already."""
     core, outcomes = settled_in(entities, decisions, before, view)
     wanting = [(it, entity) for it, entity in zip(decisions, entities, strict=True) if it.promote]
@@ -54,7 +54,7 @@ def place(
     told = tuple(attrs.evolve(it, outcome=true_outcome(it.entity_id, outcomes, core)) for it in decisions)
     promoted = tuple(it.entity_id for it in told if it.outcome == "promoted")
     gone = tuple(key for key in evicted if before.home_of(key) and not core.home_of(key))
-    return Placed(core, told, promoted, gone)
+    return Placement(core, told, promoted, gone)
 
 
 def shown_again(entities: Iterable[Entity], core: CoreTier, config: Config) -> CoreTier:

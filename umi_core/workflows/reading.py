@@ -21,7 +21,7 @@ from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, asks, degrade, nothing, retry
 from umi_core.ids import resource_id, segment_id, text_hash
 from umi_core.language.descriptions import Undescribed, parse_description
-from umi_core.language.memories import Memory, Unread, parse_memories
+from umi_core.language.memories import ExtractedFact, Unread, parse_memories
 from umi_core.language.prompts import ask_description, ask_memories, ask_segment
 from umi_core.language.segments import Segment, Span, Useless, parse_segments, segments_of, windows
 from umi_core.limits import SEGMENTED_BYTES_MAX
@@ -47,10 +47,10 @@ class Unit(Data):
 
 
 @attrs.frozen
-class Found(Data):
+class UnitReading(Data):
     """What a unit came to; nothing, if it could not be read."""
 
-    memories: tuple[Memory, ...]
+    memories: tuple[ExtractedFact, ...]
     is_missing: Flag
 
 
@@ -64,7 +64,7 @@ CAPTION: Final = Fact("caption", str)  # as a model gave it; empty of a text, wh
 SPANS: Final = Fact("spans", tuple[Span, ...])
 SEGMENTS: Final = Fact("segments", tuple[Segment, ...])
 UNITS: Final = Fact("units", tuple[Unit, ...])
-FOUND: Final = Fact("found", tuple[Found, ...])
+FOUND: Final = Fact("found", tuple[UnitReading, ...])
 
 
 def wanted_types(request: Memorize) -> tuple[str, ...]:
@@ -319,12 +319,12 @@ def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:
         return Unusable(memories.reason)
     count = memories.diagnostics.count("too_many")
     partial = (("partial", "too_many", count),) if count else ()
-    learned = FOUND.unit(Found(memories.memories, is_missing=False))
+    learned = FOUND.unit(UnitReading(memories.memories, is_missing=False))
     return Learned(learned, degraded=partial, shapes=memories.diagnostics)
 
 
 EXTRACT: Final = Step(
     "extract", each=UNITS, produces=(FOUND,), otherwise=nothing(FOUND), config=(("profile", "default"),),
     **asks(AskModel, ask_unit, take_unit,
-           retry(2, then=degrade("unit_missing", FOUND.unit(Found((), is_missing=True))))),
+           retry(2, then=degrade("unit_missing", FOUND.unit(UnitReading((), is_missing=True))))),
 )  # fmt: skip

@@ -109,7 +109,7 @@ def take_variants(facts: Facts, answer: ModelReplied | None, view: View) -> Take
     if answer is None:
         return Learned(single(facts))
     variants = parse_variants(answer.text, facts[RESOLUTION].query)
-    if isinstance(variants, replies.Unusable):
+    if isinstance(variants, replies.UnusableReply):
         return Unusable(variants.reason)
     return Learned(VARIANTS(variants.texts), shapes=variants.dropped)
 

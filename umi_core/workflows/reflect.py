@@ -18,7 +18,7 @@ from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.workflow import (
     Degrade,
     Learned,
-    Refuse,
+    Rejection,
     Step,
     Taken,
     Unusable,
@@ -52,7 +52,7 @@ BEGINS: Final = Fact("begins", bool)  # the text is only the beginning of what w
 
 
 @attrs.frozen
-class Shown(Data):
+class ShownResource(Data):
     """A resource as a model reads it."""
 
     end: tuple[str, int]
@@ -85,7 +85,7 @@ def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
     rows, (session, reflection) = found(answer), addresses(facts, view.scope)
     body = rows[session].body if session in rows else None
     if not isinstance(body, SessionRow) or view.scope.agent not in body.members:
-        return Refuse(SessionNotFound(facts[REQUEST].session_id))
+        return Rejection(SessionNotFound(facts[REQUEST].session_id))
     return Learned(HOME(rows.get(reflection)))
 
 
@@ -106,20 +106,20 @@ def take_told(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(TOLD(tuple(rows[key] for key, _ in ends)), degraded=partial)
 
 
-def shown_of(rows: Iterable[Row]) -> list[Shown]:
+def shown_of(rows: Iterable[Row]) -> list[ShownResource]:
     found = ((row, row.body) for row in rows)
     return [as_shown(row, body) for row, body in found if isinstance(body, Resource)]
 
 
-def as_shown(row: Row, body: Resource) -> Shown:
+def as_shown(row: Row, body: Resource) -> ShownResource:
     at_ms = body.created_ms if body.happened_ms is None else body.happened_ms
     is_text = body.modality in NORMALISERS
     told = NORMALISERS[body.modality](body.text) if is_text else body.description
     text = cut(told.strip(), TEXT_BYTES_MAX)
-    return Shown((row.address.id, row.version), at_ms, text)
+    return ShownResource((row.address.id, row.version), at_ms, text)
 
 
-def last_fitting(shown: list[Shown]) -> list[Shown]:
+def last_fitting(shown: list[ShownResource]) -> list[ShownResource]:
     """Those at the end that fit into one question."""
     room_bytes, count = TEXT_BYTES_MAX, 0
     for it in reversed(shown[-SOURCE_COUNT_MAX:]):
@@ -130,7 +130,7 @@ def last_fitting(shown: list[Shown]) -> list[Shown]:
     return shown[len(shown) - count :]
 
 
-def shown_in(facts: Facts) -> list[Shown]:
+def shown_in(facts: Facts) -> list[ShownResource]:
     rows = facts[TOLD]
     return shown_of(rows)
 

@@ -12,7 +12,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.engine.facts import Facts, View
 from umi_core.ids import relation_id
-from umi_core.language.evolution import Verdict
+from umi_core.language.evolution import StatementVerdict
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.rows import Entity, Relation, Row
 from umi_core.workflows.drafting import Drafted, ref, with_entity
@@ -75,7 +75,7 @@ def contradicting(entity: Entity, statement: str) -> Entity:
 # The relations.
 
 
-def made(source: End, target: End, verdict: Verdict, view: View) -> Relation:
+def made(source: End, target: End, verdict: StatementVerdict, view: View) -> Relation:
     row_id = relation_id(view.scope, source, target, verdict.kind)
     return Relation(
         row_id, verdict.kind, source, target, verdict.confidence_ppm, verdict.reason, verdict.by, view.now_ms

@@ -16,7 +16,7 @@ from umi_core.engine.workflow import (
     Degrade,
     Law,
     Learned,
-    Refuse,
+    Rejection,
     Step,
     Taken,
     Unusable,
@@ -56,7 +56,7 @@ from umi_core.workflows.commits import (
     put,
     request_digest,
 )  # fmt: skip
-from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare, vacated
+from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare, without_ended
 from umi_core.workflows.drafting import (
     DRAFTS,
     PLACES,
@@ -92,7 +92,7 @@ def take_seen(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
         return Learned(RECEIPT(None))
     assert isinstance(row.body, Receipt)
     if row.body.request_digest != request_digest(facts):
-        return Refuse(KeyReused(str(facts[REQUEST_KEY])))
+        return Rejection(KeyReused(str(facts[REQUEST_KEY])))
     if not isinstance(row.body.value, Repeatable):
         return Unusable("no reply")  # no request with a key has ended so
     view.marks.append("request key known: replied from the receipt")
@@ -180,7 +180,7 @@ def take_routes(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if answer is None:
         return Learned(by_table(facts))
     routes = parse_routes(answer.text, tuple(draft.entity for draft in changed(facts)), view.config)
-    if isinstance(routes, replies.Unusable):
+    if isinstance(routes, replies.UnusableReply):
         return Unusable(routes.reason)
     partial = tuple(("partial", reason, 1) for reason in routes.degraded)
     return Learned(ROUTES(routes.decisions), degraded=partial, shapes=routes.shapes)
@@ -207,7 +207,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     text = facts[REQUEST].text
     names = tuple(name for it in entities for name in (it.name, *it.others))
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    placed = place(entities, decisions, vacated(core, compared.ended), access, view)
+    placed = place(entities, decisions, without_ended(core, compared.ended), access, view)
     is_moved = placed.core.blocks != core.blocks
     rides = (it for it in access.writes(view.scope) if it.address.id not in compared.ended)
     value = Remembered(

@@ -28,7 +28,7 @@ from umi_core.language.rewriting import shown_turns
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, Done, Read
 from umi_core.messages.results import LevelHit, LevelTried, Resolution, Retrieved, StopReason
-from umi_core.policies.sufficiency import Found, union
+from umi_core.policies.sufficiency import ScoredRow, union
 from umi_core.rows import Entity, Row
 from umi_core.text import cut, size
 from umi_core.tiers.rendering import escape
@@ -140,7 +140,7 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(OUTCOME(Done(value)), shapes=(value.stop_reason,))
 
 
-def found_in(facts: Facts, name: str) -> tuple[Found, ...]:
+def found_in(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
     """What a level gave, in the end."""
     missed, given = facts[MISSED], facts[AGAIN]
     again = dict(zip(missed, given, strict=True))
@@ -149,7 +149,7 @@ def found_in(facts: Facts, name: str) -> tuple[Found, ...]:
     return found_at(facts, OF[name])
 
 
-def best_found(facts: Facts) -> list[Found]:
+def best_found(facts: Facts) -> list[ScoredRow]:
     """By score, then by level, then by id; as a model ordered them level by level."""
     request, found = facts[REQUEST], [it for name in NAMES for it in found_in(facts, name)]
     if request.rank == "vector":
@@ -179,7 +179,7 @@ def reason_of(facts: Facts, asked: tuple[str, ...]) -> StopReason:
     return next((reason for reason in get_args(StopReason) if reason == said), "exhausted")
 
 
-def hit_of(found: Found) -> LevelHit:
+def hit_of(found: ScoredRow) -> LevelHit:
     body, (name, text) = found.row.body, name_and_text(found.row)
     version = body.version if isinstance(body, Entity) else found.row.version
     row_id = found.row.address.id

@@ -15,7 +15,7 @@ from typing import Final
 import attrs
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Step, Taken, Workflow, asks, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Taken, Workflow, asks, retry
 from umi_core.errors import Error, NoSession, SessionConflict, SessionNotFound, TooManyMembers
 from umi_core.ids import session_id
 from umi_core.limits import SESSION_MEMBER_COUNT_MAX
@@ -53,7 +53,7 @@ def joined(members: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...] |
 def take_new(facts: Facts, answer: None, view: View) -> Taken:
     members = joined((view.scope.agent,), facts[CREATE].members)
     if isinstance(members, Error):
-        return Refuse(members)
+        return Rejection(members)
     row_id = session_id(view.scope, view.now_ms, view.plan_count - 1)
     info = SessionInfo(session_id=row_id, started_ms=view.now_ms, creator=view.scope.agent, members=members)
     created = SessionCreated(row_id, view.now_ms)
@@ -79,10 +79,10 @@ def take_created(facts: Facts, answer: Committed, view: View) -> Learned:
 def take_packed(facts: Facts, answer: None, view: View) -> Taken:
     info = view.tiers.session
     if info.session_id is None:
-        return Refuse(NoSession())
+        return Rejection(NoSession())
     members = joined(info.members, facts[SAVE].hand_to)
     if isinstance(members, Error):
-        return Refuse(members)
+        return Rejection(members)
     saved = SessionSaved(info.session_id, info.version + 1, view.now_ms)
     info = attrs.evolve(info, members=members)
     return Learned(PACKED(plan_of(info, view.tiers.working, saved, view)) | INFO(info))
@@ -138,10 +138,10 @@ def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
     row = next(iter(found(answer).values()), None)
     body = row.body if row else None
     if row is None or not isinstance(body, SessionRow) or view.scope.agent not in body.members:
-        return Refuse(SessionNotFound(facts[LOAD].session_id))
+        return Rejection(SessionNotFound(facts[LOAD].session_id))
     loaded = decode(body.snapshot, view.now_ms, view.config)
     if isinstance(loaded, Error):
-        return Refuse(loaded)
+        return Rejection(loaded)
     drop_expired(view.tiers.working, view.now_ms)  # what has expired is counted, whatever takes its place
     loaded.tier.expired_count = view.tiers.working.expired_count
     view.tiers.working = loaded.tier

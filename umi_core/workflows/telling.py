@@ -28,7 +28,7 @@ TYPE_OF: Final = {
 
 
 @attrs.frozen
-class Told(Data):
+class CategorisedFact(Data):
     """One fact, and the categories in which it belongs."""
 
     mention: Mention
@@ -36,7 +36,7 @@ class Told(Data):
     by: LinkMaker
 
 
-TOLD: Final = Fact("told", tuple[Told, ...])
+TOLD: Final = Fact("told", tuple[CategorisedFact, ...])
 
 
 def classed(draft: Drafted, memory_type: str | None) -> Drafted:

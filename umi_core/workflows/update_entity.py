@@ -12,7 +12,7 @@ from umi_core.engine.workflow import (
     Degrade,
     Law,
     Learned,
-    Refuse,
+    Rejection,
     Step,
     Taken,
     Workflow,
@@ -91,7 +91,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Taken:
     adopt(view, core)
     row = rows.get(address(view.scope, "entity", request.entity_id))
     if row is None and not view.in_doubt:
-        return Refuse(NotFound("entity", request.entity_id))
+        return Rejection(NotFound("entity", request.entity_id))
     held = tuple(it for it in answer.rows if it.address.kind in ("category", "membership"))
     leaving = row if row is not None and goal(row, request, view.scope) != request.entity_id else None
     return Learned(CURRENT(row) | HELD(held) | ROW(leaving) | CORE(core))
@@ -185,7 +185,7 @@ def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:
     """What is not there, and no earlier plan of its own has moved, somebody else has forgotten."""
     taken = take_keyed_commit(facts, answer, view)
     is_gone = facts[CURRENT] is None and isinstance(taken, Learned) and not taken.facts[LOST.name]
-    return Refuse(NotFound("entity", facts[REQUEST].entity_id)) if is_gone else taken
+    return Rejection(NotFound("entity", facts[REQUEST].entity_id)) if is_gone else taken
 
 
 def is_of_current(facts: Facts, scope: Scope) -> bool:

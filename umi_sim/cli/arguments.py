@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def overrides_of(settings: Sequence[str], mode: str | None) -> dict[str, str]:
-    """What --set and --mode say, by key of the scenario."""
+    """Return what --set and --mode say, by key of the scenario."""
     for setting in settings:
         if "=" not in setting:
             refuse(f"--set {setting}: write TABLE.KEY=VALUE, as in --set agents.count=2")
@@ -36,7 +36,7 @@ def overrides_of(settings: Sequence[str], mode: str | None) -> dict[str, str]:
 def config_of(
     name: str, seed: int, overrides: Mapping[str, str], conversation: str | None = None
 ) -> "RunConfig":
-    """What a seed makes of a scenario, with settings, and a conversation instead of drawn requests."""
+    """Draw a configuration from a seed: with settings, and a conversation instead of drawn requests."""
     from umi_sim.formats import transcripts as transcript
     from umi_sim.scenario import files as scenario
 

@@ -18,9 +18,9 @@ from typing import Any, Final, NoReturn
 import click
 
 from umi_sim.cli import progress
-from umi_sim.cli.terminal import in_color, is_colored, width, written
-from umi_sim.kernel.report import MARGIN, Report, filled, laid_out
-from umi_sim.kernel.wording import escaped
+from umi_sim.cli.terminal import in_color, is_colored, width, write_line
+from umi_sim.kernel.report import MARGIN, Report, fill_lines, laid_out
+from umi_sim.kernel.wording import escape_text
 from umi_sim.record.exit_codes import HARNESS, INTERRUPTED, USAGE, severest
 
 SEED_COUNT_MAX: Final = 1_000_000
@@ -91,7 +91,7 @@ class Commands(click.Group):
 
 
 def exit_code(command: Callable[[], Any]) -> int:
-    """What a command comes to, with everything a user can cause told in one line."""
+    """Run a command and return its exit code; each error that a user can cause is one line."""
     try:
         return command() or 0
     except click.ClickException as error:
@@ -134,17 +134,17 @@ def error_lines(message: str) -> Iterator[str]:
     is_shown = sys.stderr is not None and sys.stderr.isatty()
     for line in message.splitlines():
         if is_shown:
-            yield from filled(line.split(" "), "umi-sim: ", MARGIN, width(2))
+            yield from fill_lines(line.split(" "), "umi-sim: ", MARGIN, width(2))
         else:
-            yield f"umi-sim: {escaped(line)}"
+            yield f"umi-sim: {escape_text(line)}"
 
 
 def refuse(message: object, code: int = USAGE) -> NoReturn:
     """End the command with this line and this code."""
-    raise Refusal(str(message), code)
+    raise CommandRefused(str(message), code)
 
 
-class Refusal(click.ClickException):
+class CommandRefused(click.ClickException):
     """The line, and the code."""
 
     def __init__(self, message: str, code: int) -> None:
@@ -164,7 +164,7 @@ def shows(*, one_list: bool = False) -> Callable[[Callable[..., Any]], Callable[
     def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def shown(*args: Any, as_json: bool, quiet: bool, no_color: bool, **given: Any) -> int:
-            with progress.watched(str(command.__name__), quiet=quiet):
+            with progress.watch_progress(str(command.__name__), quiet=quiet):
                 made = command(*args, **given)
                 reports = [made] if isinstance(made, Report) else made
                 return show(reports, as_json=as_json, quiet=quiet, no_color=no_color, one_list=one_list)
@@ -200,19 +200,19 @@ def show(
 
 
 def show_text(report: Report, no_color: bool = False) -> bool:
-    """Whether somebody read it."""
+    """Print a report. Return whether the output is still read."""
     has_color = is_colored(no_color)
     for number, line in enumerate(laid_out(report, width())):
         progress.clear()
         told = in_color(line) if has_color and number == 0 else line
-        if not written(told.encode(errors="backslashreplace"), color=has_color):
+        if not write_line(told.encode(errors="backslashreplace"), color=has_color):
             return False
     return True
 
 
 def show_json(value: object) -> bool:
     progress.clear()
-    return written(json.dumps(value).encode())
+    return write_line(json.dumps(value).encode())
 
 
 # Options that several commands have.

@@ -11,7 +11,7 @@ from umi_sim.kernel.wording import plural
 
 if TYPE_CHECKING:
     from umi_sim.disk.case import Case
-    from umi_sim.disk.hunt import Found
+    from umi_sim.disk.hunt import DiskHunt
 
 
 @click.command()
@@ -37,10 +37,10 @@ def disk(seeds: range, journal: str) -> Report:
         from umi_sim.disk.hunt import hunt
     except ModuleNotFoundError as error:
         refuse(f"{error.name} is not installed: pip install 'umi-sim[live]'")
-    return told(hunt(seeds, journal), journal)
+    return report_hunt(hunt(seeds, journal), journal)
 
 
-def told(found: "Found", journal: str) -> Report:
+def report_hunt(found: "DiskHunt", journal: str) -> Report:
     counted = f"{plural(found.case_count, 'case')}, {plural(found.cut_count, 'power cut')}"
     value = lambda: attrs.asdict(found)  # noqa: E731  # one line, used once
     if found.first is None or found.small is None:
@@ -51,7 +51,7 @@ def told(found: "Found", journal: str) -> Report:
         row("promised", what),
         *(row("", line.strip()[:400]) for line in shown),
         whole("repeat", f"umi-sim disk --journal {journal} --seeds {small.seed}..{small.seed}"),
-        row("shrunk", f"to {batches(len(small.batches))}, and {struck(small)}"),
+        row("shrunk", f"to {batches(len(small.batches))}, and {describe_case(small)}"),
     ]
     return Report(f"FAIL disk {journal}: {counted}", rows, value, 1)
 
@@ -60,8 +60,8 @@ def batches(count: int) -> str:
     return "1 batch" if count == 1 else f"{count} batches"
 
 
-def struck(case: "Case") -> str:
-    """What the disk does to each life: it ends with a cut, and the next one begins on what is left."""
+def describe_case(case: "Case") -> str:
+    """Describe the power cuts and failures of a case."""
     told = []
     for life, (cut, fail) in enumerate(zip(case.cuts, case.fails, strict=True), start=1):
         told += [f"a failure at event {fail} of life {life}"] if fail else []

@@ -11,9 +11,9 @@ import click
 
 from umi_sim.cli.arguments import config_named, is_seed_file, readable, readable_trace
 from umi_sim.cli.console import complain, refuse, shows
-from umi_sim.cli.terminal import width, written
+from umi_sim.cli.terminal import width, write_line
 from umi_sim.kernel.report import Report, laid_out, row, whole
-from umi_sim.kernel.wording import cut, escaped, near
+from umi_sim.kernel.wording import cut, escape_text, near
 from umi_sim.record.exit_codes import INTERRUPTED, USAGE
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def explain(word: tuple[str, ...]) -> Report:
         refuse(f"{name}: is a file, and explain takes a word: umi-sim show FILE shows a seed file")
     if name not in words.names() and (told := rule_of_stores(name)):
         return told
-    return explained(name, words.names(), "word") if word else words.all_rules()
+    return explain_name(name, words.names(), "word") if word else words.all_rules()
 
 
 def rule_of_stores(name: str) -> Report | None:
@@ -61,7 +61,7 @@ def rule_of_stores(name: str) -> Report | None:
     return Report(f"{name}: a rule of umi-sim target", rows, lambda: value)
 
 
-def explained(name: str, known: Iterable[str], what: str) -> Report:
+def explain_name(name: str, known: Iterable[str], what: str) -> Report:
     """The page about a name; `known` are those that may have been meant."""
     from umi_sim.explain import words
 
@@ -103,7 +103,7 @@ def diff(context: click.Context, a: str, b: str) -> Report:
     from umi_sim.explain import difference
 
     first, second = side_of(context, a), side_of(context, b)
-    found = difference.apart(first.trace, second.trace, (named(a), named(b)))
+    found = difference.apart(first.trace, second.trace, (name_side(a), name_side(b)))
     if found is None:
         return Report("SAME the two runs have the same records", value=lambda: {"result": "same"})
     changes = []
@@ -114,7 +114,7 @@ def diff(context: click.Context, a: str, b: str) -> Report:
     return Report(f"DIFFER {told.head}", told.lines, lambda: value, DIFFERENT)
 
 
-def named(text: str) -> str:
+def name_side(text: str) -> str:
     """A side as the head of its column."""
     return Path(text).name if is_file(text) else text
 
@@ -229,15 +229,15 @@ def converse(stepper: "Stepper", lines: BinaryIO) -> int:
         line = lines.readline(COMMAND_BYTES_MAX).decode(errors="replace")
         number += 1
         if not line:
-            written(b"")
+            write_line(b"")
             return 0
         if is_piped:
-            written(escaped(line.rstrip("\n")).encode())
+            write_line(escape_text(line.rstrip("\n")).encode())
         said, is_done = stepper.do(line)
         if is_piped and not is_done:
             return complain(f"command {number}, {line.strip()!r}: {said.head}", USAGE)
         for each in laid_out(said, width()):
-            written(each.encode(errors="backslashreplace"))
+            write_line(each.encode(errors="backslashreplace"))
     return 0
 
 

@@ -47,12 +47,12 @@ def explore(scenario: str, depth: int, states_max: int, dfs: bool) -> Report:
     except search.Unrepeated as error:
         return Report("", exit_code=complain(str(error), HARNESS))
     if found.verdict is not None:
-        return failed(found, found.verdict)
+        return report_failure(found, found.verdict)
     code = 0 if found.result == "complete" else INCOMPLETE
     return Report(statement(found), value=lambda: counts(found), exit_code=code)
 
 
-def failed(found: "Explanation", verdict: "Verdict") -> Report:
+def report_failure(found: "Explanation", verdict: "Verdict") -> Report:
     """Keep the failure as a seed file, and tell it as any other."""
     from umi_sim.explain import report
     from umi_sim.runs import corpus

@@ -9,18 +9,18 @@ import attrs
 
 from umi_sim.cli.arguments import readable
 from umi_sim.cli.console import refuse
-from umi_sim.kernel.report import Report, Row, listed, row
-from umi_sim.kernel.wording import counted, plural
+from umi_sim.kernel.report import Report, ReportRow, list_row, row
+from umi_sim.kernel.wording import plural, show_counts
 
 if TYPE_CHECKING:
-    from umi_sim.targets.whole_memory import Hunt
+    from umi_sim.targets.whole_memory import WholeMemoryHunt
 
 CONTRACT: Final = "umi"
 AGAINST: Final = "umi_core"
 STRUCK_COUNT_MAX: Final = 5
 
 
-def tested(
+def check_implementation(
     command: str | None, against: str | None, names: Sequence[str], seeds: range, seconds: int | None,
     replay: str | None, others: Sequence[str],
 ) -> Report:  # fmt: skip
@@ -34,13 +34,13 @@ def tested(
     called = ["--contract", CONTRACT, "--command", command, *(["--against", AGAINST] if against else [])]
     with usable():
         if replay is not None:
-            return replayed(command, called, replay)
-        return hunted(command, called, names, seeds, seconds)
+            return replay_run(command, called, replay)
+        return hunt_in_store(command, called, names, seeds, seconds)
 
 
 @contextmanager
 def usable() -> Iterator[None]:
-    """What cannot be run ends the command in one line."""
+    """End the command in one line if the implementation cannot be run."""
     from umi_sim.scenario.files import BadScenario
     from umi_sim.target.process import BadProcess
     from umi_sim.targets.adapter import BadAdapter
@@ -51,7 +51,7 @@ def usable() -> Iterator[None]:
         refuse(error)
 
 
-def hunted(
+def hunt_in_store(
     command: str, called: list[str], names: Sequence[str], seeds: range, seconds: int | None
 ) -> Report:
     from umi_sim.explain import report
@@ -62,9 +62,9 @@ def hunted(
     )
     verdict = found.failed
     if verdict is None or verdict.failure is None:
-        return passed(command, found)
-    done = whole_memory.shrunk(verdict)
-    path = whole_memory.saved(done.seed).as_posix()
+        return report_pass(command, found)
+    done = whole_memory.shrink_verdict(verdict)
+    path = whole_memory.save_failure(done.seed).as_posix()
     told = report.of_shrunk(done, path, repeat(called, path), verdict.failure)
     told = attrs.evolve(told, repeat=repeat(called, path), file="")
     value = lambda: {**report.told_as_json(told), "saved": path, **counts(found)}  # noqa: E731  # used once
@@ -75,36 +75,36 @@ def repeat(called: Sequence[str], path: str) -> str:
     return join(["umi-sim", "target", *called, "--replay", path])
 
 
-def told_of(found: "Hunt") -> str:
+def told_of(found: "WholeMemoryHunt") -> str:
     runs, operations = plural(found.run_count, "run"), plural(found.operations.total(), "operation")
     return f"{runs} of {plural(len(found.scenarios), 'scenario')}, {operations}"
 
 
-def counts(found: "Hunt") -> dict[str, Any]:
+def counts(found: "WholeMemoryHunt") -> dict[str, Any]:
     return {
         "runs": found.run_count, "scenarios": list(found.scenarios), "operations": dict(found.operations),
         "faults": dict(found.fired), "rules": dict(found.rules),
     }  # fmt: skip
 
 
-def passed(command: str, found: "Hunt") -> Report:
+def report_pass(command: str, found: "WholeMemoryHunt") -> Report:
     """How much was asked, met and judged: a pass that tests nothing shows here."""
     from umi_core.messages.requests import OF_MEMORY
 
     often = sorted(found.fired, key=lambda name: (-found.fired[name], name))
-    struck = counted({name: found.fired[name] for name in often}) or ["no fault"]
+    struck = show_counts({name: found.fired[name] for name in often}) or ["no fault"]
     lacking = [name for name in OF_MEMORY if name not in found.operations]
-    rows: list[Row] = [
-        listed("asked", counted(dict(sorted(found.operations.items()))), len(found.operations)),
-        *([listed("", ["never asked: " + lacking[0], *lacking[1:]], len(lacking))] if lacking else []),
-        listed("struck", struck, STRUCK_COUNT_MAX),
+    rows: list[ReportRow] = [
+        list_row("asked", show_counts(dict(sorted(found.operations.items()))), len(found.operations)),
+        *([list_row("", ["never asked: " + lacking[0], *lacking[1:]], len(lacking))] if lacking else []),
+        list_row("struck", struck, STRUCK_COUNT_MAX),
         row("judged", f"by {plural(len(found.rules), 'rule')}"),
     ]
     value = lambda: {"result": "pass", "command": command, **counts(found)}  # noqa: E731  # used once
     return Report(f"PASS {command}: {told_of(found)}, every promise kept", rows, value)
 
 
-def replayed(command: str, called: Sequence[str], file: str) -> Report:
+def replay_run(command: str, called: Sequence[str], file: str) -> Report:
     """Exit 0: as recorded. 1: no failure. Else the code of the failure."""
     from umi_sim.explain import report
     from umi_sim.runs import replay

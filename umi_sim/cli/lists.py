@@ -20,12 +20,12 @@ def check(file: str) -> Report:
     \b
     umi-sim check scenarios/smoke.toml
     """
-    said = checked(Path(file))
+    said = describe_file(Path(file))
     return Report(f"OK {file}: {said}", value=lambda: {"result": "ok", "file": file, "is": said})
 
 
-def checked(path: Path) -> str:
-    """What a good file is, in a few words."""
+def describe_file(path: Path) -> str:
+    """Describe a valid file in a few words."""
     from umi_sim.formats import transcripts as transcript
     from umi_sim.scenario import files as scenario
 
@@ -60,13 +60,13 @@ def scenarios(name: str | None, seed: int) -> Report:
     umi-sim scenarios
     umi-sim scenarios smoke --seed 42
     """
-    found = resolved(name, seed) if name else shipped()
+    found = resolve_config(name, seed) if name else list_shipped()
     width = max(map(len, found)) + 2
-    rows = (row(key, told(value), column=width) for key, value in found.items())
+    rows = (row(key, show_value(value), column=width) for key, value in found.items())
     return Report("", rows, lambda: found)
 
 
-def shipped() -> dict[str, object]:
+def list_shipped() -> dict[str, object]:
     """The shipped scenarios by id: how many agents, and the title."""
     from umi_sim.scenario import files as scenario
 
@@ -82,7 +82,7 @@ def agents_of(count: tuple[int, int] | None) -> str:
     return f"{low} agent{'s' if low > 1 else ''}" if low == high else f"{low}-{high} agents"
 
 
-def resolved(name: str, seed: int) -> dict[str, object]:
+def resolve_config(name: str, seed: int) -> dict[str, object]:
     from umi_sim.seedfile.files import config_to_json
 
     config = config_of(name, seed, {})
@@ -90,7 +90,7 @@ def resolved(name: str, seed: int) -> dict[str, object]:
     return {**head, **config_to_json(config)}
 
 
-def told(value: object) -> str:
+def show_value(value: object) -> str:
     from umi_sim.formats.strict_json import compact
 
     return value if isinstance(value, str) else compact(value).replace(",", ", ")
@@ -109,9 +109,9 @@ def faults(name: str | None) -> Report:
     from umi_sim.faults.kinds import KINDS
 
     if name:
-        from umi_sim.cli.explain import explained
+        from umi_sim.cli.explain import explain_name
 
-        return explained(name, KINDS, "kind of fault")
+        return explain_name(name, KINDS, "kind of fault")
     fields = ("name", "class", "place", "what", "guards")
     kinds = [(it.name, it.fault_class, it.place.name, it.what, it.guards) for it in KINDS.values()]
     rows = (
@@ -134,9 +134,9 @@ def marks(name: str | None) -> Report:
     from umi_sim.explain.words import floors
 
     if name:
-        from umi_sim.cli.explain import explained
+        from umi_sim.cli.explain import explain_name
 
-        return explained(name, floors(), "mark")
+        return explain_name(name, floors(), "mark")
     rows = [(mark, each, floor) for mark, found in floors().items() for each, floor in found]
     value = [{"mark": mark, "scenario": each, "floor": floor} for mark, each, floor in rows]
     return Report(

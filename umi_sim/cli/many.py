@@ -10,12 +10,12 @@ from umi_sim.cli.arguments import command_of, readable
 from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, shows
 from umi_sim.cli.source import source_hunts
 from umi_sim.kernel.progress import at
-from umi_sim.kernel.report import Report, Row, row
+from umi_sim.kernel.report import Report, ReportRow, row
 from umi_sim.kernel.wording import cut, near
 from umi_sim.record.exit_codes import HARNESS
 
 if TYPE_CHECKING:
-    from umi_sim.explain.difference import Apart
+    from umi_sim.explain.difference import FirstDifference
     from umi_sim.mutants import Mutant
 
 
@@ -71,7 +71,7 @@ def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:
     return range(seed, seed + 1) if seed is not None else seeds or range(0)
 
 
-def not_verified(name: str, said: Mapping[str, object], seed: int, apart: "Apart | None") -> Report:
+def not_verified(name: str, said: Mapping[str, object], seed: int, apart: "FirstDifference | None") -> Report:
     from umi_sim.explain import difference
     from umi_sim.sweep.verify import NO_MORE
 
@@ -178,7 +178,7 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
             yield Report(f"NOT PLANTED: {told}", tuple(row("", it) for it in text), what, HARNESS)
             continue
         code = 0 if found.is_found else HARNESS
-        more: tuple[Row, ...] = ()
+        more: tuple[ReportRow, ...] = ()
         if only and found.is_found:
             overrides = {**mutant.overrides, "scenario.mutant": mutant.name}
             more = (row("look", command_of(mutant.scenario, found.seeds - 1, overrides)),)

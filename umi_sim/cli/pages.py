@@ -14,12 +14,12 @@ from umi_sim.cli.arguments import config_named, must_be_writable, readable
 from umi_sim.cli.console import complain, refuse, shows
 from umi_sim.cli.target import readable_run
 from umi_sim.kernel.report import Report, row, whole
-from umi_sim.kernel.wording import plural, spaced
+from umi_sim.kernel.wording import group_digits, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from umi_sim.pages.lives import Life
+    from umi_sim.pages.lives import PageRun
 
 FOLDER: Final = Path(".umi-sim/pages")
 RUNS_MAX: Final = 10_000
@@ -60,7 +60,7 @@ def html(
     path = page_path(file, out)
     if events:
         must_take_events(events, file, out)
-    page, life = shown(context, file, runs)
+    page, life = find_page(context, file, runs)
     data = page()
     text = shell.document("life.js", data)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,13 +69,13 @@ def html(
         told = json.dumps(perfetto.trace_events(life()), separators=(",", ":"))
         write_whole(Path(events), f"{told}\n".encode())
     address = path.resolve().as_uri()
-    if is_opened and not opened(address):
+    if is_opened and not open_address(address):
         complain("no browser could be opened here: open the address below in one")
     steps = data["count"]
     assert isinstance(steps, int)
     value = {"file": str(path), "bytes": len(text), "steps": steps}
     rows = [
-        row("holds", f"{plural(steps, 'step')}, {spaced(len(text))} bytes"),
+        row("holds", f"{plural(steps, 'step')}, {group_digits(len(text))} bytes"),
         whole("look", address),
     ]
     if is_of_store(file):
@@ -85,7 +85,7 @@ def html(
 
 def page_path(file: str, out: str | None) -> Path:
     """Where the page goes; what is there and is no page of ours stays."""
-    path = Path(out) if out else FOLDER / f"{named(file)}.html"
+    path = Path(out) if out else FOLDER / f"{name_page(file)}.html"
     if path.suffix != ".html":
         refuse(f"--out {out}: name a file that ends in .html")
     if out:
@@ -94,7 +94,7 @@ def page_path(file: str, out: str | None) -> Path:
     return path
 
 
-def named(file: str) -> str:
+def name_page(file: str) -> str:
     """A name for the page: that of the file, or the seed with nothing in it that a path would obey."""
     return Path(file).stem if is_file(file) else re.sub(r"[^A-Za-z0-9_.-]+", "-", file)[:NAME_CHARS_MAX]
 
@@ -119,21 +119,21 @@ def must_take_events(name: str, *read: str | None) -> None:
                 refuse(f"--perfetto {name}: holds no trace events, and would be written over: name another")
 
 
-def shown(
+def find_page(
     context: click.Context, file: str, runs: int
-) -> "tuple[Callable[[], Mapping[str, object]], Callable[[], Life]]":
+) -> "tuple[Callable[[], Mapping[str, object]], Callable[[], PageRun]]":
     """Page and life of what the argument names: a recording, a run of a store, a seed file, or a seed."""
     if recordings.is_recording(file):
         from umi_sim.pages import recording_page
 
         head, steps = recordings.readable(file)
-        page, life = recording_page.data_of, recording_page.lived
+        page, life = recording_page.data_of, recording_page.play_recording
         return partial(page, file, head, steps), partial(life, head, steps, (), 1)
     if is_of_store(file):
         from umi_sim.targets import page as store_page
 
         saved = readable_run(file)
-        return partial(store_page.data_of, file, saved), partial(store_page.lived, saved, (), 1)
+        return partial(store_page.data_of, file, saved), partial(store_page.play_saved, saved, (), 1)
     from umi_sim.pages import seed_page
 
     if Path(file).suffix == ".json" or is_file(file):
@@ -154,7 +154,7 @@ def is_of_store(file: str) -> bool:
     return is_run_of_store(Path(file))
 
 
-def opened(address: str) -> bool:
+def open_address(address: str) -> bool:
     """Open an address in a browser; return whether there is one."""
     import webbrowser  # it imports subprocess, and most pages are only written
 

@@ -27,7 +27,7 @@ ERASE: Final = "\r\x1b[K"
 
 
 @attrs.define
-class View(Owner):
+class StageView(Owner):
     """A stage as it is seen: since when, what was done by then, and how long it takes still, if known."""
 
     doing: str = ""
@@ -46,7 +46,7 @@ class View(Owner):
             self.left_ms = max(0, stage.seconds * 1_000 - elapsed_ms)
         so_far = f"{duration(elapsed_ms)} so far" if elapsed_ms else ""  # what has just begun
         time_told = f"{duration(self.left_ms)} left" if self.left_ms else so_far
-        told = ", ".join(filter(None, (counted(stage), rate(new, elapsed_ms), time_told, stage.note)))
+        told = ", ".join(filter(None, (count_done(stage), rate(new, elapsed_ms), time_told, stage.note)))
         return ": ".join(filter(None, (stage.doing, told)))
 
 
@@ -55,14 +55,14 @@ def counts(stage: Stage) -> tuple[int, int]:
     return stage.within() if stage.unit == "operation" else (stage.done, stage.of)
 
 
-def counted(stage: Stage) -> str:
+def count_done(stage: Stage) -> str:
     done, of = counts(stage)
     return f"{done} of {plural(of, stage.unit)}" if of else plural(done, stage.unit) if done else ""
 
 
 def standing() -> str:
     """Where the command is, behind `interrupted`: what it was doing, and how much of that is done."""
-    return f": {', '.join(filter(None, (NOW.doing, counted(NOW))))}" if NOW.doing else ""
+    return f": {', '.join(filter(None, (NOW.doing, count_done(NOW))))}" if NOW.doing else ""
 
 
 def rate(new: int, elapsed_ms: int) -> str:
@@ -74,11 +74,11 @@ def rate(new: int, elapsed_ms: int) -> str:
 
 
 @attrs.define
-class Watch(Owner):
-    """What is written of a command while it works; `said_ms`: when it was last."""
+class ProgressDisplay(Owner):
+    """The progress of a command on the terminal; `said_ms`: when it was last written."""
 
     began_ms: int
-    view: View = attrs.field(factory=View)
+    view: StageView = attrs.field(factory=StageView)
     said_ms: int | None = None
     has_hinted: bool = False
     is_live: bool = False
@@ -110,17 +110,17 @@ class Watch(Owner):
 
 
 WRITING: Final = allocate_lock()
-WATCHES: Final[list[Watch]] = []  # the one of the command that runs
+WATCHES: Final[list[ProgressDisplay]] = []  # the one of the command that runs
 
 
 @contextmanager
-def watched(doing: str, *, quiet: bool) -> Iterator[None]:
+def watch_progress(doing: str, *, quiet: bool) -> Iterator[None]:
     """While the block runs, whoever waits for it is told where it is."""
     if quiet or sys.stderr is None:
         yield
         return
     at(doing, unit="operation")
-    WATCHES[:] = [Watch(now_ms())]
+    WATCHES[:] = [ProgressDisplay(now_ms())]
     start_new_thread(keep_looking, (WATCHES[0],))
     try:
         yield
@@ -137,7 +137,7 @@ def tell(line: str) -> None:
             watch.write(line, now_ms())
 
 
-def keep_looking(watch: Watch) -> None:
+def keep_looking(watch: ProgressDisplay) -> None:
     while watch in WATCHES:
         time.sleep(LOOK_MS / 1_000)
         with WRITING, suppress(OSError, ValueError):  # who read it may have gone

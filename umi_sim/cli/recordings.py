@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from umi_sim.cli.console import complain, refuse
-from umi_sim.kernel.report import Report, Row, row, whole
+from umi_sim.kernel.report import Report, ReportRow, row, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.record.exit_codes import HARNESS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from umi_core.recordings import Head, Taken
+    from umi_core.recordings import RecordingHead, Taken
     from umi_sim.runs.recorded import Lived
 
 MARK: Final = b'"umi": "recording"'
@@ -26,17 +26,17 @@ def is_recording(file: str) -> bool:
     return False
 
 
-def replayed(file: str) -> Report:
+def replay_recording(file: str) -> Report:
     from umi_sim.runs import recorded
 
     try:
         head, steps = recorded.read(Path(file))
     except recorded.BadRecording as error:
         return Report("", exit_code=complain(str(error)))
-    return told(file, recorded.live(head, steps))
+    return report_recording(file, recorded.live(head, steps))
 
 
-def readable(file: str) -> "tuple[Head, Sequence[Taken]]":
+def readable(file: str) -> "tuple[RecordingHead, Sequence[Taken]]":
     """A recording, or one clear line."""
     from umi_sim.runs import recorded
 
@@ -46,7 +46,7 @@ def readable(file: str) -> "tuple[Head, Sequence[Taken]]":
         refuse(error)
 
 
-def told(file: str, done: "Lived", *more: Row) -> Report:
+def report_recording(file: str, done: "Lived", *more: ReportRow) -> Report:
     counted = f"{plural(done.request_count, 'request')}, {plural(len(done.steps), 'step')}"
     rows = [row("trace", done.trace), *more]
     if done.failure:
@@ -65,9 +65,10 @@ def told(file: str, done: "Lived", *more: Row) -> Report:
     return Report(head, rows, lambda: value, code)
 
 
-def shrunk(file: str, runs_max: int) -> Report:
+def shrink_recording(file: str, runs_max: int) -> Report:
     """The file is replaced by the smallest recording that fails so; no digest in it is trusted any more."""
     from umi_sim.runs import recorded
+    from umi_sim.shrink import NothingToShrink
     from umi_sim.shrink import recorded as shrinking
 
     try:
@@ -75,7 +76,7 @@ def shrunk(file: str, runs_max: int) -> Report:
         done = shrinking.shrunk(head, steps, runs_max)
     except recorded.BadRecording as error:
         refuse(error)
-    except shrinking.NothingToShrink as error:
+    except NothingToShrink as error:
         refuse(f"{file}: {error}")
     recorded.write(Path(file), head, [recorded.undigested(step) for step in done.steps])
-    return told(file, done, row("shrunk", f"{len(steps)} steps -> {len(done.steps)}"))
+    return report_recording(file, done, row("shrunk", f"{len(steps)} steps -> {len(done.steps)}"))

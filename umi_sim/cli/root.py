@@ -24,7 +24,7 @@ from umi_sim.cli.arguments import (
 )
 from umi_sim.cli.console import Commands, seed_of, shows
 from umi_sim.kernel.progress import at
-from umi_sim.kernel.report import Report, Row, row
+from umi_sim.kernel.report import Report, ReportRow, row
 from umi_sim.record.exit_codes import CODES
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ def run(
     if verdict.failure is None:
         done = report.of_run(verdict, command, command, with_details=details)
         return done.also(*untold(verdict)) if transcript else done
-    from umi_sim.cli.shrink import met  # hardly a run needs it
+    from umi_sim.cli.shrink import report_new_failure  # hardly a run needs it
 
-    return met(verdict, command, is_whole=no_shrink)
+    return report_new_failure(verdict, command, is_whole=no_shrink)
 
 
 def write_trace(path: Path, config: "RunConfig") -> None:
@@ -136,7 +136,7 @@ def write_trace(path: Path, config: "RunConfig") -> None:
     runner.trace_of(config).write(path, seed_file.config_to_json(config))
 
 
-def untold(verdict: "Verdict") -> list[Row]:
+def untold(verdict: "Verdict") -> list[ReportRow]:
     """How much of a conversation was told, if some of it was not."""
     from umi_sim.workload import conversations as conversation
 
@@ -177,7 +177,7 @@ def show(file: str, all_items: bool) -> Report:
 
 
 def seed_file_report(file: str, all_items: bool) -> Report:
-    """What a seed file records."""
+    """Report what a seed file records."""
     from umi_sim.cli.seeds import again
     from umi_sim.explain import report
 
@@ -187,7 +187,7 @@ def seed_file_report(file: str, all_items: bool) -> Report:
     if seed.failure is None:
         value = {**expect, "scenario": config.scenario, "seed": str(config.seed), "items": len(seed.items)}
         return Report(f"PASS {where}: expected to pass, {len(seed.items)} items", value=lambda: value)
-    told = report.Told(
+    told = report.ReportedFailure(
         config, seed.items, seed.failure, seed.fingerprint, again(file), file=file, minimised=seed.minimised
     )
     failed = report.failed(told, all_items=all_items)

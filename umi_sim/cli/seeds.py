@@ -11,12 +11,12 @@ from umi_sim.cli import recordings
 from umi_sim.cli.arguments import must_take_trace, readable
 from umi_sim.cli.console import Commands, complain, refuse, shows
 from umi_sim.kernel.progress import at
-from umi_sim.kernel.report import Report, Row, row, under, whole
+from umi_sim.kernel.report import Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
 
 if TYPE_CHECKING:
     from umi_sim.record.verdict import Verdict
-    from umi_sim.runs.corpus import Kept
+    from umi_sim.runs.corpus import CorpusFile
     from umi_sim.runs.replay import Replayed
     from umi_sim.seedfile.files import SeedFile
 
@@ -54,10 +54,10 @@ def replay(
         must_take_trace(trace, *files)
     for number, file in enumerate(files):
         at("replay", number, len(files), unit="file")
-        yield replayed(file, trace, details, expect=expect or "", **how)
+        yield replay_file(file, trace, details, expect=expect or "", **how)
 
 
-def replayed(
+def replay_file(
     file: str, trace: str | None, details: bool, *, relaxed: bool, regenerate: bool, own: str, expect: str
 ) -> Report:
     """Run one file. One that cannot be read does not keep others from running."""
@@ -65,7 +65,7 @@ def replayed(
     from umi_sim.seedfile import files as seed_file
 
     if recordings.is_recording(file):
-        return recordings.replayed(file)
+        return recordings.replay_recording(file)
     try:
         seed = seed_file.read(Path(file))
         for remark in remarks(file, seed):
@@ -83,11 +83,11 @@ def replayed(
         return Report("", exit_code=complain(f"{file}: {error}"))
     if trace:
         replaying.trace_of(seed, relaxed=relaxed).write(Path(trace), seed_file.config_to_json(seed.config))
-    return compared(file, again(file, relaxed, regenerate, own, expect), done, details)
+    return report_replay(file, again(file, relaxed, regenerate, own, expect), done, details)
 
 
-def compared(file: str, repeat: str, done: "Replayed", details: bool) -> Report:
-    """What a replay came to."""
+def report_replay(file: str, repeat: str, done: "Replayed", details: bool) -> Report:
+    """Report the result of a replay."""
     from umi_sim.explain import report
 
     path = kept_path(done.verdict) if done.what == "other failure" else None
@@ -100,7 +100,7 @@ def compared(file: str, repeat: str, done: "Replayed", details: bool) -> Report:
     return Report(head, rows, value, done.exit_code)
 
 
-def comparison(file: str, done: "Replayed", saved: str) -> Iterator[Row]:
+def comparison(file: str, done: "Replayed", saved: str) -> Iterator[ReportRow]:
     from umi_sim.explain import records
 
     why, bless, _ = done.why.partition("umi-sim bless FILE")
@@ -120,7 +120,7 @@ def again(file: str, relaxed: bool = False, regenerate: bool = False, own: str =
 
 
 def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
-    """What a reader should know before trusting the hashes."""
+    """Yield what a reader should know before trusting the hashes."""
     from umi_sim.record.provenance import machine
 
     here = machine()
@@ -213,7 +213,7 @@ def list_files(folders: Sequence[str]) -> Report:
     return Report(head, map(file_row, files), lambda: list(map(file_as_json, files)), code)
 
 
-def file_as_json(kept: "Kept") -> dict[str, Any]:
+def file_as_json(kept: "CorpusFile") -> dict[str, Any]:
     seed = kept.seed
     if seed is None:
         return {"file": kept.path.as_posix(), "problem": kept.problem}
@@ -224,7 +224,7 @@ def file_as_json(kept: "Kept") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def file_row(kept: "Kept") -> Row:
+def file_row(kept: "CorpusFile") -> ReportRow:
     seed = kept.seed
     if seed is None:
         return row("unreadable", kept.problem)
@@ -236,7 +236,7 @@ def file_row(kept: "Kept") -> Row:
         *([f"fixed in {history.fixed_in[:12]}"] if history.fixed_in else []),
         *([history.notes] if history.notes else []),
     ]  # fmt: skip
-    return Row(seed.expect.result, (kept.path.as_posix(), *", ".join(said).split(" ")), hang=4)
+    return ReportRow(seed.expect.result, (kept.path.as_posix(), *", ".join(said).split(" ")), hang=4)
 
 
 @corpus.command("keep")
@@ -274,7 +274,7 @@ def prune() -> Report:
     at("replay of earlier failures", unit="file")
     done = list(keeping.replay_kept(removes=True))
     rows = (
-        Row(word_of(kept), kept.problem.split(" ") if kept.problem else [kept.path.as_posix()])
+        ReportRow(word_of(kept), kept.problem.split(" ") if kept.problem else [kept.path.as_posix()])
         for kept in done
     )
     value = [
@@ -284,7 +284,7 @@ def prune() -> Report:
     return Report("" if done else f"no seed files in {EPHEMERAL}", rows, lambda: value, code)
 
 
-def word_of(kept: "Kept") -> str:
+def word_of(kept: "CorpusFile") -> str:
     if kept.replayed is None:
         return "no end" if kept.is_endless else "unreadable"
     return "removed" if kept.is_removed else kept.replayed.what

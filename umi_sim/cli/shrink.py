@@ -46,7 +46,7 @@ def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
     from umi_sim.shrink import NothingToShrink, shrink_whole
 
     if recordings.is_recording(file):
-        return attrs.evolve(recordings.shrunk(file, budget), exit_code=0)
+        return attrs.evolve(recordings.shrink_recording(file, budget), exit_code=0)
     seed = before_shrinking(file) if again else readable(file)
     try:
         done = shrink_whole(seed, runs_max=budget, seconds_max=seconds)
@@ -58,7 +58,7 @@ def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
     return attrs.evolve(small(Path(file), done, "", seed.failure), exit_code=0)
 
 
-def met(verdict: "Verdict", command: str, *, is_whole: bool) -> Report:
+def report_new_failure(verdict: "Verdict", command: str, *, is_whole: bool) -> Report:
     """A failure that a run has met: in its file, as small as it can be unless it stays whole, and told."""
     from umi_sim.explain import report
     from umi_sim.shrink import NothingToShrink, shrink_whole
@@ -114,7 +114,7 @@ def small(path: Path, done: "Shrunk", command: str, before: "Failure") -> Report
 
 
 def is_of_another_run(verdict: "Verdict", path: Path, *, is_whole: bool) -> bool:
-    """Whether the file of this failure holds another run that fails alike, and is smaller.
+    """Return whether the file of this failure holds another, smaller run that fails alike.
 
     `is_whole`: this run after it was shrunk is another one, too.
     """

@@ -10,7 +10,7 @@ import attrs
 
 from umi_sim.cli.console import refuse
 from umi_sim.kernel.progress import at
-from umi_sim.kernel.report import Report, listed, row
+from umi_sim.kernel.report import Report, list_row, row
 from umi_sim.kernel.wording import cut, plural
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ def summary(done: "Sequence[SourceHunt]") -> Report:
     ways = Counter(found.how for found in done if found.how)
     seen = ways.total()
     told = [f"{how} {count}" for how, count in ways.most_common()]
-    rows = (*([listed("seen by", told)] if told else []), *(row(how, HOW[how]) for how in HOW if how in ways))
+    rows = (
+        *([list_row("seen by", told)] if told else []),
+        *(row(how, HOW[how]) for how in HOW if how in ways),
+    )
     value = {"edits": len(done), "seen": seen, "by": dict(ways)}
     return Report(f"{seen} of {plural(len(done), 'edit')} seen", rows, lambda: value)

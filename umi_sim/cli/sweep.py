@@ -18,12 +18,12 @@ from umi_sim.kernel.progress import at
 from umi_sim.record.exit_codes import HARNESS, USAGE
 
 if TYPE_CHECKING:
-    from umi_sim.runs.corpus import Kept
-    from umi_sim.sweep.failure_files import Shelf
+    from umi_sim.runs.corpus import CorpusFile
+    from umi_sim.sweep.failure_files import FailureFolder
     from umi_sim.sweep.journal import Chunk, Journal
-    from umi_sim.sweep.plan import Plan, Source
+    from umi_sim.sweep.plan import ScenarioSource, SweepPlan
     from umi_sim.sweep.progress import Progress
-    from umi_sim.sweep.totals import Outcome, Totals
+    from umi_sim.sweep.totals import SweepOutcome, Totals
 
 PINNED: Final = range(10)  # with the fresh ones: five minutes on two cores for all scenarios
 FRESH_COUNT: Final = 15
@@ -75,7 +75,7 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
 
         quiet, no_color = given.pop("quiet"), given.pop("no_color")
         files = [name for name in (json_file, junit, html) if name and name != STDOUT]
-        with progress.watched("sweep", quiet=quiet):
+        with progress.watch_progress("sweep", quiet=quiet):
             outcome = command(reports=files, **given)
             code = write_reports(outcome, None if json_file == STDOUT else json_file, junit, html)
             told = report.report(outcome, with_reached=reached)
@@ -97,7 +97,7 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def write_reports(
-    outcome: "Outcome", json_file: str | None, junit: str | None, html: str | None = None
+    outcome: "SweepOutcome", json_file: str | None, junit: str | None, html: str | None = None
 ) -> int:
     """Write the outcome to files; the code of usage if one cannot be written and nothing worse is known."""
     import json
@@ -113,7 +113,7 @@ def write_reports(
     return 0 if all(are_written) else outcome.exit_code or USAGE
 
 
-def page_of(outcome: "Outcome") -> bytes:
+def page_of(outcome: "SweepOutcome") -> bytes:
     """The page of a sweep."""
     from umi_sim.pages import shell, sweep_page
 
@@ -148,7 +148,7 @@ def option_told(value: object) -> str:
 
 
 def is_written(name: str, data: bytes) -> bool:
-    """Whether the file is there now; why not is told, whatever else comes of the command."""
+    """Write a file and return whether that worked; if not, report why and go on."""
     from umi_sim.record.trace import write_whole
 
     try:
@@ -185,7 +185,7 @@ def sweep(
     stop_first: bool,
     no_shrink: bool,
     reports: Sequence[str],
-) -> "Outcome":
+) -> "SweepOutcome":
     """Run many seeds of many scenarios; one seed file for each different failure.
 
     Without --seeds, --count and --minutes: a look before a change lands, about five minutes on two cores. Of
@@ -212,9 +212,9 @@ def sweep(
             journal.must_fit(book.done.values(), {each.name: each.digest for each in sources}, str(resume))
     except (executors.NoExecutor, journal.BadLedger) as error:
         refuse(error)
-    job_count, files = jobs or default_jobs(), failure_files.Shelf()
+    job_count, files = jobs or default_jobs(), failure_files.FailureFolder()
     held = book.held() if book else nullcontext()
-    with refusing((journal.BadLedger, executors.NoExecutor)), worker_process.hired(), held:
+    with refusing((journal.BadLedger, executors.NoExecutor)), worker_process.keep_children(), held:
         remove_outputs(reports)
         at("sweep: the canary")
         if blind := conductor.blindness(make):
@@ -233,7 +233,7 @@ def sweep(
         conducted.conduct()
         whole = dict(conducted.totals.found)
         if not no_shrink and not conducted.is_interrupted:
-            with executors.hired(make, job_count) as workers:
+            with executors.hire_workers(make, job_count) as workers:
                 if why := failure_files.shrink(conducted.totals, workers):
                     complain(f"failures stay as large as they were: {why}")
     failure_files.verify(conducted.totals, whole)
@@ -243,7 +243,7 @@ def sweep(
     )
 
 
-def progress_of(plan: "Plan", minutes: int | None) -> "Progress":
+def progress_of(plan: "SweepPlan", minutes: int | None) -> "Progress":
     """The progress of a sweep that begins; its fresh seeds are told first, so that each can be run again."""
     from umi_sim.sweep.progress import Progress
 
@@ -256,15 +256,15 @@ def progress_of(plan: "Plan", minutes: int | None) -> "Progress":
 
 @contextmanager
 def refusing(error: type[Exception] | tuple[type[Exception], ...]) -> Iterator[None]:
-    """What is raised as this error is told in a line, and ends the command."""
+    """End the command with one line if this error is raised."""
     try:
         yield
     except error as raised:
         refuse(raised)
 
 
-def write_last(files: "Shelf", totals: "Totals", problem: str = "") -> None:
-    """What keeps files from being written keeps no failure from being told. `problem`: that of the chunks."""
+def write_last(files: "FailureFolder", totals: "Totals", problem: str = "") -> None:
+    """Write the last files; a problem with that must not hide a failure. `problem`: that of the chunks."""
     files.last(totals)
     if problem:
         complain(f"finished chunks are not kept any more: {problem}")
@@ -272,7 +272,7 @@ def write_last(files: "Shelf", totals: "Totals", problem: str = "") -> None:
         complain(f"no seed file was written: {files.problem}")
 
 
-def sources_of(names: Sequence[str]) -> "tuple[Source, ...]":
+def sources_of(names: Sequence[str]) -> "tuple[ScenarioSource, ...]":
     """The scenarios of these names, each once; without names, those that are not manual."""
     from umi_sim.scenario import files as scenario
     from umi_sim.sweep.plan import source_of
@@ -286,16 +286,16 @@ def sources_of(names: Sequence[str]) -> "tuple[Source, ...]":
 
 
 def plan_of(
-    sources: "tuple[Source, ...]",
+    sources: "tuple[ScenarioSource, ...]",
     seeds: range | None,
     count: int | None,
     base: str,
     minutes: int | None,
     shard: tuple[int, int],
     stop_first: bool,
-) -> "Plan":
-    """What was asked for. What is left out while the other is given is not run."""
-    from umi_sim.sweep.plan import Plan
+) -> "SweepPlan":
+    """Return the plan that the options ask for; given only seeds or only a count, it has no others."""
+    from umi_sim.sweep.plan import SweepPlan
 
     is_default = seeds is None and count is None
     pinned = PINNED if is_default else seeds or range(0)
@@ -303,7 +303,7 @@ def plan_of(
     endless = None if minutes and count is None else fresh_count
     if not pinned and endless == 0:
         refuse("--count 0: no seed to run, give --seeds A..B or --count N")
-    return Plan(sources, pinned, endless, base, shard, minutes is not None, stop_first)
+    return SweepPlan(sources, pinned, endless, base, shard, minutes is not None, stop_first)
 
 
 def base_in(book: "Journal | None") -> str:
@@ -314,8 +314,8 @@ def base_in(book: "Journal | None") -> str:
     return next(begun, "") or outside.base()
 
 
-def earlier(sources: "tuple[Source, ...]", book: "Journal | None") -> "tuple[Kept, ...]":
-    """What became of earlier failures of these scenarios; those of this sweep itself stand in its file."""
+def earlier(sources: "tuple[ScenarioSource, ...]", book: "Journal | None") -> "tuple[CorpusFile, ...]":
+    """Replay earlier failures of these scenarios, but for those of this sweep, which are in its file."""
     from umi_sim.runs import corpus
 
     chunks = book.done.values() if book else ()
@@ -328,7 +328,7 @@ def default_jobs() -> int:
 
 
 def check_outputs(reports: Sequence[str], *others: str | None, out: str | None = None) -> None:
-    """What is to be written can be, and no report in the place of another file of this command."""
+    """Check that all outputs can be written, and that no two of them are the same file."""
     for name in (*reports, out):
         if name:
             must_be_writable(name)
@@ -349,7 +349,7 @@ def remove_outputs(reports: Sequence[str]) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--out", metavar="FILE", help="Write all chunks into one file.")
 @shows_outcome
-def merge(files: Sequence[str], out: str | None, reports: Sequence[str]) -> "Outcome":
+def merge(files: Sequence[str], out: str | None, reports: Sequence[str]) -> "SweepOutcome":
     """Add up what several sweeps wrote with --resume, and judge the whole as one sweep.
 
     The order of the files changes nothing, and what stands in two of them counts once.
@@ -365,7 +365,7 @@ def merge(files: Sequence[str], out: str | None, reports: Sequence[str]) -> "Out
     try:
         if out and Path(out).exists():
             journal.must_be_one(Path(out))
-        chunks = journal.joined(chunk for file in files for chunk in journal.read(Path(file)).values())
+        chunks = journal.join_chunks(chunk for file in files for chunk in journal.read(Path(file)).values())
         if not chunks:
             refuse(f"{', '.join(files)}: no finished chunk")
         swept = Swept()
@@ -380,7 +380,7 @@ def merge(files: Sequence[str], out: str | None, reports: Sequence[str]) -> "Out
     if out:
         journal.write(Path(out), chunks)
     totals = journal.add_up(chunks)
-    write_last(failure_files.Shelf(), totals)
+    write_last(failure_files.FailureFolder(), totals)
     return conductor.outcome_of(totals, swept, sources)
 
 

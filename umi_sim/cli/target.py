@@ -16,13 +16,13 @@ import click
 from umi_sim.cli import implementations
 from umi_sim.cli.console import refuse, seeds_of, shows
 from umi_sim.kernel.folders import DOCS
-from umi_sim.kernel.report import Report, Row, row, whole
+from umi_sim.kernel.report import Report, ReportRow, row, whole
 
 if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
-    from umi_sim.targets.hunt import Way
-    from umi_sim.targets.life import Verdict
-    from umi_sim.targets.seed_files import Saved
+    from umi_sim.targets.hunt import HuntStrategy
+    from umi_sim.targets.life import TargetVerdict
+    from umi_sim.targets.seed_files import SavedRun
     from umi_sim.targets.shrinking import Live
 
 SECONDS: Final = 30
@@ -84,7 +84,7 @@ def target(
         given = {name: name, "--all": to_end, "--jobs": jobs > 1, "--export": out, "--init": init}
         others = [option for option, value in given.items() if value]
         limit = seconds if seconds is not None or seeds is not None else SECONDS
-        return implementations.tested(
+        return implementations.check_implementation(
             command, against, scenarios, seeds or range(COUNT_MAX), limit, replay, others
         )
     if scenarios:
@@ -116,18 +116,18 @@ def target(
     return told.also(*telling.rows_of(earlier, called, saved), *export(adapter, found.small, out))
 
 
-def way_of(adapter: "type[Adapter]", against: str | None, to_end: bool, jobs: int) -> "Way":
+def way_of(adapter: "type[Adapter]", against: str | None, to_end: bool, jobs: int) -> "HuntStrategy":
     from umi_sim.targets.alike import check_same_interface, draw_both, run_both
-    from umi_sim.targets.hunt import Way
+    from umi_sim.targets.hunt import HuntStrategy
 
     if against is None:
-        return Way(to_end=to_end)
+        return HuntStrategy(to_end=to_end)
     if jobs > 1:
         refuse("--against: two implementations are compared by one process, without --jobs")
     other = by_name(against)
     with usable():
         check_same_interface(adapter, other)
-    return Way(partial(draw_both, other), partial(run_both, other), to_end)
+    return HuntStrategy(partial(draw_both, other), partial(run_both, other), to_end)
 
 
 def by_name(name: str) -> "type[Adapter]":
@@ -161,7 +161,7 @@ def by_name(name: str) -> "type[Adapter]":
             if own
             else f"{name}: is no class that inherits from Kv, Sessions or Memory of umi_sim.targets"
         )
-    return checked(found)
+    return refuse_unjudged(found)
 
 
 def is_adapter_of(module: ModuleType, name: str) -> bool:
@@ -175,10 +175,10 @@ def by_command(command: str, contract: str | None) -> "type[Adapter]":
     from umi_sim.targets.pipes import adapter_of
 
     with usable():
-        return checked(adapter_of(command, contract_of(contract or "")))
+        return refuse_unjudged(adapter_of(command, contract_of(contract or "")))
 
 
-def checked(adapter: "type[Adapter]") -> "type[Adapter]":
+def refuse_unjudged(adapter: "type[Adapter]") -> "type[Adapter]":
     from umi_sim.targets.declarations import check_declared
 
     with usable():
@@ -248,7 +248,7 @@ def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None,
     return telling.of_replay(name, file, adapter, saved, verdict).also(*export(adapter, verdict, out))
 
 
-def check_has(adapter: "type[Adapter]", file: str, saved: "Saved") -> None:
+def check_has(adapter: "type[Adapter]", file: str, saved: "SavedRun") -> None:
     from umi_sim.targets.adapter import ops_of
 
     ops = ops_of(adapter)
@@ -257,7 +257,7 @@ def check_has(adapter: "type[Adapter]", file: str, saved: "Saved") -> None:
         refuse(f"{file}: asks for {' and '.join(lacking)}, which {adapter.__name__} does not have")
 
 
-def readable_run(file: str) -> "Saved":
+def readable_run(file: str) -> "SavedRun":
     """A run of a store, or one clear line."""
     from umi_sim.targets import seed_files
 
@@ -267,8 +267,8 @@ def readable_run(file: str) -> "Saved":
         refuse(error)
 
 
-def export(adapter: "type[Adapter]", verdict: "Verdict", out: str | None) -> list[Row]:
-    """What was written, if anything was to be."""
+def export(adapter: "type[Adapter]", verdict: "TargetVerdict", out: str | None) -> list[ReportRow]:
+    """Export a failure as a test if asked to, and report the file."""
     if out is None:
         return []
     from umi_sim.record.trace import write_whole

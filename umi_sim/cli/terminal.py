@@ -32,7 +32,7 @@ def is_colored(no_color: bool) -> bool:
 
 
 def is_dumb() -> bool:
-    """Whether the terminal would show an escape instead of obeying it."""
+    """Return whether the terminal would show an escape instead of obeying it."""
     return os.environ.get("TERM") == "dumb"
 
 
@@ -42,8 +42,8 @@ def in_color(line: str) -> str:
     return click.style(word, fg=COLORS[word], bold=True) + blank + rest if word in COLORS else line
 
 
-def written(line: bytes, *, color: bool = False) -> bool:
-    """Whether somebody reads what is written; that nobody does any more is no verdict."""
+def write_line(line: bytes, *, color: bool = False) -> bool:
+    """Write a line. Return whether the output is still read; a closed pipe is no verdict."""
     if sys.stdout is None:  # closed before we began
         return False
     try:

@@ -17,12 +17,12 @@ from umi_core.messages.effects import ByFilter, ByVector, ByWords, Commit, Count
 from umi_core.rows import Address, Entity, Receipt, Vector
 from umi_core.values import Scope
 from umi_live.errors import StoreError
-from umi_live.schema import Way
+from umi_live.schema import OpenOptions
 from umi_live.sqlite import SqliteStorage
 from umi_sim.disk.disk import Disk, PowerCut
-from umi_sim.disk.vfs import NAME, FileSystem, mounted
+from umi_sim.disk.vfs import NAME, FileSystem, mount_files
 from umi_sim.kernel.prng import Stream
-from umi_sim.testing.storage_twin import Twin, agree
+from umi_sim.testing.storage_twin import StorageTwin, agree
 
 SCOPE: Final = Scope("ann", "helper")
 KINDS: Final = ("entity", "receipt", "vector")
@@ -46,7 +46,7 @@ class Case(Data):
 
 
 @attrs.frozen
-class Outcome(Data):
+class CaseOutcome(Data):
     """`broken` says what does not hold; `cut_count` how often the power went; `trace` what was written."""
 
     broken: str
@@ -54,25 +54,25 @@ class Outcome(Data):
     trace: str
 
 
-def run(case: Case) -> Outcome:
+def run(case: Case) -> CaseOutcome:
     """Lives until all batches are acknowledged; then a last look."""
     disk = Disk(Stream(case.seed, "disk"), fails_full=case.seed % 2 == 0)
-    with mounted(disk, Stream(case.seed, "sqlite")) as files:
-        life = Life(case, files)
+    with mount_files(disk, Stream(case.seed, "sqlite")) as files:
+        life = CaseRun(case, files)
         broken = ""
         try:
             life.live()
         except AssertionError as error:
             broken = str(error)
         life.leave()
-        return Outcome(broken, life.cut_count, files.disk.hashed.hexdigest())
+        return CaseOutcome(broken, life.cut_count, files.disk.hashed.hexdigest())
 
 
-class Life:
+class CaseRun:
     """`pending`: sent and not answered. `done`: what was answered, with its answer."""
 
     def __init__(self, case: Case, files: FileSystem) -> None:
-        self.case, self.files, self.twin = case, files, Twin()
+        self.case, self.files, self.twin = case, files, StorageTwin()
         self.store: SqliteStorage | None = None
         self.pending: Commit | None = None
         self.done: list[tuple[Commit, Committed]] = []
@@ -85,7 +85,7 @@ class Life:
             try:
                 self.begin()
                 while left:
-                    self.commit(self.pending or drawn(left[0], self.twin))
+                    self.commit(self.pending or draw_batch(left[0], self.twin))
                     left.pop(0)
             except PowerCut:
                 self.cut_count += 1
@@ -96,7 +96,7 @@ class Life:
     def begin(self) -> None:
         """Open the file again, as often as it fails, and look what is there."""
         is_alone = self.case.journal == "wal"  # else its index would be in memory that processes share
-        way = Way(NAME, self.case.journal, is_alone, LOG_PAGES)
+        way = OpenOptions(NAME, self.case.journal, is_alone, LOG_PAGES)
         for _ in range(TRIES_MAX):
             try:
                 self.store = SqliteStorage(PATH, way)
@@ -166,13 +166,13 @@ class Life:
         agree("vectors find what a scan finds", self.store.read(0, by_vector).rows, self.twin.hits(by_vector))
 
 
-def ahead(twin: Twin, commit: Commit) -> tuple[object, ...]:
-    later = Twin(dict(twin.rows))
+def ahead(twin: StorageTwin, commit: Commit) -> tuple[object, ...]:
+    later = StorageTwin(dict(twin.rows))
     later.commit(commit)
     return later.matching(CountRows(SCOPE, KINDS))
 
 
-def drawn(number: int, twin: Twin) -> Commit:
+def draw_batch(number: int, twin: StorageTwin) -> Commit:
     """A batch with its receipt, as a memory makes them: planned from what is there."""
     chance = Stream(number, "batch")
     ids = [f"ent_{chance.below(6)}" for _ in range(chance.between(1, 3))]

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.disk.case import Case, Outcome, run
+from umi_sim.disk.case import Case, CaseOutcome, run
 from umi_sim.kernel import progress
 from umi_sim.kernel.prng import Stream
 from umi_sim.kernel.wording import plural
@@ -21,7 +21,7 @@ SHORT_MAX: Final = 3  # batches of a case that is tried with every cut
 
 
 @attrs.frozen
-class Found(Data):
+class DiskHunt(Data):
     """How often the power went in all cases; the first case that fails, and as small as it gets."""
 
     case_count: int
@@ -39,7 +39,7 @@ def case_of(seed: int, journal: str) -> Case:
     return Case(seed, tuple(seed * BATCHES_MAX + it for it in batches), cuts, fails, journal)
 
 
-def hunt(seeds: Collection[int], journal: str = "wal") -> Found:
+def hunt(seeds: Collection[int], journal: str = "wal") -> DiskHunt:
     """Until the first failure."""
     case_count = cut_count = 0
     for seed in seeds:
@@ -48,12 +48,12 @@ def hunt(seeds: Collection[int], journal: str = "wal") -> Found:
         outcome = run(case)
         case_count, cut_count = case_count + 1, cut_count + outcome.cut_count
         if outcome.broken:
-            small = shrunk(case)
-            return Found(case_count, cut_count, case, small, run(small).broken)
-    return Found(case_count, cut_count)
+            small = shrink_case(case)
+            return DiskHunt(case_count, cut_count, case, small, run(small).broken)
+    return DiskHunt(case_count, cut_count)
 
 
-def shrunk(case: Case) -> Case:
+def shrink_case(case: Case) -> Case:
     """The fewest batches and the earliest cut that break this promise; if more is needed, the case without
     what can be left out.
     """
@@ -61,7 +61,7 @@ def shrunk(case: Case) -> Case:
     for small in short_ones(case):
         if promise_of(run(small)) == promise:
             return small
-    return next((shrunk(it) for it in without_one(case) if promise_of(run(it)) == promise), case)
+    return next((shrink_case(it) for it in without_one(case) if promise_of(run(it)) == promise), case)
 
 
 def short_ones(case: Case) -> Iterator[Case]:
@@ -85,6 +85,6 @@ def without_one(case: Case) -> Iterator[Case]:
             yield attrs.evolve(case, fails=(*case.fails[:at], 0, *case.fails[at + 1 :]))
 
 
-def promise_of(outcome: Outcome) -> str:
+def promise_of(outcome: CaseOutcome) -> str:
     """The first line of what does not hold."""
     return outcome.broken.partition("\n")[0]

@@ -94,7 +94,7 @@ def as_sqlite() -> Iterator[None]:
 
 
 @contextmanager
-def mounted(disk: Disk, chance: Stream) -> Iterator[FileSystem]:
+def mount_files(disk: Disk, chance: Stream) -> Iterator[FileSystem]:
     """While the block lasts, SQLite draws its random numbers from this chance, from the beginning."""
     before = apsw.vfs_names()[0]
     files = FileSystem(disk, chance)

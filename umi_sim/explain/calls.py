@@ -6,8 +6,8 @@ from typing import Final
 import attrs
 
 from umi_core.values import Scope
-from umi_sim.kernel.literals import Shortener, literal, shown
-from umi_sim.kernel.report import COMMA, Row
+from umi_sim.kernel.literals import Shortener, literal, shorten_text
+from umi_sim.kernel.report import COMMA, ReportRow
 from umi_sim.kernel.wording import cut
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import DRAWN, AgentConfig, RunConfig
@@ -24,15 +24,15 @@ def uncut(text: str) -> str:
     return text
 
 
-def call(name: str, *args: str) -> Row:
+def call(name: str, *args: str) -> ReportRow:
     """A call; a long one is broken after a comma."""
     parts = list(args) or [""]
     parts[0] = f"{name}({parts[0]}"
     parts[-1] += ")"
-    return Row("", parts, COMMA, HANG)
+    return ReportRow("", parts, COMMA, HANG)
 
 
-def world_call(config: RunConfig, *, is_limited: bool = False) -> Row:
+def world_call(config: RunConfig, *, is_limited: bool = False) -> ReportRow:
     """How to make the world: as its seed draws it, or plain, but for what is said; limits too if asked."""
     parts = [literal(config.scenario), f"seed={config.seed}"]
     if is_drawn(config):
@@ -65,7 +65,7 @@ def usual_agent(name: str) -> AgentConfig:
     return attrs.evolve(PLAIN.agents[0], name=name, scope=Scope("u1", f"a{NAMES.find(name[0]) + 1}"))
 
 
-def item_call(item: Item) -> Row:
+def item_call(item: Item) -> ReportRow:
     """An item as a line of the script; times count from the start of the world."""
     first: tuple[str, ...]
     match item:
@@ -83,7 +83,7 @@ def item_call(item: Item) -> Row:
     return call(name, *map(literal, texts), *args, *([f"at_ms={at_ms}"] if at_ms else []))
 
 
-def named(args: Mapping[str, object], short: Shortener = shown) -> list[str]:
+def named(args: Mapping[str, object], short: Shortener = shorten_text) -> list[str]:
     return [f"{name}={literal(value, short)}" for name, value in args.items()]
 
 

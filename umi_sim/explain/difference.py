@@ -12,10 +12,10 @@ import attrs
 from umi_core.data import Data
 from umi_sim.explain.playback import Playback, look
 from umi_sim.explain.records import as_object, in_column, in_words, is_step, subject
-from umi_sim.kernel.report import Line, Pair, Report, Row, row, under
+from umi_sim.kernel.report import Line, Pair, Report, ReportRow, row, under
 from umi_sim.kernel.wording import cut
 from umi_sim.record import state_tree, trace
-from umi_sim.record.state_tree import Change
+from umi_sim.record.state_tree import TreeChange
 from umi_sim.record.trace import Difference, Record, SavedTrace, Trace
 from umi_sim.record.trace_fields import NAMES, field_apart
 
@@ -26,7 +26,7 @@ Traced = Trace | SavedTrace
 
 
 @attrs.frozen
-class Apart(Data):
+class FirstDifference(Data):
     """The first difference of two runs, in `step`: records before it, and from it on those of each run."""
 
     found: Difference
@@ -60,7 +60,7 @@ class Apart(Data):
 
 def apart(
     first: Traced, second: Traced, names: tuple[str, str] = NAMES, around: int = AROUND_COUNT
-) -> Apart | None:
+) -> FirstDifference | None:
     """Where two runs part; None if they do not."""
     found = trace.first_difference(first, second)
     if found is None:
@@ -70,15 +70,15 @@ def apart(
     before = kept[0][: starts[0]]
     count = sum(map(is_step, before)) + any(it is not None and is_step(it) for it in (found.a, found.b))
     mine, theirs = (records[start : start + around] for records, start in zip(kept, starts, strict=True))
-    return Apart(found, names, count, before[-around:], (mine, theirs))
+    return FirstDifference(found, names, count, before[-around:], (mine, theirs))
 
 
-def report(found: Apart, lines: Iterable[Line] = ()) -> Report:
+def report(found: FirstDifference, lines: Iterable[Line] = ()) -> Report:
     """A page about it; `lines` stand at its end."""
     return Report(found.head, chain(found.pairs(), lines), found.as_object)
 
 
-def rows(found: Apart) -> Iterator[Line]:
+def rows(found: FirstDifference) -> Iterator[Line]:
     """The same below something else."""
     yield row("", found.head)
     yield from found.pairs()
@@ -87,13 +87,13 @@ def rows(found: Apart) -> Iterator[Line]:
 # What stands behind it.
 
 
-def delta(first: Playback, second: Playback, step: int) -> list[Change]:
+def delta(first: Playback, second: Playback, step: int) -> list[TreeChange]:
     """Where the states of two runs differ after this step."""
     one, other = (look(each.at(step).live) for each in (first, second))
     return list(state_tree.changes(one, other))
 
 
-def delta_rows(changes: Sequence[Change]) -> Iterator[Row]:
+def delta_rows(changes: Sequence[TreeChange]) -> Iterator[ReportRow]:
     told = [f"{each.path}: {each.old} / {each.new}" for each in changes[:DELTA_COUNT_MAX]]
     more = [f"and {len(changes) - DELTA_COUNT_MAX} more places"] if len(changes) > DELTA_COUNT_MAX else []
     yield from under("state", (row("", each, hang=2) for each in (*told, *more)))

@@ -6,8 +6,8 @@ from shlex import join
 from typing import Final
 
 from umi_sim.explain.calls import HANG
-from umi_sim.kernel.report import Row, row, under
-from umi_sim.kernel.wording import LINE_CHARS_MAX, cut, spaced
+from umi_sim.kernel.report import ReportRow, row, under
+from umi_sim.kernel.wording import LINE_CHARS_MAX, cut, group_digits
 from umi_sim.record.items import ClockMove, Item
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Event
@@ -20,7 +20,7 @@ STORY_CHARS_MAX: Final = 108
 TEXT_CHARS_MAX: Final = 2 * LINE_CHARS_MAX - 20
 
 
-def changed(texts: Sequence[str], config: RunConfig, items: Sequence[Item], file: str) -> Iterator[Row]:
+def changed(texts: Sequence[str], config: RunConfig, items: Sequence[Item], file: str) -> Iterator[ReportRow]:
     """What the failing step changed, a line for each place."""
     head, *places = (
         texts if are_clocks_moved(config, items) else [with_moments(text, config) for text in texts]
@@ -37,7 +37,7 @@ def with_moments(text: str, config: RunConfig) -> str:
 
     def told(found: re.Match[str]) -> str:
         at_ms = int(found[0]) - config.start_ms
-        return f"{found[0]} ({spaced(at_ms)} ms)" if 0 <= at_ms <= config.virtual_ms_max else found[0]
+        return f"{found[0]} ({group_digits(at_ms)} ms)" if 0 <= at_ms <= config.virtual_ms_max else found[0]
 
     return text if config.start_ms < CLOCK_MS_MIN else re.sub(CLOCK_TIME, told, text)
 
@@ -59,15 +59,16 @@ def room_beside(changes: Sequence[str]) -> int:
     return EVENT_COUNT_MAX - min(CHANGE_COUNT_MAX, len(changes)) - bool(changes)
 
 
-def story(tail: Sequence[Event], items: Sequence[Item], rule: str, room: int) -> Iterator[Row]:
+def story(tail: Sequence[Event], items: Sequence[Item], rule: str, room: int) -> Iterator[ReportRow]:
     """Such as `step    7  1 ms  o8  Reply Done b''`, the failing one marked."""
     events = shown_of(tail, {item.id for item in items}, room)
-    width = max(len(spaced(event.world_ms)) for event in events)
-    step, told = -1, list[Row]()
+    width = max(len(group_digits(event.world_ms)) for event in events)
+    step, told = -1, list[ReportRow]()
     for number, event in enumerate(events):
         label = "" if event.step == step else f"step {event.step:>4}"
         mark = f"<- {rule}" if number == len(events) - 1 else ""
-        line = f"{label:9}  {spaced(event.world_ms):>{width}} ms  {event.event:{EVENT_COLUMN}} {event.what}"
+        at_ms = f"{group_digits(event.world_ms):>{width}} ms"
+        line = f"{label:9}  {at_ms}  {event.event:{EVENT_COLUMN}} {event.what}"
         told.append(row("", cut(line, STORY_CHARS_MAX - len(mark)), mark, hang=HANG))
         step = event.step
     yield from under("events", told)

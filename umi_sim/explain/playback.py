@@ -34,7 +34,7 @@ class Stop(BaseException):
 
 
 @attrs.frozen
-class Stand(Data):
+class PausedRun(Data):
     """A run right after a step: its state before the step, the run as it is now, and the records since the
     step before.
 
@@ -105,7 +105,7 @@ class Playback(Data):
                 sent.setdefault(str(record[3]), len(events))
         return Course(events, sent, verdict.failure)
 
-    def at(self, step: int, path: str = "") -> Stand:
+    def at(self, step: int, path: str = "") -> PausedRun:
         """Live it until this step has ended, or to its end; `path` is what is kept of the state before."""
         before: list[Tree] = []
         first = 0
@@ -127,7 +127,7 @@ class Playback(Data):
             watcher.begins, watcher.ends = begins, ends
             failure = stopped(live)
         records = [decode(record) for record in list(live.world.trace.kept)[first:]] if before else []
-        return Stand(before[0] if before else None, live, records, failure)
+        return PausedRun(before[0] if before else None, live, records, failure)
 
     def first_change(self, path: str, after: int) -> int | None:
         """The first step after this one that changes what stands at a path; None if none does."""

@@ -5,8 +5,8 @@ from itertools import accumulate
 from typing import Final
 
 from umi_sim.kernel.literals import literal
-from umi_sim.kernel.report import Row, row
-from umi_sim.kernel.wording import LINE_CHARS_MAX, cut, spaced
+from umi_sim.kernel.report import ReportRow, row
+from umi_sim.kernel.wording import LINE_CHARS_MAX, cut, group_digits
 from umi_sim.record.trace import Field, Record, Tag
 from umi_sim.record.trace_fields import COLUMNS, REST, TAG, field_name, hex_or_literal, outcome_word
 
@@ -59,13 +59,13 @@ def subject(record: Record) -> tuple[Field, str]:
     return record[TAG], event or agent
 
 
-def in_lines(records: Iterable[Record]) -> Iterator[Row]:
+def in_lines(records: Iterable[Record]) -> Iterator[ReportRow]:
     """A line for each: its number, step, world time, agent with its reading, event, and what it tells."""
     kept = list(records)
     for record, step in zip(kept, accumulate(map(is_step, kept)), strict=True):
         agent, reading, event, said = told(record)
-        clock = f"{agent} {spaced(reading)}" if isinstance(reading, int) else agent
-        place = f"{record[0]!s:>6} {step:>5} {spaced(int(str(record[1]))):>17} ms  {clock:19}"
+        clock = f"{agent} {group_digits(reading)}" if isinstance(reading, int) else agent
+        place = f"{record[0]!s:>6} {step:>5} {group_digits(int(str(record[1]))):>17} ms  {clock:19}"
         yield row("", cut(f"{place}  {event:{EVENT_COLUMN}} {said}", 2 * LINE_CHARS_MAX), hang=HANG, column=0)
 
 

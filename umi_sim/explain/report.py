@@ -16,8 +16,8 @@ from umi_core.data import Data
 from umi_sim.explain import happened
 from umi_sim.explain.calls import HANG, ITEM_CHARS, call, in_words, item_call, world_call
 from umi_sim.kernel.prng import Ratio
-from umi_sim.kernel.report import BLANK, Line, Report, Row, listed, row, under, whole
-from umi_sim.kernel.wording import counted, cut, duration, plural
+from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, list_row, row, under, whole
+from umi_sim.kernel.wording import cut, duration, plural, show_counts
 from umi_sim.record import fingerprint
 from umi_sim.record.exit_codes import EXIT_CODES
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
@@ -42,7 +42,7 @@ CRASH: Final = "no request and no answer makes the memory raise an exception"
 
 
 @attrs.frozen
-class Told(Data):
+class ReportedFailure(Data):
     """A failure as a report shows it: from a verdict, or from a seed file without running it."""
 
     config: RunConfig
@@ -60,14 +60,14 @@ class Told(Data):
     step_before: int = 0  # where it failed before it was shrunk, if that is known
 
 
-def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> Told:
+def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> ReportedFailure:
     """A failure that was shrunk, with its last events. `before`: what it was in the longer run."""
     seed = done.seed
     assert seed.failure is not None
     from umi_sim.runs import runner  # it loads the judge, which `show` does not need
 
     lived = runner.run(seed.config, seed.items)
-    return Told(
+    return ReportedFailure(
         seed.config, seed.items, seed.failure, seed.fingerprint, replay_of(file), command, file, "",
         lived.tail, lived.changed, minimised=seed.minimised, without=done.without, step_before=before.step,
     )  # fmt: skip
@@ -96,7 +96,7 @@ def of_run(
     if failure is None:
         return Report(headline(verdict), passed(verdict, repeat, with_details=with_details), value)
     mark = fingerprint.of(failure)
-    told = Told(
+    told = ReportedFailure(
         verdict.config, verdict.items, failure, mark, repeat, seed, file, smaller, verdict.tail,
         verdict.changed,
     )  # fmt: skip
@@ -113,29 +113,29 @@ def headline(verdict: Verdict) -> str:
     return f"PASS {verdict.config.scenario} seed {verdict.config.seed}: {told}, every promise kept"
 
 
-def passed(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterator[Row]:
+def passed(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterator[ReportRow]:
     yield whole("repeat", repeat)
     if verdict.config.planted:
         yield row("planted", f"{verdict.config.planted}, which this run does not show")
     yield whole("trace", verdict.trace_hash)
     often = sorted(verdict.fired, key=lambda name: (-verdict.fired[name], name))
-    struck = counted({name: verdict.fired[name] for name in often}) or ["no fault"]
-    yield listed("struck", struck, len(struck) if with_details else STRUCK_COUNT_MAX)
+    struck = show_counts({name: verdict.fired[name] for name in often}) or ["no fault"]
+    yield list_row("struck", struck, len(struck) if with_details else STRUCK_COUNT_MAX)
     if with_details:
         yield from details(verdict)
     else:
         yield row("more", "--details tells everything;", "umi-sim explain WORD")
 
 
-def details(verdict: Verdict) -> Iterator[Row]:
+def details(verdict: Verdict) -> Iterator[ReportRow]:
     """Everything else that is known, in words."""
     from umi_sim.explain.glossary import meaning  # a short report needs no glossary
 
     config, without_effect = verdict.config, verdict.without_effect
     if without_effect:
-        yield listed("", labelled("without effect", counted(without_effect)))
+        yield list_row("", labelled("without effect", show_counts(without_effect)))
     if never := [name for name in config.faults if name not in {**verdict.fired, **without_effect}]:
-        yield listed("", labelled("switched on, and never struck", never), NEVER_COUNT_MAX)
+        yield list_row("", labelled("switched on, and never struck", never), NEVER_COUNT_MAX)
     yield row("mode", f"{' '.join((config.mode, *one_kind(config)))}: {meaning(config.mode)}")
     users = dict.fromkeys(agent.scope.user for agent in config.agents)
     counts = {"agent": len(config.agents), "user": len(users), "key": config.key_count}
@@ -146,17 +146,17 @@ def details(verdict: Verdict) -> Iterator[Row]:
         yield row("unusual", ", ".join(odd))
     if config.equivalences:
         yield row("compared", ", ".join(compared(verdict, name) for name in config.equivalences))
-    yield listed("replies", [f"{count} {name}" for name, count in verdict.replies.items()] or ["none"])
+    yield list_row("replies", [f"{count} {name}" for name, count in verdict.replies.items()] or ["none"])
     if verdict.degraded:
-        yield listed("degraded", counted(verdict.degraded))
-    if excused := counted({why: count for why, count in verdict.excused.items() if count}):
-        yield listed("excused", excused)
+        yield list_row("degraded", show_counts(verdict.degraded))
+    if excused := show_counts({why: count for why, count in verdict.excused.items() if count}):
+        yield list_row("excused", excused)
     for loss in verdict.losses:
         yield row("lost", loss)
     yield row("phases", phases(verdict))
     yield row("marks", f"{plural(len(verdict.marks), 'rare place')} reached: --json lists them")
     if verdict.skipped:
-        yield listed("skipped", counted(verdict.skipped))
+        yield list_row("skipped", show_counts(verdict.skipped))
 
 
 def labelled(what: str, parts: Sequence[str]) -> list[str]:
@@ -216,18 +216,18 @@ def phases(verdict: Verdict) -> str:
 # A run that failed.
 
 
-def failed(told: Told, *, all_items: bool = False) -> Report:
+def failed(told: ReportedFailure, *, all_items: bool = False) -> Report:
     """The layout of a failure; from a seed file there are no events."""
     failure = told.failure
     head = f"FAIL {failure.named} at step {failure.step}"
     return Report(head, failed_rows(told, all_items), lambda: told_as_json(told), EXIT_CODES[failure.kind])
 
 
-def failed_rows(told: Told, all_items: bool) -> Iterator[Line]:
+def failed_rows(told: ReportedFailure, all_items: bool) -> Iterator[Line]:
     minimised = told.minimised
     yield whole("repeat", told.repeat)
     if told.seed not in ("", told.repeat):
-        yield Row("seed", (told.seed, *seed_remark(told)))
+        yield ReportRow("seed", (told.seed, *seed_remark(told)))
     if told.smaller:
         yield row("known", "an earlier, smaller run fails in the same way:", replay_of(told.smaller))
     yield from (BLANK, *cause(told))
@@ -244,7 +244,7 @@ def failed_rows(told: Told, all_items: bool) -> Iterator[Line]:
     yield row("file", f"fingerprint {told.fingerprint}")
 
 
-def cause(told: Told) -> Iterator[Row]:
+def cause(told: ReportedFailure) -> Iterator[ReportRow]:
     """What was promised, what came instead, and what the failure needs."""
     yield row("promised", promise(told.failure))
     yield from instead(told.failure)
@@ -253,7 +253,7 @@ def cause(told: Told) -> Iterator[Row]:
         yield from needed(told, told.minimised)
 
 
-def what_next(told: Told) -> Iterator[str]:
+def what_next(told: ReportedFailure) -> Iterator[str]:
     """What a person may want to type now."""
     if file := told.smaller or told.file:
         yield join(["umi-sim", "why", file])
@@ -266,7 +266,7 @@ def promise(failure: Failure) -> str:
     return CRASH if failure.kind == "crash" else rule_named(failure.rule_id).statement
 
 
-def instead(failure: Failure) -> Iterator[Row]:
+def instead(failure: Failure) -> Iterator[ReportRow]:
     """What came in place of what was due; if it is short, as in: get 'k' answered b'' - nothing was due."""
     due, came = failure.expected, failure.got
     subject = due.partition(": ")[0] + ": "
@@ -288,7 +288,7 @@ def shared(one: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
 
 
-def seed_remark(told: Told) -> Sequence[str]:
+def seed_remark(told: ReportedFailure) -> Sequence[str]:
     is_known = told.minimised is not None and told.step_before
     return (f"  (fails at step {told.step_before}, before shrinking)",) if is_known else ()
 
@@ -319,21 +319,21 @@ def in_a_row(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def needed(told: Told, minimised: Minimised) -> Iterator[Row]:
+def needed(told: ReportedFailure, minimised: Minimised) -> Iterator[ReportRow]:
     """Each item that a failure needs, with what happens without it; then what it does not need."""
     items = {item.id: item for item in told.items}
     yield from under("needed", (without(items[it], told.without.get(it, "")) for it in minimised.needed))
     if names := [name for name, is_plain in PLAIN_PARTS.items() if is_plain(told)]:
-        yield listed("no part", names)
+        yield list_row("no part", names)
 
 
-def without(item: Item, what: str) -> Row:
+def without(item: Item, what: str) -> ReportRow:
     if not what:
         return row("", in_words(item), hang=HANG)
     return row("", f"{in_words(item):{ITEM_CHARS}} ", f"without it: {what}", hang=HANG)
 
 
-PLAIN_PARTS: Final[Mapping[str, Callable[[Told], bool]]] = {
+PLAIN_PARTS: Final[Mapping[str, Callable[[ReportedFailure], bool]]] = {
     "memory options": lambda told: not told.config.memory,
     "faults": lambda told: not any(isinstance(item, Fault) for item in told.items),
     "clock moves": lambda told: not happened.are_clocks_moved(told.config, told.items),
@@ -343,7 +343,7 @@ PLAIN_PARTS: Final[Mapping[str, Callable[[Told], bool]]] = {
 }  # fmt: skip
 
 
-def frames(failure: Failure) -> Iterator[Row]:
+def frames(failure: Failure) -> Iterator[ReportRow]:
     """Where a crash came from: the innermost functions of ours, without the folders of this machine."""
     found = [f"{place}:{line} {name}" for place, line, name in re.findall(FRAME, failure.traceback)]
     known = [failure.frame] if failure.frame else []
@@ -353,7 +353,7 @@ def frames(failure: Failure) -> Iterator[Row]:
 FRAME: Final = r'File "[^"]*?((?:umi_core|umi_sim)/[^"]*)", line (\d+), in (\S+)'
 
 
-def script(told: Told, all_items: bool) -> Iterator[Row]:
+def script(told: ReportedFailure, all_items: bool) -> Iterator[ReportRow]:
     """The items up to the one that failed, as calls."""
     items = until(told.items, told.failure.item)
     shown = items if all_items else items[-SCRIPT_COUNT_MAX:]
@@ -408,7 +408,7 @@ def failure_as_json(failure: Failure) -> dict[str, object]:
     return {**known, "promised": promise(failure), **fields}
 
 
-def told_as_json(told: Told) -> dict[str, object]:
+def told_as_json(told: ReportedFailure) -> dict[str, object]:
     """A failure as a seed file tells it."""
     config = told.config
     minimised = minimised_to_json(told.minimised) if told.minimised else None

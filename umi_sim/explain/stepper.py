@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import Final
 
 from umi_sim.explain import why, why_page
-from umi_sim.explain.playback import Course, Playback, Stand, look
+from umi_sim.explain.playback import Course, PausedRun, Playback, look
 from umi_sim.explain.records import in_column
 from umi_sim.kernel.literals import literal
 from umi_sim.kernel.report import Line, Report, row
-from umi_sim.kernel.wording import cut, escaped, spaced
-from umi_sim.record.state_tree import Branch, Change, NoSuchPath, Tree, changes, told
+from umi_sim.kernel.wording import cut, escape_text, group_digits
+from umi_sim.record.state_tree import Branch, NoSuchPath, Tree, TreeChange, changes, describe_tree
 from umi_sim.seedfile.files import SeedFile
 
 Said = str | Line
@@ -47,7 +47,7 @@ class Stepper:
         self.is_over = False
         self._playback = playback
         self._seed = seed
-        self._stand: Stand | None = None
+        self._stand: PausedRun | None = None
         self._commands: dict[str, Callable[[str], Iterator[Said]]] = {
             "n": self.next, "p": self.previous, "g": self.go, "e": self.event, "s": self.state,
             "d": self.delta, "f": self.find, "w": self.why, "q": self.quit, "h": self.help, "?": self.help,
@@ -62,7 +62,7 @@ class Stepper:
         return len(self.course.events)
 
     @property
-    def stand(self) -> Stand:
+    def stand(self) -> PausedRun:
         if self._stand is None:
             self._stand = self._playback.at(self.step)
         return self._stand
@@ -70,7 +70,7 @@ class Stepper:
     def prompt(self) -> str:
         """31/412 o7/commit#1>"""
         event = self.course.events[self.step - 1] if self.step else "start"
-        return escaped(f"{self.step}/{self.step_count} {cut(event, LINE_CHARS_MAX)}> ")
+        return escape_text(f"{self.step}/{self.step_count} {cut(event, LINE_CHARS_MAX)}> ")
 
     def do(self, line: str) -> tuple[Report, bool]:
         """What a command says, and whether it could be done."""
@@ -124,7 +124,7 @@ class Stepper:
     def here(self) -> Iterator[Said]:
         """The records of the step, and the failure if it is the one."""
         for record in self.stand.records:
-            yield f"{spaced(int(str(record[1]))):>12} ms {in_column(record)}"
+            yield f"{group_digits(int(str(record[1]))):>12} ms {in_column(record)}"
         failure = self.course.failure
         if failure is not None and failure.step == self.step:
             yield f"FAIL {failure.named} at step {failure.step}: {failure.message}"
@@ -138,7 +138,7 @@ class Stepper:
         found = [str(change) for change in self.changed()] if self.step else []
         yield from found or ["nothing"]
 
-    def changed(self) -> Iterator[Change]:
+    def changed(self) -> Iterator[TreeChange]:
         return changes(self.stand.before, look(self.stand.live))
 
     def why(self, rest: str) -> Iterator[Said]:
@@ -163,10 +163,10 @@ def shown(tree: Tree) -> Iterator[Said]:
     if not isinstance(tree, Branch):
         yield literal(tree, lambda text: cut(text, VALUE_CHARS_MAX))
     elif not tree.parts:
-        yield told(tree)
+        yield describe_tree(tree)
     else:
         column = min(NAME_COLUMN_MAX, max(map(len, tree.parts))) + 2
-        yield from (row(name, told(part), column=column) for name, part in tree.parts.items())
+        yield from (row(name, describe_tree(part), column=column) for name, part in tree.parts.items())
 
 
 def number_in(text: str) -> int:

@@ -47,7 +47,7 @@ class NothingToExplain(ValueError):
 
 
 @attrs.frozen
-class Part(Data):
+class RunPart(Data):
     """An item or an option. `is_needed`: without it the run ends otherwise; `instead` says how, in words."""
 
     name: str
@@ -76,18 +76,18 @@ class Share(Data):
 
 
 @attrs.define
-class Found(Owner):
+class Analysis(Owner):
     """What is known so far. `nearest` is the part whose lack comes closest to the failing run and passes."""
 
     items: tuple[Item, ...]
     failure: Failure
     trace: Trace
-    parts: list[Part] = attrs.field(factory=list)
-    options: list[Part] = attrs.field(factory=list)
+    parts: list[RunPart] = attrs.field(factory=list)
+    options: list[RunPart] = attrs.field(factory=list)
     shares: list[Share] = attrs.field(factory=list)
     tail_from: str = ""
     no_shares: str = ""
-    nearest: Part | None = None
+    nearest: RunPart | None = None
     nearest_trace: Trace | None = None
     stopped: str = ""
 
@@ -101,7 +101,7 @@ class Found(Owner):
         return [share.kept for before, share in pairs if share.rose_since(before)]
 
 
-def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None) -> Found:
+def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None) -> Analysis:
     """Everything, in order; `own`: the file of a scenario that is not shipped. After `seconds_max` no more
     is drawn; None: all `runs` are.
 
@@ -122,7 +122,7 @@ def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None
     return found
 
 
-def begun(seed: SeedFile) -> Found:
+def begun(seed: SeedFile) -> Analysis:
     if seed.failure is None:
         raise NothingToExplain("the file expects to pass, so there is no failure to explain")
     verdict, records = Playback(seed.config, seed.items).lived()
@@ -132,7 +132,7 @@ def begun(seed: SeedFile) -> Found:
         raise NothingToExplain(
             "it fails in another way than it says; umi-sim replay keeps that as a new file"
         )
-    return Found(as_happened(seed.items, records), verdict.failure, records)
+    return Analysis(as_happened(seed.items, records), verdict.failure, records)
 
 
 def as_happened(items: Sequence[Item], records: Trace) -> tuple[Item, ...]:
@@ -163,7 +163,7 @@ class Inquiry(Owner):
     """The runs behind a page; what they come to goes into `found`."""
 
     seed: SeedFile
-    found: Found
+    found: Analysis
     budget: Budget
     step_count: int = 0
 
@@ -191,14 +191,14 @@ class Inquiry(Owner):
             at(f"why: with {name} plain")
             self.found.options.append(self.part(name, what, candidate))
 
-    def part(self, name: str, what: str, candidate: Candidate) -> Part:
+    def part(self, name: str, what: str, candidate: Candidate) -> RunPart:
         """What becomes of the run without something."""
         verdict, records = self.live(candidate, self.seed.config.steps_max)
         if self.fails_so(verdict):
-            return Part(name, what, False, later(verdict, self.found.failure))
+            return RunPart(name, what, False, later(verdict, self.found.failure))
         apart = trace.first_difference(self.found.trace, records)
         passes = verdict.failure is None
-        return Part(
+        return RunPart(
             name, what, True, instead(verdict, self.found.failure), passes, apart.index if apart else 0
         )
 

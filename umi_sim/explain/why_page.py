@@ -7,15 +7,15 @@ from typing import Final
 from umi_sim.explain import difference
 from umi_sim.explain.calls import HANG, ITEM_CHARS, in_words
 from umi_sim.explain.report import instead, promise
-from umi_sim.explain.why import Found, Part, Share
-from umi_sim.kernel.report import BLANK, Line, Report, Row, row, under, whole
+from umi_sim.explain.why import Analysis, RunPart, Share
+from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import cut
 from umi_sim.record.items import Item
 
 BAR_CHARS: Final = 20
 
 
-def page(found: Found, repeat: str = "") -> Report:
+def page(found: Analysis, repeat: str = "") -> Report:
     """The whole page; `repeat` is the command that shows the failure again."""
     failure = found.failure
     head = f"WHY {failure.named} at step {failure.step}"
@@ -24,7 +24,7 @@ def page(found: Found, repeat: str = "") -> Report:
     )
 
 
-def lines(found: Found) -> Iterator[Line]:
+def lines(found: Analysis) -> Iterator[Line]:
     yield row("promised", promise(found.failure))
     yield from instead(found.failure)
     yield row("so", verdict(found))
@@ -40,15 +40,15 @@ def lines(found: Found) -> Iterator[Line]:
     yield from nearest(found)
 
 
-def table(first: str, second: str, mark: str = "") -> Row:
+def table(first: str, second: str, mark: str = "") -> ReportRow:
     parts = f"{first:{ITEM_CHARS}}  ".split(" ")[:-1]
-    return Row("", [*parts, second, *([mark] if mark else [])], hang=HANG)
+    return ReportRow("", [*parts, second, *([mark] if mark else [])], hang=HANG)
 
 
 # What follows from all of it.
 
 
-def verdict(found: Found) -> str:
+def verdict(found: Analysis) -> str:
     """One line: which item decides, or which are needed together."""
     told = {item.id: in_words(item) for item in found.items}
     required = [part.name for part in found.parts if part.is_needed]
@@ -67,14 +67,14 @@ def verdict(found: Found) -> str:
     return f"{', '.join(required)}: needed together{more}"
 
 
-def outcome(part: Part) -> str:
+def outcome(part: RunPart) -> str:
     return f"without it: {part.instead}" if part.is_needed else part.instead
 
 
 # Where it was decided.
 
 
-def shares(found: Found) -> Iterator[Row]:
+def shares(found: Analysis) -> Iterator[ReportRow]:
     if found.no_shares:
         yield from (BLANK, row("share", f"not known: {found.no_shares}"))
     if not found.shares:
@@ -105,7 +105,7 @@ def bar(share: Share) -> str:
 # The nearest pass.
 
 
-def nearest(found: Found) -> Iterator[Line]:
+def nearest(found: Analysis) -> Iterator[Line]:
     part, other = found.nearest, found.nearest_trace
     if part is None or other is None:
         if found.parts and not found.stopped:
@@ -123,7 +123,7 @@ def nearest(found: Found) -> Iterator[Line]:
 # For programs.
 
 
-def as_json(found: Found) -> dict[str, object]:
+def as_json(found: Analysis) -> dict[str, object]:
     """The page as plain data."""
     return {
         "rule": found.failure.rule, "id": found.failure.rule_id, "step": found.failure.step,
@@ -136,5 +136,5 @@ def as_json(found: Found) -> dict[str, object]:
     }  # fmt: skip
 
 
-def part_as_json(part: Part) -> dict[str, object]:
+def part_as_json(part: RunPart) -> dict[str, object]:
     return {"name": part.name, "needed": part.is_needed, "instead": part.instead}

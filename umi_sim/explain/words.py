@@ -23,7 +23,7 @@ from umi_sim.explain.glossary import meanings
 from umi_sim.faults.kinds import CLASSES, KINDS, FaultKind
 from umi_sim.kernel import folders
 from umi_sim.kernel.progress import at
-from umi_sim.kernel.report import BLANK, Report, Row, as_object, listed, row, under, whole
+from umi_sim.kernel.report import BLANK, Report, ReportRow, as_object, list_row, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS, OF_TESTS
@@ -66,7 +66,7 @@ class Bite(Data):
     failure: Failure
 
 
-Told = tuple[str, str, Sequence[Row]]
+Told = tuple[str, str, Sequence[ReportRow]]
 """What is explained, what it means, and what else there is to know."""
 
 
@@ -126,9 +126,9 @@ def about_rule(name: str) -> Told:
     bugs, bite = bugs_of(rule), bite_of(rule)
     rows = [
         row("seen", ", ".join(filter(None, (SEEN[rule.seen_by], WHEN.get(rule.cost, ""))))),
-        listed("checked", places(rule.name) or [nowhere(rule)]),
+        list_row("checked", places(rule.name) or [nowhere(rule)]),
         whole("page", "docs/spec/invariants.md"),
-        listed("faults", guarding(rule) or ["no kind of fault is meant for it"]),
+        list_row("faults", guarding(rule) or ["no kind of fault is meant for it"]),
         *under("bugs", bug_rows(bugs)),
     ]
     if bite is not None:
@@ -150,7 +150,7 @@ def bugs_of(rule: Rule) -> list[Mutant]:
     return sorted(found, key=lambda bug: bug.rules.index(rule.name))
 
 
-def bug_rows(bugs: Sequence[Mutant]) -> Iterator[Row]:
+def bug_rows(bugs: Sequence[Mutant]) -> Iterator[ReportRow]:
     if not bugs:
         yield row("", "no planted bug breaks it")
     for bug in bugs[:BUG_COUNT_MAX]:
@@ -218,8 +218,8 @@ def about_fault(name: str) -> Told:
     rows = [
         row("class", f"{kind.fault_class}: {CLASSES[kind.fault_class]}"),
         row("strikes", place_of(kind)),
-        listed("guards", [str(rule_named(each)) for each in kind.guards]),
-        listed("shows", [bug.name for bug in MUTANTS.values() if bug.kind == name]),
+        list_row("guards", [str(rule_named(each)) for each in kind.guards]),
+        list_row("shows", [bug.name for bug in MUTANTS.values() if bug.kind == name]),
         whole("page", "docs/faults.md"),
         BLANK,
         whole("see it", join(["umi-sim", "run", "all_faults", "--seed", "0", *seen_alone(kind.name)])),
@@ -245,7 +245,7 @@ def about_bug(name: str) -> Told:
     among = f", with {bug.kind} as the only fault" if bug.kind else ""
     rows = [
         row("area", bug.area),
-        listed("found by", [str(rule_named(each)) for each in bug.rules]),
+        list_row("found by", [str(rule_named(each)) for each in bug.rules]),
         row("within", f"{plural(bug.seeds_max, 'seed')} of {bug.scenario}{among}"),
         BLANK,
         whole("see it", f"umi-sim mutants {name}"),
@@ -311,7 +311,7 @@ def about_value(name: str) -> Told:
     cls = values()[name]
     said = cls.__doc__ or getattr(cls, "sentence", "") or "what a memory is told or tells"
     means = " ".join(said.split("\n\n")[0].split()).removesuffix(".")
-    return name, means, [listed("holds", [field.name for field in attrs.fields(cls)] or ["nothing"])]
+    return name, means, [list_row("holds", [field.name for field in attrs.fields(cls)] or ["nothing"])]
 
 
 @cache

@@ -9,11 +9,11 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.invariants.broken import Broken
-from umi_sim.explore.one_row import SMALL, Budget, World, at, check, come_home, steps
+from umi_sim.explore.one_row import SMALL, EventBudget, OneRowWorld, at, check, come_home, steps
 
 
 @attrs.frozen
-class Found(Data):
+class MigrationFindings(Data):
     """What came of it: how many states, and the steps to the first that breaks a rule, if any does."""
 
     state_count: int
@@ -21,10 +21,12 @@ class Found(Data):
     broken: str = ""
 
 
-def explore(budget: Budget = SMALL, phase: str = "legacy", *, stores_too: bool = True) -> Found:
+def explore(
+    budget: EventBudget = SMALL, phase: str = "legacy", *, stores_too: bool = True
+) -> MigrationFindings:
     """All lives within the budget, from a phase on; `stores_too`: the rules about the stores as well."""
     start = attrs.evolve(at(phase), left=budget)
-    seen: dict[World, tuple[World, str] | None] = {start: None}
+    seen: dict[OneRowWorld, tuple[OneRowWorld, str] | None] = {start: None}
     queue = deque([start])
     while queue:
         world = queue.popleft()
@@ -38,11 +40,11 @@ def explore(budget: Budget = SMALL, phase: str = "legacy", *, stores_too: bool =
                     if stores_too:
                         check(after, world)
         except Broken as broken:
-            return Found(len(seen), path(seen, world), str(broken))
-    return Found(len(seen))
+            return MigrationFindings(len(seen), path(seen, world), str(broken))
+    return MigrationFindings(len(seen))
 
 
-def path(seen: dict[World, tuple[World, str] | None], world: World) -> tuple[str, ...]:
+def path(seen: dict[OneRowWorld, tuple[OneRowWorld, str] | None], world: OneRowWorld) -> tuple[str, ...]:
     said: list[str] = []
     while (came := seen[world]) is not None:
         world, each = came

@@ -14,7 +14,7 @@ from umi_core.data import Data
 from umi_core.invariants.broken import demand
 from umi_core.migration import machine
 from umi_core.migration import steps as machine_steps
-from umi_core.migration.machine import Answer, Ask, Held, Key, Migration, Once, Reply
+from umi_core.migration.machine import Ask, Held, Key, Migration, MigrationReply, Once, StoreResult
 from umi_core.migration.requests import (
     AdvanceMigration,
     DropRow,
@@ -39,7 +39,7 @@ Main = tuple[tuple[Key, Held], ...]
 
 
 @attrs.frozen
-class Known(Data):
+class ClientKnowledge(Data):
     """What a client knows: the value now, and values that may yet show; and of its key whether it is used.
 
     `is_kept`: what it asked for under its key has been written where the truth is.
@@ -53,7 +53,7 @@ class Known(Data):
 
 
 @attrs.frozen
-class Budget(Data):
+class EventBudget(Data):
     """How much may still happen."""
 
     writes: int = 2
@@ -65,12 +65,12 @@ class Budget(Data):
 
 
 NEW: Final = Migration()
-NOTHING: Final = Known()
-SMALL: Final = Budget()
+NOTHING: Final = ClientKnowledge()
+SMALL: Final = EventBudget()
 
 
 @attrs.frozen
-class World(Data):
+class OneRowWorld(Data):
     """Both stores, the machine, what it waits for, and a commit to main that may still land."""
 
     machine: Migration = NEW
@@ -79,14 +79,14 @@ class World(Data):
     legacy: str | None = None
     asked: Ask | None = None
     late: Ask | None = None
-    known: Known = NOTHING
-    left: Budget = SMALL
+    known: ClientKnowledge = NOTHING
+    left: EventBudget = SMALL
 
 
 # Stores.
 
 
-def landed(world: World, ask: Ask) -> World | None:
+def landed(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
     """Main after a batch; None if what it expects is not so."""
     main, graves = dict(world.main), dict(world.graves)
     if any(main.get(key, machine.NONE).version != version for key, version in ask.expects):
@@ -100,7 +100,7 @@ def landed(world: World, ask: Ask) -> World | None:
     return attrs.evolve(world, main=tuple(sorted(main.items())), graves=tuple(sorted(graves.items())))
 
 
-def done(world: World, ask: Ask) -> World | None:
+def done(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
     after, store = written_by(world, ask), "legacy" if phase_of(world) in OF_LEGACY else "main"
     known, is_of_key = world.known, (ROW, KEYED.content) in ask.writes and world.known.asked == KEYED
     if after is None or not is_of_key or ask.store != store:
@@ -110,7 +110,7 @@ def done(world: World, ask: Ask) -> World | None:
     return attrs.evolve(after, known=attrs.evolve(known, is_kept=True))
 
 
-def written_by(world: World, ask: Ask) -> World | None:
+def written_by(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
     if ask.store == "main":
         return landed(world, ask)
     ((_, value),) = ask.writes
@@ -118,7 +118,7 @@ def written_by(world: World, ask: Ask) -> World | None:
     return attrs.evolve(world, legacy=value)
 
 
-def rows_of(world: World, ask: Ask) -> Main:
+def rows_of(world: OneRowWorld, ask: Ask) -> Main:
     if ask.store == "main":
         wanted = [ask.only] if ask.only else [key for key, _ in world.main if key[0] != "key"]
         return tuple(each for each in world.main if each[0] in wanted)
@@ -127,10 +127,10 @@ def rows_of(world: World, ask: Ask) -> Main:
 
 # What may happen next.
 
-Step = tuple[str, World]
+Step = tuple[str, OneRowWorld]
 
 
-def steps(world: World) -> Iterator[Step]:
+def steps(world: OneRowWorld) -> Iterator[Step]:
     if world.late is not None:
         yield "the late batch arrives", attrs.evolve(landed(world, world.late) or world, late=None)
     if world.asked is None:
@@ -140,12 +140,12 @@ def steps(world: World) -> Iterator[Step]:
         yield from crashes(world, world.asked)
 
 
-def spent(world: World, name: str) -> World:
+def spent(world: OneRowWorld, name: str) -> OneRowWorld:
     left = world.left
     return attrs.evolve(world, left=attrs.evolve(left, **{name: getattr(left, name) - 1}))
 
 
-def requests(world: World) -> Iterator[Step]:
+def requests(world: OneRowWorld) -> Iterator[Step]:
     left, number = world.left, world.left.writes
     if left.writes:
         value = f"v{number}"
@@ -167,47 +167,50 @@ def requests(world: World) -> Iterator[Step]:
             yield "purge", asked(spent(world, "works"), Purge(*OF))
 
 
-def phase_of(world: World) -> str:
+def phase_of(world: OneRowWorld) -> str:
     return dict(world.main).get(machine.PHASE, machine.NONE).value or "legacy"
 
 
-def asked(world: World, request: MigrationRequest) -> World:
+def asked(world: OneRowWorld, request: MigrationRequest) -> OneRowWorld:
     known = attrs.evolve(world.known, asked=request)
     return told(attrs.evolve(world, known=known), machine_steps.begin(world.machine, request))
 
 
-def told(world: World, came: machine.Came) -> World:
+def told(world: OneRowWorld, came: machine.Came) -> OneRowWorld:
     machine, out = came
     world = attrs.evolve(world, machine=machine, asked=None)
-    return judged(world, out) if isinstance(out, Reply) else attrs.evolve(world, asked=out)
+    return judged(world, out) if isinstance(out, MigrationReply) else attrs.evolve(world, asked=out)
 
 
-def answers(world: World, ask: Ask) -> Iterator[Step]:
+def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     """What the store may say: the truth, or one of the failures that are left."""
     where = f"{ask.store} {'writes' if ask.writes else 'reads'}"
     after = done(world, ask) if ask.writes else world
     if not ask.writes:
-        yield where, hears(world, Answer("ok", rows_of(world, ask)))
+        yield where, hears(world, StoreResult("ok", rows_of(world, ask)))
     else:
-        yield where, hears(after or world, Answer("ok" if after else "failed"))
+        yield where, hears(after or world, StoreResult("ok" if after else "failed"))
     if not world.left.failures:
         return
     poorer = spent(world, "failures")
-    yield f"{where}: fails", hears(poorer, Answer("failed"))
+    yield f"{where}: fails", hears(poorer, StoreResult("failed"))
     if ask.writes:
-        yield f"{where}: nobody knows, and it is not done", hears(poorer, Answer("unknown"))
+        yield f"{where}: nobody knows, and it is not done", hears(poorer, StoreResult("unknown"))
         if after:
-            yield f"{where}: nobody knows, and it is done", hears(spent(after, "failures"), Answer("unknown"))
+            yield (
+                f"{where}: nobody knows, and it is done",
+                hears(spent(after, "failures"), StoreResult("unknown")),
+            )
         if ask.store == "main" and world.late is None:
             late = attrs.evolve(poorer, late=ask)
-            yield f"{where}: nobody knows, and it is on its way", hears(late, Answer("unknown"))
+            yield f"{where}: nobody knows, and it is on its way", hears(late, StoreResult("unknown"))
 
 
-def hears(world: World, answer: Answer) -> World:
+def hears(world: OneRowWorld, answer: StoreResult) -> OneRowWorld:
     return told(world, machine_steps.heard(world.machine, answer))
 
 
-def crashes(world: World, ask: Ask) -> Iterator[Step]:
+def crashes(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     """Before the store has done it, after, or while it is on its way."""
     if not world.left.crashes:
         return
@@ -220,7 +223,7 @@ def crashes(world: World, ask: Ask) -> Iterator[Step]:
         yield "crash, the batch is on its way", dead(attrs.evolve(poorer, late=ask))
 
 
-def dead(world: World) -> World:
+def dead(world: OneRowWorld) -> OneRowWorld:
     known = world.known
     if isinstance(known.asked, PutRow | DropRow):
         known = doubted(known, known.asked)
@@ -234,7 +237,7 @@ def content_of(request: PutRow | DropRow) -> str | None:
     return request.content if isinstance(request, PutRow) else None
 
 
-def judged(world: World, reply: Reply) -> World:
+def judged(world: OneRowWorld, reply: MigrationReply) -> OneRowWorld:
     known, request = world.known, world.known.asked
     known = attrs.evolve(known, asked=None)
     if isinstance(request, PutRow | DropRow) and reply.kind == "done":
@@ -248,7 +251,7 @@ def judged(world: World, reply: Reply) -> World:
     return attrs.evolve(world, known=known)
 
 
-def check_mirrored(world: World, request: PutRow | DropRow, reply: Reply) -> None:
+def check_mirrored(world: OneRowWorld, request: PutRow | DropRow, reply: MigrationReply) -> None:
     """What has a key may have been so before, and is not written again."""
     wanted, got = content_of(request), dict(world.main).get(ROW, machine.NONE).value
     is_told = world.machine.phase != "dual_write" or request.request_key is not None or reply.degraded
@@ -256,7 +259,7 @@ def check_mirrored(world: World, request: PutRow | DropRow, reply: Reply) -> Non
     demand(is_told or wanted == got, rules.MIRROR_TOLD, message, wanted, got)
 
 
-def doubted(known: Known, request: PutRow | DropRow) -> Known:
+def doubted(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
     """It may have happened, unless its key was used before."""
     if request.request_key is not None and known.key == "used":
         return known
@@ -264,16 +267,16 @@ def doubted(known: Known, request: PutRow | DropRow) -> Known:
     return attrs.evolve(known, may_be=(*known.may_be, content_of(request)), key=key)
 
 
-def written(known: Known, request: PutRow | DropRow) -> Known:
+def written(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
     """Under its key it is done once: now, or when it was in doubt, or when it was told before."""
     if request.request_key is None:
-        return Known(content_of(request), key=known.key, is_kept=known.is_kept)
+        return ClientKnowledge(content_of(request), key=known.key, is_kept=known.is_kept)
     if known.key == "new":
-        return Known(content_of(request), key="used", is_kept=known.is_kept)
+        return ClientKnowledge(content_of(request), key="used", is_kept=known.is_kept)
     return attrs.evolve(doubted(known, request), key="used")
 
 
-def read(known: Known, value: str | None) -> Known:
+def read(known: ClientKnowledge, value: str | None) -> ClientKnowledge:
     """A read shows the last value, or one that may have been written; and from then on that is it."""
     is_known = value == known.value or value in known.may_be
     is_deleted = known.value is None and not is_known
@@ -283,10 +286,10 @@ def read(known: Known, value: str | None) -> Known:
         return known
     at = known.may_be.index(value)
     key = "used" if value == KEYED.content else known.key  # nobody else writes that
-    return Known(value, known.may_be[:at] + known.may_be[at + 1 :], key=key, is_kept=known.is_kept)
+    return ClientKnowledge(value, known.may_be[:at] + known.may_be[at + 1 :], key=key, is_kept=known.is_kept)
 
 
-def check(world: World, before: World) -> None:
+def check(world: OneRowWorld, before: OneRowWorld) -> None:
     """What must hold of the stores between any two steps, and at each switch."""
     main, phase, was = dict(world.main), phase_of(world), phase_of(before)
     held = main.get(ROW, machine.NONE)
@@ -298,9 +301,9 @@ def check(world: World, before: World) -> None:
         demand(held.value == world.legacy, rules.OUTBOX_COMPLETE, message, held.value, world.legacy)
 
 
-def come_home(world: World) -> None:
+def come_home(world: OneRowWorld) -> None:
     """Everything is well again: from here the way back to legacy ends, and nothing is lost on it."""
-    world = attrs.evolve(world, left=Budget(0, 0, 0, 0, 0), late=None)
+    world = attrs.evolve(world, left=EventBudget(0, 0, 0, 0, 0), late=None)
     for _ in range(HEAL_STEPS_MAX):
         world = settled(world)
         phase = phase_of(world)
@@ -311,7 +314,7 @@ def come_home(world: World) -> None:
     settled(asked(world, ReadRow(*OF, ID)))
 
 
-def way_home(world: World, phase: str) -> MigrationRequest:
+def way_home(world: OneRowWorld, phase: str) -> MigrationRequest:
     """The next thing to do: back to legacy, or from cleanup on to the end."""
     if phase == "cleanup":
         return AdvanceMigration(*OF) if world.legacy is None else Purge(*OF)
@@ -325,9 +328,9 @@ ENDS: Final = ("legacy", "done")
 # Where a life begins.
 
 
-def at(phase: str) -> World:
+def at(phase: str) -> OneRowWorld:
     """A world that has come to this phase with one row, and nothing has failed."""
-    world = settled(asked(World(), PutRow(*OF, ID, "v0")))
+    world = settled(asked(OneRowWorld(), PutRow(*OF, ID, "v0")))
     for to in ROADS[phase]:
         while phase_of(world) != to:
             for work in (Reconcile(*OF), Purge(*OF), AdvanceMigration(*OF, to)):
@@ -344,11 +347,11 @@ ROADS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def with_budget(world: World, budget: Budget) -> World:
+def with_budget(world: OneRowWorld, budget: EventBudget) -> OneRowWorld:
     return attrs.evolve(world, left=budget)
 
 
-def settled(world: World) -> World:
+def settled(world: OneRowWorld) -> OneRowWorld:
     """All that is asked is answered truthfully."""
     while world.asked is not None:
         world = next(answers(world, world.asked))[1]

@@ -12,7 +12,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.engine.registry import Registry
-from umi_sim.faults.agent import Crash, CrashAgain
+from umi_sim.faults.agent import AgentCrash, CrashAgain
 from umi_sim.faults.clock import jump_signs
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.faults.kinds import KINDS
@@ -20,7 +20,7 @@ from umi_sim.judge.inspector import Inspector
 from umi_sim.record.items import Args, ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
-from umi_sim.scenario.action_set import ActionSet, Known
+from umi_sim.scenario.action_set import ActionSet, ValueOfRun
 from umi_sim.target.umi import UmiTarget
 from umi_sim.world.agent import Agent, must_be_quiet
 from umi_sim.world.world import World
@@ -32,7 +32,7 @@ STRUCK: Final = ("request", "deliver", "wait")  # actions with which a fault may
 
 
 @attrs.frozen
-class Way(Data):
+class FaultChoice(Data):
     """A fault at the n-th place of an action where one may strike, and which way each of its draws goes."""
 
     kind: str
@@ -47,7 +47,7 @@ class Action(Data):
     kind: str
     agent: str = ""
     number: int = 0
-    way: Way | None = None
+    way: FaultChoice | None = None
 
 
 class NothingChanged(Exception):
@@ -68,11 +68,11 @@ class Hand:
 
     def __init__(self) -> None:
         self.record: list[Item] = []
-        self.way: Way | None = None
+        self.way: FaultChoice | None = None
         self.places: list[str] = []  # the verb of each place where a fault may have struck in this action
         self.taken: list[tuple[int, int]] = []  # the draws of the fault: which way, of how many
 
-    def begin(self, way: Way | None) -> None:
+    def begin(self, way: FaultChoice | None) -> None:
         self.way, self.places, self.taken = way, [], []
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
@@ -193,7 +193,7 @@ def ways(hand: Hand, action: Action, action_set: ActionSet) -> Iterator[Action]:
         for kind in action_set.faults:
             is_rest = action.kind == "request" and place == 0 and verb == "agent.event"
             if KINDS[kind].is_at(verb) and not is_rest:  # a crash at rest is an action of its own
-                yield attrs.evolve(action, way=Way(kind, place))
+                yield attrs.evolve(action, way=FaultChoice(kind, place))
 
 
 def next_way(hand: Hand, action: Action) -> Action | None:
@@ -236,10 +236,10 @@ def play(world: Explored, action: Action, action_set: ActionSet) -> None:
         must_be_quiet(world.agents.values())
 
 
-def crash_way(agent: Agent) -> Way:
+def crash_way(agent: Agent) -> FaultChoice:
     """A crash strikes before the request that comes with it is heard."""
     is_recovering = agent.machine is not None and agent.machine.is_recovering
-    return Way((CrashAgain if is_recovering else Crash).name, 0)
+    return FaultChoice((CrashAgain if is_recovering else AgentCrash).name, 0)
 
 
 def issue(world: Explored, agent: Agent, name: str, args: Args) -> None:
@@ -287,11 +287,11 @@ def settle(world: Explored) -> None:
 
 def told(world: Explored, agent: Agent, args: Args) -> Args | None:
     """The arguments as they are here; None if one stands for what is not there."""
-    given = {name: known(world, agent, it) if isinstance(it, Known) else it for name, it in args.items()}
+    given = {name: known(world, agent, it) if isinstance(it, ValueOfRun) else it for name, it in args.items()}
     return None if any(value is None for value in given.values()) else given
 
 
-def known(world: Explored, agent: Agent, value: Known) -> object:
+def known(world: Explored, agent: Agent, value: ValueOfRun) -> object:
     oracle = inspector_of(world).oracle
     if value.what == "others":
         return oracle.other_agents(agent.name)

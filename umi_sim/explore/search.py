@@ -45,7 +45,7 @@ SEED: Final = 0  # a list decides everything, so one seed does for all
 Result = Literal["complete", "failed", "stopped"]
 
 
-class Found(Exception):
+class ListFailed(Exception):
     """A list failed; `world` is where it ended, `why` what was raised there."""
 
     def __init__(self, world: Explored, why: Exception) -> None:
@@ -86,7 +86,7 @@ def explore(
         search = (DepthFirst if depth_first else BreadthFirst)(config, action_set, registry, states_max)
         try:
             return search.run(depth)
-        except Found as found:
+        except ListFailed as found:
             end = found.world
             counts = (search.depth, 0, search.state_count, search.step_count)
     return Explanation("failed", *counts, verdict=repeated(config, end))
@@ -111,7 +111,7 @@ def repeated(config: RunConfig, end: Explored) -> Verdict:
 
 
 @attrs.define
-class Search(ABC):
+class StateSearch(ABC):
     """What both ways have in common: the first world, and how to go on from any."""
 
     config: RunConfig
@@ -123,14 +123,14 @@ class Search(ABC):
 
     @abstractmethod
     def run(self, depth_max: int) -> Explanation:
-        """Raises Found."""
+        """Raises ListFailed."""
 
     @property
     @abstractmethod
     def state_count(self) -> int: ...
 
     def branches(self, world: Explored) -> Iterator[tuple[Action, Explored]]:
-        """Every action that means something here, and the world after it. Raises Found."""
+        """Every action that means something here, and the world after it. Raises ListFailed."""
         for action in actions(world, self.action_set):
             child = self.after(world, action)
             if child is None:
@@ -159,13 +159,13 @@ class Search(ABC):
         except NothingChanged:
             return False
         except Exception as why:
-            raise Found(child, why) from why
+            raise ListFailed(child, why) from why
         finally:
             self.step_count += child.step_count - before
         return True
 
     def judge(self, world: Explored) -> None:
-        """Every rule over everything; and, if asked for, how it would end. Raises Found."""
+        """Every rule over everything; and, if asked for, how it would end. Raises ListFailed."""
         inspector, storage = inspector_of(world), world.services.storage
         try:
             for agent in world.agents.values():
@@ -174,7 +174,7 @@ class Search(ABC):
             if self.action_set.finish:
                 finish(forked(world))
         except Exception as why:
-            raise Found(world, why) from why
+            raise ListFailed(world, why) from why
 
 
 def finish(world: Explored) -> None:
@@ -185,7 +185,7 @@ def finish(world: Explored) -> None:
 
 
 @attrs.define
-class BreadthFirst(Search):
+class BreadthFirst(StateSearch):
     """Worlds are numbered in the order in which they are met, so those of one depth stand together."""
 
     numbers: dict[bytes, int] = attrs.field(init=False, factory=dict)  # by digest
@@ -263,7 +263,7 @@ class BreadthFirst(Search):
 
 
 @attrs.define
-class DepthFirst(Search):
+class DepthFirst(StateSearch):
     """Nothing is kept but the path, so each depth begins anew."""
 
     tried: int = attrs.field(init=False, default=0)

@@ -29,15 +29,15 @@ from umi_core.tiers.working import WorkingTier
 from umi_sim.explore.play import Explored, inspector_of
 from umi_sim.explore.symmetry import exchangeable, same_agents
 from umi_sim.faults.kinds import KINDS
-from umi_sim.judge.oracle.archive.log import Log
-from umi_sim.judge.oracle.archive.operations import Operation
+from umi_sim.judge.oracle.archive.log import BatchLog
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation
 from umi_sim.judge.oracle.core_model import CoreModel, Register
 from umi_sim.judge.oracle.judge import AgentModel
-from umi_sim.judge.oracle.working import OpenSave, Saved, Session, Sessions, Twin
+from umi_sim.judge.oracle.working import OpenSave, SavedTwin, Session, SessionsModel, WorkingTwin
 from umi_sim.record.run_config import AgentConfig, RunConfig
-from umi_sim.scenario.action_set import ActionSet, Known
+from umi_sim.scenario.action_set import ActionSet, ValueOfRun
 from umi_sim.services.calls import Call, Flush, Services
-from umi_sim.services.storage import Kept, SimStorage
+from umi_sim.services.storage import CommittedBatch, SimStorage
 from umi_sim.target.umi import memory_of
 from umi_sim.world.agent import Agent
 
@@ -52,9 +52,9 @@ NUMBERS: Final = {"request_id": "request", "waiting": "request", "number": "oper
 COUNTED: Final = ("began", "ended", "tick")  # in events that the oracle saw
 LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "State": frozenset({"counters", "operation_count", "request_count", "config"}),
-    "Operation": frozenset({"calls", "notes"}),  # of the memory; that of the oracle has none
+    "Operation": frozenset({"calls", "notes"}),
     "Call": frozenset({"event", "life"}),
-    "Message": frozenset({"event"}),
+    "NetworkMessage": frozenset({"event"}),
     "AccessTable": frozenset({"told_count"}),
     "Receipt": frozenset({"by"}),
     "Epoch": frozenset({"claimed_ms"}),  # nobody reads it
@@ -84,14 +84,14 @@ class Fingerprinter:
 
     def digest(self, world: Explored) -> bytes:
         """The same for worlds that are alike."""
-        told = min(pack(Writer(self, world, order).whole()) for order in self.orders)
+        told = min(pack(StateWriter(self, world, order).whole()) for order in self.orders)
         return blake2b(told, digest_size=DIGEST_BYTES).digest()
 
 
-Rule = Callable[["Writer", Any], Plain]
+Rule = Callable[["StateWriter", Any], Plain]
 
 
-class Writer:
+class StateWriter:
     """One world as plain data, with agents in this order."""
 
     def __init__(self, fingerprinter: Fingerprinter, world: Explored, order: Sequence[str]) -> None:
@@ -214,7 +214,7 @@ class Writer:
 
 def rule_of(cls: type) -> Rule:
     """How values of a class are written, looked up once."""
-    if issubclass(cls, CONSTANT) or cls is Known:
+    if issubclass(cls, CONSTANT) or cls is ValueOfRun:
         return lambda writer, value: None
     if issubclass(cls, Mapping):
         return lambda writer, value: [[writer.put(key), writer.put(each)] for key, each in value.items()]
@@ -239,7 +239,7 @@ def fields_of(tag: str, names: Sequence[str]) -> Rule:
 def mentioned_once(write: Rule) -> Rule:
     """Something that is itself and not its content: written where it is met first."""
 
-    def write_once(writer: Writer, value: Any) -> Plain:
+    def write_once(writer: StateWriter, value: Any) -> Plain:
         is_known = value in writer.mentions
         number = writer.mention(value)
         return number if is_known else [number, write(writer, value)]
@@ -247,40 +247,40 @@ def mentioned_once(write: Rule) -> Rule:
     return write_once
 
 
-def on_bytes(writer: Writer, value: bytes) -> Plain:
+def on_bytes(writer: StateWriter, value: bytes) -> Plain:
     return ["like", writer.like[value], writer.mention(value)] if value in writer.like else value
 
 
 # The working tier and what the oracle knows of it.
 
 
-def expiry(writer: Writer, expires_ms: int) -> Plain:
+def expiry(writer: StateWriter, expires_ms: int) -> Plain:
     """No clock goes back, so what is over is over; how long ago says nothing once 1 ms after it has come."""
     is_over = not writer.is_exact and expires_ms < writer.reading_ms
     return "over" if is_over else writer.put(expires_ms)
 
 
-def entries(writer: Writer, given: Mapping[str, tuple[bytes, int]]) -> Plain:
+def entries(writer: StateWriter, given: Mapping[str, tuple[bytes, int]]) -> Plain:
     return [[writer.put(key), writer.put(value), expiry(writer, ms)] for key, (value, ms) in given.items()]
 
 
-def on_tier(writer: Writer, tier: WorkingTier) -> Plain:
+def on_tier(writer: StateWriter, tier: WorkingTier) -> Plain:
     is_far = not tier.entries and tier.due_ms - writer.reading_ms > FAR_MS  # nothing that comes is later
     due = "far" if is_far else expiry(writer, tier.due_ms)
     return [entries(writer, tier.entries), tier.used_bytes, tier.expired_count, due]
 
 
-def on_twin(writer: Writer, twin: Twin) -> Plain:
+def on_twin(writer: StateWriter, twin: WorkingTwin) -> Plain:
     return [entries(writer, twin.entries), *said_by(writer, twin)]
 
 
-def said_by(writer: Writer, twin: Twin) -> list[Plain]:
+def said_by(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
     told = (twin.session_id, twin.started_ms, twin.interactions, twin.last_input, twin.last_query)
-    origins = [[writer.name_of(it), it.is_refuted] for it in twin.origins if isinstance(it, Saved)]
+    origins = [[writer.name_of(it), it.is_refuted] for it in twin.origins if isinstance(it, SavedTwin)]
     return [twin.expired, twin.version, *map(writer.put, told), origins]
 
 
-def on_saved(writer: Writer, saved: Saved) -> Plain:
+def on_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
     """At rest every life counts to the millisecond. What is found out of a save holds wherever it is kept."""
     rows = [[writer.put(key), writer.put(value), ms - saved.saved_ms]
             for key, (value, ms) in saved.twin.entries.items()]  # fmt: skip
@@ -288,7 +288,7 @@ def on_saved(writer: Writer, saved: Saved) -> Plain:
     return [writer.name_of(saved), *told]
 
 
-def on_session(writer: Writer, known: Session) -> Plain:
+def on_session(writer: StateWriter, known: Session) -> Plain:
     """Nobody can load what is older than what every load under way must find."""
     oracle = inspector_of(writer.world).oracle
     musts = [save.must_at_issue.get(key, 0) for save in oracle.sessions.open for key in save.must_at_issue]
@@ -299,16 +299,16 @@ def on_session(writer: Writer, known: Session) -> Plain:
     return [known.must, told, *map(writer.put, rest)]
 
 
-def on_open_save(writer: Writer, save: OpenSave) -> Plain:
+def on_open_save(writer: StateWriter, save: OpenSave) -> Plain:
     return [*map(writer.put, (save.must_at_issue, save.hand_to, save.candidates))]
 
 
-def on_session_row(writer: Writer, row: SessionRow) -> Plain:
+def on_session_row(writer: StateWriter, row: SessionRow) -> Plain:
     told = [row.id, row.user, row.creator, row.saved_ms, row.saved_by]
     return [*map(writer.put, told), writer.field("members", row.members), snapshot(writer, row.snapshot)]
 
 
-def snapshot(writer: Writer, data: bytes) -> Plain:
+def snapshot(writer: StateWriter, data: bytes) -> Plain:
     """What is in it, in an order that no name decides; a damaged one as it is."""
     outer = session.unpacked(data)
     is_whole = isinstance(outer, list) and len(outer) == 4 and isinstance(outer[2], bytes)
@@ -323,7 +323,7 @@ def snapshot(writer: Writer, data: bytes) -> Plain:
 # Storage.
 
 
-def on_storage(writer: Writer, storage: SimStorage) -> Plain:
+def on_storage(writer: StateWriter, storage: SimStorage) -> Plain:
     """Rows have no order: storage gives them by kind and id."""
     pending = [[writer.number("ticket", it), writer.put(batch)] for it, batch in storage.pending.items()]
     rows = [
@@ -340,21 +340,21 @@ def on_storage(writer: Writer, storage: SimStorage) -> Plain:
     return [pending, sorted(rows, key=pack), sorted(graves, key=pack), kept]
 
 
-def is_kept(writer: Writer, key: str) -> bool:
+def is_kept(writer: StateWriter, key: str) -> bool:
     """Whether anybody may still ask for the receipt of this key."""
     return writer.fingerprinter.keeps_receipts or key in writer.mentions
 
 
-def on_kept(writer: Writer, kept: Kept) -> Plain:
+def on_kept(writer: StateWriter, kept: CommittedBatch) -> Plain:
     return [writer.put(kept.versions), writer.put(kept.receipt), kept.at_ms - writer.now_ms]
 
 
-def on_flush(writer: Writer, flush: Flush) -> Plain:
+def on_flush(writer: StateWriter, flush: Flush) -> Plain:
     told = flush.told - writer.now_ms if isinstance(flush.told, int) else flush.told
     return [writer.number("ticket", flush.ticket), told]
 
 
-def on_call(writer: Writer, call: Call) -> Plain:
+def on_call(writer: StateWriter, call: Call) -> Plain:
     is_heard = writer.world.agents[call.agent].life == call.life
     told = [call.agent, call.op_id, call.workflow, call.step, call.effect]
     return [is_heard, call.sent_ms - writer.now_ms, *map(writer.put, told)]
@@ -363,7 +363,7 @@ def on_call(writer: Writer, call: Call) -> Plain:
 # What the oracle numbers.
 
 
-def on_log(writer: Writer, log: Log) -> Plain:
+def on_log(writer: StateWriter, log: BatchLog) -> Plain:
     """What lies where now, or has since the oldest request in flight was issued; and what may still land."""
     calls = [message.call for _, _, message in writer.world.network.queue]
     going = dict.fromkeys((*log.flying, *(call.op_id for call in calls if call.op_id in log.ops)))
@@ -387,7 +387,7 @@ def since(entries: list[tuple[int, Any]], oldest: int) -> list[tuple[int, Any]]:
     return [*first[-1:], *(it for it in entries if it[0] > oldest)]
 
 
-def on_operation(writer: Writer, log: Log, op: Operation) -> Plain:
+def on_operation(writer: StateWriter, log: BatchLog, op: ArchiveOperation) -> Plain:
     asked = [
         [it.step, writer.put(it.effect), writer.put(it.answer), writer.put(it.at_ms)] for it in op.attempts
     ]
@@ -395,7 +395,7 @@ def on_operation(writer: Writer, log: Log, op: Operation) -> Plain:
     return [writer.put(op.asked), op.position - log.position, op.is_unasked, op.is_refuted, times, asked]
 
 
-def on_core_model(writer: Writer, model: CoreModel) -> Plain:
+def on_core_model(writer: StateWriter, model: CoreModel) -> Plain:
     """Its instants count events: only their order matters."""
     registers = (*model.texts.values(), *model.importance.values())
     ats = sorted({at for it in registers for _, at in (*it.settled, *it.open.values())})
@@ -403,7 +403,7 @@ def on_core_model(writer: Writer, model: CoreModel) -> Plain:
     return [writer.put(model.texts), writer.put(model.importance), writer.put(model.beside)]
 
 
-def on_register(writer: Writer, register: Register) -> Plain:
+def on_register(writer: StateWriter, register: Register) -> Plain:
     """Of equal values the latest counts; so it is with writes that nobody will answer any more."""
     latest: dict[bytes, int] = {}
     lost: dict[bytes, int] = {}
@@ -419,7 +419,7 @@ def on_register(writer: Writer, register: Register) -> Plain:
     return [sorted(latest.items()), sorted(lost.items()), flying]
 
 
-def on_agent_model(writer: Writer, agent: AgentModel) -> Plain:
+def on_agent_model(writer: StateWriter, agent: AgentModel) -> Plain:
     working, saves, loads = agent.working, agent.sessions.saves, agent.sessions.loads
     told = [working.twins, agent.core, agent.archive, agent.requests, saves, loads, working.counted]
     places = {twin.place: None for twin in working.twins}
@@ -427,11 +427,11 @@ def on_agent_model(writer: Writer, agent: AgentModel) -> Plain:
     return [*map(writer.put, told), in_place, writer.field("seen_ms", agent.seen_ms)]
 
 
-def by_number(writer: Writer, operations: Mapping[int, object]) -> Plain:
+def by_number(writer: StateWriter, operations: Mapping[int, object]) -> Plain:
     return [writer.put(each) for each in operations.values()]  # each tells its number
 
 
-def by_request(writer: Writer, waiting: Mapping[int, int] | None) -> Plain:
+def by_request(writer: StateWriter, waiting: Mapping[int, int] | None) -> Plain:
     pairs = waiting.items() if waiting is not None else ()
     return [[writer.number("request", it), writer.number("operation", number)] for it, number in pairs]
 
@@ -442,9 +442,10 @@ KEYED: Final[dict[str, Rule]] = {
 }
 RULES: Final[dict[type, Rule]] = {
     bool: lambda writer, value: value, type(None): lambda writer, value: None, bytes: on_bytes,
-    WorkingTier: on_tier, Twin: on_twin, Saved: on_saved, OpenSave: on_open_save, Session: on_session,
-    SessionRow: on_session_row, SimStorage: on_storage, Kept: on_kept, Flush: on_flush, Call: on_call,
-    CoreModel: on_core_model, Log: on_log, Register: on_register, AgentModel: on_agent_model,
-    Sessions: lambda writer, known: writer.put(known.sessions),
+    WorkingTier: on_tier, WorkingTwin: on_twin, SavedTwin: on_saved, OpenSave: on_open_save,
+    Session: on_session, SessionRow: on_session_row, SimStorage: on_storage,
+    CommittedBatch: on_kept, Flush: on_flush, Call: on_call,
+    CoreModel: on_core_model, BatchLog: on_log, Register: on_register, AgentModel: on_agent_model,
+    SessionsModel: lambda writer, known: writer.put(known.sessions),
     RowVersions: lambda writer, told: [[writer.put(key), version] for key, version in told.pairs()],
 }  # fmt: skip

@@ -8,7 +8,7 @@ from umi_sim.world.agent import Tally
 
 def forked(world: Explored) -> Explored:
     """A world that stands where this one stands, and goes its own way."""
-    return fork.forked(world)
+    return fork.fork_graph(world)
 
 
 fork.copied_by(fork.share, Untraced, Tally, Keyed)  # they only watch, or only say what they always say

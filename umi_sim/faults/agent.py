@@ -15,7 +15,7 @@ ASK_COUNT_MAX: Final = 4
 
 
 @attrs.define
-class Life(Owner):
+class AgentEvent(Owner):
     """An agent before an event that would reach it, and what may befall it.
 
     `entry_counts`: of core as it is stored, the entries about itself and all. `crash`: it is down for so
@@ -40,14 +40,14 @@ class Down(FaultKind):
     down_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     @classmethod
-    def may_strike(cls, life: Life) -> bool:
+    def may_strike(cls, life: AgentEvent) -> bool:
         return life.is_recovering == cls.in_recovery
 
-    def strike(self, life: Life) -> None:
+    def strike(self, life: AgentEvent) -> None:
         life.crash(self.down_ms, None)
 
 
-class Crash(Down, at="agent.event", is_a="window", guards=("STO-1", "SER-5", "LIVE-4"), explored=True):
+class AgentCrash(Down, at="agent.event", is_a="window", guards=("STO-1", "SER-5", "LIVE-4"), explored=True):
     """Memory and everything volatile are gone; a new life recovers later."""
 
 
@@ -62,7 +62,7 @@ class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1
 
     core_entry_count_max: int = among(lambda life: range(*life.entry_counts()))  # its own never leave core
 
-    def strike(self, life: Life) -> None:
+    def strike(self, life: AgentEvent) -> None:
         life.crash(self.down_ms, self.core_entry_count_max)
 
 
@@ -72,7 +72,7 @@ class Pause(FaultKind, at="agent.event", is_a="window", guards=("TTL-1", "DET-4"
     for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)  # the world goes on meanwhile, so it must end
     clock: str = one_of("runs", "stands")
 
-    def strike(self, life: Life) -> None:
+    def strike(self, life: AgentEvent) -> None:
         life.pause(self.for_ms, self.clock == "stands")
 
 
@@ -83,10 +83,10 @@ class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "ST
     ask_count: int = below(ASK_COUNT_MAX + 1)  # of the next operations, still sent to the old life
 
     @classmethod
-    def may_strike(cls, life: Life) -> bool:
+    def may_strike(cls, life: AgentEvent) -> bool:
         return not life.is_recovering
 
-    def strike(self, life: Life) -> None:
+    def strike(self, life: AgentEvent) -> None:
         """Nothing, to a life that still recovers because other faults were left out: it would claim last."""
         if self.may_strike(life):
             life.take_over(self.for_ms, self.ask_count)

@@ -25,7 +25,7 @@ Draw = Callable[[Any, Luck, str], object]  # what is struck, luck, the name of t
 
 
 @attrs.frozen
-class Argument(Data):
+class FaultArgument(Data):
     """`schema`: what a file may say; `default`: what it is if a file says nothing; `words`: those it may be.
 
     `draw` is None where the kind draws it together with others.
@@ -39,12 +39,12 @@ class Argument(Data):
 
 def whole(low: int = 0, high: int = COUNT_MAX) -> Any:
     """A whole number that the kind draws."""
-    return Argument(schema.whole(low, high))
+    return FaultArgument(schema.whole(low, high))
 
 
 def string(*, default: object = REQUIRED) -> Any:
     """A text that the kind draws."""
-    return Argument(of_type(str), default=default)
+    return FaultArgument(of_type(str), default=default)
 
 
 def among(options: Callable[[Any], Sequence[int]], *, readable: int = COUNT_MAX) -> Any:
@@ -54,7 +54,7 @@ def among(options: Callable[[Any], Sequence[int]], *, readable: int = COUNT_MAX)
         found = options(here)
         return pick(luck, name, found) if found else None
 
-    return Argument(schema.whole(0, readable), draw)
+    return FaultArgument(schema.whole(0, readable), draw)
 
 
 def below(count: int | Callable[[Any], int]) -> Any:
@@ -72,16 +72,16 @@ def span_ms(low: int, high: int, *, readable: int = COUNT_MAX, possible: Conditi
     def draw(here: object, luck: Luck, name: str) -> int | None:
         return low - 1 + log_uniform(luck, name, high + 1 - low) if possible(here) else None
 
-    return Argument(schema.whole(0, readable), draw)
+    return FaultArgument(schema.whole(0, readable), draw)
 
 
 def flag(*, one_in: int = 2, default: object = REQUIRED) -> Any:
     """True in one of so many cases."""
-    return Argument(schema.FLAG, lambda _, luck, name: luck(name, one_in) == 1, default)
+    return FaultArgument(schema.FLAG, lambda _, luck, name: luck(name, one_in) == 1, default)
 
 
 def one_of(*words: str, default: object = REQUIRED) -> Any:
     """The first word is the simplest: a failure shrinks to it."""
-    return Argument(
+    return FaultArgument(
         schema.one_of(words, "value"), lambda _, luck, name: pick(luck, name, words), default, words
     )

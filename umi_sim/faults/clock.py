@@ -44,7 +44,7 @@ class ClockFault(FaultKind):
     @classmethod
     @abstractmethod
     def is_begun_by(cls, move: str, args: Args) -> bool:
-        """Whether this move is such a fault."""
+        """Return whether this move begins such a fault."""
 
 
 class Jump(ClockFault):
@@ -106,7 +106,7 @@ class Freeze(ClockFault, at="agent.clock", is_a="window", guards=("TTL-1", "STO-
         return move == "freeze"
 
 
-class Drift(ClockFault, at="agent.clock", is_a="window", guards=("TTL-2", "SER-5")):
+class ClockDrift(ClockFault, at="agent.clock", is_a="window", guards=("TTL-2", "SER-5")):
     """The clock is fast or slow for a while."""
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX)

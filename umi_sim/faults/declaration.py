@@ -7,9 +7,11 @@
 
         def strike(self, call): ...        # what it does, from its arguments alone
 
-is the kind `storage_short_page`; the first line of its docstring is what `umi-sim faults` shows.
+is the kind `storage_short_page`; the first line of its docstring is what `umi-sim faults` shows. A class
+whose name another class has begins with its group, or ends with `Fault`: `StorageCrash` is the kind
+`storage_crash`, `StorageFullFault` is `storage_full`.
 
-Law 1. A class is complete when it is made: what is missing or wrong is an `Incomplete` while it is imported.
+Law 1. A class is complete when it is made: a missing or wrong part raises `IncompleteFault` at import.
 Law 2. All that a fault does is in its arguments, drawn when it strikes and stored in its item.
 Law 3. What is drawn for a kind is drawn by its name: one kind more moves nothing of the others.
 Law 4. At most one fault window per place: what has an argument `for_ms` waits until the last one has rested.
@@ -30,7 +32,17 @@ from typing import Any, ClassVar, Final, Literal, Self, cast, dataclass_transfor
 import attrs
 
 from umi_core.data import Data
-from umi_sim.faults.arguments import REQUIRED, Argument, among, below, flag, one_of, span_ms, string, whole
+from umi_sim.faults.arguments import (
+    REQUIRED,
+    FaultArgument,
+    among,
+    below,
+    flag,
+    one_of,
+    span_ms,
+    string,
+    whole,
+)
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.window import Window
 from umi_sim.record.items import Args
@@ -49,12 +61,12 @@ CLASSES: Final[Mapping[FaultClass, str]] = {
 }
 
 
-class Incomplete(TypeError):
+class IncompleteFault(TypeError):
     """A kind of fault lacks a part, or has a wrong one: the message names the kind, the part and the file."""
 
 
 @attrs.frozen
-class Place(Data):
+class FaultPlace(Data):
     """Where faults strike. `group`: the first word of their names; `file` declares them.
 
     `has_one_site`: a kind that is on is active in all of the place. `is_explored`: `explore` plays what
@@ -68,17 +80,17 @@ class Place(Data):
     is_explored: bool = True
 
 
-PLACES: Final[Mapping[str, Place]] = {
+PLACES: Final[Mapping[str, FaultPlace]] = {
     place.name: place
     for place in (
-        Place("model.ask", "model", "model"),
-        Place("embedder.embed", "embed", "embedder"),
-        Place("storage.any", "storage", "storage"),
-        Place("storage.read", "storage", "storage"),
-        Place("storage.commit", "storage", "storage"),
-        Place("link.any", "link", "network", is_explored=False),
-        Place("agent.event", "agent", "agent", has_one_site=True),
-        Place("agent.clock", "clock", "clock", has_one_site=True),
+        FaultPlace("model.ask", "model", "model"),
+        FaultPlace("embedder.embed", "embed", "embedder"),
+        FaultPlace("storage.any", "storage", "storage"),
+        FaultPlace("storage.read", "storage", "storage"),
+        FaultPlace("storage.commit", "storage", "storage"),
+        FaultPlace("link.any", "link", "network", is_explored=False),
+        FaultPlace("agent.event", "agent", "agent", has_one_site=True),
+        FaultPlace("agent.clock", "clock", "clock", has_one_site=True),
     )
 }
 GROUPS: Final = tuple(dict.fromkeys(place.group for place in PLACES.values()))
@@ -100,12 +112,12 @@ class FaultKind:
     """
 
     name: ClassVar[str] = ""
-    place: ClassVar[Place]
+    place: ClassVar[FaultPlace]
     group: ClassVar[str]
     fault_class: ClassVar[FaultClass]
     what: ClassVar[str]
     guards: ClassVar[tuple[str, ...]]
-    arguments: ClassVar[Mapping[str, Argument]]
+    arguments: ClassVar[Mapping[str, FaultArgument]]
     is_explored: ClassVar[bool]
 
     def __init_subclass__(
@@ -118,15 +130,16 @@ class FaultKind:
         if not at:
             return
         cls.place, cls.fault_class, cls.guards = place_of(cls, at), is_a, tuple(guards)
-        words = re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-        cls.group, cls.name = cls.place.group, f"{cls.place.group}_{words}"
+        cls.group = cls.place.group
+        words = words_of(cls.__name__, cls.group)
+        cls.name = f"{cls.group}_{words}"
         cls.what = (cls.__doc__ or "").partition("\n")[0]
         members = {name: value for base in ancestry(cls) for name, value in vars(base).items()}
-        cls.arguments = {name: value for name, value in members.items() if value.__class__ is Argument}
+        cls.arguments = {name: value for name, value in members.items() if value.__class__ is FaultArgument}
         is_short = is_a not in ("window", "destroys")
         cls.is_explored = cls.place.is_explored and (is_short if explored is None else explored)
         for problem in problems(cls, words.partition("_")[0], members):
-            raise Incomplete(f"{cls.name} in {path_of(cls)} {problem}")
+            raise IncompleteFault(f"{cls.name} in {path_of(cls)} {problem}")
         KINDS[cls.name] = cls
 
     def __init__(self, **given: object) -> None:
@@ -134,7 +147,7 @@ class FaultKind:
 
     @classmethod
     def is_at(cls, verb: str) -> bool:
-        """Whether it strikes this call, or any of its service."""
+        """Return whether it strikes this call, or any call of its service."""
         return cls.place.name in (verb, f"{verb.partition('.')[0]}.any")
 
     @classmethod
@@ -162,12 +175,12 @@ class FaultKind:
 
     @classmethod
     def window(cls, here: Any) -> Window | None:
-        """Of the place that is struck, if this kind lasts and the place has one."""
+        """Return the window of the place, if this kind lasts and the place has one."""
         return getattr(here, "window", None) if "for_ms" in cls.arguments else None
 
     @classmethod
     def may_strike(cls, here: Any) -> bool:
-        """Whether this kind can strike here at all; where it cannot, nobody counts it."""
+        """Return whether this kind can strike here at all; where it cannot, it is not counted."""
         return True
 
     @classmethod
@@ -182,7 +195,7 @@ class FaultKind:
         return cls(**args)
 
     def befall(self, here: Any) -> Any:
-        """What comes of this fault here; its window opens, if it has one."""
+        """Apply this fault here and return its effect; its window opens, if it has one."""
         window, fault = self.window(here), cast(Any, self)
         if window is not None:
             window.begin(here.now_ms, fault.for_ms, fault)
@@ -232,20 +245,28 @@ def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) ->
             yield f"has no {name}: {LEFT_OPEN}"
 
 
-def place_of(cls: type, at: str) -> Place:
+def words_of(class_name: str, group: str) -> str:
+    """Return the name of a kind within its group: `short_page` of ShortPage, `full` of StorageFullFault."""
+    words = re.sub("(?<!^)(?=[A-Z])", "_", class_name).lower()
+    return words.removeprefix(f"{group}_").removesuffix("_fault")
+
+
+def place_of(cls: type, at: str) -> FaultPlace:
     if at not in PLACES:
-        raise Incomplete(
+        raise IncompleteFault(
             f"{cls.__name__} in {path_of(cls)} strikes nowhere: at={at} is none of {', '.join(PLACES)}"
         )
     return PLACES[at]
 
 
 def check_kinds(rule_ids: Container[str]) -> None:
-    """What no class knows of itself. Raises Incomplete for one that guards no rule, or strikes nowhere."""
+    """Check what no class knows of itself. Raises IncompleteFault: it guards no rule, or strikes nowhere."""
     for kind in KINDS.values():
         for each in kind.guards:
             if each not in rule_ids:
-                raise Incomplete(f"{kind.name} in {path_of(kind)} guards {each}, and no rule has this id")
+                raise IncompleteFault(
+                    f"{kind.name} in {path_of(kind)} guards {each}, and no rule has this id"
+                )
     known: list[type[FaultKind]] = [FaultKind]
     for cls in known:
         known += cls.__subclasses__()

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
 import attrs
 
-from umi_core.json_text import Number, decoded
+from umi_core.json_text import JsonNumber, decoded
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel
 from umi_sim.faults.arguments import string, whole
@@ -45,40 +45,40 @@ def one_of_all(luck: Luck, label: str, options: Sequence[T]) -> T:
     return options[luck(label, 2**64) % len(options)]
 
 
-class Edit(FaultKind):
+class ReplyEdit(FaultKind):
     """A true reply, changed on its way."""
 
     @classmethod
     def draw(cls, call: Arrival[AskModel], luck: Luck) -> Self | None:
         reply = true_text(call)
-        made, args = cast(Any, cls), cls.drawn(reply, luck, call)
+        made, args = cast(Any, cls), cls.draw_edit(reply, luck, call)
         edit: Self | None = made(**args) if args else None
-        return edit if edit is not None and edit.edited(reply) != reply else None
+        return edit if edit is not None and edit.edit_reply(reply) != reply else None
 
     @classmethod
     @abstractmethod
-    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
         """The arguments of an edit of this reply; none if there is no place for one."""
 
     def strike(self, call: Arrival[AskModel]) -> Handled:
         answer = call.answer()
         assert isinstance(answer, ModelReplied)
-        return Later(attrs.evolve(answer, text=self.edited(answer.text)), self.at_ms(call))
+        return Later(attrs.evolve(answer, text=self.edit_reply(answer.text)), self.at_ms(call))
 
     def at_ms(self, call: Arrival[AskModel]) -> int:
         """When the reply leaves the model."""
         return call.now_ms
 
     @abstractmethod
-    def edited(self, reply: str) -> str: ...
+    def edit_reply(self, reply: str) -> str: ...
 
 
 # Of a whole reply.
 
 
-class WholeEdit(Edit):
+class WholeEdit(ReplyEdit):
     @classmethod
-    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
         options = cls.options(reply)
         return one_of_all(luck, "option", options) if options else {}
 
@@ -92,7 +92,7 @@ class Replace(WholeEdit):
 
     text: str = string()
 
-    def edited(self, reply: str) -> str:
+    def edit_reply(self, reply: str) -> str:
         return self.text
 
 
@@ -110,19 +110,19 @@ def texts(options: Sequence[str]) -> Options:
     return [{"text": text} for text in options]
 
 
-class CutShort(Edit):
+class CutShort(ReplyEdit):
     """The first `at` characters."""
 
     at: int = whole()
 
     @classmethod
-    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
         """Half of the cuts stand beside a bracket, a quote, a comma or a colon."""
         beside = [at + side for at, char in enumerate(reply) if char in '[]{}",:' for side in (0, 1)]
         places = beside if beside and luck("beside", 2**64) % 2 else range(len(reply) + 1)
         return {"at": one_of_all(luck, "at", places)}
 
-    def edited(self, reply: str) -> str:
+    def edit_reply(self, reply: str) -> str:
         return reply[: self.at]
 
 
@@ -133,7 +133,7 @@ class Splice(WholeEdit):
     length: int = whole()
     text: str = string(default="")
 
-    def edited(self, reply: str) -> str:
+    def edit_reply(self, reply: str) -> str:
         return reply[: self.at] + self.text + reply[self.at + self.length :]
 
 
@@ -147,11 +147,11 @@ def splices(reply: str, mark: str, news: Sequence[str], is_kept: bool) -> Option
 # Of one value. A path is a JSON pointer; the whole reply is "".
 
 
-class ValueEdit(Edit):
+class ValueEdit(ReplyEdit):
     path: str = string()
 
     @classmethod
-    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
         return at_a_place(reply, luck, cls.options)
 
     @classmethod
@@ -170,16 +170,16 @@ def at_a_place(reply: str, luck: Luck, options: Callable[[str, object], Options]
     return {"path": path, **option, **below}
 
 
-class Json(Edit):
+class Json(ReplyEdit):
     """`json`, well-formed or not, in place of the value."""
 
     path: str = string()
     json: str = string()
 
-    def edited(self, reply: str) -> str:
+    def edit_reply(self, reply: str) -> str:
         new = self.json
-        return changed(
-            reply, self.path, lambda old: Number(new.replace(OLD, write_json(old))) if new else None
+        return change_at(
+            reply, self.path, lambda old: JsonNumber(new.replace(OLD, write_json(old))) if new else None
         )
 
 
@@ -232,17 +232,17 @@ class Rekey(ValueEdit):
     @classmethod
     @abstractmethod
     def instead(cls, key: str, old: object) -> Sequence[str]:
-        """What may stand in place of a member of an object."""
+        """Return what may stand in place of a member of an object."""
 
-    def edited(self, reply: str) -> str:
-        return changed(reply, self.path, self.rekeyed)
+    def edit_reply(self, reply: str) -> str:
+        return change_at(reply, self.path, self.rekey_object)
 
-    def rekeyed(self, old: object) -> Number | None:
+    def rekey_object(self, old: object) -> JsonNumber | None:
         if not isinstance(old, dict) or self.key not in old:
             return None
         texts = {name: f"{quoted(name)}:{write_json(member)}" for name, member in old.items()}
         texts[self.key] = self.members.replace(OLD, write_json(old[self.key]))
-        return Number("{" + ",".join(filter(None, texts.values())) + "}")
+        return JsonNumber("{" + ",".join(filter(None, texts.values())) + "}")
 
 
 class Stretch(ValueEdit):
@@ -252,21 +252,21 @@ class Stretch(ValueEdit):
     text: str = string(default="")
     times: int = whole()
 
-    def edited(self, reply: str) -> str:
-        return changed(reply, self.path, self.stretched)
+    def edit_reply(self, reply: str) -> str:
+        return change_at(reply, self.path, self.stretch_value)
 
-    def stretched(self, old: object) -> object:
+    def stretch_value(self, old: object) -> object:
         if isinstance(old, list) and old:
             at = self.at % len(old)
             piece = write_json(old[at])
-            return old[:at] + [Number(piece)] * bounded(self.times, piece) + old[at:]
+            return old[:at] + [JsonNumber(piece)] * limit_times(self.times, piece) + old[at:]
         if isinstance(old, str):
             at = self.at % (len(old) + 1)
-            return old[:at] + self.text * bounded(self.times, quoted(self.text)) + old[at:]
+            return old[:at] + self.text * limit_times(self.times, quoted(self.text)) + old[at:]
         return None
 
 
-def bounded(times: int, piece: str) -> int:
+def limit_times(times: int, piece: str) -> int:
     return min(times, GROWN_BYTES_MAX // (len(piece.encode("utf-8", "surrogatepass")) + 1))
 
 
@@ -275,7 +275,7 @@ class Swap(ValueEdit):
 
     other: str = string()
 
-    def edited(self, reply: str) -> str:
+    def edit_reply(self, reply: str) -> str:
         path, other, held = self.path, self.other, dict(values(reply))
         if path not in held or other not in held or is_inside(path, other) or is_inside(other, path):
             return reply
@@ -286,10 +286,10 @@ def is_inside(path: str, other: str) -> bool:
     return (path + "/").startswith(other + "/")
 
 
-# The values of a reply. A `Number` is JSON text that is written as it stands, whatever an edit put there.
+# The values of a reply. A `JsonNumber` is JSON text that is written as it stands, whatever an edit put there.
 
 
-def changed(reply: str, path: str, change: Callable[[object], object]) -> str:
+def change_at(reply: str, path: str, change: Callable[[object], object]) -> str:
     """The reply with the value at `path` changed; as it was without such a value, or if `change` has None."""
     held = dict(values(reply))
     new = change(held[path]) if path in held else None
@@ -318,7 +318,7 @@ def walk(path: str, value: object) -> Iterator[tuple[str, object]]:
 
 
 def members_of(value: object) -> Iterable[tuple[str, object]]:
-    """What is in a list or an object, with its step of a path."""
+    """Yield the members of a list or an object, each with its step of a path."""
     if isinstance(value, dict):
         return [(key.replace("~", "~0").replace("/", "~1"), member) for key, member in value.items()]
     return [(str(at), member) for at, member in enumerate(value)] if isinstance(value, list) else []
@@ -328,7 +328,7 @@ def write_json(value: object, news: Mapping[str, str] = MappingProxyType({}), pa
     """JSON of a value, with other texts in the place of what is at some paths."""
     if path in news:
         return news[path]
-    if isinstance(value, Number):
+    if isinstance(value, JsonNumber):
         return value.text
     texts = [write_json(member, news, f"{path}/{step}") for step, member in members_of(value)]
     if isinstance(value, dict):

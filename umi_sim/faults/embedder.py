@@ -22,7 +22,7 @@ def true_vectors(call: Arrival[Embed]) -> Vectors:
     return list(answer.vectors)
 
 
-def turned(values: Sequence[Value], by: int) -> tuple[Value, ...]:
+def rotate_components(values: Sequence[Value], by: int) -> tuple[Value, ...]:
     """The values, each `by` places further on; the last come first."""
     at = -by % max(1, len(values))
     return (*values[at:], *values[:at])
@@ -31,24 +31,24 @@ def turned(values: Sequence[Value], by: int) -> tuple[Value, ...]:
 # No vectors.
 
 
-class Timeout(TimesOut, at="embedder.embed", is_a="before", guards=("EXT-3", "WF-1")):
+class EmbedTimeout(TimesOut, at="embedder.embed", is_a="before", guards=("EXT-3", "WF-1")):
     """No vectors; the failure comes before the memory's own time-out."""
 
 
-class Unavailable(GoesAway, at="embedder.embed", is_a="window", guards=("EXT-3", "WF-1"), explored=True):
+class EmbedUnavailable(GoesAway, at="embedder.embed", is_a="window", guards=("EXT-3", "WF-1"), explored=True):
     """Every call fails for a while."""
 
 
-class RateLimited(RefusesForNow, at="embedder.embed", is_a="before", guards=("BND-1", "WF-1")):
+class EmbedRateLimited(RefusesForNow, at="embedder.embed", is_a="before", guards=("BND-1", "WF-1")):
     """Refused for now, with a time to wait."""
 
 
-class ReplyLost(Silent, at="embedder.embed", is_a="after", guards=("EXT-3", "WF-1")):
+class EmbedReplyLost(Silent, at="embedder.embed", is_a="after", guards=("EXT-3", "WF-1")):
     """The vectors are lost on the way."""
 
 
-class Nonsense(NoAnswer, at="embedder.embed", is_a="shape", guards=("EXT-3", "WF-1"), explored=False):
-    """What comes is an answer to another question."""
+class EmbedNonsense(NoAnswer, at="embedder.embed", is_a="shape", guards=("EXT-3", "WF-1"), explored=False):
+    """The answer is one to another question."""
 
 
 # Other vectors.
@@ -128,13 +128,13 @@ class OutOfRange(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4
     odd = (128, -(10**9), "0.5")
 
 
-class Drift(FaultKind, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4"), explored=False):
+class EmbedDrift(FaultKind, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4"), explored=False):
     """A new version of the model: from now on every vector is turned by one component."""
 
     @classmethod
     def draw(cls, call: Arrival[Embed], luck: Luck) -> Self | None:
         vectors = true_vectors(call)
-        return cls() if [turned(vector, 1) for vector in vectors] != vectors else None
+        return cls() if [rotate_components(vector, 1) for vector in vectors] != vectors else None
 
     def strike(self, call: Arrival[Embed]) -> Handled:
         call.services.vector_turn += 1
@@ -164,7 +164,7 @@ class Collision(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-
 def turns(call: Arrival[Embed]) -> list[int]:
     """By how much the order may turn: so that some text gets another vector."""
     vectors = true_vectors(call)
-    return [by for by in range(1, len(vectors)) if list(turned(vectors, by)) != vectors]
+    return [by for by in range(1, len(vectors)) if list(rotate_components(vectors, by)) != vectors]
 
 
 class Permuted(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4")):
@@ -173,4 +173,4 @@ class Permuted(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-1
     turn: int = among(turns)
 
     def change(self, vectors: Vectors) -> None:
-        vectors[:] = turned(vectors, self.turn)
+        vectors[:] = rotate_components(vectors, self.turn)

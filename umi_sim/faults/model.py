@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, Self
 
 from umi_core import limits
-from umi_core.json_text import Number
+from umi_core.json_text import JsonNumber
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel
 from umi_sim.faults import edits, words
@@ -37,37 +37,37 @@ REPEATS: Final = (1, 2, 9, 49)
 # No answer, or not in time.
 
 
-class Timeout(TimesOut, at="model.ask", is_a="before", guards=("EXT-3", "STO-7")):
+class ModelTimeout(TimesOut, at="model.ask", is_a="before", guards=("EXT-3", "STO-7")):
     """No answer is made; the failure comes before the memory's own time-out."""
 
 
-class ReplyLost(Silent, at="model.ask", is_a="after", guards=("IDEM-1", "STO-7")):
+class ModelReplyLost(Silent, at="model.ask", is_a="after", guards=("IDEM-1", "STO-7")):
     """The model answers, the answer is lost."""
 
 
-class RateLimited(RefusesForNow, at="model.ask", is_a="before", guards=("BND-1", "STO-7")):
+class ModelRateLimited(RefusesForNow, at="model.ask", is_a="before", guards=("BND-1", "STO-7")):
     """Refused for now, with a time to wait."""
 
 
-class Unavailable(GoesAway, at="model.ask", is_a="window", guards=("EXT-3", "WF-1"), explored=True):
+class ModelUnavailable(GoesAway, at="model.ask", is_a="window", guards=("EXT-3", "WF-1"), explored=True):
     """Every question fails for a while."""
 
 
-class Overflow(Fails, at="model.ask", is_a="before", guards=("WF-1", "EXT-3")):
+class ModelOverflow(Fails, at="model.ask", is_a="before", guards=("WF-1", "EXT-3")):
     """A prompt that fits is called too long."""
 
     failure = "too_long"
 
 
-class Slow(AroundTimeout, at="model.ask", is_a="quirk", guards=("DET-4",)):
+class ModelSlow(AroundTimeout, at="model.ask", is_a="quirk", guards=("DET-4",)):
     """The true answer just before, at, just after or long after the time-out."""
 
 
 # A malformed answer.
 
 
-class Nonsense(NoAnswer, at="model.ask", is_a="shape", guards=("EXT-1", "WF-1"), explored=False):
-    """What comes is no reply: no text, or an answer to another question."""
+class ModelNonsense(NoAnswer, at="model.ask", is_a="shape", guards=("EXT-1", "WF-1"), explored=False):
+    """The answer is no reply: no text, or an answer to another question."""
 
 
 class Cut(edits.CutShort, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
@@ -83,7 +83,7 @@ class Empty(edits.ReplaceBy, at="model.ask", is_a="shape", guards=("EXT-1", "WF-
     news = words.EMPTY
 
 
-class Refusal(edits.Replace, at="model.ask", is_a="shape", guards=("EXT-1", "WF-1")):
+class ModelRefusal(edits.Replace, at="model.ask", is_a="shape", guards=("EXT-1", "WF-1")):
     """A polite refusal."""
 
     @classmethod
@@ -102,7 +102,7 @@ class WrongType(edits.Put, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        as_text = [quoted(old.text)] if isinstance(old, Number) else []
+        as_text = [quoted(old.text)] if isinstance(old, JsonNumber) else []
         return edits.jsons([new for new in (*as_text, *words.EXCHANGES) if new != edits.write_json(old)])
 
 
@@ -125,7 +125,7 @@ class DuplicateKey(edits.Rekey, at="model.ask", is_a="shape", guards=("EXT-1", "
 
     @classmethod
     def instead(cls, key: str, old: object) -> Sequence[str]:
-        other = '"Zed"' if isinstance(old, str) else "0.10" if isinstance(old, Number) else "null"
+        other = '"Zed"' if isinstance(old, str) else "0.10" if isinstance(old, JsonNumber) else "null"
         first, second = f"{quoted(key)}:{words.OLD}", f"{quoted(key)}:{other}"
         return f"{first},{second}", f"{second},{first}"
 
@@ -143,7 +143,7 @@ class Prose(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT
         blanks = [("", " " * count) for count in (left, left + 1)] * 4
         return [{"before": before, "after": after} for before, after in (*words.FRAMES, *blanks)]
 
-    def edited(self, reply: str) -> str:
+    def edit_reply(self, reply: str) -> str:
         return self.before + reply + self.after
 
 
@@ -164,7 +164,7 @@ class Reasoning(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", 
             *({"before": before.format(draft), "after": "", "keep": 0} for before in words.ONLY_REASONING),
         ]
 
-    def edited(self, reply: str) -> str:
+    def edit_reply(self, reply: str) -> str:
         return self.before + reply[: self.keep] + self.after
 
 
@@ -234,7 +234,7 @@ class PartialCall(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1"
             {"before": call, "keep": keep} for call in words.CALLS for keep in (len(reply), len(reply) // 2)
         ]
 
-    def edited(self, reply: str) -> str:
+    def edit_reply(self, reply: str) -> str:
         return self.before + reply[: self.keep]
 
 
@@ -260,7 +260,7 @@ class StaleId(edits.Json, at="model.ask", is_a="meaning", guards=("ROU-2", "STO-
     """A reference to something that was forgotten."""
 
     @classmethod
-    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> edits.Drawn:
+    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> edits.Drawn:
         graves = call.services.storage.graves
         ids = sorted({address.id: None for address in graves if address.kind == "entity"})
         return edits.at_a_place(reply, luck, partial(stale, ids))
@@ -305,7 +305,7 @@ class Swapped(edits.Swap, at="model.ask", is_a="meaning", guards=("EVO-1",)):
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        """Of a list: both ends of a row, and the fields in which two rows differ."""
+        """Return edits of a list: exchange both ends of a row, or the fields in which two rows differ."""
         rows = old if isinstance(old, list) else []
         ends = [
             (f"/{at}/{one}", f"/{at}/{two}")
@@ -334,11 +334,11 @@ class NumberDrift(edits.Put, at="model.ask", is_a="meaning", guards=("EXT-1", "S
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
         """The first number plus one, less one, times ten, negated, or with two digits exchanged."""
-        text = old.text if isinstance(old, Number) else old if isinstance(old, str) else ""
+        text = old.text if isinstance(old, JsonNumber) else old if isinstance(old, str) else ""
         match = NUMBER.search(text)
         drifts = drifts_of(match[0], len(match[2] or "")) if match else []
         news = [NUMBER.sub(new, text, count=1) for new in drifts]
-        return edits.jsons(news if isinstance(old, Number) else edits.quoted_each(news))
+        return edits.jsons(news if isinstance(old, JsonNumber) else edits.quoted_each(news))
 
 
 NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(?:\.([0-9]{1,18}))?(?![0-9])")
@@ -394,7 +394,7 @@ class Varies(edits.Json, at="model.ask", is_a="meaning", guards=("IDEM-1", "STO-
         return super().draw(call, luck) if call.services.attempt(call.call) > 1 else None
 
     @classmethod
-    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> edits.Drawn:
+    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> edits.Drawn:
         """The same answer in another order, or without its first or last element."""
         lists = [(path, old) for path, old in edits.values(reply) if isinstance(old, list) and len(old) > 1]
         if not lists:
@@ -404,7 +404,7 @@ class Varies(edits.Json, at="model.ask", is_a="meaning", guards=("IDEM-1", "STO-
         return {"path": path, "json": edits.write_json(edits.one_of_all(luck, "option", news))}
 
 
-class Misdirected(FaultKind, at="model.ask", is_a="meaning", guards=("ISO-1", "ROU-2", "RES-2")):
+class ModelMisdirected(FaultKind, at="model.ask", is_a="meaning", guards=("ISO-1", "ROU-2", "RES-2")):
     """The answer to somebody else's question."""
 
     text: str = string()

@@ -89,14 +89,14 @@ class Clog(FaultKind, at="link.any", is_a="window", guards=("DET-4", "STO-5")):
         return (Trip(max(delay_ms, left_ms), is_released=delay_ms <= left_ms),)
 
 
-class Loss(FaultKind, at="link.any", is_a="lost", guards=("IDEM-1", "STO-7")):
+class LinkLoss(FaultKind, at="link.any", is_a="lost", guards=("IDEM-1", "STO-7")):
     """One message never comes."""
 
     def strike(self, passage: Passage) -> Trips:
         return ()
 
 
-class Partition(FaultKind, at="link.any", is_a="window", guards=("IDEM-1", "STO-7")):
+class LinkPartition(FaultKind, at="link.any", is_a="window", guards=("IDEM-1", "STO-7")):
     """No message of one direction comes."""
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)

@@ -12,7 +12,7 @@ from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.services.calls import Call, Flush, Handled, Later, Services, failed
 from umi_sim.services.nonsense import nonsense
-from umi_sim.services.stores import Store
+from umi_sim.services.stores import SimStore
 
 E = TypeVar("E", bound=Asked)
 
@@ -30,7 +30,7 @@ class Arrival(Generic[E], Owner):
         return self.services.now_ms
 
     @property
-    def store(self) -> Store:
+    def store(self) -> SimStore:
         """The store that a read or a commit is for."""
         return self.services.store_of(self.effect)  # type: ignore[arg-type]  # of others nobody asks
 
@@ -43,7 +43,7 @@ class Arrival(Generic[E], Owner):
         return self.services.answer(self.call)
 
     def unharmed(self) -> Handled:
-        """What comes of the call without a fault."""
+        """Handle the call without a fault."""
         return self.services.handle(self.call, self.now_ms)
 
     def fails(self, kind: FailureKind) -> Later:
@@ -68,7 +68,7 @@ class Silent(FaultKind):
 
 
 class NoAnswer(FaultKind):
-    """What comes is no answer: a part is of another type, or has no end; a batch is durable all the same."""
+    """The answer is malformed: a part is of another type, or has no end; a batch is durable all the same."""
 
     choice: int = below(2**32)
 

@@ -25,23 +25,23 @@ TOLD: Final = ("nothing", *map(str, DOUBTS))
 # Calls that fail, and storage that dies.
 
 
-class Unavailable(GoesAway, at="storage.any", is_a="window", guards=("STO-2", "RET-4"), explored=True):
+class StorageUnavailable(GoesAway, at="storage.any", is_a="window", guards=("STO-2", "RET-4"), explored=True):
     """Commits and reads fail for a while, definitely."""
 
 
-class Refused(Fails, at="storage.commit", is_a="before", guards=("STO-2", "RET-4")):
+class StorageRefusedFault(Fails, at="storage.commit", is_a="before", guards=("STO-2", "RET-4")):
     """One commit is refused."""
 
     failure = "refused"
 
 
 class Doubtful(FaultKind):
-    """What becomes of a batch nobody says, or only that it is not known."""
+    """The outcome of a batch is not reported, or reported as unknown."""
 
     told: str = one_of(*TOLD, default="nothing")
 
 
-class Lost(Doubtful, at="storage.commit", is_a="lost", guards=("IDEM-1", "STO-1", "STO-2")):
+class StorageLost(Doubtful, at="storage.commit", is_a="lost", guards=("IDEM-1", "STO-1", "STO-2")):
     """The batch never happens; nobody says so."""
 
     def strike(self, call: Arrival[Commit]) -> Handled:
@@ -49,7 +49,7 @@ class Lost(Doubtful, at="storage.commit", is_a="lost", guards=("IDEM-1", "STO-1"
         return call.fails(doubt) if doubt else None
 
 
-class ReplyLost(Doubtful, at="storage.commit", is_a="after", guards=("IDEM-1", "STO-1", "STO-2")):
+class StorageReplyLost(Doubtful, at="storage.commit", is_a="after", guards=("IDEM-1", "STO-1", "STO-2")):
     """The batch is durable; nobody says so."""
 
     def strike(self, call: Arrival[Commit]) -> Handled:
@@ -68,8 +68,8 @@ class Torn(FaultKind, at="storage.commit", is_a="torn", guards=("STO-2",)):
         return dies(call, self.for_ms)
 
 
-class Crash(FaultKind, at="storage.any", is_a="window", guards=("STO-1", "STO-7"), explored=True):
-    """What was not durable vanishes; no answers until it is back."""
+class StorageCrash(FaultKind, at="storage.any", is_a="window", guards=("STO-1", "STO-7"), explored=True):
+    """Everything that was not durable vanishes; no answers until storage is back."""
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
@@ -82,7 +82,7 @@ def dies(call: Arrival[Any], for_ms: int) -> Handled:
     return None
 
 
-class Conflict(Fails, at="storage.commit", is_a="before", guards=("STO-5", "STO-7")):
+class StorageConflict(Fails, at="storage.commit", is_a="before", guards=("STO-5", "STO-7")):
     """A conflict although the versions agree."""
 
     failure = "conflict"
@@ -96,7 +96,7 @@ def too_little(call: Arrival[Commit]) -> tuple[int, ...]:
     return (0, growth_bytes - 1) if fits else ()
 
 
-class Full(FaultKind, at="storage.commit", is_a="window", guards=("CAP-3", "STO-2")):
+class StorageFullFault(FaultKind, at="storage.commit", is_a="window", guards=("CAP-3", "STO-2")):
     """For a while there is room for no more than there is, or for one byte less than a batch needs."""
 
     spare_bytes: int = among(too_little)
@@ -111,7 +111,7 @@ class Full(FaultKind, at="storage.commit", is_a="window", guards=("CAP-3", "STO-
         return call.fails("full") if is_refused else call.unharmed()
 
 
-class Slow(AroundTimeout, at="storage.any", is_a="quirk", guards=("DET-4", "IDEM-1")):
+class StorageSlow(AroundTimeout, at="storage.any", is_a="quirk", guards=("DET-4", "IDEM-1")):
     """The answer just before, at or just after the time-out."""
 
 
@@ -121,8 +121,10 @@ class ReadFailed(Fails, at="storage.read", is_a="before", guards=("RET-4",)):
     failure = "unavailable"
 
 
-class Nonsense(NoAnswer, at="storage.any", is_a="shape", guards=("STO-2", "RET-4", "IDEM-1"), explored=False):
-    """What comes is no answer: rows or versions of no such type; a batch is durable all the same."""
+class StorageNonsense(
+    NoAnswer, at="storage.any", is_a="shape", guards=("STO-2", "RET-4", "IDEM-1"), explored=False
+):
+    """The answer is malformed: rows or versions of no such type; a batch is durable all the same."""
 
 
 # Rows that are damaged, or are others.
@@ -187,7 +189,7 @@ def one_whole(call: Arrival[Read], luck: Luck) -> tuple[int, bool] | None:
     return (pick(luck, "index", found)[0], is_latent) if found else None
 
 
-class Damaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("STO-6", "RET-4")):
+class StorageDamaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("STO-6", "RET-4")):
     """One row comes back as damaged: once, or for good if the atlas allows it."""
 
     @classmethod
@@ -243,7 +245,7 @@ class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2"
         return with_rows(call, [attrs.evolve(row, body=flipped(row.body, *bit)) for row in rows])
 
 
-class Misdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-1", "WF-1")):
+class StorageMisdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-1", "WF-1")):
     """One row of the answer is another row of the store, or has the body of another."""
 
     other: int = below(2**32)
@@ -254,7 +256,7 @@ class Misdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-1", "WF
         storage, row = call.store.storage, rows[at]
         others = masks(storage, row) if self.masked else strays(storage, call.effect.query, row)
         if others:
-            stray = numbered(others, self.other)
+            stray = pick_row(others, self.other)
             address = row.address if self.masked else stray.address
             rows[at] = attrs.evolve(stray, address=address, score_ppm=row.score_ppm)
 
@@ -269,7 +271,7 @@ def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
 
 
 def fits(query: Query, row: Row) -> bool:
-    """Whether a row may be in an answer to this, by what the question says. A memory has its own rule."""
+    """Return whether a row may be in an answer to this query. A memory has a rule of its own."""
     if isinstance(query, ByIds):
         return row.address in query.addresses
     kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
@@ -293,7 +295,7 @@ def known_rows(storage: SimStorage) -> list[Row]:
     return [storage.rows[address] for address in sorted(storage.rows, key=address_order)]
 
 
-def numbered(rows: Sequence[Row], number: int) -> Row:
+def pick_row(rows: Sequence[Row], number: int) -> Row:
     """The row of this number: the same one whatever other rows come and go, so that a record can be cut."""
     keyed = Keyed(number.to_bytes(8, "big"))
     return min(rows, key=lambda row: keyed.draw("\0".join(address_order(row.address))))
@@ -369,13 +371,13 @@ def is_losable(call: Arrival[Commit]) -> bool:
     return call.call.workflow in ("remember", "save_session", "create_session") and is_plain
 
 
-def promised(commit: Commit) -> tuple[Address, ...]:
+def promised_keys(commit: Commit) -> tuple[Address, ...]:
     """The keys that the sender will take for stored."""
     return tuple(it.address for it in commit.writes if it.address.kind in ("entity", "session"))
 
 
 def may_ack_early(call: Arrival[Commit]) -> bool:
-    keys, services = promised(call.effect), call.services
+    keys, services = promised_keys(call.effect), call.services
     is_due = is_losable(call) and call.store.storage.foretold(call.effect) is not None
     return is_due and keys != () and services.atlas.has_left(keys)
 
@@ -389,7 +391,7 @@ class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6",
         answer = call.store.storage.foretold(call.effect)
         if answer is None or not may_ack_early(call):
             return call.unharmed()
-        keys, store = promised(call.effect), call.effect.store
+        keys, store = promised_keys(call.effect), call.effect.store
         call.services.atlas.lose(self.name, call.call.event, call.now_ms, *keys, store=store)
         dies(call, self.for_ms)
         return Later(answer, call.now_ms)
@@ -403,7 +405,7 @@ class Wiped(FaultKind, at="storage.any", is_a="destroys", guards=("STO-6", "RET-
     )
 
     def strike(self, call: Arrival[Any]) -> Handled:
-        """What was on its way to storage is on its way to nobody."""
+        """Empty the store, and drop what is on its way to it, if the atlas allows that."""
         if not call.services.atlas.may_wipe():
             return call.unharmed()
         call.services.atlas.lose(self.name, call.call.event, call.now_ms, store=call.effect.store)

@@ -26,5 +26,5 @@ class Window(Owner):
         return now_ms < self.end_ms
 
     def is_rested(self, now_ms: int) -> bool:
-        """Whether the next one may start."""
+        """Return whether the next window may begin."""
         return now_ms >= self.rested_ms

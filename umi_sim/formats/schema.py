@@ -56,7 +56,7 @@ class Wrong(ValueError):
 
     def below(self, place: str) -> "Wrong":
         """The same, seen from outside the value at this place."""
-        return Wrong(*((joined(place, where), said) for where, said in self.findings))
+        return Wrong(*((join_places(place, where), said) for where, said in self.findings))
 
 
 @attrs.frozen
@@ -68,12 +68,12 @@ class Schema(Data):
     write: Callable[[Any], Json] = lambda value: value
 
 
-def joined(place: str, below: str) -> str:
+def join_places(place: str, below: str) -> str:
     return f"{place}.{below}" if below and below[0] != "[" else f"{place}{below}"
 
 
 def at(place: str, read: Callable[[Json], T], value: Json) -> T:
-    """What is read from a part of something, which stands at this place in it."""
+    """Read a part of a value; an error names its place."""
     try:
         return read(value)
     except Wrong as wrong:
@@ -95,10 +95,10 @@ def shown_value(value: Json) -> str:
     """A value as a message may show it: short, one line, in ASCII."""
     if value is not None and not isinstance(value, bool | int | str | list | dict):
         return f"{value} (floats and dates are not used)"
-    return shown(value) if isinstance(value, str) else cut(json.dumps(value, default=str))
+    return quote_text(value) if isinstance(value, str) else cut(json.dumps(value, default=str))
 
 
-def shown(text: str) -> str:
+def quote_text(text: str) -> str:
     return json.dumps(cut(text)).replace("\x7f", "\\u007f")
 
 
@@ -134,7 +134,7 @@ def is_large(value: str, bytes_max: int = TEXT_BYTES_MAX) -> bool:
 
 
 def text_rule(pattern: str) -> Rule:
-    """Of a text that may hold any characters only the length counts."""
+    """Return the rule of a text; if it may hold any characters, only the length counts."""
     if pattern == "(?s).*":
         return {"type": "string"}
     length = re.fullmatch(r"\(\?s\)\.\{(\d+),(\d+)\}", pattern)
@@ -149,7 +149,7 @@ def one_of(known: Iterable[str], what: str) -> Schema:
 
     def read(value: Json) -> str:
         given: str = TEXT.read(value)
-        return given if given in known else wrong(f"unknown {what} {shown(given)}{near(given, known)}")
+        return given if given in known else wrong(f"unknown {what} {quote_text(given)}{near(given, known)}")
 
     return Schema(read, lambda: {"enum": list(known)})
 
@@ -199,11 +199,11 @@ RATIO: Final = Schema(
 
 
 def then(schema: Schema, make: Callable[[Any], Any], **rule: Json) -> Schema:
-    """What `make` makes of it, or finds wrong with it; `rule`: what a JSON Schema says of it besides."""
+    """Return a schema that converts or refuses by `make`; `rule`: what a JSON Schema adds."""
     return Schema(lambda value: make(schema.read(value)), lambda: {**schema.rule(), **rule}, schema.write)
 
 
-def listed(each: Schema, count_max: int = LIST_COUNT_MAX, count_min: int = 0, *, unique: str = "") -> Schema:
+def list_of(each: Schema, count_max: int = LIST_COUNT_MAX, count_min: int = 0, *, unique: str = "") -> Schema:
     """So many values; `unique`: what they are called if each must be another."""
 
     def read(value: Json) -> tuple[Any, ...]:
@@ -281,7 +281,7 @@ def table(fields: Mapping[str, Schema], *needs: str, what: str = "key") -> Schem
 def read_fields(
     given: Mapping[str, Json], fields: Mapping[str, Schema], needs: Sequence[str] = (), what: str = "key"
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """What could be read, and what is wrong with the rest."""
+    """Read fields. Return those that could be read, and what is wrong with the rest."""
     values: dict[str, Any] = {}
     findings = [(key, "missing") for key in needs if key not in given]
     for key, value in given.items():
@@ -290,13 +290,13 @@ def read_fields(
                 wrong(f"unknown {what}{near(key, fields)}")
             values[key] = fields[key].read(value)
         except Wrong as bad:
-            findings += bad.below(shown(key)[1:-1]).findings
+            findings += bad.below(quote_text(key)[1:-1]).findings
             if len(findings) >= FINDING_COUNT_MAX:
                 break
     return values, findings
 
 
-def mapped(known: Iterable[str], what: str, each: Schema) -> Schema:
+def map_of(known: Iterable[str], what: str, each: Schema) -> Schema:
     """An object whose keys are known names, each with the same kind of value."""
     return table(dict.fromkeys(known, each), what=what)
 
@@ -309,7 +309,7 @@ def mapping(each: Schema, count_max: int = LIST_COUNT_MAX, key: Schema = TEXT) -
         if len(given) > count_max:
             wrong(f"expected at most {count_max} entries, got {len(given)}")
         names = [key.read(name) for name in given]
-        found = read_all((shown(name)[1:-1], each, inner) for name, inner in given.items())
+        found = read_all((quote_text(name)[1:-1], each, inner) for name, inner in given.items())
         return dict(zip(names, found, strict=True))
 
     return Schema(
@@ -349,7 +349,7 @@ PLAIN: Final[Mapping[Any, Schema]] = {
 
 @cache
 def of(due: Any) -> Schema:
-    """What a field of this type may hold: as `Annotated` says; else a plain int is a count from 0."""
+    """Return the schema of a type: as `Annotated` says; else a plain int is a count from 0."""
     if found := [each for each in getattr(due, "__metadata__", ()) if isinstance(each, Schema)]:
         return found[0]
     args = get_args(due)
@@ -361,7 +361,7 @@ def of(due: Any) -> Schema:
         case origin if origin in (Union, UnionType):
             return choice({each: of(each) for each in args}, " or ".join(each.__name__ for each in args))
         case origin if origin is tuple:
-            return listed(of(args[0])) if args[-1] is Ellipsis else several([of(each) for each in args])
+            return list_of(of(args[0])) if args[-1] is Ellipsis else several([of(each) for each in args])
         case origin:
             return of_mapping(Counter if origin is Counter else dict, *(*args, int)[:2])
 
@@ -370,7 +370,7 @@ def of_mapping(make: Callable[[Any], Any], key: Any, value: Any) -> Schema:
     """Keys that are no texts stand in a list, each in a pair with its value."""
     if key is str:
         return then(mapping(of(value)), make)
-    pairs = listed(several((of(key), of(value))))
+    pairs = list_of(several((of(key), of(value))))
     read = then(pairs, lambda found: make(dict(found))).read
     return Schema(read, pairs.rule, lambda given: pairs.write(sorted(given.items())))
 

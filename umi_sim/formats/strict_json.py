@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn
 
-from umi_sim.formats.schema import Json, shown, wrong
+from umi_sim.formats.schema import Json, quote_text, wrong
 
 FILE_BYTES_MAX: Final = 2 * 1024 * 1024
 NESTING_MAX: Final = 16
@@ -19,13 +19,13 @@ VALUE_COUNT_MAX: Final = 500_000
 BRACKET: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)  # or a whole string
 
 
-def parsed(data: bytes, bytes_max: int = FILE_BYTES_MAX, value_count_max: int = VALUE_COUNT_MAX) -> Json:
+def parse_json(data: bytes, bytes_max: int = FILE_BYTES_MAX, value_count_max: int = VALUE_COUNT_MAX) -> Json:
     """The value in these bytes. Raises Wrong."""
     if len(data) > bytes_max:
         wrong(f"the file is larger than {bytes_max} bytes")
     if value_count(data) > value_count_max:
         wrong(f"more than {value_count_max} values")
-    text = decoded(data)
+    text = decode_text(data)
     if is_deeper(text, NESTING_MAX):
         wrong(f"nested more than {NESTING_MAX} deep")
     try:
@@ -46,7 +46,7 @@ def compact(value: Json) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -54,7 +54,7 @@ def decoded(data: bytes) -> str:
 
 
 def is_deeper(text: str, limit: int) -> bool:
-    """Whether brackets nest deeper than this."""
+    """Return whether brackets nest deeper than `limit`."""
     depth = 0
     for found in BRACKET.finditer(text):
         depth += (found[0] in "[{") - (found[0] in "]}")
@@ -64,12 +64,12 @@ def is_deeper(text: str, limit: int) -> bool:
 
 
 def no_float(text: str) -> NoReturn:
-    wrong(f"{shown(text)} is no whole number, and others are not used")
+    wrong(f"{quote_text(text)} is no whole number, and others are not used")
 
 
 def whole_of(digits: str) -> int:
     if len(digits.lstrip("-")) > DIGITS_MAX:
-        wrong(f"the number {shown(digits)} has more than {DIGITS_MAX} digits")
+        wrong(f"the number {quote_text(digits)} has more than {DIGITS_MAX} digits")
     return int(digits)
 
 
@@ -77,18 +77,18 @@ def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, value in pairs:
         if key in found:
-            wrong(f"the key {shown(key)} stands twice in one object")
+            wrong(f"the key {quote_text(key)} stands twice in one object")
         found[key] = value
     return found
 
 
 def bytes_of(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
     """A file, or one byte more of it than is allowed. Raises OSError, with `strerror`."""
-    with opened(path) as file:
+    with open_file(path) as file:
         return file.read(bytes_max + 1)
 
 
-def opened(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BinaryIO:
     """A file to read. Raises OSError, with `strerror`."""
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for

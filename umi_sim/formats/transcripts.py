@@ -16,7 +16,7 @@ import attrs
 
 from umi_core.characters import LATER
 from umi_core.data import Data
-from umi_core.json_text import Number
+from umi_core.json_text import JsonNumber
 from umi_sim.formats.strict_json import bytes_of, is_deeper
 from umi_sim.kernel.characters import char_class
 
@@ -76,12 +76,12 @@ def read_turn(line: bytes, turns_before: int) -> TurnLine:
         raise ValueError(f"turn {turns_before + 1}, expected at most {TURN_COUNT_MAX}")
     if len(line) > LINE_BYTES_MAX:
         raise ValueError(f"the line has {len(line)} bytes, expected at most {LINE_BYTES_MAX}")
-    turn = read_object(decoded(line))
+    turn = read_object(decode_line(line))
     speaker, text = required_text(turn, "speaker", "role"), required_text(turn, "text", "content")
     return TurnLine(speaker, text, time_of(turn), text_of(turn, "session"))
 
 
-def decoded(line: bytes) -> str:
+def decode_line(line: bytes) -> str:
     try:
         return line.decode()
     except UnicodeDecodeError as error:
@@ -97,7 +97,7 @@ def read_object(text: str) -> Mapping[str, object]:
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON from column {error.colno} on, expected one object like {FORM}") from None
     if not isinstance(value, dict):
-        raise ValueError(f"the line is {shown(value)}, expected an object like {FORM}")
+        raise ValueError(f"the line is {show_value(value)}, expected an object like {FORM}")
     return value
 
 
@@ -111,16 +111,16 @@ def required_text(turn: Mapping[str, object], *keys: str) -> str:
 def text_of(turn: Mapping[str, object], key: str) -> str | None:
     value = turn.get(key)
     if value is not None and not isinstance(value, str):
-        raise ValueError(f"{key} is {shown(value)}, expected a text")
-    return None if value is None else assigned(value)
+        raise ValueError(f"{key} is {show_value(value)}, expected a text")
+    return None if value is None else replace_unassigned(value)
 
 
 def time_of(turn: Mapping[str, object]) -> int | None:
     value = turn.get("at_ms")
     if value is None:
         return None
-    if not isinstance(value, Number) or not WHOLE.fullmatch(value.text) or int(value.text) > AT_MS_MAX:
-        raise ValueError(f"at_ms is {shown(value)}, expected a whole number from 0 to {AT_MS_MAX}")
+    if not isinstance(value, JsonNumber) or not WHOLE.fullmatch(value.text) or int(value.text) > AT_MS_MAX:
+        raise ValueError(f"at_ms is {show_value(value)}, expected a whole number from 0 to {AT_MS_MAX}")
     return int(value.text)
 
 
@@ -132,14 +132,14 @@ def refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON, expected a number")
 
 
-DECODER: Final = json.JSONDecoder(parse_float=Number, parse_int=Number, parse_constant=refuse)
+DECODER: Final = json.JSONDecoder(parse_float=JsonNumber, parse_int=JsonNumber, parse_constant=refuse)
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """A value as a message may show it: short, one line, in ASCII."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
-    text = value.text if isinstance(value, Number) else json.dumps(value)
+    text = value.text if isinstance(value, JsonNumber) else json.dumps(value)
     return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "..."
 
 
@@ -148,6 +148,6 @@ def shown(value: object) -> str:
 UNASSIGNED: Final = re.compile(char_class(LATER, ((0xD800, 0xDFFF),)))
 
 
-def assigned(text: str) -> str:
+def replace_unassigned(text: str) -> str:
     """The text with U+FFFD for each character that Unicode 14 does not know, and each lone surrogate."""
     return text if text.isascii() else UNASSIGNED.sub("\ufffd", text)

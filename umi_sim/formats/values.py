@@ -23,9 +23,9 @@ from umi_sim.formats.schema import (
     at,
     fail,
     is_large,
-    listed,
+    list_of,
+    quote_text,
     several,
-    shown,
     table,
     text,
     wrong,
@@ -41,10 +41,10 @@ INTEGER_DIGITS_MAX: Final = 40
 
 
 def args_to_json(types: Mapping[str, object], args: Args) -> Json:
-    return {name: written(value, types.get(name, object)) for name, value in args.items()}
+    return {name: write_value(value, types.get(name, object)) for name, value in args.items()}
 
 
-def written(value: object, due: object) -> Json:
+def write_value(value: object, due: object) -> Json:
     """A value where a field declares the type `due`."""
     fitting = fit(value, due)
     match value:
@@ -53,14 +53,16 @@ def written(value: object, due: object) -> Json:
         case str():
             return runs(value) if fitting is not None else {"text": runs(value)}
         case Turn(role=role, text=words):
-            pair = [written(role, str), written(words, str)]
+            pair = [write_value(role, str), write_value(words, str)]
             return pair if fitting is Turn else {"turn": pair}
         case int() if len(str(abs(value))) > DIGITS_MAX:
             return {"int": str(value)}
         case tuple() if fitting is not None:
-            return [written(each, part) for each, part in zip(value, parts(fitting, len(value)), strict=True)]
+            return [
+                write_value(each, part) for each, part in zip(value, parts(fitting, len(value)), strict=True)
+            ]
         case tuple():
-            return {"odd": [written(each, object) for each in value]}
+            return {"odd": [write_value(each, object) for each in value]}
     assert value is None or isinstance(value, int), value
     return value if fitting is not None else {"odd": value}
 
@@ -127,16 +129,18 @@ def request_table(name: str) -> Schema:
 @cache
 def of_type(due: object) -> Schema:
     """A value where a field declares this type."""
-    return Schema(lambda value: revived(value, due), lambda: rule_of(due), lambda value: written(value, due))
+    return Schema(
+        lambda value: read_value(value, due), lambda: rule_of(due), lambda value: write_value(value, due)
+    )
 
 
-def revived(value: Json, due: object) -> object:
-    """What `written` wrote."""
+def read_value(value: Json, due: object) -> object:
+    """Read a value that `write_value` wrote."""
     choices = alternatives(due)
     if isinstance(value, str) or is_in_runs(value):
         return revived_text(value, choices)
     if isinstance(value, dict):
-        return tagged(value)
+        return read_tagged(value)
     if isinstance(value, list):
         return revived_list(value, choices)
     is_fit = type(value) in (RULE_TYPES if due is object else choices)
@@ -146,8 +150,8 @@ def revived(value: Json, due: object) -> object:
 
 def revived_text(value: Json, choices: tuple[object, ...]) -> object:
     if str in choices or object in choices:
-        return unpacked(value)
-    return encoded(unpacked(value)) if bytes in choices else fail(noun(choices), value)
+        return read_text(value)
+    return encode_text(read_text(value)) if bytes in choices else fail(noun(choices), value)
 
 
 def revived_list(value: list[Json], choices: tuple[object, ...]) -> object:
@@ -158,13 +162,13 @@ def revived_list(value: list[Json], choices: tuple[object, ...]) -> object:
     return several([of_type(each) for each in due]).read(value)
 
 
-def tagged(value: dict[str, Json]) -> object:
+def read_tagged(value: dict[str, Json]) -> object:
     """A value that says what it is."""
     if len(value) != 1:
         wrong(f"expected one of {', '.join(TAGS)} in an object, got {len(value)} fields")
     ((tag, inner),) = value.items()
     if tag not in TAGS:
-        wrong(f"unknown tag {shown(tag)}{near(tag, TAGS)}")
+        wrong(f"unknown tag {quote_text(tag)}{near(tag, TAGS)}")
     return at(tag, TAGS[tag], inner)
 
 
@@ -172,14 +176,14 @@ def turn(value: Json) -> Turn:
     return Turn(*ROLE_AND_TEXT.read(value))
 
 
-def unhexed(value: Json) -> bytes:
-    digits = unpacked(value)
+def read_hex(value: Json) -> bytes:
+    digits = read_text(value)
     if not re.fullmatch("([0-9a-f]{2})*", digits):
         fail("pairs of hex digits", digits)
     return bytes.fromhex(digits)
 
 
-def encoded(value: str) -> bytes:
+def encode_text(value: str) -> bytes:
     is_large(value)
     try:
         return value.encode()
@@ -191,7 +195,7 @@ def is_in_runs(value: Json) -> bool:
     return isinstance(value, dict) and list(value) == ["runs"]
 
 
-def unpacked(value: Json) -> str:
+def read_text(value: Json) -> str:
     """A text, from its pieces and runs if it is written so."""
     text: str = at("runs", joined_runs, value["runs"]) if is_in_runs(value) else TEXT.read(value)
     return text
@@ -220,7 +224,7 @@ def piece_rule() -> Rule:
 
 
 def noun(choices: tuple[object, ...]) -> str:
-    """What a message calls a declared type; that none is allowed besides goes without saying."""
+    """Return the noun that a message uses for a declared type; None as an alternative is left out."""
     wanted = [each for each in choices if each is not type(None)]
     return " or ".join(
         NOUNS[each] if isinstance(each, type) and each in NOUNS else "a list" for each in wanted
@@ -233,11 +237,11 @@ NOUNS: Final[dict[type, str]] = {
     type(None): "",
 }  # fmt: skip
 ROLE_AND_TEXT: Final = several((of_type(str), of_type(str)), "[role, text]")
-PIECES: Final = listed(Schema(piece_of, piece_rule), RUNS_CHARS_MAX)
+PIECES: Final = list_of(Schema(piece_of, piece_rule), RUNS_CHARS_MAX)
 DIGITS: Final = text(rf"-?[0-9]{{1,{INTEGER_DIGITS_MAX}}}", f"1 to {INTEGER_DIGITS_MAX} digits")
 TAGS: Final[dict[str, Callable[[Json], object]]] = {
-    "hex": unhexed, "text": unpacked, "turn": turn, "int": lambda value: int(DIGITS.read(value)),
-    "odd": lambda value: revived(value, object),
+    "hex": read_hex, "text": read_text, "turn": turn, "int": lambda value: int(DIGITS.read(value)),
+    "odd": lambda value: read_value(value, object),
 }  # fmt: skip
 
 
@@ -245,7 +249,7 @@ TAGS: Final[dict[str, Callable[[Json], object]]] = {
 
 
 def rule_of(due: object) -> Rule:
-    """What `revived` takes where a field declares this type."""
+    """Return the JSON Schema of what `read_value` reads for a declared type."""
     if due is object:
         return {"$ref": "#/$defs/any"}
     choices = alternatives(due)
@@ -270,7 +274,7 @@ def list_rule(due: object) -> Rule:
 
 
 def definitions() -> Rule:
-    """What the rules of values refer to."""
+    """Return the definitions that the rules of values refer to."""
     inner: dict[str, Rule] = {
         "hex": {"$ref": "#/$defs/text"}, "text": {"$ref": "#/$defs/text"}, "turn": {"$ref": "#/$defs/turn"},
         "int": DIGITS.rule(), "odd": {"$ref": "#/$defs/any"},

@@ -13,7 +13,7 @@ from typing import Final, ParamSpec
 import attrs
 
 from umi_core.invariants import (
-    Before,
+    StateSnapshot,
     before_step,
     check_cheap,
     check_memory,
@@ -50,7 +50,7 @@ SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "stor
 JUDGES: Final = (
     "sent", "landed", "answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check",
 )  # fmt: skip
-NOBODY: Final[tuple[Memory | None, Before | None]] = (None, None)
+NOBODY: Final[tuple[Memory | None, StateSnapshot | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
 
@@ -65,8 +65,8 @@ class Inspector:
         self.coverage: dict[str, int] = {}
         self._lives = recorder(config.equivalences, config.seed)
         self._reading_ms = 0
-        self._before: Before | None = None
-        self._after: dict[str, tuple[Memory, Before]] = {}  # by agent, what its last step has left
+        self._before: StateSnapshot | None = None
+        self._after: dict[str, tuple[Memory, StateSnapshot]] = {}  # by agent, what its last step has left
         self._begun: dict[str, None] = {}
         self._replies: list[Reply] = []
         self._count = 0
@@ -162,7 +162,7 @@ class Inspector:
             self._begun[agent] = None
             check_beginning(memory)
         if is_new:
-            self.oracle.begun(agent, memory.state.config.categories)
+            self.oracle.begin_life(agent, memory.state.config.categories)
         if self._lives is not None:
             self._reading_ms = reading_ms
             if is_new:
@@ -221,7 +221,7 @@ class Inspector:
                 observer.looked(storage.live_rows(memory.state.scope))
 
 
-def is_beginning(before: Before) -> bool:
+def is_beginning(before: StateSnapshot) -> bool:
     """Whether a life was recovering that had no epoch before; else it looks up what became of its agent."""
     last = [it.facts.get("last") for it in before.stands.values() if it.pinned[0] == "recover"]
     return before.phase == "recovering" and last == [(0, "")]

@@ -9,7 +9,7 @@ from umi_core.messages.requests import Request
 from umi_core.rows import Row
 from umi_core.values import Scope
 from umi_sim.services.calls import Call
-from umi_sim.services.stores import Store
+from umi_sim.services.stores import SimStore
 from umi_sim.target.machine import Machine
 
 
@@ -21,7 +21,7 @@ class Observer(Owner):
 
     __slots__ = ()
 
-    def meet(self, stores: Mapping[str, Store]) -> None:
+    def meet(self, stores: Mapping[str, SimStore]) -> None:
         """The services of the run."""
 
     def issued(self, agent: str, op_id: str, request: Request) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from umi_core.config import Config
-from umi_sim.judge.invariants.asked import Asked
+from umi_sim.judge.invariants.asked import ServiceQuestions
 from umi_sim.judge.invariants.core_shown import CoreShown
 from umi_sim.judge.invariants.divisions import Divisions
 from umi_sim.judge.invariants.lacks import Lacks
@@ -12,7 +12,7 @@ from umi_sim.judge.invariants.row_bytes import RowBytes
 from umi_sim.judge.invariants.told_texts import ToldTexts
 from umi_sim.judge.invariants.two_stores import TwoStores
 from umi_sim.judge.invariants.upkeep import Tended
-from umi_sim.judge.invariants.whole import Whole
+from umi_sim.judge.invariants.whole import WrittenRows
 from umi_sim.judge.invariants.wire import Wire
 from umi_sim.judge.observer import Observer
 from umi_sim.record.run_config import RunConfig
@@ -30,11 +30,11 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
         lambda config: Tended(Config.of(config.memory), is_forged=is_forged(config)),
         lambda config: ToldTexts(config.revise_every > 0),
         lambda config: RowBytes(),
-        lambda config: Whole(),
-        lambda config: Asked(),
+        lambda config: WrittenRows(),
+        lambda config: ServiceQuestions(),
         lambda config: Lacks(Config.of(config.memory), is_sole=not config.revise_every),
         lambda config: CoreShown(),
     ),
-    "migrator": (lambda config: TwoStores(), lambda config: Whole()),
+    "migrator": (lambda config: TwoStores(), lambda config: WrittenRows()),
 }
 """By name of the target (umi_sim/target/table.py)."""

@@ -119,7 +119,7 @@ def lower(text: str) -> str:
 
 
 def is_upper(char: str) -> bool:
-    """Whether a character is a capital below U+0530."""
+    """Return whether a character is a capital below U+0530."""
     assert len(char) == 1
     return ord(char) in LOWER
 

@@ -95,11 +95,11 @@ class Process:
         try:
             said = json.loads(line)
         except (ValueError, RecursionError):
-            raise ProcessBroken(f"says what is no JSON: {shown(line)}") from None
+            raise ProcessBroken(f"says what is no JSON: {show_value(line)}") from None
         if not isinstance(said, dict) or said.get("id") != self.count:
-            raise ProcessBroken(f"answers something else than request {self.count}: {shown(said)}")
+            raise ProcessBroken(f"answers something else than request {self.count}: {show_value(said)}")
         if self.buffer:
-            raise ProcessBroken(f"says more than it was asked: {shown(self.buffer)}")
+            raise ProcessBroken(f"says more than it was asked: {show_value(self.buffer)}")
         return said
 
     def end(self) -> None:
@@ -118,7 +118,7 @@ class Process:
         self.end()
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """For people, and short."""
     text = repr(value)
     return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}... ({len(text)} characters)"

@@ -28,10 +28,10 @@ class SimClock:
     @classmethod
     def start(cls, world_ms: int, skew_ms: int = 0) -> "SimClock":
         """A clock at rate 1/1 that is off by the skew."""
-        return cls(clipped(world_ms + skew_ms), world_ms)
+        return cls(clip_reading(world_ms + skew_ms), world_ms)
 
     def reading(self, world_ms: int) -> int:
-        """What the agent sees at this world time."""
+        """Return what the agent's clock shows at this world time."""
         assert world_ms >= self.base_world_ms
         if self.is_frozen:
             return self.base_ms
@@ -50,7 +50,7 @@ class SimClock:
     def jump(self, world_ms: int, by_ms: int) -> None:
         """The reading changes by this much."""
         self._rebase(world_ms)
-        self.base_ms = clipped(self.base_ms + by_ms)
+        self.base_ms = clip_reading(self.base_ms + by_ms)
 
     def drift(self, world_ms: int, num: int, den: int) -> None:
         """From now on the clock runs at num/den, between half and double speed."""
@@ -68,7 +68,7 @@ class SimClock:
         """The clock runs on from here, or jumps to where it would have been."""
         self._rebase(world_ms)
         if catch_up:
-            self.base_ms = clipped(self.base_ms + self.missed_ms)
+            self.base_ms = clip_reading(self.base_ms + self.missed_ms)
         self.is_frozen, self.missed_ms = False, 0
 
     def land(self, world_ms: int, to_ms: int, forward_ms_max: int) -> bool:
@@ -91,6 +91,6 @@ class SimClock:
         self.base_ms, self.base_world_ms = reading_ms, world_ms
 
 
-def clipped(reading_ms: int) -> int:
+def clip_reading(reading_ms: int) -> int:
     """The nearest reading a clock can show."""
     return min(max(reading_ms, 0), READING_MS_MAX)

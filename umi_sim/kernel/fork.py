@@ -22,7 +22,7 @@ SHARED: Final = frozenset(
 )
 
 
-def forked(whole: Whole) -> Whole:
+def fork_graph(whole: Whole) -> Whole:
     """A copy of the whole graph of objects. Raises TypeError for a class that cannot be copied so."""
     copied: Whole = copy(whole, {})
     return copied

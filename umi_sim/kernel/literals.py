@@ -56,20 +56,20 @@ class Parts(Data):
 Node = str | Parts
 
 
-def shown(text: str) -> str:
+def shorten_text(text: str) -> str:
     return cut(text, VALUE_CHARS_MAX)
 
 
-def literal(value: object, short: Shortener = shown) -> str:
+def literal(value: object, short: Shortener = shorten_text) -> str:
     """A value in one line, the same in every version; `short` makes of a long text what is told."""
-    return flat(Line(short).node(value))
+    return flat(LineWriter(short).node(value))
 
 
 @attrs.define
-class Line(Owner):
+class LineWriter(Owner):
     """Writes any value for a report: in one line, with all fields, and of a long text what `short` leaves."""
 
-    short: Shortener = shown
+    short: Shortener = shorten_text
 
     def node(self, value: object) -> Node:
         match value:
@@ -87,16 +87,16 @@ class Line(Owner):
         return str(value)
 
     def text(self, value: str | bytes) -> Node:
-        mark, letters = marked(value)
+        mark, letters = split_literal(value)
         if len(letters) <= VALUE_CHARS_MAX:
-            return mark + quoted(letters, UNPLAIN if mark else UNREADABLE)
+            return mark + quote_text(letters, UNPLAIN if mark else UNREADABLE)
         return " + ".join(self.pieces(letters, mark))
 
     def pieces(self, letters: str, mark: str) -> Iterator[str]:
         """A long run of the same characters as a product."""
         for part in runs_in(letters):
             text, count = (part, 1) if isinstance(part, str) else part
-            told = mark + quoted(self.short(text), UNPLAIN if mark else UNREADABLE)
+            told = mark + quote_text(self.short(text), UNPLAIN if mark else UNREADABLE)
             yield told if count == 1 else f"{told} * {count}"
 
     def sequence(self, value: Sequence[object]) -> Node:
@@ -105,7 +105,7 @@ class Line(Owner):
 
     def other(self, value: object) -> Node:
         if isinstance(value, Mapping):
-            return Parts("{", [(f"{quoted(str(key))}: ", self.node(value[key])) for key in value], "}")
+            return Parts("{", [(f"{quote_text(str(key))}: ", self.node(value[key])) for key in value], "}")
         if not attrs.has(type(value)):
             return self.short(repr(value))
         fields = attrs.fields(type(value))  # type: ignore[arg-type]  # attrs.has said so
@@ -114,7 +114,7 @@ class Line(Owner):
 
 
 @attrs.define
-class Writer(Line):
+class LiteralWriter(LineWriter):
     """Writes values of umi_core for a test, and remembers what it has to import and which constants to have.
 
     `scope` is called SCOPE.
@@ -163,8 +163,8 @@ class Writer(Line):
             names.append(cls.__name__)
 
     def text(self, value: str | bytes) -> Node:
-        mark, letters = marked(value)
-        written = mark + quoted(letters)
+        mark, letters = split_literal(value)
+        written = mark + quote_text(letters)
         if len(written) <= TEXT_CHARS_MAX:
             return written
         *lines, last = self.pieces(letters, mark)
@@ -175,9 +175,9 @@ class Writer(Line):
         """A long text in lines, its own line ends first; a long run of the same characters as a product."""
         for part in runs_in(letters):
             if isinstance(part, str):
-                yield from (mark + quoted(piece) for piece in broken(part))
+                yield from (mark + quote_text(piece) for piece in break_text(part))
             else:
-                yield f"{mark}{quoted(part[0])} * {number(part[1])}"
+                yield f"{mark}{quote_text(part[0])} * {number(part[1])}"
 
     def constant(self, word: str, value: object, lines: Sequence[str]) -> str:
         """The name of a constant that holds this value."""
@@ -191,7 +191,7 @@ class Writer(Line):
         """The imports, the scope and the constants."""
         self.needs(Scope)
         for module in sorted(self.names):
-            yield from statement(f"from {module} import ", imported(self.names[module]))
+            yield from statement(f"from {module} import ", import_names(self.names[module]))
         yield ""
         yield from statement("SCOPE = ", self.call(self.scope))
         if self.constants:
@@ -206,7 +206,7 @@ def differs(given: object, default: object) -> bool:
     return type(given) is not type(default) or given != default
 
 
-def imported(names: Sequence[str]) -> Node:
+def import_names(names: Sequence[str]) -> Node:
     in_order = sorted(names, key=str.lower)
     in_line = ", ".join(in_order)
     return in_line if len(in_line) < WIDTH - 40 else Parts("(", [("", name) for name in in_order], ")")
@@ -223,8 +223,8 @@ def numbers(values: Sequence[object]) -> list[str]:
     return wrap(", ".join(map(str, values)) + ",", WIDTH - len(INDENT))
 
 
-def marked(value: str | bytes) -> tuple[str, str]:
-    """What stands before the quotes, and the characters between them."""
+def split_literal(value: str | bytes) -> tuple[str, str]:
+    """Return what stands before the quotes, and the characters between them."""
     return ("b", value.decode("latin-1")) if isinstance(value, bytes) else ("", value)
 
 
@@ -234,7 +234,7 @@ def runs_in(letters: str) -> Sequence[str | tuple[str, int]]:
     return [written] if isinstance(written, str) else written["runs"]
 
 
-def quoted(text: str, unplain: re.Pattern[str] = UNPLAIN) -> str:
+def quote_text(text: str, unplain: re.Pattern[str] = UNPLAIN) -> str:
     """The text in quotes, as `ruff format` chooses them; what is not plain is escaped."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + unplain.sub(lambda found: escape(found[0]), text).replace(quote, f"\\{quote}") + quote
@@ -244,7 +244,7 @@ def escape(char: str) -> str:
     return SHORT.get(char) or code_of(char)
 
 
-def broken(text: str) -> Iterator[str]:
+def break_text(text: str) -> Iterator[str]:
     """Pieces that are short when they are written, whatever their quotes."""
     start, width = 0, 0
     for at, char in enumerate(text):

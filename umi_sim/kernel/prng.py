@@ -131,7 +131,7 @@ class Keyed:
         return int.from_bytes(hashed.digest(), "little")
 
 
-def keyed(key: bytes, data: str) -> int:
+def draw_keyed(key: bytes, data: str) -> int:
     """The one number in 0 .. 2^64-1 that belongs to this key and data."""
     return Keyed(key).draw(data)
 
@@ -159,11 +159,11 @@ def parse_seed(text: str) -> int:
     if found and int(found[1]) <= SEED_MAX:
         return int(found[1])
     raise ValueError(
-        f"{shown(text)} is not a seed: write 0 .. {SEED_MAX}, 0x and up to 16 hex digits, "
+        f"{show_text(text)} is not a seed: write 0 .. {SEED_MAX}, 0x and up to 16 hex digits, "
         "or the 40 hex digits of a commit id"
     )
 
 
-def shown(text: str) -> str:
+def show_text(text: str) -> str:
     """The text as a message can bear it."""
     return ascii(text if len(text) <= SHOWN_CHARACTERS_MAX else text[:SHOWN_CHARACTERS_MAX] + "...")

@@ -16,7 +16,7 @@ from umi_core.data import Owner
 
 @attrs.define
 class Stage(Owner):
-    """What is being done, and how much of it; `of` 0: nobody knows. `seconds`: it ends then, come what may.
+    """Work in progress, and how much of it is done; `of` 0: unknown. `seconds`: when it ends at the latest.
 
     `within`: how many operations the run under way has begun, of how many if that is known; it is shown
     where operations are the unit.

@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.kernel.wording import cut, escaped
+from umi_sim.kernel.wording import cut, escape_text
 
 WIDTH: Final = 120
 LABEL_COLUMN: Final = 9
@@ -26,7 +26,7 @@ COMMANDS: Final = ("umi-sim ", "python ", "git ")  # what is copied begins so
 
 
 @attrs.frozen
-class Row(Data):
+class ReportRow(Data):
     """Parts behind a label. Lines after the first begin `hang` further right than the first."""
 
     label: str
@@ -45,13 +45,13 @@ class Pair(Data):
     mark: str = ""
 
 
-Line = Row | Pair | str
+Line = ReportRow | Pair | str
 """A text alone is the head of a part."""
 
 
 @attrs.frozen
 class Report(Data):
-    """What a command has to say. `lines` and `value`, its JSON, are made when they are wanted, if they are.
+    """The result of a command. `lines` and `value`, its JSON, are made only when they are asked for.
 
     `value` None: nothing is to be said but the exit code, a complaint has been.
     """
@@ -61,7 +61,7 @@ class Report(Data):
     value: Callable[[], Any] | None = None
     exit_code: int = 0
 
-    def also(self, *rows: Row) -> "Report":
+    def also(self, *rows: ReportRow) -> "Report":
         """With more rows at its end, in its JSON too."""
         known = self.value
         value = None if known is None else lambda: {**known(), **as_object(rows)}
@@ -71,29 +71,29 @@ class Report(Data):
 # Rows.
 
 
-def row(label: str, text: str, copied: str = "", *, hang: int = 0, column: int = LABEL_COLUMN) -> Row:
+def row(label: str, text: str, copied: str = "", *, hang: int = 0, column: int = LABEL_COLUMN) -> ReportRow:
     """Words, which go on in the next line where this one is full; `copied` stays in one piece behind them."""
-    return Row(label, [*text.split(" "), *([copied] if copied else [])], hang=hang, column=column)
+    return ReportRow(label, [*text.split(" "), *([copied] if copied else [])], hang=hang, column=column)
 
 
-def whole(label: str, text: str) -> Row:
-    """What is copied: it stays in one piece."""
-    return Row(label, (text,))
+def whole(label: str, text: str) -> ReportRow:
+    """Return a row whose text is never broken, so that it can be copied."""
+    return ReportRow(label, (text,))
 
 
-def listed(label: str, parts: Sequence[str], most: int = 100, column: int = LABEL_COLUMN) -> Row:
+def list_row(label: str, parts: Sequence[str], most: int = 100, column: int = LABEL_COLUMN) -> ReportRow:
     """A list; what is beyond the most that is shown is counted."""
     rest = (f"and {len(parts) - most} more",) if len(parts) > most else ()
-    return Row(label, (*parts[:most], *rest), COMMA, column=column)
+    return ReportRow(label, (*parts[:most], *rest), COMMA, column=column)
 
 
-def under(label: str, rows: Iterable[Row]) -> Iterator[Row]:
+def under(label: str, rows: Iterable[ReportRow]) -> Iterator[ReportRow]:
     """The rows, of which the first has the label."""
     for number, each in enumerate(rows):
         yield attrs.evolve(each, label="" if number else label)
 
 
-BLANK: Final = Row("", ())
+BLANK: Final = ReportRow("", ())
 
 
 # Lines.
@@ -107,26 +107,26 @@ def laid_out(report: Report, width: int = WIDTH) -> Iterator[str]:
 
 def lines_of(line: Line, width: int) -> Iterator[str]:
     if isinstance(line, str):
-        yield from filled(line.split(" "), "", MARGIN, width)
+        yield from fill_lines(line.split(" "), "", MARGIN, width)
         return
     if isinstance(line, Pair):
-        yield from (escaped(it) for it in side_by_side(line, width))
+        yield from (escape_text(it) for it in side_by_side(line, width))
         return
     if width < NARROW:
-        yield from filled(line.label.split(), MARGIN, MARGIN * 2, width) if line.label else ()
-        told = chain.from_iterable(map(in_words, joined(line)))
-        yield from filled(told, MARGIN * 2, MARGIN * 3, width)
+        yield from fill_lines(line.label.split(), MARGIN, MARGIN * 2, width) if line.label else ()
+        told = chain.from_iterable(map(in_words, join_parts(line)))
+        yield from fill_lines(told, MARGIN * 2, MARGIN * 3, width)
         return
-    first = f"{MARGIN}{escaped(line.label):{line.column}}"
+    first = f"{MARGIN}{escape_text(line.label):{line.column}}"
     if line.label and len(line.label) >= line.column:
         first += MARGIN
     if len(first) > width // 2:
         yield first.rstrip()
         first = MARGIN * 2
-    yield from filled(joined(line), first, " " * (len(first) + line.hang), width)
+    yield from fill_lines(join_parts(line), first, " " * (len(first) + line.hang), width)
 
 
-def joined(row: Row) -> list[str]:
+def join_parts(row: ReportRow) -> list[str]:
     """Its parts, with what joins them."""
     *parts, last = row.parts or ("",)
     joint = row.joint.rstrip()
@@ -149,10 +149,10 @@ def side_by_side(pair: Pair, width: int) -> Iterator[str]:
         yield cut(f"{MARGIN}{pair.mark} {pair.right}", width)
 
 
-def filled(parts: Iterable[str], first: str, rest: str, width: int) -> Iterator[str]:
+def fill_lines(parts: Iterable[str], first: str, rest: str, width: int) -> Iterator[str]:
     """Parts with blanks between them in as few lines as they need; `first` and `rest` stand before them."""
     line, is_empty = first, True
-    for part in map(escaped, parts):
+    for part in map(escape_text, parts):
         if not is_empty and len(line) + 1 + len(part) > width:
             yield line.rstrip()
             line, is_empty = rest, True
@@ -173,7 +173,7 @@ def as_object(lines: Iterable[Line]) -> dict[str, object]:
     found: dict[str, object] = {}
     label = "more"
     for line in lines:
-        if isinstance(line, Row) and line.parts:
+        if isinstance(line, ReportRow) and line.parts:
             value = list(line.parts) if line.joint == COMMA else line.joint.join(line.parts)
             if line.label:
                 label = line.label

@@ -18,11 +18,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def counted(counts: Mapping[str, int]) -> list[str]:
+def show_counts(counts: Mapping[str, int]) -> list[str]:
     return [f"{name} {count}" for name, count in counts.items()]
 
 
-def spaced(number: int) -> str:
+def group_digits(number: int) -> str:
     """10 000: thousands apart."""
     return f"{number:,}".replace(",", " ")
 
@@ -37,7 +37,7 @@ def cut(text: str, chars_max: int = LINE_CHARS_MAX) -> str:
     return text if len(text) <= chars_max else text[: chars_max - 3] + "..."
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """The text with every character that a terminal would obey or hide written out."""
     return UNSEEN.sub(lambda found: code_of(found[0]), text)
 

@@ -22,10 +22,10 @@ import attrs
 from umi_core.data import Data
 from umi_core.engine.registry import Registry
 from umi_sim.faults.kinds import KINDS
-from umi_sim.mutants.edits import CannotPlant, Edit, changes
+from umi_sim.mutants.edits import CannotPlant, TextEdit, changes
 from umi_sim.mutants.planting import in_place
 
-__all__ = ["CANARY", "CannotPlant", "Edit", "Mutant", "Planted", "TestedMutant", "planted"]
+__all__ = ["CANARY", "CannotPlant", "Mutant", "Planted", "TestedMutant", "TextEdit", "planted"]
 
 RATE: Final = "1/2"
 QUIRK_RATE: Final = "1/4"
@@ -45,7 +45,7 @@ class Planted(Data):
     name: str
     area: str
     behaviour: str
-    edits: tuple[Edit, ...]
+    edits: tuple[TextEdit, ...]
 
     @contextmanager
     def plant(self, registry: Registry) -> Iterator[Registry]:
@@ -109,7 +109,7 @@ class Mutant(Planted):
 CANARY: Final = Mutant(
     "get-alive-at-expiry", "working", "in the millisecond now == expires_ms a get still returns the entry",
     (
-        Edit(
+        TextEdit(
             "umi_core/tiers/working.py",
             "    if tier.due_ms <= now_ms:\n        drop_expired(tier, now_ms)",
             "    if tier.due_ms < now_ms:\n        drop_expired(tier, now_ms - 1)",

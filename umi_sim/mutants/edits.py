@@ -21,7 +21,7 @@ class CannotPlant(Exception):
 
 
 @attrs.frozen
-class Edit(Data):
+class TextEdit(Data):
     """In `file`, such as umi_core/text.py, `new` takes the place of `old`."""
 
     file: str
@@ -30,7 +30,7 @@ class Edit(Data):
 
 
 @attrs.frozen
-class Change(Data):
+class ModuleChange(Data):
     """What is other in one module: bodies of functions by qualified name, and statements that bind a name."""
 
     module: str
@@ -39,25 +39,25 @@ class Change(Data):
 
 
 @attrs.frozen
-class Part(Data):
+class SourceStatement(Data):
     """A statement of a module or a class, and its text; of a class its statements, by name."""
 
     node: ast.stmt
     text: str
-    members: Mapping[str, "Part"]
+    members: Mapping[str, "SourceStatement"]
 
 
-Parts = Mapping[str, Part]
+Parts = Mapping[str, SourceStatement]
 
 
 @cache
-def changes(edits: tuple[Edit, ...]) -> tuple[Change, ...]:
+def changes(edits: tuple[TextEdit, ...]) -> tuple[ModuleChange, ...]:
     """What these edits change, file by file; compiled once in a process. Raises CannotPlant."""
     files = dict.fromkeys(edit.file for edit in edits)
     return tuple(change(file, [edit for edit in edits if edit.file == file]) for file in files)
 
 
-def change(file: str, edits: Sequence[Edit]) -> Change:
+def change(file: str, edits: Sequence[TextEdit]) -> ModuleChange:
     if not file.startswith("umi_core/"):
         raise CannotPlant(f"{file} is no file of umi_core")
     before = source(file)
@@ -73,7 +73,7 @@ def change(file: str, edits: Sequence[Edit]) -> Change:
             values[name] = code
     if not bodies and not values:
         raise CannotPlant(f"{file}: the new text changes nothing")
-    return Change(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."), bodies, values)
+    return ModuleChange(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."), bodies, values)
 
 
 @cache
@@ -84,7 +84,7 @@ def source(file: str) -> str:
         raise CannotPlant(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def edited(text: str, edits: Iterable[Edit]) -> str:
+def edited(text: str, edits: Iterable[TextEdit]) -> str:
     for edit in edits:
         count = text.count(edit.old) if edit.old else 0
         if count != 1:
@@ -105,11 +105,11 @@ def parts_of(text: str, file: str) -> Parts:
 
 def parts(body: Iterable[ast.stmt], lines: Sequence[str]) -> Parts:
     """Each statement under the name that it binds; one that binds none under its own text."""
-    found: dict[str, Part] = {}
+    found: dict[str, SourceStatement] = {}
     for node in body:
         first = min([node.lineno, *(it.lineno for it in getattr(node, "decorator_list", ()))])
         members = parts(node.body, lines) if isinstance(node, ast.ClassDef) else {}
-        part = Part(node, "\n".join(lines[first - 1 : node.end_lineno]), members)
+        part = SourceStatement(node, "\n".join(lines[first - 1 : node.end_lineno]), members)
         name = name_of(node) or part.text
         found[f"another {name}" if name in found else name] = part
     return found
@@ -126,7 +126,7 @@ def name_of(node: ast.stmt) -> str:
     return ""
 
 
-def touched(before: Parts, after: Parts, file: str) -> list[tuple[str, Part]]:
+def touched(before: Parts, after: Parts, file: str) -> list[tuple[str, SourceStatement]]:
     """What is new or other. Raises CannotPlant if something went, or runs only while a module is imported."""
     for name in before:
         if name not in after:
@@ -134,7 +134,7 @@ def touched(before: Parts, after: Parts, file: str) -> list[tuple[str, Part]]:
     return [(name, it) for name, it in after.items() if name not in before or before[name].text != it.text]
 
 
-def functions(name: str, old: Part, new: Part, file: str) -> list[str]:
+def functions(name: str, old: SourceStatement, new: SourceStatement, file: str) -> list[str]:
     """The functions whose bodies are other: this one, or methods of this class. Raises CannotPlant."""
     if head(old.node) != head(new.node):
         raise CannotPlant(f"{file}: changes what stands around {name}; only what it does can change")

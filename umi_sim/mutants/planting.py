@@ -23,8 +23,8 @@ import attrs
 from umi_core.engine.registry import Registry
 from umi_core.engine.validation import validated
 from umi_core.engine.workflow import Step, Workflow
-from umi_sim.mutants.edits import CannotPlant, Change
-from umi_sim.target.stubs import renamed
+from umi_sim.mutants.edits import CannotPlant, ModuleChange
+from umi_sim.target.stubs import find_renamed
 
 ABSENT: Final = object()
 CACHED: Final = type(lru_cache(len))  # what `cache` and `lru_cache` make of a function
@@ -32,7 +32,7 @@ LIVING: Final = ("umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workl
 
 
 @contextmanager
-def in_place(changes: tuple[Change, ...], registry: Registry) -> Iterator[Registry]:
+def in_place(changes: tuple[ModuleChange, ...], registry: Registry) -> Iterator[Registry]:
     """The registry with what is changed of its tables, while everything else is in place."""
     with ExitStack() as stack:
         kept = caches()  # of the modules as they are; a cache that a bug brings is empty, and goes with it
@@ -105,13 +105,13 @@ def bound(module: ModuleType, name: str, code: CodeType) -> Iterator[tuple[objec
         raise CannotPlant(f"{module.__name__}: {name} cannot change: {others[0]} has imported it")
     try:
         exec(code, names)
-        renamed.cache_clear()  # the value may be one that stands for something outside
+        find_renamed.cache_clear()  # the value may be one that stands for something outside
         yield before, names[name]
     finally:
         names.pop(name, None)
         if before is not ABSENT:
             names[name] = before
-        renamed.cache_clear()
+        find_renamed.cache_clear()
 
 
 def importers(module: ModuleType, name: str, value: object) -> list[str]:

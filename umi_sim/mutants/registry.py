@@ -12,12 +12,12 @@ import attrs
 
 from umi_sim.kernel import folders
 from umi_sim.mutants import CANARY, Mutant, TestedMutant
-from umi_sim.mutants.edits import Edit
+from umi_sim.mutants.edits import TextEdit
 
 __all__ = ["MUTANTS", "OF_TESTS"]
 
 FILES: Final = sorted(folders.MUTANTS.glob("*.toml"))
-PARTS: Final = tuple(field.name for field in attrs.fields(Edit))
+PARTS: Final = tuple(field.name for field in attrs.fields(TextEdit))
 
 
 class BadMutant(Exception):
@@ -42,7 +42,7 @@ def mutant(name: str, row: Mapping[str, Any], where: str) -> Mutant | TestedMuta
     cls = TestedMutant if "detected_by" in row else Mutant
     fields = attrs.fields_dict(cls)
     needed = [key for key, field in fields.items() if field.default is attrs.NOTHING]
-    given |= {"name": name, "edits": tuple(Edit(**edit) for edit in edits)}
+    given |= {"name": name, "edits": tuple(TextEdit(**edit) for edit in edits)}
     check(given, fields, needed, where)
     for key, value in given.get("settings", {}).items():
         if not isinstance(value, str):

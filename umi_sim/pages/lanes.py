@@ -15,8 +15,8 @@ from umi_core.errors import Rejected
 from umi_core.messages.effects import Done, Query
 from umi_sim.explain.calls import in_words
 from umi_sim.explain.why import is_told_by
-from umi_sim.kernel.literals import literal, shown
-from umi_sim.kernel.wording import cut, escaped, plural
+from umi_sim.kernel.literals import literal, shorten_text
+from umi_sim.kernel.wording import cut, escape_text, plural
 from umi_sim.record.items import ClockMove, Deviation, Item
 from umi_sim.record.trace import Field, Record, Tag, pack
 from umi_sim.record.trace_fields import TAG, ends, short, short_query
@@ -45,7 +45,7 @@ class Arrow(Data):
 
 @attrs.define
 class Lanes(Owner):
-    """What was learned from the records so far: who asked what, and who is answered."""
+    """The senders and receivers of messages, as far as the records so far show them."""
 
     agents: Sequence[str]
     items: dict[str, Item]
@@ -69,7 +69,7 @@ class Lanes(Owner):
         return 1 + len(self.agents) + (*SERVICES, CLOCK).index(name)
 
     def agent_lane(self, name: str) -> int:
-        """Of an earlier life too, which is called a~3."""
+        """Return the lane of an agent, also of an earlier life, which is called a~3."""
         known = name.partition("~")[0]
         return 1 + self.agents.index(known) if known in self.agents else 1
 
@@ -147,7 +147,7 @@ class Lanes(Owner):
         return self.callers.get(name) or (self.agent_lane(name) if name in self.agents else self.agent)
 
     def note(self, record: Record, fields: Sequence[Field]) -> Arrow:
-        """What is no message: a life that begins or ends, a clock that moves, a phase, a mark."""
+        """Return the arrow of a record that is no message, such as the start of a life."""
         clock = self.service(CLOCK)
         match record[TAG]:
             case Tag.CLOCK:
@@ -180,21 +180,21 @@ def base(event: str) -> str:
 
 
 def line(text: object) -> str:
-    return escaped(cut(str(text), TEXT_CHARS_MAX))
+    return escape_text(cut(str(text), TEXT_CHARS_MAX))
 
 
 # Words.
 
 
 def told_reply(record: Record) -> str:
-    """What a memory replies, in a few words."""
+    """Describe the reply of a memory in a few words."""
     is_plain, value = record[TAG + 2 :]
     outcome = Done(value_of(value)) if is_plain else value_of(value)
     return line(short(outcome))
 
 
 def told_field(field: Field) -> str:
-    return field if isinstance(field, str) else literal(field, shown)
+    return field if isinstance(field, str) else literal(field, shorten_text)
 
 
 def value_of(field: Field) -> object:
@@ -206,7 +206,7 @@ def value_of(field: Field) -> object:
 
 
 def told_question(verb: str, rest: Sequence[Field]) -> str:
-    """What is asked, in a few words."""
+    """Describe a question in a few words."""
     match verb.split(" ")[0], rest:
         case "model", [task, *_]:
             return f"model: {task}"
@@ -218,19 +218,19 @@ def told_question(verb: str, rest: Sequence[Field]) -> str:
             return f"{verb} {', '.join(map(str, ids))}"
         case _, [query] if isinstance(known := value_of(query), Query):
             return f"{verb} {short_query(known)}"
-    return f"{verb} {literal(rest, shown)}"
+    return f"{verb} {literal(rest, shorten_text)}"
 
 
 def told_answer(record: Record) -> str:
-    """What is answered, in a few words."""
+    """Describe an answer in a few words."""
     kind, _, *rest = record[TAG + 2 :]
     match kind, rest:
         case "rows", [list(rows), *_, count]:
             return plural(len(rows), "row") if count is None else f"count {count}"
         case "model", [text]:
-            return line(f"says {literal(text, shown)}")
+            return line(f"says {literal(text, shorten_text)}")
         case "embed", [list(vectors)]:
             return plural(len(vectors), "vector")
         case "failed", [why, *_]:
             return line(f"failed: {why!s}")
-    return line(kind if kind == "committed" else f"{kind!s} {literal(rest, shown)}")
+    return line(kind if kind == "committed" else f"{kind!s} {literal(rest, shorten_text)}")

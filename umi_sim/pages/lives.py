@@ -24,7 +24,7 @@ NOTHING: Final = Delta()
 
 
 @attrs.frozen
-class Step(Data):
+class PageStep(Data):
     """One step of a memory. `ms`: world time; `reading_ms`: what the clock of the agent shows."""
 
     number: int
@@ -37,21 +37,21 @@ class Step(Data):
 
 
 @attrs.frozen
-class Life(Data):
+class PageRun(Data):
     """A whole run, or its last steps. `base`: all that was there before the first of them.
 
     `failure`: what ended it, if something did. `states` is None where nobody looked.
     """
 
     lanes: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[PageStep, ...]
     step_count: int
     base: Delta = NOTHING
     states: States | None = None
     failure: Failure | None = None
 
 
-def lived(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1) -> Life:
+def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1) -> PageRun:
     """The run from its step `first` on, with what stands below these roots; without roots nobody looks."""
     states, ends, deltas = States(tuple(roots)), list[int](), list[Delta]()
     with playback.begun() as (live, watcher):
@@ -68,15 +68,17 @@ def lived(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1) -> L
             keep()
         records = [decode(record) for record in live.world.trace.kept]
     lanes = Lanes.of([agent.name for agent in playback.config.agents], playback.items or ())
-    told = list(parted(records, [*ends[:-1], len(records)]))
+    told = list(split_records(records, [*ends[:-1], len(records)]))
     arrows = [tuple(lanes.arrows(each)) for each in told]
     each_step = zip(told, arrows, deltas[1:], strict=True)
     steps = [step_of(number, *parts) for number, parts in enumerate(each_step, 1)]
     shown = tuple(step for step in steps if step.number >= first)
-    return Life(tuple(lanes.names), shown, len(steps), deltas[first - 1], states if roots else None, failure)
+    return PageRun(
+        tuple(lanes.names), shown, len(steps), deltas[first - 1], states if roots else None, failure
+    )
 
 
-def parted(records: Sequence[Record], ends: Sequence[int]) -> Iterator[list[Record]]:
+def split_records(records: Sequence[Record], ends: Sequence[int]) -> Iterator[list[Record]]:
     """The records of each step: `ends` says how many there were after each.
 
     A fault that struck a question stands with the step that asked it.
@@ -93,13 +95,13 @@ def strikes_question(record: Record) -> bool:
     return record[TAG] == Tag.FAULT and "#" in str(record[5]) and ANSWER not in str(record[5])
 
 
-def step_of(number: int, records: Sequence[Record], arrows: tuple[Arrow, ...], delta: Delta) -> Step:
+def step_of(number: int, records: Sequence[Record], arrows: tuple[Arrow, ...], delta: Delta) -> PageStep:
     taken = next((record for record in records if is_step(record)), None)
     if taken is None:
         last_ms = records[-1][1] if records else 0
-        return Step(number, last_ms if isinstance(last_ms, int) else 0, "", 0, "", arrows, delta)
+        return PageStep(number, last_ms if isinstance(last_ms, int) else 0, "", 0, "", arrows, delta)
     places = (4, 5) if taken[TAG] == Tag.OP else (3, 4)
     agent, reading_ms = (taken[place] for place in places)
     assert isinstance(taken[1], int)
     assert isinstance(reading_ms, int)
-    return Step(number, taken[1], line(agent), reading_ms, line(event_of(taken)), arrows, delta)
+    return PageStep(number, taken[1], line(agent), reading_ms, line(event_of(taken)), arrows, delta)

@@ -1,6 +1,6 @@
 """The data of a page: a life, its verdict and why it failed, as plain lists and texts for the script.
 
-Law 1. All texts have passed `escaped`; none is ever read as anything but text.
+Law 1. All texts have passed `escape_text`; none is ever read as anything but text.
 Law 2. At most BYTES_MAX bytes: states are left out first, then early steps.
 """
 
@@ -14,12 +14,12 @@ from umi_core.data import Data
 from umi_sim.explain import difference
 from umi_sim.explain.calls import in_words
 from umi_sim.explain.report import instead, promise
-from umi_sim.explain.why import Found, Part
+from umi_sim.explain.why import Analysis, RunPart
 from umi_sim.explain.why_page import kept_told, outcome, verdict
-from umi_sim.kernel.report import Row
-from umi_sim.kernel.wording import cut, escaped
+from umi_sim.kernel.report import ReportRow
+from umi_sim.kernel.wording import cut, escape_text
 from umi_sim.pages.lanes import Arrow
-from umi_sim.pages.lives import STEP_COUNT_MAX, Life, Step
+from umi_sim.pages.lives import STEP_COUNT_MAX, PageRun, PageStep
 from umi_sim.pages.states import ROOTS, Delta
 from umi_sim.record.verdict import Failure
 
@@ -28,13 +28,13 @@ NEAREST_BEFORE_COUNT: Final = 2
 NEAREST_COUNT: Final = 24
 TEXT_CHARS_MAX: Final = 400
 
-Lived = Callable[[Sequence[str], int], Life]
+Lived = Callable[[Sequence[str], int], PageRun]
 """A life from a step on, with the states below these roots."""
 
 
 @attrs.frozen
 class About(Data):
-    """What a page says besides the life. `repeat` is the command; `facts` are labels with texts.
+    """Everything that a page says besides the run. `repeat` is the command; `facts` are labels with texts.
 
     `unseen`: why no states are shown, where there are none.
     """
@@ -67,7 +67,7 @@ def size_of(data: Mapping[str, object]) -> int:
     return len(json.dumps(data, separators=(",", ":")))
 
 
-def as_data(about: About, life: Life) -> dict[str, object]:
+def as_data(about: About, life: PageRun) -> dict[str, object]:
     states = life.states
     return {
         "title": text(about.title), "repeat": text(about.repeat), "result": about.result,
@@ -81,7 +81,7 @@ def as_data(about: About, life: Life) -> dict[str, object]:
     }  # fmt: skip
 
 
-def step_data(step: Step) -> list[object]:
+def step_data(step: PageStep) -> list[object]:
     """Number, world time, agent, reading, event, arrows, how many changes are telling, changes."""
     return [
         step.number, step.ms, step.agent, step.reading_ms, step.event,
@@ -99,23 +99,23 @@ def delta_data(delta: Delta) -> Iterator[object]:
 
 
 def text(told: str) -> str:
-    return escaped(cut(told, TEXT_CHARS_MAX))
+    return escape_text(cut(told, TEXT_CHARS_MAX))
 
 
 # A failure.
 
 
 def failure_facts(failure: Failure) -> tuple[tuple[str, str], ...]:
-    """What was promised, and what came instead."""
+    """Return the broken promise, and what came instead."""
     return (("promised", promise(failure)), *rows_told(instead(failure)))
 
 
-def rows_told(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
+def rows_told(rows: Iterable[ReportRow]) -> Iterator[tuple[str, str]]:
     yield from ((row.label, row.joint.join(row.parts)) for row in rows)
 
 
-def why_data(found: Found, passing: Life | None) -> dict[str, object]:
-    """What `umi-sim why` found: the conclusion, what is needed, the shares, the nearest run that passes."""
+def why_data(found: Analysis, passing: PageRun | None) -> dict[str, object]:
+    """Return what `umi-sim why` found: conclusion, needed parts, shares, the nearest run that passes."""
     told = {item.id: in_words(item) for item in found.items}
     told |= {part.name: f"{part.name} {part.what}".strip() for part in found.options}
     parts = (*found.parts, *found.options)
@@ -128,11 +128,11 @@ def why_data(found: Found, passing: Life | None) -> dict[str, object]:
     }  # fmt: skip
 
 
-def part_data(told: Mapping[str, str], part: Part) -> list[str]:
+def part_data(told: Mapping[str, str], part: RunPart) -> list[str]:
     return [text(told[part.name]), text(outcome(part))]
 
 
-def shares_data(found: Found) -> list[list[object]]:
+def shares_data(found: Analysis) -> list[list[object]]:
     """Each row: what is kept, how many of how many runs failed, whether it was decided there."""
     decided, before, rows = found.decided(), 0, list[list[object]]()
     for share in found.shares:
@@ -142,7 +142,7 @@ def shares_data(found: Found) -> list[list[object]]:
     return rows
 
 
-def nearest_data(found: Found, passing: Life | None) -> dict[str, Any] | None:
+def nearest_data(found: Analysis, passing: PageRun | None) -> dict[str, Any] | None:
     """The steps of the passing run around the place where it leaves the failing one."""
     if found.nearest is None or found.nearest_trace is None or passing is None:
         return None

@@ -9,25 +9,25 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from umi_sim.pages.lanes import ANSWER, Arrow, base
-from umi_sim.pages.lives import Life
+from umi_sim.pages.lives import PageRun
 
 MICROSECONDS: Final = 1_000
 PROCESS: Final = 1
 
 
-def trace_events(life: Life) -> Mapping[str, object]:
+def trace_events(life: PageRun) -> Mapping[str, object]:
     """The whole file, as plain data."""
     return {"displayTimeUnit": "ms", "traceEvents": [*lanes(life), *events(life)]}
 
 
-def lanes(life: Life) -> Iterator[dict[str, Any]]:
+def lanes(life: PageRun) -> Iterator[dict[str, Any]]:
     for number, name in enumerate(life.lanes):
         named = {"ph": "M", "pid": PROCESS, "tid": number}
         yield {**named, "name": "thread_name", "args": {"name": name}}
         yield {**named, "name": "thread_sort_index", "args": {"sort_index": number}}
 
 
-def events(life: Life) -> Iterator[dict[str, Any]]:
+def events(life: PageRun) -> Iterator[dict[str, Any]]:
     """In their order; a question that is never answered is an instant."""
     asked: dict[str, tuple[int, Arrow]] = {}
     now_us = 0

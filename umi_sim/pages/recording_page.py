@@ -13,9 +13,9 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Wake
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import REQUESTS, Request
-from umi_core.recordings import Head, Taken
+from umi_core.recordings import RecordingHead, Taken
 from umi_sim.pages.lanes import ANSWER, Lanes
-from umi_sim.pages.lives import NOTHING, Life, step_of
+from umi_sim.pages.lives import NOTHING, PageRun, step_of
 from umi_sim.pages.page_data import About, page_data
 from umi_sim.pages.states import States
 from umi_sim.record.items import Op
@@ -29,7 +29,7 @@ WAKE: Final = "wake"
 NOBODY: Final = ("", "nobody")  # asks what a question of no life under way asks
 
 
-def data_of(file: str, head: Head, steps: Sequence[Taken]) -> dict[str, object]:
+def data_of(file: str, head: RecordingHead, steps: Sequence[Taken]) -> dict[str, object]:
     """All that the page shows."""
     done = recorded.live(head, steps)
     scope = f"{head.scope.user}/{head.scope.agent}"
@@ -41,10 +41,10 @@ def data_of(file: str, head: Head, steps: Sequence[Taken]) -> dict[str, object]:
         join(["umi-sim", "replay", file]), "FAIL" if done.failure else "PASS", tuple(facts),
         rule=done.failure,
     )  # fmt: skip
-    return page_data(about, partial(lived, head, done.steps), len(done.steps))
+    return page_data(about, partial(play_recording, head, done.steps), len(done.steps))
 
 
-def lived(head: Head, steps: Sequence[Taken], roots: Sequence[str], first: int) -> Life:
+def play_recording(head: RecordingHead, steps: Sequence[Taken], roots: Sequence[str], first: int) -> PageRun:
     """The life from its step `first` on; of the roots there is the memory alone."""
     memory, telling, states = Memory(head.scope, head.config), Telling(), States(("memory",))
     lanes, found = Lanes.of([AGENT]), []
@@ -60,7 +60,7 @@ def lived(head: Head, steps: Sequence[Taken], roots: Sequence[str], first: int) 
             base = delta
             continue
         found.append(step_of(number, told, arrows, delta))
-    return Life(tuple(lanes.names), tuple(found), len(steps), base, states if roots else None)
+    return PageRun(tuple(lanes.names), tuple(found), len(steps), base, states if roots else None)
 
 
 def look(memory: Memory, _: str) -> Tree:
@@ -106,7 +106,7 @@ class Telling(Owner):
             trace.add(Tag.EFFECT, self.name_of(effect.request_id), *effect_fields(effect))
 
     def name_of(self, request_id: int) -> str:
-        """Who asks, and which of his questions it is: 7#2, or recover:1#2 of background work."""
+        """Name a question by its operation and number: 7#2, or recover:1#2 of background work."""
         (workflow, who), count = self.questions.labels.get(request_id, (NOBODY, request_id))
         return f"{workflow}{':' if workflow else ''}{who}#{count}"
 

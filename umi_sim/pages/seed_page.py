@@ -7,7 +7,7 @@ from typing import Final
 
 from umi_sim.explain import why as asking
 from umi_sim.explain.playback import Playback
-from umi_sim.pages.lives import Life, lived
+from umi_sim.pages.lives import PageRun, play_steps
 from umi_sim.pages.page_data import About, failure_facts, page_data, why_data
 from umi_sim.record.items import Item
 from umi_sim.record.run_config import RunConfig
@@ -26,11 +26,11 @@ def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
     passing = nearest_life(seed, found) if found else None
     facts = [*(failure_facts(failure) if failure else ()), *seed_facts(seed, remark)]
     about = About(
-        titled(seed.config, failure), join(["umi-sim", "replay", file]), "FAIL" if failure else "PASS",
-        tuple(facts), needed(seed, found), failure.rule if failure else "",
+        title_of(seed.config, failure), join(["umi-sim", "replay", file]), "FAIL" if failure else "PASS",
+        tuple(facts), needed_items(seed, found), failure.rule if failure else "",
         why_data(found, passing) if found else {},
     )  # fmt: skip
-    return page_data(about, partial(lived, playback), verdict.steps)
+    return page_data(about, partial(play_steps, playback), verdict.steps)
 
 
 def drawn_data(config: RunConfig, repeat: str) -> dict[str, object]:
@@ -38,20 +38,20 @@ def drawn_data(config: RunConfig, repeat: str) -> dict[str, object]:
     verdict, _ = Playback(config).lived()
     failure = verdict.failure
     about = About(
-        titled(config, failure), repeat, "FAIL" if failure else "PASS",
+        title_of(config, failure), repeat, "FAIL" if failure else "PASS",
         failure_facts(failure) if failure else (), rule=failure.rule if failure else "",
     )  # fmt: skip
-    return page_data(about, partial(lived, Playback(config, verdict.items)), verdict.steps)
+    return page_data(about, partial(play_steps, Playback(config, verdict.items)), verdict.steps)
 
 
-def titled(config: RunConfig, failure: Failure | None) -> str:
+def title_of(config: RunConfig, failure: Failure | None) -> str:
     where = f"{config.scenario} seed {config.seed}"
     return f"{failure.named} at step {failure.step}, {where}" if failure else where
 
 
-def life_of(config: RunConfig, items: Sequence[Item] | None) -> Life:
+def life_of(config: RunConfig, items: Sequence[Item] | None) -> PageRun:
     """The whole life, without its states."""
-    return lived(Playback(config, items), ())
+    return play_steps(Playback(config, items), ())
 
 
 def seed_facts(seed: SeedFile, remark: str) -> list[tuple[str, str]]:
@@ -60,8 +60,8 @@ def seed_facts(seed: SeedFile, remark: str) -> list[tuple[str, str]]:
     return [(label, text) for label, text in told if text]
 
 
-def found_why(seed: SeedFile, failure: Failure | None, runs: int) -> tuple[asking.Found | None, str]:
-    """What `why` finds; else nothing, and a remark that says why not."""
+def found_why(seed: SeedFile, failure: Failure | None, runs: int) -> tuple[asking.Analysis | None, str]:
+    """Return what `why` finds; else None, and a remark that says why not."""
     if failure is None or seed.failure is None:
         return None, ""
     if len(seed.items) > ITEM_COUNT_MAX:
@@ -72,13 +72,13 @@ def found_why(seed: SeedFile, failure: Failure | None, runs: int) -> tuple[askin
         return None, str(error)
 
 
-def needed(seed: SeedFile, found: asking.Found | None) -> tuple[str, ...]:
+def needed_items(seed: SeedFile, found: asking.Analysis | None) -> tuple[str, ...]:
     if found is not None:
         return tuple(part.name for part in found.parts if part.is_needed)
     return tuple(seed.minimised.needed) if seed.minimised else ()
 
 
-def nearest_life(seed: SeedFile, found: asking.Found) -> Life | None:
+def nearest_life(seed: SeedFile, found: asking.Analysis) -> PageRun | None:
     """The nearest run that passes, without its states."""
     if found.nearest is None:
         return None

@@ -53,5 +53,5 @@ def source(name: str) -> str:
 
 
 def digest(content: str) -> str:
-    """What the policy says of the one script, or the one style, that may be used."""
+    """Return the entry of the content policy for the only script, or the only style, of a page."""
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

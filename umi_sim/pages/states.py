@@ -12,8 +12,8 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data, Owner
-from umi_sim.kernel.wording import cut, escaped
-from umi_sim.record.state_tree import Branch, Tree, is_same, told
+from umi_sim.kernel.wording import cut, escape_text
+from umi_sim.record.state_tree import Branch, Tree, describe_tree, is_same
 
 NAME_CHARS_MAX: Final = 80
 ROOTS: Final = ("memory", "storage", "world")  # what the judge believes is `umi-sim step` to show
@@ -28,7 +28,7 @@ Parts = tuple[str, ...]
 
 @attrs.frozen
 class Delta(Data):
-    """What a step changed: numbers of paths and of the texts that stand there now. The first are telling."""
+    """The change of one step: numbers of paths and of their new texts. The first are the most important."""
 
     changes: tuple[tuple[int, int], ...] = ()
     telling_count: int = 0
@@ -60,13 +60,13 @@ class States(Owner):
         if path not in self.numbers:
             parent = self.number(path[:-1])
             self.numbers[path] = len(self.paths)
-            self.paths.append((parent, escaped(cut(path[-1], NAME_CHARS_MAX))))
+            self.paths.append((parent, escape_text(cut(path[-1], NAME_CHARS_MAX))))
         return self.numbers[path]
 
     def text(self, path: Parts) -> int:
         if path not in self.now:
             return GONE
-        text = told(self.now[path])
+        text = describe_tree(self.now[path])
         if text not in self.text_numbers:
             self.text_numbers[text] = len(self.texts)
             self.texts.append(text)

@@ -16,12 +16,12 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.files import BadSeedFile
 from umi_sim.sweep import reached
 from umi_sim.sweep.report import kinds_of, missed_line, repeat_of, report, shares
-from umi_sim.sweep.totals import FOUND_COUNT_MAX, Found, Outcome
+from umi_sim.sweep.totals import FOUND_COUNT_MAX, FoundFailure, SweepOutcome
 
 RESULTS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
 
 
-def sweep_data(outcome: Outcome, command: str) -> dict[str, object]:
+def sweep_data(outcome: SweepOutcome, command: str) -> dict[str, object]:
     """All that the page shows. `command` repeats the sweep."""
     totals = outcome.totals
     head = report(outcome).head.partition(" ")[2]
@@ -39,7 +39,7 @@ def sweep_data(outcome: Outcome, command: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
+def facts(outcome: SweepOutcome) -> Iterator[tuple[str, str]]:
     totals = outcome.totals
     yield "reached", ", ".join(shares(totals))
     yield "again", f"{plural(totals.gated, 'run')} again in another process, {len(totals.apart)} differ"
@@ -53,7 +53,7 @@ def facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "earlier", f"still fails: umi-sim replay {kept.path.as_posix()}"
 
 
-def failure(found: Found, hits: int, known: Iterable[str]) -> list[object]:
+def failure(found: FoundFailure, hits: int, known: Iterable[str]) -> list[object]:
     """New or not, kind, rule, message, hits, where it is smallest, and how to repeat and to look at it."""
     where = f"{found.scenario} seed {found.seed}"
     look = f"umi-sim html {found.path} --open" if found.text and found.is_whole else ""
@@ -61,7 +61,7 @@ def failure(found: Found, hits: int, known: Iterable[str]) -> list[object]:
     return [is_new, found.kind, text(found.rule), text(found.message), hits, where, repeat_of(found), look]
 
 
-def scenarios(outcome: Outcome) -> Iterator[list[object]]:
+def scenarios(outcome: SweepOutcome) -> Iterator[list[object]]:
     """Name, runs, operations, different failures."""
     totals = outcome.totals
     for name in sorted(totals.summaries):
@@ -73,13 +73,13 @@ def scenarios(outcome: Outcome) -> Iterator[list[object]]:
 # What met what.
 
 
-def kinds(outcome: Outcome) -> list[str]:
+def kinds(outcome: SweepOutcome) -> list[str]:
     """The kinds of faults that struck, then those that might have."""
     known, fired = kinds_of(outcome.files.values()), outcome.totals.fired
     return list(dict.fromkeys((*filter(fired.get, known), *sorted(+fired), *known)))
 
 
-def fault_map(outcome: Outcome, shown: Iterable[Found]) -> dict[str, object]:
+def fault_map(outcome: SweepOutcome, shown: Iterable[FoundFailure]) -> dict[str, object]:
     """Rules by faults: in how many runs a rule judged while the fault struck, and whether it broke there.
 
     Each row is a rule by name, what it promises, and for each fault a number, below zero where it broke.
@@ -98,18 +98,18 @@ def fault_map(outcome: Outcome, shown: Iterable[Found]) -> dict[str, object]:
 
 
 def holds(row: Sequence[Any]) -> bool:
-    """Whether the rule of a row of the map held under each fault; the others come first."""
+    """Return whether the rule of a row of the map held under each fault; the other rows come first."""
     return min(row[-1], default=0) >= 0
 
 
-def broken_pairs(found: Found) -> Iterator[tuple[str, str]]:
+def broken_pairs(found: FoundFailure) -> Iterator[tuple[str, str]]:
     with suppress(BadSeedFile, json.JSONDecodeError):
         seed = seed_file.loads(found.text.encode(), found.path)
         if seed.failure:
             yield from ((it.fault, seed.failure.rule_id) for it in seed.items if isinstance(it, Fault))
 
 
-def parts(outcome: Outcome) -> Iterator[reached.Part]:
+def parts(outcome: SweepOutcome) -> Iterator[reached.ReachedRow]:
     marks = outcome.totals.marks
     yield from reached.steps(marks)
     yield from reached.replies(marks)

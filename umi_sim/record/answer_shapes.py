@@ -16,7 +16,7 @@ DUE: Final[dict[type, type]] = {AskModel: ModelReplied, Embed: Embedded, Read: R
 
 
 def is_due(effect: object, answer: Answer) -> bool:
-    """Whether this can be an answer to that question, or says that it failed."""
+    """Return whether this can be an answer to that question, or says that it failed."""
     if type(answer) is EffectFailed:
         return True
     is_answer = type(answer) is DUE[type(effect)] and is_shaped(answer)
@@ -38,7 +38,7 @@ def is_shaped(answer: Any) -> bool:
 
 
 def is_of_its_key(effect: Commit, answer: Any) -> bool:
-    """Whether a receipt that is due is under its key; of the same request its value is of the same kind."""
+    """Return whether a receipt is under the key of its commit, with a value of the kind of its request."""
     got = answer.receipt
     sent = next((write.body for write in effect.writes if isinstance(write.body, Receipt)), None)
     if sent is None:

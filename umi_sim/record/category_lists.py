@@ -33,5 +33,5 @@ def config_of_life(run: RunConfig, life: int, **changed: int) -> Config:
 
 
 def all_categories(run: RunConfig) -> dict[str, str]:
-    """What belongs into each category that some life of the run lists, by its name."""
+    """Return what belongs into each category that some life of the run lists, by its name."""
     return {name: about for key in run.categories or ("usual",) for name, about in LISTS[key]}

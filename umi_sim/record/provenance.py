@@ -12,7 +12,7 @@ from umi_sim.kernel import folders
 @cache
 def made_by() -> dict[str, object]:
     """Versions, machine and commit of this process."""
-    commit = described()
+    commit = describe_commit()
     return {
         **machine(),
         "commit": commit.removesuffix("-dirty"),
@@ -30,7 +30,7 @@ def machine() -> dict[str, str]:
     }
 
 
-def described() -> str:
+def describe_commit() -> str:
     """The commit around this package, with "-dirty" if files were changed; empty if there is none."""
     import subprocess  # only where a file is written
 

@@ -12,7 +12,7 @@ ASK_COUNT_MAX: Final = 64  # of a run that asks more often none are kept
 
 
 @attrs.frozen
-class Said(Data):
+class RecordedReply(Data):
     """One answer of the model: to which event, for which task, the digest of the prompt in hex, the text."""
 
     at: EventName

@@ -34,7 +34,7 @@ def save(
     `is_own`: whether the file that is there holds this failure. `content`: what to write to this path.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with lock_folder(folder):
         path = own_path(folder, name, items, is_own)
         write_whole(path, content(path))
     return path
@@ -72,7 +72,7 @@ def is_run_of_store(path: Path) -> bool:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Let no other process write a failure there until the block ends."""
     handle = os.open(folder, os.O_RDONLY)
     try:

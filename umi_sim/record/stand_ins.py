@@ -54,7 +54,7 @@ TRIES_MAX: Final = 64  # for a word that no other has: of one letter there are f
 
 @cache
 def known_words() -> frozenset[str]:
-    """Of all texts in the code of the memory, what it says itself aside."""
+    """Return the words of all texts in the code of the memory, without its silent parts."""
     found = {"amp", "lt", "gt", "quot", "apos"}
     for path in Path(umi_core.__file__).parent.rglob("*.py"):
         if not any(part in SILENT for part in path.parts):
@@ -110,7 +110,7 @@ class StandIns:
         return TOKEN.sub(self._token, text)
 
     def reply(self, text: str) -> str:
-        """Of JSON the strings, and whole numbers that might tell somebody."""
+        """Replace the strings of a JSON text, and whole numbers that may tell of a person."""
         try:
             made = self._json(json.loads(text))
         except (ValueError, RecursionError):

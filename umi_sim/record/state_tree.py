@@ -20,7 +20,7 @@ from umi_core.data import Data, Owner
 from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_sim.kernel.literals import literal
-from umi_sim.kernel.wording import cut, escaped
+from umi_sim.kernel.wording import cut, escape_text
 
 DEPTH_MAX: Final = 14
 NODE_COUNT_MAX: Final = 200_000
@@ -44,7 +44,7 @@ Tree: TypeAlias = Branch | Leaf
 
 
 @attrs.frozen
-class Change(Data):
+class TreeChange(Data):
     """One place where two trees differ, with what stands there; `MISSING` where nothing does."""
 
     path: str
@@ -53,7 +53,7 @@ class Change(Data):
 
     def __str__(self) -> str:
         path = f'{self.path}""' if self.path.endswith(".") else self.path  # of an empty key
-        return f"{escaped(path)} {self.old} -> {self.new}"
+        return f"{escape_text(path)} {self.old} -> {self.new}"
 
 
 class NoSuchPath(ValueError):
@@ -64,19 +64,19 @@ class NoSuchPath(ValueError):
 
 
 def tree_at(value: object, path: str = "") -> Tree:
-    """What stands at a path below a value, as a copy; the empty path is all of it. Raises NoSuchPath."""
-    return Grower().tree(found(value, path), 0)
+    """Copy what stands at a path below a value; the empty path is all of it. Raises NoSuchPath."""
+    return Grower().tree(find_value(value, path), 0)
 
 
-def found(value: object, path: str) -> object:
-    """What stands at a path below a value."""
+def find_value(value: object, path: str) -> object:
+    """Return what stands at a path below a value. Raises NoSuchPath."""
     rest = path
     while rest:
         parts = dict(parts_of(value))
         fitting = [name for name in parts if name and rest_after(name, rest) is not None]
         if not fitting:
             known = ", ".join(list(parts)[:8]) or "nothing"
-            raise NoSuchPath(escaped(f"{path}: no {cut(rest, TEXT_CHARS_MAX)} here, only {cut(known)}"))
+            raise NoSuchPath(escape_text(f"{path}: no {cut(rest, TEXT_CHARS_MAX)} here, only {cut(known)}"))
         name = max(fitting, key=len)  # a name may hold dots
         value, rest = parts[name], rest_after(name, rest) or ""
     return value
@@ -84,7 +84,7 @@ def found(value: object, path: str) -> object:
 
 def rest_after(name: str, path: str) -> str | None:
     """The path behind this name; None if it does not begin with it. It may be typed as it is shown."""
-    for written in (name, escaped(name)):
+    for written in (name, escape_text(name)):
         if path == written:
             return ""
         if path.startswith(f"{written}."):
@@ -153,32 +153,32 @@ def name_of(key: object) -> str:
 # Showing.
 
 
-def told(tree: Tree, chars_max: int = TEXT_CHARS_MAX) -> str:
+def describe_tree(tree: Tree, chars_max: int = TEXT_CHARS_MAX) -> str:
     """A tree in a few words."""
     if not isinstance(tree, Branch):
-        return escaped(cut(literal(tree), chars_max))
+        return escape_text(cut(literal(tree), chars_max))
     if tree.kind in ("dict", "list", "deque", "tuple", "set"):
         return f"{len(tree.parts)} in a {tree.kind}" if tree.parts else f"empty {tree.kind}"
     plain = (f"{name}={literal(part)}" for name, part in tree.parts.items() if not isinstance(part, Branch))
-    return escaped(cut(f"{tree.kind}({', '.join(plain)})", chars_max))
+    return escape_text(cut(f"{tree.kind}({', '.join(plain)})", chars_max))
 
 
 # Comparing.
 
 
-def changes(old: Tree, new: Tree, path: str = "") -> Iterator[Change]:
+def changes(old: Tree, new: Tree, path: str = "") -> Iterator[TreeChange]:
     """Where two trees differ, in the order of the first; what came or went is one change."""
     if isinstance(old, Branch) and isinstance(new, Branch) and old.kind == new.kind:
         for name in dict.fromkeys((*old.parts, *new.parts)):
             below = f"{path}.{name}" if path else name
             if name not in old.parts:
-                yield Change(below, MISSING, told(new.parts[name]))
+                yield TreeChange(below, MISSING, describe_tree(new.parts[name]))
             elif name not in new.parts:
-                yield Change(below, told(old.parts[name]), MISSING)
+                yield TreeChange(below, describe_tree(old.parts[name]), MISSING)
             else:
                 yield from changes(old.parts[name], new.parts[name], below)
     elif not is_same(old, new):
-        yield Change(path, *apart(old, new))
+        yield TreeChange(path, *apart(old, new))
 
 
 def is_same(old: Tree, new: Tree) -> bool:
@@ -187,5 +187,9 @@ def is_same(old: Tree, new: Tree) -> bool:
 
 def apart(old: Tree, new: Tree) -> tuple[str, str]:
     """Both in a few words, in more if a few do not tell them apart."""
-    few = told(old), told(new)
-    return few if few[0] != few[1] else (told(old, 4 * TEXT_CHARS_MAX), told(new, 4 * TEXT_CHARS_MAX))
+    few = describe_tree(old), describe_tree(new)
+    return (
+        few
+        if few[0] != few[1]
+        else (describe_tree(old, 4 * TEXT_CHARS_MAX), describe_tree(new, 4 * TEXT_CHARS_MAX))
+    )

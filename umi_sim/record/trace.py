@@ -193,7 +193,7 @@ def digest_of(data: bytes) -> bytes:
 
 
 def is_trace(data: bytes) -> bool:
-    """Whether a file that begins so is one of records, whole or not."""
+    """Return whether a file that begins so is a trace, complete or not."""
     return FORMAT.encode() in data[:HEAD_BYTES]
 
 

@@ -29,7 +29,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.rows import Receipt
 from umi_sim.kernel.literals import literal
-from umi_sim.kernel.wording import cut, escaped
+from umi_sim.kernel.wording import cut, escape_text
 from umi_sim.record.answer_shapes import is_shaped
 from umi_sim.record.items import Args
 from umi_sim.record.trace import Field, Record, Tag
@@ -67,7 +67,7 @@ def at_store(verb: str, effect: Read | Commit) -> str:
 
 def answer_fields(answer: Answer) -> tuple[object, ...]:
     if not is_shaped(answer):
-        return "nonsense", answer.request_id, escaped(repr(answer))
+        return "nonsense", answer.request_id, escape_text(repr(answer))
     match answer:
         case ModelReplied():
             return "model", answer.request_id, answer.text
@@ -103,7 +103,7 @@ def shown_args(args: Args) -> str:
 def short(value: object) -> str:
     """One line about an effect, an answer, an outcome or an argument."""
     if not is_shaped(value):
-        return f"nonsense: {escaped(repr(value))}"[:LINE_CHARS_MAX]
+        return f"nonsense: {escape_text(repr(value))}"[:LINE_CHARS_MAX]
     match value:
         case AskModel(task=task):
             return f"AskModel {task}"
@@ -181,7 +181,7 @@ def field_apart(a: Record | None, b: Record | None, names: tuple[str, str] = NAM
     if a is None or b is None:
         return f"where the {names[0] if a is None else names[1]} trace has ended"
     number = next(at for at, (mine, theirs) in enumerate(zip_longest(a, b)) if mine != theirs)
-    return f"field {field_name(a, number)}: {shown(a, number)} / {shown(b, number)}"
+    return f"field {field_name(a, number)}: {show_field(a, number)} / {show_field(b, number)}"
 
 
 def field_name(record: Record, number: int) -> str:
@@ -191,14 +191,14 @@ def field_name(record: Record, number: int) -> str:
     return names[number] if number < len(names) else str(number)
 
 
-def shown(record: Record, number: int) -> str:
+def show_field(record: Record, number: int) -> str:
     """A field of a record; tags and outcomes have names."""
     field = record[number] if number < len(record) else None
     if number == TAG and field in list(Tag):
         return Tag(field).name.lower()
     if record[TAG] == Tag.REPLY and isinstance(field, bool):
         return outcome_word(record)
-    return escaped(cut(hex_or_literal(record[TAG], field), VALUE_CHARS_MAX))
+    return escape_text(cut(hex_or_literal(record[TAG], field), VALUE_CHARS_MAX))
 
 
 def hex_or_literal(tag: object, field: Field) -> str:
@@ -206,7 +206,7 @@ def hex_or_literal(tag: object, field: Field) -> str:
 
 
 def outcome_word(record: Record) -> str:
-    """What a reply was: done, refused, failed, unknown; a done that degraded says so."""
+    """Return the outcome of a reply: done, refused, failed or unknown; a degraded done says so."""
     is_plain, told = record[OUTCOME], record[OUTCOME + 1]
     if is_plain or not isinstance(told, list):
         return "done"

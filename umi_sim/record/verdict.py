@@ -7,7 +7,7 @@ import attrs
 from umi_core.data import Data
 from umi_sim.record.exit_codes import FailureKind
 from umi_sim.record.items import Item
-from umi_sim.record.recorded_replies import Said
+from umi_sim.record.recorded_replies import RecordedReply
 from umi_sim.record.run_config import RunConfig
 
 
@@ -34,10 +34,10 @@ class Failure(Data):
 
     @property
     def named(self) -> str:
-        return named(self.kind, self.rule_told)
+        return name_failure(self.kind, self.rule_told)
 
 
-def named(kind: str, rule: str) -> str:
+def name_failure(kind: str, rule: str) -> str:
     """A failure as heads call it: its kind and its rule, which of a crash are the same word."""
     return kind if kind == rule else f"{kind} {rule}"
 
@@ -79,7 +79,7 @@ class Verdict(Data):
     tail: tuple[Event, ...] = ()
     losses: tuple[str, ...] = ()  # what storage destroyed, a line each
     changed: tuple[str, ...] = ()  # the step that failed, or one shortly before, and what it changed
-    model: tuple[Said, ...] = ()  # none of a run that asked too often to keep them
+    model: tuple[RecordedReply, ...] = ()  # none of a run that asked too often to keep them
     before: str = ""  # digests of the memory around the step that failed
     after: str = ""
     rules: Mapping[str, int] = {}  # how often each had something to judge

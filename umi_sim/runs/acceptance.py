@@ -14,7 +14,7 @@ from umi_sim.record.verdict import Verdict
 from umi_sim.runs.replay import block_apart
 from umi_sim.runs.runner import run
 from umi_sim.seedfile import files as seed_file
-from umi_sim.seedfile.files import Expect, SeedFile
+from umi_sim.seedfile.files import ExpectedResult, SeedFile
 
 
 class NotBlessed(ValueError):
@@ -74,7 +74,7 @@ def fixed_in(seed: SeedFile, result: str) -> str:
     return str(here["commit"] or here["umi_sim"]) if is_new else seed.history.fixed_in
 
 
-def differences(old: Expect, new: Expect) -> Iterator[str]:
+def differences(old: ExpectedResult, new: ExpectedResult) -> Iterator[str]:
     """What a run came to otherwise than expected."""
     for name in ("result", "steps", "trace", "state"):
         before, after = getattr(old, name), getattr(new, name)

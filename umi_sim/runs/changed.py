@@ -13,7 +13,7 @@ from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_sim.judge.inspector import Inspector
 from umi_sim.record.run_config import RunConfig
-from umi_sim.record.state_tree import Change, Tree, changes, tree_at
+from umi_sim.record.state_tree import Tree, TreeChange, changes, tree_at
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
@@ -79,7 +79,7 @@ class Changed(Inspector):
 OF_TIERS: Final = (False, RANKS.index("tiers"))
 
 
-def rank(change: Change) -> tuple[bool, int]:
+def rank(change: TreeChange) -> tuple[bool, int]:
     root = change.path.split(".")[0]
     return USUAL.fullmatch(change.path) is not None, RANKS.index(root) if root in RANKS else len(RANKS)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
-from umi_sim.runs.known import Known
+from umi_sim.runs.known import RunKnowledge
 from umi_sim.world.generator import Generator
 from umi_sim.world.source import Replay
 
@@ -17,7 +17,7 @@ from umi_sim.world.source import Replay
 class Continued:
     """The kept items, then a fresh tail; `tail` is the configuration that it is drawn from."""
 
-    def __init__(self, kept: Sequence[Item], tail: RunConfig, known: Known) -> None:
+    def __init__(self, kept: Sequence[Item], tail: RunConfig, known: RunKnowledge) -> None:
         self._replay = Replay(kept)
         self._generator = Generator(tail, known, kept)
         self.record = self._generator.record

@@ -33,7 +33,7 @@ class NotKept(ValueError):
 
 
 @attrs.frozen
-class Kept(Data):
+class CorpusFile(Data):
     """A file of the corpus. `replayed` is what came of it if it was run; None also if it cannot be read.
 
     `is_endless`: it was run and did not end.
@@ -107,13 +107,13 @@ def size_of(seed: SeedFile) -> tuple[int, int, int]:
     return len(seed.items), len(written), seed.config.seed
 
 
-def listed(folder: Path) -> Iterator[Kept]:
+def listed(folder: Path) -> Iterator[CorpusFile]:
     """The files of a folder, by name; nothing is run."""
     for path in sorted(folder.glob("*.json")):
         try:
-            yield Kept(path, seed_file.read(path))
+            yield CorpusFile(path, seed_file.read(path))
         except BadSeedFile as error:
-            yield Kept(path, None, str(error))
+            yield CorpusFile(path, None, str(error))
 
 
 def replay_kept(
@@ -122,7 +122,7 @@ def replay_kept(
     known: Container[str] = (),
     *,
     removes: bool = False,
-) -> Iterator[Kept]:
+) -> Iterator[CorpusFile]:
     """Run each file again, by name. Passes in a row are counted.
 
     `only`: the ids of scenarios whose files are run; None is all. `known`: fingerprints that need none.

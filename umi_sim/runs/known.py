@@ -11,7 +11,7 @@ from umi_sim.world.world import World
 
 
 @attrs.define
-class Known(Owner):
+class RunKnowledge(Owner):
     """What the generator may know: the oracle's knowledge, and the clocks."""
 
     inspector: Inspector

@@ -12,7 +12,7 @@ from umi_sim.scenario import files as scenario
 
 
 @attrs.frozen
-class Hunt(Data):
+class MutantHunt(Data):
     """What came of one planted bug: the rule that saw it, or none, after so many seeds and milliseconds.
 
     `items`: how many the failing run has.
@@ -30,7 +30,7 @@ class Hunt(Data):
         return self.rule in self.expected
 
 
-def hunt(mutant: mutants.Mutant, first: int = 0) -> Hunt:
+def hunt(mutant: mutants.Mutant, first: int = 0) -> MutantHunt:
     """Run seeds from `first` on until one of its rules is broken, at most as many as the mutant is granted.
 
     Another rule may be broken sooner; it is told if none of the expected ones is.
@@ -45,15 +45,15 @@ def hunt(mutant: mutants.Mutant, first: int = 0) -> Hunt:
         if verdict.failure is not None:
             rule, items = verdict.failure.rule, len(verdict.items)
     took_ms = (time.monotonic_ns() - started) // 1_000_000
-    return Hunt(mutant.name, rule, mutant.rules, seeds, took_ms, items)
+    return MutantHunt(mutant.name, rule, mutant.rules, seeds, took_ms, items)
 
 
-def hunt_line(done: Hunt) -> str:
+def hunt_line(done: MutantHunt) -> str:
     if not done.is_found:
         instead = f", where {done.rule} is broken" if done.rule else ""
         return f"NOT FOUND {done.name} in {taken(done)}{instead}: expected {' or '.join(done.expected)}"
     return f"FOUND {done.name} by {done.rule} in {taken(done)}: a run of {plural(done.items, 'item')}"
 
 
-def taken(done: Hunt) -> str:
+def taken(done: MutantHunt) -> str:
     return f"{plural(done.seeds, 'seed')} and {done.ms} ms"

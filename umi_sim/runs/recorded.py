@@ -20,7 +20,7 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import Request
-from umi_core.recordings import Head, Taken, digest_of, read_recording
+from umi_core.recordings import RecordingHead, Taken, digest_of, read_recording
 from umi_sim.record.trace import write_whole
 
 CHECK_EVERY: Final = 64
@@ -75,7 +75,7 @@ class Questions(Owner):
         return self.counts[name]
 
 
-def read(path: Path) -> tuple[Head, tuple[Taken, ...]]:
+def read(path: Path) -> tuple[RecordingHead, tuple[Taken, ...]]:
     """Raises BadRecording."""
     try:
         return read_recording(path.read_text("utf-8"))
@@ -85,7 +85,7 @@ def read(path: Path) -> tuple[Head, tuple[Taken, ...]]:
         raise BadRecording(f"{path}: {rejected}") from None
 
 
-def write(path: Path, head: Head, steps: Sequence[Taken]) -> None:
+def write(path: Path, head: RecordingHead, steps: Sequence[Taken]) -> None:
     """The file is the old one or the new one, never a part."""
     write_whole(path, "\n".join([head.line(), *(step.line() for step in steps), ""]).encode())
 
@@ -94,7 +94,7 @@ def undigested(step: Taken) -> Taken:
     return attrs.evolve(step, digest="")
 
 
-def labels_of(head: Head, steps: Sequence[Taken]) -> list[Label | None]:
+def labels_of(head: RecordingHead, steps: Sequence[Taken]) -> list[Label | None]:
     """For each step, which question it answers; None if it answers none, or is late."""
     memory, questions, found = Memory(head.scope, head.config), Questions(), list[Label | None]()
     for step in steps:
@@ -111,7 +111,7 @@ def labels_of(head: Head, steps: Sequence[Taken]) -> list[Label | None]:
     return found + [None] * (len(steps) - len(found))
 
 
-def live(head: Head, steps: Sequence[Taken], labels: Sequence[Label | None] | None = None) -> Lived:
+def live(head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | None] | None = None) -> Lived:
     """Step by step until a rule is broken; `labels` say where the answers of a reduced recording belong."""
     memory, questions = Memory(head.scope, head.config), Questions()
     hashed, taken, differs_at, request_count = blake2b(digest_size=16), list[Taken](), None, 0

@@ -24,7 +24,7 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, ByIds, ByVector, ByWords, Commit, Effect, Read
 from umi_core.messages.requests import Request
-from umi_core.recordings import Head, Taken, digest_of
+from umi_core.recordings import RecordingHead, Taken, digest_of
 from umi_core.rows import Address, Body, Category, Reflection, Row, fact_of
 from umi_core.values import Scope
 from umi_sim.record.stand_ins import ID, StandIns
@@ -32,20 +32,22 @@ from umi_sim.runs.recorded import Label, Questions, fitted, labels_of
 from umi_sim.services.storage import SimStorage
 
 
-def redacted(head: Head, steps: Sequence[Taken], secret: bytes) -> tuple[Head, tuple[Taken, ...]]:
+def redacted(
+    head: RecordingHead, steps: Sequence[Taken], secret: bytes
+) -> tuple[RecordingHead, tuple[Taken, ...]]:
     """The head and the steps of a recording that may be shown. `secret`: 16 to 64 bytes that nobody knows."""
     words = StandIns(secret)
     config = attrs.evolve(head.config, categories=words.value(head.config.categories))
-    twins = Twins(words, Life(head.scope, head.config), Life(words.value(head.scope), config))
+    twins = Twins(words, MemoryRun(head.scope, head.config), MemoryRun(words.value(head.scope), config))
     for row in there_before(head, steps):
         twins.name(row)
     for step, label in zip(steps, labels_of(head, steps), strict=True):
         if not twins.step(step, label):
             break
-    return Head(twins.new.scope, config), tuple(twins.taken)
+    return RecordingHead(twins.new.scope, config), tuple(twins.taken)
 
 
-def there_before(head: Head, steps: Sequence[Taken]) -> Iterator[Row]:
+def there_before(head: RecordingHead, steps: Sequence[Taken]) -> Iterator[Row]:
     """Rows that a storage tells and the recorded life has not written: the twin of one that it has written
     gets its name from the life that is told."""
     memory, own = Memory(head.scope, head.config), set[Address]()
@@ -75,7 +77,7 @@ def derived(it: Body | None, scope: Scope, told: Callable[[str], str] = str) -> 
     return ()
 
 
-class Life(Owner):
+class MemoryRun(Owner):
     """A memory, and what it has asked and not been answered."""
 
     def __init__(self, scope: Scope, config: Config) -> None:
@@ -94,8 +96,8 @@ class Twins(Owner):
     """The life that was recorded and the one that is told, step by step beside each other."""
 
     words: StandIns
-    old: Life
-    new: Life
+    old: MemoryRun
+    new: MemoryRun
     stores: dict[str, SimStorage] = attrs.field(factory=dict)
     versions: dict[tuple[str, Address], int] = attrs.field(factory=dict)  # of old rows that the new store has
     taken: list[Taken] = attrs.field(factory=list)

@@ -21,7 +21,7 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import STEP, Record, Trace, decode, first_difference
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run, run_once
-from umi_sim.seedfile.files import Expect, SeedFile
+from umi_sim.seedfile.files import ExpectedResult, SeedFile
 
 if TYPE_CHECKING:
     from umi_sim.scenario.files import Scenario
@@ -57,7 +57,7 @@ def replay(seed: SeedFile, *, relaxed: bool = False, expect: str = "") -> Replay
     """
     is_asked = expect not in ("", seed.expect.result)
     if is_asked:
-        seed = attrs.evolve(seed, expect=Expect(expect))
+        seed = attrs.evolve(seed, expect=ExpectedResult(expect))
     is_relaxed = relaxed or seed.is_edited or is_asked
     verdict = run(seed.config, seed.items, said=seed.model if is_relaxed else ())
     done = compared(seed, verdict, is_asked=is_asked)
@@ -119,7 +119,7 @@ def regenerated(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
         raise NotRegenerated(str(error)) from None
     config = attrs.evolve(drawn_anew(seed, found), planted=seed.config.planted)
     is_asked = expect not in ("", seed.expect.result)
-    wanted = attrs.evolve(seed, expect=Expect(expect)) if expect else seed
+    wanted = attrs.evolve(seed, expect=ExpectedResult(expect)) if expect else seed
     done = compared(wanted, run(config), is_asked=is_asked)
     return attrs.evolve(done, why=f"{drawn(seed, done.verdict.items)}; {done.why}")
 
@@ -163,14 +163,14 @@ def difference(seed: SeedFile, verdict: Verdict, what: Class) -> str:
     return f"{model_apart(seed, verdict)}the first difference is {place_of(expect, verdict, block)}"
 
 
-def place_of(expect: Expect, verdict: Verdict, block: tuple[int, int] | None) -> str:
+def place_of(expect: ExpectedResult, verdict: Verdict, block: tuple[int, int] | None) -> str:
     if block is None:
         return f"after step {last_agreed(expect, verdict.prefix, verdict.prefix_every)}"
     first, last = block
     return f"in step {first}" if first == last else f"in steps {first} to {last}"
 
 
-def block_apart(expect: Expect, prefix: Sequence[bytes], every: int) -> tuple[int, int] | None:
+def block_apart(expect: ExpectedResult, prefix: Sequence[bytes], every: int) -> tuple[int, int] | None:
     """The first block of steps whose hashes differ, both ends included."""
     theirs, first = blocks(prefix, every), 1
     for step, digest in blocks(expect.prefix, expect.every).items():
@@ -180,7 +180,7 @@ def block_apart(expect: Expect, prefix: Sequence[bytes], every: int) -> tuple[in
     return None
 
 
-def last_agreed(expect: Expect, prefix: Sequence[bytes], every: int) -> int:
+def last_agreed(expect: ExpectedResult, prefix: Sequence[bytes], every: int) -> int:
     theirs = blocks(prefix, every)
     return max((step for step in blocks(expect.prefix, expect.every) if step in theirs), default=0)
 

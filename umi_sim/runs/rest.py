@@ -36,7 +36,7 @@ DIVIDED_COUNT_MAX: Final = 2
 
 
 def due_later(world: World) -> tuple[tuple[str, Args], ...]:
-    """What a memory whose scans are done may still have to do, hours later; asked for, it is done at once."""
+    """Return what a memory whose scans are done may still have to do, hours later; it is asked for now."""
     return tuple(("evolve_category", {"category": name}) for name in all_categories(world.config))
 
 

@@ -28,18 +28,18 @@ from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.progress import NOW
 from umi_sim.record import rules
 from umi_sim.record.items import Args, Item
-from umi_sim.record.recorded_replies import Said
+from umi_sim.record.recorded_replies import RecordedReply
 from umi_sim.record.rules import Rule
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.verdict import Event, Failure, Verdict
 from umi_sim.runs import rest
 from umi_sim.runs.blame import crash_of, failure_of
-from umi_sim.runs.known import Known
+from umi_sim.runs.known import RunKnowledge
 from umi_sim.services.recorded_replies import Sayings
-from umi_sim.target.limits import lowered
+from umi_sim.target.limits import lower_limits
 from umi_sim.target.machine import Target, served_part
-from umi_sim.target.stubs import armed
+from umi_sim.target.stubs import arm_fence
 from umi_sim.target.table import target_of as chosen
 from umi_sim.world.agent import Agent
 from umi_sim.world.source import Replay, Source
@@ -257,7 +257,7 @@ def run(
     config: RunConfig,
     items: Sequence[Item] | None = None,
     *,
-    said: Sequence[Said] = (),
+    said: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> Verdict:
     """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told.
@@ -269,7 +269,7 @@ def run(
     return verdict if verdict.failure is None else told(verdict, said=said, target_of=target_of)
 
 
-def told(verdict: Verdict, *, said: Sequence[Said] = (), target_of: TargetOf = chosen) -> Verdict:
+def told(verdict: Verdict, *, said: Sequence[RecordedReply] = (), target_of: TargetOf = chosen) -> Verdict:
     """A failure, lived again: with its last events, what its step changed, and digests around that step."""
     from umi_sim.runs.changed import Changed  # 5 ms that a run which passes has no use for
 
@@ -296,7 +296,7 @@ def run_once(
     step_max: int = sys.maxsize,
     healed_step_max: int = sys.maxsize,
     inspector: Inspector | None = None,
-    said: Sequence[Said] = (),
+    said: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> tuple[Verdict, Trace]:
     """One life; `inspector`: not a plain one.
@@ -320,7 +320,7 @@ def begun(
     keep_story: bool = False,
     keep_trace: bool = False,
     inspector: Inspector | None = None,
-    said: Sequence[Said] = (),
+    said: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> Iterator[Run]:
     """A life before its first step: the one way to live a run, and to live it again.
@@ -329,9 +329,9 @@ def begun(
     if any, is there until the block ends.
     """
     inspector = inspector or Inspector(config)
-    with lowered(config.limits), tables(config.planted) as registry, counted(inspector.coverage):
+    with lower_limits(config.limits), tables(config.planted) as registry, counted(inspector.coverage):
         target = target_of(config, registry)
-        with closing(target), armed(target.fence, config.off):
+        with closing(target), arm_fence(target.fence, config.off):
             live = run_of(config, items, inspector, target=target, keep_story=keep_story)
             live.world.trace = Trace(keep_all=keep_trace)
             live.world.services.sayings = Sayings(said)
@@ -347,7 +347,7 @@ def tables(bug: str | None) -> AbstractContextManager[Registry]:
     return planted(bug, BUILT_IN)
 
 
-SourceOf = Callable[[Known], Source]
+SourceOf = Callable[[RunKnowledge], Source]
 
 
 def run_of(
@@ -363,7 +363,7 @@ def run_of(
     `target`: what is tested, not Umi's own memory as it comes. What it does not serve is not asked for.
     Raises ValueError if nothing is left to ask.
     """
-    known, target = Known(inspector), target or chosen(config, BUILT_IN)
+    known, target = RunKnowledge(inspector), target or chosen(config, BUILT_IN)
     config = served_part(config, target)
     if items is None:
         from umi_sim.world.generator import Generator  # a replay needs none of its tables

@@ -23,7 +23,7 @@ from umi_sim.formats.schema import (
     Schema,
     at,
     fail,
-    listed,
+    list_of,
     mapping,
     one_of,
     table,
@@ -43,7 +43,7 @@ KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
 
 
 @attrs.frozen
-class Known(Data):
+class ValueOfRun(Data):
     """A value that only a run can tell: the n-th session or fact that the oracle knows, or all others."""
 
     what: str
@@ -102,9 +102,9 @@ def typed(name: str, args: Mapping[str, object]) -> Args:
 EMPTY: Final[dict[str, Any]] = {"others": []}
 
 
-def known_of(value: object) -> Known | None:
+def known_of(value: object) -> ValueOfRun | None:
     found = KNOWN.fullmatch(value) if isinstance(value, str) else None
-    return Known(found[1] or found[3], int(found[2] or 0)) if found else None
+    return ValueOfRun(found[1] or found[3], int(found[2] or 0)) if found else None
 
 
 def playable(name: str) -> str:
@@ -114,12 +114,12 @@ def playable(name: str) -> str:
 
 
 ROW: Final = table(
-    {"name": one_of(REQUESTS, "request"), "args": mapping(listed(ANY, REQUEST_COUNT_MAX + 1, 1))}, "name"
+    {"name": one_of(REQUESTS, "request"), "args": mapping(list_of(ANY, REQUEST_COUNT_MAX + 1, 1))}, "name"
 )
 ROWS: Final[dict[str, Schema]] = {
-    "requests": then(listed(then(ROW, combinations)), actions),
-    "advance_ms": listed(whole(1, WAIT_MS_MAX), count_min=1, unique="times"),
-    "faults": listed(then(one_of(KINDS, "fault"), playable), count_min=1, unique="faults"),
+    "requests": then(list_of(then(ROW, combinations)), actions),
+    "advance_ms": list_of(whole(1, WAIT_MS_MAX), count_min=1, unique="times"),
+    "faults": list_of(then(one_of(KINDS, "fault"), playable), count_min=1, unique="faults"),
     "land": FLAG, "interleave": FLAG, "finish": FLAG,
 }  # fmt: skip
 ACTION_SET: Final = then(table(ROWS, "requests"), lambda given: ActionSet(**given))

@@ -29,8 +29,8 @@ from umi_sim.formats.schema import (
     at,
     choice,
     fail,
-    listed,
-    mapped,
+    list_of,
+    map_of,
     mapping,
     one_of,
     read_fields,
@@ -46,14 +46,14 @@ from umi_sim.formats.values import op_args
 from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Ratio
-from umi_sim.kernel.wording import escaped, near
+from umi_sim.kernel.wording import escape_text, near
 from umi_sim.record.category_lists import LISTS
 from umi_sim.record.rules import RULES
 from umi_sim.record.run_config import PAUSE_MS_MAX, RunConfig
 from umi_sim.scenario import action_set as exploring
 from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
 from umi_sim.target.limits import LIMITS
-from umi_sim.target.table import TARGETS, unserved
+from umi_sim.target.table import TARGETS, list_unserved
 
 __all__ = ["BadScenario", "Scenario", "draw", "find", "load", "parse", "shipped"]
 
@@ -83,7 +83,9 @@ def of(config: RunConfig, path: str = "") -> "Scenario":
         raise BadScenario(f"the scenario {shown(wanted)} is your own: name its file, --scenario FILE")
     found = find(path or wanted)
     if found.id != wanted:
-        raise BadScenario(f"{escaped(path)}: is the scenario {found.id}, the run is one of {shown(wanted)}")
+        raise BadScenario(
+            f"{escape_text(path)}: is the scenario {found.id}, the run is one of {shown(wanted)}"
+        )
     if found.version != config.version:
         versions = f"version {config.version}, it is at version {found.version} now"
         raise BadScenario(f"recorded for {wanted} {versions}: its seeds mean something else")
@@ -98,7 +100,7 @@ def shipped() -> dict[str, Path]:
 def load(path: Path) -> "Scenario":
     """The scenario in a file; problems name it as seen from here."""
     here = Path.cwd()
-    name = escaped(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    name = escape_text(str(path.relative_to(here) if path.is_relative_to(here) else path))
     try:
         data = bytes_of(path, FILE_BYTES_MAX)
     except OSError as error:
@@ -164,7 +166,7 @@ def typed(op: Table) -> Table:
 
 def names(each: Schema) -> Schema:
     """A list of different names, at least one."""
-    return listed(each, count_min=1, unique="names")
+    return list_of(each, count_min=1, unique="names")
 
 
 ID: Final = text("[a-z0-9_]{1,40}", "1 to 40 of a-z 0-9 _")
@@ -180,12 +182,12 @@ OP: Final = table(
         "name": one_of(REQUESTS, "request"), "args": OBJECT,
     }, "at_ms", "agent", "name",
 )  # fmt: skip
-WEIGHTS: Final = mapped(REQUESTS, "request", whole(1, 100))
+WEIGHTS: Final = map_of(REQUESTS, "request", whole(1, 100))
 ANY_FLAG: Final = Schema(read_flag_or_any, dict)
 MEMORY: Final = table({option: span(*ends) if ends else ANY_FLAG for option, ends in OPTIONS.items()})
 RATE: Final = choice({bool: FLAG, str: RATIO}, 'true, false or a ratio "n/d"')
 GROUPS: Final = [kind.group for kind in KINDS.values()]
-FAULTS: Final = mapped((*KINDS, *GROUPS), "kind of fault (`umi-sim faults` lists them)", RATE)
+FAULTS: Final = map_of((*KINDS, *GROUPS), "kind of fault (`umi-sim faults` lists them)", RATE)
 SWARM: Final = table(
     {
         "mode": one_of(("any", *MODES), "mode"), "sites": one_of(("some", "all"), "sites"),
@@ -236,7 +238,7 @@ class Scenario(Data):
     pause_ms_max: int = key("workload", whole(1, ACCESS_PRUNE_MS), PAUSE_MS_MAX)
     alike: bool = key("workload", FLAG, False)
     transcript: str | None = key("workload", LINE)
-    script: tuple[Table, ...] = key("workload", listed(then(OP, typed)), ())
+    script: tuple[Table, ...] = key("workload", list_of(then(OP, typed)), ())
     start_ms: int | None = key("clock", TIME_MS)
     land: tuple[int, int] | None = key("clock", RATIO)
     skew: bool | None = key("clock", FLAG)
@@ -251,7 +253,7 @@ class Scenario(Data):
     marks: Mapping[str, Ratio] = key("run", mapping(RATIO, key=LINE), {})
     off: tuple[str, ...] = key("run", names(OFF), ())
     equivalences: Sequence[str] | None = key(
-        "run", listed(one_of(equivalences.NAMES, "equivalence"), unique="names")
+        "run", list_of(one_of(equivalences.NAMES, "equivalence"), unique="names")
     )
     reason: str | None = key("run", LINE)
     memory: Mapping[str, Range] = key("", MEMORY, {})
@@ -302,10 +304,10 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "explore", f"is for a memory alone, and this tests the {scenario.target}"
     if scenario.weights is None and scenario.kind == "generated" and scenario.target != "umi_core":
         yield "workload.weights", f"missing, nothing is asked of a {scenario.target} that is not named"
-    for name in unserved(scenario.target, scenario.weights or ()):
+    for name in list_unserved(scenario.target, scenario.weights or ()):
         yield f"workload.weights.{name}", f"the target {scenario.target} does not serve it"
     for index, op in enumerate(scenario.script):
-        for name in unserved(scenario.target, (op["name"],)):
+        for name in list_unserved(scenario.target, (op["name"],)):
             yield f"workload.script[{index}].name", f"the target {scenario.target} does not serve {name}"
     if scenario.weights == {}:
         yield "workload.weights", "expected at least one request"

@@ -18,14 +18,14 @@ from umi_sim.formats.schema import (
     Json,
     Schema,
     at,
-    listed,
-    mapped,
+    list_of,
+    map_of,
     mapping,
     maybe,
     of,
     of_class,
     one_of,
-    shown,
+    quote_text,
     table,
     text,
     then,
@@ -36,11 +36,11 @@ from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
 from umi_sim.record.category_lists import LISTS
 from umi_sim.record.exit_codes import EXIT_CODES
-from umi_sim.record.recorded_replies import ASK_COUNT_MAX, Said
+from umi_sim.record.recorded_replies import ASK_COUNT_MAX, RecordedReply
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.seedfile.item_json import RECORD
 from umi_sim.seedfile.packed_items import PACKED
-from umi_sim.seedfile.parts import Expect, History, Minimised
+from umi_sim.seedfile.parts import ExpectedResult, History, Minimised
 from umi_sim.target import limits
 from umi_sim.target.table import TARGETS
 from umi_sim.world.schedule import POLICIES
@@ -55,7 +55,7 @@ SETTING_COUNT_MAX: Final = 200
 
 def known_scenario(given: dict[str, Json]) -> dict[str, Json]:
     if not given.get("own") and not is_shipped(given["id"]):
-        at("id", wrong, f"unknown scenario {shown(given['id'])}")
+        at("id", wrong, f"unknown scenario {quote_text(given['id'])}")
     return given
 
 
@@ -114,9 +114,9 @@ MEMORY: Final = table({name: whole(*ends) if ends else FLAG for name, ends in OP
 PLANTED: Final = maybe(Schema(read_mutant, lambda: mutant_schema().rule()))
 CONFIG: Final[Mapping[str, Schema]] = {
     "mode": one_of(("plain", "swarm", "one_kind"), "mode"),
-    "agents": then(listed(of(AgentConfig), AGENT_COUNT_MAX, 1), different), "start_ms": whole(0, 2**52),
-    "memory": then(MEMORY, consistent), "weights": mapped(REQUESTS, "request", whole(0, 1_000)),
-    "faults": mapped(KINDS, "fault", RATIO), "operations_max": COUNT, "in_flight_max": COUNT,
+    "agents": then(list_of(of(AgentConfig), AGENT_COUNT_MAX, 1), different), "start_ms": whole(0, 2**52),
+    "memory": then(MEMORY, consistent), "weights": map_of(REQUESTS, "request", whole(0, 1_000)),
+    "faults": map_of(KINDS, "fault", RATIO), "operations_max": COUNT, "in_flight_max": COUNT,
     "key_count": COUNT, "adversarial": RATIO, "land": RATIO, "repeat": RATIO,
     "latency": one_of(("instant", "short", "spread"), "latency"),
     "policy": one_of(POLICIES, "policy"), "flush_ms": whole(0, 60_000), "revise_every": COUNT,
@@ -125,9 +125,9 @@ CONFIG: Final[Mapping[str, Schema]] = {
     "limits": table({name: whole(1, limit) for name, limit in limits.LIMITS.items()}),
     "loss_max": whole(0, 3),
     "workload": one_of(("generated", "transcript", "script"), "workload"),
-    "planted": PLANTED, "off": listed(RULE, 100),
-    "categories": listed(one_of(LISTS, "list of categories"), len(LISTS)),
-    "equivalences": listed(one_of(equivalences.OF_FILES, "equivalence"), len(equivalences.OF_FILES)),
+    "planted": PLANTED, "off": list_of(RULE, 100),
+    "categories": list_of(one_of(LISTS, "list of categories"), len(LISTS)),
+    "equivalences": list_of(one_of(equivalences.OF_FILES, "equivalence"), len(equivalences.OF_FILES)),
 }  # fmt: skip
 CONFIG_FIELDS: Final = tuple(CONFIG)
 OLD: Final = {"loss": FLAG, "trials": maybe(COUNT)}  # settings of older releases, which change nothing now
@@ -149,7 +149,8 @@ DOCUMENT: Final[Mapping[str, Schema]] = {
     "format": TEXT, "version": whole(1, 10**9), "min_reader": whole(1, 10**9), "made_by": OBJECT,
     "prng": table({"id": one_of((PRNG,), "generator"), "seed": SEED}, "id", "seed"),
     "scenario": then(SCENARIO, known_scenario), "config": table({**CONFIG, **OLD}), "items": RECORD,
-    "model": listed(of(Said), ASK_COUNT_MAX), "limits": LIMITS, "failure": FAILURE, "expect": of(Expect),
+    "model": list_of(of(RecordedReply), ASK_COUNT_MAX), "limits": LIMITS, "failure": FAILURE,
+    "expect": of(ExpectedResult),
     "minimised": of_class(Minimised, before="from", after="to"), "original": PACKED,
     "original_config": table({**CONFIG, **OLD}), "repro": TEXT, "history": of(History), "checksum": TEXT,
 }  # fmt: skip

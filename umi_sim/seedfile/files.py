@@ -14,8 +14,8 @@ from typing import Final
 
 import attrs
 
-from umi_sim.formats.schema import Json, Wrong, as_object, at, shown, whole, wrong
-from umi_sim.formats.strict_json import bytes_of, parsed
+from umi_sim.formats.schema import Json, Wrong, as_object, at, quote_text, whole, wrong
+from umi_sim.formats.strict_json import bytes_of, parse_json
 from umi_sim.kernel.wording import near
 from umi_sim.record import fingerprint, saved_failures
 from umi_sim.record.items import ClockMove, Item, Op
@@ -26,13 +26,13 @@ from umi_sim.record.trace import is_trace, write_whole
 from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.seedfile import item_json
 from umi_sim.seedfile.fields import CONFIG, DOCUMENT, NEEDED, PLAIN
-from umi_sim.seedfile.parts import BadSeedFile, Expect, History, Minimised, SeedFile
+from umi_sim.seedfile.parts import BadSeedFile, ExpectedResult, History, Minimised, SeedFile
 from umi_sim.seedfile.text import FORMAT, VERSION, checksum, config_to_json, layout, text_of
-from umi_sim.target.table import unserved
+from umi_sim.target.table import list_unserved
 
 __all__ = [
-    "EPHEMERAL", "BadSeedFile", "Expect", "History", "Minimised", "SeedFile", "checksum", "config_to_json",
-    "default_path", "dumps", "layout", "loads", "of_verdict", "read", "text_of", "write",
+    "EPHEMERAL", "BadSeedFile", "ExpectedResult", "History", "Minimised", "SeedFile", "checksum",
+    "config_to_json", "default_path", "dumps", "layout", "loads", "of_verdict", "read", "text_of", "write",
 ]  # fmt: skip
 
 EPHEMERAL: Final = Path(".umi-sim/ephemeral")
@@ -44,7 +44,7 @@ EPHEMERAL: Final = Path(".umi-sim/ephemeral")
 def of_verdict(verdict: Verdict) -> SeedFile:
     """The seed file of a run that has ended; only a failure that was told has digests around its step."""
     failure = verdict.failure
-    expect = Expect(
+    expect = ExpectedResult(
         "fail" if failure else "pass", verdict.trace_hash, verdict.prefix_every, verdict.prefix,
         verdict.steps, verdict.state_digest, tuple(verdict.marks),
     )  # fmt: skip
@@ -138,7 +138,7 @@ def loads(data: bytes, name: str) -> SeedFile:
     if is_trace(data):
         raise BadSeedFile(f"{name}: is a trace, and no seed file: umi-sim show {name}")
     try:
-        return from_document(at("the file", as_object, parsed(data)))
+        return from_document(at("the file", as_object, parse_json(data)))
     except Wrong as error:
         raise BadSeedFile(f"{name}: {error}") from None
 
@@ -221,10 +221,14 @@ def check_agents(config: RunConfig, items: tuple[Item, ...], path: str = "items"
     """Every item belongs to an agent that there is, and every op is one that is served."""
     names = [agent.name for agent in config.agents]
     for place, item in enumerate(items):
-        if isinstance(item, Op) and any(unserved(config.target, (item.name,))):
+        if isinstance(item, Op) and any(list_unserved(config.target, (item.name,))):
             at(f"{path}[{place}].name", wrong, f"{item.name} is not served by {config.target}")
         if isinstance(item, Op | ClockMove) and item.agent not in names:
-            at(f"{path}[{place}].agent", wrong, f"unknown agent {shown(item.agent)}{near(item.agent, names)}")
+            at(
+                f"{path}[{place}].agent",
+                wrong,
+                f"unknown agent {quote_text(item.agent)}{near(item.agent, names)}",
+            )
 
 
 def failure_of(given: Mapping[str, Json]) -> Failure:

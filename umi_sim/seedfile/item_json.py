@@ -20,7 +20,7 @@ from umi_sim.formats.schema import (
     at,
     fail,
     fields_of,
-    listed,
+    list_of,
     one_of,
     table,
     then,
@@ -142,5 +142,5 @@ def args_if(field: str, name: str, args: Rule) -> Rule:
     return {"if": {"properties": {field: {"const": name}}}, "then": {"properties": {"args": args}}}
 
 
-ITEMS: Final = listed(Schema(from_json, item_rule, to_json), ITEM_COUNT_MAX)
+ITEMS: Final = list_of(Schema(from_json, item_rule, to_json), ITEM_COUNT_MAX)
 RECORD: Final = Schema(all_from_json, ITEMS.rule, ITEMS.write)

@@ -7,7 +7,7 @@ from zlib import compress, decompressobj
 from zlib import error as zlib_error
 
 from umi_sim.formats.schema import Json, Schema, Wrong, fail, wrong
-from umi_sim.formats.strict_json import VALUE_COUNT_MAX, compact, parsed, value_count
+from umi_sim.formats.strict_json import VALUE_COUNT_MAX, compact, parse_json, value_count
 from umi_sim.record.items import Item
 from umi_sim.seedfile.item_json import UNPACKED_CHARS_MAX, all_from_json, to_json
 
@@ -35,7 +35,7 @@ def all_unpacked(value: Json) -> tuple[Item, ...]:
     if not unpacking.eof or unpacking.unused_data:
         wrong("the packed items are cut off, or something follows them")
     try:
-        document = parsed(data, UNPACKED_CHARS_MAX)
+        document = parse_json(data, UNPACKED_CHARS_MAX)
     except Wrong as error:
         wrong(f"unpacked: {error}")
     return all_from_json(document)

@@ -6,15 +6,15 @@ from typing import Annotated, Any
 import attrs
 
 from umi_core.data import Data
-from umi_sim.formats.schema import HEX, listed, mapped, of, one_of, whole
+from umi_sim.formats.schema import HEX, list_of, map_of, of, one_of, whole
 from umi_sim.record.items import ITEM_KINDS, Item, ItemId
-from umi_sim.record.recorded_replies import Said
+from umi_sim.record.recorded_replies import RecordedReply
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 
 Json = Any
 Digest = Annotated[str, HEX]
-Counts = Annotated[Mapping[str, int], mapped(ITEM_KINDS, "kind of item", whole())]
+Counts = Annotated[Mapping[str, int], map_of(ITEM_KINDS, "kind of item", whole())]
 
 
 class BadSeedFile(ValueError):
@@ -22,13 +22,13 @@ class BadSeedFile(ValueError):
 
 
 @attrs.frozen
-class Expect(Data):
+class ExpectedResult(Data):
     """What a replay must come to: `result` is fail or pass; the hashes hold for the items as they are."""
 
     result: Annotated[str, one_of(("fail", "pass"), "result")]
     trace: Digest = ""
     every: Annotated[int, whole(1)] = 16
-    prefix: Annotated[tuple[bytes, ...], listed(of(bytes), 1_000)] = ()
+    prefix: Annotated[tuple[bytes, ...], list_of(of(bytes), 1_000)] = ()
     steps: int = 0
     state: Digest = ""
     marks: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class SeedFile(Data):
 
     config: RunConfig
     items: tuple[Item, ...]
-    expect: Expect
+    expect: ExpectedResult
     failure: Failure | None = None
     fingerprint: str = ""
     before: str = ""
@@ -85,7 +85,7 @@ class SeedFile(Data):
     original: tuple[Item, ...] = ()
     original_config: RunConfig | None = None
     history: History = History()
-    model: tuple[Said, ...] = ()
+    model: tuple[RecordedReply, ...] = ()
     extra: Mapping[str, Json] = attrs.field(factory=dict)
     is_edited: bool = False
 

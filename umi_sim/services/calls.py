@@ -19,7 +19,7 @@ from umi_sim.services.embedder import embed
 from umi_sim.services.nonsense import nonsense
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.services.storage import SimStorage
-from umi_sim.services.stores import Store
+from umi_sim.services.stores import SimStore
 
 
 @attrs.frozen
@@ -102,7 +102,7 @@ class Services:
         self.atlas = Atlas(loss_max)
         self.on_wipe: Callable[[int], None] = lambda down_ms: None  # all who use storage restart with it
         self.on_durable: Callable[[Call], None] = lambda call: None  # a batch of the main store, once
-        self.stores = {name: Store(capacity_bytes, page_rows) for name in stores}
+        self.stores = {name: SimStore(capacity_bytes, page_rows) for name in stores}
         self.now_ms = 0
         self.away_until_ms: dict[str, int] = {}  # by service
         self.last_text = ""
@@ -117,7 +117,7 @@ class Services:
         """The main store."""
         return self.stores[MAIN].storage
 
-    def store_of(self, effect: Read | Commit) -> Store:
+    def store_of(self, effect: Read | Commit) -> SimStore:
         """The store that an effect is for."""
         return self.stores[effect.store]
 
@@ -212,7 +212,7 @@ class Services:
         told: Answer = answer if flush.nonsense is None else nonsense(answer, flush.nonsense)
         return Later(told, flush.told if isinstance(flush.told, int) else now_ms)
 
-    def wipe(self, store: Store, for_ms: int) -> None:
+    def wipe(self, store: SimStore, for_ms: int) -> None:
         """A store is empty after it was away for a while, and whoever used it begins anew."""
         store.wipe(self.now_ms, for_ms)
         self.on_wipe(max(1, for_ms))

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Final
 
 from umi_core.messages.effects import AskModel
-from umi_sim.record.recorded_replies import ASK_COUNT_MAX, Said
+from umi_sim.record.recorded_replies import ASK_COUNT_MAX, RecordedReply
 from umi_sim.services.model import truth
 
 PROMPT_DIGEST_BYTES: Final = 8
@@ -19,10 +19,10 @@ PROMPT_DIGEST_BYTES: Final = 8
 class Sayings:
     """The answers of one run; `recorded` are those it should give again."""
 
-    def __init__(self, recorded: Iterable[Said] = ()) -> None:
+    def __init__(self, recorded: Iterable[RecordedReply] = ()) -> None:
         self.changed: dict[str, None] = {}  # events whose prompt is not the one that was recorded
         self._recorded = {(said.at, said.task): said for said in recorded}
-        self._kept: dict[str, Said] = {}
+        self._kept: dict[str, RecordedReply] = {}
 
     def answer(self, event: str, effect: AskModel) -> str:
         """The text that answers this effect."""
@@ -31,10 +31,10 @@ class Sayings:
         if recorded and recorded.prompt != prompt_digest(effect.prompt):
             self.changed[event] = None
         if event not in self._kept and len(self._kept) <= ASK_COUNT_MAX:
-            self._kept[event] = Said(event, effect.task, prompt_digest(effect.prompt), text)
+            self._kept[event] = RecordedReply(event, effect.task, prompt_digest(effect.prompt), text)
         return text
 
-    def kept(self) -> tuple[Said, ...]:
+    def kept(self) -> tuple[RecordedReply, ...]:
         """All answers, in order; none of a run that asked too often to keep them."""
         return tuple(self._kept.values()) if len(self._kept) <= ASK_COUNT_MAX else ()
 

@@ -17,7 +17,7 @@ from umi_core.conditions import Condition, Where, holds
 from umi_core.data import Owner
 from umi_core.limits import COMPONENT_MAX, I64_MAX, I64_MIN
 from umi_core.messages.effects import ByVector, ByWords
-from umi_core.policies.similarity import Rows, best_by_words, exact_type, measured, nearest
+from umi_core.policies.similarity import VectorRows, best_by_words, exact_type, measured, nearest
 from umi_core.policies.term_scores import LENGTH_UNIT, TermStatistics
 from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
@@ -38,7 +38,7 @@ class SearchIndex(Owner):
     """One shelf for each scope that was searched."""
 
     rows: Stored
-    shelves: dict[Scope, "Shelf"] = attrs.field(factory=dict, init=False)
+    shelves: dict[Scope, "ScopeIndex"] = attrs.field(factory=dict, init=False)
 
     def changed(self, address: Address) -> None:
         shelf = self.shelves.get(address.scope)
@@ -49,7 +49,7 @@ class SearchIndex(Owner):
         """The hits of a scope whose entities are `ids`, in order."""
         shelf = self.shelves.get(query.scope)
         if shelf is None or shelf.dead_count > ROOM_MIN + len(ids):
-            shelf = self.shelves[query.scope] = Shelf(query.scope, self.rows, dict.fromkeys(ids))
+            shelf = self.shelves[query.scope] = ScopeIndex(query.scope, self.rows, dict.fromkeys(ids))
         shelf.refresh()
         return shelf.search(query)
 
@@ -67,7 +67,7 @@ def can_answer(query: ByVector | ByWords) -> bool:
 
 
 @attrs.define
-class Shelf(Owner):
+class ScopeIndex(Owner):
     """The entities of a scope: a table for each length of vectors, and the ids of rows that fit in none.
 
     `counted`: by id each row whose terms `statistics` has.
@@ -76,7 +76,7 @@ class Shelf(Owner):
     scope: Scope
     rows: Stored
     stale: dict[str, None]  # ids of rows that changed since the last search
-    tables: dict[int, "Table"] = attrs.field(factory=dict, init=False)
+    tables: dict[int, "EntityTable"] = attrs.field(factory=dict, init=False)
     odd: dict[str, None] = attrs.field(factory=dict, init=False)
     statistics: TermStatistics = attrs.field(factory=TermStatistics, init=False)
     counted: dict[str, Row] = attrs.field(factory=dict, init=False)
@@ -132,7 +132,7 @@ class Shelf(Owner):
             return
         table = self.tables.get(len(components))
         if table is None:
-            table = self.tables[len(components)] = Table(len(components))
+            table = self.tables[len(components)] = EntityTable(len(components))
         table.append(row, row.body, components, counts, room)
 
 
@@ -168,7 +168,7 @@ def id_key(row_id: str) -> int:
 # One length of vectors.
 
 
-class Table:
+class EntityTable:
     """Entities as columns. A slot is never used again: a changed row gets a new one."""
 
     def __init__(self, dims: int) -> None:
@@ -232,7 +232,7 @@ class Table:
 
     def by_vector(self, query: tuple[int, ...], limit: int, least_ppm: int, where: Where) -> list[Found]:
         size = len(self.ids)
-        rows = Rows(self.matrix[:size], self.squares[:size], self.scales[:size])
+        rows = VectorRows(self.matrix[:size], self.squares[:size], self.scales[:size])
         found = nearest(query, rows, self.ids, limit, least_ppm, self._allowed(where))
         return [(score_ppm, self.rows[slot]) for score_ppm, slot in found]
 

@@ -70,7 +70,7 @@ class Pending(Data):
 
 
 @attrs.frozen
-class Kept(Data):
+class CommittedBatch(Data):
     """What the first durable batch of an idempotency key came to."""
 
     versions: Versions
@@ -96,7 +96,7 @@ class SimStorage:
     rows: dict[Address, Row] = attrs.field(factory=dict, init=False)
     graves: dict[Address, int] = attrs.field(factory=dict, init=False)  # last version of what was deleted
     shelves: dict[Scope, dict[str, list[str]]] = attrs.field(factory=dict, init=False)  # ids of rows, by kind
-    receipts: dict[str, Kept] = attrs.field(factory=dict, init=False)  # oldest first
+    receipts: dict[str, CommittedBatch] = attrs.field(factory=dict, init=False)  # oldest first
     pending: dict[int, Pending] = attrs.field(factory=dict, init=False)
     ticket_last: int = attrs.field(default=0, init=False)
     durable_count: int = attrs.field(default=0, init=False, eq=False)  # batches that ever became durable
@@ -252,7 +252,7 @@ class SimStorage:
                 break
             self._forget(self.receipts.pop(oldest))
 
-    def _forget(self, kept: Kept) -> None:
+    def _forget(self, kept: CommittedBatch) -> None:
         """The receipt rows of a batch go with its key, as long as no later batch has written them."""
         for address, version in kept.versions:
             if address.kind == "receipt" and self._version(address) == version:
@@ -263,9 +263,9 @@ class SimStorage:
         found = [(expect.address, self._version(expect.address)) for expect in expects]
         return tuple(pair for pair, expect in zip(found, expects, strict=True) if pair[1] != expect.version)
 
-    def _make_durable(self, commit: Commit, now_ms: int) -> Kept:
+    def _make_durable(self, commit: Commit, now_ms: int) -> CommittedBatch:
         versions = tuple([(write.address, self._apply(write)) for write in commit.writes])
-        kept = Kept(versions, receipt_of(commit), now_ms)
+        kept = CommittedBatch(versions, receipt_of(commit), now_ms)
         self.durable_count += 1
         if commit.key:  # a batch without a key is always a new one
             self.receipts[commit.key] = kept

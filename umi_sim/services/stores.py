@@ -28,7 +28,7 @@ class Lag(Data):
 
 
 @attrs.define
-class Store(Owner):
+class SimStore(Owner):
     """One store. `capacity_bytes` is the usual one; None is without end. `page_rows`: of a page at most.
 
     It answers nobody until `dead_until_ms`. What was sent to it by `wiped_ms` is lost with all it held.

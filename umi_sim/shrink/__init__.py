@@ -24,7 +24,7 @@ from umi_sim.seedfile.files import Minimised, SeedFile
 from umi_sim.shrink.candidate import Candidate, counts
 from umi_sim.shrink.passes import PASSES
 from umi_sim.shrink.removal import alone, until
-from umi_sim.shrink.search import TO_THE_END, Budget, OutOfBudget, Search
+from umi_sim.shrink.search import TO_THE_END, Budget, OutOfBudget, ShrinkSearch
 
 __all__ = ["RUNS_MAX", "SECONDS_MAX", "NothingToShrink", "Shrunk", "shrink", "shrink_whole"]
 
@@ -34,7 +34,7 @@ FIXPOINT = "fixpoint"
 
 
 class NothingToShrink(ValueError):
-    """The run does not fail as its file says; the message is one line."""
+    """The run does not fail as its file says, or a recording breaks no rule; the message is one line."""
 
 
 @attrs.frozen
@@ -56,7 +56,7 @@ def shrink(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECON
 
 def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECONDS_MAX) -> Shrunk:
     """The same, with all that was learnt on the way. A key pressed (Ctrl-C) ends it with the best so far."""
-    search = Search(seed.fingerprint, Budget(runs_max, seconds_max), Candidate(seed.config, seed.items))
+    search = ShrinkSearch(seed.fingerprint, Budget(runs_max, seconds_max), Candidate(seed.config, seed.items))
     without: Mapping[str, str] | None = None
     try:
         begin(search, seed)
@@ -76,7 +76,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
     return Shrunk(smaller, tuple(map(runner.told, search.others.values())), without or {})
 
 
-def begin(search: Search, seed: SeedFile) -> None:
+def begin(search: ShrinkSearch, seed: SeedFile) -> None:
     """The first run: if it can be, without what comes after the failure already."""
     if seed.failure is None:
         raise NothingToShrink("the file expects to pass, so there is no failure to shrink")
@@ -85,7 +85,7 @@ def begin(search: Search, seed: SeedFile) -> None:
         raise NothingToShrink("the run does not fail as recorded; replay it to see what it does now")
 
 
-def to_fixpoint(search: Search) -> dict[str, str]:
+def to_fixpoint(search: ShrinkSearch) -> dict[str, str]:
     """All passes, until a whole round changes nothing; what happens without each of the items that are left.
 
     A round after the first finds that answered already whether one of them could go.
@@ -100,7 +100,7 @@ def to_fixpoint(search: Search) -> dict[str, str]:
     return without
 
 
-def needed(search: Search) -> dict[str, str] | None:
+def needed(search: ShrinkSearch) -> dict[str, str] | None:
     """What happens without each item alone, in a run to its end; None if one could go, and has gone."""
     without = {}
     for item_id, candidate in alone(search.best):

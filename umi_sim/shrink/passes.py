@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 from umi_sim.shrink import removal, simplification, tidying
-from umi_sim.shrink.search import Search
+from umi_sim.shrink.search import ShrinkSearch
 
-Pass = Callable[[Search], None]
+Pass = Callable[[ShrinkSearch], None]
 
 PASSES: Final[tuple[Pass, ...]] = (
     removal.after_the_failure,

@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 
-from umi_core.recordings import Head, Taken
+from umi_core.recordings import RecordingHead, Taken
 from umi_sim.runs.recorded import Label, Lived, labels_of, live
+from umi_sim.shrink import NothingToShrink
 
 Items = list[tuple[Taken, Label | None]]
 
 
-class NothingToShrink(ValueError):
-    """The recording breaks no rule."""
-
-
-def shrunk(head: Head, steps: Sequence[Taken], runs_max: int) -> Lived:
+def shrunk(head: RecordingHead, steps: Sequence[Taken], runs_max: int) -> Lived:
     """The smallest life that is found within so many runs: then no single step can be left out.
 
     Raises NothingToShrink.
@@ -30,7 +27,7 @@ def shrunk(head: Head, steps: Sequence[Taken], runs_max: int) -> Lived:
     return relived(head, items)
 
 
-def without(head: Head, items: Items, size: int, failure: str, left: int) -> tuple[Items, int]:
+def without(head: RecordingHead, items: Items, size: int, failure: str, left: int) -> tuple[Items, int]:
     """What remains without every part of this size that can be left out, from the end; and runs left."""
     end = len(items)
     while end > 0 and left > 0:
@@ -42,5 +39,5 @@ def without(head: Head, items: Items, size: int, failure: str, left: int) -> tup
     return items, left
 
 
-def relived(head: Head, items: Items) -> Lived:
+def relived(head: RecordingHead, items: Items) -> Lived:
     return live(head, [step for step, _ in items], [label for _, label in items])

@@ -16,7 +16,7 @@ from umi_sim.shrink.leaves import DERIVED, leaves, places, with_leaves
 Told = Mapping[str, Reply]
 
 
-class Listener(Inspector):
+class ReplyListener(Inspector):
     """An inspector that keeps what each request was told."""
 
     def __init__(self, config: RunConfig, told: dict[str, Reply]) -> None:

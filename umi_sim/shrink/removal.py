@@ -14,7 +14,7 @@ from umi_sim.shrink.candidate import Candidate, dropped, merged, with_agents
 from umi_sim.shrink.leaves import places
 from umi_sim.shrink.reduction import ending, fewer, lower
 from umi_sim.shrink.references import with_sources
-from umi_sim.shrink.search import Search
+from umi_sim.shrink.search import ShrinkSearch
 from umi_sim.shrink.simplification import moved_instead, one_by_one, simplify_at
 from umi_sim.shrink.tidying import NAMES, with_plain
 
@@ -24,7 +24,7 @@ HEALED_STEPS_MAX: Final = 24  # enough to drain, and to read some things back
 ASIDE: Final[tuple[type[Item], ...]] = (Fault, Deviation, ClockMove)
 
 
-def after_the_failure(search: Search) -> None:
+def after_the_failure(search: ShrinkSearch) -> None:
     """No request and no move of a clock that comes after the item at which it failed."""
     assert search.verdict is not None
     assert search.verdict.failure is not None
@@ -41,7 +41,7 @@ def until(candidate: Candidate, item_id: str) -> Candidate:
     return candidate.without(gone.__contains__)
 
 
-def all_but_the_last(search: Search) -> None:
+def all_but_the_last(search: ShrinkSearch) -> None:
     """The last few requests alone, for most failures need no more; in a plain world, or in this one.
 
     Where there are no more than a few, taking out one after the other is as quick.
@@ -70,14 +70,14 @@ def without_asides(candidate: Candidate) -> Candidate:
     return candidate
 
 
-def whole_kinds_of_items(search: Search) -> None:
+def whole_kinds_of_items(search: ShrinkSearch) -> None:
     """All faults at once, all deviations, all moves of clocks; all of them, one request after the other."""
     for kind in ASIDE:
         search.tries(search.best.only(kind, ()))
     search.tries(one_by_one(without_asides(search.best)))
 
 
-def kinds_of_faults(search: Search) -> None:
+def kinds_of_faults(search: ShrinkSearch) -> None:
     """One kind of fault at a time, then all of one service."""
     for group_of in (lambda fault: fault.fault, lambda fault: KINDS[fault.fault].group):
         for group in dict.fromkeys(map(group_of, of_kind(search.best, Fault))):
@@ -85,7 +85,7 @@ def kinds_of_faults(search: Search) -> None:
             search.tries(search.best.only(Fault, left))
 
 
-def agents(search: Search) -> None:
+def agents(search: ShrinkSearch) -> None:
     """An agent with all it did, then its doing given to another; then one user for all."""
     for name in [agent.name for agent in reversed(search.best.config.agents)]:
         others = [agent.name for agent in search.best.config.agents if agent.name != name]
@@ -102,12 +102,12 @@ def agents(search: Search) -> None:
         )
 
 
-def operations(search: Search) -> None:
+def operations(search: ShrinkSearch) -> None:
     """Requests, with the faults bound to them."""
     remove(search, Op)
 
 
-def the_failing_item(search: Search) -> None:
+def the_failing_item(search: ShrinkSearch) -> None:
     """What healing, draining and reading everything back show as well needs no request that shows it."""
     assert search.verdict is not None
     assert search.verdict.failure is not None
@@ -116,15 +116,15 @@ def the_failing_item(search: Search) -> None:
         search.tries(search.best.without(search.verdict.failure.item.__eq__), reach)
 
 
-def faults(search: Search) -> None:
+def faults(search: ShrinkSearch) -> None:
     remove(search, Fault)
 
 
-def deviations(search: Search) -> None:
+def deviations(search: ShrinkSearch) -> None:
     remove(search, Deviation)
 
 
-def clock_moves(search: Search) -> None:
+def clock_moves(search: ShrinkSearch) -> None:
     """Dropped, then smaller; clocks that are right, or less wrong."""
     remove(search, ClockMove)
     for move in of_kind(search.best, ClockMove):
@@ -135,13 +135,13 @@ def clock_moves(search: Search) -> None:
         lower(agent.skew_ms, partial(with_skew, search, number))
 
 
-def with_skew(search: Search, number: int, skew_ms: int) -> bool:
+def with_skew(search: ShrinkSearch, number: int, skew_ms: int) -> bool:
     agents = list(search.best.config.agents)
     agents[number] = attrs.evolve(agents[number], skew_ms=skew_ms)
     return search.tries(with_agents(search.best, agents))
 
 
-def remove(search: Search, kind: type[Item]) -> None:
+def remove(search: ShrinkSearch, kind: type[Item]) -> None:
     """As few items of this kind as will do; what is no request may be there only to keep requests apart."""
 
     def works(kept: Sequence[Item]) -> bool:
@@ -151,7 +151,7 @@ def remove(search: Search, kind: type[Item]) -> None:
     fewer(of_kind(search.best, kind), works)
 
 
-def pairs(search: Search) -> None:
+def pairs(search: ShrinkSearch) -> None:
     """Two items at once, where none can go alone; of a few items only."""
     items = search.best.items
     if 2 < len(items) <= PAIRED_MAX:

@@ -21,7 +21,7 @@ from umi_sim.record import fingerprint
 from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.shrink.candidate import Candidate, Scale
-from umi_sim.shrink.references import Listener, followed
+from umi_sim.shrink.references import ReplyListener, followed
 
 OTHER_COUNT_MAX: Final = 10
 STEPS_MORE: Final = 4  # a run may fail a little later than the best one
@@ -56,7 +56,7 @@ class Budget(Owner):
 
 
 @attrs.define
-class Search(Owner):
+class ShrinkSearch(Owner):
     """Looks for smaller runs of one failure. `verdict` is that of the best; None if nothing failed yet."""
 
     fingerprint: str
@@ -114,7 +114,7 @@ class Search(Owner):
         try:
             verdict, _ = run_once(
                 candidate.config, candidate.items, step_max=reach[0], healed_step_max=reach[1],
-                inspector=Listener(candidate.config, told),
+                inspector=ReplyListener(candidate.config, told),
             )  # fmt: skip
         except Exception:  # ours, not the target's: it says nothing about the failure that is sought
             return None

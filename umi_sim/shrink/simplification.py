@@ -13,13 +13,13 @@ from umi_sim.seedfile.fields import PLAIN
 from umi_sim.shrink.candidate import Candidate
 from umi_sim.shrink.leaves import Place, optional, places, plainest_word, simplify, with_leaves
 from umi_sim.shrink.reduction import lower
-from umi_sim.shrink.search import Search
+from umi_sim.shrink.search import ShrinkSearch
 
 APART_MS: Final = 100
 SHARED_MIN: Final = 2  # 0 and 1 are as simple as can be
 
 
-def gaps(search: Search) -> None:
+def gaps(search: ShrinkSearch) -> None:
     """All at once, then each gap as short as it can be; messages that take no time."""
     search.tries(at_times(search.best, dict.fromkeys(times(search.best), 0)))
     for number in reversed(range(len(times(search.best)))):
@@ -28,7 +28,7 @@ def gaps(search: Search) -> None:
     search.tries(attrs.evolve(search.best, config=instant))
 
 
-def with_a_gap(search: Search, number: int, gap_ms: int) -> bool:
+def with_a_gap(search: ShrinkSearch, number: int, gap_ms: int) -> bool:
     return search.tries(with_gaps(search.best, [number], gap_ms))
 
 
@@ -89,7 +89,7 @@ def timed(candidate: Candidate) -> list[Op | ClockMove]:
     return [item for item in candidate.items if isinstance(item, Op | ClockMove)]
 
 
-def arguments(search: Search) -> None:
+def arguments(search: ShrinkSearch) -> None:
     """Of requests: left out if they may be, then simpler."""
     for op in search.best.ops:
         names = optional(op)
@@ -104,19 +104,19 @@ def left_out(candidate: Candidate, op: Op, names: list[str]) -> Candidate:
     return candidate.changed({op.id: attrs.evolve(op, args=args)})
 
 
-def simplify_at(search: Search, place: Place) -> None:
+def simplify_at(search: ShrinkSearch, place: Place) -> None:
     """The value at this place, if there still is one, made simpler."""
     known = dict(places(search.best, Op, Fault, ClockMove))
     if place in known:
         simplify(known[place], partial(with_a_leaf, search, place))
 
 
-def with_a_leaf(search: Search, place: Place, leaf: object) -> bool:
+def with_a_leaf(search: ShrinkSearch, place: Place, leaf: object) -> bool:
     candidate = with_leaves(search.best, {place: leaf})
     return candidate is not None and search.tries(candidate)
 
 
-def equal_arguments(search: Search) -> None:
+def equal_arguments(search: ShrinkSearch) -> None:
     """What occurs more than once, gaps between requests among it, is changed in all its places; then what is
     left of names becomes a, b, c ..."""
     for value in shared(search.best):
@@ -142,7 +142,7 @@ def is_sharable(value: object) -> bool:
     return isinstance(value, int) and abs(value) >= SHARED_MIN
 
 
-def together(search: Search, value: object) -> None:
+def together(search: ShrinkSearch, value: object) -> None:
     """Simplify a value in all its places."""
     now = value
 
@@ -156,7 +156,7 @@ def together(search: Search, value: object) -> None:
     simplify(value, works)
 
 
-def with_another(search: Search, value: object, other: object) -> bool:
+def with_another(search: ShrinkSearch, value: object, other: object) -> bool:
     """Try another value wherever this one is."""
     best = search.best
     changes = {place: other for place, each in places(best, Op, Fault) if is_equal(each, value)}
@@ -185,7 +185,7 @@ def letters(value: str | bytes) -> list[str | bytes]:
     return [each for each in found if (len(each), each) < (len(value), value)]
 
 
-def fault_arguments(search: Search) -> None:
+def fault_arguments(search: ShrinkSearch) -> None:
     """Positions, durations and texts of faults; jumps of clocks, and clocks that are off."""
     kinds = {item.id: item.fault for item in search.best.items if isinstance(item, Fault)}
     for place, leaf in places(search.best, Fault):

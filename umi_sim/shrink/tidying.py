@@ -10,7 +10,7 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.shrink.candidate import OPTIONS, Candidate
 from umi_sim.shrink.reduction import fewer
-from umi_sim.shrink.search import Search
+from umi_sim.shrink.search import ShrinkSearch
 
 STEPS_PER_RUN: Final = 20_000
 STEPS_PER_OP: Final = 1_000
@@ -19,12 +19,12 @@ STEPS_PER_OP: Final = 1_000
 NAMES: Final = (*OPTIONS, "memory")
 
 
-def all_options(search: Search) -> None:
+def all_options(search: ShrinkSearch) -> None:
     """Everything plain."""
     search.tries(with_plain(search.best, NAMES))
 
 
-def options(search: Search) -> None:
+def options(search: ShrinkSearch) -> None:
     """As many plain as can be, then one option of the memory after the other."""
 
     def works(left: Sequence[str]) -> bool:
@@ -63,7 +63,7 @@ def with_config(candidate: Candidate, config: RunConfig) -> Candidate:
     return attrs.evolve(candidate, config=config)
 
 
-def order(search: Search) -> None:
+def order(search: ShrinkSearch) -> None:
     """Neighbours in the order of their agents, then of their names; times stay where they are."""
     for number in range(len(search.best.ops) - 1):
         first, second = search.best.ops[number : number + 2]

@@ -26,10 +26,10 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile import item_json
 from umi_sim.shrink import NothingToShrink, shrink
 from umi_sim.sweep import gate
-from umi_sim.sweep.plan import parsed
+from umi_sim.sweep.plan import parse_scenario
 from umi_sim.sweep.totals import TOTALS, of_verdict
 from umi_sim.sweep.verify import is_seed_file
-from umi_sim.sweep.watched import Place, Watch, watching
+from umi_sim.sweep.watched import LineWatch, WatchedLine, watching
 
 Plain = dict[str, Any]
 OVER: Final[Plain] = {"limit": "memory"}
@@ -42,13 +42,13 @@ def serve() -> None:
         os.dup2(2, 1)
         print(json.dumps({"ready": os.getpid()}), file=answers, flush=True)
         for line in sys.stdin.buffer:
-            answer = answered(json.loads(line))
+            answer = answer_question(json.loads(line))
             print(json.dumps(answer), file=answers, flush=True)
             if answer == OVER:
                 return
 
 
-def answered(question: Plain) -> Plain:
+def answer_question(question: Plain) -> Plain:
     """The answer to a question; without memory, that."""
     limit(resource.RLIMIT_AS, question["memory_bytes_max"])
     limit(resource.RLIMIT_CPU, spent_s() + question["cpu_s_max"])  # past it the system ends this process
@@ -75,7 +75,7 @@ def spent_s() -> int:
 def do_run(question: Plain) -> Plain:
     """One run; with `watched`, also whether it met that place."""
     file, place = file_of(question), question.get("watched")
-    watched = watching(Place(**place)) if place else nullcontext(Watch(True))
+    watched = watching(WatchedLine(**place)) if place else nullcontext(LineWatch(True))
     with watched as watch:
         verdict = run(scenario.draw(file, int(question["seed"])))
     if is_out_of_memory(verdict):
@@ -133,7 +133,7 @@ def config_of(question: Plain) -> RunConfig:
 
 
 def file_of(question: Plain) -> Scenario:
-    return parsed(question["scenario"], question["text"], question["folder"])
+    return parse_scenario(question["scenario"], question["text"], question["folder"])
 
 
 ANSWERS: Final[dict[str, Callable[[Plain], Plain]]] = {

@@ -18,14 +18,14 @@ import attrs
 
 from umi_core.data import Owner
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.runs.corpus import Kept
+from umi_sim.runs.corpus import CorpusFile
 from umi_sim.scenario import floors
 from umi_sim.sweep import worker_process
 from umi_sim.sweep.executors import Make, Workers
 from umi_sim.sweep.journal import Chunk, Journal, chunk_of
 from umi_sim.sweep.outside import MINUTE_MS, Stopwatch
-from umi_sim.sweep.plan import Plan, Source, Task, source_of
-from umi_sim.sweep.totals import TOTALS, Lost, Outcome, Swept, Totals
+from umi_sim.sweep.plan import ScenarioSource, SweepPlan, Task, source_of
+from umi_sim.sweep.totals import TOTALS, LostSeed, SweepOutcome, Swept, Totals
 from umi_sim.sweep.work import work
 
 CHANCE_COUNT: Final = 2
@@ -48,7 +48,7 @@ class Flight(Owner):
 class Conductor(Owner):
     """One sweep in progress."""
 
-    plan: Plan
+    plan: SweepPlan
     make: Make
     jobs: int
     tell: Tell
@@ -140,10 +140,10 @@ class Conductor(Owner):
         if flight.chance < CHANCE_COUNT:
             self.waiting.append(attrs.evolve(flight, chance=flight.chance + 1))
         else:
-            self.gather(flight.number, chunk_of(flight.task, lost(flight.task, error)))
+            self.gather(flight.number, chunk_of(flight.task, count_lost(flight.task, error)))
 
     def gather_parts(self) -> None:
-        """What unfinished chunks had found by the time that their processes were ended."""
+        """Gather what unfinished chunks had found when their processes were ended."""
         for future, flight in sorted(self.flights.items(), key=lambda pair: pair[1].number):
             if future.done() and not future.cancelled() and future.exception() is None:
                 chunk = chunk_in(future, flight.task)
@@ -185,16 +185,16 @@ class Conductor(Owner):
 
 
 def chunk_in(future: "Future[dict[str, Any]]", task: Task) -> Chunk:
-    """What came back of a task: of as many of its seeds as were run."""
+    """Read the result of a task: of as many of its seeds as were run."""
     answer = future.result()
     chunk = chunk_of(task, TOTALS.read(answer["totals"]))
     return attrs.evolve(chunk, seeds=task.seeds[: answer["count"]])
 
 
-def lost(task: Task, error: BaseException) -> Totals:
+def count_lost(task: Task, error: BaseException) -> Totals:
     """A chunk of which nothing came back."""
     why = f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(": ")
-    return Totals(lost={(task.scenario, seed): Lost(task.scenario, seed, why) for seed in task.seeds})
+    return Totals(lost={(task.scenario, seed): LostSeed(task.scenario, seed, why) for seed in task.seeds})
 
 
 CANARY: Final = "canary"
@@ -204,7 +204,7 @@ CANARY_SEED_COUNT: Final = 5
 def blindness(make: Make) -> str:
     """Why nothing can be believed: a planted bug stays unseen, or a wrong rule sees it. Empty if it can."""
     source = source_of(CANARY)
-    look = Conductor(Plan((source,), range(CANARY_SEED_COUNT)), make, 1, lambda chunk, is_old: None)
+    look = Conductor(SweepPlan((source,), range(CANARY_SEED_COUNT)), make, 1, lambda chunk, is_old: None)
     look.conduct()
     if look.is_interrupted:
         raise KeyboardInterrupt
@@ -220,15 +220,15 @@ def blindness(make: Make) -> str:
 def outcome_of(
     totals: Totals,
     swept: Swept,
-    sources: Iterable[Source],
-    kept: tuple[Kept, ...] = (),
+    sources: Iterable[ScenarioSource],
+    kept: tuple[CorpusFile, ...] = (),
     *,
     is_interrupted: bool = False,
-) -> Outcome:
+) -> SweepOutcome:
     """The outcome, with what should have been met and was not, if all that was planned was run."""
     files = {source.name: source.file for source in sources}
     swept.names = {name: None for name in files if name in swept.names}
     swept.bases = dict.fromkeys(sorted(swept.bases))
     runs = (floors.RUN_COUNT_MIN, floors.PAIR_RUN_COUNT_MIN)
     missed = () if is_interrupted else tuple(floors.missed(files, totals.summaries, *runs))
-    return Outcome(totals, swept, files, missed, kept, is_interrupted)
+    return SweepOutcome(totals, swept, files, missed, kept, is_interrupted)

@@ -30,7 +30,7 @@ class NoExecutor(ValueError):
 
 
 def executor_named(name: str) -> Make:
-    """What makes an executor, given a number of jobs. Raises NoExecutor."""
+    """Return the function that makes an executor of this name for a number of jobs. Raises NoExecutor."""
     if name == LOCAL:
         return ThreadPoolExecutor  # each thread has a child process; see worker_process.py
     if name == DASK:
@@ -45,7 +45,7 @@ def executor_named(name: str) -> Make:
 
 
 @contextmanager
-def hired(make: Make, jobs: int) -> Iterator[Workers]:
+def hire_workers(make: Make, jobs: int) -> Iterator[Workers]:
     """An executor for a block; not every one is a context manager itself."""
     workers = make(jobs)
     try:

@@ -18,12 +18,12 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.sweep import worker_process
 from umi_sim.sweep.executors import Workers
-from umi_sim.sweep.totals import FOUND_COUNT_MAX, Apart, Found, Totals
-from umi_sim.sweep.work import shrunk
+from umi_sim.sweep.totals import FOUND_COUNT_MAX, DivergentSeed, FoundFailure, Totals
+from umi_sim.sweep.work import shrink_text
 
 
 @attrs.define
-class Shelf(Owner):
+class FailureFolder(Owner):
     """The files of one sweep, in `folder`. `seen`: fingerprints that have one; `hits`: of this sweep alone.
 
     `problem`: why a file could not be written; the failure is told all the same, by its seed.
@@ -47,7 +47,7 @@ class Shelf(Owner):
 
         `totals` are counted again as a least: whoever found them may have been killed, or in another folder.
         """
-        for found in kept(totals):
+        for found in pick_failures(totals):
             mark = found.fingerprint
             path = self.put(found, self.hits[mark], totals.hits[mark])
             if path is None:
@@ -55,7 +55,7 @@ class Shelf(Owner):
             else:
                 totals.found[mark] = attrs.evolve(found, path=path.as_posix())
 
-    def put(self, found: Found, hits: int = 0, hits_min: int = 0) -> Path | None:
+    def put(self, found: FoundFailure, hits: int = 0, hits_min: int = 0) -> Path | None:
         """Write the file of a failure, and return its path; None if it cannot be written."""
         seed = of(found)
         try:
@@ -68,20 +68,20 @@ class Shelf(Owner):
         return path
 
 
-def kept(totals: Totals) -> list[Found]:
+def pick_failures(totals: Totals) -> list[FoundFailure]:
     """The failures that have a file: the most frequent ones."""
     return [found for found in totals.in_order()[:FOUND_COUNT_MAX] if found.text]
 
 
-def of(found: Found) -> SeedFile:
+def of(found: FoundFailure) -> SeedFile:
     return seed_file.loads(found.text.encode(), found.path)
 
 
 def shrink(totals: Totals, executor: Workers) -> str:
     """Make what was found small, each failure once, by the workers; why some stay as they were, if any do."""
-    todo = [found for found in kept(totals) if found.is_whole]
+    todo = [found for found in pick_failures(totals) if found.is_whole]
     try:
-        futures = [executor.submit(shrunk, found.text) for found in todo]
+        futures = [executor.submit(shrink_text, found.text) for found in todo]
         for number, (found, future) in enumerate(zip(todo, futures, strict=True)):
             at("sweep: shrinking", number, len(todo), unit="failure")
             if text := future.result():
@@ -93,14 +93,14 @@ def shrink(totals: Totals, executor: Workers) -> str:
     return ""
 
 
-def verify(totals: Totals, whole: Mapping[str, Found]) -> None:
+def verify(totals: Totals, whole: Mapping[str, FoundFailure]) -> None:
     """Replay here what workers saw; a run that is another one here stands apart from now on.
 
     `whole`: the failures before they were shrunk, which they are again if the small one does not replay.
     """
-    for found in kept(totals):
+    for found in pick_failures(totals):
         if found.is_whole and (lines := differing(of(found))):
-            apart = Apart(found.scenario, found.seed, "record-replays", tuple(lines))
+            apart = DivergentSeed(found.scenario, found.seed, "record-replays", tuple(lines))
             totals.apart[apart.scenario, apart.seed, apart.rule] = apart
             totals.found[found.fingerprint] = whole[found.fingerprint]
 

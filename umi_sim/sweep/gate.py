@@ -59,12 +59,12 @@ class Stirred(Generator):
 def hashes(config: RunConfig) -> dict[Way, str]:
     """The trace hash of each way."""
     fresh = run_once(config)[0]
-    rest = config if fresh.failure else unaccompanied(config)
-    record, stirred = run_once(rest, fresh.items)[0], lived(rest, "stirred")[0]
+    rest = config if fresh.failure else without_companions(config)
+    record, stirred = run_once(rest, fresh.items)[0], live_once(rest, "stirred")[0]
     return {"fresh": fresh.trace_hash, "record": record.trace_hash, "stirred": stirred.trace_hash}
 
 
-def unaccompanied(config: RunConfig) -> RunConfig:
+def without_companions(config: RunConfig) -> RunConfig:
     """Without what is lived beside the run: it leaves no trace, and has been looked at once."""
     within = tuple(name for name in config.equivalences if name not in OF_LIVES)
     return attrs.evolve(config, equivalences=within)
@@ -72,10 +72,10 @@ def unaccompanied(config: RunConfig) -> RunConfig:
 
 def write_trace(config: RunConfig, way: Way, path: Path) -> None:
     """All records of one way, in a file."""
-    lived(config, way, keep_trace=True)[1].write(path, config_to_json(config))
+    live_once(config, way, keep_trace=True)[1].write(path, config_to_json(config))
 
 
-def lived(config: RunConfig, way: Way, *, keep_trace: bool = False) -> tuple[Verdict, Trace]:
+def live_once(config: RunConfig, way: Way, *, keep_trace: bool = False) -> tuple[Verdict, Trace]:
     if way == "stirred":
         return run_once(config, partial(Stirred, config), keep_trace=keep_trace)
     items = run_once(config)[0].items if way == "record" else None

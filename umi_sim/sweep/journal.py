@@ -16,8 +16,8 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_sim.formats.schema import Seed, Wrong, as_object, at, fail, of_class, wrong
-from umi_sim.formats.strict_json import compact, opened, parsed
-from umi_sim.kernel.wording import escaped
+from umi_sim.formats.strict_json import compact, open_file, parse_json
+from umi_sim.kernel.wording import escape_text
 from umi_sim.record.trace import write_whole
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep.plan import Task, chunk_name, target
@@ -36,7 +36,7 @@ class BadLedger(ValueError):
 
 @attrs.frozen
 class Chunk(Data):
-    """What the seeds of one chunk came to."""
+    """The results of the seeds of one chunk."""
 
     name: str
     target: str
@@ -68,7 +68,7 @@ def add_up(chunks: Mapping[str, Chunk]) -> Totals:
     return totals
 
 
-def joined(chunks: Iterable[Chunk]) -> Chunks:
+def join_chunks(chunks: Iterable[Chunk]) -> Chunks:
     """Each chunk once, in order of names: the one that lost least, else the first in order of text."""
     found: Chunks = {}
     for chunk in chunks:
@@ -116,10 +116,10 @@ def line_of(chunk: Chunk) -> str:
 def read(path: Path) -> Chunks:
     """The chunks in a file. Raises BadLedger."""
     try:
-        with opened(path) as file:
-            return joined(chunks_in(file, shown(path)))
+        with open_file(path) as file:
+            return join_chunks(chunks_in(file, show_path(path)))
     except OSError as error:
-        raise BadLedger(f"{shown(path)}: cannot be read: {error.strerror}") from None
+        raise BadLedger(f"{show_path(path)}: cannot be read: {error.strerror}") from None
 
 
 def chunks_in(file: BinaryIO, name: str) -> Iterator[Chunk]:
@@ -137,19 +137,19 @@ def is_head(start: bytes) -> bool:
 
 def chunk_in(line: bytes, place: str) -> Chunk:
     try:
-        fields = as_object(parsed(line, LINE_BYTES_MAX, LINE_VALUE_COUNT_MAX))
+        fields = as_object(parse_json(line, LINE_BYTES_MAX, LINE_VALUE_COUNT_MAX))
         head = (fields.pop("format", None), fields.pop("version", None))
         if head != (FORMAT, VERSION):
             fail(f"{FORMAT}, version {VERSION}", list(head))
         if fields.get("target") != target():  # whose totals may have other fields
             told = f"made by {fields.get('target')}, this is {target()}: use that code, or a new file"
-            raise BadLedger(escaped(f"{place}: {told}"))
-        return checked(CHUNK.read(fields))
+            raise BadLedger(escape_text(f"{place}: {told}"))
+        return check_chunk(CHUNK.read(fields))
     except Wrong as error:
-        raise BadLedger(f"{place}: not a line of a sweep: {escaped(str(error))}") from None
+        raise BadLedger(f"{place}: not a line of a sweep: {escape_text(str(error))}") from None
 
 
-def checked(chunk: Chunk) -> Chunk:
+def check_chunk(chunk: Chunk) -> Chunk:
     """The same, if what it says of itself fits together. Raises Wrong."""
     totals = chunk.totals
     for found in totals.found.values():
@@ -181,7 +181,7 @@ def must_be_one(path: Path) -> None:
     """Raises BadLedger if there is something else in the place of a file of chunks."""
     with path.open("rb") as file:
         if not is_head(file.read(len(HEAD))):
-            raise BadLedger(f"{shown(path)}: no file of a sweep: name another one")
+            raise BadLedger(f"{show_path(path)}: no file of a sweep: name another one")
 
 
 def write(path: Path, chunks: Mapping[str, Chunk]) -> None:
@@ -189,8 +189,8 @@ def write(path: Path, chunks: Mapping[str, Chunk]) -> None:
     write_whole(path, "".join(f"{line_of(chunks[name])}\n" for name in sorted(chunks)).encode())
 
 
-def shown(path: Path) -> str:
-    return escaped(str(path))
+def show_path(path: Path) -> str:
+    return escape_text(str(path))
 
 
 @attrs.define
@@ -206,7 +206,7 @@ class Journal(Owner):
         """Read what is there. Raises BadLedger, also if it could not be written to."""
         done = read(path) if path.exists() else {}
         if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise BadLedger(f"{shown(path)}: cannot be written, name a file in a folder that is there")
+            raise BadLedger(f"{show_path(path)}: cannot be written, name a file in a folder that is there")
         return cls(path, done, must_not_overlap(done))
 
     def must_fit(self, task: Task) -> None:
@@ -214,7 +214,7 @@ class Journal(Owner):
         for seed in task.seeds:
             if self.owners.get((task.scenario, seed), task.chunk) != task.chunk:
                 told = "was cut otherwise: go on with the same seeds and shards, or name a new file"
-                raise BadLedger(f"{shown(self.path)}: the chunk of {task.scenario} seed {seed} {told}")
+                raise BadLedger(f"{show_path(self.path)}: the chunk of {task.scenario} seed {seed} {told}")
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -224,7 +224,7 @@ class Journal(Owner):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 told = "another sweep is writing to it: wait until it has ended, or name a file of its own"
-                raise BadLedger(f"{shown(self.path)}: {told}") from None
+                raise BadLedger(f"{show_path(self.path)}: {told}") from None
             file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
             yield
 

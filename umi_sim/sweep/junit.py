@@ -7,14 +7,14 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from umi_sim.kernel.report import Line, Report, laid_out
-from umi_sim.kernel.wording import escaped, plural
+from umi_sim.kernel.wording import escape_text, plural
 from umi_sim.sweep.report import apart_lines, found_lines, missed_line
-from umi_sim.sweep.totals import FOUND_COUNT_MAX, Outcome
+from umi_sim.sweep.totals import FOUND_COUNT_MAX, SweepOutcome
 
 NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def as_xml(outcome: Outcome) -> bytes:
+def as_xml(outcome: SweepOutcome) -> bytes:
     """The whole file. What XML cannot hold is escaped as on a screen."""
     suite = Element("testsuite", name="umi-sim sweep")
     suite.extend([*scenarios(outcome), *fingerprints(outcome), *earlier(outcome), harness(outcome)])
@@ -38,7 +38,7 @@ def case_of(kind: str, name: str, verdict: str = "", message: str = "", text: st
     return case
 
 
-def scenarios(outcome: Outcome) -> Iterator[Element]:
+def scenarios(outcome: SweepOutcome) -> Iterator[Element]:
     totals = outcome.totals
     for name in outcome.swept.names:
         mine = [found for found in totals.in_order() if found.scenario == name]
@@ -47,7 +47,7 @@ def scenarios(outcome: Outcome) -> Iterator[Element]:
         yield case_of("scenario", name, *(("failure", what, text) if mine else ()))
 
 
-def fingerprints(outcome: Outcome) -> Iterator[Element]:
+def fingerprints(outcome: SweepOutcome) -> Iterator[Element]:
     totals = outcome.totals
     for found in totals.in_order()[:FOUND_COUNT_MAX]:
         text = text_of(found_lines(found, totals.hits[found.fingerprint]))
@@ -55,15 +55,15 @@ def fingerprints(outcome: Outcome) -> Iterator[Element]:
         yield case_of("fingerprint", name, "failure", f"{found.named}: {found.message}", text)
 
 
-def earlier(outcome: Outcome) -> Iterator[Element]:
+def earlier(outcome: SweepOutcome) -> Iterator[Element]:
     """Files of earlier failures that fail still."""
     for each in outcome.still_failing:
         repeat = f"umi-sim replay {each.path.as_posix()}"
         yield case_of("earlier", each.path.stem, "failure", "an earlier failure is still there", repeat)
 
 
-def harness(outcome: Outcome) -> Element:
-    """What makes the sweep itself doubtful."""
+def harness(outcome: SweepOutcome) -> Element:
+    """Return a test case for everything that makes the sweep itself doubtful."""
     totals = outcome.totals
     missed = [missed_line(each) for each in outcome.missed]
     apart = (line for key in sorted(totals.apart) for line in apart_lines(totals.apart[key]))
@@ -78,4 +78,4 @@ def text_of(lines: Iterable[Line]) -> str:
 
 
 def plain(text: str) -> str:
-    return NO_XML.sub(lambda found: escaped(found[0]), text)
+    return NO_XML.sub(lambda found: escape_text(found[0]), text)

@@ -8,7 +8,7 @@ import attrs
 
 from umi_core.data import Owner
 from umi_sim.kernel.prng import parse_seed
-from umi_sim.record.provenance import described
+from umi_sim.record.provenance import describe_commit
 
 MINUTE_MS: Final = 60_000
 
@@ -25,7 +25,7 @@ class Stopwatch(Owner):
 
 def base() -> str:
     """The commit id around this package; without git a drawn one, in the same form."""
-    commit = described().removesuffix("-dirty")
+    commit = describe_commit().removesuffix("-dirty")
     try:
         parse_seed(commit)
     except ValueError:

@@ -28,7 +28,7 @@ PERSON: Final = b"umi-sweep-1"
 
 
 @attrs.frozen
-class Source(Data):
+class ScenarioSource(Data):
     """A scenario by the name that the user gave, with its text and the folder where its data lies."""
 
     name: str
@@ -60,13 +60,13 @@ class Task(Data):
 
 
 @attrs.frozen
-class Plan(Data):
-    """What to run. `fresh_count`: None is without end; `shard` (i, n) with 1 <= i <= n.
+class SweepPlan(Data):
+    """The runs of a sweep. `fresh_count`: None is without end; `shard` (i, n) with 1 <= i <= n.
 
     `is_timed`: given and fresh seeds take turns, since nobody knows where it will end.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[ScenarioSource, ...]
     pinned: Sequence[int] = ()
     fresh_count: int | None = 0
     base: str = "0"
@@ -101,15 +101,15 @@ class Plan(Data):
             return chain.from_iterable(parts)
         return (task for turn in zip_longest(*parts) for task in turn if task)
 
-    def given(self, source: Source) -> Iterator[Task]:
+    def given(self, source: ScenarioSource) -> Iterator[Task]:
         return (self.task(source, seeds) for seeds in chunks(iter(self.mine(self.pinned))))
 
-    def fresh(self, source: Source) -> Iterator[Task]:
+    def fresh(self, source: ScenarioSource) -> Iterator[Task]:
         fresh_count = FRESH_COUNT_MAX if self.fresh_count is None else self.fresh_count
         words = (fresh_seed(self.base, index) for index in self.mine(range(fresh_count)))
         return (self.task(source, seeds, self.base) for seeds in chunks(words))
 
-    def task(self, source: Source, seeds: tuple[int, ...], base: str = "") -> Task:
+    def task(self, source: ScenarioSource, seeds: tuple[int, ...], base: str = "") -> Task:
         name = chunk_name(source.name, source.digest, seeds)
         return Task(
             name, source.name, source.text, source.folder, source.digest, seeds, base, self.stop_first
@@ -134,17 +134,17 @@ def target() -> str:
     return f"umi_core {code_digest()}"
 
 
-def source_of(name: str) -> Source:
+def source_of(name: str) -> ScenarioSource:
     """A shipped scenario, or a file of the user. Raises BadScenario."""
     file = scenario.find(name)
     path = scenario.shipped().get(name) or Path(name)
     text = path.read_bytes().decode(errors="surrogateescape")
     spoken = Path(file.transcript).read_bytes() if file.transcript else b""
-    return Source(name, text, str(path.parent.resolve()), digest_of(text, spoken.hex()), file)
+    return ScenarioSource(name, text, str(path.parent.resolve()), digest_of(text, spoken.hex()), file)
 
 
 @cache
-def parsed(name: str, text: str, folder: str) -> Scenario:
+def parse_scenario(name: str, text: str, folder: str) -> Scenario:
     """The scenario of a task; what ships with umi_sim finds its data here, wherever the task was made."""
     known = scenario.shipped().get(name)
     return scenario.parse(text, name, known.parent if known else Path(folder))

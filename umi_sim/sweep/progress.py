@@ -10,7 +10,7 @@ from umi_sim.sweep.journal import Chunk
 
 @attrs.define
 class Progress(Owner):
-    """What has come back. `run_count`: how many runs there will be; None if `minutes` decide.
+    """The results so far. `run_count`: how many runs there will be; None if `minutes` decide.
 
     `new`: runs of this sweep; `old`: those that its file held already.
     """

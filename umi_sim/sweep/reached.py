@@ -55,7 +55,7 @@ ALWAYS_ASK: Final = (
 
 
 @attrs.frozen
-class Part(Data):
+class ReachedRow(Data):
     """One row, or the rules: how often it met each thing that it can meet, in order."""
 
     name: str
@@ -70,7 +70,7 @@ class Part(Data):
         return [what for what, count in self.counts.items() if not count]
 
 
-def steps(marks: Mapping[str, int], workflows: Iterable[Workflow] = WORKFLOWS) -> list[Part]:
+def steps(marks: Mapping[str, int], workflows: Iterable[Workflow] = WORKFLOWS) -> list[ReachedRow]:
     """Every row in the order of the tables."""
     rows = [
         (f"{flow.name}.{step.id}", kinds_of(step, is_jumped(flow, at)))
@@ -84,14 +84,14 @@ def possible(name: str, kinds: Iterable[str]) -> list[str]:
     return [kind for kind in kinds if kind != "no question" or name not in ALWAYS_ASK]
 
 
-def replies(marks: Mapping[str, int]) -> list[Part]:
+def replies(marks: Mapping[str, int]) -> list[ReachedRow]:
     """Every parser."""
     return [part(name, kinds, marks) for name, kinds in PARSED.items()]
 
 
-def rules(judged: Mapping[str, int]) -> Part:
+def rules(judged: Mapping[str, int]) -> ReachedRow:
     """Every rule that something checks, in the order of the table."""
-    return Part("rules", {rule.name: judged.get(rule.name, 0) for rule in RULES if rule.is_checked})
+    return ReachedRow("rules", {rule.name: judged.get(rule.name, 0) for rule in RULES if rule.is_checked})
 
 
 def never(marks: Mapping[str, int], judged: Mapping[str, int]) -> Iterator[tuple[str, list[str]]]:
@@ -101,21 +101,21 @@ def never(marks: Mapping[str, int], judged: Mapping[str, int]) -> Iterator[tuple
             yield each.name, each.never if each.met else []
 
 
-def part(name: str, kinds: Iterable[str], marks: Mapping[str, int]) -> Part:
+def part(name: str, kinds: Iterable[str], marks: Mapping[str, int]) -> ReachedRow:
     """In a run, or in the small world beside it (E-FAIL)."""
     counts = {kind: [marks.get(f"{also}{name}: {kind}", 0) for also in ("", TRIED)] for kind in kinds}
-    return Part(name, {kind: sum(each) for kind, each in counts.items()})
+    return ReachedRow(name, {kind: sum(each) for kind, each in counts.items()})
 
 
 def kinds_of(step: Step, is_jumped: bool = False) -> tuple[str, ...]:
-    """What this row can meet: answers, none since it asks nothing, and what follows from a failure."""
+    """Return what this row can meet: answers, if it asks anything, and what follows from a failure."""
     is_open = step.ask is None or type(None) in get_args(get_type_hints(step.ask)["return"])
     others = {"no question": is_open, "skipped": step.when is not None or is_jumped}
     return (*answers(step), *(kind for kind, can_be in others.items() if can_be), *ends(step))
 
 
 def answers(step: Step) -> tuple[str, ...]:
-    """Of the service that it asks; whether one may be unusable is said by the type of what it takes."""
+    """Return the answers of the service that it asks; the type that it takes says if one may be unusable."""
     if step.effect is None:
         return ()
     can_refuse = Unusable in get_args(get_type_hints(step.take)["return"])
@@ -123,7 +123,7 @@ def answers(step: Step) -> tuple[str, ...]:
 
 
 def ends(step: Step) -> tuple[str, ...]:
-    """What its policy makes of a failure; what is tried without end is never given up."""
+    """Return the ends that its policy allows; a step that is tried without end is never given up."""
     policy = step.on_failure
     if policy is None:
         return ()
@@ -135,7 +135,7 @@ def ends(step: Step) -> tuple[str, ...]:
 
 
 def is_jumped(workflow: Workflow, at: int) -> bool:
-    """Whether an earlier row may go on with a later one than this."""
+    """Return whether an earlier row may skip this one."""
     jumps = [
         (n, workflow.index(name) or 0) for n, step in enumerate(workflow.steps) for name in step.skips_to
     ]

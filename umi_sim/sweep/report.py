@@ -10,14 +10,23 @@ from typing import Final
 import attrs
 
 from umi_sim.faults.kinds import KINDS
-from umi_sim.kernel.report import BLANK, Line, Report, Row, listed, row, whole
-from umi_sim.kernel.wording import counted, cut, plural
+from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, list_row, row, whole
+from umi_sim.kernel.wording import cut, plural, show_counts
 from umi_sim.record.rules import id_of
-from umi_sim.runs.corpus import Kept
+from umi_sim.runs.corpus import CorpusFile
 from umi_sim.scenario.files import Scenario
 from umi_sim.scenario.floors import Missed
 from umi_sim.sweep import reached
-from umi_sim.sweep.totals import COUNTS, FOUND_COUNT_MAX, Apart, Found, Lost, Outcome, Swept, Totals
+from umi_sim.sweep.totals import (
+    COUNTS,
+    FOUND_COUNT_MAX,
+    DivergentSeed,
+    FoundFailure,
+    LostSeed,
+    SweepOutcome,
+    Swept,
+    Totals,
+)
 
 LOST_SHOWN: Final = 5
 NEVER_COUNT_MAX: Final = 12  # --reached lists all
@@ -25,7 +34,7 @@ MESSAGE_CHARS_MAX: Final = 240
 WORDS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
 
 
-def report(outcome: Outcome, *, with_reached: bool = False) -> Report:
+def report(outcome: SweepOutcome, *, with_reached: bool = False) -> Report:
     """The report; `with_reached`: with everything that was met, and what never was."""
     totals = outcome.totals
     runs = f"{plural(totals.runs, 'run')}, {plural(totals.steps, 'step')}"
@@ -34,7 +43,7 @@ def report(outcome: Outcome, *, with_reached: bool = False) -> Report:
     return Report(head, chain(lines(outcome), more), lambda: as_json(outcome), outcome.exit_code)
 
 
-def lines(outcome: Outcome) -> Iterator[Line]:
+def lines(outcome: SweepOutcome) -> Iterator[Line]:
     if outcome.is_interrupted:
         yield row("stopped", "interrupted: this is what had been run by then")
         if not outcome.totals.runs:
@@ -46,8 +55,8 @@ def lines(outcome: Outcome) -> Iterator[Line]:
     yield from met_lines(outcome)
 
 
-def wrong_lines(outcome: Outcome) -> Iterator[Line]:
-    """What a person should look at."""
+def wrong_lines(outcome: SweepOutcome) -> Iterator[Line]:
+    """Yield what a person should look at."""
     totals = outcome.totals
     for key in sorted(totals.apart):
         yield BLANK
@@ -61,25 +70,25 @@ def wrong_lines(outcome: Outcome) -> Iterator[Line]:
         yield from (row("", missed_line(each)) for each in outcome.missed)
 
 
-def met_lines(outcome: Outcome) -> Iterator[Line]:
-    """What happened, and what never did."""
+def met_lines(outcome: SweepOutcome) -> Iterator[Line]:
+    """Yield what happened, and what never did."""
     totals = outcome.totals
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
     told = {"replies": totals.replies, "excused": +totals.excused, "struck": totals.fired}
     for label, counts in told.items():
         if counts:
-            yield listed(label, counted(in_order(counts)))
+            yield list_row(label, show_counts(in_order(counts)))
     if never := [name for name in kinds_of(outcome.files.values()) if name not in totals.fired]:
-        yield listed("never", never, NEVER_COUNT_MAX)
-    yield listed("reached", list(shares(totals)))
+        yield list_row("never", never, NEVER_COUNT_MAX)
+    yield list_row("reached", list(shares(totals)))
     if outcome.swept.bases:
         yield row("fresh", f"from --base {', '.join(outcome.swept.bases)}")
     yield row("gate", gate_told(totals))
     yield from kept_rows(outcome)
 
 
-def failures(outcome: Outcome) -> str:
-    """What is wrong, most important first."""
+def failures(outcome: SweepOutcome) -> str:
+    """Return what is wrong, the most important first."""
     totals = outcome.totals
     found = f"{totals.failed} failed, in {plural(len(totals.found), 'way')}" if totals.found else ""
     still = len(outcome.still_failing)
@@ -111,7 +120,7 @@ def gate_told(totals: Totals) -> str:
     return f"{again}: {len(totals.apart)} DIFFER" if totals.apart else f"{again}: the same traces"
 
 
-def lost_rows(totals: Totals) -> Iterator[Row]:
+def lost_rows(totals: Totals) -> Iterator[ReportRow]:
     given = [totals.lost[key] for key in sorted(totals.lost)]
     if given:
         yield row("lost", plural(len(given), "run"))
@@ -122,12 +131,12 @@ CANNOT_RUN: Final = "cannot run"
 PASS_NOW: Final = "pass now (umi-sim corpus prune removes them)"
 
 
-def class_of(kept: Kept) -> str:
+def class_of(kept: CorpusFile) -> str:
     return kept.replayed.what if kept.replayed else "no end" if kept.is_endless else CANNOT_RUN
 
 
-def kept_rows(outcome: Outcome) -> Iterator[Row]:
-    """What became of the files of earlier failures."""
+def kept_rows(outcome: SweepOutcome) -> Iterator[ReportRow]:
+    """Yield the results of the files of earlier failures."""
     if not outcome.kept:
         return
     fixed = sum(class_of(each) == "passes" for each in outcome.kept)
@@ -143,8 +152,8 @@ def kept_rows(outcome: Outcome) -> Iterator[Row]:
     yield from (row("", each.problem) for each in outcome.unreadable)
 
 
-def earlier_rows(kept: Kept) -> Iterator[Row]:
-    """What fails still: a bug that the file itself plants does so until the file is removed."""
+def earlier_rows(kept: CorpusFile) -> Iterator[ReportRow]:
+    """Yield what fails still; a bug that the file itself plants does so until the file is removed."""
     yield whole("", f"umi-sim replay {kept.path.as_posix()}")
     if kept.replayed and (failure := kept.replayed.verdict.failure):
         yield row("", cut(f"  {failure.named}: {failure.message}", MESSAGE_CHARS_MAX))
@@ -156,24 +165,24 @@ def missed_line(missed: Missed) -> str:
     return f"{missed.scenario or 'all'}: {missed.what}"
 
 
-def apart_lines(apart: Apart) -> Iterator[Line]:
+def apart_lines(apart: DivergentSeed) -> Iterator[Line]:
     yield f"FAIL nondeterminism {apart.rule} ({id_of(apart.rule)}): {apart.scenario} seed {apart.seed}"
     yield whole("repeat", repeat_apart(apart))
     yield from (whole("", line) for line in apart.lines)
 
 
-def repeat_apart(apart: Apart) -> str:
+def repeat_apart(apart: DivergentSeed) -> str:
     return f"umi-sim sweep {apart.scenario} --seeds {apart.seed}"
 
 
-def found_lines(found: Found, hits: int) -> Iterator[Line]:
+def found_lines(found: FoundFailure, hits: int) -> Iterator[Line]:
     yield cut(f"FAIL {found.named}: {found.message}", MESSAGE_CHARS_MAX)
     yield whole("repeat", repeat_of(found))
     first = f"{found.scenario} seed {found.seed}"
     yield row("hits", f"{plural(hits, 'run')}; the one with the smallest seed is {first}")
 
 
-def repeat_of(found: Found) -> str:
+def repeat_of(found: FoundFailure) -> str:
     if found.text and found.is_whole:
         return f"umi-sim replay {found.path}"
     return f"umi-sim run {found.scenario} --seed {found.seed}"
@@ -197,37 +206,41 @@ def may_strike(kind: str, faults: Mapping[str, object] | None) -> bool:
 REACHED_COLUMN: Final = 26
 
 
-def reached_lines(outcome: Outcome) -> Iterator[Line]:
-    """What was reached, each thing with its count; last, by name, all that never was."""
+def reached_lines(outcome: SweepOutcome) -> Iterator[Line]:
+    """Yield what was reached, with counts; then the names of all that never was."""
     marks, judged = outcome.totals.marks, outcome.totals.rules
     steps, replies, rules = reached.steps(marks), reached.replies(marks), reached.rules(judged)
-    yield from headed("STEPS of workflows, and what they met", map(part_row, steps))
-    yield from headed("REPLIES of the model: what parsers dropped, mended or decided", map(part_row, replies))
+    yield from put_title("STEPS of workflows, and what they met", map(part_row, steps))
+    yield from put_title(
+        "REPLIES of the model: what parsers dropped, mended or decided", map(part_row, replies)
+    )
     counts = (row(name, str(rules.counts[name]), column=REACHED_COLUMN) for name in rules.met)
-    yield from headed("RULES, and how often each had something to judge", counts)
+    yield from put_title("RULES, and how often each had something to judge", counts)
     known = {f"{each.name}: {what}": None for each in (*steps, *replies) for what in each.counts}
     others = (row("", f"{name}: {marks[name]}") for name in sorted(marks) if name not in known)
-    yield from headed("OTHER marks", others)
+    yield from put_title("OTHER marks", others)
     never = list(reached.never(marks, judged))
-    lacking = (listed(name, what or ["never"], column=REACHED_COLUMN) for name, what in never)
-    yield from headed("NEVER reached" + ("" if never else ": nothing, all that is possible was met"), lacking)
+    lacking = (list_row(name, what or ["never"], column=REACHED_COLUMN) for name, what in never)
+    yield from put_title(
+        "NEVER reached" + ("" if never else ": nothing, all that is possible was met"), lacking
+    )
 
 
-def headed(title: str, rows: Iterable[Row]) -> Iterator[Line]:
+def put_title(title: str, rows: Iterable[ReportRow]) -> Iterator[Line]:
     yield BLANK
     yield title
     yield from rows
 
 
-def part_row(part: reached.Part) -> Row:
+def part_row(part: reached.ReachedRow) -> ReportRow:
     met = [f"{what} {part.counts[what]}" for what in part.met]
-    return listed(part.name, met or ["never"], column=REACHED_COLUMN)
+    return list_row(part.name, met or ["never"], column=REACHED_COLUMN)
 
 
 # For programs.
 
 
-def as_json(outcome: Outcome) -> dict[str, object]:
+def as_json(outcome: SweepOutcome) -> dict[str, object]:
     totals = outcome.totals
     return {
         "result": outcome.result, "exit": outcome.exit_code,
@@ -267,7 +280,7 @@ def as_json(outcome: Outcome) -> dict[str, object]:
     }  # fmt: skip
 
 
-def with_seed(record: Apart | Lost) -> dict[str, object]:
+def with_seed(record: DivergentSeed | LostSeed) -> dict[str, object]:
     """Its fields; a seed is a text, since readers of JSON may round large numbers."""
     return {**attrs.asdict(record), "seed": str(record.seed)}
 

@@ -23,9 +23,9 @@ import attrs
 from umi_core.data import Data
 from umi_sim.kernel import folders
 from umi_sim.mutants.source_edits import SourceEdit, overlaid
-from umi_sim.sweep.plan import Source, fresh_seed
+from umi_sim.sweep.plan import ScenarioSource, fresh_seed
 from umi_sim.sweep.totals import TOTALS, Totals
-from umi_sim.sweep.watched import Place, place_of
+from umi_sim.sweep.watched import WatchedLine, place_of
 from umi_sim.sweep.worker_process import Died, OutOfLimit, Worker, environment
 
 LIMITS: Final = {"cpu_s_max": 30, "wall_ms_max": 120_000, "memory_bytes_max": 2 * 1024**3}
@@ -49,7 +49,7 @@ OF_ALL: Final = 5
 
 @attrs.frozen
 class SourceHunt(Data):
-    """What came of one edit: `how` it was seen, by a rule or otherwise, in which run; empty: it survived.
+    """The result of one edit: `how` it was seen, by a rule or otherwise, in which run; empty: it survived.
 
     `met`: how many of the runs came by the edited line.
     """
@@ -65,7 +65,7 @@ class SourceHunt(Data):
 
 
 def hunts(
-    edits: Sequence[SourceEdit], sources: Sequence[Source], base: str, run_count: int, jobs: int
+    edits: Sequence[SourceEdit], sources: Sequence[ScenarioSource], base: str, run_count: int, jobs: int
 ) -> Iterator[SourceHunt]:
     """One after another, in the order of the edits."""
     with ThreadPoolExecutor(jobs) as pool:
@@ -75,14 +75,14 @@ def hunts(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def hunt(edit: SourceEdit, sources: Sequence[Source], base: str, run_count: int) -> SourceHunt:
+def hunt(edit: SourceEdit, sources: Sequence[ScenarioSource], base: str, run_count: int) -> SourceHunt:
     survived = SourceHunt(edit.name, edit.before, edit.after, "", "", 0, run_count, 0)
     place, met = place_of(edit.text, edit.file, edit.line), Counter[str]()
     with overlaid(edit) as folder:
         worker = Worker("plain", folder)
         try:
             for run, (source, seed) in enumerate(islice(turns(sources, base, met), run_count), 1):
-                how, is_met = seen(worker, source, seed, place)
+                how, is_met = run_edited(worker, source, seed, place)
                 met[source.name] += is_met
                 if how:
                     return attrs.evolve(
@@ -94,7 +94,7 @@ def hunt(edit: SourceEdit, sources: Sequence[Source], base: str, run_count: int)
 
 
 def fails_a_test(overlay: str) -> bool:
-    """Whether a test of functions fails, or does not end, with the umi_core of this folder."""
+    """Return whether a unit test fails, or does not end, with the umi_core of this folder."""
     if not TESTS.is_dir():
         return False
     # a configuration of no file: that of the project would put its own umi_core before the edited one
@@ -108,7 +108,9 @@ def fails_a_test(overlay: str) -> bool:
     return done.returncode != 0
 
 
-def turns(sources: Sequence[Source], base: str, met: Mapping[str, int]) -> Iterator[tuple[Source, int]]:
+def turns(
+    sources: Sequence[ScenarioSource], base: str, met: Mapping[str, int]
+) -> Iterator[tuple[ScenarioSource, int]]:
     """The runs in their order; `met`: by scenario, how many of its runs met the line so far."""
     run = count()
     for turn in count():
@@ -117,7 +119,9 @@ def turns(sources: Sequence[Source], base: str, met: Mapping[str, int]) -> Itera
             yield source, fresh_seed(base, next(run))
 
 
-def seen(worker: Worker, source: Source, seed: int, place: Place | None) -> tuple[str, bool]:
+def run_edited(
+    worker: Worker, source: ScenarioSource, seed: int, place: WatchedLine | None
+) -> tuple[str, bool]:
     """How this run shows the edit, empty if it passes, and whether it met the line."""
     try:
         if worker.process is None:
@@ -134,7 +138,7 @@ def seen(worker: Worker, source: Source, seed: int, place: Place | None) -> tupl
     return next((found.rule for found in totals.found.values()), ""), answer["met"]
 
 
-def question(source: Source, seed: int, place: Place | None) -> dict[str, Any]:
+def question(source: ScenarioSource, seed: int, place: WatchedLine | None) -> dict[str, Any]:
     return {
         "do": "run", "scenario": source.name, "text": source.text, "folder": source.folder,
         "seed": str(seed), "watched": None if place is None else attrs.asdict(place), **LIMITS,

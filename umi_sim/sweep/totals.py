@@ -18,8 +18,8 @@ from umi_sim.record import fingerprint
 from umi_sim.record.exit_codes import EXIT_CODES, HARNESS, INTERRUPTED, FailureKind, severest
 from umi_sim.record.items import Op
 from umi_sim.record.rules import id_of
-from umi_sim.record.verdict import Failure, Verdict, named
-from umi_sim.runs.corpus import Kept
+from umi_sim.record.verdict import Failure, Verdict, name_failure
+from umi_sim.runs.corpus import CorpusFile
 from umi_sim.scenario import files as scenario
 from umi_sim.scenario import floors
 from umi_sim.scenario.files import Scenario
@@ -38,7 +38,7 @@ Span = tuple[int, int]
 
 
 @attrs.frozen
-class Found(Data):
+class FoundFailure(Data):
     """One failure by the smallest seed that shows it. `text`: its seed file, unless it is too large for one.
 
     `is_whole`: the file has the items of the run; one that was ended by force has none.
@@ -56,11 +56,11 @@ class Found(Data):
 
     @property
     def named(self) -> str:
-        return named(self.kind, self.rule)
+        return name_failure(self.kind, self.rule)
 
 
 @attrs.frozen
-class Apart(Data):
+class DivergentSeed(Data):
     """One seed that came out in two ways: `rule` says which two; `lines` show the first difference."""
 
     scenario: str
@@ -70,7 +70,7 @@ class Apart(Data):
 
 
 @attrs.frozen
-class Lost(Data):
+class LostSeed(Data):
     """One seed without a verdict: whoever ran it died twice."""
 
     scenario: str
@@ -80,7 +80,7 @@ class Lost(Data):
 
 @attrs.define
 class Totals:
-    """What runs came to. `found` and `hits` by fingerprint, `summaries` by scenario.
+    """The results of many runs. `found` and `hits` by fingerprint, `summaries` by scenario.
 
     `gated`: runs that ran again in
     other ways; `apart`: those that came out otherwise. `sizes`: least and greatest of a run. `met`: for each
@@ -100,9 +100,9 @@ class Totals:
     marks: Counter[str] = attrs.field(factory=Counter)
     rules: Counter[str] = attrs.field(factory=Counter)
     hits: Counter[str] = attrs.field(factory=Counter)
-    found: dict[str, Found] = attrs.field(factory=dict)
-    apart: dict[tuple[str, Seed, str], Apart] = attrs.field(factory=dict)
-    lost: dict[tuple[str, Seed], Lost] = attrs.field(factory=dict)
+    found: dict[str, FoundFailure] = attrs.field(factory=dict)
+    apart: dict[tuple[str, Seed, str], DivergentSeed] = attrs.field(factory=dict)
+    lost: dict[tuple[str, Seed], LostSeed] = attrs.field(factory=dict)
     sizes: dict[str, Span] = attrs.field(factory=dict)
     summaries: dict[str, Summary] = attrs.field(factory=dict)
     met: dict[str, Counter[str]] = attrs.field(factory=dict)
@@ -126,7 +126,7 @@ class Totals:
             self.met.setdefault(name, Counter()).update(rules)
         self.longest = longest_of({**self.longest, **other.longest})
 
-    def keep(self, found: Found) -> None:
+    def keep(self, found: FoundFailure) -> None:
         best = self.found.get(found.fingerprint, found)
         self.found[found.fingerprint] = min(best, found, key=lambda each: (each.seed, each.scenario))
 
@@ -134,7 +134,7 @@ class Totals:
         low, high = self.sizes.get(name, ends)
         self.sizes[name] = (min(low, ends[0]), max(high, ends[1]))
 
-    def in_order(self) -> list[Found]:
+    def in_order(self) -> list[FoundFailure]:
         """The failures, the most frequent first."""
         return sorted(self.found.values(), key=lambda each: (-self.hits[each.fingerprint], each.fingerprint))
 
@@ -191,8 +191,8 @@ def span_of(seeds: Sequence[int]) -> str:
 
 
 @attrs.frozen
-class Outcome(Data):
-    """What a sweep came to: `missed` is what it never met although its scenarios are for that.
+class SweepOutcome(Data):
+    """The result of a sweep: `missed` is what it never met although its scenarios are for that.
 
     `kept`: files of earlier failures that were replayed first. `is_interrupted`: somebody ended it (Ctrl-C).
     """
@@ -201,15 +201,15 @@ class Outcome(Data):
     swept: Swept
     files: Mapping[str, Scenario]
     missed: tuple[Missed, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[CorpusFile, ...] = ()
     is_interrupted: bool = False
 
     @property
-    def still_failing(self) -> list[Kept]:
+    def still_failing(self) -> list[CorpusFile]:
         return [each for each in self.kept if each.still_fails]
 
     @property
-    def unreadable(self) -> list[Kept]:
+    def unreadable(self) -> list[CorpusFile]:
         return [each for each in self.kept if each.seed is None]
 
     @property
@@ -241,7 +241,7 @@ class Outcome(Data):
 
 
 def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
-    """What one run came to."""
+    """Return the result of one run as totals."""
     operations = sum(isinstance(item, Op) for item in verdict.items)
     sizes = {
         "steps": verdict.steps, "items": len(verdict.items), "operations": operations,
@@ -265,7 +265,7 @@ def of_limit(name: str, file: Scenario, seed: int, limit: Limit, message: str) -
     """A run that was ended by force: configuration and seed are all that is left of it."""
     failure = Failure("timeout", "progress", id_of("progress"), 0, 0, "", f"{limit}: {message}")
     kept = seed_file.SeedFile(
-        scenario.draw(file, seed), (), seed_file.Expect("fail"), failure, fingerprint.of(failure),
+        scenario.draw(file, seed), (), seed_file.ExpectedResult("fail"), failure, fingerprint.of(failure),
         repro=f"umi-sim run {name} --seed {seed}",
         history=seed_file.History(first_seed=str(seed), notes="ended by force: only configuration and seed"),
     )  # fmt: skip
@@ -274,13 +274,13 @@ def of_limit(name: str, file: Scenario, seed: int, limit: Limit, message: str) -
     return totals
 
 
-def fail(totals: Totals, found: Found) -> None:
+def fail(totals: Totals, found: FoundFailure) -> None:
     totals.failed += 1
     totals.hits[found.fingerprint] += 1
     totals.keep(found)
 
 
-def found_in(name: str, verdict: Verdict) -> Found:
+def found_in(name: str, verdict: Verdict) -> FoundFailure:
     assert verdict.failure is not None
     try:
         text = seed_file.dumps(verdict)
@@ -290,7 +290,9 @@ def found_in(name: str, verdict: Verdict) -> Found:
     return found_of(name, verdict.config.seed, verdict.failure, text, is_whole=is_whole)
 
 
-def found_of(name: str, seed: int, failure: Failure, text: str, *, is_whole: bool = True) -> Found:
+def found_of(name: str, seed: int, failure: Failure, text: str, *, is_whole: bool = True) -> FoundFailure:
     path = seed_file.default_path(failure).as_posix()
     mark = fingerprint.of(failure)
-    return Found(name, seed, failure.kind, failure.rule_told, mark, failure.message, path, text, is_whole)
+    return FoundFailure(
+        name, seed, failure.kind, failure.rule_told, mark, failure.message, path, text, is_whole
+    )

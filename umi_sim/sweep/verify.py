@@ -14,8 +14,8 @@ import attrs
 from umi_core.data import Data
 from umi_sim.explain import difference
 from umi_sim.kernel.progress import at
-from umi_sim.sweep.work import LIMITS, apart, asked
-from umi_sim.sweep.worker_process import Kind, hired
+from umi_sim.sweep.work import LIMITS, apart, ask_worker
+from umi_sim.sweep.worker_process import Kind, keep_children
 
 KINDS: Final[tuple[Kind, Kind]] = ("plain", "gate")
 NO_MORE: Final = "the traces were equal when repeated: what differs is not in the surroundings"
@@ -23,24 +23,24 @@ NO_MORE: Final = "the traces were equal when repeated: what differs is not in th
 
 @attrs.frozen
 class Compared(Data):
-    """What two processes made of the same seeds. `trace`: of the last one that was run.
+    """The results of two processes for the same seeds. `trace`: of the last one that was run.
 
     `differing`: the first seed that they lived otherwise, if there is one; `apart`: where, if it shows again.
     """
 
     trace: str
     differing: int | None = None
-    apart: difference.Apart | None = None
+    apart: difference.FirstDifference | None = None
 
 
 def compare(name: str, seeds: Sequence[int]) -> Compared:
     """Live each seed in both processes, until one differs. Raises Died or OutOfLimit."""
     place = str(Path(name).resolve()) if name.endswith((".toml", ".json")) else name
-    with ThreadPoolExecutor(len(KINDS)) as pool, hired():
+    with ThreadPoolExecutor(len(KINDS)) as pool, keep_children():
         for number, seed in enumerate(seeds):
             at("verify", number, len(seeds), unit="seed")
             question = {"do": "verify", "name": place, "seed": str(seed), "out": "", **LIMITS}
-            one, other = pool.map(asked, KINDS, [question] * len(KINDS))  # side by side
+            one, other = pool.map(ask_worker, KINDS, [question] * len(KINDS))  # side by side
             if one != other:
                 return Compared(one["trace"], seed, apart(("plain", question), ("gate", question)))
     return Compared(one["trace"])

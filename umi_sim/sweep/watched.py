@@ -20,7 +20,7 @@ from umi_core.data import Data, Owner
 
 
 @attrs.frozen
-class Place(Data):
+class WatchedLine(Data):
     """Where to look: a file by the end of its path, the first line of a function, its name, and the line."""
 
     file: str
@@ -30,20 +30,20 @@ class Place(Data):
 
 
 @attrs.define
-class Watch(Owner):
-    """What was seen so far."""
+class LineWatch(Owner):
+    """The observation of one line: `met` so far, or not."""
 
     met: bool = False
 
 
-def place_of(text: str, file: str, line: int) -> Place | None:
+def place_of(text: str, file: str, line: int) -> WatchedLine | None:
     """The place of a line of this text; None if every run meets it."""
     around = [code for code in codes(compile(text, file, "exec", dont_inherit=True)) if line in span(code)]
     inner = max(around, key=lambda code: (code.co_firstlineno, -len(span(code))), default=None)
     if inner is None or not inner.co_flags & CO_OPTIMIZED:
         return None
     own = max(it for it in lines(inner) if it <= line)
-    return Place(file, inner.co_firstlineno, inner.co_name, own)
+    return WatchedLine(file, inner.co_firstlineno, inner.co_name, own)
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -63,9 +63,9 @@ def span(code: CodeType) -> range:
 
 
 @contextmanager
-def watching(place: Place) -> Iterator[Watch]:
+def watching(place: WatchedLine) -> Iterator[LineWatch]:
     """Within it runs are slower, until the line was met."""
-    watch = Watch()
+    watch = LineWatch()
 
     def enter(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:
         code = frame.f_code

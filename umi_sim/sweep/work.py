@@ -17,8 +17,8 @@ from umi_sim.record import trace
 from umi_sim.record.trace_fields import NAMES
 from umi_sim.sweep import gate
 from umi_sim.sweep.gate import Way
-from umi_sim.sweep.plan import parsed
-from umi_sim.sweep.totals import TOTALS, Apart, Lost, Totals, of_limit
+from umi_sim.sweep.plan import parse_scenario
+from umi_sim.sweep.totals import TOTALS, DivergentSeed, LostSeed, Totals, of_limit
 from umi_sim.sweep.worker_process import CREW, Died, Kind, OutOfLimit
 
 Plain = dict[str, Any]
@@ -34,19 +34,19 @@ def work(task: Mapping[str, Any]) -> Plain:
     totals = Totals()
     done: list[int] = []
     for seed in task["seeds"]:
-        totals.add(lived(task, seed))
+        totals.add(live_seed(task, seed))
         done.append(seed)
         if task["stop_first"] and totals.found:
             break
     return {"totals": TOTALS.write(totals), "count": len(done)}
 
 
-def lived(task: Mapping[str, Any], seed: int) -> Totals:
+def live_seed(task: Mapping[str, Any], seed: int) -> Totals:
     """One seed, with what the gate makes of it."""
     name, why, broken = task["scenario"], "", None
     for _ in range(CHANCE_COUNT):
         try:
-            return tried(task, seed)
+            return try_seed(task, seed)
         except Died as died:
             why, broken = str(died), None
         except OutOfLimit as limit:
@@ -54,28 +54,28 @@ def lived(task: Mapping[str, Any], seed: int) -> Totals:
             if broken[0] != "time":
                 break
     if broken:
-        return of_limit(name, parsed(name, task["text"], task["folder"]), seed, *broken)
-    return Totals(lost={(name, seed): Lost(name, seed, why)})
+        return of_limit(name, parse_scenario(name, task["text"], task["folder"]), seed, *broken)
+    return Totals(lost={(name, seed): LostSeed(name, seed, why)})
 
 
-def shrunk(text: str) -> str:
+def shrink_text(text: str) -> str:
     """The seed file made small; empty if nothing came of it."""
     try:
-        smaller: str = asked("plain", {"do": "shrink", "text": text, **LIMITS})["text"]
+        smaller: str = ask_worker("plain", {"do": "shrink", "text": text, **LIMITS})["text"]
     except (Died, OutOfLimit):
         return ""
     return smaller
 
 
-def tried(task: Mapping[str, Any], seed: int) -> Totals:
+def try_seed(task: Mapping[str, Any], seed: int) -> Totals:
     question = {**{key: task[key] for key in ASKED}, "seed": str(seed)}
-    answer = asked("plain", {"do": "run", **question})
+    answer = ask_worker("plain", {"do": "run", **question})
     totals: Totals = TOTALS.read(answer["totals"])
     if task["gate"] and gate.is_gated(seed):
         totals.gated = 1
         longer = {**question, **{key: GATE_RUN_COUNT * task[key] for key in ("cpu_s_max", "wall_ms_max")}}
         for rule, lines in found_apart(longer, answer["trace"]):
-            totals.apart[task["scenario"], seed, rule] = Apart(task["scenario"], seed, rule, lines)
+            totals.apart[task["scenario"], seed, rule] = DivergentSeed(task["scenario"], seed, rule, lines)
     return totals
 
 
@@ -93,14 +93,14 @@ def found_apart(question: Plain, expected: str) -> list[tuple[str, tuple[str, ..
     return [(gate.RULES["fresh"], (f"it could not be run again: {why}",))]
 
 
-def asked(kind: Kind, question: Mapping[str, Any]) -> Plain:
+def ask_worker(kind: Kind, question: Mapping[str, Any]) -> Plain:
     with CREW.one(kind) as worker:
         return worker.ask(question)
 
 
 def ways_apart(question: Plain, expected: str) -> Iterator[Way]:
     """The ways in which this run has another trace. If the other process has one, that is told alone."""
-    traces = asked("gate", {"do": "gate", **question})["traces"]
+    traces = ask_worker("gate", {"do": "gate", **question})["traces"]
     if traces["fresh"] != expected:
         yield "fresh"
         return
@@ -109,12 +109,12 @@ def ways_apart(question: Plain, expected: str) -> Iterator[Way]:
 
 def apart(
     first: tuple[Kind, Plain], second: tuple[Kind, Plain], names: tuple[str, str] = NAMES
-) -> difference.Apart | None:
+) -> difference.FirstDifference | None:
     """The first difference between two runs, each of which a worker lives again and writes to a file."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, name) for name in ("first.trace", "second.trace")]
         for (kind, question), path in zip((first, second), paths, strict=True):
-            asked(kind, {**question, "out": str(path)})
+            ask_worker(kind, {**question, "out": str(path)})
         return difference.apart(trace.read(paths[0]), trace.read(paths[1]), names)
 
 

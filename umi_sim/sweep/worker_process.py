@@ -171,7 +171,7 @@ atexit.register(CREW.dismiss)
 
 
 @contextmanager
-def hired() -> Iterator[None]:
+def keep_children() -> Iterator[None]:
     """Children stay, from one plan to the next, until the end of the block."""
     try:
         yield
@@ -181,7 +181,7 @@ def hired() -> Iterator[None]:
 
 
 def environment(kind: Kind, overlay: str = "") -> dict[str, str]:
-    """What a child sees: it imports from where this process does, say a changed umi_core.
+    """Return the environment of a child: it imports from where this process does, say a changed umi_core.
 
     One thread for linear algebra, since there is a process for every core.
     """

@@ -41,7 +41,7 @@ Stepping = Callable[[int, Value], Sequence[Effect]]
 
 @attrs.frozen
 class Fence(Data):
-    """What is out of reach of a step, and whose doing is a finding.
+    """Everything that a step must not reach, and the code whose reaching for it is a finding.
 
     `blames`: packages or modules; none: everybody but the standard library. `renames`: those in which names
     that were imported one by one (`from time import time`) are replaced too.
@@ -53,19 +53,19 @@ class Fence(Data):
 
 
 @attrs.define
-class Watch(Owner):
+class FenceWatch(Owner):
     """The fence of the step that runs now, and what a step has reached for, with its thread."""
 
     fence: Fence | None = None
     breach: tuple[int, str] | None = None
 
 
-WATCH: Final = Watch()
+WATCH: Final = FenceWatch()
 ARMED: Final[list[Fence]] = []  # of the runs that are on
 
 
 def step(of: Stepping, now_ms: int, value: Value, fence: Fence) -> Sequence[Effect]:
-    """One step of a machine, inside the fence. Raises Broken if it reached for what is outside."""
+    """One step of a machine, inside the fence. Raises Broken if it report_reach for what is outside."""
     WATCH.fence = fence
     try:
         return of(now_ms, value)
@@ -85,12 +85,12 @@ def must_stay_inside() -> None:
     demand(not is_own, rules.STEP_STAYS_INSIDE, told)
 
 
-def reached(reach: Reach, what: str) -> None:
+def report_reach(reach: Reach, what: str) -> None:
     """Its caller was called. Raises Broken if that happened in a step, by somebody whom the fence blames."""
     fence = WATCH.fence
     if fence is None or fence not in ARMED or reach not in fence.reaches:
         return
-    culprit = blamed(sys._getframe(2), reach, fence.blames)
+    culprit = find_blamed(sys._getframe(2), reach, fence.blames)
     if culprit is not None:
         told = f"{place(culprit)} {TOLD[reach]}: {what}"
         WATCH.breach = WATCH.breach or (get_ident(), told)
@@ -106,7 +106,7 @@ OWN_USE: Final = set("asyncio concurrent logging selectors subprocess tempfile t
 """Who reads the clock, or draws a name, and tells his caller nothing of it."""
 
 
-def blamed(frame: FrameType | None, reach: Reach, blames: Collection[str]) -> FrameType | None:
+def find_blamed(frame: FrameType | None, reach: Reach, blames: Collection[str]) -> FrameType | None:
     """The frame whose doing it is; None if it is nobody's whom the fence blames."""
     excused = BETWEEN | OWN_USE if reach in ("clock", "chance") else BETWEEN
     culprit: FrameType | None = None

@@ -23,7 +23,7 @@ LIMITS: Final[Mapping[str, int]] = {name.lower(): getattr(limits, name) for name
 
 
 @contextmanager
-def lowered(values: Mapping[str, int]) -> Iterator[None]:
+def lower_limits(values: Mapping[str, int]) -> Iterator[None]:
     """Give these limits other values until the block ends."""
     before = {place: getattr(*place) for name in values for place in places_of(name)}
     try:

@@ -21,7 +21,7 @@ from umi_sim.target.fence import Fence
 
 @attrs.frozen
 class Origin(Data):
-    """Who asks for an effect: the row of a workflow, for a request or in the background.
+    """The origin of an effect: the row of a workflow, for a request or in the background.
 
     `number` tells background operations of one life apart.
     """
@@ -63,7 +63,7 @@ class Machine(Protocol):
         """The workflows that wait for an answer."""
 
     def awaits(self, request_id: int, reading_ms: int) -> bool:
-        """Whether it will take an answer to this question that comes at this reading of its clock."""
+        """Return whether it will take an answer to this question at this reading of its clock."""
 
     def origin_of(self, effect: Asked) -> Origin: ...
 
@@ -72,8 +72,8 @@ class Machine(Protocol):
 
 
 @attrs.frozen
-class Stored(Data):
-    """What a life that begins may find: what services hold, and the commits that are still on their way."""
+class InitialStorage(Data):
+    """The storage that a new life may find: what services hold, and the commits that are on their way."""
 
     services: Services
     commits: Callable[[], Iterable[Commit]]
@@ -88,7 +88,7 @@ class Target(Protocol):
 
     @property
     def fence(self) -> Fence:
-        """What is out of reach of its steps."""
+        """Return the fence around its steps."""
 
     def services(self) -> Services:
         """The simulated services that its effects are answered by."""
@@ -96,7 +96,7 @@ class Target(Protocol):
     def close(self) -> None:
         """The run is over."""
 
-    def begin(self, agent: str, scope: Scope, stored: Stored) -> Machine: ...
+    def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> Machine: ...
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
         """Change the program under running machines, if that is due before this op; whether it was.
@@ -112,7 +112,7 @@ class Target(Protocol):
 
 
 class NothingServed(ValueError):
-    """Of what a configuration asks for the target serves nothing."""
+    """The target serves none of the requests that a configuration asks for."""
 
 
 def served_part(config: RunConfig, target: Target) -> RunConfig:

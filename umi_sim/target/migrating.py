@@ -17,7 +17,7 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
 from umi_sim.services.legacy import WithLegacy
 from umi_sim.target.fence import EVERYTHING, Fence
-from umi_sim.target.machine import Machine, Origin, Stored
+from umi_sim.target.machine import InitialStorage, Machine, Origin
 
 STARTS: Final = ("find", "raise", "read_outbox")
 """The steps in which it learns the phase."""
@@ -94,7 +94,7 @@ class MigrationTarget:
     def close(self) -> None:
         """Nothing of it outlives the run."""
 
-    def begin(self, agent: str, scope: Scope, stored: Stored) -> MigratingMachine:
+    def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> MigratingMachine:
         self.lives[agent] += 1
         return MigratingMachine(scope, self.lives[agent])
 

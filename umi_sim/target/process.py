@@ -22,13 +22,13 @@ from umi_core.messages.answers import Value
 from umi_core.messages.effects import MAIN, Asked, Commit, Effect, Read, Reply
 from umi_core.messages.requests import OF_MEMORY
 from umi_core.values import Scope
-from umi_sim.kernel.child_process import Process, ProcessBroken, shown
+from umi_sim.kernel.child_process import Process, ProcessBroken, show_value
 from umi_sim.record import rules
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
 from umi_sim.target import wire
 from umi_sim.target.fence import Fence
-from umi_sim.target.machine import Machine, Origin, Stored
+from umi_sim.target.machine import InitialStorage, Machine, Origin
 from umi_sim.target.umi import UmiMachine, UmiTarget, found_cores
 
 CONTRACT: Final = "umi"
@@ -43,11 +43,11 @@ class BadProcess(Exception):
 
 
 class BadStep(Exception):
-    """What came of a step is nothing that a memory can say."""
+    """The result of a step is nothing that a memory can say."""
 
 
 @attrs.frozen
-class Operation(Data):
+class ReportedOperation(Data):
     """An operation in flight, as the process tells it. `asks`: the question whose answer it waits for.
 
     `due_ms`: when it gives that up, or goes on by itself.
@@ -62,12 +62,12 @@ class Operation(Data):
 
 
 @attrs.frozen
-class Standing(Data):
+class ProcessState(Data):
     """How a life stands after a step."""
 
     deadline_ms: int | None = 0
     recovering: bool = False
-    operations: tuple[Operation, ...] = ()
+    operations: tuple[ReportedOperation, ...] = ()
     marks: tuple[str, ...] = ()
     digest: str = ""
 
@@ -88,7 +88,7 @@ class ProcessMachine(Owner):
     life: int
     twin: UmiMachine | None = None
     is_stepped: bool = False
-    standing: Standing = Standing()
+    standing: ProcessState = ProcessState()
     seen_ms: int = 0
     asked: dict[int, Asked] = attrs.field(factory=dict)
     asked_last: int = 0
@@ -111,7 +111,7 @@ class ProcessMachine(Owner):
 
     def step(self, now_ms: int, value: Value) -> Sequence[Effect]:
         self.seen_ms = max(self.seen_ms, min(now_ms, NOW_MS_MAX))
-        said = told(self.process, op="step", life=self.life, now_ms=now_ms, value=wire.to_json(value))
+        said = ask_process(self.process, op="step", life=self.life, now_ms=now_ms, value=wire.to_json(value))
         self.is_stepped = True
         try:
             effects = tuple(wire.from_json(each, Effect) for each in list_of(said, "effects"))
@@ -132,7 +132,7 @@ class ProcessMachine(Owner):
             if isinstance(effect, Reply):
                 continue
             if isinstance(effect, Read | Commit) and effect.store != MAIN:
-                raise ValueError(f"asks the store {shown(effect.store)}, and there is {MAIN} alone")
+                raise ValueError(f"asks the store {show_value(effect.store)}, and there is {MAIN} alone")
             if effect.request_id <= self.asked_last:
                 raise ValueError(f"asks under the number {effect.request_id}, after {self.asked_last}")
             if effect.request_id not in waiting:
@@ -164,7 +164,7 @@ class ProcessMachine(Owner):
         """All lives of a process are made anew at once, when another one takes its place."""
         return
 
-    def must_stand_as(self, standing: Standing) -> None:
+    def must_stand_as(self, standing: ProcessState) -> None:
         """Raises Broken if a life that was made of what it saved stands otherwise than it did."""
         expected, got = (attrs.evolve(each, marks=()) for each in (self.standing, standing))
         what = f"life {self.life}, made of what it has saved, is another memory"
@@ -184,43 +184,43 @@ def must_be_alike(ours: Sequence[Effect], theirs: Sequence[Effect]) -> None:
 # What it says.
 
 
-def told(process: Served | Process, **request: Any) -> dict[str, Any]:
+def ask_process(process: Served | Process, **request: Any) -> dict[str, Any]:
     """Its answer. Raises BadStep."""
     try:
         said = process.ask(request)
     except ProcessBroken as error:
         raise BadStep(f"the process {error}") from None
     if "error" in said:
-        raise BadStep(shown(said["error"]))
+        raise BadStep(show_value(said["error"]))
     answer = said.get("answer")
     return answer if isinstance(answer, dict) else {}
 
 
-def standing_of(said: dict[str, Any]) -> Standing:
+def standing_of(said: dict[str, Any]) -> ProcessState:
     """Raises ValueError and TypeError."""
     deadline_ms = said.get("deadline_ms")
     is_time = deadline_ms is None or type(deadline_ms) is int
     digest, marks = said.get("digest", ""), list_of(said, "marks")
     if not is_time or type(digest) is not str or not all(isinstance(mark, str) for mark in marks):
-        raise ValueError(f"says no time, no digest, or no marks: {shown((deadline_ms, digest, marks))}")
+        raise ValueError(f"says no time, no digest, or no marks: {show_value((deadline_ms, digest, marks))}")
     bytes.fromhex(digest)
     operations = tuple(map(operation_of, list_of(said, "operations")))
-    return Standing(deadline_ms, said.get("recovering") is True, operations, tuple(marks), digest)
+    return ProcessState(deadline_ms, said.get("recovering") is True, operations, tuple(marks), digest)
 
 
-def operation_of(found: Any) -> Operation:
-    it = Operation(**found)
+def operation_of(found: Any) -> ReportedOperation:
+    it = ReportedOperation(**found)
     is_named = type(it.workflow) is str and type(it.step) is str and (it.op is None or type(it.op) is str)
     numbers = (it.number, it.asks or 0, it.due_ms or 0)
     if not is_named or any(type(each) is not int for each in numbers):
-        raise ValueError(f"tells of no operation: {shown(found)}")
+        raise ValueError(f"tells of no operation: {show_value(found)}")
     return it
 
 
 def list_of(said: dict[str, Any], name: str) -> list[Any]:
     found = said.get(name, [])
     if not isinstance(found, list):
-        raise ValueError(f"{name}: expected a list, got {shown(found)}")
+        raise ValueError(f"{name}: expected a list, got {show_value(found)}")
     return found
 
 
@@ -254,7 +254,9 @@ class Server(Owner):
         except ProcessBroken as error:
             raise BadStep(str(error)) from None
         try:
-            self.hello = told(self, op="hello", contract=CONTRACT, version=VERSION, classes=wire.classes())
+            self.hello = ask_process(
+                self, op="hello", contract=CONTRACT, version=VERSION, classes=wire.classes()
+            )
         except BadStep:
             self.process.kill()
             raise
@@ -266,7 +268,7 @@ class Server(Owner):
         life = len(self.lives) + 1
         machine = ProcessMachine(self, life, twin)
         self.lives[life] = machine, scope, config
-        told(self, op="begin", life=life, **begun(scope, config))
+        ask_process(self, op="begin", life=life, **begin_request(scope, config))
         return machine
 
     def stepped(self) -> None:
@@ -280,15 +282,15 @@ class Server(Owner):
         self.process.kill()
         self.start()
         for machine, scope, config in self.lives.values():
-            self.restore(machine, saved, begun(scope, config))
+            self.restore(machine, saved, begin_request(scope, config))
 
     def restore(self, machine: ProcessMachine, saved: Mapping[int, Any], more: Mapping[str, Any]) -> None:
         """A life that nobody has stepped begins again."""
         life = machine.life
         if life not in saved:
-            told(self, op="begin", life=life, **more)
+            ask_process(self, op="begin", life=life, **more)
             return
-        said = told(self, op="restore", life=life, saved=saved[life], **more)
+        said = ask_process(self, op="restore", life=life, saved=saved[life], **more)
         try:
             standing = standing_of(said)
         except (ValueError, TypeError) as error:
@@ -297,15 +299,15 @@ class Server(Owner):
             machine.must_stand_as(standing)
 
 
-def begun(scope: Scope, config: Config) -> dict[str, Any]:
+def begin_request(scope: Scope, config: Config) -> dict[str, Any]:
     return {"scope": wire.to_json(scope), "config": wire.to_json(config)}
 
 
 def saved_of(process: Served, life: int) -> Any:
     """Whatever it wants to have back. Raises BadStep."""
-    said = told(process, op="save", life=life)
+    said = ask_process(process, op="save", life=life)
     if said.get("saved") is None:
-        raise BadStep(f"saves nothing of life {life}: {shown(said)}")
+        raise BadStep(f"saves nothing of life {life}: {show_value(said)}")
     return said["saved"]
 
 
@@ -322,7 +324,7 @@ class ProcessTarget:
         self.is_compared = rules.SECOND_IMPLEMENTATION.id in config.equivalences
         self.server = Server(config.command, rules.COPIED_STATE_CONTINUES.name not in config.off)
         try:
-            self.requests: Collection[str] = served(self.server.hello)
+            self.requests: Collection[str] = read_served(self.server.hello)
         except BadStep as error:
             self.close()
             raise BadProcess(f"{config.command}: {error}") from None
@@ -333,7 +335,7 @@ class ProcessTarget:
     def close(self) -> None:
         self.server.process.kill()
 
-    def begin(self, agent: str, scope: Scope, stored: Stored) -> ProcessMachine:
+    def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> ProcessMachine:
         config = self.own.config_of(agent, found_cores(scope, stored))
         return self.server.begin(scope, config, UmiMachine(scope, config) if self.is_compared else None)
 
@@ -348,10 +350,10 @@ class ProcessTarget:
         return self.own.limit_entries(agent, entry_count_max)
 
 
-def served(said: dict[str, Any]) -> Collection[str]:
+def read_served(said: dict[str, Any]) -> Collection[str]:
     """The requests that it says it serves; all, if it says nothing. Raises BadStep."""
     names = said.get("serves", list(OF_MEMORY))
     is_known = isinstance(names, list) and all(isinstance(it, str) and it in OF_MEMORY for it in names)
     if not is_known or not names:
-        raise BadStep(f"serves {shown(names)}: expected names of requests")
+        raise BadStep(f"serves {show_value(names)}: expected names of requests")
     return dict.fromkeys(names)

@@ -90,8 +90,8 @@ WRONG_CALLS: Final[tuple[tuple[str, Call], ...]] = (
     ("UnknownRevision", lambda it: it.at("recall", it.latest("recall") + 1)),
     ("UnknownRevision", lambda it: it.interceptors(len(it.generations))),
     ("UnknownRevision", lambda it: it.interceptors(-1)),
-    ("InterceptorExists", lambda it: hooked(hooked(it, 0), 0)),
-    ("TooManyInterceptors", lambda it: hooked(full(it), INTERCEPTOR_COUNT_MAX)),
+    ("InterceptorExists", lambda it: add_hook(add_hook(it, 0), 0)),
+    ("TooManyInterceptors", lambda it: add_hook(full(it), INTERCEPTOR_COUNT_MAX)),
     ("BadFilter", lambda it: Interceptor("tried", "nowhere")),  # type: ignore[arg-type]  # it must be refused
     ("BadFilter", lambda it: Interceptor("tried", on_raise="never")),  # type: ignore[arg-type]  # as above
     ("BadFilter", lambda it: Interceptor("tried", effects=("model", "telepathy"))),
@@ -104,14 +104,14 @@ def of(registry: Registry, *steps: Step) -> Registry:
     return registry.register(Workflow("tried", (), steps))
 
 
-def hooked(registry: Registry, number: int) -> Registry:
+def add_hook(registry: Registry, number: int) -> Registry:
     return registry.with_interceptor(Interceptor(f"tried {number}"))
 
 
 def full(registry: Registry) -> Registry:
     """With as many interceptors as there may be."""
     for number in range(INTERCEPTOR_COUNT_MAX - len(registry.generations[-1].ordered)):
-        registry = hooked(registry, number)
+        registry = add_hook(registry, number)
     return registry
 
 

@@ -70,7 +70,7 @@ class Revisions:
     def __init__(self, every: int) -> None:
         self._every = every
         self._count = 0
-        self._tables: Tables | None = None  # all workflows as they are now, without interceptors
+        self._tables: RegistryTables | None = None  # all workflows as they are now, without interceptors
         self._onions = (Onion("effect", meddles), Onion("step", meddles_in_steps))
         self._doorkeeper = Doorkeeper()
 
@@ -84,7 +84,7 @@ class Revisions:
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
         while self._count < due_count:
             self._count += 1
-            self._tables = changed_tables(self._tables or Tables(registry))
+            self._tables = changed_tables(self._tables or RegistryTables(registry))
             registry = attrs.evolve(registry, revisions=self._tables.registry.revisions)
             if self._count == 1:
                 check_refusals(registry)
@@ -104,25 +104,25 @@ class Revisions:
         demand(is_called, rules.HOOK_ORDER, "some interceptors are never called", "all of them", counts)
 
 
-class Tables:
+class RegistryTables:
     """The workflows of a registry, equal to themselves alone: what they say need not be compared."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tables) and self.registry is other.registry
+        return isinstance(other, RegistryTables) and self.registry is other.registry
 
     def __hash__(self) -> int:
         return object.__hash__(self.registry)
 
 
 @lru_cache(maxsize=256)  # the tables of one run are those of the next, and take a sixth of a short run
-def changed_tables(tables: Tables) -> Tables:
-    return Tables(changed(tables.registry))
+def changed_tables(tables: RegistryTables) -> RegistryTables:
+    return RegistryTables(change_tables(tables.registry))
 
 
-def changed(registry: Registry) -> Registry:
+def change_tables(registry: Registry) -> Registry:
     """Each workflow in the next of the five forms that rows which do nothing give it."""
     if UNUSED.name not in registry.revisions:
         registry = registry.register(UNUSED)
@@ -245,7 +245,7 @@ STUMBLES_EVERY: Final = 5
 
 
 class Stumbled(Exception):
-    """What an interceptor of somebody may raise."""
+    """An exception as an interceptor of a user may raise it."""
 
 
 def stumbles(place: Place, asked: object, came: object) -> Verdict:
@@ -259,11 +259,11 @@ def narrows(place: Place, request: Asked) -> Verdict:
     if isinstance(request, AskModel):
         return Rewrite(attrs.evolve(request, timeout_ms=max(1, request.timeout_ms - 1)))
     if isinstance(request, Read):
-        return Rewrite(attrs.evolve(request, query=narrowed(request.query)))
+        return Rewrite(attrs.evolve(request, query=narrow_query(request.query)))
     return Pass() if isinstance(request, Commit) else Rewrite(request)
 
 
-def narrowed(query: Query) -> Query:
+def narrow_query(query: Query) -> Query:
     if isinstance(query, ByIds):
         return query
     always = query.where[-1:] or ((Condition(*OF_ANY_ROW),) if getattr(query, "kind", "") == "entity" else ())
@@ -335,7 +335,7 @@ class Doorkeeper:
 
 
 def turns_away(place: Place, request: Asked) -> Verdict:
-    """Of some operations a question to the model, of others a commit, or the read of a single row."""
+    """Refuse a question to the model of some operations, a commit or the read of a single row of others."""
     turn, rest = divmod(place.operation, TURNS_AWAY_EVERY)
     if rest:
         return Pass()
@@ -347,19 +347,19 @@ def turns_away(place: Place, request: Asked) -> Verdict:
 
 
 def turns_back(place: Place, request: Asked, answer: Answer) -> Verdict:
-    """Of other operations what the model has said."""
+    """Refuse the model's reply of some other operations."""
     is_due = place.operation % TURNS_AWAY_EVERY == 1 and place.step in UNHEARD
     return Refuse("not heard") if is_due and isinstance(request, AskModel) else Pass()
 
 
 def makes_do(place: Place, request: Asked, came: Answer) -> Verdict:
-    """Of every third operation: whoever is not answered, or not heard, goes on with nothing."""
+    """Substitute an empty answer in every third operation, which goes on with it."""
     is_due = place.operation % 3 == 0 and isinstance(request, AskModel) and place.step in REFUSED
     return Substitute(NO_USE) if is_due else Pass()
 
 
 def turns_away_behind(place: Place, facts: Facts) -> Verdict:
-    """Of others again the last step, when all is done that others see."""
+    """Refuse the last step of some other operations, when all is done that is seen from outside."""
     is_due = place.operation % TURNS_AWAY_EVERY > 1 and place.workflow in CLOSED_BEHIND
     return Refuse("over") if is_due else Pass()
 
@@ -381,7 +381,7 @@ def meddles(place: Place, request: Asked) -> Verdict:
 
 
 def meddles_in_steps(place: Place, facts: Facts) -> Verdict:
-    """What no step produces, in place of what it does."""
+    """Substitute facts that the step does not produce."""
     return Pass() if place.operation % MEDDLES_EVERY else Substitute({"somebody else's": True})
 
 
@@ -408,10 +408,10 @@ def overdone(request: Asked) -> tuple[Asked, ...]:
             attrs.evolve(request, key=f"{request.key} of another"),
             attrs.evolve(request, timeout_ms=max(1, request.timeout_ms - 1)),
         )
-    return (attrs.evolve(request, query=widened(request.query)), patient)
+    return (attrs.evolve(request, query=widen_query(request.query)), patient)
 
 
-def widened(query: Query) -> Query:
+def widen_query(query: Query) -> Query:
     if isinstance(query, ByIds):
         return ByIds(query.addresses[1:])
     if query.where:

@@ -21,7 +21,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from umi_sim.record import rules
-from umi_sim.target.fence import ARMED, WATCH, Fence, Reach, is_of, must_stay_inside, reached
+from umi_sim.target.fence import ARMED, WATCH, Fence, Reach, is_of, must_stay_inside, report_reach
 
 # What the interpreter audits.
 
@@ -37,11 +37,11 @@ AUDITED: Final[dict[str, Reach]] = {
 
 
 def audit(event: str, args: object) -> None:
-    """What the interpreter calls at every event; nearly all of them come outside steps."""
+    """Look at an event of the interpreter; nearly all of them come outside steps."""
     if WATCH.fence is not None:
         reach = AUDITED.get(event) or AUDITED.get(event.partition(".")[0])
         if reach is not None:
-            reached(reach, event)
+            report_reach(reach, event)
 
 
 # What it does not.
@@ -102,13 +102,13 @@ def stub(owner: Any, name: str, reach: Reach, harmless_count: int = sys.maxsize)
 
     def instead(*args: Any, **kwargs: Any) -> Any:
         if WATCH.fence is not None and (len(args) < harmless_count or args[harmless_count - 1] is None):
-            reached(reach, what)
+            report_reach(reach, what)
         return original(*args, **kwargs)
 
     yield Stub(owner, name, original, instead)
 
 
-def dated(real: Any) -> Any:
+def stub_dates(real: Any) -> Any:
     """For a class of dates, whose functions nobody can replace: one that makes the same and knows no now."""
 
     def make(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -123,14 +123,14 @@ NOW: Final = ("now", "utcnow", "today")
 
 def teller(real: Any, name: str) -> Any:
     def tell(cls: type, *args: Any, **kwargs: Any) -> Any:
-        reached("clock", f"datetime.{real.__name__}.{name}")
+        report_reach("clock", f"datetime.{real.__name__}.{name}")
         return getattr(real, name)(*args, **kwargs)
 
     return tell
 
 
 class Dated(type):
-    """What a class in the place of another says that it is: the other."""
+    """Metaclass of a class that stands in for another: it says that it is the other."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.__bases__)
@@ -146,7 +146,7 @@ STUBS: Final = tuple(stubs())
 
 
 @contextmanager
-def armed(fence: Fence, off: Collection[str] = ()) -> Iterator[None]:
+def arm_fence(fence: Fence, off: Collection[str] = ()) -> Iterator[None]:
     """Until the block ends, what a step calls is seen, if its rule is not among those that are off."""
     if not fence.reaches or rules.STEP_STAYS_INSIDE.name in off:
         yield
@@ -154,7 +154,7 @@ def armed(fence: Fence, off: Collection[str] = ()) -> Iterator[None]:
     hook()
     must_stay_inside()  # judged from now on; to count it at each step would be dear
     ARMED.append(fence)
-    places = (*(STUBS if len(ARMED) == 1 else ()), *renamed(tuple(fence.renames), len(sys.modules)))
+    places = (*(STUBS if len(ARMED) == 1 else ()), *find_renamed(tuple(fence.renames), len(sys.modules)))
     try:
         for owner, name, original, instead in places:
             put(owner, name, original, instead)
@@ -185,9 +185,9 @@ NAMED: Final = (BuiltinFunctionType, FunctionType, MethodType, ModuleType, type)
 
 
 @lru_cache(maxsize=1)
-def renamed(packages: tuple[str, ...], loaded_count: int) -> tuple[Stub, ...]:
+def find_renamed(packages: tuple[str, ...], loaded_count: int) -> tuple[Stub, ...]:
     """The names of these modules that stand for something outside; the same until more are loaded."""
-    instead = replaced()
+    instead = list_replacements()
     return tuple(
         Stub(module, name, value, instead[value])
         for loaded, module in tuple(sys.modules.items())
@@ -197,9 +197,9 @@ def renamed(packages: tuple[str, ...], loaded_count: int) -> tuple[Stub, ...]:
     )
 
 
-def replaced() -> dict[Any, Any]:
+def list_replacements() -> dict[Any, Any]:
     """By what may have been imported by its name: what stands for it."""
-    dates = {real: dated(real) for real in (datetime.datetime, datetime.date)}
+    dates = {real: stub_dates(real) for real in (datetime.datetime, datetime.date)}
     module = ModuleType("datetime")
     vars(module).update(vars(datetime))
     vars(module).update({real.__name__: instead for real, instead in dates.items()})

@@ -24,14 +24,14 @@ from umi_core.messages.requests import Request
 from umi_core.values import Scope
 from umi_sim.services.calls import Services
 from umi_sim.target.fence import Fence, Reach
-from umi_sim.target.machine import Machine, Origin, Stored
+from umi_sim.target.machine import InitialStorage, Machine, Origin
 
 
 class Subject(Protocol):
     """One life of a store that is called."""
 
     def call(self, now_ms: int, request: Request) -> Outcome:
-        """What came of the request. `now_ms`: what the agent's clock says, in milliseconds."""
+        """Carry out a request. `now_ms`: what the agent's clock says, in milliseconds."""
 
 
 @attrs.define
@@ -96,7 +96,7 @@ class SubjectTarget:
     def close(self) -> None:
         """Nothing of it outlives the run."""
 
-    def begin(self, agent: str, scope: Scope, stored: Stored) -> SubjectMachine:
+    def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> SubjectMachine:
         return SubjectMachine(self.make())
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:

@@ -17,7 +17,7 @@ TARGETS: Final = {"umi_core": "memory", "migrator": "migrator"}
 """Each target with the machine that its requests name in `served_by`."""
 
 
-def unserved(target: str, names: Iterable[str]) -> Iterator[str]:
+def list_unserved(target: str, names: Iterable[str]) -> Iterator[str]:
     """Yield the requests, by name, that a target does not serve."""
     return (name for name in names if REQUESTS[name].served_by != TARGETS[target])
 

@@ -18,7 +18,7 @@ from umi_sim.record.category_lists import config_of_life
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
 from umi_sim.target.fence import EVERYTHING, Fence
-from umi_sim.target.machine import Machine, Origin, Stored
+from umi_sim.target.machine import InitialStorage, Machine, Origin
 from umi_sim.target.revisions import Revisions
 
 
@@ -92,7 +92,7 @@ class UmiTarget:
     def close(self) -> None:
         """Nothing of it outlives the run."""
 
-    def begin(self, agent: str, scope: Scope, stored: Stored) -> UmiMachine:
+    def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> UmiMachine:
         return UmiMachine(scope, self.config_of(agent, found_cores(scope, stored)), self.registry)
 
     def config_of(self, agent: str, cores: Iterable[Core]) -> Config:
@@ -119,7 +119,7 @@ class UmiTarget:
         return True
 
     def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
-        """Of core as it is stored: the entries about itself, and all."""
+        """Count the entries of core as it is stored: those about itself, and all."""
         core = stored_core(scope, services)
         return (own_count(core), entry_count(core)) if core else (0, 0)
 
@@ -142,8 +142,8 @@ def stored_core(scope: Scope, services: Services) -> Core | None:
     return row.body if row and isinstance(row.body, Core) else None
 
 
-def found_cores(scope: Scope, stored: Stored) -> Iterator[Core]:
-    """What recovery may find: core as it is stored, or as a commit that is on its way has it."""
+def found_cores(scope: Scope, stored: InitialStorage) -> Iterator[Core]:
+    """Yield what recovery may find: core as it is stored, or as a commit that is on its way has it."""
     if core := stored_core(scope, stored.services):
         yield core
     for commit in stored.commits():

@@ -24,12 +24,12 @@ TAGS: Final = {cls: tag for tag, cls in sorted(DECODERS.items()) if attrs.has(cl
 
 
 class Unreadable(ValueError):
-    """What was said is no value, or not one that is meant; the message says why."""
+    """A message is no value, or not one of the expected type; the text says why."""
 
 
 @attrs.frozen
 class Other(Data):
-    """What no value of ours holds, such as a number without end."""
+    """A value of JSON that no value of ours holds, such as an endless number."""
 
     text: str
 
@@ -65,7 +65,7 @@ def fields(value: Any) -> list[str]:
 def from_json(found: Any, kind: Any) -> Any:
     """The value, which is of this type down to its last field. Raises Unreadable."""
     try:
-        value = valued(found)
+        value = read_tree(found)
     except UNREADABLE as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from None
     if wrong := shape_of(kind)(value):
@@ -73,9 +73,9 @@ def from_json(found: Any, kind: Any) -> Any:
     return value
 
 
-def valued(tree: Any) -> Any:
+def read_tree(tree: Any) -> Any:
     if isinstance(tree, list):
-        return revived([valued(part) for part in tree])
+        return revived([read_tree(part) for part in tree])
     if isinstance(tree, dict):
         return Other(tree[OTHER]) if OTHER in tree else b64decode(tree[BYTES], validate=True)
     return tree

@@ -1,5 +1,5 @@
-"""Somebody else's store under our worlds: inherit from `Kv`, `Sessions` or `Memory` (docs/targets.md)."""
+"""Stores of others under our worlds: inherit from `Kv`, `Sessions` or `MemoryStore` (docs/targets.md)."""
 
-from umi_sim.targets.adapter import MISSING, Adapter, Known, Kv, Memory, Sessions
+from umi_sim.targets.adapter import MISSING, Adapter, Known, Kv, MemoryStore, Sessions
 
-__all__ = ["MISSING", "Adapter", "Known", "Kv", "Memory", "Sessions"]
+__all__ = ["MISSING", "Adapter", "Known", "Kv", "MemoryStore", "Sessions"]

@@ -35,7 +35,7 @@ from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import parameters
 
 FOLDER: Final = ".umi-sim/targets"
-__all__ = ["CONTRACTS", "MISSING", "Adapter", "BadAdapter", "Known", "Kv", "Memory", "Sessions"]
+__all__ = ["CONTRACTS", "MISSING", "Adapter", "BadAdapter", "Known", "Kv", "MemoryStore", "Sessions"]
 
 
 class BadAdapter(ValueError):
@@ -56,7 +56,7 @@ class Known(Data):
 
 
 class Adapter:
-    """What all adapters have. The names of flags are those of the contract."""
+    """Base of all adapters. The names of flags are those of the contract."""
 
     contract: ClassVar[Contract]
     durable: ClassVar[bool] = False
@@ -127,7 +127,7 @@ class Sessions(Adapter):
     contract = SessionsContract()
 
 
-class Memory(Adapter):
+class MemoryStore(Adapter):
     contract = MemoryContract()
 
 
@@ -135,7 +135,7 @@ PAGED: Final = "scan"
 STORE_MADE: Final = "add", "id"  # an id, unless the store asks for one
 CURSOR: Final = "cursor"  # its argument that no run draws
 
-CONTRACTS: Final[Mapping[str, type[Adapter]]] = {"kv": Kv, "sessions": Sessions, "memory": Memory}
+CONTRACTS: Final[Mapping[str, type[Adapter]]] = {"kv": Kv, "sessions": Sessions, "memory": MemoryStore}
 
 
 def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
@@ -182,7 +182,7 @@ def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[
     return tuple(each for each in known if each in taken)
 
 
-def required(adapter: type[Adapter], name: str) -> list[str]:
+def required_arguments(adapter: type[Adapter], name: str) -> list[str]:
     """The arguments without which its method cannot be called."""
     found = inspect.signature(getattr(adapter, name)).parameters.values()
     return [each.name for each in found if each.default is each.empty]

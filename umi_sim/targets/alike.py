@@ -12,10 +12,10 @@ from typing import Any, Final
 from attrs import evolve
 
 from umi_sim.targets.adapter import Adapter, BadAdapter, ops_of
-from umi_sim.targets.checker import Broken, Got
+from umi_sim.targets.checker import BrokenContract, Got
 from umi_sim.targets.drawing import Moments, draw_items
-from umi_sim.targets.items import Item, Op
-from umi_sim.targets.life import Verdict, run
+from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.values import MISSING, same
 
 RULE: Final = "alike"
@@ -41,7 +41,7 @@ def draw_both(other: type[Adapter], one: type[Adapter], seed: int, _: Moments) -
 
 
 def draw_shared(other: type[Adapter], one: type[Adapter], seed: int) -> Iterator[Item]:
-    """What both can be given."""
+    """Draw items that both can be given."""
     ops = ops_of(other)
     kinds = ["op", "advance"] + (["reopen"] if one.durable and other.durable else [])
     for item in draw_items(one, seed, {}):
@@ -49,7 +49,7 @@ def draw_shared(other: type[Adapter], one: type[Adapter], seed: int) -> Iterator
             yield item
 
 
-def run_both(other: type[Adapter], one: type[Adapter], items: Sequence[Item], seed: int = 0) -> Verdict:
+def run_both(other: type[Adapter], one: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetVerdict:
     """The run of one; if that is sound, that of the other; if both are, the first answers that differ."""
     first = run(one, items, seed)
     second = run(other, items, seed) if first.broken is None else first
@@ -60,11 +60,11 @@ def run_both(other: type[Adapter], one: type[Adapter], items: Sequence[Item], se
         for op, got, wanted in zip(step.item.ops, first.gots[at], second.gots[at], strict=True):
             if not is_alike(one, op, got, wanted):
                 told = f"{wanted.told}, as {other.__name__} says"
-                return evolve(both, broken=Broken(RULE, op.name, got.told, told), ended_at=at)
+                return evolve(both, broken=BrokenContract(RULE, op.name, got.told, told), ended_at=at)
     return both
 
 
-def is_alike(adapter: type[Adapter], op: Op, one: Got, other: Got) -> bool:
+def is_alike(adapter: type[Adapter], op: ContractOp, one: Got, other: Got) -> bool:
     if one.error or other.error:
         return bool(one.error) == bool(other.error)
     told = [name for name in (*adapter.contract.reads, *TOLD) if name not in RANKED]
@@ -74,7 +74,7 @@ def is_alike(adapter: type[Adapter], op: Op, one: Got, other: Got) -> bool:
     return same(*forms)
 
 
-def plain(op: Op, value: Any) -> Any:
+def plain(op: ContractOp, value: Any) -> Any:
     """An answer without what contracts leave open."""
     if op.name == "get_many" and isinstance(value, dict):
         keys: Any = op.args["keys"]

@@ -16,9 +16,9 @@ class RacesNotExplored(UserWarning):
 
 def warn_of_races(job_count: int, name: str) -> None:
     """Warn of what the runs of a test that passed say nothing about."""
-    from umi_sim.targets.lines import unexplored
+    from umi_sim.targets.lines import warn_unexplored
 
-    if limit := unexplored(job_count):
+    if limit := warn_unexplored(job_count):
         warnings.warn(f"{name}: {limit}", RacesNotExplored, stacklevel=2)
 
 

@@ -13,9 +13,18 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.targets.items import Op
-from umi_sim.targets.model import REFUSED, Contract, Flags, Members, Outcome, State, members_during, resolved
-from umi_sim.targets.values import MISSING, key_of, same, shown
+from umi_sim.targets.items import ContractOp
+from umi_sim.targets.model import (
+    REFUSED,
+    AnyOrder,
+    Contract,
+    Flags,
+    Outcome,
+    State,
+    members_during,
+    resolve_flags,
+)
+from umi_sim.targets.values import MISSING, key_of, same, show_value
 
 STATE_COUNT_MAX: Final = 256
 SUSPECT_COUNT_MAX: Final = 12
@@ -46,7 +55,7 @@ class TooMany(Exception):
 
 @attrs.frozen
 class Got(Data):
-    """What came of an operation: a value, or the name of an error and its text."""
+    """The result of an operation: a value, or the name of an error and its text."""
 
     value: object = None
     error: str = ""
@@ -61,7 +70,7 @@ class Got(Data):
             return f"{NOT_ASKED}: {self.text}"
         if self.error:
             return TOLD.get(self.error) or f"raised {self.error}: {self.text}"
-        return shown(self.value)
+        return show_value(self.value)
 
     @property
     def told(self) -> str:
@@ -73,7 +82,7 @@ TOLD: Final = {"Killed": "died", "CancelledError": "cancelled"}
 
 
 @attrs.frozen
-class Broken(Data):
+class BrokenContract(Data):
     """A promise that does not hold: at which operation, what came, and what might have."""
 
     rule: str
@@ -103,14 +112,16 @@ NOBODY: Final = Suspects()
 class Checker:
     def __init__(self, contract: Contract, flags: Flags, ops: Mapping[str, Sequence[str]]) -> None:
         self.contract = contract
-        self.possible: list[State] = [contract.initial(each) for each in resolved(contract, flags, ops)]
+        self.possible: list[State] = [contract.initial(each) for each in resolve_flags(contract, flags, ops)]
         self.suspects: list[Suspects] = []
         self.blamed = NOBODY
         self.written: Counter[object] = Counter()  # how many operations wrote each value
 
     # What happened.
 
-    def answered(self, op: Op, got: Got, times_ms: Sequence[int], spared: str = "") -> Broken | None:
+    def answered(
+        self, op: ContractOp, got: Got, times_ms: Sequence[int], spared: str = ""
+    ) -> BrokenContract | None:
         """An operation has ended. `spared`: the promise that is at stake if it was not applied after all."""
         if got.error == NOT_ASKED:
             return None
@@ -124,7 +135,9 @@ class Checker:
             self.suspect("error-applied", self.unanswered(before, op, times_ms))
         return None
 
-    def at_once(self, ops: Sequence[Op], gots: Sequence[Got], times_ms: Sequence[int]) -> Broken | None:
+    def at_once(
+        self, ops: Sequence[ContractOp], gots: Sequence[Got], times_ms: Sequence[int]
+    ) -> BrokenContract | None:
         """Some order of them explains all answers, and none of them is lost."""
         asked = [pair for pair in zip(ops, gots, strict=True) if pair[1].error != NOT_ASKED]
         ops, gots = [op for op, _ in asked], [got for _, got in asked]
@@ -152,9 +165,11 @@ class Checker:
         told = ", ".join(f"{op.name} {got.told}" for op, got in zip(ops, gots, strict=True))
         names = "+".join(sorted(op.name for op in ops))
         error = next((got.error for got in gots if got.error), "")
-        return Broken(self.blamed.rule or "at-once", names, told, "the answers of some order", error)
+        return BrokenContract(self.blamed.rule or "at-once", names, told, "the answers of some order", error)
 
-    def paged(self, ops: Sequence[Op], gots: Sequence[Got], times_ms: Sequence[int]) -> Broken | None:
+    def paged(
+        self, ops: Sequence[ContractOp], gots: Sequence[Got], times_ms: Sequence[int]
+    ) -> BrokenContract | None:
         """A scan, and others between its pages: what was there all the time is in it, nothing twice."""
         scan, *others = zip(ops, gots, strict=True)
 
@@ -169,15 +184,15 @@ class Checker:
         broken = (self.answered(op, got, times_ms) for op, got in others)
         rule, got = self.blamed.rule or "pages", gots[0]
         kept = "all that was there from its first page to its last, once"
-        return next(filter(None, broken), Broken(rule, ops[0].name, got.told, kept, got.error))
+        return next(filter(None, broken), BrokenContract(rule, ops[0].name, got.told, kept, got.error))
 
-    def is_seen(self, path: Sequence[State], op: Op, got: Got, times_ms: Sequence[int]) -> bool:
+    def is_seen(self, path: Sequence[State], op: ContractOp, got: Got, times_ms: Sequence[int]) -> bool:
         if got.is_refusal:
             return got.is_busy or self.contract.is_odd(op)
         answers = [answer for state in path for answer, _ in self.outcomes(state, op, times_ms)]
         return members_during(answers).takes(got.value)
 
-    def failed(self, op: Op, times_ms: Sequence[int]) -> None:
+    def failed(self, op: ContractOp, times_ms: Sequence[int]) -> None:
         """It raised because something under it failed: it must not have been applied."""
         self.note_written([op])
         after = self.unanswered(self.possible, op, times_ms)
@@ -186,7 +201,7 @@ class Checker:
         self.suspect("error-applied", after)
         self.suspect("batch-split", forbidden)
 
-    def undecided(self, op: Op, times_ms: Sequence[int], rule: str) -> None:
+    def undecided(self, op: ContractOp, times_ms: Sequence[int], rule: str) -> None:
         """It was cut off: it was applied, or it was not."""
         self.note_written([op])
         after = self.unanswered(self.possible, op, times_ms)
@@ -201,7 +216,7 @@ class Checker:
         else:
             self.possible, self.suspects = distinct(empty), []
 
-    def note_written(self, ops: Iterable[Op]) -> None:
+    def note_written(self, ops: Iterable[ContractOp]) -> None:
         self.written.update(key_of(value) for op in ops for value in self.contract.written(op))
 
     def inferred(self, given: Flags, ops: Mapping[str, Sequence[str]]) -> tuple[tuple[str, object], ...]:
@@ -227,7 +242,7 @@ class Checker:
     # States.
 
     def narrow(self, step: Callable[[Sequence[State]], list[State]]) -> bool:
-        """Whether a state is left that may be; else whom to blame is known."""
+        """Apply a step to the states. Return whether one is left; else the operation to blame is known."""
         left = step(self.possible)
         suspects = [Suspects(each.rule, step(each.states)) for each in self.suspects]
         suspects = [each for each in suspects if each.states]
@@ -243,7 +258,9 @@ class Checker:
             self.possible, self.suspects = list(self.blamed.states), []
         return bool(self.blamed.states)
 
-    def after(self, states: Iterable[State], op: Op, got: Got, times_ms: Sequence[int]) -> list[State]:
+    def after(
+        self, states: Iterable[State], op: ContractOp, got: Got, times_ms: Sequence[int]
+    ) -> list[State]:
         found = []
         for state in states:
             for answer, new in self.outcomes(state, op, times_ms):
@@ -254,18 +271,18 @@ class Checker:
                 found.append(state)
         return distinct(found)
 
-    def outcomes(self, state: State, op: Op, times_ms: Sequence[int]) -> Iterator[Outcome]:
+    def outcomes(self, state: State, op: ContractOp, times_ms: Sequence[int]) -> Iterator[Outcome]:
         for now_ms in times_ms:
             yield from self.contract.outcomes(state, op, now_ms)
 
-    def all_after(self, states: Iterable[State], op: Op, times_ms: Sequence[int]) -> list[State]:
+    def all_after(self, states: Iterable[State], op: ContractOp, times_ms: Sequence[int]) -> list[State]:
         return distinct(new for state in states for _, new in self.outcomes(state, op, times_ms))
 
-    def unanswered(self, states: Iterable[State], op: Op, times_ms: Sequence[int]) -> list[State]:
+    def unanswered(self, states: Iterable[State], op: ContractOp, times_ms: Sequence[int]) -> list[State]:
         """The states after an operation that was applied, and gave no answer."""
         return [self.contract.untold(state, op) for state in self.all_after(states, op, times_ms)]
 
-    def halves(self, op: Op, times_ms: Sequence[int]) -> tuple[list[State], list[State]]:
+    def halves(self, op: ContractOp, times_ms: Sequence[int]) -> tuple[list[State], list[State]]:
         """The states of which a batch was applied in part: those that may be, and those that must not."""
         found: tuple[list[State], list[State]] = [], []
         for state in self.possible:
@@ -282,16 +299,16 @@ class Checker:
 
     # Words.
 
-    def broken(self, op: Op, got: Got, times_ms: Sequence[int]) -> Broken:
+    def broken(self, op: ContractOp, got: Got, times_ms: Sequence[int]) -> BrokenContract:
         answers = [answer for state in self.possible for answer, _ in self.outcomes(state, op, times_ms)]
         allowed = " or ".join(list(dict.fromkeys(map(str, answers)))[:3])
         reasons = {self.contract.absence(state, op, times_ms[-1]) for state in self.possible}
         if len(reasons) == 1:
             allowed = ": ".join(filter(None, (allowed, *sorted(reasons))))
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers)
-        return Broken(rule, op.name, got.told, allowed, got.error, got.frame)
+        return BrokenContract(rule, op.name, got.told, allowed, got.error, got.frame)
 
-    def rule_of(self, op: Op, got: Got, answers: Sequence[Any]) -> str:
+    def rule_of(self, op: ContractOp, got: Got, answers: Sequence[Any]) -> str:
         if op.name == "scan":
             return "pages"
         values = got.value if isinstance(got.value, list) else [got.value]
@@ -302,11 +319,11 @@ class Checker:
         if op.name == "ttl" or self.is_explained_by_time(op, got):
             return "ttl"
         expected = [getattr(answer, "value", None) for answer in answers]
-        is_ordered = any(isinstance(each, list) and Members(each).takes(got.value) for each in expected)
+        is_ordered = any(isinstance(each, list) and AnyOrder(each).takes(got.value) for each in expected)
         return "order" if is_ordered else "answer"
 
-    def is_explained_by_time(self, op: Op, got: Got) -> bool:
-        """Whether the answer would be right just before or just after some time to live is over."""
+    def is_explained_by_time(self, op: ContractOp, got: Got) -> bool:
+        """Return whether the answer would be right just before or just after some time to live is over."""
         return any(
             answer.takes(got.value)
             for state in self.possible

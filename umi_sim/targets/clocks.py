@@ -33,7 +33,7 @@ class Clock:
 
 
 def functions(clock: Clock) -> dict[Any, Any]:
-    """What stands for the functions of `time`."""
+    """Return the substitutes of the functions of `time`."""
 
     def since_ms() -> int:
         return clock.now_ms - START_MS + 1_000_000
@@ -95,7 +95,7 @@ def class_of_date(real: Any, tellers: dict[str, Any]) -> Any:
 
 
 class Same(type):
-    """What a class in the place of another says that it is: the other."""
+    """Metaclass of a class that stands in for another: it says that it is the other."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.__bases__)

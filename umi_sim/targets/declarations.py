@@ -15,7 +15,7 @@ from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter, Known, ops_o
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import SITES
 from umi_sim.targets.model import Contract
-from umi_sim.targets.values import shown
+from umi_sim.targets.values import show_value
 
 PERCENT: Final = 100
 NEAR: Final = 82 / 100  # `durabel` is durable; `table` is not stale
@@ -38,13 +38,13 @@ def check_declared(adapter: type[Adapter]) -> None:
     """Raises BadAdapter if it says something that nobody can mean."""
     if not isinstance(given := getattr(adapter, "contract", None), Contract):
         told = "expected what Kv, Sessions or Memory say: inherit from one of them"
-        raise BadAdapter(f"{adapter.__name__}.contract: is {shown(given)}, {told}")
+        raise BadAdapter(f"{adapter.__name__}.contract: is {show_value(given)}, {told}")
     for name, value in own_of(adapter).items():
         check_name(adapter, name, value)
     for name, (fits, expected) in {**methods(adapter), **expectations(adapter)}.items():
         given = getattr_static(adapter, name, ABSENT)
         if given is not ABSENT and not fits(given):
-            raise BadAdapter(f"{adapter.__name__}.{name}: is {shown(given)}, expected {expected}")
+            raise BadAdapter(f"{adapter.__name__}.{name}: is {show_value(given)}, expected {expected}")
     for known in adapter.known:
         check_known(adapter, known)
     ops_of(adapter)
@@ -120,14 +120,14 @@ def methods(adapter: type[Adapter]) -> dict[str, Expected]:
 
 
 def is_method(value: Any) -> bool:
-    """Whether it can be called on an object: not a property, a class or a function without `self`."""
+    """Return whether it can be called on an object: no property, class or function without `self`."""
     if isinstance(value, FunctionType):
         return value.__code__.co_argcount > 0 or bool(value.__code__.co_flags & CO_VARARGS)
     return hasattr(value, "__get__") and (callable(value) or isinstance(value, staticmethod | classmethod))
 
 
 def expectations(adapter: type[Adapter]) -> dict[str, Expected]:
-    """What each attribute may be, by name."""
+    """Return what each attribute may be, by name."""
     contract = adapter.contract
     flags = {name: among(choices) for name, choices in contract.flags.items()}
     return {
@@ -180,7 +180,7 @@ def check_known(adapter: type[Adapter], known: Known) -> None:
     ops = (*adapter.contract.ops, *HOOKS)
     for field in ("address", "rule", "op", "says"):
         if not isinstance(value := getattr(known, field), str):
-            raise BadAdapter(f"{adapter.__name__}.known: {field}={shown(value)}: expected a text")
+            raise BadAdapter(f"{adapter.__name__}.known: {field}={show_value(value)}: expected a text")
     check_word(adapter, "rule", known.rule, RULES)
     for name in filter(None, known.op.split("+")):  # requests at once
         check_word(adapter, "op", name, ops)

@@ -8,7 +8,7 @@ import attrs
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.adapter import Adapter, flags_of, is_async, ops_of
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.model import Contract, Pool
 from umi_sim.targets.values import ODD_JSON, ODD_NAMES, ODD_TEXTS
 
@@ -26,8 +26,8 @@ WEIGHTS: Final[Mapping[str, int]] = {
 
 
 @attrs.frozen
-class Plan(Data):
-    """What may happen in the runs of an adapter. `moments`: when each operation may fail."""
+class DrawingPlan(Data):
+    """Everything that may happen in the runs of an adapter. `moments`: when each operation may fail."""
 
     adapter: type[Adapter]
     ops: Mapping[str, Sequence[str]]
@@ -43,15 +43,15 @@ class Plan(Data):
 def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Item, ...]:
     chance = Stream(seed, "target", adapter.contract.name)
     ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance, Stream(seed, "target", "separators"))
-    plan = Plan(adapter, ops, pool, draw_kinds(adapter, chance, bool(moments), ops), moments)
+    plan = DrawingPlan(adapter, ops, pool, draw_kinds(adapter, chance, bool(moments), ops), moments)
     count, items = chance.log_between(4, ITEM_COUNT_MAX), list[Item]()
     while len(items) < count:
         items += draw_next(plan, chance, len(items))
     return tuple(items)
 
 
-def draw_next(plan: Plan, chance: Stream, count: int) -> Iterator[Item]:
-    """What comes after so many items: one, with what belongs before and after it."""
+def draw_next(plan: DrawingPlan, chance: Stream, count: int) -> Iterator[Item]:
+    """Draw what comes after so many items: one, with what belongs before and after it."""
     for item in with_version(plan, chance, draw_item(plan, chance, str(count)), f"{count}r"):
         yield item
         count += 1
@@ -59,14 +59,14 @@ def draw_next(plan: Plan, chance: Stream, count: int) -> Iterator[Item]:
         yield from draw_look(plan, chance, item.ops[-1], str(count))
 
 
-def with_version(plan: Plan, chance: Stream, item: Item, at: str) -> tuple[Item, ...]:
+def with_version(plan: DrawingPlan, chance: Stream, item: Item, at: str) -> tuple[Item, ...]:
     """Often a version is asked for just before it is given back: to refuse one that is old is easy."""
     first = next((op for op in item.ops if op.name == "append"), None)
     if first is None or "version" not in plan.ops or chance.chance(1, 3):
         return (item,)
     place = {name: value for name, value in first.args.items() if name in plan.ops["version"]}
-    asked = Op("version", {**place, "version": f"r{at}"})
-    fresh = [Op(op.name, {**op.args, **asked.args}) if op.name == "append" else op for op in item.ops]
+    asked = ContractOp("version", {**place, "version": f"r{at}"})
+    fresh = [ContractOp(op.name, {**op.args, **asked.args}) if op.name == "append" else op for op in item.ops]
     return Item("op", (asked,)), attrs.evolve(item, ops=tuple(fresh))
 
 
@@ -118,7 +118,7 @@ def draw_kinds(
     }  # fmt: skip
 
 
-def draw_item(plan: Plan, chance: Stream, at: str) -> Item:
+def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
     kind = chance.weighted(tuple(plan.kinds), tuple(plan.kinds.values()))
     match kind:
         case "advance":
@@ -139,7 +139,7 @@ def draw_item(plan: Plan, chance: Stream, at: str) -> Item:
     return Item(kind, (draw_op(plan, chance, at),))
 
 
-def draw_together(plan: Plan, chance: Stream, at: str) -> tuple[Op, ...]:
+def draw_together(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractOp, ...]:
     """Often the same one twice: most of what goes wrong goes wrong there."""
     ops = [draw_lone(plan, chance, f"{at}{letter}") for letter in "abc"[: chance.between(2, 3)]]
     if chance.chance(1, 2):
@@ -148,13 +148,13 @@ def draw_together(plan: Plan, chance: Stream, at: str) -> tuple[Op, ...]:
             made = {
                 each: f"{ops[0].args[each]}"[:-1] + "b" for each in ("id", "version") if each in ops[0].args
             }
-        ops[1] = Op(ops[0].name, {**ops[0].args, **made})
+        ops[1] = ContractOp(ops[0].name, {**ops[0].args, **made})
         if chance.chance(*RENEWED):
-            ops[1] = renewed(ops[1], f"v{at}b", plan.pool)
+            ops[1] = renew_values(ops[1], f"v{at}b", plan.pool)
     return tuple(ops)
 
 
-def renewed(op: Op, own: str, pool: Pool) -> Op:
+def renew_values(op: ContractOp, own: str, pool: Pool) -> ContractOp:
     """The same operation in the same place, writing other values: an answer shows which of two it was."""
     args = dict(op.args)
     match args:
@@ -171,26 +171,26 @@ def renewed(op: Op, own: str, pool: Pool) -> Op:
             ]
     if "text" in args:
         pool.used.append(own)
-    return Op(op.name, args)
+    return ContractOp(op.name, args)
 
 
-def draw_paged(plan: Plan, chance: Stream, at: str) -> tuple[Op, ...]:
+def draw_paged(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractOp, ...]:
     """A scan of few rows at a time, and writes in the same place."""
     scan = draw_named(plan, chance, at, "scan")
     others = [draw_lone(plan, chance, f"{at}{letter}") for letter in "abc"[: chance.between(1, 3)]]
     where = {name: value for name, value in scan.args.items() if name == "ns"}
     return scan, *(
-        Op(each.name, {**each.args, **where} if "ns" in each.args else each.args) for each in others
+        ContractOp(each.name, {**each.args, **where} if "ns" in each.args else each.args) for each in others
     )
 
 
-def draw_lone(plan: Plan, chance: Stream, at: str) -> Op:
+def draw_lone(plan: DrawingPlan, chance: Stream, at: str) -> ContractOp:
     """No batch of several, if others may come in between: then there is nothing to be said of it."""
     op = draw_op(plan, chance, at, lone=True)
     choices = plan.contract.flags.get("batch_atomic", (True,))
     if flags_of(plan.adapter).get("batch_atomic", choices[0]) or not plan.contract.is_batch(op):
         return op
-    return Op(op.name, {name: at_most_one(each) for name, each in op.args.items()})
+    return ContractOp(op.name, {name: at_most_one(each) for name, each in op.args.items()})
 
 
 def at_most_one(value: object) -> object:
@@ -202,27 +202,32 @@ def at_most_one(value: object) -> object:
     return value
 
 
-def draw_op(plan: Plan, chance: Stream, at: str, lone: bool = False) -> Op:
+def draw_op(plan: DrawingPlan, chance: Stream, at: str, lone: bool = False) -> ContractOp:
     """`lone`: one that takes one answer; the pages of a scan are several, and others may come in between."""
     names = [name for name in plan.ops if not (lone and name == "scan")]
     return draw_named(plan, chance, at, chance.weighted(names, [WEIGHTS.get(name, 2) for name in names]))
 
 
-def draw_write(plan: Plan, chance: Stream, at: str) -> Op:
+def draw_write(plan: DrawingPlan, chance: Stream, at: str) -> ContractOp:
     """An operation that may fail, each as often; mostly one that writes, for there it is seen."""
     names = [name for name in plan.ops if name in plan.moments] or list(plan.ops)
     writes = [name for name in names if name not in plan.contract.reads]
     return draw_named(plan, chance, at, chance.pick(writes if writes and chance.chance(3, 4) else names))
 
 
-def draw_look(plan: Plan, chance: Stream, op: Op, at: str) -> list[Item]:
+def draw_look(plan: DrawingPlan, chance: Stream, op: ContractOp, at: str) -> list[Item]:
     """A reading of what an operation has touched."""
     names = [name for name in plan.ops if name in plan.contract.reads]
     if not names:
         return []
     look = draw_named(plan, chance, at, chance.pick(names))
-    return [Item("op", (Op(look.name, {name: op.args.get(name, each) for name, each in look.args.items()}),))]
+    return [
+        Item(
+            "op",
+            (ContractOp(look.name, {name: op.args.get(name, each) for name, each in look.args.items()}),),
+        )
+    ]
 
 
-def draw_named(plan: Plan, chance: Stream, at: str, name: str) -> Op:
-    return Op(name, plan.contract.draw(chance, plan.pool, name, plan.ops[name], at))
+def draw_named(plan: DrawingPlan, chance: Stream, at: str, name: str) -> ContractOp:
+    return ContractOp(name, plan.contract.draw(chance, plan.pool, name, plan.ops[name], at))

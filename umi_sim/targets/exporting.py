@@ -14,7 +14,7 @@ from umi_sim.runs import time_limit
 from umi_sim.targets import chance, clocks, faults, loop, names, network, world
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import RULES
-from umi_sim.targets.life import Verdict
+from umi_sim.targets.life import TargetVerdict
 from umi_sim.targets.lines import text_of
 
 MARK: Final = "Written by `umi-sim target --export`"
@@ -114,7 +114,7 @@ class CannotExport(ValueError):
     """Why there can be no script, in one line."""
 
 
-def script_of(adapter: type[Adapter], verdict: Verdict) -> str:
+def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
     broken = verdict.broken
     if broken is None:
         raise CannotExport("the run passes, so there is nothing to show")

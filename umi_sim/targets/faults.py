@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 
 class Sites:
-    """What the store has reached of what may fail; while it is armed, the n-th time does."""
+    """The sites that the store has reached and that may fail; while it is armed, the n-th time does."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Sites:
         self.counts.clear()
 
     def disarm(self) -> bool:
-        """Whether it came to that."""
+        """Disarm it, and return whether it failed."""
         self.site, fired = "", self.fired
         return fired
 
@@ -88,7 +88,7 @@ def connection_class(sites: Sites) -> type:
     """Connections that can fail, as can their cursors."""
 
     def statement(sql: Any) -> Any:
-        """What is to be executed. Raises if it is its turn."""
+        """Return the statement to execute. Raises if it is its turn to fail."""
         word = str(sql).lstrip().split(None, 1)[:1]
         if word and word[0].upper() in ("PRAGMA", "ROLLBACK"):  # what fails after a failure is another story
             return NO_WAIT if "busy_timeout" in str(sql).lower() and "=" in str(sql) else sql

@@ -19,7 +19,7 @@ from umi_sim.targets.adapter import Adapter, BadAdapter
 from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import Item
-from umi_sim.targets.life import Verdict, run
+from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.shrinking import Live, fingerprint_of, shrink
 
 PROBES: Final = range(8)
@@ -37,8 +37,8 @@ class Finding(Owner):
     """A broken promise: the run as it was, and as small as it gets; in how many runs it was met."""
 
     seed: int
-    first: Verdict
-    small: Verdict
+    first: TargetVerdict
+    small: TargetVerdict
     count: int = 1
 
 
@@ -56,17 +56,19 @@ class Hunt(Owner):
     inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
     findings: list[Finding] = attrs.field(factory=list)
     kinds: dict[str, Finding] = attrs.field(factory=dict)  # by the fingerprint of what was found, and shrunk
-    not_recurring: list[Verdict] = attrs.field(factory=list)  # what broke a promise, and none when run again
+    not_recurring: list[TargetVerdict] = attrs.field(
+        factory=list
+    )  # what broke a promise, and none when run again
 
     @property
-    def first(self) -> Verdict | None:
+    def first(self) -> TargetVerdict | None:
         return self.findings[0].first if self.findings else None
 
     @property
-    def small(self) -> Verdict | None:
+    def small(self) -> TargetVerdict | None:
         return self.findings[0].small if self.findings else None
 
-    def add(self, seed: int, verdict: Verdict, live: Live) -> None:
+    def add(self, seed: int, verdict: TargetVerdict, live: Live) -> None:
         """Run it again, and shrink it once for each kind."""
         assert verdict.broken is not None
         kind = fingerprint_of(verdict.broken)
@@ -89,8 +91,8 @@ class Hunt(Owner):
         self.kinds[kind] = self.kinds[smallest]
 
 
-def recurs(adapter: type[Adapter], verdict: Verdict, live: Live) -> bool:
-    """Whether the items of a run break the same promise when they are run once more."""
+def recurs(adapter: type[Adapter], verdict: TargetVerdict, live: Live) -> bool:
+    """Return whether the items of a run break the same promise when they are run once more."""
     again = live(adapter, verdict.items, verdict.seed).broken
     assert verdict.broken is not None
     return again is not None and fingerprint_of(again) == fingerprint_of(verdict.broken)
@@ -111,20 +113,20 @@ def moments_of(adapter: type[Adapter]) -> Moments:
 
 
 @attrs.frozen
-class Part(Data):
-    """What came of some seeds; of those that break a promise, the run."""
+class HuntShare(Data):
+    """The results of some seeds; of those that break a promise, the run."""
 
     run_count: int
     op_count: int
     known: tuple[str, ...]
-    broken: tuple[tuple[int, Verdict], ...] = ()
+    broken: tuple[tuple[int, TargetVerdict], ...] = ()
     job_count: int = 0
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()
 
 
 @attrs.frozen
-class Way(Data):
+class HuntStrategy(Data):
     """How runs are drawn and lived; `to_end`: whether a broken promise does not end the hunt."""
 
     draw: Draw = draw_items
@@ -138,13 +140,13 @@ def hunt(
     seconds: int | None = None,
     jobs: int = 1,
     make: Make | None = None,
-    way: Way | None = None,
+    way: HuntStrategy | None = None,
 ) -> Hunt:
     """Until the first broken promise, or until time is over. Raises BadAdapter if nothing could be judged.
 
     `jobs`: so many processes, each of which gets the adapter by `make`; what is told is the same.
     """
-    way = way or Way()
+    way = way or HuntStrategy()
     until_s = None if seconds is None else monotonic() + seconds
     found = Hunt(adapter, moments_of(adapter))
     task = partial(run_part, way=way, moments=found.moments)
@@ -168,10 +170,10 @@ def hunt(
     return found
 
 
-def run_part(make: Make, seeds: Sequence[int], *, way: Way, moments: Moments) -> Part:
+def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Moments) -> HuntShare:
     """Up to the first that breaks a promise, or to the last."""
     adapter, count, op_count = make(), 0, 0
-    known, broken, threads, job_count = list[str](), list[tuple[int, Verdict]](), list[str](), 0
+    known, broken, threads, job_count = list[str](), list[tuple[int, TargetVerdict]](), list[str](), 0
     inferred: dict[tuple[str, object], None] = {}
     for count, seed in enumerate(seeds, 1):  # noqa: B007 - read after the loop
         verdict = way.live(adapter, way.draw(adapter, seed, moments), seed)
@@ -185,12 +187,12 @@ def run_part(make: Make, seeds: Sequence[int], *, way: Way, moments: Moments) ->
             if not way.to_end:
                 break
     once = tuple(dict.fromkeys(threads))
-    return Part(count, op_count, tuple(known), tuple(broken), job_count, once, tuple(inferred))
+    return HuntShare(count, op_count, tuple(known), tuple(broken), job_count, once, tuple(inferred))
 
 
 def by_processes(
-    task: Callable[[Sequence[int]], Part], seeds: Iterable[int], jobs: int
-) -> Generator[Part, None, None]:
+    task: Callable[[Sequence[int]], HuntShare], seeds: Iterable[int], jobs: int
+) -> Generator[HuntShare, None, None]:
     """Parts in the order of their seeds, however long each takes."""
     left = iter(seeds)
     some = iter(lambda: list(islice(left, SEEDS_PER_TASK)), [])

@@ -18,7 +18,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.formats.schema import Json, as_list, as_object, at, one_of, whole, wrong
-from umi_sim.targets.values import from_json, shown, to_json
+from umi_sim.targets.values import from_json, show_value, to_json
 
 SITES: Final = ("statement", "commit", "open", "replace", "request", "response")
 ADVANCE_MS_MAX: Final = 10**12
@@ -27,7 +27,7 @@ N_MAX: Final = 1_000
 
 
 class Kind(NamedTuple):
-    """What the items of a kind have, how they are told, and where something happens beside the operations."""
+    """A kind of items: what they have, how they are shown, and where a fault happens."""
 
     text: str
     op_counts: Sequence[int] = (0,)
@@ -50,14 +50,14 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 
 @attrs.frozen
-class Op(Data):
+class ContractOp(Data):
     """One operation of the contract, with its arguments by name."""
 
     name: str
     args: Mapping[str, object] = attrs.field(factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(f'{name}={shown(each)}' for name, each in self.args.items())})"
+        return f"{self.name}({', '.join(f'{name}={show_value(each)}' for name, each in self.args.items())})"
 
 
 @attrs.frozen
@@ -65,7 +65,7 @@ class Item(Data):
     """`number` and `site`: what they mean is said by the kind."""
 
     kind: str
-    ops: tuple[Op, ...] = ()
+    ops: tuple[ContractOp, ...] = ()
     number: int = 0
     site: str = ""
 
@@ -74,7 +74,7 @@ class Item(Data):
 
     @property
     def event(self) -> str:
-        """What happens beside the operations."""
+        """Describe what happens beside the operations."""
         return self.told("").strip(" ,:").removeprefix("of which ")
 
     def told(self, ops: str) -> str:
@@ -82,7 +82,7 @@ class Item(Data):
 
     @property
     def call(self) -> tuple[str, int, str, list[tuple[str, Mapping[str, object]]]]:
-        """What `World.happen` takes."""
+        """Return the arguments of `TargetWorld.happen`."""
         return self.kind, self.number, self.site, [(op.name, op.args) for op in self.ops]
 
 
@@ -105,7 +105,7 @@ def read_item(value: Json, known: Mapping[str, Sequence[str]]) -> Item:
     if "op" in fields:
         return Item("op", (read_op(value, known),))
     if unknown := [name for name in fields if name not in ("kind", "number", "site", "ops")]:
-        wrong(f"unknown field {shown(unknown[0])}")
+        wrong(f"unknown field {show_value(unknown[0])}")
     kind: str = at("kind", one_of(KINDS, "kind").read, fields.get("kind"))
     about = KINDS[kind]
     given = at("ops", as_list, fields.get("ops", []))
@@ -119,19 +119,19 @@ def read_item(value: Json, known: Mapping[str, Sequence[str]]) -> Item:
     return Item(kind, ops, number, site)
 
 
-def read_op(value: Json, known: Mapping[str, Sequence[str]]) -> Op:
+def read_op(value: Json, known: Mapping[str, Sequence[str]]) -> ContractOp:
     """An operation with what the contracts need of it. Raises Wrong."""
     fields = as_object(value)
     name: str = at("op", one_of(known, "operation").read, fields.get("op"))
     args = {key: at(key, from_json, each) for key, each in fields.items() if key != "op"}
     for key, each in args.items():
         if key not in known[name]:
-            wrong(f"{name}: unknown argument {shown(key)}, known are {', '.join(known[name])}")
+            wrong(f"{name}: unknown argument {show_value(key)}, known are {', '.join(known[name])}")
         if key in TYPES and not isinstance(each, TYPES[key]):
-            wrong(f"{name}: {key}: expected {TYPES[key].__name__}, got {shown(each)}")
+            wrong(f"{name}: {key}: expected {TYPES[key].__name__}, got {show_value(each)}")
     if missing := [key for key in known[name] if key in NEEDED and key not in args]:
         wrong(f"{name}: missing {', '.join(missing)}")
-    return Op(name, args)
+    return ContractOp(name, args)
 
 
 TYPES: Final[Mapping[str, type]] = {

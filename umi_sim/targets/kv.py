@@ -17,17 +17,17 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
-from umi_sim.targets.items import Op
+from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     NOTHING,
     REFUSAL,
     WHATEVER,
-    Answer,
+    AnyOrder,
     Contract,
     Either,
     Exactly,
+    Expectation,
     Flags,
-    Members,
     Outcomes,
     Pool,
     Truth,
@@ -44,7 +44,7 @@ Ttl = int | None
 
 
 @attrs.frozen
-class Entry(Data):
+class KvEntry(Data):
     value: object
     deadline_ms: int | None = None
     ttl_ms: int | None = None
@@ -52,23 +52,23 @@ class Entry(Data):
 
 @attrs.frozen
 class KvState(Data):
-    entries: Mapping[Key, Entry]
+    entries: Mapping[Key, KvEntry]
     flags: Flags
 
-    def alive(self, key: Key, now_ms: int) -> Entry | None:
+    def alive(self, key: Key, now_ms: int) -> KvEntry | None:
         entry = self.entries.get(key)
         return entry if entry is not None and self.lives(entry, now_ms) else None
 
-    def lives(self, entry: Entry, now_ms: int) -> bool:
+    def lives(self, entry: KvEntry, now_ms: int) -> bool:
         if self.flags["sees_expired"] == "all" or entry.deadline_ms is None or now_ms < entry.deadline_ms:
             return True
         return now_ms == entry.deadline_ms and self.flags["boundary"] == "alive"
 
     def put(self, key: Key, value: object, now_ms: int, ttl_ms: int | None) -> "KvState":
         lives: Any = self.flags.get("default_ttl_ms") if ttl_ms is None else ttl_ms
-        return self.set(key, Entry(value, None if lives is None else now_ms + lives, lives))
+        return self.set(key, KvEntry(value, None if lives is None else now_ms + lives, lives))
 
-    def set(self, key: Key, entry: Entry) -> "KvState":
+    def set(self, key: Key, entry: KvEntry) -> "KvState":
         return KvState({**self.entries, key: entry}, self.flags)
 
     def without(self, *keys: Key) -> "KvState":
@@ -116,7 +116,7 @@ class KvContract(Contract):
     def initial(self, flags: Flags) -> KvState:
         return KvState({}, flags)
 
-    def bind(self, op: Op, flags: Flags) -> dict[str, Any]:
+    def bind(self, op: ContractOp, flags: Flags) -> dict[str, Any]:
         args: dict[str, Any] = dict(op.args)
         ns = args.pop("ns", "")
         if "key" in args:
@@ -161,10 +161,10 @@ class KvContract(Contract):
             return self.is_usual("keys", list(value)) and all(map(is_plain, value.values()))
         return super().is_usual(name, value)
 
-    def is_batch(self, op: Op) -> bool:
+    def is_batch(self, op: ContractOp) -> bool:
         return op.name in ("put_many", "delete_many")
 
-    def halves(self, state: KvState, op: Op, now_ms: int) -> Iterator[KvState]:
+    def halves(self, state: KvState, op: ContractOp, now_ms: int) -> Iterator[KvState]:
         args = self.bind(op, state.flags)
         pairs, keys = list(args.get("pairs", {}).items()), args.get("keys", [])
         for count in range(1, len(pairs)):
@@ -181,18 +181,18 @@ class KvContract(Contract):
             several = chain.from_iterable(combinations(own, count) for count in range(1, len(own) + 1))
             yield from (state.without(*each) for each in several)
 
-    def foreign(self, state: KvState, op: Op) -> Iterator[object]:
+    def foreign(self, state: KvState, op: ContractOp) -> Iterator[object]:
         own = op.args.get("ns", ""), op.args.get("key")
         for (ns, key), entry in state.entries.items():
             if ns != own[0] or (own[1] is not None and key != own[1]):
                 yield entry.value
 
-    def written(self, op: Op) -> Iterator[object]:
+    def written(self, op: ContractOp) -> Iterator[object]:
         pairs = op.args.get("pairs")
         yield from [op.args["value"]] if "value" in op.args else []
         yield from pairs.values() if isinstance(pairs, dict) else ()
 
-    def absence(self, state: KvState, op: Op, now_ms: int) -> str:
+    def absence(self, state: KvState, op: ContractOp, now_ms: int) -> str:
         key: Any = op.args.get("ns", ""), op.args.get("key")
         if "key" not in op.args or state.alive(key, now_ms):
             return ""
@@ -221,11 +221,11 @@ class KvContract(Contract):
         yield Truth(is_new, is_told=True), state.put(key, value, now_ms, ttl) if is_new else state
 
     def on_get(self, state: KvState, now_ms: int, key: Key) -> Outcomes:
-        yield answer_of(state.alive(key, now_ms)), refreshed(state, [key], now_ms)
+        yield answer_of(state.alive(key, now_ms)), refresh_keys(state, [key], now_ms)
 
     def on_get_many(self, state: KvState, now_ms: int, keys: Sequence[Key]) -> Outcomes:
         alive = {key[1]: entry.value for key in keys if (entry := state.alive(key, now_ms))}
-        yield Many([key for _, key in keys], alive), refreshed(state, keys, now_ms)
+        yield Many([key for _, key in keys], alive), refresh_keys(state, keys, now_ms)
 
     def on_has(self, state: KvState, now_ms: int, key: Key) -> Outcomes:
         yield Truth(bool(state.alive(key, now_ms)), is_told=True), state
@@ -263,7 +263,7 @@ class KvContract(Contract):
             yield REFUSAL, state
         else:
             new = entry.value + by
-            changed = attrs.evolve(entry, value=new) if state.flags["incr_keeps_ttl"] else Entry(new)
+            changed = attrs.evolve(entry, value=new) if state.flags["incr_keeps_ttl"] else KvEntry(new)
             yield Exactly(new), state.set(key, changed)
 
     def on_touch(self, state: KvState, now_ms: int, key: Key, ttl: Ttl = None) -> Outcomes:
@@ -288,14 +288,14 @@ class KvContract(Contract):
 
     def on_keys(self, state: KvState, now_ms: int, ns: str, prefix: str = "") -> Outcomes:
         alive, rest = state.of(ns, now_ms, prefix)
-        yield Members(list(alive), list(rest)), state
+        yield AnyOrder(list(alive), list(rest)), state
 
     def on_scan(self, state: KvState, now_ms: int, ns: str, limit: int = 0) -> Outcomes:
         return self.on_keys(state, now_ms, ns)
 
     def on_items(self, state: KvState, now_ms: int, ns: str) -> Outcomes:
         alive, rest = state.of(ns, now_ms)
-        yield Members([[*pair] for pair in alive.items()], [[*pair] for pair in rest.items()]), state
+        yield AnyOrder([[*pair] for pair in alive.items()], [[*pair] for pair in rest.items()]), state
 
     def on_count(self, state: KvState, now_ms: int, ns: str) -> Outcomes:
         alive, rest = state.of(ns, now_ms)
@@ -306,11 +306,11 @@ def some_of(chance: Stream, pool: Pool) -> list[str]:
     return chance.shuffle(pool.names)[: chance.between(0, 3)]
 
 
-def answer_of(entry: Entry | None) -> Answer:
+def answer_of(entry: KvEntry | None) -> Expectation:
     return NOTHING if entry is None else Exactly(entry.value)
 
 
-def refreshed(state: KvState, keys: Sequence[Key], now_ms: int) -> KvState:
+def refresh_keys(state: KvState, keys: Sequence[Key], now_ms: int) -> KvState:
     if not state.flags["get_refreshes"]:
         return state
     for key in keys:
@@ -321,7 +321,7 @@ def refreshed(state: KvState, keys: Sequence[Key], now_ms: int) -> KvState:
 
 
 @attrs.frozen
-class Seconds(Answer):
+class Seconds(Expectation):
     """A time that is left, in whole seconds or in parts of them."""
 
     ms: int
@@ -334,7 +334,7 @@ class Seconds(Answer):
 
 
 @attrs.frozen
-class Many(Answer):
+class Many(Expectation):
     """Values by key, or in the order of the keys with None for what is not there."""
 
     keys: Sequence[str]

@@ -17,13 +17,13 @@ from umi_core.data import Data
 from umi_sim.kernel.child_process import ProcessBroken
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
-from umi_sim.targets.checker import NOT_ASKED, Broken, Checker, Got, TooMany
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.checker import NOT_ASKED, BrokenContract, Checker, Got, TooMany
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import NotAsked
-from umi_sim.targets.threads import noticed
-from umi_sim.targets.values import MISSING, shown
-from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, World, world_of
+from umi_sim.targets.threads import notice_threads
+from umi_sim.targets.values import MISSING, show_value
+from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, TargetWorld, world_of
 
 MAY_MISS: Final = ("get", "pop", "delete", "touch", "incr", "update", "ttl", "history", "state")
 HERE: Final = Path(__file__).parent
@@ -32,7 +32,7 @@ CUT_OFF: Final = {"Killed": "crash-split", "CancelledError": "cancel-split"}  # 
 
 
 @attrs.frozen
-class Step(Data):
+class TargetStep(Data):
     """An item and what came of each of its operations."""
 
     item: Item
@@ -44,16 +44,16 @@ class Step(Data):
 
 
 @attrs.frozen
-class Verdict(Data):
+class TargetVerdict(Data):
     """How a run ended, and in which item. `known`: divergences that were met, by address.
 
     `reached`: how often at most an operation came to a site.
     """
 
     items: tuple[Item, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[TargetStep, ...]
     trace: str
-    broken: Broken | None = None
+    broken: BrokenContract | None = None
     ended_at: int = 0
     known: tuple[str, ...] = ()
     reached: Mapping[tuple[str, str], int] = attrs.field(factory=dict)
@@ -64,15 +64,15 @@ class Verdict(Data):
     seed: int = 0  # of what Python drew by chance
 
 
-def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> Verdict:
+def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> TargetVerdict:
     """Run these items; what Python draws by chance follows from `seed`.
 
     Known divergences do not end it: it goes on from what is, or else without the item that showed one.
     """
     left, known, job_count = tuple(items), list[str](), 0
     while True:
-        with world_of(adapter, seed) as world, noticed() as begun:
-            life = Life(adapter, world, begun)
+        with world_of(adapter, seed) as world, notice_threads() as begun:
+            life = TargetRun(adapter, world, begun)
             try:
                 verdict = life.live(left)
             except OutOfReach as error:
@@ -89,25 +89,25 @@ def run(adapter: type[Adapter], items: Sequence[Item], seed: int = 0) -> Verdict
         left = (*left[: verdict.ended_at], *left[verdict.ended_at + 1 :])
 
 
-def address_of(adapter: type[Adapter], broken: Broken | None) -> str:
+def address_of(adapter: type[Adapter], broken: BrokenContract | None) -> str:
     found = (each for each in adapter.known if broken and each.covers(broken.rule, broken.op, broken.message))
     return next((each.address for each in found), "")
 
 
-class Life:
-    """What is known of a run as it goes on."""
+class TargetRun:
+    """A run as it goes on."""
 
-    def __init__(self, adapter: type[Adapter], world: World, begun: list[threading.Thread]) -> None:
+    def __init__(self, adapter: type[Adapter], world: TargetWorld, begun: list[threading.Thread]) -> None:
         self.adapter, self.world, self.begun = adapter, world, begun
         self.checker = Checker(adapter.contract, flags_of(adapter), ops_of(adapter))
         self.known: list[str] = []
-        self.steps: list[Step] = []
+        self.steps: list[TargetStep] = []
         self.gots: list[tuple[Got, ...]] = []
         self.at = 0  # the item that happens now
         self.threads = set(threading.enumerate())
         self.threaded: dict[str, None] = {}  # operations that began a thread
 
-    def live(self, items: Sequence[Item]) -> Verdict:
+    def live(self, items: Sequence[Item]) -> TargetVerdict:
         try:
             with computing_at_most(COMPUTING_SECONDS_MAX):
                 self.begin()
@@ -135,13 +135,13 @@ class Life:
                 ) from None
             raise
 
-    def happen(self, item: Item) -> Broken | None:
+    def happen(self, item: Item) -> BrokenContract | None:
         self.begun.clear()
         with computing_at_most(COMPUTING_SECONDS_MAX):
             said = self.world.happen(*item.call)
         self.threaded |= dict.fromkeys(op.name for op in item.ops if self.begun)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
-        self.steps.append(Step(item, tuple(map(str, gots))))
+        self.steps.append(TargetStep(item, tuple(map(str, gots))))
         self.gots.append(tuple(gots))
         for name, others in self.world.names.take_guesses():
             self.checker.named(name, others)
@@ -155,7 +155,7 @@ class Life:
             self.checker.reopened(self.adapter.durable)
         return broken
 
-    def judge(self, item: Item, gots: Sequence[Got]) -> Broken | None:
+    def judge(self, item: Item, gots: Sequence[Got]) -> BrokenContract | None:
         times_ms, has_failed = self.world.times_ms, self.world.has_failed
         is_cut = item.kind == ("crash_in" if has_failed else "cancel") and gots[0].error in CUT_OFF
         for op, got in zip(item.ops, gots, strict=True):
@@ -176,9 +176,11 @@ class Life:
                 return self.checker.answered(op, got, times_ms, "done-lost" if has_failed else "")
         return None
 
-    def raised(self, name: str, got: Got) -> Broken:
+    def raised(self, name: str, got: Got) -> BrokenContract:
         rule = "process" if got.error == "ProcessBroken" else "raises"
-        return Broken(rule, name, got.text if rule == "process" else str(got), "", got.error, got.frame)
+        return BrokenContract(
+            rule, name, got.text if rule == "process" else str(got), "", got.error, got.frame
+        )
 
     # How it ended.
 
@@ -186,27 +188,27 @@ class Life:
         told = "is out of reach: what it does follows from no seed"
         return BadAdapter(f"{self.adapter.__name__}: {what} {told}")
 
-    def hung(self, items: Sequence[Item], told: str) -> Verdict:
+    def hung(self, items: Sequence[Item], told: str) -> TargetVerdict:
         names = sorted(op.name for item in items[self.at : self.at + 1] for op in item.ops)
-        return self.stopped(items, Broken("hang", "+".join(names), told))
+        return self.stopped(items, BrokenContract("hang", "+".join(names), told))
 
-    def stopped(self, items: Sequence[Item], broken: Broken) -> Verdict:
+    def stopped(self, items: Sequence[Item], broken: BrokenContract) -> TargetVerdict:
         """In the middle of an item, or in the restart after it."""
-        self.steps[self.at :] = [Step(item, (broken.message,)) for item in items[self.at : self.at + 1]]
+        self.steps[self.at :] = [TargetStep(item, (broken.message,)) for item in items[self.at : self.at + 1]]
         return self.verdict(items, broken)
 
-    def verdict(self, items: Sequence[Item], broken: Broken | None = None) -> Verdict:
+    def verdict(self, items: Sequence[Item], broken: BrokenContract | None = None) -> TargetVerdict:
         digest = blake2b(digest_size=16, person=PERSON)
         for step in self.steps:
             digest.update(f"{step.item}\n{step.told}\n".encode(errors="surrogatepass"))
         steps, known, gots = tuple(self.steps), tuple(self.known), tuple(self.gots)
         reached, job_count = self.world.reached, self.world.loop.job_count
-        return Verdict(
+        return TargetVerdict(
             tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots, job_count,
             tuple(self.threaded), self.checker.inferred(flags_of(self.adapter), ops_of(self.adapter)),
         )  # fmt: skip
 
-    def got_of(self, outcome: Any, op: Op | None = None) -> Got:
+    def got_of(self, outcome: Any, op: ContractOp | None = None) -> Got:
         """`op`: None for what is asked beside the contract, where nothing may be refused."""
         if not isinstance(outcome, BaseException):
             return Got(outcome[0])
@@ -217,7 +219,7 @@ class Life:
         is_busy = isinstance(outcome, self.adapter.busy) and op is not None
         refuses = self.adapter.refuses + (self.adapter.stale if op and op.name == "append" else ())
         is_refusal = is_busy or (isinstance(outcome, refuses) and op is not None)
-        text = self.hidden(shown(str(outcome)))
+        text = self.hidden(show_value(str(outcome)))
         return Got(None, type(outcome).__name__, text, is_refusal, is_busy, frame_of(outcome))
 
     def hidden(self, text: str) -> str:

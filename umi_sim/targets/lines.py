@@ -10,12 +10,12 @@ from attrs import evolve
 
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.items import Item, Op
-from umi_sim.targets.life import Verdict
+from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.life import TargetVerdict
 from umi_sim.targets.world import fitting
 
 
-def lines_of(adapter: type[Adapter], verdict: Verdict) -> Iterator[str]:
+def lines_of(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
     """One for each item."""
     for at, step in enumerate(verdict.steps):
         gots = verdict.gots[at] if at < len(verdict.gots) else ()
@@ -24,13 +24,13 @@ def lines_of(adapter: type[Adapter], verdict: Verdict) -> Iterator[str]:
         yield f"{text_of(adapter, step.item)}  ->  {told}"
 
 
-def unexplored(job_count: int) -> str:
+def warn_unexplored(job_count: int) -> str:
     """Return what runs with so many jobs of executors say nothing about; empty if there were none."""
     told = "ran one at a time, and races between them were not explored"
     return f"{plural(job_count, 'job')} {told}" if job_count else ""
 
 
-def not_recurring(verdict: Verdict) -> str:
+def not_recurring(verdict: TargetVerdict) -> str:
     """Return why a broken promise was not kept as a file: run again, the same items break none."""
     threads = " and ".join(f"`{name}`" for name in verdict.threads)
     reason = f"{threads} began threads" if threads else REASONS
@@ -44,10 +44,10 @@ def text_of(adapter: type[Adapter], item: Item) -> str:
     return str(evolve(item, ops=tuple(as_taken(adapter, op) for op in item.ops)))
 
 
-def as_taken(adapter: type[Adapter], op: Op) -> Op:
+def as_taken(adapter: type[Adapter], op: ContractOp) -> ContractOp:
     """A time as the method gets it: in seconds, or as `ttl_ms`."""
     method = getattr(adapter, op.name, None)
     if method is None or "ttl" not in op.args:
         return op
     args = {name: value for name, value in op.args.items() if name != "ttl"}
-    return Op(op.name, {**args, **fitting(method, {"ttl": op.args["ttl"]})})
+    return ContractOp(op.name, {**args, **fitting(method, {"ttl": op.args["ttl"]})})

@@ -68,7 +68,7 @@ class Jobs:
                 future.set_result(result)
 
     def must_wait(self, error: Exception) -> bool:
-        """Whether another connection holds a lock, and will let go of it when it goes on."""
+        """Return whether another connection holds a lock, and will let go of it when it goes on."""
         is_busy = isinstance(error, sqlite3.OperationalError) and "is locked" in str(error)
         is_made = hasattr(error, "__notes__")  # by us: nothing that goes away when others go on
         if not is_busy or is_made or not self.is_ordered or not self.tries_left:
@@ -132,7 +132,7 @@ class Loop(asyncio.BaseEventLoop):
         return all(task.done() for task in tasks)
 
     def settle(self, steps_max: int) -> None:
-        """What was begun goes on until it waits for time alone, or for so many steps."""
+        """Run everything that was begun until it waits for time alone, or for so many steps."""
         with self.running():
             for _ in range(steps_max):
                 if self.is_idle():
@@ -140,7 +140,7 @@ class Loop(asyncio.BaseEventLoop):
                 self.step()
 
     def is_idle(self) -> bool:
-        """Whether nothing goes on before some time has passed."""
+        """Return whether nothing goes on before some time has passed."""
         self.wake_due()
         return not self.ready and not any(jobs.waiting for jobs in self.jobs)
 
@@ -207,7 +207,7 @@ class Loop(asyncio.BaseEventLoop):
         """Tasks that begin at times of their own; what each came to, a value or its exception."""
         self.pick = pick
         try:
-            tasks = [asyncio.Task(delayed(start, pick(DELAY_MAX)), loop=self) for start in starts]
+            tasks = [asyncio.Task(delay_start(start, pick(DELAY_MAX)), loop=self) for start in starts]
             self.run(tasks)
         finally:
             self.pick = lambda n: 0
@@ -230,7 +230,7 @@ def outcome_of(task: Any) -> Any:
     return error if isinstance(error, Exception | SystemExit) else task.result()
 
 
-async def delayed(start: Callable[[], Any], count: int) -> Any:
+async def delay_start(start: Callable[[], Any], count: int) -> Any:
     for _ in range(count):
         await asyncio.sleep(0)
     return await start()

@@ -18,10 +18,10 @@ from umi_sim.targets import seed_files
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.as_test import warn_of_races
 from umi_sim.targets.checker import RULES
-from umi_sim.targets.drawing import Moments, Plan, draw_kinds, draw_next, draw_ops, draw_pool
+from umi_sim.targets.drawing import DrawingPlan, Moments, draw_kinds, draw_next, draw_ops, draw_pool
 from umi_sim.targets.hunt import moments_of, recurs
 from umi_sim.targets.items import Item
-from umi_sim.targets.life import Verdict, run
+from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.lines import lines_of, not_recurring
 from umi_sim.targets.shrinking import fingerprint_of, shrink
 
@@ -34,7 +34,7 @@ SETTINGS: Final = settings(
 
 
 class BrokenPromise(AssertionError):
-    """What was promised, what came instead, and what happened."""
+    """A promise was broken: the message says which, what came instead, and what happened."""
 
 
 ERRORS: Final[Mapping[str, type[BrokenPromise]]] = {
@@ -45,7 +45,7 @@ ERRORS: Final[Mapping[str, type[BrokenPromise]]] = {
 def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachine]:
     """The machine of an adapter; the smallest failure of each kind is kept in the folder."""
     moments: list[Moments] = []
-    smallest: dict[str, Verdict] = {}
+    smallest: dict[str, TargetVerdict] = {}
     job_counts: list[int] = []  # of runs that passed
     name = f"{adapter.__module__}:{adapter.__name__}"
 
@@ -61,7 +61,7 @@ def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachi
             chance = Stream(word, "target", adapter.contract.name)
             ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance, Stream(word))
             kinds = draw_kinds(adapter, chance, bool(moments[0]), ops)
-            self.plan = Plan(adapter, ops, pool, kinds, moments[0])
+            self.plan = DrawingPlan(adapter, ops, pool, kinds, moments[0])
 
         @rule(word=WORDS)
         def happen(self, word: int) -> None:
@@ -79,7 +79,7 @@ def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachi
                 smallest[kind] = shrink(adapter, verdict)
             seed = smallest[kind].seed
             file = seed_files.write(adapter, name, seed, smallest[kind], folder).as_posix()
-            raise ERRORS[verdict.broken.rule](told(adapter, smallest[kind], name, file))
+            raise ERRORS[verdict.broken.rule](describe_failure(adapter, smallest[kind], name, file))
 
     def warn(_: type) -> None:
         warn_of_races(sum(job_counts), name)
@@ -89,7 +89,7 @@ def machine_of(adapter: type[Adapter], folder: Path) -> type[RuleBasedStateMachi
     return StoreMachine
 
 
-def told(adapter: type[Adapter], verdict: Verdict, name: str, file: str) -> str:
+def describe_failure(adapter: type[Adapter], verdict: TargetVerdict, name: str, file: str) -> str:
     assert verdict.broken is not None
     promised = RULES[verdict.broken.rule]
     lines = [f"  {each}" for each in lines_of(adapter, verdict)]

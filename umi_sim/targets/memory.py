@@ -18,31 +18,31 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
-from umi_sim.targets.items import Op
+from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     FORMS,
     NOTHING,
     REFUSAL,
     WHATEVER,
-    Answer,
+    AnyOrder,
     Contract,
     Either,
     Exactly,
+    Expectation,
     Flags,
-    Members,
     Outcomes,
     Pool,
     Truth,
     any_of,
 )
-from umi_sim.targets.values import MISSING, shown
+from umi_sim.targets.values import MISSING, show_value
 
 Scope = tuple[str | None, str | None, str | None]
 ALL: Final = ("user", "agent", "run")
 
 
 @attrs.frozen
-class Remembered(Data):
+class MemoryEntry(Data):
     """`is_untold`: who added it was cut off, and may never have been told its id."""
 
     scope: Scope
@@ -62,20 +62,20 @@ class MemoryState(Data):
     `asked`, `missed`: searches for what is there, and those that did not find it, where there is a floor.
     """
 
-    entries: Mapping[str, Remembered]
+    entries: Mapping[str, MemoryEntry]
     flags: Flags
-    gone: Mapping[str, Remembered] = {}
-    before: tuple[tuple[str, Remembered | None], ...] = ()
+    gone: Mapping[str, MemoryEntry] = {}
+    before: tuple[tuple[str, MemoryEntry | None], ...] = ()
     asked: int = 0
     missed: int = 0
 
-    def set(self, name: str, entry: Remembered) -> "MemoryState":
+    def set(self, name: str, entry: MemoryEntry) -> "MemoryState":
         gone = {other: each for other, each in self.gone.items() if other != name}
         before = self.changed(name)
         return attrs.evolve(self, entries={**self.entries, name: entry}, gone=gone, before=before)
 
     def renamed(self, name: str, to: str) -> "MemoryState":
-        """What was added without a word is known by the name of who added it again."""
+        """Give a row whose id was never told the id that a repeated add got."""
         entry, before = attrs.evolve(self.entries[name], is_untold=False), self.changed(name)
         left = {other: each for other, each in self.entries.items() if other != name}
         return attrs.evolve(self, entries=left, before=before).set(to, entry)
@@ -100,12 +100,12 @@ class MemoryState(Data):
         gone = {name: each for name, each in self.entries.items() if name in names}
         return attrs.evolve(self, entries=left, gone={**self.gone, **gone}, before=self.changed(*gone))
 
-    def changed(self, *names: str) -> tuple[tuple[str, Remembered | None], ...]:
+    def changed(self, *names: str) -> tuple[tuple[str, MemoryEntry | None], ...]:
         if not self.flags["eventual"]:
             return ()
         return (*self.before, *((name, self.entries.get(name)) for name in names))
 
-    def of(self, scope: Scope) -> dict[str, Remembered]:
+    def of(self, scope: Scope) -> dict[str, MemoryEntry]:
         return {name: each for name, each in self.entries.items() if is_within(each.scope, scope)}
 
     def seen(self, scope: Scope) -> tuple[list[object], list[object]]:
@@ -145,7 +145,7 @@ class MemoryContract(Contract):
     def initial(self, flags: Flags) -> MemoryState:
         return MemoryState({}, flags)
 
-    def bind(self, op: Op, flags: Flags) -> dict[str, Any]:
+    def bind(self, op: ContractOp, flags: Flags) -> dict[str, Any]:
         args: dict[str, Any] = dict(op.args)
         if "user" in self.ops[op.name]:
             form = FORMS[str(flags["scope_ids"])]
@@ -168,7 +168,7 @@ class MemoryContract(Contract):
         }
 
     def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
-        """What is remembered has a name of ours, also where the store makes ids."""
+        """Draw arguments; each text has a name of ours, also where the store makes ids."""
         if name == "add":
             args = "id", *args
             pool.made.append(f"m{at}")
@@ -178,11 +178,11 @@ class MemoryContract(Contract):
             drawn["text"] = pool.repeat(chance, place, drawn["text"])
         return drawn
 
-    def foreign(self, state: MemoryState, op: Op) -> Iterator[object]:
+    def foreign(self, state: MemoryState, op: ContractOp) -> Iterator[object]:
         scope = self.bind(op, state.flags).get("scope", (None, None, None))
         yield from ([name, it.text] for name, it in state.entries.items() if not is_within(it.scope, scope))
 
-    def absence(self, state: MemoryState, op: Op, now_ms: int) -> str:
+    def absence(self, state: MemoryState, op: ContractOp, now_ms: int) -> str:
         is_absent = op.name in ("get", "delete") and op.args["id"] not in state.entries
         return "it was not added, or was deleted" if is_absent else ""
 
@@ -196,9 +196,9 @@ class MemoryContract(Contract):
         else:
             known = same(state.gone, scope, text) if state.flags["dedupes"] else []
             for name in (id, *known):
-                yield Exactly(name), state.set(name, Remembered(scope, (text,)))
+                yield Exactly(name), state.set(name, MemoryEntry(scope, (text,)))
 
-    def untold(self, state: MemoryState, op: Op) -> MemoryState:
+    def untold(self, state: MemoryState, op: ContractOp) -> MemoryState:
         name = str(op.args.get("id"))
         if op.name != "add" or name not in state.entries:
             return state
@@ -214,10 +214,10 @@ class MemoryContract(Contract):
                 if other != name and other in state.entries and state.entries[other].is_untold:
                     yield state.exchanged(name, other).pinned(name)
 
-    def reused(self, state: MemoryState, op: Op, got: object) -> Iterator[MemoryState]:
+    def reused(self, state: MemoryState, op: ContractOp, got: object) -> Iterator[MemoryState]:
         if op.name == "add" and isinstance(got, str) and got in state.gone and not state.flags["dedupes"]:
             args = self.bind(op, state.flags)
-            yield state.set(got, Remembered(args["scope"], (args["text"],)))
+            yield state.set(got, MemoryEntry(args["scope"], (args["text"],)))
 
     def on_get(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         entry = state.entries.get(id)
@@ -228,7 +228,7 @@ class MemoryContract(Contract):
         if entry is None:
             yield Either((Truth(False), NOTHING, REFUSAL)), state
         else:
-            yield WHATEVER, state.set(id, Remembered(entry.scope, (*entry.texts, text)))
+            yield WHATEVER, state.set(id, MemoryEntry(entry.scope, (*entry.texts, text)))
 
     def on_delete(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         told = Truth(id in state.entries, is_told=True)
@@ -239,7 +239,7 @@ class MemoryContract(Contract):
         yield WHATEVER if entry is None else Exactly(list(entry.texts)), state
 
     def on_list(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
-        yield Members(*state.seen(scope)), state
+        yield AnyOrder(*state.seen(scope)), state
 
     def on_count(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
         must, may = state.seen(scope)
@@ -252,7 +252,7 @@ class MemoryContract(Contract):
         self, state: MemoryState, now_ms: int, query: str, scope: Scope, limit: int = 10
     ) -> Outcomes:
         own, recent = state.seen(scope)
-        found = Found(own, query if state.flags["finds_own"] else None, limit, recent)
+        found = ExpectedHits(own, query if state.flags["finds_own"] else None, limit, recent)
         floor = state.flags.get("recall_floor")
         if not isinstance(floor, int) or query not in (text for _, text in pairs_of(own)):
             yield found, state
@@ -261,7 +261,7 @@ class MemoryContract(Contract):
         yield found, attrs.evolve(state, asked=asked)
         if 100 * missed < asked * (100 - floor) + 100:  # so many of a hundred, and a rest of one
             missing = attrs.evolve(state, asked=asked, missed=missed)
-            yield Found(own, None, limit, recent), missing
+            yield ExpectedHits(own, None, limit, recent), missing
 
     def on_drain(self, state: MemoryState, now_ms: int) -> Outcomes:
         yield WHATEVER, attrs.evolve(state, before=())
@@ -271,12 +271,12 @@ def pairs_of(rows: Sequence[Any]) -> list[tuple[str, str]]:
     return [(name, text) for name, text in rows]
 
 
-def same(entries: Mapping[str, Remembered], scope: Scope, text: str) -> list[str]:
+def same(entries: Mapping[str, MemoryEntry], scope: Scope, text: str) -> list[str]:
     return [name for name, each in entries.items() if (each.scope, each.text) == (scope, text)]
 
 
 @attrs.frozen
-class Found(Answer):
+class ExpectedHits(Expectation):
     """Some of what there is, each once, with its text; what says exactly what was asked is among it.
 
     `recent`: what may have come, or be gone, since the store was drained.
@@ -299,5 +299,5 @@ class Found(Answer):
         return is_sound and len(set(names)) == len(names) and has_own
 
     def __str__(self) -> str:
-        own = f"at most {self.limit} of {shown([*self.own, *self.recent])}"
-        return own if self.query is None else f"{own}, with all that say {shown(self.query)}"
+        own = f"at most {self.limit} of {show_value([*self.own, *self.recent])}"
+        return own if self.query is None else f"{own}, with all that say {show_value(self.query)}"

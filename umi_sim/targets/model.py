@@ -13,22 +13,22 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
-from umi_sim.targets.items import Op
-from umi_sim.targets.values import MISSING, is_plain, is_plain_name, same, shown
+from umi_sim.targets.items import ContractOp
+from umi_sim.targets.values import MISSING, is_plain, is_plain_name, same, show_value
 
 
-class Answer(ABC):
-    """What may be answered."""
+class Expectation(ABC):
+    """An answer that is allowed."""
 
     @abstractmethod
     def takes(self, got: object) -> bool:
-        """Whether this is it."""
+        """Return whether the answer `got` is allowed."""
 
     @abstractmethod
     def __str__(self) -> str: ...
 
 
-class Whatever(Answer):
+class Whatever(Expectation):
     def takes(self, got: object) -> bool:
         return got is not REFUSED
 
@@ -37,18 +37,18 @@ class Whatever(Answer):
 
 
 @attrs.frozen
-class Exactly(Answer):
+class Exactly(Expectation):
     value: object
 
     def takes(self, got: object) -> bool:
         return same(self.value, got)
 
     def __str__(self) -> str:
-        return "MISSING" if self.value is MISSING else shown(self.value)
+        return "MISSING" if self.value is MISSING else show_value(self.value)
 
 
 @attrs.frozen
-class Truth(Answer):
+class Truth(Expectation):
     """Yes or no, or how many; None where a store does not tell."""
 
     value: bool
@@ -64,7 +64,7 @@ class Truth(Answer):
 
 
 @attrs.frozen
-class Members(Answer):
+class AnyOrder(Expectation):
     """These in any order, and none twice; `may`: these too, or not."""
 
     must: Sequence[object]
@@ -79,17 +79,17 @@ class Members(Answer):
         return count == len(self.must) and not left
 
     def __str__(self) -> str:
-        more = f", and perhaps {shown(list(self.may))}" if self.may else ""
-        return f"{shown(list(self.must))} in any order{more}"
+        more = f", and perhaps {show_value(list(self.may))}" if self.may else ""
+        return f"{show_value(list(self.must))} in any order{more}"
 
 
-def members_during(answers: Sequence[Any]) -> Members:
-    """What a reader must meet who takes time: what all of these have; whatever one of them has is allowed."""
+def members_during(answers: Sequence[Any]) -> AnyOrder:
+    """Return what a slow reader must meet: what all of these have; what only some have is allowed."""
     must = [value for value in answers[0].must if all(holds(each.must, value) for each in answers)]
     may: list[object] = []
     for each in answers:
         may += [value for value in (*each.must, *each.may) if not holds((*must, *may), value)]
-    return Members(must, may)
+    return AnyOrder(must, may)
 
 
 def holds(values: Iterable[object], value: object) -> bool:
@@ -107,8 +107,8 @@ def take(left: list[object], wanted: Sequence[object]) -> int:
 
 
 @attrs.frozen
-class Either(Answer):
-    answers: Sequence[Answer]
+class Either(Expectation):
+    answers: Sequence[Expectation]
 
     def takes(self, got: object) -> bool:
         return any(each.takes(got) for each in self.answers)
@@ -117,16 +117,16 @@ class Either(Answer):
         return " or ".join(dict.fromkeys(map(str, self.answers)))
 
 
-def any_of(*values: object) -> Answer:
+def any_of(*values: object) -> Expectation:
     return Either([Exactly(value) for value in values])
 
 
-class Refused:
+class RefusalMarker:
     def __repr__(self) -> str:
         return "a refusal"
 
 
-REFUSED: Final = Refused()
+REFUSED: Final = RefusalMarker()
 REFUSAL: Final = Exactly(REFUSED)  # an error of the kind that `refuses` names
 WHATEVER: Final = Whatever()
 NOTHING: Final = any_of(MISSING, None)
@@ -135,7 +135,7 @@ NUMBER_FIRST: Final = 100
 REPEATED: Final = 16  # one write in so many repeats the value that its place had
 
 State = Any  # of one contract, which alone looks into it
-Outcome = tuple[Answer, State]
+Outcome = tuple[Expectation, State]
 Outcomes = Iterator[Outcome]
 Flags = Mapping[str, object]
 
@@ -203,26 +203,26 @@ class Contract(ABC):
 
     @abstractmethod
     def initial(self, flags: Flags) -> State:
-        """What a store holds that is new."""
+        """Return the state of a new store."""
 
-    def outcomes(self, state: State, op: Op, now_ms: int) -> Outcomes:
-        """What may be answered, each with the state after it."""
+    def outcomes(self, state: State, op: ContractOp, now_ms: int) -> Outcomes:
+        """Yield the allowed answers, each with the state after it."""
         found: Outcomes = getattr(self, f"on_{op.name}")(state, now_ms, **self.bind(op, state.flags))
         return found
 
     @abstractmethod
-    def bind(self, op: Op, flags: Flags) -> dict[str, Any]:
+    def bind(self, op: ContractOp, flags: Flags) -> dict[str, Any]:
         """The arguments as the models take them: names that belong together are one."""
 
-    def is_batch(self, op: Op) -> bool:
-        """Whether it may be applied in part where batches are not atomic."""
+    def is_batch(self, op: ContractOp) -> bool:
+        """Return whether it may be applied in part where batches are not atomic."""
         return False
 
-    def halves(self, state: State, op: Op, now_ms: int) -> Iterator[State]:
+    def halves(self, state: State, op: ContractOp, now_ms: int) -> Iterator[State]:
         """The states that a batch leaves of which a part was applied."""
         return iter(())
 
-    def untold(self, state: State, op: Op) -> State:
+    def untold(self, state: State, op: ContractOp) -> State:
         """The state after an operation that was done, and cut off before it could tell what it made."""
         return state
 
@@ -230,19 +230,19 @@ class Contract(ABC):
         """Yield the states in which an id of this name, which was seen, is of its own add or of another."""
         yield state
 
-    def reused(self, state: State, op: Op, got: object) -> Iterator[State]:
+    def reused(self, state: State, op: ContractOp, got: object) -> Iterator[State]:
         """Yield the states after an operation that gave what it made the name of something deleted."""
         return iter(())
 
-    def foreign(self, state: State, op: Op) -> Iterator[object]:
+    def foreign(self, state: State, op: ContractOp) -> Iterator[object]:
         """Values of other scopes than that of the operation."""
         return iter(())
 
-    def written(self, op: Op) -> Iterator[object]:
+    def written(self, op: ContractOp) -> Iterator[object]:
         """Yield the values that this operation writes, as `foreign` has them."""
         return iter(())
 
-    def absence(self, state: State, op: Op, now_ms: int) -> str:
+    def absence(self, state: State, op: ContractOp, now_ms: int) -> str:
         """Return why there is nothing for this operation to read; nothing if there is something."""
         return ""
 
@@ -261,8 +261,8 @@ class Contract(ABC):
         drawn = {each: drawers[each]() for each in args}
         return {each: value for each, value in drawn.items() if value is not None or each == "value"}
 
-    def is_odd(self, op: Op) -> bool:
-        """Whether a store may refuse it."""
+    def is_odd(self, op: ContractOp) -> bool:
+        """Return whether a store may refuse it."""
         return not all(self.is_usual(name, value) for name, value in op.args.items())
 
     def is_usual(self, name: str, value: object) -> bool:
@@ -272,7 +272,9 @@ class Contract(ABC):
         return value is None or is_plain(value)
 
 
-def resolved(contract: Contract, given: Flags, ops: Mapping[str, Sequence[str]]) -> list[dict[str, object]]:
+def resolve_flags(
+    contract: Contract, given: Flags, ops: Mapping[str, Sequence[str]]
+) -> list[dict[str, object]]:
     """Every reading of the flags that are given; of one that concerns no operation, the first."""
     choices = []
     met = {"", *ops, *chain.from_iterable(ops.values())}

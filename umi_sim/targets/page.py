@@ -11,13 +11,13 @@ from shlex import join
 from typing import Final
 
 from umi_sim.pages.lanes import Arrow, line
-from umi_sim.pages.lives import Life, Step
+from umi_sim.pages.lives import PageRun, PageStep
 from umi_sim.pages.page_data import About, page_data
 from umi_sim.targets import life
 from umi_sim.targets.checker import NOT_ASKED, RULES
 from umi_sim.targets.items import KINDS
-from umi_sim.targets.lines import unexplored
-from umi_sim.targets.seed_files import Saved
+from umi_sim.targets.lines import warn_unexplored
+from umi_sim.targets.seed_files import SavedRun
 
 LANES: Final = ("clients", "store", "files", "clock")
 CLIENTS, STORE = range(2)
@@ -26,35 +26,35 @@ NAME: Final = re.compile(r"[\w.]+:\w+", re.ASCII)
 UNSEEN: Final = "What a store keeps is its own: known is what it was asked, and what it said."
 
 
-def data_of(file: str, saved: Saved) -> dict[str, object]:
+def data_of(file: str, saved: SavedRun) -> dict[str, object]:
     """All that the page shows."""
     name = name_of(saved)
     facts = (("promised", RULES[saved.rule]), ("instead", saved.message)) if saved.rule else ()
-    if told := unexplored(saved.job_count):
+    if told := warn_unexplored(saved.job_count):
         facts = (*facts, ("jobs", told))
     about = About(
         f"{saved.rule}: {name}" if saved.rule else name, join(["umi-sim", "target", name, "--replay", file]),
         "FAIL" if saved.rule else "PASS", facts, rule=saved.rule, unseen=UNSEEN,
     )  # fmt: skip
-    return page_data(about, partial(lived, saved), len(saved.steps))
+    return page_data(about, partial(play_saved, saved), len(saved.steps))
 
 
-def name_of(saved: Saved) -> str:
+def name_of(saved: SavedRun) -> str:
     """Return the class of a run; no other text of a file becomes a part of a command."""
     return saved.target if NAME.fullmatch(saved.target) else "MODULE:CLASS"
 
 
-def lived(saved: Saved, roots: Sequence[str], first: int) -> Life:
+def play_saved(saved: SavedRun, roots: Sequence[str], first: int) -> PageRun:
     """The run from its step `first` on; what the store holds is not known, whatever the roots."""
-    now_ms, steps = 0, list[Step]()
+    now_ms, steps = 0, list[PageStep]()
     for number, step in enumerate(saved.steps, 1):
         now_ms += step.item.number if step.item.kind == "advance" else 0
-        steps.append(Step(number, now_ms, "", 0, line(step.item), tuple(arrows(step))))
-    return Life(LANES, tuple(steps[first - 1 :]), len(steps))
+        steps.append(PageStep(number, now_ms, "", 0, line(step.item), tuple(arrows(step))))
+    return PageRun(LANES, tuple(steps[first - 1 :]), len(steps))
 
 
-def arrows(step: life.Step) -> Iterator[Arrow]:
-    """What was asked, what happened meanwhile, and what came of it."""
+def arrows(step: life.TargetStep) -> Iterator[Arrow]:
+    """Yield the questions, what happened meanwhile, and the results."""
     item = step.item
     unasked = {at for at, told in enumerate(step.said) if told.startswith(f"{NOT_ASKED}: ")}
     for at, op in enumerate(item.ops):

@@ -15,24 +15,24 @@ from typing import Any
 
 from umi_sim.kernel.child_process import Process, ProcessBroken
 from umi_sim.targets.adapter import CURSOR, PAGED, Adapter, BadAdapter
-from umi_sim.targets.values import MISSING, shown
+from umi_sim.targets.values import MISSING, show_value
 
 
-class Refusal(Exception):
+class ProcessRefused(Exception):
     """It refuses what it was asked."""
 
 
-class Failure(Exception):
+class ProcessFailed(Exception):
     """It says that it failed."""
 
 
 def ask(process: Process, request: Mapping[str, Any]) -> Any:
-    """What it answers. Raises Refusal, Failure, ProcessBroken."""
+    """Return the answer of the process. Raises ProcessRefused, ProcessFailed, ProcessBroken."""
     said = process.ask(request)
     if "refused" in said:
-        raise Refusal(shown(said["refused"]))
+        raise ProcessRefused(show_value(said["refused"]))
     if "error" in said:
-        raise Failure(shown(said["error"]))
+        raise ProcessFailed(show_value(said["error"]))
     return MISSING if said.get("missing") is True else said.get("answer")
 
 
@@ -41,10 +41,10 @@ def adapter_of(command: str, base: type[Adapter]) -> type[Adapter]:
     said = hello(command, base.contract.name)
     ops, flags = said.get("ops"), said.get("flags", {})
     if not isinstance(ops, dict) or not isinstance(flags, dict) or not ops:
-        raise BadAdapter(f"{command}: says no `ops` in its answer to hello: {shown(said)}")
+        raise BadAdapter(f"{command}: says no `ops` in its answer to hello: {show_value(said)}")
     if unknown := [name for name in ops if name not in base.contract.ops]:
         known = ", ".join(base.contract.ops)
-        raise BadAdapter(f"{command}: unknown operation {shown(unknown[0])}, known are {known}")
+        raise BadAdapter(f"{command}: unknown operation {show_value(unknown[0])}, known are {known}")
     body = {name: asking(command, name, args, base.contract.ops[name]) for name, args in ops.items()}
     body |= {
         name: flags[name] for name in (*base.contract.flags, "durable", "odd", "values") if name in flags
@@ -57,7 +57,7 @@ class Piped(Adapter):
 
     command: str
     process: Process
-    refuses = (Refusal,)
+    refuses = (ProcessRefused,)
 
     def make(self) -> None:
         self.process = Process(self.command, str(self.folder))
@@ -73,7 +73,7 @@ class Piped(Adapter):
 def asking(command: str, name: str, args: Any, known: Sequence[str]) -> Any:
     """A method with these arguments. Raises BadAdapter."""
     if not isinstance(args, list) or any(each not in known for each in args):
-        raise BadAdapter(f"{command}: {name} has {shown(args)}, expected a list of {', '.join(known)}")
+        raise BadAdapter(f"{command}: {name} has {show_value(args)}, expected a list of {', '.join(known)}")
 
     def asked(self: Piped, **args: Any) -> Any:
         return ask(self.process, {"op": name, **args, "now_ms": self.clock.now_ms})
@@ -85,7 +85,7 @@ def asking(command: str, name: str, args: Any, known: Sequence[str]) -> Any:
 
 
 def hello(command: str, contract: str) -> dict[str, Any]:
-    """What it says first. If it does not start, whoever waits sees why."""
+    """Return the first message of a process; if it does not start, the error says why."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             process = Process(command, folder, errors=None)
@@ -93,6 +93,6 @@ def hello(command: str, contract: str) -> dict[str, Any]:
                 said = ask(process, {"op": "hello", "contract": contract, "version": 1})
             finally:
                 process.kill()
-        except (ProcessBroken, Refusal, Failure) as error:
+        except (ProcessBroken, ProcessRefused, ProcessFailed) as error:
             raise BadAdapter(f"{command}: {error}") from None
     return said if isinstance(said, dict) else {}

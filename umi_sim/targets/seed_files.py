@@ -21,13 +21,13 @@ from umi_sim.formats.schema import (
     Wrong,
     as_object,
     at,
-    listed,
+    list_of,
     one_of,
     table,
     whole,
     wrong,
 )
-from umi_sim.formats.strict_json import bytes_of, compact, parsed
+from umi_sim.formats.strict_json import bytes_of, compact, parse_json
 from umi_sim.record import saved_failures
 from umi_sim.record.provenance import made_by
 from umi_sim.record.saved_failures import STORE_FORMAT, is_run_of_store
@@ -35,9 +35,9 @@ from umi_sim.seedfile.text import checksum, layout
 from umi_sim.targets.adapter import CONTRACTS, FOLDER, Adapter, ops_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.items import AT_ONCE_MAX, Item, item_to_json, read_item
-from umi_sim.targets.life import Step, Verdict, run
+from umi_sim.targets.life import TargetStep, TargetVerdict, run
 from umi_sim.targets.shrinking import Live, fingerprint_of
-from umi_sim.targets.values import shown
+from umi_sim.targets.values import show_value
 
 VERSION: Final = 1
 ITEM_COUNT_MAX: Final = 1_000
@@ -52,7 +52,7 @@ class BadFile(ValueError):
 
 
 @attrs.frozen
-class Saved(Data):
+class SavedRun(Data):
     """A run from a file, with what the store said then. `trace` is empty where it was edited by hand.
 
     `rule`, `message`, `fingerprint`: empty where it passed. `job_count`: jobs of executors that it ran.
@@ -60,7 +60,7 @@ class Saved(Data):
 
     contract: str
     target: str
-    steps: tuple[Step, ...]
+    steps: tuple[TargetStep, ...]
     trace: str
     rule: str
     message: str
@@ -70,7 +70,7 @@ class Saved(Data):
     seed: int = 0  # of what Python draws by chance
 
 
-def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) -> dict[str, Json]:
+def document_of(adapter: type[Adapter], name: str, seed: int, verdict: TargetVerdict) -> dict[str, Json]:
     broken = verdict.broken
     failure: dict[str, Json] = {}
     if broken is not None:
@@ -89,14 +89,14 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) 
 
 
 def write(
-    adapter: type[Adapter], name: str, seed: int, verdict: Verdict, folder: Path = Path(FOLDER)
+    adapter: type[Adapter], name: str, seed: int, verdict: TargetVerdict, folder: Path = Path(FOLDER)
 ) -> Path:
     """Write a broken promise to a file of its own, and return the path.
 
     The same failure of the same adapter is written to the same file: the same promise, operation and items.
     """
     assert verdict.broken is not None
-    mark, items = fingerprint_of(verdict.broken), renumbered(verdict.items)
+    mark, items = fingerprint_of(verdict.broken), renumber_words(verdict.items)
     data = layout(document_of(adapter, name, seed, verdict)).encode()
 
     def is_own(path: Path) -> bool:
@@ -105,13 +105,13 @@ def write(
         except BadFile:
             return False
         is_same_failure = (whose(saved.target), saved.fingerprint) == (whose(name), mark)
-        return is_same_failure and renumbered([step.item for step in saved.steps]) == items
+        return is_same_failure and renumber_words([step.item for step in saved.steps]) == items
 
     own = "-".join(WORD.findall(whose(name)))[:OWNER_CHARS_MAX]
     return saved_failures.save(folder, f"{own}-{verdict.broken.rule}-{mark}", items, is_own, lambda _: data)
 
 
-def renumbered(items: Sequence[Item]) -> str:
+def renumber_words(items: Sequence[Item]) -> str:
     """Return the items as text in which unique words have numbers of their own.
 
     Two hunts draw `v3.1` and `v17` for the same failure; everything else tells failures apart.
@@ -121,10 +121,10 @@ def renumbered(items: Sequence[Item]) -> str:
     return UNIQUE.sub(lambda found: numbers.setdefault(found[0], f'"#{len(numbers)}"'), text)
 
 
-def read(path: Path) -> Saved:
+def read(path: Path) -> SavedRun:
     """Raises BadFile naming the file and the place in it."""
     try:
-        return saved_of(at("the file", as_object, parsed(bytes_of(path))))
+        return saved_of(at("the file", as_object, parse_json(bytes_of(path))))
     except OSError as error:
         raise BadFile(f"{path}: cannot be read: {error.strerror}") from None
     except Wrong as error:
@@ -138,12 +138,12 @@ class Earlier(Data):
     `other_count`: how many files are of other adapters, and were not run.
     """
 
-    runs: tuple[tuple[str, Saved, Verdict], ...] = ()
+    runs: tuple[tuple[str, SavedRun, TargetVerdict], ...] = ()
     other_count: int = 0
     unreadable: tuple[str, ...] = ()
 
     @property
-    def failing(self) -> list[tuple[str, Saved, Verdict]]:
+    def failing(self) -> list[tuple[str, SavedRun, TargetVerdict]]:
         return [each for each in self.runs if each[2].broken is not None]
 
     @property
@@ -154,7 +154,7 @@ class Earlier(Data):
 
 def run_again(adapter: type[Adapter], name: str, folder: Path, live: Live = run) -> Earlier:
     """Run what is kept of this adapter, by name. No file is changed or removed."""
-    runs, unreadable, other_count = list[tuple[str, Saved, Verdict]](), list[str](), 0
+    runs, unreadable, other_count = list[tuple[str, SavedRun, TargetVerdict]](), list[str](), 0
     for path in sorted(folder.glob("*.json")):
         try:
             saved = read(path) if is_run_of_store(path) else None
@@ -169,8 +169,8 @@ def run_again(adapter: type[Adapter], name: str, folder: Path, live: Live = run)
     return Earlier(tuple(runs), other_count, tuple(unreadable))
 
 
-def is_of(adapter: type[Adapter], name: str, saved: Saved) -> bool:
-    """Of this adapter, wherever its module is imported from, and with operations that it has."""
+def is_of(adapter: type[Adapter], name: str, saved: SavedRun) -> bool:
+    """Return whether a saved run is of this adapter, wherever it is imported from, and of its operations."""
     ops = ops_of(adapter)
     is_known = all(op.name in ops for step in saved.steps for op in step.item.ops)
     return saved.contract == adapter.contract.name and is_known and is_same(whose(saved.target), whose(name))
@@ -191,21 +191,21 @@ def whose(name: str) -> str:
     return f"{module.rpartition('.')[2]}:{cls}"
 
 
-def saved_of(document: dict[str, Json]) -> Saved:
+def saved_of(document: dict[str, Json]) -> SavedRun:
     if document.get("format") != STORE_FORMAT:
         raise Wrong(("format", f'expected "{STORE_FORMAT}", so this is no run of a store'))
     if at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1)) > VERSION:
         raise Wrong(("min_reader", f"written for a newer umi_sim, this one reads version {VERSION}"))
     contract = at("contract", one_of(CONTRACTS, "contract").read, document.get("contract"))
     item = Schema(lambda value: read_item(value, CONTRACTS[contract].contract.ops), dict)
-    items = at("items", listed(item, ITEM_COUNT_MAX).read, document.get("items"))
-    said = at("said", listed(listed(TEXT, AT_ONCE_MAX), ITEM_COUNT_MAX).read, document.get("said", []))
+    items = at("items", list_of(item, ITEM_COUNT_MAX).read, document.get("items"))
+    said = at("said", list_of(list_of(TEXT, AT_ONCE_MAX), ITEM_COUNT_MAX).read, document.get("said", []))
     failure = at("failure", FAILURE.read, document.get("failure", {}))
     is_whole = document.get("checksum") == checksum(document)
-    return Saved(
+    return SavedRun(
         contract,
         at("target", TEXT.read, document.get("target", "")),
-        tuple(starmap(Step, zip_longest(items, said[: len(items)], fillvalue=()))),
+        tuple(starmap(TargetStep, zip_longest(items, said[: len(items)], fillvalue=()))),
         at("trace", TEXT.read, document.get("trace", "")) if is_whole else "",
         rule=failure.get("rule", ""), message=failure.get("message", ""),
         fingerprint=failure.get("fingerprint", ""),
@@ -218,7 +218,7 @@ def saved_of(document: dict[str, Json]) -> Saved:
 def read_seed(value: Json) -> int:
     text: str = TEXT.read(value)
     if not SEED.fullmatch(text):
-        wrong(f"expected digits, at most {SEED_CHARS_MAX} of them, got {shown(text)}")
+        wrong(f"expected digits, at most {SEED_CHARS_MAX} of them, got {show_value(text)}")
     return int(text)
 
 

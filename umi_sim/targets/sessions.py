@@ -19,23 +19,23 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
-from umi_sim.targets.items import Op
+from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     FORMS,
     NOTHING,
     REFUSAL,
     WHATEVER,
-    Answer,
+    AnyOrder,
     Contract,
     Exactly,
+    Expectation,
     Flags,
-    Members,
     Outcomes,
     Pool,
     any_of,
     take,
 )
-from umi_sim.targets.values import shown
+from umi_sim.targets.values import show_value
 
 Key = tuple[str, str]
 Message = tuple[int, object]  # when it came, and itself
@@ -43,8 +43,8 @@ ROLES: Final = ("user", "assistant")
 
 
 @attrs.frozen
-class Seen(Data):
-    """What a version stands for: the messages of a session, and how many changes it had had."""
+class SessionVersion(Data):
+    """A version of a session: its messages, and the number of its changes so far."""
 
     of: Key
     messages: tuple[Message, ...]
@@ -59,7 +59,7 @@ class SessionsState(Data):
     states: Mapping[Key, Mapping[str, object]]
     flags: Flags
     counts: Mapping[Key, int] = {}
-    seen: Mapping[str, Seen] = {}
+    seen: Mapping[str, SessionVersion] = {}
 
     def of(self, key: Key) -> tuple[Message, ...]:
         return self.messages.get(key, ())
@@ -83,8 +83,8 @@ class SessionsState(Data):
             return self
         return attrs.evolve(self, counts={**self.counts, key: self.counts.get(key, 0) + 1})
 
-    def version(self, key: Key) -> Seen:
-        return Seen(key, self.of(key), self.counts.get(key, 0))
+    def version(self, key: Key) -> SessionVersion:
+        return SessionVersion(key, self.of(key), self.counts.get(key, 0))
 
 
 class SessionsContract(Contract):
@@ -116,7 +116,7 @@ class SessionsContract(Contract):
     def initial(self, flags: Flags) -> SessionsState:
         return SessionsState({}, {}, flags)
 
-    def bind(self, op: Op, flags: Flags) -> dict[str, Any]:
+    def bind(self, op: ContractOp, flags: Flags) -> dict[str, Any]:
         args: dict[str, Any] = dict(op.args)
         user = args.pop("user", "")
         if op.name == "sessions":
@@ -160,27 +160,27 @@ class SessionsContract(Contract):
             return isinstance(value, int) and value > 0
         return super().is_usual(name, value)
 
-    def is_batch(self, op: Op) -> bool:
+    def is_batch(self, op: ContractOp) -> bool:
         items = op.args.get("items")
         return isinstance(items, list) and len(items) > 1
 
-    def halves(self, state: SessionsState, op: Op, now_ms: int) -> Iterator[SessionsState]:
+    def halves(self, state: SessionsState, op: ContractOp, now_ms: int) -> Iterator[SessionsState]:
         args = self.bind(op, state.flags)
         if op.name in ("add", "append"):
             for count in range(len(args["items"])):
                 yield state.plus(args["of"], args["items"][:count], now_ms)
 
-    def foreign(self, state: SessionsState, op: Op) -> Iterator[object]:
+    def foreign(self, state: SessionsState, op: ContractOp) -> Iterator[object]:
         own = self.bind(op, state.flags).get("of")
         told = [(key == own, each) for key, messages in state.messages.items() for _, each in messages]
         mine = [each for is_own, each in told if is_own]
         yield from (each for is_own, each in told if not is_own and each not in mine)
 
-    def absence(self, state: SessionsState, op: Op, now_ms: int) -> str:
+    def absence(self, state: SessionsState, op: ContractOp, now_ms: int) -> str:
         is_empty = op.name in ("get", "pop") and not state.of(self.bind(op, state.flags)["of"])
         return "the session has no message" if is_empty else ""
 
-    def written(self, op: Op) -> Iterator[object]:
+    def written(self, op: ContractOp) -> Iterator[object]:
         items = op.args.get("items")
         yield from items if isinstance(items, list) else ()
 
@@ -192,7 +192,7 @@ class SessionsContract(Contract):
     def on_get(self, state: SessionsState, now_ms: int, of: Key, limit: int | None = None) -> Outcomes:
         yield self.window(state, state.of(of), limit), state
 
-    def window(self, state: SessionsState, messages: tuple[Message, ...], limit: int | None) -> Answer:
+    def window(self, state: SessionsState, messages: tuple[Message, ...], limit: int | None) -> Expectation:
         if limit is not None and limit <= 0:
             flag = state.flags["limit_negative" if limit else "limit_zero"]
             messages, limit = () if flag == "nothing" else messages, None
@@ -229,7 +229,7 @@ class SessionsContract(Contract):
     def on_sessions(self, state: SessionsState, now_ms: int, user: str) -> Outcomes:
         known = [session for of, session in (*state.messages, *state.states) if of == user]
         must = [session for session in dict.fromkeys(known) if state.of((user, session))]
-        yield Members(must, [session for session in dict.fromkeys(known) if session not in must]), state
+        yield AnyOrder(must, [session for session in dict.fromkeys(known) if session not in must]), state
 
     def on_put_state(self, state: SessionsState, now_ms: int, of: Key, key: str, value: object) -> Outcomes:
         own = {**state.states.get(of, {}), key: value}
@@ -244,7 +244,7 @@ class SessionsContract(Contract):
     def on_append(
         self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object], version: str
     ) -> Outcomes:
-        """What was changed and changed back may count as unchanged."""
+        """Yield the outcomes of an append; a session that was changed back may count as unchanged."""
         then, now = state.seen.get(version), state.version(of)
         is_comparable = then is not None and then.of == of
         if then is None or not is_comparable or then.messages == now.messages:
@@ -253,13 +253,13 @@ class SessionsContract(Contract):
             yield REFUSAL, state
 
 
-def exactly(value: object) -> Answer:
-    """What is empty may be told as None."""
+def exactly(value: object) -> Expectation:
+    """Return the expectation of exactly this value; an empty one may be None."""
     return Exactly(value) if value else any_of(value, None)
 
 
 @attrs.frozen
-class ByTime(Answer):
+class ByTime(Expectation):
     """Messages by the time at which they came; those of one millisecond in any order."""
 
     messages: Sequence[Message]
@@ -281,4 +281,4 @@ class ByTime(Answer):
         return not left and len(got) == wanted
 
     def __str__(self) -> str:
-        return f"{shown([each for _, each in self.messages])} by time"
+        return f"{show_value([each for _, each in self.messages])} by time"

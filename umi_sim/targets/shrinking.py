@@ -12,10 +12,10 @@ from umi_sim.kernel import progress
 from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
 from umi_sim.shrink.reduction import fewer, lower, shorter
-from umi_sim.targets.adapter import Adapter, required
-from umi_sim.targets.checker import Broken
-from umi_sim.targets.items import NEEDED, Item, Op
-from umi_sim.targets.life import Verdict, run
+from umi_sim.targets.adapter import Adapter, required_arguments
+from umi_sim.targets.checker import BrokenContract
+from umi_sim.targets.items import NEEDED, ContractOp, Item
+from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.values import MISSING, key_of
 
 RUNS_MAX: Final = 400
@@ -25,22 +25,22 @@ CALMER_RUNS_MAX: Final = 100
 ORDERS_MAX: Final = 48  # of operations that were concurrent, one after the other
 ORDERS: Final = 6  # of requests at once that are tried from the first one on
 TEXT_CHARS: Final = 40
-Runs = Callable[[Sequence[Item]], Verdict]
-Live = Callable[[type[Adapter], Sequence[Item], int], Verdict]
+Runs = Callable[[Sequence[Item]], TargetVerdict]
+Live = Callable[[type[Adapter], Sequence[Item], int], TargetVerdict]
 
 
-def fingerprint_of(broken: Broken) -> str:
+def fingerprint_of(broken: BrokenContract) -> str:
     return fingerprint.digest("target", broken.rule, f"{broken.op} {broken.error}", broken.frame)
 
 
-def is_alike(one: Broken, other: Broken) -> bool:
-    """Whether it may be the same bug, seen by another operation."""
+def is_alike(one: BrokenContract, other: BrokenContract) -> bool:
+    """Return whether it may be the same bug, seen by another operation."""
     return (one.rule, one.error, one.frame) == (other.rule, other.error, other.frame)
 
 
-def shrink(adapter: type[Adapter], found: Verdict, live: Live = run) -> Verdict:
+def shrink(adapter: type[Adapter], found: TargetVerdict, live: Live = run) -> TargetVerdict:
     """The smallest run that was met within RUNS_MAX runs."""
-    search = Search(adapter, lambda items: live(adapter, items, found.seed), found)
+    search = RunShrinker(adapter, lambda items: live(adapter, items, found.seed), found)
     search.keep(found.items[: found.ended_at + 1])
     for _ in range(ROUNDS_MAX):
         before = search.best.items
@@ -54,7 +54,7 @@ def shrink(adapter: type[Adapter], found: Verdict, live: Live = run) -> Verdict:
     return simpler(adapter, search.best, live)
 
 
-def simpler(adapter: type[Adapter], small: Verdict, live: Live) -> Verdict:
+def simpler(adapter: type[Adapter], small: TargetVerdict, live: Live) -> TargetVerdict:
     """Return the smallest run of fewer conditions that breaks any promise; else this one.
 
     A bug that shows without concurrency, faults, restarts or a time to live is reported by the rule that
@@ -110,24 +110,24 @@ def without_ttl(adapter: type[Adapter], items: Sequence[Item]) -> tuple[Item, ..
     found = []
     for item in items:
         timed = [op for op in item.ops if "ttl" in op.args]
-        is_needed = any({"ttl", "ttl_ms"} & {*required(adapter, op.name)} for op in timed)
+        is_needed = any({"ttl", "ttl_ms"} & {*required_arguments(adapter, op.name)} for op in timed)
         if item.kind != "advance" and not is_needed:
-            ops = [Op(op.name, {k: v for k, v in op.args.items() if k != "ttl"}) for op in item.ops]
+            ops = [ContractOp(op.name, {k: v for k, v in op.args.items() if k != "ttl"}) for op in item.ops]
             found.append(evolve(item, ops=tuple(ops)))
     return tuple(found)
 
 
-class Search:
+class RunShrinker:
     """`best`: the smallest run so far that breaks the same promise."""
 
-    def __init__(self, adapter: type[Adapter], run: Runs, found: Verdict) -> None:
+    def __init__(self, adapter: type[Adapter], run: Runs, found: TargetVerdict) -> None:
         assert found.broken is not None
         self.adapter, self.run, self.best, self.run_count = adapter, run, found, 0
         self.until_s = monotonic() + SECONDS_MAX
         self.wanted = found.broken
 
     def keep(self, items: Sequence[Item]) -> bool:
-        """Whether these fail alike; then they are the best."""
+        """Return whether these items fail alike; then they are the best."""
         if self.run_count >= RUNS_MAX or monotonic() >= self.until_s or not items:
             return False
         self.run_count += 1
@@ -139,7 +139,7 @@ class Search:
         return True
 
     def put(self, at: int, **changes: Any) -> bool:
-        """Whether it fails alike with this item changed."""
+        """Return whether the run fails alike with this item changed."""
         items = self.best.items
         return at < len(items) and self.keep((*items[:at], evolve(items[at], **changes), *items[at + 1 :]))
 
@@ -147,7 +147,7 @@ class Search:
         any(self.put(at, **changes) for changes in plainer(item))
 
     def simplify_number(self, at: int, item: Item) -> None:
-        """Of requests at once, how many they are: the number says their order."""
+        """Simplify the number of concurrent requests, which says their order."""
         if item.kind == "paged":
             fewer(item.ops[1:], lambda few: bool(few) and self.put(at, ops=(item.ops[0], *few)))
         elif item.kind == "at_once":
@@ -158,7 +158,7 @@ class Search:
 
     def simplify_ops(self, at: int, item: Item) -> None:
         for place, op in enumerate(item.ops):
-            needed = {*NEEDED, *required(self.adapter, op.name)}
+            needed = {*NEEDED, *required_arguments(self.adapter, op.name)}
             for name, value in op.args.items():
                 if name in needed or not self.put_arg(at, place, name):
                     shorten(name, value, partial(self.put_arg, at, place, name))
@@ -169,7 +169,9 @@ class Search:
             return False
         ops = list(self.best.items[at].ops)
         args = {**ops[place].args, name: value}
-        ops[place] = Op(ops[place].name, {each: args[each] for each in args if args[each] is not MISSING})
+        ops[place] = ContractOp(
+            ops[place].name, {each: args[each] for each in args if args[each] is not MISSING}
+        )
         return self.put(at, ops=tuple(ops))
 
 

@@ -93,7 +93,11 @@ MEMORY: Final = """
     def list(self, user):
         return [(name, row[1]) for name, row in self.rows.items() if row and row[0] == user]
 """
-BODIES: Final = {"kv": ("MISSING, Kv", KV), "sessions": ("Sessions", SESSIONS), "memory": ("Memory", MEMORY)}
+BODIES: Final = {
+    "kv": ("MISSING, Kv", KV),
+    "sessions": ("Sessions", SESSIONS),
+    "memory": ("MemoryStore", MEMORY),
+}
 
 
 DEFAULTS: Final = {  # of what not every request gives
@@ -103,7 +107,7 @@ DEFAULTS: Final = {  # of what not every request gives
 }
 
 
-def taken(contract: Contract, name: str) -> list[str]:
+def list_parameters(contract: Contract, name: str) -> list[str]:
     """The arguments of an operation, as a method may take them; those with defaults come last."""
     more = [CURSOR] if name == PAGED else []
     own = [each for each in contract.ops[name] if each != contract.made.get(name)] + more
@@ -115,5 +119,5 @@ def skeleton(kind: str, module: str) -> str:
     names, body = BODIES[kind]
     base = CONTRACTS[kind]
     contract = base.contract
-    ops = "\n".join(f"    {name}({', '.join(taken(contract, name))})" for name in contract.ops)
+    ops = "\n".join(f"    {name}({', '.join(list_parameters(contract, name))})" for name in contract.ops)
     return HEAD.format(module=module, names=names, base=base.__name__, ops=ops) + body + TAIL

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from umi_sim.kernel.report import BLANK, Line, Report, Row, row, under, whole
+from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter, is_async, ops_of, slips_of
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.hunt import Hunt
-from umi_sim.targets.life import Verdict
-from umi_sim.targets.lines import lines_of, not_recurring, text_of, unexplored
+from umi_sim.targets.life import TargetVerdict
+from umi_sim.targets.lines import lines_of, not_recurring, text_of, warn_unexplored
 from umi_sim.targets.page import name_of
-from umi_sim.targets.seed_files import Earlier, Saved, document_of
+from umi_sim.targets.seed_files import Earlier, SavedRun, document_of
 from umi_sim.targets.shrinking import fingerprint_of
 
 
@@ -22,8 +22,8 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
     if found.small is None and found.not_recurring:
         return of_not_recurring(name, found, value)
     if found.small is None or found.first is None:
-        kept = unexplored(found.job_count) or "every promise kept"
-        rows = [*reached(found), *inferred(found), *known(found)]
+        kept = warn_unexplored(found.job_count) or "every promise kept"
+        rows = [*report_reached(found), *report_inferred(found), *report_known(found)]
         return Report(f"PASS {name}: {counted}, {kept}", rows, value)
     before, after = len(found.first.items), len(found.small.items)
     rows = [
@@ -37,8 +37,8 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
         *jobs(found.job_count),
         *also(found),
         *threads(found),
-        *inferred(found),
-        *known(found),
+        *report_inferred(found),
+        *report_known(found),
         BLANK,
         *under("next", what_next(name, saved)),
     ]
@@ -51,12 +51,12 @@ def of_not_recurring(name: str, found: Hunt, value: Callable[[], Any]) -> Report
     rows = [
         row("saved", "nothing, since a replay would pass"),
         row("met", f"{times(found)} in {plural(found.run_count, 'run')}"),
-        BLANK, *cause(found.adapter, verdict), *jobs(found.job_count), *threads(found), *known(found),
+        BLANK, *cause(found.adapter, verdict), *jobs(found.job_count), *threads(found), *report_known(found),
     ]  # fmt: skip
     return Report(f"{head(name, verdict)} {not_recurring(verdict)}", rows, value, 1)
 
 
-def also(found: Hunt) -> Iterator[Row]:
+def also(found: Hunt) -> Iterator[ReportRow]:
     """Broken promises that were not kept."""
     if found.not_recurring:
         yield row("besides", f"{times(found)} {not_recurring(found.not_recurring[0])}")
@@ -66,32 +66,32 @@ def times(found: Hunt) -> str:
     return plural(len(found.not_recurring), "failure")
 
 
-def what_next(name: str, file: str) -> Iterator[Row]:
-    """What a person may want to type now."""
+def what_next(name: str, file: str) -> Iterator[ReportRow]:
+    """Yield commands that a person may want to type now."""
     yield whole("", f"umi-sim html {file} --open")
-    yield Row("", (f"{repeat(name, file)} --export show.py", "# as a script"))
-    yield Row("", (repeat(name, file), "# exit 0: it fails still, as recorded; 1: no longer"))
+    yield ReportRow("", (f"{repeat(name, file)} --export show.py", "# as a script"))
+    yield ReportRow("", (repeat(name, file), "# exit 0: it fails still, as recorded; 1: no longer"))
 
 
 def repeat(name: str, file: str) -> str:
     return f"umi-sim target {name} --replay {file}"
 
 
-def head(name: str, verdict: Verdict) -> str:
+def head(name: str, verdict: TargetVerdict) -> str:
     assert verdict.broken is not None
     return f"FAIL {name} {verdict.broken.rule}: {verdict.broken.op}"
 
 
-def simpler(first: Verdict, small: Verdict) -> Iterator[Row]:
-    """Whether less is needed to show it than was met."""
+def simpler(first: TargetVerdict, small: TargetVerdict) -> Iterator[ReportRow]:
+    """Yield a row if less is needed to show the failure than was met."""
     assert first.broken is not None
     assert small.broken is not None
     if first.broken.rule != small.broken.rule:
         yield row("", f"found as {first.broken.rule}; without any restart or fault it is {small.broken.rule}")
 
 
-def cause(adapter: type[Adapter], verdict: Verdict) -> Iterator[Row]:
-    """What was promised, what came instead, and how it came about."""
+def cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]:
+    """Yield the broken promise, what came instead, and how it came about."""
     found = verdict.broken
     assert found is not None
     yield row("promised", RULES[found.rule])
@@ -103,8 +103,8 @@ def cause(adapter: type[Adapter], verdict: Verdict) -> Iterator[Row]:
     yield from under("items", (row("", each, hang=2) for each in lines_of(adapter, verdict)))
 
 
-def reached(found: Hunt) -> Iterator[Row]:
-    """What was asked for, what could happen in the runs, and what could not."""
+def report_reached(found: Hunt) -> Iterator[ReportRow]:
+    """Yield what was asked for, what could happen in the runs, and what could not."""
     adapter, asked = found.adapter, ops_of(found.adapter)
     yield row("asked", ", ".join(f"`{name}`" for name in asked))
     if lacking := [f"`{name}`" for name in adapter.contract.ops if name not in asked]:
@@ -130,12 +130,12 @@ def reached(found: Hunt) -> Iterator[Row]:
 UNSEEN: Final = "a race within a job or between two is not seen, nor an object that is bound to its thread"
 
 
-def jobs(job_count: int) -> Iterator[Row]:
-    if told := unexplored(job_count):
+def jobs(job_count: int) -> Iterator[ReportRow]:
+    if told := warn_unexplored(job_count):
         yield row("jobs", told)
 
 
-def threads(found: Hunt) -> Iterator[Row]:
+def threads(found: Hunt) -> Iterator[ReportRow]:
     if found.threads:
         told = " and ".join(f"`{name}`" for name in found.threads)
         yield row(
@@ -143,7 +143,7 @@ def threads(found: Hunt) -> Iterator[Row]:
         )
 
 
-def inferred(found: Hunt) -> Iterator[Row]:
+def report_inferred(found: Hunt) -> Iterator[ReportRow]:
     """Yield the flags that the class does not set, as the answers show them."""
     values: dict[str, list[object]] = {}
     for name, value in sorted(found.inferred, key=repr):
@@ -156,7 +156,7 @@ def inferred(found: Hunt) -> Iterator[Row]:
             yield row("", f"`{name}` is not the same in every run")
 
 
-def known(found: Hunt) -> Iterator[Row]:
+def report_known(found: Hunt) -> Iterator[ReportRow]:
     yield from under("known", [whole("", address) for address in found.known])
 
 
@@ -187,7 +187,7 @@ def counts_of(found: Hunt) -> dict[str, Any]:
 
 
 def jobs_as_json(job_count: int) -> dict[str, Any]:
-    told = unexplored(job_count)
+    told = warn_unexplored(job_count)
     return {"jobs": job_count, "not_explored": [told] if told else []}
 
 
@@ -204,7 +204,7 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
             yield row("", broken.message)
             yield whole("", repeat(name, file))
         yield from also(found)
-        yield from known(found)
+        yield from report_known(found)
 
     def value() -> dict[str, Any]:
         documents = [
@@ -214,7 +214,7 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
         return {"result": "fail", "target": name, **counts_of(found), "failures": documents}
 
     kinds = plural(len(pairs), "kind")
-    told = "; ".join(filter(None, (f"{kinds} of failure in {counted}", unexplored(found.job_count))))
+    told = "; ".join(filter(None, (f"{kinds} of failure in {counted}", warn_unexplored(found.job_count))))
     return Report(f"FAIL {name}: {told}", [*lines()], value, 1)
 
 
@@ -236,17 +236,17 @@ def of_earlier(name: str, folder: str, earlier: Earlier) -> Report:
 
     word = "FAIL" if failing else "UNREADABLE" if earlier.unreadable else "PASS"
     told = f"{len(failing)} of {count} of {folder} fail" if failing else f"{count} of {folder}, none fails"
-    told = "; ".join(filter(None, (told, unexplored(job_count))))
+    told = "; ".join(filter(None, (told, warn_unexplored(job_count))))
     return Report(f"{word} {name}: {told}", rows, value, 1 if failing else 2 if earlier.unreadable else 0)
 
 
 PASSES_NOW: Final = "passes now, and is run each time:"
 
 
-def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[Row]:
+def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[ReportRow]:
     """Yield what became of kept files that fail, pass now, or cannot be read.
 
-    `known`: files of failures that are reported already.
+    `report_known`: files of failures that are reported already.
     """
     for file, _, now in earlier.failing:
         if file in known or now.broken is None:
@@ -257,7 +257,7 @@ def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[
     yield from (whole("unreadable", each) for each in earlier.unreadable)
 
 
-def of_saved(file: str, saved: Saved) -> Report:
+def of_saved(file: str, saved: SavedRun) -> Report:
     """Show a run as its file records it; the store is not run."""
     name = name_of(saved)
     lines = [f"{step.item}  ->  {step.told}" for step in saved.steps]
@@ -282,7 +282,9 @@ def of_saved(file: str, saved: Saved) -> Report:
     return Report(f"FAIL {name} {saved.rule}: {saved.op}", rows, value)
 
 
-def of_replay(name: str, file: str, adapter: type[Adapter], saved: Saved, verdict: Verdict) -> Report:
+def of_replay(
+    name: str, file: str, adapter: type[Adapter], saved: SavedRun, verdict: TargetVerdict
+) -> Report:
     """Exit 0: as recorded. 1: no failure, or another one. 4: the same failure by another way."""
 
     def value() -> dict[str, Any]:
@@ -293,7 +295,7 @@ def of_replay(name: str, file: str, adapter: type[Adapter], saved: Saved, verdic
     if verdict.broken is None:
         is_new = bool(saved.fingerprint)
         what = "passes, where a failure was recorded" if is_new else "passes, as recorded"
-        what = "; ".join(filter(None, (what, unexplored(verdict.job_count))))
+        what = "; ".join(filter(None, (what, warn_unexplored(verdict.job_count))))
         return Report(f"PASS {name}: {file} {what}", (), value, int(is_new))
     told, code = "as recorded, answer by answer", 0
     if not saved.trace:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @contextmanager
-def noticed() -> Iterator[list[threading.Thread]]:
+def notice_threads() -> Iterator[list[threading.Thread]]:
     """Until the block ends, the threads that the thread of this run begins, as they come."""
     real, own, begun = threading.Thread.start, threading.current_thread(), list[threading.Thread]()
 

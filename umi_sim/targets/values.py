@@ -34,7 +34,7 @@ ODD_JSON: Final[tuple[object, ...]] = (
 
 
 class Missing:
-    """What a store answers that has nothing there, where None is a value like others."""
+    """The answer of a store that has nothing there, where None is a value like others."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -90,7 +90,7 @@ def key_of(value: object) -> object:
     return kind, repr(value)
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """A value for people: short, and without addresses of this process."""
     text = repr(value)
     if " at 0x" in text:
@@ -120,7 +120,7 @@ def is_strict(value: object) -> bool:
 
 
 def from_json(value: Json) -> object:
-    """What `to_json` wrote. Raises Wrong."""
+    """Read what `to_json` wrote. Raises Wrong."""
     if not isinstance(value, dict) or set(value) != {"json"}:
         return value
     text: str = at("json", TEXT.read, value["json"])

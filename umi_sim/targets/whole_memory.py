@@ -31,8 +31,8 @@ TARGET: Final = "umi_core"  # whose contract it is
 
 
 @attrs.define
-class Hunt(Owner):
-    """What was run, and the first failure, if there was one."""
+class WholeMemoryHunt(Owner):
+    """All that was run, and the first failure, if there was one."""
 
     run_count: int = 0
     scenarios: dict[str, None] = attrs.field(factory=dict)
@@ -52,9 +52,9 @@ class Hunt(Owner):
 
 def hunt(
     command: str, names: Sequence[str], seeds: Iterable[int], seconds: int | None, *, is_compared: bool
-) -> Hunt:
+) -> WholeMemoryHunt:
     """Until the first failure, or until time is over. Raises BadAdapter if nothing could be judged."""
-    found = Hunt()
+    found = WholeMemoryHunt()
     until_s = None if seconds is None else monotonic() + seconds
     for config in configs(names, seeds):
         try:
@@ -95,11 +95,11 @@ def names_of(given: Sequence[str]) -> list[str]:
 # Files.
 
 
-def shrunk(verdict: Verdict) -> Shrunk:
+def shrink_verdict(verdict: Verdict) -> Shrunk:
     return shrink_whole(seed_file.of_verdict(verdict))
 
 
-def saved(seed: SeedFile) -> Path:
+def save_failure(seed: SeedFile) -> Path:
     """Write a failure. The command is in no file: it is given again with each replay."""
     return seed_file.save(attrs.evolve(seed, repro=""), Path(FOLDER))
 

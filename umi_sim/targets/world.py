@@ -41,10 +41,10 @@ class NotOpened(Exception):
 
 
 @contextmanager
-def world_of(adapter: Any, seed: int) -> Iterator["World"]:
+def world_of(adapter: Any, seed: int) -> Iterator["TargetWorld"]:
     """A world for this store, whose chance follows from `seed`; nothing is left of it afterwards."""
     with tempfile.TemporaryDirectory(dir=MEMORY, ignore_cleanup_errors=True) as base:
-        world = World(adapter, Path(base))
+        world = TargetWorld(adapter, Path(base))
         with (
             clocks.install(world.clock),
             faults.install(world.sites, world.clock.seconds),
@@ -71,7 +71,7 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-class World:
+class TargetWorld:
     """`store`: the adapter as it lives now. `times_ms`: the time before and after the last item."""
 
     def __init__(self, adapter: Any, base: Path) -> None:
@@ -135,7 +135,7 @@ class World:
     # What happens.
 
     def happen(self, kind: str, number: int, site: str, calls: Sequence[Call]) -> list[Any]:
-        """What came of each call: (its value,), or the exception that it raised. Raises Stuck."""
+        """Make calls. Return of each (its value,) or the exception that it raised. Raises Stuck."""
         began_ms = self.clock.now_ms
         self.sites.arm(site, number, self.die if kind == "crash_in" else faults.fail)
         match kind:
@@ -197,7 +197,7 @@ class World:
         return self.outcome(lambda: self.told(name, args, self.settle(begin())))
 
     def outcome(self, begin: Callable[[], Any]) -> Any:
-        """What came of it: (its value,), or the exception that it raised."""
+        """Call it and return (its value,), or the exception that it raised."""
         try:
             return (self.settle(begin()),)
         except RAISED as error:
@@ -217,7 +217,7 @@ class World:
         return self.loop.run_until_complete(value) if inspect.isawaitable(value) else value
 
     def begun(self, name: str, args: Mapping[str, Any]) -> Any:
-        """What the method gives, perhaps to be waited for. The ids of the run become those of the store."""
+        """Call a method; its result may be awaitable. The ids of the run become those of the store."""
         method = getattr(self.store, name)
         if name == "scan":
             return self.pages(method, args)
@@ -306,7 +306,7 @@ def parameters(method: Any) -> tuple[str, ...]:
 
 
 def replay(adapter: Any, rows: Iterable[Any], seed: int) -> list[str]:
-    """What is said when these items happen: each a text, and what `World.happen` takes.
+    """Return what is said when these items happen: each a text, and the arguments of `TargetWorld.happen`.
 
     It ends where the store does not: what waits for ever, or computes for too long, is the last line.
     """
@@ -317,24 +317,24 @@ def replay(adapter: Any, rows: Iterable[Any], seed: int) -> list[str]:
                 world.begin()
             for text, *item in rows:
                 lines.append(f"  {text}")
-                lines += [f"      {each}" for each in replayed(world, item)]
+                lines += [f"      {each}" for each in replay_item(world, item)]
         except (NotOpened, loop.Stuck) as error:
-            lines.append(f"      {shown(error, world)}")
+            lines.append(f"      {show_outcome(error, world)}")
         except OutOfTime:
             lines.append(f"      {ENDLESS}")
     return lines
 
 
-def replayed(world: World, item: Sequence[Any]) -> list[str]:
+def replay_item(world: TargetWorld, item: Sequence[Any]) -> list[str]:
     with computing_at_most(COMPUTING_SECONDS_MAX):
-        said = [shown(each, world) for each in world.happen(*item)]
+        said = [show_outcome(each, world) for each in world.happen(*item)]
         if item[0] in RESTARTS:
             world.restart(item[0])
     return said
 
 
 def is_hang(line: str) -> bool:
-    """Whether a line of a replay says that the store does not end."""
+    """Return whether a line of a replay says that the store does not end."""
     return line.strip().startswith((ENDLESS, "raises Stuck("))
 
 
@@ -342,7 +342,7 @@ ENDLESS = "computes for seconds, and does not end"
 RESTARTS = ("reopen", "crash", "crash_in")
 
 
-def shown(outcome: Any, world: World) -> str:
+def show_outcome(outcome: Any, world: TargetWorld) -> str:
     if isinstance(outcome, names.NotAsked):
         return f"not asked: {outcome}"
     text = repr(outcome[0]) if isinstance(outcome, tuple) else f"raises {outcome!r}"

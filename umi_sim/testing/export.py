@@ -37,7 +37,7 @@ from umi_core.tiers.session import RESERVED
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import Inspector
-from umi_sim.kernel.literals import INDENT, Parts, Writer, comment, number, statement
+from umi_sim.kernel.literals import INDENT, LiteralWriter, Parts, comment, number, statement
 from umi_sim.mutants import planted
 from umi_sim.record import fingerprint
 from umi_sim.record.rules import rule_named
@@ -74,7 +74,7 @@ class Input(Data):
 
 
 @attrs.define
-class Life(Owner):
+class ExportedMemory(Owner):
     """One memory from its birth on, as it was told."""
 
     agent: str
@@ -84,13 +84,13 @@ class Life(Owner):
     inputs: list[Input] = attrs.field(factory=list)
     effects: list[tuple[Effect, ...]] = attrs.field(factory=list)  # of all inputs but one that failed
 
-    def is_like(self, seen: Sequence["Seen"]) -> bool:
+    def is_like(self, seen: Sequence["InputEffects"]) -> bool:
         """Whether a memory with other tables did the same: a world may change them in mid-life."""
         return all(it.effects == effects for it, effects in zip(seen, self.effects, strict=False))
 
 
 @attrs.frozen
-class Seen(Data):
+class InputEffects(Data):
     """What one input led to. `raised`: the exception, instead of effects."""
 
     effects: tuple[Effect, ...] = ()
@@ -99,13 +99,13 @@ class Seen(Data):
 
 
 @attrs.frozen
-class Test(Data):
+class ExportedTest(Data):
     """One test function: the inputs in order, each with the effects that it must have.
 
     `unlike`: the last ones are those that must not come. `deadline_ms`: what is compared last, if anything.
     """
 
-    life: Life
+    life: ExportedMemory
     told: Sequence[tuple[int, Value, tuple[Effect, ...]]]
     unlike: bool = False
     is_raised: bool = False
@@ -113,7 +113,7 @@ class Test(Data):
     deadline_ms: int | None = None
 
 
-class Listener(Inspector):
+class InputListener(Inspector):
     """An inspector that notes what every memory is told, and whether a reply is being judged.
 
     A deaf one lets broken promises pass, so that a run goes on to where they show.
@@ -121,9 +121,9 @@ class Listener(Inspector):
 
     def __init__(self, config: RunConfig, *, is_deaf: bool = False) -> None:
         super().__init__(config)
-        self.lives: list[Life] = []
+        self.lives: list[ExportedMemory] = []
         self.is_judging = False
-        self._current: dict[str, Life] = {}
+        self._current: dict[str, ExportedMemory] = {}
         self._place = 0
         self._judging = partial(suppress, Broken) if is_deaf else nullcontext
         for name in JUDGING:
@@ -143,7 +143,7 @@ class Listener(Inspector):
         assert memory is not None
         if memory.state.phase == "new":
             life_count = sum(life.agent == agent for life in self.lives)
-            life = Life(agent, life_count + 1, memory.state.scope, memory.state.config)
+            life = ExportedMemory(agent, life_count + 1, memory.state.scope, memory.state.config)
             self._current[agent] = life
             self.lives.append(life)
         self._current[agent].inputs.append(Input(self._place, reading_ms, value))
@@ -169,7 +169,7 @@ class Listener(Inspector):
 # What the memories of a run were told, and what they should have done.
 
 
-def tests_of(seed: SeedFile) -> tuple[list[Test], Failure | None]:
+def tests_of(seed: SeedFile) -> tuple[list[ExportedTest], Failure | None]:
     """The tests that show a recorded failure, and the failure as it is today. Raises CannotShow."""
     if seed.config.target != PLAIN.target:
         raise CannotShow(f"it is a run of {seed.config.target}, and a test is of one memory: replay it")
@@ -188,7 +188,7 @@ def tests_of(seed: SeedFile) -> tuple[list[Test], Failure | None]:
     return [by_the_end(listener, failure)], failure
 
 
-def why_not(lives: Iterable[Life], bug: str, failure: Failure | None) -> str:
+def why_not(lives: Iterable[ExportedMemory], bug: str, failure: Failure | None) -> str:
     """Why no test of one memory shows a planted bug."""
     if not all(is_told_whole(life, bug) for life in lives):
         return "workflows change in the middle of this run, which a test of one memory cannot tell"
@@ -202,20 +202,20 @@ def why_not(lives: Iterable[Life], bug: str, failure: Failure | None) -> str:
     return f"{rule} {how}"
 
 
-def is_told_whole(life: Life, bug: str) -> bool:
+def is_told_whole(life: ExportedMemory, bug: str) -> bool:
     """Whether a memory with the bug, told the same, does what this one did."""
     with planted(bug, BUILT_IN):
         return life.is_like(list(lived(life, born(life, bug))))
 
 
-def listened(seed: SeedFile, *, is_deaf: bool = False) -> tuple[Listener, Failure | None]:
+def listened(seed: SeedFile, *, is_deaf: bool = False) -> tuple[InputListener, Failure | None]:
     """The run again, with somebody who notes it; how it failed."""
-    listener = Listener(seed.config, is_deaf=is_deaf)
+    listener = InputListener(seed.config, is_deaf=is_deaf)
     with begun(seed.config, seed.items, inspector=listener) as live:
         return listener, outcome_of(live)
 
 
-def until(lives: Iterable[Life], seed: SeedFile) -> list[Life]:
+def until(lives: Iterable[ExportedMemory], seed: SeedFile) -> list[ExportedMemory]:
     """The lives as far as the failure that was once recorded."""
     if seed.failure is None:
         return list(lives)
@@ -224,48 +224,50 @@ def until(lives: Iterable[Life], seed: SeedFile) -> list[Life]:
     return [life for life in cut if life.inputs]
 
 
-def kept(life: Life) -> Test:
+def kept(life: ExportedMemory) -> ExportedTest:
     """Everything as it is."""
     seen = list(lived(life, born(life, None)))
     if not life.is_like(seen):
         raise CannotShow("its workflows change in mid-run, which a memory alone does not")
-    return Test(
+    return ExportedTest(
         life, [(each.now_ms, each.value, it.effects) for each, it in zip(life.inputs, seen, strict=True)]
     )
 
 
-def by_the_end(listener: Listener, failure: Failure) -> Test:
+def by_the_end(listener: InputListener, failure: Failure) -> ExportedTest:
     """The last input of the run made it fail: by an exception, or by a reply that was judged to be wrong."""
     life = max(listener.lives, key=lambda each: each.inputs[-1].place)
     if failure.kind != "crash" and not listener.is_judging:
         raise CannotShow(f"{failure.rule} is not seen in a reply")
-    test = kept(attrs.evolve(life, inputs=life.inputs[:-1])) if len(life.inputs) > 1 else Test(life, [])
+    test = (
+        kept(attrs.evolve(life, inputs=life.inputs[:-1])) if len(life.inputs) > 1 else ExportedTest(life, [])
+    )
     seen = list(lived(life, born(life, None)))[-1]
     last = life.inputs[-1]
     told = [*test.told, (last.now_ms, last.value, seen.effects)]
-    return Test(life, told, unlike=not seen.raised, is_raised=bool(seen.raised))
+    return ExportedTest(life, told, unlike=not seen.raised, is_raised=bool(seen.raised))
 
 
-def lived(life: Life, memory: Memory) -> Iterator[Seen]:
+def lived(life: ExportedMemory, memory: Memory) -> Iterator[InputEffects]:
     """The life again, in a new memory; it ends with an exception."""
     for each in life.inputs:
         try:
-            yield Seen(memory.step(each.now_ms, each.value), memory.deadline_ms())
+            yield InputEffects(memory.step(each.now_ms, each.value), memory.deadline_ms())
         except Exception as error:
-            yield Seen(raised=repr(error))
+            yield InputEffects(raised=repr(error))
             return
 
 
 # The planted bug: where it first shows.
 
 
-def by_the_bug(lives: Sequence[Life], bug: str) -> Test | None:
+def by_the_bug(lives: Sequence[ExportedMemory], bug: str) -> ExportedTest | None:
     """The life in which the bug shows first, with the effects of the code without it."""
     found = [test for life in lives if (test := first_sign(life, bug))]
     return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def first_sign(life: Life, bug: str) -> tuple[int, Test] | None:
+def first_sign(life: ExportedMemory, bug: str) -> tuple[int, ExportedTest] | None:
     """Where the life parts from that of a memory without the bug, and the test that shows it."""
     right, wrong = born(life, None), born(life, bug)
     with planted(bug, BUILT_IN):
@@ -278,20 +280,20 @@ def first_sign(life: Life, bug: str) -> tuple[int, Test] | None:
             return None  # what the bug has led to is nothing that the code without it ever meets
         told.append((each.now_ms, each.value, ours.effects))
         if ours.effects != other.effects or other.raised:
-            return each.place, Test(life, told)
+            return each.place, ExportedTest(life, told)
         if ours.deadline_ms != other.deadline_ms:
-            return each.place, Test(life, told, has_deadline=True, deadline_ms=ours.deadline_ms)
+            return each.place, ExportedTest(life, told, has_deadline=True, deadline_ms=ours.deadline_ms)
     probe = probed(life, right, wrong, bug)
-    return (life.inputs[-1].place, Test(life, [*told, probe])) if probe else None
+    return (life.inputs[-1].place, ExportedTest(life, [*told, probe])) if probe else None
 
 
-def born(life: Life, bug: str | None) -> Memory:
+def born(life: ExportedMemory, bug: str | None) -> Memory:
     with planted(bug, BUILT_IN) as registry:
         return Memory(life.scope, life.config, registry)
 
 
 def probed(
-    life: Life, right: Memory, wrong: Memory, bug: str
+    life: ExportedMemory, right: Memory, wrong: Memory, bug: str
 ) -> tuple[int, Value, tuple[Effect, ...]] | None:
     """A last request that tells the two memories apart, with the right effects: a read, or a save.
 
@@ -312,7 +314,7 @@ def probed(
 
 
 @attrs.frozen
-class Source(Data):
+class ExportedFile(Data):
     """A test file: its text, how many inputs it tells, and what it shows."""
 
     text: str
@@ -320,17 +322,17 @@ class Source(Data):
     shows: str
 
 
-def source_of(seed: SeedFile) -> Source:
+def source_of(seed: SeedFile) -> ExportedFile:
     """The test file for a seed file. Raises CannotShow, and Unwritable for a value that has no literal."""
     tests, failure = tests_of(seed)
     failure = seed.failure or failure
-    writer = Writer(scope=tests[0].life.scope)
+    writer = LiteralWriter(scope=tests[0].life.scope)
     writer.needs(Memory)
     body = [line for test in tests for line in function(test, writer, failure)]
     calls = [f"{INDENT}{name_of(test, failure)}()" for test in tests]
     run_plainly = ("", "", 'if __name__ == "__main__":', *calls)
     text = "\n".join([*heading(failure), *writer.head(), *body, *run_plainly, ""])
-    return Source(text, sum(len(test.told) for test in tests), shown_by(tests[-1], seed))
+    return ExportedFile(text, sum(len(test.told) for test in tests), shown_by(tests[-1], seed))
 
 
 def heading(failure: Failure | None) -> Iterator[str]:
@@ -344,12 +346,12 @@ def heading(failure: Failure | None) -> Iterator[str]:
     yield ""
 
 
-def name_of(test: Test, failure: Failure | None) -> str:
+def name_of(test: ExportedTest, failure: Failure | None) -> str:
     rule = re.sub("[^a-z0-9]+", "_", failure.rule.lower()) if failure else "a_run"
     return f"test_{rule}_{test.life.agent}_{test.life.number}"
 
 
-def function(test: Test, writer: Writer, failure: Failure | None) -> Iterator[str]:
+def function(test: ExportedTest, writer: LiteralWriter, failure: Failure | None) -> Iterator[str]:
     config = [("", writer.call(test.life.config))] if test.life.config != Config() else []
     yield from ("", "", f"def {name_of(test, failure)}() -> None:")
     yield from statement("memory = ", Parts("Memory(", [("", "SCOPE"), *config], ")"), "", INDENT)
@@ -385,7 +387,7 @@ def said(failure: Failure) -> Iterator[str]:
         yield f"got       {failure.got}"
 
 
-def shown_by(test: Test, seed: SeedFile) -> str:
+def shown_by(test: ExportedTest, seed: SeedFile) -> str:
     """When the test fails, in words."""
     if seed.config.planted is not None:
         return f"fails while {seed.config.planted} is planted, passes without it"

@@ -39,12 +39,12 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.runs import corpus
 from umi_sim.runs.blame import crash_of, failure_of
-from umi_sim.runs.known import Known
+from umi_sim.runs.known import RunKnowledge
 from umi_sim.runs.runner import run, run_of, verdict_of
 from umi_sim.scenario.files import draw, find
 from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink_whole
-from umi_sim.shrink.references import Listener
+from umi_sim.shrink.references import ReplyListener
 from umi_sim.target.umi import UmiTarget
 from umi_sim.testing.machine_arguments import (
     ARGS,
@@ -130,7 +130,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.source = Manual()
-        self.inspector = Listener(self.config, {})
+        self.inspector = ReplyListener(self.config, {})
         self.planting = planted(self.config.planted, BUILT_IN)
         registry = self.planting.__enter__()
         target = UmiTarget(self.config, registry)
@@ -140,7 +140,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.guard(self.world.begin)
         self.settle()
 
-    def give_source(self, known: Known) -> Manual:
+    def give_source(self, known: RunKnowledge) -> Manual:
         self.known = known
         return self.source
 

@@ -155,7 +155,7 @@ def is_ours(path: Path) -> bool:
     return all(sign.search(head) for sign in OURS[path.suffix])
 
 
-class Test(pytest.Item):
+class SimulationItem(pytest.Item):
     """A test of ours: named by what it runs, told without a line number."""
 
     def __init__(self, **given: Any) -> None:
@@ -169,7 +169,7 @@ class Test(pytest.Item):
 class ScenarioCollector(pytest.File):
     """A scenario: one test for each seed. One that is for running by hand must be asked for by its name."""
 
-    def collect(self) -> Iterator["Life"]:
+    def collect(self) -> Iterator["RunItem"]:
         from umi_sim.scenario import files as scenario
 
         try:
@@ -179,10 +179,10 @@ class ScenarioCollector(pytest.File):
         if found.manual and not self.session.isinitpath(self.path):
             return
         for seed in seeds_of(self.config):
-            yield Life.from_parent(self, name=f"{found.id}[{seed}]", scenario=found, seed=seed)
+            yield RunItem.from_parent(self, name=f"{found.id}[{seed}]", scenario=found, seed=seed)
 
 
-class Life(Test):
+class RunItem(SimulationItem):
     """One simulated life."""
 
     def __init__(self, *, scenario: "Scenario", seed: int, **given: Any) -> None:
@@ -209,11 +209,11 @@ class Life(Test):
 class SeedFileCollector(pytest.File):
     """A seed file: one test. It is read when it is run, so that to list it costs nothing."""
 
-    def collect(self) -> Iterator["Replay"]:
-        yield Replay.from_parent(self, name=f"{self.path.parent.name}/{self.path.stem}")
+    def collect(self) -> Iterator["ReplayItem"]:
+        yield ReplayItem.from_parent(self, name=f"{self.path.parent.name}/{self.path.stem}")
 
 
-class Replay(Test):
+class ReplayItem(SimulationItem):
     """A recorded run, again."""
 
     def runtest(self) -> None:
@@ -343,7 +343,7 @@ def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Failures of earlier runs go first, unless what is run was named file by file."""
-    if not any(isinstance(item, Test) and not session.isinitpath(item.path) for item in items):
+    if not any(isinstance(item, SimulationItem) and not session.isinitpath(item.path) for item in items):
         return
     input_of_worker = getattr(config, "workerinput", None)
     names = kept_names(config) if input_of_worker is None else input_of_worker["umi_sim_kept"]

@@ -30,7 +30,7 @@ from umi_core.rows import BODIES, Address, Body, Category, Entity, Reflection, R
 from umi_core.rows import SEARCHED as SEARCHED_KINDS
 from umi_core.values import Scope
 from umi_sim.testing.random_rows import IDS, writes_of
-from umi_sim.testing.storage_twin import Twin, agree, ranked
+from umi_sim.testing.storage_twin import StorageTwin, agree, ranked
 
 
 class Storage(Protocol):
@@ -144,7 +144,7 @@ class StorageContract(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.storage, self.twin = type(self).make(), Twin()
+        self.storage, self.twin = type(self).make(), StorageTwin()
         self.addresses = dict.fromkeys(ADDRESSES)  # all that were ever written to
         self.receipts = dict[Address, int]()  # when each row of that kind was written
         self.now_ms, self.request_id = 0, 0

@@ -22,7 +22,7 @@ def agree(law: str, got: object, expected: object) -> None:
 
 
 @attrs.define
-class Twin(Owner):
+class StorageTwin(Owner):
     """All rows ever written, in one dict; a deleted row has no body and keeps its version."""
 
     rows: dict[Address, Row] = attrs.field(factory=dict)

@@ -54,7 +54,7 @@ MOMENTS: Final = ("2026-11-23T10:00:00Z", 1_700_000_000, None, {"at": "noon"}, [
 BAD_TEXTS: Final = tuple(pools.HOSTILE_TEXTS.values())
 
 
-class Known(Protocol):
+class UserKnowledge(Protocol):
     """What a user may know; entities also when forgotten, sessions and agents of the same user."""
 
     def entity_ids(self, agent: str) -> Sequence[str]: ...
@@ -67,7 +67,7 @@ class Known(Protocol):
     def other_agents(self, agent: str) -> Sequence[str]: ...
 
 
-NAMED: Final[Mapping[str, Callable[[Known, str], Sequence[object]]]] = {
+NAMED: Final[Mapping[str, Callable[[UserKnowledge, str], Sequence[object]]]] = {
     **dict.fromkeys(
         ("update_block", "replace_in_block", "delete_block", "find_block", "block_history"),
         lambda known, agent: known.blocks(agent),
@@ -81,14 +81,14 @@ NAMED: Final[Mapping[str, Callable[[Known, str], Sequence[object]]]] = {
 
 
 def lists_of(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """What a fact may be put into: each category by itself, and the first with the last, twice."""
+    """Return what a fact may be put into: each category by itself, and the first with the last, twice."""
     return (*((name,) for name in names), (names[0], names[-1], names[0]))
 
 
 class User:
     """The user of one agent, with the pools that depend on the configuration."""
 
-    def __init__(self, config: RunConfig, agent: str, known: Known) -> None:
+    def __init__(self, config: RunConfig, agent: str, known: UserKnowledge) -> None:
         memory = Config.of(config.memory)
         self.agent = agent
         self.categories = tuple(all_categories(config))

@@ -17,7 +17,7 @@ from umi_sim.workload.arguments import arguments
 from umi_sim.workload.choice import SLOT_COUNT, slots
 from umi_sim.workload.dialogue import recalled, turns_of
 from umi_sim.workload.pools import nearly, nearly_turns
-from umi_sim.workload.users import Known, User
+from umi_sim.workload.users import User, UserKnowledge
 
 Drawn = tuple[str, dict[str, object]]
 Line = tuple[int | None, Drawn]  # when, if that is told, and what
@@ -39,7 +39,7 @@ class Workload:
     before, so when it is asked matters.
     """
 
-    def __init__(self, config: RunConfig, agent: str, known: Known) -> None:
+    def __init__(self, config: RunConfig, agent: str, known: UserKnowledge) -> None:
         self.at_ms: int | None = None
         self.is_again = False
         self._config = config

@@ -29,7 +29,7 @@ SPIN_MAX: Final = 3
 
 
 class Judge(Protocol):
-    """What sees a run and says when a promise is broken, by raising Broken."""
+    """Observer of a run that raises Broken when a promise is broken."""
 
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None: ...
     def sent(self, call: Call) -> None: ...
@@ -68,7 +68,7 @@ class Agent(Owner):
     resume_ms: int | None = None
     is_clock_held: bool = False
     window: Window = attrs.field(factory=Window)
-    held: list["Message | Op"] = attrs.field(factory=list)
+    held: list["NetworkMessage | Op"] = attrs.field(factory=list)
 
     def wants_items(self) -> bool:
         """No operation is left; the end of a clock's window may be."""
@@ -77,7 +77,7 @@ class Agent(Owner):
         return self.machine is not None and not is_busy
 
     def awaits(self, answer: Answer, reading_ms: int) -> bool:
-        """Whether it is up and will take an answer."""
+        """Return whether it is up and will take an answer."""
         return self.machine is not None and self.machine.awaits(answer.request_id, reading_ms)
 
     def must_not_spin(self, idle_ms: int | None) -> None:
@@ -99,7 +99,7 @@ class Agent(Owner):
             self.clock.freeze(now_ms)
             self.is_clock_held = True
 
-    def resume(self, now_ms: int) -> list["Message | Op"]:
+    def resume(self, now_ms: int) -> list["NetworkMessage | Op"]:
         """It goes on; what came meanwhile, in order."""
         if self.is_clock_held:
             self.clock.thaw(now_ms, catch_up=True)
@@ -109,7 +109,7 @@ class Agent(Owner):
 
 
 @attrs.frozen
-class Message(Data):
+class NetworkMessage(Data):
     """Something on its way: a call to its service, its flush, or its answer back; or a copy of one."""
 
     event: str
@@ -119,12 +119,12 @@ class Message(Data):
     answer: Answer | None = None
     is_copy: bool = False
 
-    def next(self, leg: str, flush: Flush | None = None, answer: Answer | None = None) -> "Message":
-        """What follows from this message."""
+    def next(self, leg: str, flush: Flush | None = None, answer: Answer | None = None) -> "NetworkMessage":
+        """Return the message that follows from this one."""
         event = f"{self.call.event}/{leg}{'.2' if self.is_copy else ''}"
-        return Message(event, self.call, leg, flush, answer, self.is_copy)
+        return NetworkMessage(event, self.call, leg, flush, answer, self.is_copy)
 
-    def copy(self) -> "Message":
+    def copy(self) -> "NetworkMessage":
         return attrs.evolve(self, event=f"{self.call.event}/{self.leg}.2", is_copy=True)
 
 
@@ -153,7 +153,7 @@ def must_be_quiet(agents: Iterable[Agent]) -> None:
 
 
 def wake_name(agent: Agent) -> str:
-    """What the next wake-up of an agent is called; a restart and the end of a pause are none."""
+    """Name the next wake-up of an agent; a restart and the end of a pause are none."""
     if agent.machine is None:
         return f"{agent.name}/start#{agent.life + 1}"
     return (
@@ -168,7 +168,7 @@ def place_in_record(agent: Agent) -> int:
 
 @attrs.define
 class Tally(Owner):
-    """What happened how often in a run, by name."""
+    """Counts of what happened in a run, by name."""
 
     operations: Counter[str] = attrs.field(factory=Counter)
     replies: Counter[str] = attrs.field(factory=Counter)

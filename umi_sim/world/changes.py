@@ -8,20 +8,20 @@ from umi_sim.world import network
 from umi_sim.world.agent import Agent, Judge
 
 
-class Around(network.Around, Protocol):
-    """What a change needs of the world around."""
+class ChangeContext(network.NetworkContext, Protocol):
+    """The part of a world that a change needs."""
 
     judge: Judge
     lives: list[Agent]
     tampering: Tampering
 
 
-def before_op(world: Around, op_id: str) -> None:
+def before_op(world: ChangeContext, op_id: str) -> None:
     revise(world, op_id)
     tamper(world, op_id)
 
 
-def revise(world: Around, op_id: str) -> None:
+def revise(world: ChangeContext, op_id: str) -> None:
     """Workflows may change before an op; what is in flight ends on the revision it began with."""
     if world.target.revise(op_id, (it.machine for it in world.lives if it.machine)):
         world.trace.add(Tag.MARK, f"new revisions before {op_id}")
@@ -29,12 +29,12 @@ def revise(world: Around, op_id: str) -> None:
         world.tally.marks["revision: under an operation"] += busy_count
 
 
-def heal(world: Around) -> None:
-    """Whoever turned questions away is gone."""
+def heal(world: ChangeContext) -> None:
+    """Remove every interceptor that turned questions away."""
     world.target.revise(None, (it.machine for it in world.lives if it.machine))
 
 
-def tamper(world: Around, op_id: str) -> None:
+def tamper(world: ChangeContext, op_id: str) -> None:
     """Somebody may change rows before an op; who judges is told, since nothing else can know."""
     what = world.tampering.reached(op_id, world.services.storage, world.now_ms)
     if what:

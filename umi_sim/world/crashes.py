@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from functools import partial
 
-from umi_sim.faults.agent import Life
+from umi_sim.faults.agent import AgentEvent
 from umi_sim.record.trace import Tag
 from umi_sim.target.machine import Machine
 from umi_sim.world import takeovers
 from umi_sim.world.agent import Agent
 
 
-def life_of(world: takeovers.Around, agent: Agent, is_recovering: bool) -> Life:
+def life_of(world: takeovers.TakeoverContext, agent: Agent, is_recovering: bool) -> AgentEvent:
     def crash(down_ms: int, entry_count_max: int | None) -> None:
         if world.target.limit_entries(agent.name, entry_count_max):
             takeovers.end_all(world, agent)  # it would read a core that does not fit into its own limit
@@ -24,10 +24,10 @@ def life_of(world: takeovers.Around, agent: Agent, is_recovering: bool) -> Life:
         takeovers.take_over(world, agent, for_ms, ask_count)
 
     counts = partial(world.target.entry_counts, agent.config.scope, world.services)
-    return Life(world.now_ms, agent.window, is_recovering, counts, crash, pause, take_over)
+    return AgentEvent(world.now_ms, agent.window, is_recovering, counts, crash, pause, take_over)
 
 
-def crash(world: takeovers.Around, agent: Agent, down_ms: int) -> None:
+def crash(world: takeovers.TakeoverContext, agent: Agent, down_ms: int) -> None:
     """The agent has no machine until it starts again."""
     world.trace.add(Tag.LIFE, "crash", agent.name)
     world.tally.excused["crashed"] += len(agent.in_flight)

@@ -18,7 +18,7 @@ from umi_sim.kernel.clock import SimClock
 from umi_sim.kernel.prng import Keyed, Ratio, Stream, stream_key
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
-from umi_sim.workload.users import Known
+from umi_sim.workload.users import UserKnowledge
 from umi_sim.workload.workloads import Workload
 from umi_sim.world.schedule import policy_of
 
@@ -31,8 +31,8 @@ ACTIVE_SITES: Final = 4  # a kind of fault is active at one site in so many
 Active = tuple[str, Keyed, int, int]  # a kind of fault, its luck at a site, its rate
 
 
-class Watched(Known, Protocol):
-    """What the generator may know of the world: instants that matter, on an agent's own clock.
+class Watched(UserKnowledge, Protocol):
+    """The part of the world that the generator may know: instants that matter, on an agent's own clock.
 
     `lapses`: when rewrites of questions run out.
     """
@@ -176,6 +176,6 @@ class Dice:
                 yield name, Keyed(stream_key(self._seed, ("fault", name, site))), n, d
 
     def luck(self, name: str, site: str, data: str) -> Luck:
-        """What is drawn for a kind that strikes this event."""
+        """Return the source of draws for a kind that strikes this event."""
         keyed = Keyed(stream_key(self._seed, ("fault", name, site)))
         return lambda label, n: keyed.draw(f"{data}/{label}") * n >> 64

@@ -33,7 +33,7 @@ def of_hooks(notes: Iterable[HookNote]) -> Sequence[str]:
 
 
 def of_value(value: object) -> Sequence[str]:
-    """What a reply tells that seldom happens."""
+    """Return the rare things that a reply tells."""
     if value.__class__ is int:
         return ("incr: the last number that there is",) if value in ENDS else ()
     if isinstance(value, BlockSet) and value.evicted:

@@ -27,18 +27,18 @@ from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import effect_fields, short
 from umi_sim.services.calls import DOUBTS, Call, Flush, Handled, Later, Services
 from umi_sim.target.machine import Machine, Origin, Target
-from umi_sim.world.agent import Agent, Judge, Message, Tally
+from umi_sim.world.agent import Agent, Judge, NetworkMessage, Tally
 from umi_sim.world.source import At, Source, names_group
 
 UP: Final = "request"
 
-Entry = tuple[int, int, Message]  # due time, place in the order of that time, what is delivered
+Entry = tuple[int, int, NetworkMessage]  # due time, place in the order of that time, what is delivered
 Lane = tuple[str, str, bool]  # agent, service, up or down: which link
 Strike = Callable[[At, Callable[[], object]], tuple[Any] | None]
 
 
-class Around(Protocol):
-    """What the network, and who befalls an agent, needs of the world around."""
+class NetworkContext(Protocol):
+    """The part of a world that the network, and faults of agents, need."""
 
     config: RunConfig
     source: Source
@@ -67,8 +67,8 @@ class Links:
         self._windows: defaultdict[Lane, Window] = defaultdict(Window)
         self._order = Keyed(stream_key(config.seed, ("release",)))
 
-    def trips(self, message: Message, ready_ms: int, now_ms: int) -> Trips:
-        """What becomes of a message that sets out in `ready_ms` from now: its deliveries, none to two."""
+    def trips(self, message: NetworkMessage, ready_ms: int, now_ms: int) -> Trips:
+        """Decide the deliveries, none to two, of a message that sets out in `ready_ms` from now."""
         event, usual_ms = message.event, self.delay_ms(message.event)
         if not self.may_strike:
             return (Trip(ready_ms + usual_ms),)
@@ -92,7 +92,7 @@ class Links:
         self.may_strike = False
 
 
-def lane_of(message: Message) -> Lane:
+def lane_of(message: NetworkMessage) -> Lane:
     return message.call.agent, message.call.service, message.leg == UP
 
 
@@ -100,7 +100,7 @@ def lane_of(message: Message) -> Lane:
 class Network(Owner):
     """Messages in order of their due time."""
 
-    world: Around = attrs.field(repr=False)
+    world: NetworkContext = attrs.field(repr=False)
     queue: list[Entry] = attrs.field(init=False, factory=list)
     links: Links = attrs.field(init=False)
     sent_count: int = attrs.field(init=False, default=0)
@@ -122,15 +122,15 @@ class Network(Owner):
         """All that is due by then, oldest first."""
         return iter(sorted(entry for entry in self.queue if entry[0] <= due_ms))
 
-    def take_first(self) -> Message:
+    def take_first(self) -> NetworkMessage:
         return heappop(self.queue)[2]
 
-    def take(self, entry: Entry) -> Message:
+    def take(self, entry: Entry) -> NetworkMessage:
         self.queue.remove(entry)
         self.queue.sort()  # a sorted list is a heap
         return entry[2]
 
-    def post(self, delay_ms: int, message: Message, before: int = 0) -> Entry:
+    def post(self, delay_ms: int, message: NetworkMessage, before: int = 0) -> Entry:
         """Due so much later, after all that is due then; `before` puts it before them, in order downwards."""
         self.sent_count += 1
         entry = (self.world.now_ms + delay_ms, self.sent_count - (before << 32), message)
@@ -153,7 +153,7 @@ class Network(Owner):
 
     # Over a link.
 
-    def carry(self, message: Message, ready_ms: int = 0) -> None:
+    def carry(self, message: NetworkMessage, ready_ms: int = 0) -> None:
         """The message sets out in `ready_ms` from now; it may come never, once or twice."""
         trips = self.links.trips(message, ready_ms, self.world.now_ms)
         for trip in trips:
@@ -161,7 +161,7 @@ class Network(Owner):
         if not trips and self.world.keep_story:
             self.world.tell(message.event, "lost on its way")
 
-    def travel(self, message: Message, trip: Trip) -> None:
+    def travel(self, message: NetworkMessage, trip: Trip) -> None:
         if trip.is_copy:
             message = message.copy()
             if message.leg == UP:
@@ -173,7 +173,7 @@ class Network(Owner):
             self.slow[lane] = entry
 
     def let_pass(self, lane: Lane, entry: Entry) -> None:
-        """What waits on this link to be overtaken is due right behind this message, if that is sooner."""
+        """Deliver an entry that waits to be overtaken right behind this message, if that is sooner."""
         slow = self.slow.pop(lane, None)
         if slow is not None and slow[0] > entry[0] and slow in self.queue:
             self.post(entry[0] - self.world.now_ms, self.take(slow))
@@ -192,7 +192,7 @@ class Network(Owner):
             self.world.tell(event, short(effect))
         call = Call(event, agent.config.name, agent.life, owner, workflow, step, effect, self.world.now_ms)
         self.world.judge.sent(call)
-        self.carry(Message(event, call, UP))
+        self.carry(NetworkMessage(event, call, UP))
 
     def owner_of(self, agent: Agent, origin: Origin) -> str:
         """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
@@ -207,7 +207,7 @@ class Network(Owner):
 
     # At the service.
 
-    def arrive(self, message: Message) -> None:
+    def arrive(self, message: NetworkMessage) -> None:
         """The call reaches its service, where a fault may be waiting."""
         call = message.call
         if self.links.copied.get(call.event, "sent") != "sent":
@@ -222,20 +222,20 @@ class Network(Owner):
             self.links.copied[call.event] = "arrived"
         self.handled(message, handled)
 
-    def arrive_again(self, message: Message) -> None:
+    def arrive_again(self, message: NetworkMessage) -> None:
         """A service that failed the first copy for sure, or is away, does not even look at the second."""
         call, services, now_ms = message.call, self.world.services, self.world.now_ms
         services.turn_to(now_ms)
         if self.links.copied[call.event] == "arrived" and not services.is_away(call, now_ms):
             self.handled(message, services.handle(call, now_ms))
 
-    def handled(self, message: Message, handled: Handled) -> None:
+    def handled(self, message: NetworkMessage, handled: Handled) -> None:
         if isinstance(handled, Flush):
             self.post(self.world.config.flush_ms, message.next("flush", flush=handled))
         else:
             self.answer_later(message, handled)
 
-    def flush(self, message: Message, flush: Flush) -> None:
+    def flush(self, message: NetworkMessage, flush: Flush) -> None:
         """A batch becomes durable."""
         world, call = self.world, message.call
         if self.links.copied.get(call.event) == "failed":
@@ -243,7 +243,7 @@ class Network(Owner):
         else:
             self.answer_later(message, world.services.flush(call, flush, world.now_ms))
 
-    def answer_later(self, message: Message, later: Later | None) -> None:
+    def answer_later(self, message: NetworkMessage, later: Later | None) -> None:
         if later is None:
             return
         event = message.call.event

@@ -16,7 +16,7 @@ POLICIES: Final = ("fifo", "lifo", "random", *DEPTHS)
 DECISIONS_PER_OPERATION: Final = 8  # an estimate: only so far apart are the turning points drawn
 
 
-class Policy(Protocol):
+class SchedulingPolicy(Protocol):
     """An order of what is ready."""
 
     def choose(self, ready: Sequence[str]) -> int:
@@ -24,7 +24,7 @@ class Policy(Protocol):
         ...
 
 
-def policy_of(config: RunConfig) -> Policy:
+def policy_of(config: RunConfig) -> SchedulingPolicy:
     """The policy that the configuration names."""
     return MAKERS[config.policy](config.seed, config.operations_max * len(config.agents))
 
@@ -82,18 +82,18 @@ class Pct:
 
 
 def lane_of(event: str) -> str:
-    """What goes on by itself: an operation, the storage that makes batches durable, an agent's wake-ups."""
+    """Return the lane of an event: an operation, the flushes of storage, or an agent's wake-ups."""
     if event.endswith("/flush"):
         return "storage"
     owner, _, place = event.partition("/")
     return f"{owner}/wake" if place.startswith("wake#") else owner
 
 
-def pct(depth: int) -> Callable[[int, int], Policy]:
+def pct(depth: int) -> Callable[[int, int], SchedulingPolicy]:
     return lambda seed, operation_count: Pct(seed, depth, operation_count)
 
 
-MAKERS: Final[Mapping[str, Callable[[int, int], Policy]]] = {
+MAKERS: Final[Mapping[str, Callable[[int, int], SchedulingPolicy]]] = {
     "fifo": lambda seed, operation_count: Fifo(),
     "lifo": lambda seed, operation_count: Lifo(),
     "random": lambda seed, operation_count: Uniform(seed),

@@ -17,12 +17,12 @@ At = tuple[str, str, str, str]  # what a fault may strike: verb, site, event, an
 
 
 class Source(Protocol):
-    """What the world asks of whoever supplies items."""
+    """The interface of a supplier of items."""
 
     record: list[Item]
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
-        """What this agent does next, in order; empty while it has nothing to do."""
+        """Return what this agent does next, in order; empty while it has nothing to do."""
         ...
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
@@ -79,11 +79,11 @@ class Replay:
 
 
 def is_fifo(config: RunConfig, source: Source) -> bool:
-    """Whether the oldest always comes first: so says the policy, and no item. A script names no policy."""
+    """Return whether the oldest always comes first: by the policy, and no item. A script has no policy."""
     return config.policy == "fifo" and not any(isinstance(item, Deviation) for item in source.record)
 
 
 def names_group(group: str, config: RunConfig, source: Source) -> bool:
-    """Whether a run may have faults of this group: drawn, or in its record."""
+    """Return whether a run may have faults of this group: drawn, or in its record."""
     recorded = (item.fault for item in source.record if isinstance(item, Fault))
     return any(KINDS[kind].group == group for kind in (*config.faults, *recorded))

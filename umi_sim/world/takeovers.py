@@ -20,13 +20,13 @@ from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.record.trace import Tag
 from umi_sim.services.calls import Call, old_name
 from umi_sim.world import network
-from umi_sim.world.agent import Agent, Judge, Message
+from umi_sim.world.agent import Agent, Judge, NetworkMessage
 
 OLD_COUNT_MAX: Final = 4  # of one agent
 
 
 @attrs.define(kw_only=True)
-class OldLife(Agent):
+class ReplacedAgent(Agent):
     """A life that goes on beside the one that took its place. It gets the next `ask_count` operations."""
 
     is_old: ClassVar[bool] = True
@@ -36,8 +36,8 @@ class OldLife(Agent):
     ask_count: int
 
 
-class Around(network.Around, Protocol):
-    """What a takeover needs of the world around."""
+class TakeoverContext(network.NetworkContext, Protocol):
+    """The part of a world that a takeover needs."""
 
     judge: Judge
     lives: list[Agent]
@@ -45,9 +45,9 @@ class Around(network.Around, Protocol):
     def start(self, agent: Agent) -> None: ...
 
 
-def take_over(world: Around, agent: Agent, for_ms: int, ask_count: int) -> None:
+def take_over(world: TakeoverContext, agent: Agent, for_ms: int, ask_count: int) -> None:
     """The agent begins a new life at once; the one that it had falls asleep."""
-    old = OldLife(
+    old = ReplacedAgent(
         name=old_name(agent.name, agent.life), config=agent.config, clock=copy(agent.clock),
         machine=agent.machine, life=agent.life, in_flight=agent.in_flight, successor=agent,
         replaced_ms=world.now_ms, sleep_ms=for_ms, ask_count=ask_count,
@@ -64,9 +64,9 @@ def take_over(world: Around, agent: Agent, for_ms: int, ask_count: int) -> None:
     world.start(agent)
 
 
-def sleeps_on(world: Around, life: Agent) -> bool:
-    """Whether it was not replaced yet, and must not wake up: it sleeps twice as long, up to a limit."""
-    if not isinstance(life, OldLife):
+def sleeps_on(world: TakeoverContext, life: Agent) -> bool:
+    """Put an old life to sleep again, twice as long each time. Return whether it still had to sleep."""
+    if not isinstance(life, ReplacedAgent):
         return False
     machine = life.successor.machine
     if machine is not None and not machine.is_recovering:
@@ -80,29 +80,29 @@ def sleeps_on(world: Around, life: Agent) -> bool:
     return True
 
 
-def has_had_its_day(world: Around, life: Agent) -> bool:
-    """Whether it wakes up by itself, with nothing in flight, long after it was replaced: then it is gone."""
-    if not isinstance(life, OldLife) or life.in_flight or world.now_ms - life.replaced_ms <= DAY_MS:
+def has_had_its_day(world: TakeoverContext, life: Agent) -> bool:
+    """Return whether it wakes by itself, with nothing in flight, long after it was replaced; it ends then."""
+    if not isinstance(life, ReplacedAgent) or life.in_flight or world.now_ms - life.replaced_ms <= DAY_MS:
         return False
     end(world, life)
     return True
 
 
-def end(world: Around, old: OldLife) -> None:
-    """What it had in flight nobody will hear of."""
+def end(world: TakeoverContext, old: ReplacedAgent) -> None:
+    """End an old life; the replies of what it had in flight never arrive."""
     world.tally.excused["taken over"] += len(old.in_flight)
     world.lives[:] = [life for life in world.lives if life is not old]
 
 
-def end_all(world: Around, successor: Agent | None = None) -> None:
-    """Of this agent alone, if one is given."""
+def end_all(world: TakeoverContext, successor: Agent | None = None) -> None:
+    """End old lives, of this agent alone if one is given."""
     for old in list(old_lives(world.lives)):
         if successor is None or successor is old.successor:
             end(world, old)
 
 
-def old_lives(lives: list[Agent]) -> Iterator[OldLife]:
-    return (life for life in lives if isinstance(life, OldLife))
+def old_lives(lives: list[Agent]) -> Iterator[ReplacedAgent]:
+    return (life for life in lives if isinstance(life, ReplacedAgent))
 
 
 def asker(lives: list[Agent], call: Call) -> Agent | None:
@@ -112,7 +112,7 @@ def asker(lives: list[Agent], call: Call) -> Agent | None:
     return next(found, None)
 
 
-def hold(lives: list[Agent], message: Message) -> None:
+def hold(lives: list[Agent], message: NetworkMessage) -> None:
     """For a life that sleeps, perhaps since a moment; nobody else hears it."""
     life = asker(lives, message.call)
     if life is not None and life.resume_ms is not None:
@@ -120,9 +120,14 @@ def hold(lives: list[Agent], message: Message) -> None:
 
 
 def addressee(lives: list[Agent], agent: Agent) -> Agent:
-    """Who gets the next operation of this agent's user: an old life that is up and still known to them."""
+    """Return the life that gets the next operation of this agent's user: an old one that is up and known."""
     for old in lives:
-        if isinstance(old, OldLife) and old.successor is agent and old.resume_ms is None and old.ask_count:
+        if (
+            isinstance(old, ReplacedAgent)
+            and old.successor is agent
+            and old.resume_ms is None
+            and old.ask_count
+        ):
             old.ask_count -= 1
             return old
     return agent

@@ -34,12 +34,12 @@ from umi_sim.record.verdict import Event
 from umi_sim.services.calls import Services
 from umi_sim.services.tampering import Tampering
 from umi_sim.target.fence import step
-from umi_sim.target.machine import Machine, Stored, Target
+from umi_sim.target.machine import InitialStorage, Machine, Target
 from umi_sim.world import changes, clock_moves, crashes, moments, takeovers
 from umi_sim.world.agent import (
     Agent,
     Judge,
-    Message,
+    NetworkMessage,
     Tally,
     is_busy,
     must_be_quiet,
@@ -267,7 +267,7 @@ class World(Owner):
         is_idle = self.give(agent, Wake(), reading_ms) == 0 and machine.deadline_ms() == before_ms
         agent.must_not_spin(before_ms if is_idle else None)
 
-    def deliver_message(self, message: Message) -> None:
+    def deliver_message(self, message: NetworkMessage) -> None:
         if message.leg == "request":
             self.network.arrive(message)
         elif message.flush is not None:
@@ -275,7 +275,7 @@ class World(Owner):
         else:
             self.deliver_answer(message)
 
-    def deliver_answer(self, message: Message) -> None:
+    def deliver_answer(self, message: NetworkMessage) -> None:
         call, answer, event = message.call, message.answer, message.event
         assert answer is not None
         agent = takeovers.asker(self.lives, call)
@@ -349,7 +349,7 @@ class World(Owner):
     # Faults and lives.
 
     def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
-        """What a fault makes of this event, alone in a tuple; None if nothing strikes it."""
+        """Return the effect of a fault on this event, alone in a tuple; None if nothing strikes it."""
         fault = self.source.fault(*at, args_maker(here, self.tally.without_effect))
         if fault is None:
             return None
@@ -383,7 +383,7 @@ class World(Owner):
 
     def start(self, agent: Agent) -> None:
         """A new life: it recovers from what storage holds."""
-        stored = Stored(self.services, partial(self.network.commits_of, agent.name))
+        stored = InitialStorage(self.services, partial(self.network.commits_of, agent.name))
         agent.machine = self.target.begin(agent.name, agent.config.scope, stored)
         agent.life += 1
         agent.restart_ms = None

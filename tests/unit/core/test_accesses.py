@@ -10,7 +10,7 @@ import pytest
 from tests.worlds import QUIET, SCOPE, Pair, check_replies, check_step, id_of_fact
 from umi_core.config import Config
 from umi_core.engine.middleware import Interceptor, Refuse
-from umi_core.invariants import Before, Broken, accesses, before_step
+from umi_core.invariants import Broken, StateSnapshot, accesses, before_step
 from umi_core.invariants.accesses import (
     check_access_source,
     check_counted,
@@ -19,6 +19,7 @@ from umi_core.invariants.accesses import (
     check_scan,
     check_session_source,
 )
+from umi_core.invariants.stands import OperationSnapshot
 from umi_core.kelpie.requests import AddArchival
 from umi_core.limits import ACCESS_PRUNE_MS, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
@@ -45,7 +46,7 @@ def caught(check: Callable[[], None]) -> str:
 class Watched(Pair):
     """Every step and what it replied are judged; `before` is how the last one found the memory."""
 
-    before: Before
+    before: StateSnapshot
     value: Value
     said: Sequence[Reply]
 
@@ -187,18 +188,23 @@ class Wish:
     op_id: str
 
 
-@attrs.frozen
-class Waiting:
+def waiting(
+    workflow: str, request: Wish | None = None, facts: Mapping[str, object] | None = None
+) -> OperationSnapshot:
     """An operation of this workflow, which has waited for the value of a step."""
-
-    workflow: str
-    asked: None = None
-    request: Wish | None = None
-    facts: Mapping[str, object] = attrs.field(factory=dict)
-
-    @property
-    def pinned(self) -> tuple[str, int, int]:
-        return self.workflow, 1, 0
+    return OperationSnapshot(
+        pinned=(workflow, 1, 0),
+        place=(0, 0, 0),
+        attempt=1,
+        waiting=1,
+        due_ms=None,
+        asked=None,
+        request=request,
+        facts=facts or {},
+        told_of=(0, 0),
+        calls=(),
+        yields=(0, 0),
+    )
 
 
 WORKFLOWS = (
@@ -209,7 +215,7 @@ WORKFLOWS = (
 @pytest.mark.parametrize("workflow", ["", *WORKFLOWS])
 @pytest.mark.parametrize("value", [Wake(), ModelReplied(1, ""), ReadDone(1), Committed(1)])
 def test_only_what_learns_may_count_or_speak(workflow: str, value: Value) -> None:
-    heard = Waiting(workflow) if workflow else None
+    heard = waiting(workflow) if workflow else None
     counts = {ReadDone: ("recall", "recover", "forget"), Committed: WORKFLOWS}.get(type(value), ())
     with nullcontext() if workflow in counts else pytest.raises(Broken, match="access-truth"):
         check_access_source(AccessTable(), crowd(1), value, heard)
@@ -222,7 +228,7 @@ def test_only_what_learns_may_count_or_speak(workflow: str, value: Value) -> Non
 
 
 def test_each_search_that_ends_in_a_step_counts_its_own_hits() -> None:
-    mine, other = (Waiting("retrieve", request=Wish(op_id)) for op_id in ("o1", "o2"))
+    mine, other = (waiting("retrieve", request=Wish(op_id)) for op_id in ("o1", "o2"))
     found = (("entities", "ent_000"), ("categories", "cat_000"))
     hits = tuple(LevelHit(level, key, 1, 0, None, "", "tea") for level, key in found)
     ended = Done(Retrieved("tea", None, hits, ("entities",), (), "exhausted", "score", ""))
@@ -253,9 +259,9 @@ def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> No
     check_kept(was, without, now_ms + ACCESS_PRUNE_MS + 1, None)
     check_kept(without, was, now_ms, None)
     plan = Plan(now_ms, pruned=(was.records[lost],))
-    check_kept(was, without, now_ms, Waiting("rebalance", facts={"plan": plan}))
+    check_kept(was, without, now_ms, waiting("rebalance", facts={"plan": plan}))
     with pytest.raises(Broken, match="vanished without a reason"):
-        check_kept(was, without, now_ms, Waiting("rebalance", facts={"plan": Plan(now_ms)}))
+        check_kept(was, without, now_ms, waiting("rebalance", facts={"plan": Plan(now_ms)}))
 
 
 @pytest.fixture
@@ -305,7 +311,7 @@ def test_there_are_more_records_only_if_they_are_in_core_or_just_accessed(
 ) -> None:
     now = changed(room_for_three, put)
     with nullcontext() if is_sound else pytest.raises(Broken, match="access records") as broken:
-        check_kept(room_for_three, now, 9, Waiting(workflow), [in_core])
+        check_kept(room_for_three, now, 9, waiting(workflow), [in_core])
     assert broken is None or broken.value.rule == "tables-bounded"
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.worlds import SCOPE, Pair
 from umi_core.ids import block_id
 from umi_core.kelpie import requests as api
-from umi_core.kelpie.delegate import Delegate, NotDone
+from umi_core.kelpie.delegate import Delegate, DelegateError
 from umi_core.kelpie.errors import ReadOnly
 from umi_core.kelpie.requests import DeleteAgent
 from umi_core.kelpie.wire import Malformed, parse, respond
@@ -122,7 +122,7 @@ DELEGATE: Final[tuple[Callable[[Delegate, str], object], ...]] = (
 def test_an_object_of_a_model_does_not(call: Callable[[Delegate, str], object], name: str) -> None:
     for pair in (owned(), Pair().run()):
         before = system_blocks(pair), pair.rows("sheet"), pair.rows("change")
-        with pytest.raises(NotDone):
+        with pytest.raises(DelegateError):
             call(Delegate(pair.ask), name)
         assert (system_blocks(pair), pair.rows("sheet"), pair.rows("change")) == before
 

@@ -15,8 +15,8 @@ from umi_core.language.keywords import (
     parse_name,
 )
 from umi_core.language.tables import NO_KEYWORDS, STOP_WORDS, TECHNICAL
-from umi_core.policies.clustering import Bounds, Cluster, Known, clusters, nearest_known
-from umi_core.policies.similarity import Members, vector_relevance_ppm
+from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, clusters, nearest_known
+from umi_core.policies.similarity import MemberVectors, vector_relevance_ppm
 from umi_sim.judge.plain import hierarchy as plain
 
 EXAMPLE = {
@@ -40,27 +40,30 @@ def test_the_example_of_the_page() -> None:
 
 
 def test_who_is_near_a_known_group_goes_there_and_the_others_form_new_ones() -> None:
-    old = Known("sub_a", 5, (1, 0), ())
+    old = KnownGroup("sub_a", 5, (1, 0), ())
     assert shown(clusters(EXAMPLE, (old,), BOUNDS, afresh=False)) == [
         ("sub_a", ("a1", "a2", "a3", "c2")), ("", ("b1", "b2", "b3")),
     ]  # fmt: skip
 
 
 def test_a_known_group_without_enough_members_is_no_more() -> None:
-    lonely = Known("sub_x", 5, (0, 1), ("c1",))
+    lonely = KnownGroup("sub_x", 5, (0, 1), ("c1",))
     assert shown(clusters(EXAMPLE, (lonely,), BOUNDS, afresh=False))[0][0] == ""
 
 
 def test_two_groups_that_are_near_each_other_become_the_known_one() -> None:
     """Of two known ones the larger, then the older."""
-    old, older = Known("sub_o", 5, (10, 1), ()), Known("sub_p", 4, (10, -1), ())
+    old, older = KnownGroup("sub_o", 5, (10, 1), ()), KnownGroup("sub_p", 4, (10, -1), ())
     near = {f"m{n}": (10, n - 4) for n in range(8)}
     found = clusters(near, (old, older), BOUNDS, afresh=False)
     assert shown(found) == [("sub_p", tuple(sorted(near)))]
 
 
 def test_afresh_a_known_group_goes_on_where_most_of_its_members_are() -> None:
-    known = (Known("sub_b", 5, (0, 1), ("b1", "a1", "a2")), Known("sub_c", 6, (0, 1), ("a3", "b2", "b3")))
+    known = (
+        KnownGroup("sub_b", 5, (0, 1), ("b1", "a1", "a2")),
+        KnownGroup("sub_c", 6, (0, 1), ("a3", "b2", "b3")),
+    )
     found = clusters(EXAMPLE, known, BOUNDS, afresh=True)
     assert shown(found) == [("sub_b", ("a1", "a2", "a3", "c2")), ("sub_c", ("b1", "b2", "b3"))]
 
@@ -81,7 +84,7 @@ def test_nobody_is_divided() -> None:
 
 
 def test_a_centroid_is_a_vector() -> None:
-    assert Members.of([(100, -100), (100, -1), (0, 0)]).centroid([0, 1, 2]).components == (127, -64)
+    assert MemberVectors.of([(100, -100), (100, -1), (0, 0)]).centroid([0, 1, 2]).components == (127, -64)
 
 
 def test_the_nearest_of_equals_has_the_smaller_id() -> None:
@@ -111,7 +114,7 @@ def test_any_members_in_any_order_are_divided_as_the_plain_reader_does(
 ) -> None:
     bounds = Bounds(near_ppm, near_ppm + more_ppm, size_min, 5)
     first = clusters(members, (), bounds, afresh=False)
-    known = [Known(f"sub_{n}", n % 2, it.centroid, it.member_ids) for n, it in enumerate(first[::2])]
+    known = [KnownGroup(f"sub_{n}", n % 2, it.centroid, it.member_ids) for n, it in enumerate(first[::2])]
     ids = sorted(members)
     chance.shuffle(ids)
     found = clusters({key: members[key] for key in ids}, known[::-1], bounds, afresh=afresh)

@@ -36,8 +36,8 @@ TAGS = {
         RemoveBlock CreateSession SaveSession LoadSession Remember Recall Forget GetEntity Count
         Rebalance ModelReplied Embedded ReadDone Committed EffectFailed Wake Stored Remembered Hit
         Forgotten BlockSet BlockRemoved SessionCreated SessionSaved SessionLoaded Rebalanced Config
-        CoreTier WorkingTier SessionInfo AccessTable Tiers Operation State Recalled Resolution Rewrite
-        RewriteCache Resource Category Membership Memorize List Memorized Listed
+        CoreTier WorkingTier SessionInfo AccessTable Tiers Operation State Recalled Resolution
+        CachedRewrite RewriteCache Resource Category Membership Memorize List Memorized Listed
         Summarise Summarised Retrieve Search Retrieved LevelHit LevelTried
     """,
     120: "Sheet BlockChange Message Archival Log Moved Outbox MigrationPhase MovedKey MovedBegun",
@@ -78,7 +78,8 @@ TAGS = {
     """,
     595: "UnknownField UnknownOperator BadFilterValue",
     1000: "Plan Drafted Mention",
-    1004: "Verdict Segment Memory Unit Found Told Home Newcomer Part Division",
+    1004: "StatementVerdict Segment ExtractedFact Unit UnitReading CategorisedFact Home Newcomer PlannedGroup"
+    " Division",
 }
 RETIRED = ("Version", "Given")  # classes that are gone; no other class takes their tags
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.spec_tables import NOTHING, Row, rows, told
 from umi_core.language.decisions import parse_decision
 from umi_core.language.ranks import Ranks, parse_ranks
-from umi_core.language.replies import Unusable
+from umi_core.language.replies import UnusableReply
 from umi_core.limits import REPLY_BYTES_MAX
 from umi_sim.judge.plain.replies import read_decision, read_ranks
 
@@ -69,4 +69,4 @@ def test_the_order_is_that_of_the_table(row: Row) -> None:
 def test_both_readers_order_alike(ids: str, around: str, limit: int) -> None:
     reply = around % ids
     ranks, plain = parse_ranks(reply, 2, limit), read_ranks(reply, ("c1", "c2"), limit)
-    assert plain == (None if isinstance(ranks, Unusable) else list(ranks.aliases))
+    assert plain == (None if isinstance(ranks, UnusableReply) else list(ranks.aliases))

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from tests.worlds import Pair
-from umi_core.kelpie.delegate import Delegate, NotDone
+from umi_core.kelpie.delegate import Delegate, DelegateError
 from umi_core.kelpie.errors import NotFound
 from umi_core.messages.effects import Outcome, Refused
 from umi_core.messages.requests import Remember, Request
@@ -56,12 +56,12 @@ def test_an_agent_is_deleted_and_opened() -> None:
     agent = delegate()
     assert agent.open_agent().change == "unchanged"
     assert agent.delete_agent(key="k").change == "closed"
-    with pytest.raises(NotDone, match="agent not found: a1"):
+    with pytest.raises(DelegateError, match="agent not found: a1"):
         agent.list_blocks()
     assert agent.delete_agent(key="k").repeated
 
 
 def test_what_is_not_done_is_raised_with_its_outcome() -> None:
-    with pytest.raises(NotDone, match="block not found: notes") as raised:
+    with pytest.raises(DelegateError, match="block not found: notes") as raised:
         delegate().get_block("notes")
     assert raised.value.outcome == Refused(NotFound("block", "notes"))

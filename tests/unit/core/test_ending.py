@@ -31,7 +31,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.results import Forgotten, Listed, Memorized, Recalled, Remembered, Stored
 from umi_core.rows import Category, Ended, Entity, Relation, Row, Tombstone
-from umi_sim.target.limits import lowered
+from umi_sim.target.limits import lower_limits
 
 PARIS, BERLIN, ROME = (id_of_fact("Alice", f"lives in {city}") for city in ("Paris", "Berlin", "Rome"))
 NUTS = id_of_fact("Alice", "is allergic to nuts")
@@ -413,7 +413,7 @@ def test_a_text_that_is_memorized_again_ends_nothing_more() -> None:
 def test_new_facts_beyond_the_limit_are_not_compared_and_counted() -> None:
     pair = told("Alice lives in Paris")
     pair.model = saying(evolve=on("update", PARIS))
-    with lowered({"evolve_fact_count_max": 1}):
+    with lower_limits({"evolve_fact_count_max": 1}):
         outcome = pair.ask(Remember(1, "Bob sings. Alice lives in Berlin"))
     assert isinstance(outcome, Done)
     assert isinstance(outcome.value, Remembered)

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, plain, rows, told, whole
-from umi_core.policies.eviction import Shortage, Standing, victims
+from umi_core.policies.eviction import EvictionCandidate, Shortage, victims
 
-A = Standing("a", 610_000, 300, "facts")
-B = Standing("b", 640_000, 1_200, "facts")
-C = Standing("c", 655_000, 200, "facts")
+A = EvictionCandidate("a", 610_000, 300, "facts")
+B = EvictionCandidate("b", 640_000, 1_200, "facts")
+C = EvictionCandidate("c", 655_000, 200, "facts")
 ABC = (A, B, C)
 
 
@@ -32,31 +32,31 @@ def test_nothing_short_nobody_leaves() -> None:
 
 
 def test_a_self_entry_never_leaves() -> None:
-    mine = Standing("a", 0, 300, "persona")
+    mine = EvictionCandidate("a", 0, 300, "persona")
     assert victims((mine,), Shortage(entry_count=1)) is None
 
 
 def test_a_short_block_is_helped_by_its_own_entries_only() -> None:
-    goal = Standing("g", 0, 5_000, "goals")
+    goal = EvictionCandidate("g", 0, 5_000, "goals")
     assert victims((goal, *ABC), Shortage(block_bytes=(("facts", 1), ("goals", -5)))) == ("a",)
     assert victims((goal,), Shortage(block_bytes=(("facts", 1),))) is None
 
 
 def test_an_empty_entry_helps_the_count_but_no_bytes() -> None:
-    empty = Standing("e", 0, 0, "facts")
+    empty = EvictionCandidate("e", 0, 0, "facts")
     assert victims((empty, A), Shortage(core_bytes=1)) == ("a",)
     assert victims((empty, A), Shortage(entry_count=1)) == ("e",)
 
 
 def test_ties_go_to_the_smaller_id() -> None:
-    twins = [Standing(entity_id, 5, 10, "facts") for entity_id in ("z", "m", "b")]
+    twins = [EvictionCandidate(entity_id, 5, 10, "facts") for entity_id in ("z", "m", "b")]
     assert victims(twins, Shortage(core_bytes=20)) == ("b", "m")
 
 
 BLOCKS = ("persona", "facts", "goals")
 STANDINGS = st.lists(
     st.builds(
-        Standing,
+        EvictionCandidate,
         st.sampled_from("abcdefgh"),
         st.integers(0, 3),
         st.integers(0, 4),
@@ -71,14 +71,14 @@ SHORTAGES = st.builds(
 )
 
 
-def is_enough(left: tuple[Standing, ...], shortage: Shortage) -> bool:
+def is_enough(left: tuple[EvictionCandidate, ...], shortage: Shortage) -> bool:
     for entry in left:
         shortage = shortage.after(entry)
     return shortage.is_met
 
 
 @given(STANDINGS, SHORTAGES)
-def test_victims_are_enough_and_each_is_needed(entries: list[Standing], shortage: Shortage) -> None:
+def test_victims_are_enough_and_each_is_needed(entries: list[EvictionCandidate], shortage: Shortage) -> None:
     left = victims(entries, shortage)
     if left is not None:
         chosen = tuple(entry for entry in entries if entry.entity_id in left)
@@ -88,7 +88,7 @@ def test_victims_are_enough_and_each_is_needed(entries: list[Standing], shortage
 
 @given(STANDINGS, SHORTAGES)
 def test_nobody_is_refused_what_some_set_of_leavers_could_give(
-    entries: list[Standing], shortage: Shortage
+    entries: list[EvictionCandidate], shortage: Shortage
 ) -> None:
     others = [entry for entry in entries if entry.block != "persona"]
     subsets = chain.from_iterable(combinations(others, n) for n in range(len(others) + 1))
@@ -97,20 +97,22 @@ def test_nobody_is_refused_what_some_set_of_leavers_could_give(
 
 @given(STANDINGS.flatmap(lambda entries: st.tuples(st.just(entries), st.permutations(entries))), SHORTAGES)
 def test_the_order_of_arrival_does_not_matter(
-    orders: tuple[list[Standing], list[Standing]], shortage: Shortage
+    orders: tuple[list[EvictionCandidate], list[EvictionCandidate]], shortage: Shortage
 ) -> None:
     assert victims(orders[0], shortage) == victims(orders[1], shortage)
 
 
 @given(STANDINGS, SHORTAGES)
-def test_the_answer_is_that_of_the_spec_read_aloud(entries: list[Standing], shortage: Shortage) -> None:
+def test_the_answer_is_that_of_the_spec_read_aloud(
+    entries: list[EvictionCandidate], shortage: Shortage
+) -> None:
     assert victims(entries, shortage) == walked(entries, shortage)
 
 
-def walked(entries: list[Standing], shortage: Shortage) -> tuple[str, ...] | None:
+def walked(entries: list[EvictionCandidate], shortage: Shortage) -> tuple[str, ...] | None:
     """The dumb twin: recomputes what is short from scratch at each look."""
 
-    def lacking(left: list[Standing]) -> dict[str, int]:
+    def lacking(left: list[EvictionCandidate]) -> dict[str, int]:
         blocks = {
             block: lack - sum(e.size_bytes for e in left if e.block == block)
             for block, lack in shortage.block_bytes
@@ -118,11 +120,11 @@ def walked(entries: list[Standing], shortage: Shortage) -> tuple[str, ...] | Non
         core_bytes = shortage.core_bytes - sum(e.size_bytes for e in left)
         return {**blocks, "core": core_bytes, "count": shortage.entry_count - len(left)}
 
-    def helps(entry: Standing, short: dict[str, int]) -> bool:
+    def helps(entry: EvictionCandidate, short: dict[str, int]) -> bool:
         by_bytes = short["core"] > 0 or short.get(entry.block, 0) > 0
         return short["count"] > 0 or (by_bytes and entry.size_bytes > 0)
 
-    marked: list[Standing] = []
+    marked: list[EvictionCandidate] = []
     for entry in sorted(entries, key=lambda e: (e.score_ppm, e.entity_id)):
         if entry.block != "persona" and helps(entry, lacking(marked)):
             marked.append(entry)

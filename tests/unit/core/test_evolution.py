@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import rows
-from umi_core.language.evolution import Drop, Evolution, Verdict, parse_evolution
-from umi_core.language.replies import Unusable
+from umi_core.language.evolution import Drop, Evolution, StatementVerdict, parse_evolution
+from umi_core.language.replies import UnusableReply
 from umi_core.limits import RELATION_REASON_BYTES_MAX
 from umi_core.values import EVOLUTION_KINDS
 
@@ -28,7 +28,7 @@ def evolution(*rows: object, asked: tuple[tuple[str, str], ...] = (PAIR, OTHER))
     return found
 
 
-UPDATE = Verdict("update", 900_000, "why")
+UPDATE = StatementVerdict("update", 900_000, "why")
 
 
 def test_a_sound_row_is_a_verdict_of_the_model() -> None:
@@ -37,7 +37,7 @@ def test_a_sound_row_is_a_verdict_of_the_model() -> None:
 
 
 def test_verdicts_come_in_the_order_of_the_reply() -> None:
-    extend = Verdict("extend", 500_000, "why")
+    extend = StatementVerdict("extend", 500_000, "why")
     expected = Evolution(((OTHER, extend), (PAIR, UPDATE)))
     assert evolution(row(OTHER, type="extend", confidence=0.5), row()) == expected
 
@@ -152,7 +152,7 @@ def test_a_reason_is_a_text_of_so_many_bytes_or_empty(reason: object, kept: str)
     ],
 )
 def test_an_unusable_reply_says_why(reply: str, reason: str) -> None:
-    assert parse_evolution(reply, (PAIR,), FLOOR) == Unusable(reason)  # type: ignore[arg-type]
+    assert parse_evolution(reply, (PAIR,), FLOOR) == UnusableReply(reason)  # type: ignore[arg-type]
 
 
 def test_an_empty_array_is_an_answer_without_verdicts() -> None:
@@ -167,7 +167,7 @@ def test_prose_fences_and_wrapping_objects_need_no_rule() -> None:
 
 def test_a_prompt_that_comes_back_says_nothing() -> None:
     form = '[{"new": REF, "old": REF, "type": TYPE, "confidence": NUMBER, "reason": TEXT}, ...]'
-    assert parse_evolution(form, (PAIR,), FLOOR) == Unusable("no_json")
+    assert parse_evolution(form, (PAIR,), FLOOR) == UnusableReply("no_json")
 
 
 FIELDS = st.sampled_from(["new", "old", "type", "confidence", "reason", "x"])

@@ -13,7 +13,7 @@ from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read
 from umi_core.messages.requests import EvolveCategory, Forget, List, Memorize
 from umi_core.messages.results import Evolved, Listed
-from umi_core.policies.clustering import Cluster, Known
+from umi_core.policies.clustering import Cluster, KnownGroup
 from umi_core.rows import Address, Category, Membership, Row, Subcategory, Vector
 from umi_core.workflows import evolve_category
 from umi_core.workflows.evolve_category import parts_of
@@ -169,7 +169,7 @@ def test_without_a_model_the_keywords_are_the_name() -> None:
 def test_who_founds_a_group_that_goes_on_founds_no_second_one() -> None:
     row = Subcategory("sub_1", HOME, "a", "tea", "model", (), 0, 0)
     facts = Facts({"contents": (Row(Address(SCOPE, "subcategory", "sub_1"), 1, row),)})
-    known = Known("sub_1", 0, (1, 0))
+    known = KnownGroup("sub_1", 0, (1, 0))
     found = [
         Cluster(known, ("b", "c"), (1, 0)),
         Cluster(None, ("a",), (0, 1)),

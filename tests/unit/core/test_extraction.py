@@ -22,7 +22,7 @@ from umi_core.language.extraction import (
     own_words,
     parse_extraction,
 )
-from umi_core.language.replies import Unusable
+from umi_core.language.replies import UnusableReply
 from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.limits import EXTRACT_ENTITY_COUNT_MAX, EXTRACT_SENTENCE_COUNT_MAX
 from umi_core.text import has_control, size
@@ -76,7 +76,7 @@ def test_a_well_formed_reply_is_kept_as_it_is() -> None:
 
 @pytest.mark.parametrize(("reply", "reason"), [("", "empty"), ("x" * 50_001, "too_long"), ("no", "no_json")])
 def test_an_unusable_reply_says_why(reply: str, reason: str) -> None:
-    assert parse_extraction(reply, TEXT, CONFIG) == Unusable(reason)  # type: ignore[arg-type]
+    assert parse_extraction(reply, TEXT, CONFIG) == UnusableReply(reason)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ def test_lone_surrogates_never_reach_a_mention() -> None:
     st.text() | st.text(max_size=20).map(lambda text: '{"entities": [' + text), st.text(alphabet="ab \n日")
 )
 def test_no_reply_raises(reply: str, text: str) -> None:
-    assert isinstance(parse_extraction(reply, text, CONFIG), Extraction | Unusable)
+    assert isinstance(parse_extraction(reply, text, CONFIG), Extraction | UnusableReply)
 
 
 @given(st.lists(ELEMENTS, max_size=6), st.lists(LINKS, max_size=6))

@@ -84,7 +84,7 @@ from umi_core.state import Operation, Running, Sleeping, State, Waiting
 from umi_core.tiers import rendering, session
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, core_of, put_entry
-from umi_core.tiers.rewrites import Rewrite, RewriteCache
+from umi_core.tiers.rewrites import CachedRewrite, RewriteCache
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import Block, Entry, RoutingDecision, Scope, Turn
@@ -157,7 +157,9 @@ def put_record(**changes: object) -> Callable[[State], None]:
 
 
 def too_many_rewrites(state: State) -> None:
-    kept = tuple(Rewrite(bytes([n // 256, n % 256]), 5, Resolution("unchanged", "q")) for n in range(257))
+    kept = tuple(
+        CachedRewrite(bytes([n // 256, n % 256]), 5, Resolution("unchanged", "q")) for n in range(257)
+    )
     state.tiers.rewrites = RewriteCache(kept)
 
 

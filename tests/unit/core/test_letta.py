@@ -10,7 +10,7 @@ from tests.worlds import Pair
 from umi_core.errors import BadOption, Error, StorageFailed
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.errors import LabelTaken, NotFound, ReadOnly
-from umi_core.kelpie.wire import Call, Malformed, as_json, malformed, parse, respond
+from umi_core.kelpie.wire import AgentCall, Malformed, as_json, malformed, parse, respond
 from umi_core.limits import DAY_MS
 from umi_core.messages.effects import Failed, Refused, Unknown
 from umi_core.messages.request import Request
@@ -64,12 +64,12 @@ KEY = {"Idempotency-Key": "k"}
 def test_a_route_is_a_request(line: str, body: object, request_: Request) -> None:
     method, _, path = line.partition(" ")
     text = json.dumps(body) if body else ""
-    assert parse(1, method, f"/v1/agents/a1/{path}", KEY, text) == Call("a1", request_)
+    assert parse(1, method, f"/v1/agents/a1/{path}", KEY, text) == AgentCall("a1", request_)
 
 
 @pytest.mark.parametrize(("method", "request_"), [("DELETE", api.DeleteAgent), ("POST", api.OpenAgent)])
 def test_the_agent_itself_is_a_path(method: str, request_: type[api.AgentRequest]) -> None:
-    assert parse(1, method, "/v1/agents/a1/", KEY, "") == Call("a1", request_(1, "k"))
+    assert parse(1, method, "/v1/agents/a1/", KEY, "") == AgentCall("a1", request_(1, "k"))
     response = respond(Pair().run().ask(request_(1, "k")))
     assert (response.status, json.loads(response.body)["repeated"]) == (200, False)
 
@@ -99,7 +99,7 @@ def test_what_cannot_be_meant_says_so(line: str, body: str, status: int) -> None
 def test_a_page_before_the_first_one_the_memory_refuses() -> None:
     body = '{"query": "x", "page": -1}'
     found = parse(1, "POST", "/v1/agents/a1/tools/archival_memory_search", {}, body)
-    assert isinstance(found, Call)
+    assert isinstance(found, AgentCall)
     assert respond(Pair().run().ask(found.request)).status == 400
 
 
@@ -108,7 +108,7 @@ def test_a_page_before_the_first_one_the_memory_refuses() -> None:
 )
 def test_what_is_no_message_the_memory_refuses(body: str) -> None:
     found = parse(1, "POST", "/v1/agents/a1/messages", {}, body)
-    assert isinstance(found, Call)
+    assert isinstance(found, AgentCall)
     assert respond(Pair().run().ask(found.request)).status == 400
 
 
@@ -126,13 +126,13 @@ def test_a_place_that_is_no_number_is_not_taken_for_none() -> None:
 
 def test_fields_that_mean_nothing_are_listed() -> None:
     found = parse(1, "POST", "/v1/agents/a/blocks", {}, '{"label": "x", "color": "red"}')
-    assert isinstance(found, Call)
+    assert isinstance(found, AgentCall)
     assert found.ignored == ("color",)
 
 
 def test_what_a_body_cannot_say_is_listed_though_a_request_has_such_a_field() -> None:
     found = parse(1, "PATCH", "/v1/agents/a/blocks/x", {}, '{"value": "y", "author": "user", "op_id": 7}')
-    assert isinstance(found, Call)
+    assert isinstance(found, AgentCall)
     assert found.ignored == ("author", "op_id")
 
 
@@ -150,7 +150,7 @@ PATHS = st.sampled_from(
 @given(st.sampled_from(("GET", "POST", "PATCH")), PATHS, JSON.map(json.dumps) | st.text(max_size=9))
 def test_whatever_is_sent_the_memory_gets_a_request_it_can_judge(method: str, path: str, body: str) -> None:
     found = parse(1, method, f"/v1/agents/a1/{path}", {}, body)
-    if isinstance(found, Call):
+    if isinstance(found, AgentCall):
         assert isinstance(found.request, api.ApiRequest | api.BuildSystemPrompt)
         respond(Pair().run().ask(found.request))
 

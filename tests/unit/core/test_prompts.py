@@ -22,7 +22,7 @@ from umi_core.language.prompts import (
     ask_route,
     prompt,
 )
-from umi_core.language.replies import ArrayOf, ObjectWith, Unusable, find_json
+from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, find_json
 from umi_core.limits import (
     EVOLVE_PAIR_COUNT_MAX,
     PROMPT_BYTES_MAX,
@@ -186,5 +186,5 @@ def test_no_fixed_line_is_an_input() -> None:
 def test_a_model_that_echoes_its_instructions_has_said_nothing() -> None:
     for blocks in FIXED.values():
         echo = "\n\n".join(blocks)
-        assert find_json(echo, ObjectWith("entities")) == Unusable("no_json")
-        assert find_json(echo, ArrayOf(dict)) == Unusable("no_json")
+        assert find_json(echo, ObjectWith("entities")) == UnusableReply("no_json")
+        assert find_json(echo, ArrayOf(dict)) == UnusableReply("no_json")

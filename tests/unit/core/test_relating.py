@@ -6,7 +6,7 @@ import pytest
 from tests.worlds import SCOPE, Pair, id_of_fact, id_of_note, plain, saying, verdict
 from umi_core.engine.middleware import Interceptor, Substitute
 from umi_core.ids import relation_id
-from umi_core.language.evolution import Verdict
+from umi_core.language.evolution import StatementVerdict
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.messages.effects import Commit, Done, Outcome
 from umi_core.messages.requests import Forget, Recall, Remember
@@ -120,8 +120,8 @@ def test_of_one_text_two_verdicts_on_one_candidate_count_twice_there() -> None:
 
 def test_a_verdict_that_a_hook_gives_on_no_candidate_is_passed_over() -> None:
     given = (
-        ((f"{BOB}@1", f"{CAROL}@7"), Verdict("update", 900_000)),
-        ((f"{BOB}@1", "x@1"), Verdict("derive", 1)),
+        ((f"{BOB}@1", f"{CAROL}@7"), StatementVerdict("update", 900_000)),
+        ((f"{BOB}@1", "x@1"), StatementVerdict("derive", 1)),
     )
     hook = Interceptor("h", "step", lambda *_: Substitute({"verdicts": given}), steps=("evolve",))
     before = carol_snores("none")

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, maybe, plain, rows, told
-from umi_core.json_text import Json, Number, is_bounded, written
+from umi_core.json_text import Json, JsonNumber, is_bounded, written
 from umi_core.language.replies import (
     ArrayOf,
     ObjectWith,
     Unread,
-    Unusable,
+    UnusableReply,
     confidence_ppm,
     find_json,
     find_objects,
@@ -60,11 +60,11 @@ WANTED: dict[str, ObjectWith | ArrayOf] = {
 }
 
 
-def payload_of(cell: str) -> Json | Unusable:
+def payload_of(cell: str) -> Json | UnusableReply:
     """What a cell of the table promises; its numbers are texts, as replies keep them."""
     if cell in get_args(Unread):
-        return Unusable(cell)  # type: ignore[arg-type]  # it was looked up
-    payload: Json = json.loads(plain(cell), parse_int=Number, parse_float=Number)
+        return UnusableReply(cell)  # type: ignore[arg-type]  # it was looked up
+    payload: Json = json.loads(plain(cell), parse_int=JsonNumber, parse_float=JsonNumber)
     return payload
 
 
@@ -76,40 +76,40 @@ def test_the_first_value_of_the_wanted_shape_is_the_payload(row: Row) -> None:
 @pytest.mark.parametrize(
     ("reply", "wanted", "expected"),
     [
-        ('[1, {"a": null}]', OBJECTS, [Number("1"), {"a": None}]),
-        ('["a\nb"]', STRINGS, Unusable("no_json")),
-        ('["a", -Infinity]', STRINGS, Unusable("no_json")),
-        ('["a", １]', STRINGS, Unusable("no_json")),
-        ('["a", 0.10, -1E+5]', STRINGS, ["a", Number("0.10"), Number("-1E+5")]),
+        ('[1, {"a": null}]', OBJECTS, [JsonNumber("1"), {"a": None}]),
+        ('["a\nb"]', STRINGS, UnusableReply("no_json")),
+        ('["a", -Infinity]', STRINGS, UnusableReply("no_json")),
+        ('["a", １]', STRINGS, UnusableReply("no_json")),
+        ('["a", 0.10, -1E+5]', STRINGS, ["a", JsonNumber("0.10"), JsonNumber("-1E+5")]),
         ('["\\ud83d\\ude00 \\ud83d", "\ud800"]', STRINGS, ["😀 \ufffd", "\ufffd"]),
         ('[{"\\udc00": ["\\ud800"]}]', OBJECTS, [{"\ufffd": ["\ufffd"]}]),
     ],
 )
 def test_what_no_table_can_show_is_read_too(
-    reply: str, wanted: ObjectWith | ArrayOf, expected: Json | Unusable
+    reply: str, wanted: ObjectWith | ArrayOf, expected: Json | UnusableReply
 ) -> None:
     assert find_json(reply, wanted) == expected
 
 
 def test_a_reply_may_have_50_000_bytes() -> None:
     assert find_json("[]" + "é" * 24_999, OBJECTS) == []
-    assert find_json("[]x" + "é" * 24_999, OBJECTS) == Unusable("too_long")
-    assert find_json("[]" + "\ud800" * 16_667, OBJECTS) == Unusable("too_long")  # U+FFFD has three bytes
+    assert find_json("[]x" + "é" * 24_999, OBJECTS) == UnusableReply("too_long")
+    assert find_json("[]" + "\ud800" * 16_667, OBJECTS) == UnusableReply("too_long")  # U+FFFD has three bytes
 
 
 def test_64_starts_are_tried() -> None:
     assert find_json("{" * 63 + '{"entities": []}', ENTITIES) == {"entities": []}
-    assert find_json("{" * 64 + '{"entities": []}', ENTITIES) == Unusable("no_json")
+    assert find_json("{" * 64 + '{"entities": []}', ENTITIES) == UnusableReply("no_json")
 
 
 def test_objects_are_looked_for_at_64_starts() -> None:
-    assert find_objects('{"a": {"a": 1}} {} {"a": 2', ("a",)) == [{"a": {"a": Number("1")}}]
+    assert find_objects('{"a": {"a": 1}} {} {"a": 2', ("a",)) == [{"a": {"a": JsonNumber("1")}}]
     assert find_objects("{} " * 63 + '{"a": []}', ("a",)) == [{"a": []}]
     assert find_objects("{} " * 64 + '{"a": []}', ("a",)) == []
 
 
 def test_a_value_is_written_as_json() -> None:
-    assert written({"é": [Number("1.50"), None, "\n"], "b": {}}) == '{"é":[1.50,null,"\\n"],"b":{}}'
+    assert written({"é": [JsonNumber("1.50"), None, "\n"], "b": {}}) == '{"é":[1.50,null,"\\n"],"b":{}}'
 
 
 def test_values_nest_up_to_32_deep() -> None:
@@ -122,9 +122,9 @@ def test_values_nest_up_to_32_deep() -> None:
 
 
 def test_numbers_have_up_to_40_characters() -> None:
-    assert find_json(f'["a", {"9" * 40}]', STRINGS) == ["a", Number("9" * 40)]
-    assert find_json(f'["a", {"9" * 41}]', STRINGS) == Unusable("no_json")
-    assert find_json(f'["a", 0.{"9" * 39}]', STRINGS) == Unusable("no_json")
+    assert find_json(f'["a", {"9" * 40}]', STRINGS) == ["a", JsonNumber("9" * 40)]
+    assert find_json(f'["a", {"9" * 41}]', STRINGS) == UnusableReply("no_json")
+    assert find_json(f'["a", 0.{"9" * 39}]', STRINGS) == UnusableReply("no_json")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_hostile_reply_is_answered_without_recursion(reply: str) -> None:
 @given(st.text() | REPLIES, ANY_WANTED)
 def test_no_reply_raises(reply: str, wanted: ObjectWith | ArrayOf) -> None:
     result = find_json(reply, wanted)
-    assert isinstance(result, Unusable) or wanted.suits(result)
+    assert isinstance(result, UnusableReply) or wanted.suits(result)
 
 
 @given(
@@ -176,20 +176,20 @@ def test_what_follows_a_payload_changes_nothing(payload: Json, after: str) -> No
 
 @pytest.mark.parametrize("row", rows("memory", "confidence"), ids=lambda row: row["value"])
 def test_confidence_is_floored_in_exact_decimal(row: Row) -> None:
-    value = json.loads(plain(row["value"]), parse_int=Number, parse_float=Number)
+    value = json.loads(plain(row["value"]), parse_int=JsonNumber, parse_float=JsonNumber)
     assert confidence_ppm(value) == maybe(row["ppm"])
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (Number("0e999999999999999999999999999999999"), 0),
-        (Number("1e-99999999999999999999999999999999"), 0),
-        (Number("0.0000095E5"), 950_000),
-        (Number("1.00000000000000000000000000000000001"), None),
-        (Number("-1e-99"), None),
-        (Number("1e99999999999999999999999999999999"), None),
-        ([Number("1")], None),
+        (JsonNumber("0e999999999999999999999999999999999"), 0),
+        (JsonNumber("1e-99999999999999999999999999999999"), 0),
+        (JsonNumber("0.0000095E5"), 950_000),
+        (JsonNumber("1.00000000000000000000000000000000001"), None),
+        (JsonNumber("-1e-99"), None),
+        (JsonNumber("1e99999999999999999999999999999999"), None),
+        ([JsonNumber("1")], None),
     ],
 )
 def test_no_confidence_is_too_long_to_be_read(value: Json, expected: int | None) -> None:
@@ -199,4 +199,4 @@ def test_no_confidence_is_too_long_to_be_read(value: Json, expected: int | None)
 @given(st.integers(0, 10**9))
 def test_confidence_reads_billionths(billionths: int) -> None:
     text = f"{billionths // 10**9}.{billionths % 10**9:09}"
-    assert confidence_ppm(Number(text)) == billionths // 1_000
+    assert confidence_ppm(JsonNumber(text)) == billionths // 1_000

@@ -11,7 +11,7 @@ from tests.spec_tables import Row, maybe, rows
 from tests.spec_tables import told as said_in
 from tests.spec_tables import words as listed
 from umi_core.language.pronouns import read
-from umi_core.language.replies import Unusable
+from umi_core.language.replies import UnusableReply
 from umi_core.language.rewriting import (
     Refusal,
     Variants,
@@ -248,10 +248,10 @@ def test_what_becomes_no_variant_has_a_reason() -> None:
 @given(st.text(), st.text(min_size=1))
 def test_any_reply_gives_variants_or_is_unusable(reply: str, query: str) -> None:
     found = parse_variants(reply, query)
-    if not isinstance(found, Unusable):
+    if not isinstance(found, UnusableReply):
         assert found.texts[0] == query
         assert len(found.texts) <= VARIANT_COUNT_MAX
 
 
 def test_what_has_no_array_is_unusable() -> None:
-    assert parse_variants("no", "q") == Unusable("no_json")
+    assert parse_variants("no", "q") == UnusableReply("no_json")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import rows as table
 from umi_core.config import Config
-from umi_core.language.replies import Unusable
+from umi_core.language.replies import UnusableReply
 from umi_core.language.routing import MALFORMED, Cause, Routes, parse_routes
 from umi_core.policies.routing import table_decision
 from umi_core.rows import Entity
@@ -68,7 +68,7 @@ def test_a_sound_row_decides() -> None:
 
 @pytest.mark.parametrize(("reply", "reason"), [("", "empty"), ("[" * 50_001, "too_long"), ("[1]", "no_json")])
 def test_an_unusable_reply_says_why(reply: str, reason: str) -> None:
-    assert parse_routes(reply, (ALICE,), CONFIG) == Unusable(reason)  # type: ignore[arg-type]
+    assert parse_routes(reply, (ALICE,), CONFIG) == UnusableReply(reason)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_every_asked_entity_gets_one_decision(rows: list[object]) -> None:
 
 @given(st.text())
 def test_no_reply_raises(reply: str) -> None:
-    assert isinstance(parse_routes(reply, (ALICE, ME), CONFIG), Routes | Unusable)
+    assert isinstance(parse_routes(reply, (ALICE, ME), CONFIG), Routes | UnusableReply)
 
 
 def test_all_that_is_not_followed_as_it_stands_is_named() -> None:

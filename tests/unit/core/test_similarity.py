@@ -12,10 +12,10 @@ from tests.spec_tables import Row, told, whole
 from tests.spec_tables import rows as table
 from umi_core.limits import COMPONENT_MAX, EMBEDDING_DIMS_MAX
 from umi_core.policies.similarity import (
-    Members,
+    MemberVectors,
     Peaks,
     Posting,
-    Rows,
+    VectorRows,
     best_by_words,
     exact_type,
     lacking_vectors,
@@ -58,7 +58,7 @@ def test_vector_relevance_agrees_with_fifty_decimals(query: tuple[int, ...], row
 def test_a_table_has_the_relevance_of_each_pair(
     some: list[tuple[int, ...]], others: list[tuple[int, ...]]
 ) -> None:
-    table = relevance_table(Members.of(some).matrix, Members.of(others).matrix)
+    table = relevance_table(MemberVectors.of(some).matrix, MemberVectors.of(others).matrix)
     assert table.tolist() == [[vector_relevance_ppm(a, b) for b in others] for a in some]
 
 
@@ -170,9 +170,9 @@ def test_no_vectors_for_no_texts_is_sound() -> None:
 # Many rows at once; the twin is in tests/twins/test_search_twin.py.
 
 
-def rows_of(*vectors: tuple[int, ...]) -> Rows:
+def rows_of(*vectors: tuple[int, ...]) -> VectorRows:
     matrix = np.array(vectors, exact_type(len(vectors[0])))
-    return Rows(matrix, *measured(matrix))
+    return VectorRows(matrix, *measured(matrix))
 
 
 @pytest.mark.parametrize("dims", [1, 64, 1_040, 1_041, EMBEDDING_DIMS_MAX])

@@ -8,16 +8,16 @@ from tests.spec_tables import Row as SpecRow
 from tests.spec_tables import rows, whole
 from tests.worlds import SCOPE
 from umi_core.policies.ranking import united_ppm
-from umi_core.policies.sufficiency import Found, is_enough, union
+from umi_core.policies.sufficiency import ScoredRow, is_enough, union
 from umi_core.rows import Address, Resource, Row
 
 AVERAGE = 800_000
 LISTS = st.lists(st.integers(0, 1_000_000) | st.none(), max_size=8)
 
 
-def found(scores: list[int | None]) -> list[Found]:
+def found(scores: list[int | None]) -> list[ScoredRow]:
     row = Row(Address(SCOPE, "entity", "e"), 1, None)
-    return [Found("entities", row, ppm or 0, ppm) for ppm in scores]
+    return [ScoredRow("entities", row, ppm or 0, ppm) for ppm in scores]
 
 
 JUDGED = [row for row in rows("hierarchy", "enough") if "then" not in row["scores"]]

@@ -24,7 +24,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record.rules import rule_named
 
 if TYPE_CHECKING:
-    from umi_sim.judge.equivalences.lives import Recorder
+    from umi_sim.judge.equivalences.lives import LifeRecorder
 
 RESTORE: Final = "E-RESTORE"
 FILTER: Final = "E-FILTER"
@@ -45,13 +45,13 @@ OF_FILES: Final = (*NAMES, SECOND)
 """All that a run may have on: E-SECOND compares another implementation, which no file names."""
 
 
-def recorder(names: Sequence[str], seed: int) -> "Recorder | None":
+def recorder(names: Sequence[str], seed: int) -> "LifeRecorder | None":
     """What keeps the lives of a run, if one of these is about lives."""
     if not any(name in OF_LIVES for name in names):
         return None
-    from umi_sim.judge.equivalences.lives import Recorder
+    from umi_sim.judge.equivalences.lives import LifeRecorder
 
-    return Recorder(seed)
+    return LifeRecorder(seed)
 
 
 def rule_of(name: str) -> str:

@@ -28,7 +28,7 @@ from umi_core.messages.requests import CreateEntity, EndSession, ForgetResource
 from umi_core.messages.results import Listed, SessionCreated
 from umi_core.rows import Address, Category, Core, Ended, Entity, Membership, Reflection, Resource, Vector
 from umi_core.text import norm
-from umi_sim.judge.equivalences.lives import Life
+from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.record import rules
 from umi_sim.services.embedder import embed
@@ -46,14 +46,14 @@ OF_FACTS: Final = (
 Says = Mapping[tuple[str, str], object]  # by kind and id of its rows
 
 
-def new_world(life: Life, storage: SimStorage | None = None, *, is_hasty: bool = False) -> SmallWorld:
+def new_world(life: RecordedLife, storage: SimStorage | None = None, *, is_hasty: bool = False) -> SmallWorld:
     """As the life ended: its settings, its first tables without interceptors, its last instant."""
     first, last = life.steps[0], life.steps[-1]
     registry = attrs.evolve(first.registry, generations=(Interceptors(),))
     return SmallWorld(life.scope, life.config, last.now_ms, registry, storage or SimStorage(), is_hasty)
 
 
-def told_in(life: Life, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+def told_in(life: RecordedLife, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     """The first things that were told in it, each once."""
     values: Iterator[Any] = (step.value for step in life.steps if isinstance(step.value, kinds))
     unnamed = {attrs.evolve(value, **without_names(value)): None for value in values}
@@ -103,13 +103,13 @@ def must_say(due: Says, got: Says, rule: Any, what: str) -> None:
 # E-BATCH.
 
 
-def at_once(life: Life) -> int:
+def at_once(life: RecordedLife) -> int:
     """E-BATCH: how many batches were compared, of texts and of facts. Not of both: a fact that a text tells
     is reinforced by it if somebody has said it before, and not if it is said afterwards."""
     return sum(together(life, told_in(life, (kind,))) for kind in TELLING)
 
 
-def together(life: Life, told: tuple[Any, ...]) -> int:
+def together(life: RecordedLife, told: tuple[Any, ...]) -> int:
     if len(told) < 2:
         return 0
     single = one_by_one(new_world(life), told)
@@ -136,7 +136,7 @@ def is_conflict(outcome: Outcome) -> bool:
 # E-CLEAR.
 
 
-def cleared(life: Life) -> int:
+def cleared(life: RecordedLife) -> int:
     """E-CLEAR: how many archives were cleared that had something to lose."""
     full = new_world(life)
     session = session_of(full)

@@ -37,17 +37,17 @@ from umi_sim.judge.equivalences.failing_world import (
     PAGE_ROWS,
     SILENCE,
     FailingWorld,
-    Question,
     Script,
+    StepAttempt,
     apart,
     told_of,
     untimed,
 )
 from umi_sim.judge.equivalences.landing import landings, linking
-from umi_sim.judge.equivalences.lives import Life
+from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.judge.equivalences.stories import at_hand, story
 from umi_sim.judge.plain import scores
-from umi_sim.kernel.fork import forked
+from umi_sim.kernel.fork import fork_graph
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 from umi_sim.services.storage import SimStorage
@@ -64,7 +64,7 @@ ALONE: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_i
 DOUBTS: Final = ("unknown", "timeout", SILENCE, DURABLE)  # nobody knows then what became of a commit
 
 
-def failing(life: Life) -> Counter[str]:
+def failing(life: RecordedLife) -> Counter[str]:
     """E-FAIL: how often something failed, and what operations met then. Raises Broken."""
     marks = Counter[str]()
     config = attrs.evolve(life.config, **ALONE)
@@ -78,13 +78,13 @@ def failing(life: Life) -> Counter[str]:
         ways = Ways(draws_of(life, type(whole.request).__name__), world.registry)
         ways.learn(whole.world.asked, {})
         for script in ways:
-            other = forked(whole.before)
+            other = fork_graph(whole.before)
             other.marks, other.luck = [], ways.draw.word()
             check(other, whole, script)
             ways.learn(other.asked, script)
             marks.update(met_in(other))
             marks["equal: E-FAIL"] += 1
-    linked = wholes(forked(world), [linking(draws_of(life, "linking"))])
+    linked = wholes(fork_graph(world), [linking(draws_of(life, "linking"))])
     for landed in landings([*lived, *linked], asked, life.seed):
         marks.update(met_in(landed))
         marks["equal: E-FAIL"] += 1
@@ -97,7 +97,7 @@ def failing(life: Life) -> Counter[str]:
     return marks
 
 
-def draws_of(life: Life, name: str) -> Stream:
+def draws_of(life: RecordedLife, name: str) -> Stream:
     """The same for all requests of a kind, so that a failure stays while others are left out."""
     return Stream(life.seed, "E-FAIL", name)
 
@@ -106,20 +106,20 @@ def met_in(world: FailingWorld) -> Iterator[str]:
     return (f"{TRIED}{mark}" for mark in world.marks)
 
 
-def wholes(world: FailingWorld, asked: list[Any]) -> list["Whole"]:
+def wholes(world: FailingWorld, asked: list[Any]) -> list["FaultFreeRun"]:
     """One request after the other; of each what was, and what is then."""
-    found = list[Whole]()
+    found = list[FaultFreeRun]()
     for request in asked:
         world.now_ms += 1  # of one instant no more than three sessions can begin
-        before, told = forked(world), at_hand(world, request)
-        found.append(Whole(told, world.begin(told, {}), before, forked(world)))
+        before, told = fork_graph(world), at_hand(world, request)
+        found.append(FaultFreeRun(told, world.begin(told, {}), before, fork_graph(world)))
     return found
 
 
-def last_done(lived: list["Whole"]) -> list["Whole"]:
+def last_done(lived: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
     """Of the requests of each kind the last one that was done, for more is there by then; the first one where
     none was done."""
-    found = dict[type, Whole]()
+    found = dict[type, FaultFreeRun]()
     for it in lived:
         if isinstance(it.outcome, Done) or type(it.request) not in found:
             found[type(it.request)] = it
@@ -139,7 +139,7 @@ class Ways(Owner):
     left: list[tuple[str, tuple[str, ...]]] = attrs.field(factory=list)
     learned_count: int = 0
 
-    def learn(self, asked: list[Question], script: Script) -> None:
+    def learn(self, asked: list[StepAttempt], script: Script) -> None:
         for it in asked:
             if it.step not in self.known:
                 self.add(it.step, it.of, {step: kinds for step, kinds in script.items() if step != it.step})
@@ -159,7 +159,7 @@ class Ways(Owner):
             yield {**self.known[step], step: [self.draw.pick(group)] * self.draw.pick((1, ALWAYS))}
 
 
-def first_tables(life: Life) -> Registry:
+def first_tables(life: RecordedLife) -> Registry:
     """Those that no user has changed, without interceptors."""
     given = life.steps[0].registry
     first = {name: tables[:1] for name, tables in given.revisions.items()}
@@ -170,7 +170,7 @@ def first_tables(life: Life) -> Registry:
 
 
 @attrs.frozen
-class Whole(Data):
+class FaultFreeRun(Data):
     """A request, and its outcome where nothing failed; the world before it, and after."""
 
     request: Any
@@ -180,7 +180,7 @@ class Whole(Data):
 
     def at(self, now_ms: int) -> FailingWorld:
         """The world after it, had it been asked so late."""
-        other = forked(self.before)
+        other = fork_graph(self.before)
         other.now_ms = now_ms
         other.begin(self.request, {})
         return other
@@ -208,11 +208,11 @@ class Failing(Data):
     def is_conflict(self) -> bool:
         return self.kind == "conflict"
 
-    def count(self, it: Question) -> int:
+    def count(self, it: StepAttempt) -> int:
         """How often a step asks in all, if it always fails."""
         return 1 if self.ends_at_once else scores.attempts(it.workflow, it.row)
 
-    def wait_ms(self, world: FailingWorld, it: Question, number: int) -> int:
+    def wait_ms(self, world: FailingWorld, it: StepAttempt, number: int) -> int:
         """How long after this attempt the next one comes."""
         config, is_of_model = world.config, it.of in (AskModel, Embed)
         timeout_ms = config.model_timeout_ms if is_of_model else config.store_timeout_ms
@@ -223,7 +223,7 @@ class Failing(Data):
         demand(holds, rules.FAILED_THEN_AGAIN, f"{self.told}: {what}", wanted, got)
 
 
-def check(world: FailingWorld, whole: Whole, script: Script) -> None:
+def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
     """One request in this world, and then once more. Raises Broken."""
     request, before = whole.request, world.stored()
     step, kinds = [*script.items()][-1]
@@ -251,7 +251,7 @@ def check(world: FailingWorld, whole: Whole, script: Script) -> None:
         check_again(world, whole, None, failing)
 
 
-def check_left(world: FailingWorld, whole: Whole, failing: Failing) -> None:
+def check_left(world: FailingWorld, whole: FaultFreeRun, failing: Failing) -> None:
     """As where nothing failed, then or now: who has waited decides by what has become old meanwhile."""
     since = range(whole.world.now_ms, world.now_ms + 1)
     try:
@@ -271,7 +271,7 @@ def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: F
         failing.demand(untimed(due, since) == untimed(got, since), "what it replies", due, got)
 
 
-def check_again(world: FailingWorld, whole: Whole, before: Any, failing: Failing) -> None:
+def check_again(world: FailingWorld, whole: FaultFreeRun, before: Any, failing: Failing) -> None:
     """What failed has changed nothing, and is done now; what was done before is not done twice."""
     now = world.stored()
     if before is not None:
@@ -288,9 +288,9 @@ def is_open(world: FailingWorld) -> bool:
     return world.memory.state.phase != "closed"
 
 
-def check_waits(world: FailingWorld, met: list[Question], failing: Failing) -> None:
+def check_waits(world: FailingWorld, met: list[StepAttempt], failing: Failing) -> None:
     """Of each page of each unit in each plan: how often it is asked, and when. What is odd is no failure."""
-    groups = dict[tuple[int, int, int], list[Question]]()
+    groups = dict[tuple[int, int, int], list[StepAttempt]]()
     for it in met if failing.kind != ODD else ():
         groups.setdefault((it.unit, it.page, it.plan), []).append(it)
     for number, group in enumerate(groups.values()):
@@ -304,12 +304,14 @@ def check_waits(world: FailingWorld, met: list[Question], failing: Failing) -> N
             check_wait(world, one, other, at, failing)
 
 
-def check_wait(world: FailingWorld, one: Question, other: Question, number: int, failing: Failing) -> None:
+def check_wait(
+    world: FailingWorld, one: StepAttempt, other: StepAttempt, number: int, failing: Failing
+) -> None:
     wait_ms, waited_ms = failing.wait_ms(world, one, number), other.at_ms - one.at_ms
     failing.demand(wait_ms == waited_ms, "how long it waits", wait_ms, waited_ms)
 
 
-def check_end(outcome: Outcome, true: Outcome, met: list[Question], failing: Failing) -> None:
+def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: Failing) -> None:
     it, told = met[0], told_of(failing.kind)
     other = scores.substitute(it.workflow, it.row)
     passes = not failing.is_lasting and (failing.is_conflict or not failing.ends_at_once)
@@ -336,7 +338,7 @@ def recovered(world: FailingWorld, script: Script) -> FailingWorld:
     """A new life begins, and steps of its recovery fail; then it says what the last one said."""
     few = {name: kinds[:FAILED_COUNT] for name, kinds in script.items()}
     failing = background("recovery", few)
-    storage, coming = forked(world.storage), {name: [*it] for name, it in few.items()}
+    storage, coming = fork_graph(world.storage), {name: [*it] for name, it in few.items()}
     new = FailingWorld(world.scope, world.config, world.now_ms, world.registry, storage, script=coming)
     count = len(few[failing.step])
     met = [it for it in new.asked if it.step == failing.step]
@@ -348,7 +350,7 @@ def recovered(world: FailingWorld, script: Script) -> FailingWorld:
 
 def purged(world: FailingWorld, script: Script) -> FailingWorld:
     """The agent is deleted, and steps of what takes its rows away fail; in the end nothing is left."""
-    other, few = forked(world), {name: [*kinds[:FAILED_COUNT]] for name, kinds in script.items()}
+    other, few = fork_graph(world), {name: [*kinds[:FAILED_COUNT]] for name, kinds in script.items()}
     failing, count = background("purge", few), len([*few.values()][-1])
     other.begin(DeleteAgent("deleted"), {})
     other.subject, other.asked, other.marks, other.script = None, [], [], few

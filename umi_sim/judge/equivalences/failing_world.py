@@ -43,7 +43,7 @@ Counting = Callable[[Any], Any]  # of a body, or of None, what is compared
 
 
 @attrs.frozen
-class Question(Data):
+class StepAttempt(Data):
     """One attempt of a step: for which unit and page of it, in which plan, and when."""
 
     workflow: str
@@ -71,7 +71,7 @@ class FailingWorld(SmallWorld):
     subject: object = None
     script: Script = attrs.field(factory=dict)
     luck: int = 0
-    asked: list[Question] = attrs.field(factory=list)
+    asked: list[StepAttempt] = attrs.field(factory=list)
     marks: list[str] = attrs.field(factory=list)
     unheard: Commit | None = None
     lands_at: int | None = None
@@ -111,7 +111,7 @@ class FailingWorld(SmallWorld):
         row, page = self.registry.at(it.workflow, it.revision).steps[it.row].id, it.page_count
         if self.lands_at == len(self.asked):
             self.land()
-        asked = Question(it.workflow, row, type(effect), it.unit, page, it.plan_number, self.now_ms)
+        asked = StepAttempt(it.workflow, row, type(effect), it.unit, page, it.plan_number, self.now_ms)
         self.asked.append(asked)
         coming = self.script.get(asked.step)
         if not coming:

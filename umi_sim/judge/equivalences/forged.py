@@ -23,7 +23,7 @@ from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, Commit, Effect, Read, Reply
 from umi_core.messages.requests import Len
 from umi_core.state import State
-from umi_sim.judge.equivalences.lives import Life, Step, told
+from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, told
 from umi_sim.judge.equivalences.moments import at_moments
 from umi_sim.kernel.frames import is_of_target
 from umi_sim.kernel.prng import Stream
@@ -42,12 +42,12 @@ STATE: Final = 2  # behind the tag of a tuple and the fingerprints of workflows
 OPERATIONS: Final = (STATE, 1 + [field.name for field in attrs.fields(State)].index("operations"))
 
 
-def forge(life: Life) -> int:
+def forge(life: RecordedLife) -> int:
     """E-FORGE: how many saved memories were changed."""
     return at_moments(life, is_at_work, forge_moment, MOMENT_COUNT_MAX)
 
 
-def is_at_work(number: int, step: Step, memory: Memory) -> bool:
+def is_at_work(number: int, step: RecordedStep, memory: Memory) -> bool:
     """There is much to forge."""
     return bool(memory.state.operations)
 
@@ -63,7 +63,7 @@ def with_silent_hooks(registry: Registry) -> Registry:
     return attrs.evolve(registry, generations=tuple(silent))
 
 
-def forge_moment(number: int, step: Step, memory: Memory) -> bool:
+def forge_moment(number: int, step: RecordedStep, memory: Memory) -> bool:
     name, version, long, body, digest = msgpack.unpackb(memory.snapshot(), strict_map_key=False)
     tree, stream = msgpack.unpackb(body), Stream(int.from_bytes(digest[:8], "big"), "forge")
     registry, forger = with_silent_hooks(memory.registry), Forger(tree, stream)

@@ -24,7 +24,7 @@ from umi_core.values import CATEGORIES
 from umi_sim.judge.equivalences.afresh import Says, must_say
 from umi_sim.judge.equivalences.failing_world import ALWAYS, SILENCE, FailingWorld, apart
 from umi_sim.judge.equivalences.stories import NAMED, at_hand
-from umi_sim.kernel.fork import forked
+from umi_sim.kernel.fork import fork_graph
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 
@@ -61,7 +61,7 @@ def is_meanwhile(request: Any) -> bool:
 
 def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
     """`one` is never answered, and what it commits lands before some question of the other."""
-    doubtful, sure = forked(one.before), forked(one.before)
+    doubtful, sure = fork_graph(one.before), fork_graph(one.before)
     for world in (doubtful, sure):  # it lands between steps, of which pages would make many
         world.storage.page_rows = PAGE_ROW_COUNT_MAX
     outcome = doubtful.begin(one.request, {"commit": [SILENCE] * ALWAYS})
@@ -73,7 +73,7 @@ def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
     sure.now_ms = doubtful.now_ms
     meanwhile = attrs.evolve(at_hand(sure, of_version(meanwhile, late, draw)), op_id="meanwhile")
     behind = sure.begin(meanwhile, {})
-    before = forked(doubtful)
+    before = fork_graph(doubtful)
     doubtful.lands_at = draw.below(max(1, len(sure.asked)))
     answer = doubtful.begin(meanwhile, {})
     if is_pending(answer):

@@ -19,13 +19,13 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_core.values import Scope
-from umi_sim.kernel.fork import forked
+from umi_sim.kernel.fork import fork_graph
 from umi_sim.record import rules
 
 SHOWN_CHARS: Final = 200
 
 
-class Step(NamedTuple):
+class RecordedStep(NamedTuple):
     """One input, with the tables in force, and what came of it: effects, and when the memory wakes next."""
 
     now_ms: int
@@ -40,14 +40,14 @@ class Step(NamedTuple):
 
 
 @attrs.frozen
-class Life(Data):
+class RecordedLife(Data):
     """One memory from its birth on. `digest` is over its state at the end, `seed` that of the run."""
 
     agent: str
     number: int
     scope: Scope
     config: Config
-    steps: tuple[Step, ...]
+    steps: tuple[RecordedStep, ...]
     digest: bytes
     seed: int = 0
 
@@ -55,7 +55,7 @@ class Life(Data):
         """The memory as it was before its first input."""
         return Memory(self.scope, config or self.config, self.steps[0].registry)
 
-    def lived(self) -> Iterator[tuple[int, Step, Memory]]:
+    def lived(self) -> Iterator[tuple[int, RecordedStep, Memory]]:
         """The same life again: each step with its number and the memory before it."""
         memory = self.born()
         for number, step in enumerate(self.steps):
@@ -64,7 +64,7 @@ class Life(Data):
             memory.step(step.now_ms, step.value)
 
 
-def follow(memory: Memory, step: Step) -> None:
+def follow(memory: Memory, step: RecordedStep) -> None:
     """The tables may have changed in mid-life."""
     if memory.registry is not step.registry:
         memory.use(step.registry)
@@ -82,7 +82,7 @@ def copied(memory: Memory) -> tuple[Memory, int]:
 
 def twin(memory: Memory) -> Memory:
     """A memory that stands where this one stands, and goes its own way."""
-    return Memory.standing_at(forked(memory.state), memory.registry)
+    return Memory.standing_at(fork_graph(memory.state), memory.registry)
 
 
 def told(value: object) -> str:
@@ -91,11 +91,11 @@ def told(value: object) -> str:
 
 
 @attrs.define
-class Recorder(Owner):
+class LifeRecorder(Owner):
     """The lives of a run in progress, by agent."""
 
     seed: int = 0
-    steps: dict[str, list[Step]] = attrs.field(factory=dict)
+    steps: dict[str, list[RecordedStep]] = attrs.field(factory=dict)
     memories: dict[str, Memory] = attrs.field(factory=dict)
     counts: dict[str, int] = attrs.field(factory=dict)
 
@@ -107,15 +107,15 @@ class Recorder(Owner):
         self, agent: str, memory: Memory, now_ms: int, value: Value, effects: tuple[Effect, ...]
     ) -> None:
         """The memory is kept for its end: a restored one may have taken its place."""
-        self.steps[agent].append(Step(now_ms, value, memory.registry, effects, memory.deadline_ms()))
+        self.steps[agent].append(RecordedStep(now_ms, value, memory.registry, effects, memory.deadline_ms()))
         self.memories[agent] = memory
 
-    def over(self, agent: str) -> Life | None:
+    def over(self, agent: str) -> RecordedLife | None:
         """The life that ends now; None if there was none."""
         steps, memory = self.steps.pop(agent, None), self.memories.pop(agent, None)
         if not steps or memory is None:
             return None
         state = memory.state
-        return Life(
+        return RecordedLife(
             agent, self.counts[agent], state.scope, state.config, tuple(steps), state_digest(state), self.seed
         )  # fmt: skip

@@ -30,13 +30,13 @@ from umi_core.messages.requests import (
     Sweep,
     arguments_of,
 )
-from umi_sim.judge.equivalences.lives import Life, Step, told, twin
+from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, told, twin
 from umi_sim.record import rules
 
 MOMENT_COUNT_MAX: Final = 48
 STOP_COUNT_MAX: Final = 1_000
 
-Leave = Callable[[int, Step, Memory], bool]
+Leave = Callable[[int, RecordedStep, Memory], bool]
 
 KEYED: Final = tuple(  # working requests about one key
     cls for cls in WORKING if any(argument.name == "key" for argument in arguments_of(cls))
@@ -45,7 +45,7 @@ REQUEST_TYPES: Final = frozenset(REQUESTS.values())
 SESSION: Final = (CreateSession, SaveSession, LoadSession)
 
 
-def at_moments(life: Life, fits: Leave, leave: Leave, count_max: int = MOMENT_COUNT_MAX) -> int:
+def at_moments(life: RecordedLife, fits: Leave, leave: Leave, count_max: int = MOMENT_COUNT_MAX) -> int:
     """Leave a life at moments that fit; how often there was something to compare.
 
     Of `count_max` no more than what is due of them by then: a quarter in the first quarter of a life.
@@ -67,12 +67,12 @@ def also(memory: Memory, inputs: Sequence[tuple[int, Value]]) -> tuple[Memory, l
 # E-JUMP.
 
 
-def jumped(life: Life) -> int:
+def jumped(life: RecordedLife) -> int:
     """E-JUMP: one jump of the clock, against a stop each millisecond, or before, at and after each due."""
     return at_moments(life, has_dues, jump)
 
 
-def has_dues(number: int, step: Step, memory: Memory) -> bool:
+def has_dues(number: int, step: RecordedStep, memory: Memory) -> bool:
     """Something is due; what is due already waits for no clock."""
     deadline_ms = memory.deadline_ms()
     return bool(dues(memory)) and (deadline_ms is None or deadline_ms > memory.state.seen_ms)
@@ -90,7 +90,7 @@ def dues(memory: Memory) -> list[int]:
     return sorted({at_ms: None for at_ms in found if at_ms > state.seen_ms})
 
 
-def jump(number: int, step: Step, memory: Memory) -> bool:
+def jump(number: int, step: RecordedStep, memory: Memory) -> bool:
     now_ms, deadline_ms, times = memory.state.seen_ms, memory.deadline_ms(), dues(memory)
     if deadline_ms is None:
         until_ms = times[-1] + 1
@@ -131,16 +131,16 @@ def standing(memory: Memory) -> object:
 # E-EXPIRE.
 
 
-def expired(life: Life) -> int:
+def expired(life: RecordedLife) -> int:
     """E-EXPIRE: entries that one sweep finds expired, against a read of each when it expires."""
     return at_moments(life, has_entries, expire)
 
 
-def has_entries(number: int, step: Step, memory: Memory) -> bool:
+def has_entries(number: int, step: RecordedStep, memory: Memory) -> bool:
     return bool(memory.state.tiers.working.entries)
 
 
-def expire(number: int, step: Step, memory: Memory) -> bool:
+def expire(number: int, step: RecordedStep, memory: Memory) -> bool:
     entries = [(expires_ms, key) for key, (_, expires_ms) in memory.state.tiers.working.entries.items()]
     first = sorted(entries)[: len(entries) // 2 + 1]
     until_ms = max(first[-1][0], memory.state.seen_ms)
@@ -164,11 +164,11 @@ def outcomes(effects: Sequence[Effect], op_id: str) -> list[object]:
 # E-COMMUTE.
 
 
-def exchanged(life: Life) -> int:
+def exchanged(life: RecordedLife) -> int:
     """E-COMMUTE: two requests that have nothing to do with each other, in either order."""
     following = [step.value for step in life.steps[1:]]
 
-    def fits(number: int, step: Step, memory: Memory) -> bool:
+    def fits(number: int, step: RecordedStep, memory: Memory) -> bool:
         if number == len(following):
             return False
         is_ready = memory.state.phase == "ready" and not is_switching(memory.state)
@@ -195,7 +195,7 @@ def independent(one: Value, two: Value, is_ready: bool) -> bool:
     return is_ready and not is_alone and any(issubclass(kind, CoreRead) for kind in kinds)
 
 
-def exchange(one: Step, two: Step, memory: Memory) -> bool:
+def exchange(one: RecordedStep, two: RecordedStep, memory: Memory) -> bool:
     now_ms = max(one.now_ms, two.now_ms)
     first, said = also(memory, [(now_ms, one.value), (now_ms, two.value)])
     second, told_then = also(memory, [(now_ms, two.value), (now_ms, one.value)])

@@ -86,13 +86,15 @@ def with_fields_spoilt(reply: str, draw: Stream) -> str:
 def crowded(reply: str, draw: Stream) -> str:
     """One element of one of its lists again and again."""
     lists = [path for path, old in edits.values(reply) if isinstance(old, list) and old]
-    return Repeats(path=draw.pick(lists), at=draw.below(MANY), times=MANY).edited(reply) if lists else reply
+    return (
+        Repeats(path=draw.pick(lists), at=draw.below(MANY), times=MANY).edit_reply(reply) if lists else reply
+    )
 
 
 def spoilt(reply: str, draw: Stream) -> str:
     """As a world would: by one of all edits that this reply has a place for; as it was if it has none."""
     kinds: list[Any] = draw.shuffle(SPOILERS)
     for kind in kinds:
-        if args := kind.drawn(reply, lambda label, n: draw.below(n), None):
-            return str(kind(**args).edited(reply))
+        if args := kind.draw_edit(reply, lambda label, n: draw.below(n), None):
+            return str(kind(**args).edit_reply(reply))
     return reply

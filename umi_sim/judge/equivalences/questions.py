@@ -15,7 +15,7 @@ from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel, Done, Effect, Outcome, Reply
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled
-from umi_sim.judge.equivalences.lives import Life, told, twin
+from umi_sim.judge.equivalences.lives import RecordedLife, told, twin
 from umi_sim.record import rules
 from umi_sim.record.items import Args
 
@@ -28,7 +28,7 @@ Ask = Callable[[Args], Outcome]
 # E-CACHE.
 
 
-def from_cache(life: Life) -> int:
+def from_cache(life: RecordedLife) -> int:
     """E-CACHE: whatever was resolved is asked once more, of the cache and of a model that says the same."""
     compared = 0
     for _, step, memory in life.lived():

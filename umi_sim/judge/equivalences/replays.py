@@ -11,8 +11,8 @@ from typing import Final
 from umi_core.errors import Rejected
 from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.answers import Value
-from umi_core.recordings import Head, Taken, digest_line, digest_of, read_recording
-from umi_sim.judge.equivalences.lives import Life, copied, follow, told
+from umi_core.recordings import RecordingHead, Taken, digest_line, digest_of, read_recording
+from umi_sim.judge.equivalences.lives import RecordedLife, copied, follow, told
 from umi_sim.record import rules
 
 STEP_BYTES: Final = 1_024
@@ -21,10 +21,10 @@ copies take about as long as the steps do."""
 NO_BYTES: Final = (KeyError, UnicodeEncodeError, OverflowError)  # what a value without bytes raises
 
 
-def recorded(life: Life) -> list[Value]:
+def recorded(life: RecordedLife) -> list[Value]:
     """The inputs of a life as its recording tells them; one that has no bytes cannot be recorded."""
     values, numbers = [step.value for step in life.steps], list[int]()
-    head = Head(life.scope, life.config)
+    head = RecordingHead(life.scope, life.config)
     lines, digests = [head.line()], list[str]()
     for number, step in enumerate(life.steps):
         with suppress(*NO_BYTES):
@@ -43,7 +43,7 @@ def recorded(life: Life) -> list[Value]:
     return values
 
 
-def replayed(life: Life) -> int:
+def replayed(life: RecordedLife) -> int:
     """E-REPLAY: the inputs of a life, as its recording tells them, into a fresh memory."""
     memory, values = life.born(), recorded(life)
     for number, (step, value) in enumerate(zip(life.steps, values, strict=True)):
@@ -57,7 +57,7 @@ def replayed(life: Life) -> int:
     return len(life.steps)
 
 
-def restored(life: Life) -> int:
+def restored(life: RecordedLife) -> int:
     """E-RESTORE: its inputs into a memory that is made anew from its bytes as often as Law 2 allows."""
     memory, copied_at, next_at = life.born(), 0, 0
     for number, step in enumerate(life.steps):

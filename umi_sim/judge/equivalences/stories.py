@@ -15,7 +15,7 @@ from umi_core.kelpie.requests import AgentRequest
 from umi_core.messages.requests import OF_MEMORY, Descent, Recall, RemoveBlock, WorkingRequest, bad_request
 from umi_core.tiers.rendering import authored, named
 from umi_core.values import LEVELS
-from umi_sim.judge.equivalences.lives import Life
+from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.kernel.prng import Stream
 
@@ -36,7 +36,7 @@ NAMED: Final = {
 """By the field of a request: which kind of rows it names, and by which field of them."""
 
 
-def story(life: Life, sessions: Sequence[str]) -> list[Any]:
+def story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
     """All of these sessions, which take the places of its own in turns.
 
     Half of the questions ask for all that they may, so that most steps are met; in half of the lives what

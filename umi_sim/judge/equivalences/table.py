@@ -6,10 +6,10 @@ from typing import Final
 
 from umi_core.invariants.broken import Broken
 from umi_sim.judge.equivalences import OF_LIVES, RESTORE, afresh, failing, forged, moments, questions, replays
-from umi_sim.judge.equivalences.lives import Life
+from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.record.rules import rule_named
 
-COMPARISONS: Final[dict[str, Callable[[Life], int | Counter[str]]]] = {
+COMPARISONS: Final[dict[str, Callable[[RecordedLife], int | Counter[str]]]] = {
     "E-REPLAY": replays.replayed,
     RESTORE: replays.restored,
     "E-JUMP": moments.jumped,
@@ -26,7 +26,7 @@ COMPARISONS: Final[dict[str, Callable[[Life], int | Counter[str]]]] = {
 assert tuple(COMPARISONS) == OF_LIVES
 
 
-def check(life: Life, names: tuple[str, ...], compared: Counter[str]) -> None:
+def check(life: RecordedLife, names: tuple[str, ...], compared: Counter[str]) -> None:
     """By each of these. Raises Broken by the first equivalence of the table that does not hold."""
     for name, comparison in COMPARISONS.items():
         if name in names:

@@ -35,7 +35,7 @@ NAMED_BY_USERS: Final = ("archival",)  # whatever a user calls a record is looke
 FIELDS_OF: Final = {kind: {*cls.derived, *attrs.fields_dict(cls)} for kind, cls in BODIES.items()}
 
 
-class Asked(Observer):
+class ServiceQuestions(Observer):
     """Looks at whatever a memory asks for."""
 
     def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:

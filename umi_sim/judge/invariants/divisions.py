@@ -22,10 +22,10 @@ from umi_core.messages.requests import EvolveCategory, Request
 from umi_core.messages.results import Evolved, Group
 from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.values import Scope
-from umi_sim.judge.invariants.plans import Plan, Question
+from umi_sim.judge.invariants.plans import PlanInputs, Question
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.hierarchy import (
-    Found,
+    ExpectedGroup,
     Old,
     Rules,
     centre_of,
@@ -62,7 +62,7 @@ PARTIAL: Final = "contents:partial"
 
 
 @attrs.frozen
-class Reading:
+class CategoryContents:
     """What is known of a category; entities, vectors and groups by id. `names`: by what a model was shown.
     `lost_count`: how many memberships could not be read.
     """
@@ -91,13 +91,13 @@ class Divisions(Observer):
     """Hears of all operations that put members into groups, and judges what each of them commits."""
 
     config: Config
-    plans: dict[str, Plan] = attrs.field(factory=dict)  # by operation
+    plans: dict[str, PlanInputs] = attrs.field(factory=dict)  # by operation
     forced: dict[str, None] = attrs.field(factory=dict)  # operations
     told: dict[str, list[Telling]] = attrs.field(factory=dict)  # what each of its commits comes to
     made: dict[str, Made] = attrs.field(factory=dict)  # by digest
     links: dict[str, tuple[str, dict[str, int]]] = attrs.field(factory=dict)
     """By category, the digest and the members of its last division, unless somebody divides it now."""
-    dividing: Plan | None = None  # whose contents have come, and are divided in this step
+    dividing: PlanInputs | None = None  # whose contents have come, and are divided in this step
     replies: list[tuple[str, Outcome]] = attrs.field(factory=list)  # of this step
 
     def issued(self, agent: str, op_id: str, request: Request) -> None:
@@ -108,8 +108,8 @@ class Divisions(Observer):
         if call.workflow not in ("evolve_category", *LINKING):
             return
         if call.step in FIRST_READS:
-            self.plans[call.op_id] = Plan()
-        plan = self.plans.setdefault(call.op_id, Plan())
+            self.plans[call.op_id] = PlanInputs()
+        plan = self.plans.setdefault(call.op_id, PlanInputs())
         match call.effect:
             case Read() as effect if isinstance(answer, ReadDone):
                 plan.read(call.step, effect, answer)
@@ -156,7 +156,7 @@ class Divisions(Observer):
             return
         value = outcome.value
         if value.change == "unchanged":
-            due = [self.found(plan or Plan(), scope)]
+            due = [self.found(plan or PlanInputs(), scope)]
         lacks = dict(due).get(value)
         demand(lacks is not None, RULE, f"what {op_id} tells of groups", due, value)
         names, told = [it.name for it in outcome.degraded], f"what {op_id} had to do without"
@@ -166,7 +166,7 @@ class Divisions(Observer):
         due_said = [[it for it in each if it[0] == PARTIAL] for made, each in due if made == value]
         demand(said in due_said, rules.DEGRADATION_NAMED, told, due_said, said)
 
-    def check_digest(self, reading: Reading, rows: Bodies) -> None:
+    def check_digest(self, reading: CategoryContents, rows: Bodies) -> None:
         """One digest stands for the same members, and nothing is divided anew that was divided like this."""
         category, digest = reading.category, digest_of(reading, rows)
         is_new = reading.is_afresh or self.made.get(category.evolved_digest) != reading.made
@@ -186,7 +186,7 @@ class Divisions(Observer):
             is_other = digest != home.evolved_digest
             demand(is_other or links == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, links)
 
-    def found(self, plan: Plan, scope: Scope) -> Telling:
+    def found(self, plan: PlanInputs, scope: Scope) -> Telling:
         """What is told if nothing was done, which needs a category as it was when it was divided."""
         if not plan.rows.get("home"):
             return Evolved("unchanged"), ()
@@ -203,7 +203,7 @@ class Divisions(Observer):
 # New members.
 
 
-def check_assignment(plan: Plan, commit: Commit, config: Config) -> None:
+def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
     """A member that is written is in the group that is nearest to its new vector, if that is near enough."""
     written = [write.body for write in commit.writes]
     vectors = {it.entity_id: it.components for it in written if isinstance(it, Vector)}
@@ -237,7 +237,7 @@ def check_assignment(plan: Plan, commit: Commit, config: Config) -> None:
 # A category that is divided.
 
 
-def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Reading:
+def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) -> CategoryContents:
     """Return what was read of a category.
 
     Raises Broken if the plan did not read the category, all its members, or a row that belongs to them.
@@ -264,7 +264,7 @@ def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Readi
         sorted(it.entity_id for it in sound if it.entity_id in used),
         len(plan.rows["members"]),
     )
-    reading = Reading(
+    reading = CategoryContents(
         scope,
         category,
         members,
@@ -285,7 +285,7 @@ def reading_of(plan: Plan, scope: Scope, dims: int, *, is_afresh: bool) -> Readi
     return reading
 
 
-def check_evolution(reading: Reading, commit: Commit, config: Config) -> Bodies:
+def check_evolution(reading: CategoryContents, commit: Commit, config: Config) -> Bodies:
     """Groups, members and names are what was read and answered; the rows as the commit leaves them."""
     before, due = rows_before(reading), rows_due(reading, config)
     after = before | {(it.address.kind, it.address.id): it.body for it in commit.writes}
@@ -302,24 +302,24 @@ def check_evolution(reading: Reading, commit: Commit, config: Config) -> Bodies:
     return after
 
 
-def digest_of(reading: Reading, rows: Bodies) -> str:
+def digest_of(reading: CategoryContents, rows: Bodies) -> str:
     """Of what the category has been divided as."""
     after = rows["category", reading.category.id]
     assert isinstance(after, Category)
     return after.evolved_digest
 
 
-def links_of(reading: Reading) -> dict[str, int]:
+def links_of(reading: CategoryContents) -> dict[str, int]:
     return {it.entity_id: it.entity_version for it in reading.members}
 
 
-def vectors_of_found_again(reading: Reading, rows: Bodies) -> Bodies:
+def vectors_of_found_again(reading: CategoryContents, rows: Bodies) -> Bodies:
     """Of a group whose row could not be read, and which is made again as it was, the vector stays."""
     groups = [it.id for it in rows.values() if isinstance(it, Subcategory)]
     return {("vector", key): Vector(key, 1, reading.vectors[key]) for key in groups if key in reading.vectors}
 
 
-def told_of(reading: Reading, rows: Bodies, change: str, config: Config) -> Telling:
+def told_of(reading: CategoryContents, rows: Bodies, change: str, config: Config) -> Telling:
     """What is replied of these rows: each group with how many are in it, and how many are in none."""
     homes = Counter(it.subcategory_id for it in rows.values() if isinstance(it, Membership))
     category = rows["category", reading.category.id]
@@ -336,7 +336,7 @@ def told_of(reading: Reading, rows: Bodies, change: str, config: Config) -> Tell
     return Evolved(change, tuple(told), homes[None]), tuple(lacks)
 
 
-def rows_before(reading: Reading) -> Bodies:
+def rows_before(reading: CategoryContents) -> Bodies:
     rows: Bodies = {("membership", it.id): it for it in reading.members}
     rows["category", reading.category.id] = reading.category
     rows |= {("subcategory", key): it for key, it in reading.groups.items()}
@@ -344,7 +344,7 @@ def rows_before(reading: Reading) -> Bodies:
     return rows | {("vector", key): Vector(key, 1, it) for key, it in vectors.items()}
 
 
-def rows_due(reading: Reading, config: Config) -> Bodies:
+def rows_due(reading: CategoryContents, config: Config) -> Bodies:
     """What every row of the category has to be."""
     seen = reading.seen()
     vectors = {key: reading.vectors[key] for key in seen if key in reading.vectors and key in reading.used}
@@ -372,21 +372,21 @@ def rules_of(config: Config) -> Rules:
     return Rules(config.cluster_ppm, config.merge_ppm, size_min, count_max)
 
 
-def old_of(group: Subcategory, reading: Reading) -> Old:
+def old_of(group: Subcategory, reading: CategoryContents) -> Old:
     members = tuple(it.entity_id for it in reading.members if it.subcategory_id == group.id)
     return Old(group.id, group.created_ms, reading.vectors.get(group.id, ()), members)
 
 
-def is_unused(group: Subcategory, reading: Reading) -> bool:
+def is_unused(group: Subcategory, reading: CategoryContents) -> bool:
     """Whether it has members, and none of them is in use."""
     own = [it.entity_id for it in reading.members if it.subcategory_id == group.id]
     return bool(own) and not any(key in reading.used for key in own)
 
 
-def founded(found: Sequence[Found], reading: Reading) -> list[tuple[Found, str]]:
+def founded(found: Sequence[ExpectedGroup], reading: CategoryContents) -> list[tuple[ExpectedGroup, str]]:
     """Each with the member that it began with; a new one that nobody is left to begin is none."""
     begun = {it.old.id: reading.groups[it.old.id].founder_id for it in found if it.old}
-    taken, groups = list(begun.values()), list[tuple[Found, str]]()
+    taken, groups = list(begun.values()), list[tuple[ExpectedGroup, str]]()
     for it in found:
         free = [key for key in it.members if key not in taken]
         if it.old or free:
@@ -397,8 +397,8 @@ def founded(found: Sequence[Found], reading: Reading) -> list[tuple[Found, str]]
 
 
 def named(
-    found: Sequence[tuple[Found, str]], reading: Reading, *, by_model: bool
-) -> Iterator[tuple[Subcategory, Found]]:
+    found: Sequence[tuple[ExpectedGroup, str]], reading: CategoryContents, *, by_model: bool
+) -> Iterator[tuple[Subcategory, ExpectedGroup]]:
     """The groups as rows: the name of a new one is what a model said that was shown what it is about."""
     home = reading.category.id
     known = [reading.groups[it.old.id].name for it, _ in found if it.old]
@@ -416,7 +416,7 @@ def named(
         yield Subcategory(own, home, founder, name, by, words, 0, 0), it
 
 
-def placed(it: Membership, home: tuple[Subcategory, int] | None, reading: Reading) -> Membership:
+def placed(it: Membership, home: tuple[Subcategory, int] | None, reading: CategoryContents) -> Membership:
     first = (it.id, it.entity_id, it.entity_version, it.category_id, it.assigned_by, it.created_ms)
     if home is None:
         return Membership(*first)
@@ -435,7 +435,7 @@ def timeless(body: object) -> object:
     return body
 
 
-def check_bounds(reading: Reading, rows: Bodies, config: Config) -> None:
+def check_bounds(reading: CategoryContents, rows: Bodies, config: Config) -> None:
     """What must hold of groups whoever made them."""
     groups = {it.id: it for it in rows.values() if isinstance(it, Subcategory)}
     most = config.subcategory_count_max

@@ -6,13 +6,13 @@ What a commit makes of them is judged beside it, in divisions.py.
 from umi_core.invariants.broken import demand
 from umi_core.rows import Address, Category
 from umi_core.state import State
-from umi_sim.judge.invariants.relations import Rows
+from umi_sim.judge.invariants.relations import StoredRows
 from umi_sim.judge.plain.rows import subcategory_id
 from umi_sim.record import rules
 from umi_sim.services.storage import SimStorage
 
 
-def check_groups(rows: Rows) -> None:
+def check_groups(rows: StoredRows) -> None:
     """Of all rows: a category lists its groups, and who is in one of them is a member of that category.
 
     A member that a division could not read stays in a group that this division may end, until the next one

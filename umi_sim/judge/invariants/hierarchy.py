@@ -11,7 +11,7 @@ from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
 from umi_core.rows import Category, Entity, Resource
 from umi_sim.judge.invariants.groups import check_groups
-from umi_sim.judge.invariants.relations import Rows
+from umi_sim.judge.invariants.relations import StoredRows
 from umi_sim.judge.plain.hierarchy import DESCRIBE, EMBED, MEDIA, lines_of
 from umi_sim.judge.plain.rows import (
     category_id,
@@ -24,7 +24,7 @@ from umi_sim.judge.plain.rows import (
 from umi_sim.record import rules
 
 
-def check_hierarchy(rows: Rows, abouts: Mapping[str, str]) -> None:
+def check_hierarchy(rows: StoredRows, abouts: Mapping[str, str]) -> None:
     """Nothing of it is checked while there is nothing of it."""
     for entity in rows.entities.values():
         check_sources(entity, rows)
@@ -36,7 +36,7 @@ def check_hierarchy(rows: Rows, abouts: Mapping[str, str]) -> None:
         check_reflections(rows)
 
 
-def check_memberships(rows: Rows) -> None:
+def check_memberships(rows: StoredRows) -> None:
     for key, it in rows.memberships.items():
         gone = rules.DELETED_STAYS_DELETED if it.entity_id in rows.tombstones else rules.EDGE_SCOPE
         entity = rows.entities.get(it.entity_id)
@@ -50,7 +50,7 @@ def check_memberships(rows: Rows) -> None:
         demand(is_past, rules.DERIVED_FOLLOWS_SOURCE, f"the version that {key} links", now, it.entity_version)
 
 
-def check_categories(rows: Rows, abouts: Mapping[str, str]) -> None:
+def check_categories(rows: StoredRows, abouts: Mapping[str, str]) -> None:
     """`abouts`: of the categories that the memory lists; others are as an earlier life has left them."""
     counts = Counter(it.category_id for it in rows.memberships.values())
     for key, it in rows.categories.items():
@@ -76,7 +76,7 @@ def check_summary(category: Category, member_ids: list[str]) -> None:
     demand(is_true, rules.DERIVED_FOLLOWS_SOURCE, f"{told} is called clean and lacks members", (), left_out)
 
 
-def check_resources(rows: Rows) -> None:
+def check_resources(rows: StoredRows) -> None:
     parts: dict[str, list[Resource]] = {}
     for key, it in rows.resources.items():
         due = text_hash(it.text)
@@ -108,7 +108,7 @@ def check_description(it: Resource) -> None:
     )
 
 
-def check_found(it: Resource, segments: list[Resource], rows: Rows) -> None:
+def check_found(it: Resource, segments: list[Resource], rows: StoredRows) -> None:
     """What there is no vector of says so; a text says it of its segments too. It may say so of one that has
     a vector: that of a text is asked for again with those of its segments, and if it does not come, it stays.
     """
@@ -117,7 +117,7 @@ def check_found(it: Resource, segments: list[Resource], rows: Rows) -> None:
     demand(is_told, rules.INDEX_FOLLOWS_ROW, f"vectors of {it.id} that are pending", lost, it.pending)
 
 
-def check_segments(whole: Resource, segments: list[Resource], rows: Rows) -> None:
+def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) -> None:
     """They are the lines, in their order; a line that is too long is in several."""
     told = f"segments of {whole.id}"
     places = [it.position for it in segments]
@@ -137,7 +137,7 @@ def check_segments(whole: Resource, segments: list[Resource], rows: Rows) -> Non
         before[it.text] += 1
 
 
-def check_reflections(rows: Rows) -> None:
+def check_reflections(rows: StoredRows) -> None:
     """Each is of one session, and made of whole texts that are there; one that says nothing is to be made."""
     for key, it in rows.reflections.items():
         own, told = reflection_id(rows.scope, it.session_id), f"the reflection of {it.session_id}"
@@ -154,7 +154,7 @@ def check_reflections(rows: Rows) -> None:
         demand(is_found, rules.DERIVED_FOLLOWS_SOURCE, f"{told} is empty, and has a vector", "", key)
 
 
-def check_sources(entity: Entity, rows: Rows) -> None:
+def check_sources(entity: Entity, rows: StoredRows) -> None:
     """Each is there, once; it was reinforced no more often than other resources told it."""
     sources, count = entity.sources, entity.reinforced_count
     lost = [key for key in sources if key not in rows.resources and key not in rows.records]

@@ -28,7 +28,7 @@ from umi_sim.judge.oracle.archive.evidence import NAMES
 from umi_sim.judge.oracle.promises import causes, is_damaged, is_foreign, is_left_out
 from umi_sim.judge.plain.extraction import Extracted, count_beyond, with_speaker
 from umi_sim.judge.plain.hierarchy import DESCRIBING
-from umi_sim.judge.plain.replies import Routes, Verdicts, why_unusable
+from umi_sim.judge.plain.replies import ExpectedRoutes, Verdicts, why_unusable
 from umi_sim.judge.plain.text import byte_count
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
@@ -121,7 +121,7 @@ def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | N
         case Extracted(partial=is_partial, uncovered_count=count):
             yield "malformed", int(is_partial)
             yield "passed_over", count
-        case Routes(faults=dropped) | Verdicts(dropped=dropped):
+        case ExpectedRoutes(faults=dropped) | Verdicts(dropped=dropped):
             yield from ((reason, dropped.count(reason)) for reason in dict.fromkeys(dropped))
         case Resolution(reason=reason):
             yield reason, 1

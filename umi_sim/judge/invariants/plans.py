@@ -26,7 +26,7 @@ Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
 
 
 @attrs.define
-class Plan(Owner):
+class PlanInputs(Owner):
     """What the world has answered since an operation began to plan: rows by step, names by question.
 
     `asked`: the addresses that were asked for. `ended`: steps that have read to the last page. `uses`: when

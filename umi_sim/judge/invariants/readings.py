@@ -27,18 +27,24 @@ from umi_core.language import (
     segments,
     summaries,
 )
-from umi_core.language.replies import Unusable
+from umi_core.language.replies import UnusableReply
 from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
 from umi_core.values import Turn
-from umi_sim.judge.plain.extraction import Extracted, Mention, Told, read_extraction, read_memories
+from umi_sim.judge.plain.extraction import (
+    ExpectedFact,
+    ExpectedMention,
+    Extracted,
+    read_extraction,
+    read_memories,
+)
 from umi_sim.judge.plain.hierarchy import DESCRIBING, Described, read_description, read_name, read_starts
 from umi_sim.judge.plain.queries import read_rewrite, read_variants
 from umi_sim.judge.plain.replies import (
     Asked,
+    ExpectedRoutes,
+    ExpectedVerdict,
     Pair,
-    Routes,
-    Verdict,
     Verdicts,
     read_decision,
     read_ranks,
@@ -52,7 +58,7 @@ from umi_sim.services.model.prompts import Inputs, inputs
 
 
 @attrs.frozen
-class Question(Data):
+class PromptSubject(Data):
     """What a reply is about, as far as its prompt shows it; what other tasks ask about is empty."""
 
     text: str = ""
@@ -66,7 +72,7 @@ class Question(Data):
 
 SUMMING: Final = ("summarise_category", "reflect")
 DECIDING: Final = ("decide_need", "decide_enough")
-Reader = Callable[[str, Question, Config], object]
+Reader = Callable[[str, PromptSubject, Config], object]
 BY_MEMORY: Final[Mapping[str, Reader]] = {
     "extract": lambda reply, asked, config: extraction.parse_extraction(reply, asked.text, config),
     "route": lambda reply, asked, config: routing.parse_routes(
@@ -119,7 +125,7 @@ def check_reading(effect: AskModel, reply: str, config: Config) -> None:
     check_read(effect.task, reply, question(inputs(effect.prompt)), config)
 
 
-def check_read(task: str, reply: str, asked: Question, config: Config) -> None:
+def check_read(task: str, reply: str, asked: PromptSubject, config: Config) -> None:
     """The same of a reply to whatever was asked."""
     total = rules.ARCHIVE_PARSER_TOTAL if task in OF_ARCHIVE else rules.PARSER_TOTAL
     try:
@@ -137,14 +143,14 @@ def check_read(task: str, reply: str, asked: Question, config: Config) -> None:
     demand(wanted == got, rules.PARSER_TOTAL, f"the answer to {task} is read otherwise", wanted, got)
 
 
-def as_mention(it: extraction.Mention) -> Mention:
-    return Mention(it.name, it.type, it.content, it.confidence_ppm, it.named, others=it.others)
+def as_mention(it: extraction.Mention) -> ExpectedMention:
+    return ExpectedMention(it.name, it.type, it.content, it.confidence_ppm, it.named, others=it.others)
 
 
 def as_plain(read: object) -> object:
     """What the memory read, in the words of the plain readers; why it read nothing."""
     match read:
-        case Unusable(reason=reason):
+        case UnusableReply(reason=reason):
             return reason
         case decisions.Decision(is_enough, rewrite):
             return is_enough, rewrite
@@ -158,7 +164,7 @@ def as_plain(read: object) -> object:
                 uncovered_count,
             )
         case routing.Routes(routed, degraded):
-            return Routes(routed, degraded)
+            return ExpectedRoutes(routed, degraded)
         case evolution.Evolution(verdicts, dropped_rows):
             return Verdicts(tuple((pair, verdict_of(it)) for pair, it in verdicts), dropped_rows)
         case rewriting.Variants(texts):
@@ -170,14 +176,14 @@ def as_plain(read: object) -> object:
         case descriptions.Description(text, caption):
             return Described(text, caption)
         case memories.Memories(found):
-            return tuple(Told(it.name, it.content, it.categories) for it in found)
+            return tuple(ExpectedFact(it.name, it.content, it.categories) for it in found)
         case segments.Partition(spans):
             return [start for start, _ in spans]
     return read
 
 
-def verdict_of(it: evolution.Verdict) -> Verdict:
-    return Verdict(it.kind, it.confidence_ppm, it.reason, it.by)
+def verdict_of(it: evolution.StatementVerdict) -> ExpectedVerdict:
+    return ExpectedVerdict(it.kind, it.confidence_ppm, it.reason, it.by)
 
 
 def entity_of(entity_id: str, entity_type: str) -> Entity:
@@ -185,20 +191,20 @@ def entity_of(entity_id: str, entity_type: str) -> Entity:
     return Entity(entity_id, entity_type, "", "", 1, 0, 0, "scratch", 0, 0)
 
 
-def line_count(asked: Question) -> int:
+def line_count(asked: PromptSubject) -> int:
     return len(asked.text.split("\n"))
 
 
 # What was asked.
 
 
-def question(asked: Inputs) -> Question:
+def question(asked: Inputs) -> PromptSubject:
     """The inputs of a prompt, as far as they have the form that the memory gives them."""
     turns = tuple(Turn(*said) for said in rows_of(asked, "turns", "role", "text"))
     entities, pairs = rows_of(asked, "entities", "entity_id", "type"), rows_of(asked, "pairs", "new", "old")
     ids = tuple(alias for alias, _ in rows_of(asked, "candidates", "id", "text"))
     count = int(getattr(asked.get("count"), "text", "0"))
-    return Question(text_of(asked, "text"), text_of(asked, "query"), turns, entities, pairs, ids, count)
+    return PromptSubject(text_of(asked, "text"), text_of(asked, "query"), turns, entities, pairs, ids, count)
 
 
 def text_of(asked: Inputs, name: str) -> str:

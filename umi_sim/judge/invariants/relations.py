@@ -36,7 +36,7 @@ Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source
 
 
 @attrs.define
-class Rows(Owner):
+class StoredRows(Owner):
     """What storage holds of one scope, by kind and by the id that counts.
 
     `misread`: rows that were given as damaged or as others since they were written, and to which workflow.
@@ -102,7 +102,7 @@ class Rows(Owner):
 # Relations.
 
 
-def check_relations(rows: Rows) -> None:
+def check_relations(rows: StoredRows) -> None:
     facts = rows.facts
     for relation in rows.relations:
         ends = relation.source, relation.target
@@ -121,14 +121,14 @@ def check_relations(rows: Rows) -> None:
         )
 
 
-def check_count(entity: Entity, rows: Rows) -> None:
+def check_count(entity: Entity, rows: StoredRows) -> None:
     count, limit = len(rows.touching.get(entity.id, ())), limits.RELATION_COUNT_MAX
     got = entity.relation_count
     demand(got == count, rules.RELATION_ENDS, f"relations of {entity.id}", count, got)
     demand(count <= limit, rules.TABLES_BOUNDED, f"relations of {entity.id}", limit, count)
 
 
-def check_contradicts(entity: Entity, rows: Rows) -> None:
+def check_contradicts(entity: Entity, rows: StoredRows) -> None:
     """Demand that a fact names what contradicts it, all of it while there is room."""
     refs, limit, due = entity.contradicts, limits.RELATION_COUNT_MAX, dict[str, None]()
     for relation in rows.touching.get(entity.id, ()):

@@ -41,7 +41,7 @@ from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry, Scope
 from umi_sim.judge.invariants.hierarchy import check_hierarchy
-from umi_sim.judge.invariants.relations import Rows, check_relations
+from umi_sim.judge.invariants.relations import StoredRows, check_relations
 from umi_sim.judge.invariants.scores import check_scores
 from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, read_markdown, read_xml, shown_block
 from umi_sim.judge.plain.rows import entity_id, fact_id
@@ -58,7 +58,7 @@ def check_store(
     `has_lied`: storage has told of a batch that it then lost; what a memory took for saved may be absent.
     `was_closed`: the agent was, so rows have gone without being forgotten.
     """
-    rows = Rows(state.scope, storage.misread)
+    rows = StoredRows(state.scope, storage.misread)
     for row in storage.live_rows(state.scope):
         own, key = row.address.id, key_of(row)
         demand(own == key, rules.UNIQUE_ROWS, f"a {row.address.kind} row under another key", key, own)
@@ -136,7 +136,7 @@ def check_purged(storage: SimStorage, scope: Scope) -> None:
     demand(not left, rules.CLOSED_IS_CLOSED, f"rows of {scope.agent}, which was deleted", [], left)
 
 
-def check_gone(rows: Rows, storage: SimStorage, state: State, *, was_closed: bool) -> None:
+def check_gone(rows: StoredRows, storage: SimStorage, state: State, *, was_closed: bool) -> None:
     """Demand that a fact leaves with all that belongs to it, and only by being forgotten or ended.
 
     An access record may ride on a commit that passes a forget; the next scan removes it, so that of a memory
@@ -168,7 +168,7 @@ def check_needed(asked: Commit, storage: SimStorage) -> None:
             demand(row.body != write.body, rules.ONCE_ONLY, told, row.body, write.body)
 
 
-def check_told(rows: Rows, state: State) -> None:
+def check_told(rows: StoredRows, state: State) -> None:
     """A memory at rest means to write every access record that storage has otherwise.
 
     Of two batches on their way the one planned first may land last. Of a batch whose outcome stayed unknown
@@ -184,13 +184,13 @@ def check_told(rows: Rows, state: State) -> None:
         demand(holds, rules.ACCESS_TRUTH, f"the access record of {key} in storage", known, stored)
 
 
-def check_owned(rows: Rows, kind: str, rule: Rule, owner_ids: Iterable[str]) -> None:
+def check_owned(rows: StoredRows, kind: str, rule: Rule, owner_ids: Iterable[str]) -> None:
     for owner_id in owner_ids:
         broken = rules.DELETED_STAYS_DELETED if owner_id in rows.tombstones else rule
         demand(owner_id in rows.entities, broken, f"a {kind} row of {owner_id}, which is not there")
 
 
-def check_entity(entity: Entity, rows: Rows) -> None:
+def check_entity(entity: Entity, rows: StoredRows) -> None:
     """Demand that the id of a fact follows from what it says and what it is about."""
     names = (entity.name, *entity.others)
     due = tuple(entity_id(rows.scope, name) for name in names) if entity.about else ()
@@ -205,7 +205,7 @@ def check_entity(entity: Entity, rows: Rows) -> None:
     )
 
 
-def check_ended(rows: Rows) -> None:
+def check_ended(rows: StoredRows) -> None:
     """Demand that an ended fact is neither current nor forgotten, and names a fact that is or was there."""
     for key, it in rows.ended.items():
         told = f"{key} has ended, and was forgotten as well"
@@ -219,7 +219,7 @@ def check_ended(rows: Rows) -> None:
         demand(it.fact.id == key, rules.ENDED_AS_NAMED, f"{key} holds another fact", key, it.fact.id)
 
 
-def check_sources(rows: Rows) -> None:
+def check_sources(rows: StoredRows) -> None:
     """Demand that a fact that is not direct has a source, and that each source is there."""
     for fact in rows.facts.values():
         has_any = fact.is_direct or bool(fact.sources)
@@ -229,7 +229,7 @@ def check_sources(rows: Rows) -> None:
         demand(not gone, rules.FACTS_NAME_RECORDS, told, "", gone)
 
 
-def is_whole(rows: Rows, key: str) -> bool:
+def is_whole(rows: StoredRows, key: str) -> bool:
     resource = rows.resources.get(key)
     return resource is not None and resource.parent_id is None
 
@@ -237,7 +237,7 @@ def is_whole(rows: Rows, key: str) -> bool:
 COMPONENTS: Final = frozenset(range(-127, 128))
 
 
-def check_vectors(rows: Rows, dims: int) -> None:
+def check_vectors(rows: StoredRows, dims: int) -> None:
     for key, vector in rows.vectors.items():
         entity, components, rule = rows.entities.get(key), vector.components, rules.INDEX_FOLLOWS_ROW
         version, now = vector.version, entity.version if entity is not None else 1
@@ -253,7 +253,7 @@ def check_vectors(rows: Rows, dims: int) -> None:
 # Core.
 
 
-def check_core_rows(rows: Rows, core: CoreTier) -> None:
+def check_core_rows(rows: StoredRows, core: CoreTier) -> None:
     """The tier is a row that was stored; the stored one shows what is stored now."""
     row, guard = rows.core, core.guard_version
     stored = row.version if row else 0
@@ -278,7 +278,7 @@ def check_recovered(storage: SimStorage, state: State) -> None:
     demand(guard > 0 or stored == 0, rules.NO_DEFAULTS_OVER_DATA, "core after recovery", stored, guard)
 
 
-def check_shown(block: Block, entry: Entry, rows: Rows) -> None:
+def check_shown(block: Block, entry: Entry, rows: StoredRows) -> None:
     """An entry shows the current version of its entity, cut or whole."""
     key, entity = entry.entity_id, rows.entities.get(entry.entity_id)
     if entity is None:

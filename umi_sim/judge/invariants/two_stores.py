@@ -45,7 +45,7 @@ from umi_sim.judge.plain.rows import is_fit
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
-from umi_sim.services.stores import Store
+from umi_sim.services.stores import SimStore
 from umi_sim.target.machine import Machine
 
 LEGACY: Final = "legacy"
@@ -81,7 +81,7 @@ class Sight(Data):
         return [own_id for own_id in ids if self.main.get(own_id) != self.legacy.get(own_id)]
 
 
-def seen(stores: Mapping[str, Store], scope: Scope, kind: str) -> Sight:
+def seen(stores: Mapping[str, SimStore], scope: Scope, kind: str) -> Sight:
     main, legacy = stores[MAIN].storage, stores[LEGACY].storage
     row = main.rows.get(Address(scope, "phase", kind))
     phase = row.body.phase if row is not None and isinstance(row.body, MigrationPhase) else LEGACY
@@ -147,13 +147,13 @@ class TwoStores(Observer):
     those of which a migrator may not know that main has heard of a key.
     """
 
-    stores: Mapping[str, Store] = attrs.field(factory=dict)
+    stores: Mapping[str, SimStore] = attrs.field(factory=dict)
     phases: dict[tuple[str, str], str] = attrs.field(factory=dict)
     works: dict[str, dict[str, Work]] = attrs.field(factory=lambda: defaultdict(dict))
     doubted: dict[tuple[str, str], dict[str, None]] = attrs.field(factory=lambda: defaultdict(dict))
     keyed: dict[tuple[str, str], dict[str, None]] = attrs.field(factory=lambda: defaultdict(dict))
 
-    def meet(self, stores: Mapping[str, Store]) -> None:
+    def meet(self, stores: Mapping[str, SimStore]) -> None:
         self.stores = stores
 
     def issued(self, agent: str, op_id: str, request: Request) -> None:

@@ -16,7 +16,7 @@ from umi_sim.record import rules
 from umi_sim.target.machine import Machine
 
 
-class Whole(Observer):
+class WrittenRows(Observer):
     """Looks at whatever a commit writes."""
 
     def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:

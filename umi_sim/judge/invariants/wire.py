@@ -12,9 +12,9 @@ from typing import Final
 import attrs
 
 from umi_core.invariants.broken import demand
-from umi_core.kelpie.delegate import OP, Delegate, NotDone
+from umi_core.kelpie.delegate import OP, Delegate, DelegateError
 from umi_core.kelpie.requests import ApiRequest, AppendToBlock, BuildSystemPrompt, ReplaceInBlock
-from umi_core.kelpie.wire import Call, Malformed, Response, malformed, parse, respond
+from umi_core.kelpie.wire import AgentCall, Malformed, Response, malformed, parse, respond
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
 from umi_core.values import Scope
@@ -63,7 +63,7 @@ def check_request(op_id: str, request: Request, draw: Stream) -> None:
         is_named = not line.names or str(got.reason).endswith(line.names)
         demand(is_named, rules.WIRE_SAYS_THE_SAME, f"what is wrong with {what}", line.names, got.reason)
     else:
-        meant = line.meant if isinstance(line.meant, int) else Call(AGENT, line.meant, line.ignored)
+        meant = line.meant if isinstance(line.meant, int) else AgentCall(AGENT, line.meant, line.ignored)
         demand(got == meant, rules.WIRE_SAYS_THE_SAME, what, meant, got)
 
 
@@ -93,7 +93,7 @@ def check_delegate(op_id: str, request: Request, outcome: Outcome) -> None:
         got = getattr(Delegate(drive, getattr(request, "author", "user")), call.method)(
             *call.places, **call.names
         )
-    except NotDone as ended:
+    except DelegateError as ended:
         got = ended.outcome, str(ended)
     demand(got == wanted, rules.WIRE_SAYS_THE_SAME, f"{op_id} by {call.method}", wanted, got)
     same = [attrs.evolve(request, op_id=OP)]

@@ -28,7 +28,7 @@ from umi_core.messages.results import Recalled, SessionCreated, SessionLoaded, S
 from umi_core.rows import Address, Entity, Receipt
 from umi_core.values import Scope
 from umi_sim.judge.oracle.api_blocks import Keys
-from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.promises import PHASES, Failures, check_refusal
 from umi_sim.judge.oracle.working import WorkingModel
 from umi_sim.judge.plain.requests import is_gone, is_same, wrong
@@ -84,7 +84,7 @@ class CommitKeys(Owner):
 # Law 4. What is closed has lost everything, and is opened with nothing: all other models begin anew.
 
 
-class Closing(Model):
+class Closing(OracleModel):
     """`flying`: requests without a reply, in order. `doubted`: those of them that close or open the agent,
     and nobody heard the end of. `deletes`: all that were ever asked for."""
 
@@ -217,7 +217,7 @@ OPENS: Final = (SessionCreated, SessionLoaded, SessionSaved)  # what changes a w
 
 
 @attrs.define
-class OldLife(Owner):
+class ReplacedLife(Owner):
     """One of them. `keys`: of all batches that were durable when it woke up, after it was replaced.
 
     `working`: what its working tier must answer, as long as it opens no other session. `told`: it has heard

@@ -28,7 +28,7 @@ from umi_sim.record import rules
 
 
 @attrs.define
-class Asked(Owner):
+class KeyedRequest(Owner):
     """A request with a key. `value`: what its first reply told; `done_ms`: when, in the world's time.
 
     `is_guess`: a later request has repeated it, so it is not sure which of them all it was that did it.
@@ -45,11 +45,11 @@ class Asked(Owner):
 class Keys(Owner):
     """All that was asked under each key, oldest first, but for what surely did not happen."""
 
-    asked: dict[str, list[Asked]] = attrs.field(factory=dict)
+    asked: dict[str, list[KeyedRequest]] = attrs.field(factory=dict)
 
     def begin(self, op_id: str, key: str | None, request: Request) -> None:
         if key is not None:
-            self.asked.setdefault(key, []).append(Asked(op_id, attrs.evolve(request, op_id=0)))
+            self.asked.setdefault(key, []).append(KeyedRequest(op_id, attrs.evolve(request, op_id=0)))
 
     def drop(self, op_id: str, key: str | None) -> None:
         """It changed nothing."""
@@ -69,7 +69,7 @@ class Keys(Owner):
         is_so = not young or isinstance(error, TooBusy)
         demand(is_so, rules.KEY_ONCE, f"{op_id} is refused what its key {key} has done", young[:1], error)
 
-    def of(self, op_id: str, key: str) -> Asked:
+    def of(self, op_id: str, key: str) -> KeyedRequest:
         return next(it for it in self.asked[key] if it.op_id == op_id)
 
     def judge_done(self, op_id: str, key: str, value: object, *, repeated: bool, now_ms: int) -> str | None:
@@ -93,7 +93,7 @@ class Keys(Owner):
         return doer.op_id
 
 
-def is_told(first: Asked, value: object, repeated: bool) -> bool:
+def is_told(first: KeyedRequest, value: object, repeated: bool) -> bool:
     """A storage may forget a receipt after a day, and may do so later."""
     return repeated and first.value == value
 
@@ -109,7 +109,7 @@ LIMIT_BYTES: Final = 20_000
 
 
 @attrs.frozen
-class Shown(Data):
+class VisibleBlock(Data):
     """A block as readers see it; without a text there is none."""
 
     text: str | None = None
@@ -118,14 +118,14 @@ class Shown(Data):
     read_only: bool = False
 
 
-NONE: Final = Shown()
+NONE: Final = VisibleBlock()
 
 
 @attrs.frozen
-class Outcome(Data):
+class EditOutcome(Data):
     """The block after an edit that was accepted, and what the reply calls it."""
 
-    after: Shown
+    after: VisibleBlock
     change: str
     count: int = 0
 
@@ -140,7 +140,7 @@ def new_slot(label: str, kind: str | None) -> Slot:
     return (name, "") if name in BLOCK_KINDS else (kind or "facts", label)
 
 
-def done(edit: Edit, slot: Slot, before: Shown, version: int) -> Outcome | None:
+def done(edit: Edit, slot: Slot, before: VisibleBlock, version: int) -> EditOutcome | None:
     """None if it must be refused."""
     if (before.text is None) != isinstance(edit, CreateBlock) and not isinstance(edit, AppendToBlock):
         return None
@@ -152,7 +152,7 @@ def done(edit: Edit, slot: Slot, before: Shown, version: int) -> Outcome | None:
     return found if is_kept else None
 
 
-def is_barred(edit: Edit, slot: Slot, before: Shown) -> bool:
+def is_barred(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
     """A model never touches system or a closed block; of a closed block nobody changes the text."""
     if edit.author == "model":
         return is_of_user(slot) or before.read_only
@@ -161,19 +161,19 @@ def is_barred(edit: Edit, slot: Slot, before: Shown) -> bool:
     return before.read_only and is_of_text
 
 
-def fits(before: Shown, after: Shown) -> bool:
+def fits(before: VisibleBlock, after: VisibleBlock) -> bool:
     if after.text is None or after.text == before.text:
         return True
     size = byte_count(after.text)
     return size <= after.limit_bytes or (before.text is not None and size < byte_count(before.text))
 
 
-def outcome(edit: Edit, before: Shown) -> Outcome | None:
+def outcome(edit: Edit, before: VisibleBlock) -> EditOutcome | None:
     match edit:
         case CreateBlock():
             limit_bytes = edit.limit_bytes or LIMIT_BYTES
-            new = Shown(line_ends(edit.value), edit.description, limit_bytes, edit.read_only)
-            return Outcome(new, "created")
+            new = VisibleBlock(line_ends(edit.value), edit.description, limit_bytes, edit.read_only)
+            return EditOutcome(new, "created")
         case UpdateBlock():
             return updated(edit, before)
         case AppendToBlock():
@@ -181,27 +181,27 @@ def outcome(edit: Edit, before: Shown) -> Outcome | None:
         case ReplaceInBlock():
             return replaced(edit, before)
         case DeleteBlock():
-            return Outcome(NONE, "deleted")
+            return EditOutcome(NONE, "deleted")
 
 
-def updated(edit: UpdateBlock, before: Shown) -> Outcome:
+def updated(edit: UpdateBlock, before: VisibleBlock) -> EditOutcome:
     text = before.text if edit.value is None else line_ends(edit.value)
     description = before.description if edit.description is None else edit.description
     limit_bytes = before.limit_bytes if edit.limit_bytes is None else edit.limit_bytes
     read_only = before.read_only if edit.read_only is None else edit.read_only
-    after = Shown(text, description, limit_bytes, read_only)
+    after = VisibleBlock(text, description, limit_bytes, read_only)
     change = "unchanged" if after == before else "set" if text != before.text else "described"
-    return Outcome(after, change)
+    return EditOutcome(after, change)
 
 
-def appended(text: str, before: Shown) -> Outcome:
+def appended(text: str, before: VisibleBlock) -> EditOutcome:
     if before.text is None:
-        return Outcome(Shown(text), "created")
+        return EditOutcome(VisibleBlock(text), "created")
     after = before.text + "\n" + text if before.text and text else before.text + text
-    return Outcome(attrs.evolve(before, text=after), "appended" if after != before.text else "unchanged")
+    return EditOutcome(attrs.evolve(before, text=after), "appended" if after != before.text else "unchanged")
 
 
-def replaced(edit: ReplaceInBlock, before: Shown) -> Outcome | None:
+def replaced(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | None:
     old = line_ends(edit.old)
     parts = (before.text or "").split(old) if old else [""]
     count = len(parts) - 1
@@ -209,7 +209,7 @@ def replaced(edit: ReplaceInBlock, before: Shown) -> Outcome | None:
         return None
     after = line_ends(edit.new).join(parts)
     change = "replaced" if after != before.text else "unchanged"
-    return Outcome(attrs.evolve(before, text=after), change, count)
+    return EditOutcome(attrs.evolve(before, text=after), change, count)
 
 
 # Blocks as chains of versions: each is what one write made of the version before.
@@ -246,7 +246,7 @@ class Chain(Owner):
     """
 
     slot: Slot
-    states: dict[int, list[Shown]] = attrs.field(factory=lambda: {0: [NONE]})
+    states: dict[int, list[VisibleBlock]] = attrs.field(factory=lambda: {0: [NONE]})
     floor: int = 0
     open: dict[str, Edit] = attrs.field(factory=dict)
     told: dict[int, str] = attrs.field(factory=dict)
@@ -254,28 +254,28 @@ class Chain(Owner):
     erased_version: int = 0  # changes up to here have no text any more
     may_be_new: bool = False  # deleted and made again: its importance went with it (M3.3)
 
-    def possible(self, version: int) -> list[Shown] | None:
+    def possible(self, version: int) -> list[VisibleBlock] | None:
         """What this version may be; None: anything. Nothing: there cannot be such a version."""
         if version in self.states:
             return self.states[version]
         known = max((it for it in self.states if it < version), default=0)
         if version < 0 or version - known > len(self.open):
             return []
-        now: list[Shown] = self.states[known]
+        now: list[VisibleBlock] = self.states[known]
         for number in range(known, version):
             now = [*dict.fromkeys(self.next(now, number))]
             if len(now) > STATES_MAX:
                 return None
         return now
 
-    def next(self, states: list[Shown], version: int) -> Iterator[Shown]:
+    def next(self, states: list[VisibleBlock], version: int) -> Iterator[VisibleBlock]:
         for edit in self.open.values():
             for before in states:
                 came = done(edit, self.slot, before, version)
                 if came is not None and came.change != "unchanged":
                     yield came.after
 
-    def later(self, floor: int) -> Iterator[tuple[int, list[Shown] | None]]:
+    def later(self, floor: int) -> Iterator[tuple[int, list[VisibleBlock] | None]]:
         """All versions that may be the newest one, from this one on."""
         last = max(self.floor, max(self.states)) + len(self.open)
         for version in range(floor, last + 1):
@@ -302,14 +302,14 @@ class Chain(Owner):
         )
 
 
-def is_closed(edit: Edit, slot: Slot, before: Shown) -> bool:
+def is_closed(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
     """Whether whoever asked may not do this to the block, or it is too large for its limit."""
     found = outcome(edit, before)
     return is_barred(edit, slot, before) or (found is not None and not fits(before, found.after))
 
 
 @attrs.frozen
-class Begun(Data):
+class CertainBlocks(Data):
     """What was certain when something was asked for: the newest version of each block, and erased texts."""
 
     floors: dict[Slot, int]
@@ -317,10 +317,10 @@ class Begun(Data):
 
 
 @attrs.define
-class Blocks(Owner):
+class BlocksModel(Owner):
     scope: Scope
     chains: dict[Slot, Chain] = attrs.field(factory=dict)
-    begun: dict[str, Begun] = attrs.field(factory=dict)
+    begun: dict[str, CertainBlocks] = attrs.field(factory=dict)
     foreign: dict[Slot, None] = attrs.field(factory=dict)  # whose texts are written otherwise too
     edits: dict[str, Edit] = attrs.field(factory=dict)  # of which it is not known how they ended
 
@@ -349,7 +349,9 @@ class Blocks(Owner):
 
     def begin(self, op_id: str) -> None:
         floors = {slot: it.floor for slot, it in self.chains.items()}
-        self.begun[op_id] = Begun(floors, {slot: it.erased_version for slot, it in self.chains.items()})
+        self.begun[op_id] = CertainBlocks(
+            floors, {slot: it.erased_version for slot, it in self.chains.items()}
+        )
 
     def begin_edit(self, op_id: str, edit: Edit) -> None:
         self.begin(op_id)
@@ -437,8 +439,8 @@ class Blocks(Owner):
             chain.erased_version = max(chain.erased_version, version)
 
     def made(
-        self, edit: Edit, value: BlockWritten, chain: Chain, before: list[Shown] | None
-    ) -> list[Shown] | None:
+        self, edit: Edit, value: BlockWritten, chain: Chain, before: list[VisibleBlock] | None
+    ) -> list[VisibleBlock] | None:
         """What the write may have made of the version before it; None: anything."""
         if before is None:
             return None
@@ -495,7 +497,7 @@ class Blocks(Owner):
         floor, states = self.floor(op_id, chain), chain.possible(block.version)
         message = f"block {block.label} is shown as it was before an acknowledged write"
         demand(block.version >= floor, rules.GET_WHAT_WAS_PUT, message, f"version {floor}", block)
-        got = Shown(block.value, block.description, block.limit_bytes, block.read_only)
+        got = VisibleBlock(block.value, block.description, block.limit_bytes, block.read_only)
         if states is not None:
             message = f"version {block.version} of block {block.label} shows what nobody wrote"
             demand(got in states, rules.GET_WHAT_WAS_PUT, message, states, got)

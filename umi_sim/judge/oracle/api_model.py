@@ -25,9 +25,9 @@ from umi_core.kelpie.results import Appended, MessagesFound, MessagesShown, Reco
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock
 from umi_core.values import Scope
-from umi_sim.judge.oracle.api_blocks import EDITS, Blocks, Chain, Keys, Slot, name_of
+from umi_sim.judge.oracle.api_blocks import EDITS, BlocksModel, Chain, Keys, Slot, name_of
 from umi_sim.judge.oracle.core_model import is_barred
-from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.requests import is_gone, wrong
 from umi_sim.judge.plain.rows import block_id
 from umi_sim.judge.plain.scores import alone_ppm
@@ -47,7 +47,7 @@ FOREVER: Final = 2**62
 
 
 @attrs.frozen
-class Told(Data):
+class RowContents(Data):
     """What a row says, whatever its number. `pairs`: metadata of a record, details of a message."""
 
     content: str
@@ -56,16 +56,16 @@ class Told(Data):
     role: str = ""
 
 
-def told_by(request: AddMessages | AddArchival) -> list[Told]:
+def told_by(request: AddMessages | AddArchival) -> list[RowContents]:
     if isinstance(request, AddArchival):
-        return [Told(request.content, request.metadata, request.tags)]
-    return [Told(parts[1][1], parts[2:], role=parts[0][1]) for parts in request.messages]
+        return [RowContents(request.content, request.metadata, request.tags)]
+    return [RowContents(parts[1][1], parts[2:], role=parts[0][1]) for parts in request.messages]
 
 
-def shown_by(row: Any) -> Told:
+def shown_by(row: Any) -> RowContents:
     if hasattr(row, "role"):
-        return Told(row.content, row.details, role=row.role)
-    return Told(row.content, row.metadata, row.tags)
+        return RowContents(row.content, row.details, role=row.role)
+    return RowContents(row.content, row.metadata, row.tags)
 
 
 def is_sought(request: SearchMessages, seq: int, content: str, at_ms: int | None) -> bool:
@@ -77,7 +77,7 @@ def is_sought(request: SearchMessages, seq: int, content: str, at_ms: int | None
     return has_words and is_below and (is_near or (low is None and high is None))
 
 
-def nowhere(told: Told) -> bool:
+def nowhere(told: RowContents) -> bool:
     return False
 
 
@@ -86,7 +86,7 @@ def told_nobody(query: str, key: str) -> tuple[int, int]:
 
 
 @attrs.frozen
-class Begun(Data):
+class LogPosition(Data):
     """When something was asked for: the tick, and the number that every later row is above."""
 
     tick: int
@@ -94,13 +94,13 @@ class Begun(Data):
 
 
 @attrs.define
-class Placed(Owner):
+class NumberedRow(Owner):
     """A row at its number. `sure`, `gone`: since which tick it surely is there, or not any more.
 
     `at_ms`: when it was added, once somebody was told.
     """
 
-    told: Told
+    told: RowContents
     op_id: str
     at_ms: int | None = None
     sure: int = FOREVER
@@ -108,7 +108,7 @@ class Placed(Owner):
 
 
 @attrs.define
-class Log(Owner):
+class LogModel(Owner):
     """`open`: requests that may still happen, or have happened unheard. `deletes`: the same, by number.
 
     `unseen`: rows that were deleted before anybody was told of them, with the tick since which they are gone.
@@ -116,32 +116,32 @@ class Log(Owner):
 
     name: str
     prefix: str
-    rows: dict[int, Placed] = attrs.field(factory=dict)
-    open: dict[str, list[Told]] = attrs.field(factory=dict)
-    begun: dict[str, Begun] = attrs.field(factory=dict)
+    rows: dict[int, NumberedRow] = attrs.field(factory=dict)
+    open: dict[str, list[RowContents]] = attrs.field(factory=dict)
+    begun: dict[str, LogPosition] = attrs.field(factory=dict)
     deletes: dict[str, int] = attrs.field(factory=dict)
     unseen: dict[int, int] = attrs.field(factory=dict)
-    is_elsewhere: Callable[[Told], bool] = nowhere
+    is_elsewhere: Callable[[RowContents], bool] = nowhere
     told_fit: Callable[[str, str], tuple[int, int]] = told_nobody
     last: int = 0  # the greatest number that was acknowledged
     tick: int = 0
     floor: int = 0  # all up to here went with the agent when it was closed
     slack: int = 0  # and perhaps so many more that nobody was told of
 
-    def emptied(self) -> "Log":
+    def emptied(self) -> "LogModel":
         """The same log, of an agent that was closed: with nothing in it, and its numbers go on."""
         floor = max(self.last, self.floor, *self.rows) if self.rows else max(self.last, self.floor)
         slack = self.slack + sum(map(len, self.open.values()))
         tick, fit = self.tick + 1, self.told_fit
-        return Log(self.name, self.prefix, last=floor, tick=tick, floor=floor, slack=slack, told_fit=fit)
+        return LogModel(self.name, self.prefix, last=floor, tick=tick, floor=floor, slack=slack, told_fit=fit)
 
-    def has(self, told: Told) -> bool:
+    def has(self, told: RowContents) -> bool:
         rows = (it.told for it in self.rows.values())
         return told in rows or any(told in each for each in self.open.values())
 
     def begin(self, op_id: str) -> None:
         self.tick += 1
-        self.begun[op_id] = Begun(self.tick, self.last)
+        self.begun[op_id] = LogPosition(self.tick, self.last)
 
     def begin_append(self, op_id: str, request: AddMessages | AddArchival) -> None:
         self.begin(op_id)
@@ -186,9 +186,9 @@ class Log(Owner):
         message = f"numbers of the {self.name} log were skipped"
         demand(len(missing) <= room, rules.MESSAGE_LOG_COMPLETE, message, f"{room} at most", missing)
 
-    def place(self, op_id: str, first: int, told: list[Told]) -> None:
+    def place(self, op_id: str, first: int, told: list[RowContents]) -> None:
         for seq, each in enumerate(told, first):
-            now = self.rows.setdefault(seq, Placed(each, op_id, gone=self.unseen.pop(seq, FOREVER)))
+            now = self.rows.setdefault(seq, NumberedRow(each, op_id, gone=self.unseen.pop(seq, FOREVER)))
             message = f"number {seq} of the {self.name} log names two rows"
             demand((now.op_id, now.told) == (op_id, each), rules.ID_NAMES_ONE_ROW, message, now.told, each)
         self.open.pop(op_id, None)
@@ -235,7 +235,7 @@ class Log(Owner):
         due = f"{self.prefix}_{row.seq:012}"
         demand(row.id == due, rules.ID_NAMES_ONE_ROW, f"number {row.seq} has another id", due, row.id)
 
-    def settle(self, seq: int, told: Told) -> None:
+    def settle(self, seq: int, told: RowContents) -> None:
         """A read shows what a request may have added that was never heard of again."""
         fitting = [*self.fitting(seq, told)]
         is_stray = not fitting and self.is_elsewhere(told)
@@ -246,7 +246,7 @@ class Log(Owner):
             op_id, first = fitting[0]
             self.place(op_id, first, self.open[op_id])
 
-    def fitting(self, seq: int, told: Told) -> Iterator[tuple[str, int]]:
+    def fitting(self, seq: int, told: RowContents) -> Iterator[tuple[str, int]]:
         """The requests, each with its first number, of which this may be a row."""
         for op_id, rows in self.open.items():
             for at, each in enumerate(rows):
@@ -408,7 +408,7 @@ AuditRead = tuple[str, dict[str, object]]
 OF_ROOM: Final = (errors.CoreFull, errors.TooManyBlocks, errors.BlockTooLarge)
 
 
-class ApiModel(Model):
+class ApiModel(OracleModel):
     """What one memory must answer to an agent server."""
 
     judges = (*WRITES, *READS)
@@ -420,15 +420,15 @@ class ApiModel(Model):
         self.told_fit: Callable[[str, str], tuple[int, int]] = told_nobody
         self.keys = Keys()
         self.asked: dict[str, tuple[int, Any]] = {}  # writes in flight, and since when in the world's time
-        self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
+        self.messages, self.records = LogModel("message", "msg"), LogModel("archival", "arc")
         self.begin_anew()
 
-    def is_elsewhere(self, told: Told) -> bool:
+    def is_elsewhere(self, told: RowContents) -> bool:
         """Whether another agent has added just this."""
         return any(other.messages.has(told) or other.records.has(told) for other in self.others())
 
     def begin_anew(self) -> None:
-        self.blocks = Blocks(self.scope)
+        self.blocks = BlocksModel(self.scope)
         self.messages.is_elsewhere = self.records.is_elsewhere = self.is_elsewhere
         self.records.told_fit = lambda query, key: self.told_fit(query, key)
 
@@ -438,7 +438,7 @@ class ApiModel(Model):
     def wiped(self) -> None:
         self.keys.asked.clear()
         self.asked.clear()
-        self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
+        self.messages, self.records = LogModel("message", "msg"), LogModel("archival", "arc")
         self.begin_anew()
 
     def emptied(self) -> None:

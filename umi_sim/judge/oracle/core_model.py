@@ -28,7 +28,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.values import BLOCK_KINDS, Block
 from umi_sim.judge.oracle.api_blocks import Chain, is_of_user
-from umi_sim.judge.oracle.model import Ending, Model
+from umi_sim.judge.oracle.model import Ending, OracleModel
 from umi_sim.judge.plain.blocks import READERS, ShownBlock
 from umi_sim.judge.plain.text import byte_count, folded, line_ends, tidy
 from umi_sim.record import rules
@@ -176,7 +176,7 @@ class Register(Owner):
         return [*(value for value, _ in self.settled), *opened]
 
 
-class CoreModel(Model):
+class CoreModel(OracleModel):
     """What core memory of one memory must answer: its authored part.
 
     `texts` and `importance` are registers by block. `beside`: of each write of a text in flight, the most

@@ -16,22 +16,22 @@ from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import ALL, Request
 from umi_core.values import Pairs, Scope
-from umi_sim.judge.oracle.agents import Closing, CommitKeys, OldLife, Tampered
+from umi_sim.judge.oracle.agents import Closing, CommitKeys, ReplacedLife, Tampered
 from umi_sim.judge.oracle.api_model import ApiModel
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.archive.summaries import TENDED
 from umi_sim.judge.oracle.core_model import CoreModel
 from umi_sim.judge.oracle.migration_model import MigrationModel
-from umi_sim.judge.oracle.model import Ending, Model, Surroundings, check_models
+from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings, check_models
 from umi_sim.judge.oracle.promises import Failures, Promises, Sentences, check_error
-from umi_sim.judge.oracle.working import SessionModel, Sessions, WorkingModel
+from umi_sim.judge.oracle.working import SessionModel, SessionsModel, WorkingModel
 from umi_sim.judge.plain.requests import TYPES, is_reply, is_whole, misfit
 from umi_sim.record import rules
 from umi_sim.record.category_lists import config_of_life
 from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, USHER, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
 
-MODELS: Final[tuple[type[Model], ...]] = (
+MODELS: Final[tuple[type[OracleModel], ...]] = (
     Closing,
     Promises,
     Failures,
@@ -50,7 +50,7 @@ check_models(MODELS, ALL)
 
 def listeners(event: str) -> Listeners:
     """By kind of request, the places in MODELS of those that want to hear of this event."""
-    heard = getattr(Model, event)
+    heard = getattr(OracleModel, event)
     return {
         cls: tuple(
             at
@@ -123,7 +123,7 @@ class AgentModel(Owner):
     working: WorkingModel
     seen_ms: int = 0
     requests: dict[str, Request] = attrs.field(factory=dict)
-    models: tuple[Model, ...] = attrs.field(init=False)
+    models: tuple[OracleModel, ...] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.core.api, self.api.told_fit = self.api.blocks_now, self.archive.told_fit
@@ -157,10 +157,10 @@ class Oracle:
         self.config = config
         self.memory = config_of_life(config, 0)
         self.surroundings = Surroundings()
-        self.sessions = Sessions()
+        self.sessions = SessionsModel()
         self.commit_keys = CommitKeys()
         self.sentences = Sentences()
-        self.old_lives: dict[str, OldLife] = {}
+        self.old_lives: dict[str, ReplacedLife] = {}
         self.tampered: Tampered | None = None
         self.agents = {agent.name: self.model_agent(agent) for agent in config.agents}
         for name, agent in self.agents.items():
@@ -217,7 +217,7 @@ class Oracle:
             model.seen_ms = reading_ms
         return model.seen_ms
 
-    def begun(self, agent: str, categories: Pairs) -> None:
+    def begin_life(self, agent: str, categories: Pairs) -> None:
         """A life begins, with these categories."""
         if model := self.agents.get(agent):
             model.archive.context.list_categories(categories)
@@ -332,7 +332,7 @@ class Oracle:
         working.twins = [twin.copy() for twin in model.working.twins]
         working.counted = dict(model.working.counted)
         epoch, requests = near.epoch_of(model.config.scope), dict(model.requests)
-        self.old_lives[old] = OldLife(agent, near, epoch, requests, failures, working, model.seen_ms)
+        self.old_lives[old] = ReplacedLife(agent, near, epoch, requests, failures, working, model.seen_ms)
         self.crashed(agent)
 
     def old_life_woke(self, old: str) -> None:

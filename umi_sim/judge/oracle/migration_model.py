@@ -25,7 +25,7 @@ from umi_core.migration.requests import (
     RowsListed,
     StoresCompared,
 )
-from umi_sim.judge.oracle.model import Ending, Model
+from umi_sim.judge.oracle.model import Ending, OracleModel
 from umi_sim.judge.plain.requests import wrong
 from umi_sim.record import rules
 
@@ -112,7 +112,7 @@ Place = tuple[str, str]  # kind and id
 
 
 @attrs.define
-class Row(Owner):
+class KnownRow(Owner):
     """What clients know of a row. `may_be`: contents that writes may have left, or may still leave.
 
     `repeated`: contents that requests had which came again with their key, and changed nothing.
@@ -124,7 +124,7 @@ class Row(Owner):
 
 
 @attrs.define
-class Log(Owner):
+class KnownLog(Owner):
     """What clients know of a log: contents by id, and those of which nobody knows whether they were added."""
 
     told: dict[str, str] = attrs.field(factory=dict)
@@ -136,7 +136,7 @@ def content_of(request: RowWrite) -> str | None:
     return None if isinstance(request, DropRow) else request.content
 
 
-class MigrationModel(Model):
+class MigrationModel(OracleModel):
     """What a migrator must answer."""
 
     judges = (
@@ -144,13 +144,13 @@ class MigrationModel(Model):
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.rows: dict[Place, Row] = {}
+        self.rows: dict[Place, KnownRow] = {}
         self.open: dict[str, RowWrite] = {}
-        self.log = Log()
+        self.log = KnownLog()
         self.keys = MovedKeys()
 
-    def row(self, place: Place) -> Row:
-        return self.rows.setdefault(place, Row())
+    def row(self, place: Place) -> KnownRow:
+        return self.rows.setdefault(place, KnownRow())
 
     def issued(self, op_id: str, request: Any, now_ms: int) -> None:
         if isinstance(request, WRITES) and wrong(request) is None:
@@ -208,7 +208,7 @@ class MigrationModel(Model):
         elif self.keys.is_doubted(request):
             self.row(place).may_be.append(content)
         else:
-            self.rows[place] = Row(content)
+            self.rows[place] = KnownRow(content)
 
     def judge_add(self, op_id: str, request: AddRow, told: str, *, is_first: bool) -> None:
         """Behind everything that was told of, unless it may have been added when it was asked before."""

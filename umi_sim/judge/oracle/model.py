@@ -96,7 +96,7 @@ class Ending(Owner):
         return cast(Value, value)
 
 
-class Model:
+class OracleModel:
     """Knows what one memory must answer. A subclass says what it judges, and overrides what it has to hear.
 
     `judges`: kinds of request that no other model judges. `watches`: kinds of which it wants to hear the end.
@@ -127,7 +127,7 @@ class Model:
         """The agent was closed: all that it had is gone. What is in flight is issued once more."""
 
 
-def check_models(models: Sequence[type[Model]], requests: Sequence[type[Request]]) -> None:
+def check_models(models: Sequence[type[OracleModel]], requests: Sequence[type[Request]]) -> None:
     """Raises Incomplete unless every kind of request is judged by exactly one of these models."""
     for request in requests:
         judges = [model.__name__ for model in models if request in model.judges]

@@ -59,8 +59,8 @@ from umi_core.migration import requests as moves
 from umi_core.migration.requests import NotReady
 from umi_core.rows import Row
 from umi_core.values import Scope
-from umi_sim.judge.oracle.model import Ending, Model, Surroundings
-from umi_sim.judge.oracle.working import Sessions
+from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
+from umi_sim.judge.oracle.working import SessionsModel
 from umi_sim.judge.plain.requests import HOLDS, is_gone, is_same, wrong
 from umi_sim.judge.plain.rows import is_fit, session_id
 from umi_sim.judge.plain.text import folded, tidy
@@ -106,7 +106,7 @@ class Heard(Owner):
         return [it for name, it in self.answers if name == step]
 
 
-class Failures(Model):
+class Failures(OracleModel):
     """Watches every request to a memory that its working tier does not answer at once."""
 
     watches = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
@@ -411,7 +411,7 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
 """What a request may meet that is not wrong with itself; those of the archive are judged there."""
 
 
-class Promises(Model):
+class Promises(OracleModel):
     """Watches every request that a working tier does not answer at once.
 
     `begun`: by op_id, how many batches were durable when it was issued, and at which time.
@@ -419,7 +419,9 @@ class Promises(Model):
 
     watches = tuple(cls for cls in ALL if not issubclass(cls, WorkingRequest))
 
-    def __init__(self, scope: Scope, run: RunConfig, surroundings: Surroundings, sessions: Sessions) -> None:
+    def __init__(
+        self, scope: Scope, run: RunConfig, surroundings: Surroundings, sessions: SessionsModel
+    ) -> None:
         self.scope, self.run, self.surroundings, self.sessions = scope, run, surroundings, sessions
         self.begun: dict[str, tuple[int, int]] = {}
 

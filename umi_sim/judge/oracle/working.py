@@ -26,7 +26,7 @@ from umi_core.messages.requests import CreateSession, EndSession, LoadSession, S
 from umi_core.messages.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.rows import Receipt
 from umi_core.values import Scope
-from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.requests import is_same, may_hold, wrong
 from umi_sim.judge.plain.text import cut
 from umi_sim.record import rules
@@ -49,7 +49,7 @@ ANY_TEXT: Final = object()
 
 
 @attrs.define
-class Twin:
+class WorkingTwin:
     """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong.
 
     `version` is the one of the session that it comes from, or that was saved of it last; `place` counts how
@@ -69,14 +69,14 @@ class Twin:
     dead: dict[str, int] = attrs.field(factory=dict)
     origins: tuple[object, ...] = attrs.field(default=(), eq=False, repr=False)
 
-    def copy(self) -> "Twin":
+    def copy(self) -> "WorkingTwin":
         return attrs.evolve(self, entries=dict(self.entries), dead=dict(self.dead))
 
-    def loaded_from(self, saved: object, version: int) -> "Twin":
+    def loaded_from(self, saved: object, version: int) -> "WorkingTwin":
         """This tier, if the version that was loaded is that save."""
         return attrs.evolve(self, version=version, origins=(saved,))
 
-    def put_in_place_of(self, old: "Twin") -> "Twin":
+    def put_in_place_of(self, old: "WorkingTwin") -> "WorkingTwin":
         """This session, opened where another one was; what has expired there stays counted."""
         return attrs.evolve(self.copy(), expired=old.expired, place=old.place + 1)
 
@@ -138,7 +138,7 @@ def is_whole(value: object, low: int, high: int) -> bool:
     return type(value) is int and low <= value <= high
 
 
-def on_set(twin: Twin, request: requests.Set, now_ms: int) -> Answered:
+def on_set(twin: WorkingTwin, request: requests.Set, now_ms: int) -> Answered:
     if problem := bad_key(request.key, True):
         return problem, None
     if type(request.value) is not bytes:
@@ -149,22 +149,22 @@ def on_set(twin: Twin, request: requests.Set, now_ms: int) -> Answered:
     return twin.put(request.key, request.value, now_ms + ttl_ms)
 
 
-def on_get(twin: Twin, request: requests.Get, now_ms: int) -> Answered:
+def on_get(twin: WorkingTwin, request: requests.Get, now_ms: int) -> Answered:
     problem = bad_key(request.key, False)
     return (problem, None) if problem else (DONE, twin.look(request.key))
 
 
-def on_exists(twin: Twin, request: requests.Exists, now_ms: int) -> Answered:
+def on_exists(twin: WorkingTwin, request: requests.Exists, now_ms: int) -> Answered:
     problem = bad_key(request.key, False)
     return (problem, None) if problem else (DONE, twin.look(request.key) is not None)
 
 
-def on_delete(twin: Twin, request: requests.Delete, now_ms: int) -> Answered:
+def on_delete(twin: WorkingTwin, request: requests.Delete, now_ms: int) -> Answered:
     problem = bad_key(request.key, True)
     return (problem, None) if problem else (DONE, twin.entries.pop(request.key, None) is not None)
 
 
-def on_incr(twin: Twin, request: requests.Incr, now_ms: int) -> Answered:
+def on_incr(twin: WorkingTwin, request: requests.Incr, now_ms: int) -> Answered:
     if problem := bad_key(request.key, True):
         return problem, None
     if not is_whole(request.delta, I64_MIN, I64_MAX):
@@ -178,7 +178,7 @@ def on_incr(twin: Twin, request: requests.Incr, now_ms: int) -> Answered:
     return twin.put(request.key, str(number).encode(), twin.renewed(request.key, now_ms), number)
 
 
-def on_append(twin: Twin, request: requests.Append, now_ms: int) -> Answered:
+def on_append(twin: WorkingTwin, request: requests.Append, now_ms: int) -> Answered:
     if problem := bad_key(request.key, True):
         return problem, None
     if type(request.value) is not bytes:
@@ -187,7 +187,7 @@ def on_append(twin: Twin, request: requests.Append, now_ms: int) -> Answered:
     return twin.put(request.key, old + request.value, twin.renewed(request.key, now_ms))
 
 
-def on_touch(twin: Twin, request: requests.Touch, now_ms: int) -> Answered:
+def on_touch(twin: WorkingTwin, request: requests.Touch, now_ms: int) -> Answered:
     if problem := bad_key(request.key, True):
         return problem, None
     if request.key not in twin.entries:
@@ -196,22 +196,22 @@ def on_touch(twin: Twin, request: requests.Touch, now_ms: int) -> Answered:
     return DONE, None
 
 
-def on_sweep(twin: Twin, request: requests.Sweep, now_ms: int) -> Answered:
+def on_sweep(twin: WorkingTwin, request: requests.Sweep, now_ms: int) -> Answered:
     expired, twin.expired = twin.expired, 0
     return DONE, expired
 
 
-def on_clear(twin: Twin, request: requests.Clear, now_ms: int) -> Answered:
+def on_clear(twin: WorkingTwin, request: requests.Clear, now_ms: int) -> Answered:
     count = len(twin.entries)
     twin.entries.clear()
     return DONE, count
 
 
-def on_len(twin: Twin, request: requests.Len, now_ms: int) -> Answered:
+def on_len(twin: WorkingTwin, request: requests.Len, now_ms: int) -> Answered:
     return DONE, len(twin.entries)
 
 
-def on_bytes(twin: Twin, request: requests.Bytes, now_ms: int) -> Answered:
+def on_bytes(twin: WorkingTwin, request: requests.Bytes, now_ms: int) -> Answered:
     return DONE, twin.bytes_used()
 
 
@@ -237,14 +237,14 @@ RULES: Final[Mapping[type, Callable[..., Answered]]] = complete("answer of the t
 
 
 @attrs.define
-class Saved:
+class SavedTwin:
     """A working tier as it may have been saved: the twin, and the saving clock. `is_refuted`: it was not."""
 
-    twin: Twin
+    twin: WorkingTwin
     saved_ms: int
     is_refuted: bool = False
 
-    def at_load(self, now_ms: int) -> tuple[Twin, int]:
+    def at_load(self, now_ms: int) -> tuple[WorkingTwin, int]:
         """The tier after its rest, and how many entries expired meanwhile."""
         rest_ms = max(0, now_ms - self.saved_ms)
         live = {
@@ -267,11 +267,11 @@ class Session(Owner):
     """
 
     user: str
-    versions: dict[int, list[Saved]]
+    versions: dict[int, list[SavedTwin]]
     must: int
     members: dict[str, None]
     acknowledged: dict[int, None]
-    may: list[Saved] = attrs.field(factory=list)
+    may: list[SavedTwin] = attrs.field(factory=list)
     may_members: dict[str, None] = attrs.field(factory=dict)
 
 
@@ -281,9 +281,9 @@ class OpenSave(Owner):
 
     must_at_issue: dict[str, int]
     hand_to: tuple[str, ...]
-    candidates: list[Saved]
+    candidates: list[SavedTwin]
 
-    def of(self, session_id: str, version: int) -> list[Saved]:
+    def of(self, session_id: str, version: int) -> list[SavedTwin]:
         """What it may save as this version."""
         return [saved for saved in self.candidates if saved.is_to_be(session_id, version)]
 
@@ -297,7 +297,7 @@ class OpenLoad(Data):
 
 
 @attrs.define
-class Sessions(Owner):
+class SessionsModel(Owner):
     """All sessions of a world. Agents are told apart by (user, agent part of the scope)."""
 
     sessions: dict[str, Session] = attrs.field(factory=dict)
@@ -308,9 +308,9 @@ class Sessions(Owner):
         self.sessions.clear()
         self.open.clear()
 
-    def begin_save(self, request: SaveSession, twins: list[Twin], now_ms: int) -> OpenSave:
+    def begin_save(self, request: SaveSession, twins: list[WorkingTwin], now_ms: int) -> OpenSave:
         must = {key: session.must for key, session in self.sessions.items()}
-        save = OpenSave(must, as_members(request.hand_to), [Saved(twin.copy(), now_ms) for twin in twins])
+        save = OpenSave(must, as_members(request.hand_to), [SavedTwin(twin.copy(), now_ms) for twin in twins])
         self.open.append(save)
         return save
 
@@ -318,7 +318,7 @@ class Sessions(Owner):
         """It was answered, or its agent crashed."""
         self.open = [other for other in self.open if other is not save]
 
-    def judge_create(self, scope: Scope, ending: Ending, done: SessionCreated, twin: Twin) -> None:
+    def judge_create(self, scope: Scope, ending: Ending, done: SessionCreated, twin: WorkingTwin) -> None:
         """It is there from now on; if that is not sure, it may be, and the id may be another one's."""
         known = self.sessions.get(done.session_id)
         if known is not None and not ending.is_sure:
@@ -327,12 +327,14 @@ class Sessions(Owner):
         demand(is_new, rules.SESSION_VERSIONS, f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((scope.agent, *ending.request.members))
         acknowledged = {1: None} if ending.is_sure else {}
-        versions = {1: [Saved(twin, ending.now_ms)]}
+        versions = {1: [SavedTwin(twin, ending.now_ms)]}
         self.sessions[done.session_id] = Session(
             scope.user, versions, int(ending.is_sure), members, acknowledged
         )
 
-    def judge_save(self, save: OpenSave, done: SessionSaved, twins: list[Twin], is_sure: bool) -> list[Twin]:
+    def judge_save(
+        self, save: OpenSave, done: SessionSaved, twins: list[WorkingTwin], is_sure: bool
+    ) -> list[WorkingTwin]:
         """The tiers as they may be now: one that was packed, and is still in place, has the new version.
 
         `is_sure`: it is stored from now on; else it may be, and the version may be another one's.
@@ -388,19 +390,19 @@ class Sessions(Owner):
                 False, rules.SESSION_VERSIONS, f"{message}; made from another version, or nobody saved that"
             )
 
-    def possible(self, session_id: str, version: int) -> list[Saved]:
+    def possible(self, session_id: str, version: int) -> list[SavedTwin]:
         """Saves without an answer that may have become this version."""
         under_way = [saved for save in self.open for saved in save.of(session_id, version)]
         may = self.sessions[session_id].may
         return [saved for saved in may if saved.is_to_be(session_id, version)] + under_way
 
-    def show(self, session_id: str, version: int, kept: list[Saved]) -> None:
+    def show(self, session_id: str, version: int, kept: list[SavedTwin]) -> None:
         """A load, or a conflict, has shown this version, which is one of these."""
         session = self.sessions[session_id]
         session.must = max(session.must, version)
         session.versions[version] = kept
 
-    def settle(self, session_id: str, kept: list[Twin]) -> None:
+    def settle(self, session_id: str, kept: list[WorkingTwin]) -> None:
         """A reply of one who loaded a version tells what it held, for everybody."""
         session, left = self.sessions[session_id], [saved for twin in kept for saved in twin.origins]
         for version, found in session.versions.items():
@@ -423,7 +425,7 @@ class Sessions(Owner):
 
     def judge_load(
         self, scope: Scope, request: LoadSession, load: OpenLoad, done: SessionLoaded
-    ) -> list[Saved]:
+    ) -> list[SavedTwin]:
         """What the loaded version may hold."""
         session = self.judge_member(scope, request.session_id, "loaded")
         message = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
@@ -469,7 +471,7 @@ OF_THE_TIER: Final = ("EntryTooLarge", "WorkingFull", "TooManyEntries", "Overflo
 """Errors of which a twin knows the values: what there is no room for."""
 
 
-class WorkingModel(Model):
+class WorkingModel(OracleModel):
     """What the working tier of one memory must answer.
 
     `twins`: the tiers that are possible. `counted`: remembers in flight whose text the reserved keys show by
@@ -479,13 +481,13 @@ class WorkingModel(Model):
     judges = tuple(sorted(requests.WORKING, key=lambda cls: cls.tag))
     watches = (requests.Remember, requests.Recall, requests.Retrieve, requests.Search)
 
-    def __init__(self, scope: Scope, config: Config, sessions: Sessions) -> None:
+    def __init__(self, scope: Scope, config: Config, sessions: SessionsModel) -> None:
         self.scope, self.config, self.sessions = scope, config, sessions
-        self.twins = [Twin(config)]
+        self.twins = [WorkingTwin(config)]
         self.counted: dict[str, None] = {}
 
     def crashed(self) -> None:
-        self.twins = [Twin(self.config)]
+        self.twins = [WorkingTwin(self.config)]
         self.counted.clear()
 
     def answered(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
@@ -536,7 +538,7 @@ class WorkingModel(Model):
             assert session_id is not None, "only a load makes several of one"
             self.sessions.settle(session_id, self.twins)
 
-    def open_session(self, twins: list[Twin]) -> None:
+    def open_session(self, twins: list[WorkingTwin]) -> None:
         """A session is put in place of what there was: it is one of these."""
         self.twins = merge([twin.put_in_place_of(old) for twin in twins for old in self.twins])
 
@@ -553,15 +555,15 @@ def is_own_batch(call: Call, answer: Answer) -> bool:
     return not isinstance(answer.receipt, Receipt) or answer.receipt.by in own
 
 
-def is_refuted(twin: Twin) -> bool:
+def is_refuted(twin: WorkingTwin) -> bool:
     """None of the saves that it may come from was the one that was saved."""
-    found = [saved for saved in twin.origins if isinstance(saved, Saved)]
+    found = [saved for saved in twin.origins if isinstance(saved, SavedTwin)]
     return bool(found) and all(saved.is_refuted for saved in found)
 
 
-def merge(twins: list[Twin]) -> list[Twin]:
+def merge(twins: list[WorkingTwin]) -> list[WorkingTwin]:
     """Equal possibilities count once."""
-    kept: list[Twin] = []
+    kept: list[WorkingTwin] = []
     for twin in twins:
         if twin in kept:
             kept[kept.index(twin)].origins += twin.origins
@@ -574,8 +576,8 @@ def merge(twins: list[Twin]) -> list[Twin]:
 
 
 def explaining(
-    twins: list[Twin], request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int
-) -> list[Twin]:
+    twins: list[WorkingTwin], request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int
+) -> list[WorkingTwin]:
     """The twins that explain the reply. Raises Broken, naming the rule that the reply most likely breaks."""
     got = (DONE, outcome.value) if outcome.__class__ is Done else answer_of(outcome)
     expected = [twin.answer(request, now_ms) for twin in twins]
@@ -631,7 +633,7 @@ def rule_of_death(died_ms: int, now_ms: int, reading_ms: int) -> Rule:
 
 
 def rule_at_stake(
-    twin: Twin, request: requests.WorkingRequest, got: Answered, now_ms: int, reading_ms: int
+    twin: WorkingTwin, request: requests.WorkingRequest, got: Answered, now_ms: int, reading_ms: int
 ) -> Rule:
     """What another reply than this right one would have broken."""
     key = getattr(request, "key", "")
@@ -651,7 +653,7 @@ def rule_at_stake(
 
 
 def broken_rule(
-    twin: Twin,
+    twin: WorkingTwin,
     request: requests.WorkingRequest,
     expected: Answered,
     got: Answered,
@@ -686,7 +688,7 @@ def broken_rule(
 # loads in flight and the working tier that they pack or replace.
 
 
-class SessionModel(Model):
+class SessionModel(OracleModel):
     """What sessions of one memory must answer. `saves` and `loads` are in flight, by op_id."""
 
     judges = (CreateSession, SaveSession, LoadSession)
@@ -697,7 +699,7 @@ class SessionModel(Model):
         scope: Scope,
         run: RunConfig,
         surroundings: Surroundings,
-        sessions: Sessions,
+        sessions: SessionsModel,
         working: WorkingModel,
     ) -> None:
         self.scope, self.run, self.surroundings = scope, run, surroundings
@@ -738,7 +740,9 @@ class SessionModel(Model):
         counts = [len(twin.entries) for twin in self.working.twins]
         message = f"create_session dropped {done.dropped_count} entries"
         demand(done.dropped_count in counts, rules.REFERENCE_AGREES, message)
-        fresh = Twin(self.working.config, session_id=done.session_id, started_ms=done.started_ms, version=1)
+        fresh = WorkingTwin(
+            self.working.config, session_id=done.session_id, started_ms=done.started_ms, version=1
+        )
         self.sessions.judge_create(self.scope, ending, done, fresh)
         self.working.open_session([fresh])
 

@@ -40,12 +40,12 @@ SELF_MIN_PPM: Final = 800_000
 TEXT_SHOWN_BYTES: Final = 200  # of a text whose element says nothing about its name
 NOTE_NAME_BYTES: Final = 50
 SENTENCES_MAX: Final = 16  # a content of more sentences is one text
-T = TypeVar("T", "Mention", "list[Mention]")
+T = TypeVar("T", "ExpectedMention", "list[ExpectedMention]")
 FAULTS: Final = ("not_object", "no_name", "too_many")  # what a model does wrong; the others are choices
 
 
 @attrs.frozen
-class Mention(Data):
+class ExpectedMention(Data):
     """One statement of a text, about a name and `others`; a note has no name of its own.
 
     Of what was memorized: as what, and in which categories it belongs.
@@ -74,7 +74,7 @@ class Extracted(Data):
     mentions the reply tells, before these notes.
     """
 
-    mentions: tuple[Mention, ...]
+    mentions: tuple[ExpectedMention, ...]
     dropped: tuple[tuple[int, str], ...]
     partial: bool
     uncovered_count: int = 0
@@ -122,7 +122,7 @@ def is_pronoun(name: str) -> bool:
     return bool(said) and all(word in NAME_PRONOUNS for word in said)
 
 
-def mention_of(element: Any, text: str, confidence_min_ppm: int) -> Mention | str:
+def mention_of(element: Any, text: str, confidence_min_ppm: int) -> ExpectedMention | str:
     """What an element tells, or why it is dropped."""
     if not isinstance(element, dict):
         return "not_object"
@@ -136,10 +136,10 @@ def mention_of(element: Any, text: str, confidence_min_ppm: int) -> Mention | st
     if sure_ppm < confidence_min_ppm:
         return "low_confidence"
     content = content_of(element.get("content"), text)
-    return Mention(name, type_of(element.get("type"), sure_ppm), content, sure_ppm)
+    return ExpectedMention(name, type_of(element.get("type"), sure_ppm), content, sure_ppm)
 
 
-def nameless(element: dict[str, Any]) -> Mention | None:
+def nameless(element: dict[str, Any]) -> ExpectedMention | None:
     """Return the note that an element without a name is; None if it is none."""
     said, kind = element.get("content"), element.get("type")
     if not isinstance(said, str) or said.strip() == "" or not isinstance(kind, str) or folded(kind) != "note":
@@ -169,7 +169,7 @@ def type_of(value: Any, sure_ppm: int) -> str:
     return known if is_known else "note"
 
 
-def statements(mention: Mention) -> list[Mention]:
+def statements(mention: ExpectedMention) -> list[ExpectedMention]:
     """Return a mention for each sentence; of more than sixteen the mention itself."""
     found = sentences(mention.content)
     if len(found) > SENTENCES_MAX:
@@ -178,15 +178,15 @@ def statements(mention: Mention) -> list[Mention]:
     return [attrs.evolve(mention, name=name, content=it) for name, it in zip(names, found, strict=True)]
 
 
-def merged(mentions: list[Mention]) -> list[Mention]:
+def merged(mentions: list[ExpectedMention]) -> list[ExpectedMention]:
     """Return one mention for each statement, as M10.27 says, in all categories that were named for it."""
-    groups: dict[str, list[Mention]] = {}
+    groups: dict[str, list[ExpectedMention]] = {}
     for mention in mentions:
         groups.setdefault(folded(mention.content), []).append(mention)
     return [it for group in groups.values() for it in about_all(group)]
 
 
-def about_all(group: list[Mention]) -> list[Mention]:
+def about_all(group: list[ExpectedMention]) -> list[ExpectedMention]:
     """Return the statements that equal contents are; what the content names belongs to each of them."""
     named = [it for kind in ENTITY_TYPES for it in group if it.named and it.type == kind]
     if not named:
@@ -199,13 +199,13 @@ def about_all(group: list[Mention]) -> list[Mention]:
     return [united([*(it for it in named if folded(it.name) == key), *inside, *notes]) for key in outside]
 
 
-def is_said(mention: Mention) -> bool:
+def is_said(mention: ExpectedMention) -> bool:
     """Return whether the content has all words of the name, of which there are some."""
     parts, said = words(mention.name), words(mention.content)
     return len(parts) > 0 and all(part in said for part in parts)
 
 
-def united(group: list[Mention]) -> Mention:
+def united(group: list[ExpectedMention]) -> ExpectedMention:
     """Return the first one with all names, all categories and the highest confidence."""
     named = [it for it in group if it.named]
     others = {folded(it.name): it.name for it in reversed(named)}
@@ -218,13 +218,13 @@ def united(group: list[Mention]) -> Mention:
     )
 
 
-def notes_of(sentences: list[str]) -> list[Mention]:
+def notes_of(sentences: list[str]) -> list[ExpectedMention]:
     """Return a note of each sentence; from the fiftieth on they share one."""
     single, rest = sentences[: EXTRACT_ENTITY_COUNT_MAX - 1], sentences[EXTRACT_ENTITY_COUNT_MAX - 1 :]
     return [whole_note(it) for it in [*single, *["\n".join(rest)][: len(rest)]]]
 
 
-def link_of(element: Any, mentions: list[Mention]) -> list[Mention] | str:
+def link_of(element: Any, mentions: list[ExpectedMention]) -> list[ExpectedMention] | str:
     """Return what an element states of both its ends, or why it is dropped."""
     ends = element if isinstance(element, dict) else {}
     source, target = (end_of(ends.get(side), mentions) for side in ("source", "target"))
@@ -238,35 +238,35 @@ def link_of(element: Any, mentions: list[Mention]) -> list[Mention] | str:
     words_of = without_controls(tidy(kind.replace("_", " "))) if isinstance(kind, str) else ""
     said = f"{source.name} {cut(words_of, LINK_TYPE_BYTES_MAX).strip() or 'relates to'} {target.name}"
     sure_ppm = UNSAID_PPM if sure_ppm is None else sure_ppm
-    return [Mention(it.name, it.type, said, sure_ppm) for it in (source, target)]
+    return [ExpectedMention(it.name, it.type, said, sure_ppm) for it in (source, target)]
 
 
-def has_both(mention: Mention, source: str, target: str) -> bool:
+def has_both(mention: ExpectedMention, source: str, target: str) -> bool:
     """Return whether a statement has all words of both names, in its own names or in what it says."""
     said = words(" ".join((*mention.names, mention.content)))
     return all(word in said for word in (*words(source), *words(target)))
 
 
-def end_of(name: Any, mentions: list[Mention]) -> Mention | None:
+def end_of(name: Any, mentions: list[ExpectedMention]) -> ExpectedMention | None:
     """Return the first mention of this name, under the spelling that it has there."""
     wanted = folded(name_of(name))
     found = ((each, it) for it in mentions for each in it.names if folded(each) == wanted)
     return next((attrs.evolve(it, name=each) for each, it in found), None)
 
 
-def told_by(mentions: list[Mention]) -> list[str]:
+def told_by(mentions: list[ExpectedMention]) -> list[str]:
     return [text for it in mentions for text in (*it.names, it.content)]
 
 
 # The notes that keep a text from which nothing was extracted.
 
 
-def whole_notes(text: str) -> list[Mention]:
+def whole_notes(text: str) -> list[ExpectedMention]:
     return merged(statements(whole_note(text)))
 
 
-def whole_note(text: str) -> Mention:
-    return Mention(name_of_note(text), "note", text, UNSAID_PPM, named=False)
+def whole_note(text: str) -> ExpectedMention:
+    return ExpectedMention(name_of_note(text), "note", text, UNSAID_PPM, named=False)
 
 
 def name_of_note(text: str) -> str:
@@ -298,10 +298,12 @@ def home_of(kind: str, listed: Iterable[str]) -> str:
     return (known or names)[0]
 
 
-def given_fact(content: str, kind: str, categories: tuple[str, ...] | None, listed: Iterable[str]) -> Mention:
+def given_fact(
+    content: str, kind: str, categories: tuple[str, ...] | None, listed: Iterable[str]
+) -> ExpectedMention:
     """Of a memory type, in the categories that are named or in that of its type."""
     homes = (home_of(kind, listed),) if categories is None else tuple(dict.fromkeys(categories))
-    return Mention(name_of_note(content), ENTITY_TYPE[kind], content, UNSAID_PPM, False, kind, homes)
+    return ExpectedMention(name_of_note(content), ENTITY_TYPE[kind], content, UNSAID_PPM, False, kind, homes)
 
 
 # What a reply to `memories` tells, as H4.2 to H4.10 (docs/spec/hierarchy.md) say.
@@ -317,7 +319,7 @@ EXAMPLE: Final = "one fact, as a sentence"
 
 
 @attrs.frozen
-class Told(Data):
+class ExpectedFact(Data):
     """A fact; `name` is empty if it is about no name."""
 
     name: str
@@ -336,7 +338,7 @@ PARTS: Final = M + m + C + c + S + s + Y + y
 
 
 @lru_cache(maxsize=KEPT)
-def read_memories(reply: str) -> tuple[Told, ...] | None:
+def read_memories(reply: str) -> tuple[ExpectedFact, ...] | None:
     """What is told, each thing once; None if the reply is no answer."""
     text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", made_whole(reply).replace("\r\n", "\n"))
     if not text.strip() or byte_count(text) > REPLY_BYTES_MAX:
@@ -395,16 +397,16 @@ class Marked:
 
     # Blocks.
 
-    def memories(self) -> list[Told]:
+    def memories(self) -> list[ExpectedFact]:
         """Each block from its begin to its end, or to the next one."""
-        found, rest = list[Told](), self.text
+        found, rest = list[ExpectedFact](), self.text
         while M in rest:
             rest = rest[rest.index(M) + 1 :]
             told, rest = self.block(rest)
             found += [told] if told and told.content else []
         return found
 
-    def block(self, rest: str) -> tuple[Told | None, str]:
+    def block(self, rest: str) -> tuple[ExpectedFact | None, str]:
         """The block that begins here, and what follows it."""
         name, content, listed, tagged = "", None, "", list[str]()
         has_tags = False
@@ -435,7 +437,7 @@ class Marked:
             return None, rest
         texts = tagged if has_tags else re.split("[,;\n]", listed)
         called = cut(without_controls(tidy(name)), ENTITY_NAME_BYTES_MAX).rstrip()
-        return Told(called, content, distinct_texts(texts)), rest
+        return ExpectedFact(called, content, distinct_texts(texts)), rest
 
     def content_of(self, rest: str) -> tuple[str | None, str]:
         """The content that begins here, None if it is lost; and what follows."""
@@ -494,9 +496,9 @@ def distinct_texts(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(it for at, it in enumerate(named) if folded(it) not in map(folded, named[:at]))
 
 
-def once(found: list[Told]) -> tuple[tuple[Told, ...], int]:
+def once(found: list[ExpectedFact]) -> tuple[tuple[ExpectedFact, ...], int]:
     """Return the facts, equal ones once and without the example of the prompt, and how many are too many."""
-    kept: dict[tuple[str, str], Told] = {}
+    kept: dict[tuple[str, str], ExpectedFact] = {}
     beyond_count = 0
     for told in found:
         content = cut(told.content, EXTRACT_CONTENT_BYTES_MAX)
@@ -507,7 +509,7 @@ def once(found: list[Told]) -> tuple[tuple[Told, ...], int]:
             united = distinct_texts((*kept[key].categories, *told.categories))
             kept[key] = attrs.evolve(kept[key], categories=united)
         elif len(kept) < EXTRACT_ENTITY_COUNT_MAX:
-            kept[key] = Told(told.name, content, told.categories)
+            kept[key] = ExpectedFact(told.name, content, told.categories)
         else:
             beyond_count += 1
     return tuple(kept.values()), beyond_count
@@ -531,6 +533,6 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
         return found
     known = end_of(speaker, mentions)
     name = tidy(speaker) if known is None else known.name
-    told = [*mentions, *(Mention(name, "person", it, UNSAID_PPM) for it in own)]
+    told = [*mentions, *(ExpectedMention(name, "person", it, UNSAID_PPM) for it in own)]
     notes = notes_of([it for it in lost if it not in own])
     return attrs.evolve(found, mentions=(*told, *notes), uncovered_count=len(lost))

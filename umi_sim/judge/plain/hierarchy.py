@@ -17,7 +17,7 @@ from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
 from umi_core.rows import Category, Entity, Reflection, Resource, Row
 from umi_sim.judge.plain.blocks import every, unmarked
 from umi_sim.judge.plain.queries import clean_line
-from umi_sim.judge.plain.replies import DECODER, Number, between_tags, has_list, payload_of, value_at
+from umi_sim.judge.plain.replies import DECODER, WrittenNumber, between_tags, has_list, payload_of, value_at
 from umi_sim.judge.plain.scores import united_ppm, vector_ppm
 from umi_sim.judge.plain.text import (
     byte_count,
@@ -116,7 +116,7 @@ def said(content: Any) -> str:
         return content["text"] if isinstance(content.get("text"), str) else ""
     if isinstance(content, list):
         return " ".join(filter(None, map(said, content)))
-    if isinstance(content, Number):
+    if isinstance(content, WrittenNumber):
         return content.written
     return {None: "", True: "true", False: "false"}[content]
 
@@ -151,7 +151,7 @@ def is_short(text: str) -> bool:
 
 
 def pieces(line: str) -> list[str]:
-    """What a line is divided into: as many sentences together as fit, with the blanks behind them."""
+    """Divide a line: as many sentences together as fit, with the blanks behind them."""
     starts = starts_of_sentences(line)
     found, at = list[str](), 0
     while not is_short(line[at:]):
@@ -223,7 +223,7 @@ def bounds_of(element: Any, line_count: int) -> tuple[int, int] | None:
 
 
 def number_of(value: Any) -> int | None:
-    text = value.written if isinstance(value, Number) else value if isinstance(value, str) else ""
+    text = value.written if isinstance(value, WrittenNumber) else value if isinstance(value, str) else ""
     found = re.fullmatch(r"(-?[0-9]{1,9})(\.0+)?", text.strip())
     return int(found[1]) if found else None
 
@@ -345,7 +345,7 @@ class Old(Data):
 
 
 @attrs.frozen
-class Found(Data):
+class ExpectedGroup(Data):
     """A group as it must be; `old`: the one that it goes on."""
 
     old: Old | None
@@ -372,7 +372,7 @@ class Rules(Data):
 
 def groups_of(
     vectors: Mapping[str, Vector], old: Sequence[Old], rules: Rules, *, afresh: bool
-) -> list[Found]:
+) -> list[ExpectedGroup]:
     """The largest first."""
     ids, homes = sorted(vectors), dict[str, list[str]]()
     for key in ids:
@@ -381,17 +381,17 @@ def groups_of(
         if near:
             best = max(ppm for ppm, _ in near)
             homes.setdefault(min(own for ppm, own in near if ppm == best), []).append(key)
-    found = [Found(it, tuple(homes[it.id])) for it in old if it.id in homes]
+    found = [ExpectedGroup(it, tuple(homes[it.id])) for it in old if it.id in homes]
     housed = [key for members in homes.values() for key in members]
     found += new_groups({key: vectors[key] for key in ids if key not in housed}, rules)
     while (after := one_round(found, vectors, rules)) != found:
         found = after
-    found = sorted(found, key=Found.order)[: rules.count_max]
+    found = sorted(found, key=ExpectedGroup.order)[: rules.count_max]
     return heirs(found, old) if afresh else found
 
 
-def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[Found]:
-    left, found = dict(vectors), list[Found]()
+def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[ExpectedGroup]:
+    left, found = dict(vectors), list[ExpectedGroup]()
     while left and len(found) < NEW:
         near = {
             key: tuple(it for it in left if vector_ppm(left[key], left[it]) >= rules.near_ppm) for key in left
@@ -400,29 +400,31 @@ def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[Found]:
         if most < rules.size_min:
             break
         middle = min(key for key, it in near.items() if len(it) == most)
-        found.append(Found(None, near[middle]))
+        found.append(ExpectedGroup(None, near[middle]))
         left = {key: it for key, it in left.items() if key not in near[middle]}
     return found
 
 
-def one_round(found: Sequence[Found], vectors: Mapping[str, Vector], rules: Rules) -> list[Found]:
+def one_round(
+    found: Sequence[ExpectedGroup], vectors: Mapping[str, Vector], rules: Rules
+) -> list[ExpectedGroup]:
     """Merge, settle, dissolve, once; in an order that says nothing."""
-    groups = sorted(found, key=Found.order)
+    groups = sorted(found, key=ExpectedGroup.order)
     while (pair := nearest_pair(groups, vectors, rules.merge_ppm)) is not None:
         first, second = pair
         groups = [it for it in groups if it not in pair]
-        groups.append(Found(first.old or second.old, tuple(sorted(first.members + second.members))))
-        groups.sort(key=Found.order)
+        groups.append(ExpectedGroup(first.old or second.old, tuple(sorted(first.members + second.members))))
+        groups.sort(key=ExpectedGroup.order)
     groups = [without_stranger(it, vectors, rules.near_ppm) for it in groups]
-    return sorted((it for it in groups if len(it.members) >= rules.size_min), key=Found.order)
+    return sorted((it for it in groups if len(it.members) >= rules.size_min), key=ExpectedGroup.order)
 
 
 def nearest_pair(
-    groups: Sequence[Found], vectors: Mapping[str, Vector], floor_ppm: int
-) -> tuple[Found, Found] | None:
+    groups: Sequence[ExpectedGroup], vectors: Mapping[str, Vector], floor_ppm: int
+) -> tuple[ExpectedGroup, ExpectedGroup] | None:
     """Of groups in their order."""
     centres = [centre_of(it.members, vectors) for it in groups]
-    best: tuple[int, tuple[Found, Found]] | None = None
+    best: tuple[int, tuple[ExpectedGroup, ExpectedGroup]] | None = None
     for at, one in enumerate(groups):
         for to in range(at + 1, len(groups)):
             ppm = vector_ppm(centres[at], centres[to])
@@ -431,14 +433,14 @@ def nearest_pair(
     return best[1] if best else None
 
 
-def without_stranger(group: Found, vectors: Mapping[str, Vector], floor_ppm: int) -> Found:
+def without_stranger(group: ExpectedGroup, vectors: Mapping[str, Vector], floor_ppm: int) -> ExpectedGroup:
     centre = centre_of(group.members, vectors)
     ppm = {key: vector_ppm(vectors[key], centre) for key in group.members}
     least = min(ppm.values())
     if least >= floor_ppm:
         return group
     stranger = min(key for key in ppm if ppm[key] == least)
-    return Found(group.old, tuple(key for key in group.members if key != stranger))
+    return ExpectedGroup(group.old, tuple(key for key in group.members if key != stranger))
 
 
 def centre_of(members: Sequence[str], vectors: Mapping[str, Vector]) -> Vector:
@@ -452,7 +454,7 @@ def centre_of(members: Sequence[str], vectors: Mapping[str, Vector]) -> Vector:
     return tuple(it * LARGEST // most if it >= 0 else -(-it * LARGEST // most) for it in total)
 
 
-def heirs(found: Sequence[Found], old: Sequence[Old]) -> list[Found]:
+def heirs(found: Sequence[ExpectedGroup], old: Sequence[Old]) -> list[ExpectedGroup]:
     """Each old group goes on in the one group that has most of its members; of equal claims the older's."""
     claims = [
         (-len([key for key in it.members if key in group.members]), group.created_ms, group.id, it.members)
@@ -479,7 +481,7 @@ Shown = tuple[str, str, int, str, str]  # level, id, score, name and text of a h
 
 
 @attrs.frozen
-class Seen(Data):
+class LevelRow(Data):
     """A row that a level gives."""
 
     level: str
@@ -496,7 +498,7 @@ class Seen(Data):
         return f"{self.name}: {self.text}" if self.name else self.text
 
 
-def found_in(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[Seen]:
+def found_in(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[LevelRow]:
     """Each row once, the best first; of a text and its parts either it or them."""
     lists = [*by_vector], [*by_words]
     by_vector, by_words = ([it for it in each if not is_outdated(it, lists)] for each in lists)
@@ -521,7 +523,7 @@ def is_outdated(row: Row, lists: Iterable[Iterable[Row]]) -> bool:
     return any(it.address == row.address and it.version > row.version for each in lists for it in each)
 
 
-def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Seen:
+def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> LevelRow:
     body: Any = row.body
     fields: dict[str, Any] = {"name": "", "text": "", "version": row.version}
     if isinstance(body, Entity):
@@ -532,10 +534,10 @@ def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Se
         fields |= {"name": body.session_id, "text": body.text}
     elif isinstance(body, Resource):
         fields |= {"name": body.uri or "", "text": body.description or body.text, "whole": body.parent_id}
-    return Seen(level, row.address.id, score_ppm=score_ppm, vector_ppm=vector_ppm, **fields)
+    return LevelRow(level, row.address.id, score_ppm=score_ppm, vector_ppm=vector_ppm, **fields)
 
 
-def is_enough(found: Sequence[Seen], wanted: int, average_ppm: int) -> bool:
+def is_enough(found: Sequence[LevelRow], wanted: int, average_ppm: int) -> bool:
     """Enough good ones by vector, and good enough on average."""
     best = sorted(it.vector_ppm for it in found if it.vector_ppm is not None)[-wanted:]
     return len(best) == wanted and sum(best) >= average_ppm * wanted
@@ -552,7 +554,7 @@ def fitting_count(texts: Sequence[str], bytes_max: int) -> int:
     return count
 
 
-def due_in_context(found: Sequence[Seen], bytes_max: int) -> list[Shown]:
+def due_in_context(found: Sequence[LevelRow], bytes_max: int) -> list[Shown]:
     """The first hits whose texts fit, level by level."""
     fitting = found[: fitting_count([it.text for it in found], bytes_max)]
     first = [cut(it.text, bytes_max) for it in fitting[:1]]

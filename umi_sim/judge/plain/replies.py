@@ -41,7 +41,7 @@ FAR: Final = (
 
 
 @attrs.frozen
-class Number(Data):
+class WrittenNumber(Data):
     """A number as it was written, because rounding it would decide something."""
 
     written: str
@@ -101,10 +101,10 @@ def whole(value: Any) -> Any:
     return made_whole(value) if isinstance(value, str) else value
 
 
-def number(written: str) -> Number:
+def number(written: str) -> WrittenNumber:
     if len(written) > JSON_NUMBER_CHARS_MAX:
         raise ValueError(written)
-    return Number(written)
+    return WrittenNumber(written)
 
 
 def no_constant(name: str) -> NoReturn:
@@ -119,7 +119,7 @@ DECODER: Final = json.JSONDecoder(parse_float=number, parse_int=number, parse_co
 
 def confidence_ppm(value: object) -> int | None:
     """A number from 0 to 1 in parts per million, rounded down; None if it is none."""
-    if not isinstance(value, Number):
+    if not isinstance(value, WrittenNumber):
         return None
     digits, _, exponent = value.written.lower().partition("e")
     before, _, after = digits.partition(".")
@@ -157,7 +157,7 @@ LINE_CHARS: Final = 200
 
 
 @attrs.frozen
-class Mark(Data):
+class ReplyTag(Data):
     """A tag that is not part of a value."""
 
     kind: str
@@ -199,9 +199,9 @@ def unwrapped(answer: str) -> str:
     return answer
 
 
-def marks_of(reply: str) -> list[Mark]:
+def marks_of(reply: str) -> list[ReplyTag]:
     """Every tag of a reasoning in order, those inside complete values left out."""
-    found, at, failures = list[Mark](), 0, 0
+    found, at, failures = list[ReplyTag](), 0, 0
     last = last_tag(reply)
     while at <= last:
         char = reply[at]
@@ -231,25 +231,25 @@ def last_tag(reply: str) -> int:
     return max((it.start() for it in re.finditer(r"[\[<◁]", reply) if mark_at(reply, it.start())), default=-1)
 
 
-def mark_at(reply: str, at: int) -> Mark | None:
+def mark_at(reply: str, at: int) -> ReplyTag | None:
     """The tag of a reasoning that begins here."""
     header = HEADER.match(reply, at)
     if header:
-        return Mark("close" if header[1].lower() == "final" else "open", at, header.end())
+        return ReplyTag("close" if header[1].lower() == "final" else "open", at, header.end())
     match = TAG.match(reply, at)
     if match is None:
         return None
     tag = match[0].lower()
     if tag in BARS:
-        return Mark(BARS[tag], at, match.end())
+        return ReplyTag(BARS[tag], at, match.end())
     inside = tag[1:-1]
     is_end = inside.startswith("/")
     name, _, attributes = re.sub(r"\s", " ", inside.removeprefix("/")).partition(" ")
     if is_end:
-        return Mark("close", at, match.end()) if name in THOUGHT and not attributes.strip() else None
+        return ReplyTag("close", at, match.end()) if name in THOUGHT and not attributes.strip() else None
     if inside.endswith("/") and name.removesuffix("/") in THOUGHT:
-        return Mark("blank", at, match.end())
-    return Mark("open", at, match.end()) if name in THOUGHT else None
+        return ReplyTag("blank", at, match.end())
+    return ReplyTag("open", at, match.end()) if name in THOUGHT else None
 
 
 def end_of_json(reply: str, at: int) -> int | None:
@@ -276,7 +276,7 @@ def end_of_part(reply: str, at: int) -> int | None:
     return None
 
 
-def partner_of(rest: list[Mark]) -> int | None:
+def partner_of(rest: list[ReplyTag]) -> int | None:
     """Which of these closes a reasoning that is open; if one too few do, the last that does."""
     depth, last = 1, None
     for at, mark in enumerate(rest):
@@ -289,7 +289,7 @@ def partner_of(rest: list[Mark]) -> int | None:
     return last
 
 
-def is_mentioned(reply: str, mark: Mark, end: int) -> bool:
+def is_mentioned(reply: str, mark: ReplyTag, end: int) -> bool:
     """Whether it is quoted, or an opening one stands between the words of a sentence."""
     if mark.kind not in ("open", "close"):
         return False
@@ -403,7 +403,7 @@ Pair = tuple[str, str]  # refs (`id@version`) of the new statement and of the ol
 
 
 @attrs.frozen
-class Verdict(Data):
+class ExpectedVerdict(Data):
     """`by` is model or table."""
 
     kind: str
@@ -416,7 +416,7 @@ class Verdict(Data):
 class Verdicts(Data):
     """What rows say, in their order; why others were dropped."""
 
-    by_pair: tuple[tuple[Pair, Verdict], ...]
+    by_pair: tuple[tuple[Pair, ExpectedVerdict], ...]
     dropped: tuple[str, ...]
 
 
@@ -430,7 +430,7 @@ def read_verdicts(reply: str, pairs: Container[Pair], floor_ppm: int) -> Verdict
         return None
     told = [pair_of(row) for row in rows]
     read = [(pair, verdict_of(row, told, pairs)) for pair, row in zip(told, rows, strict=True)]
-    found = [(pair, it) for pair, it in read if pair is not None and isinstance(it, Verdict)]
+    found = [(pair, it) for pair, it in read if pair is not None and isinstance(it, ExpectedVerdict)]
     related = [(pair, it) for pair, it in found if it.kind != "none" and it.confidence_ppm >= floor_ppm]
     return Verdicts(tuple(related), tuple(it for _, it in read if isinstance(it, str)))
 
@@ -440,7 +440,7 @@ def pair_of(row: Any) -> Pair | None:
     return (new, old) if isinstance(new, str) and isinstance(old, str) else None
 
 
-def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -> Verdict | str:
+def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -> ExpectedVerdict | str:
     """What a row says, or why it is dropped."""
     if not isinstance(row, dict):
         return "not_object"
@@ -458,7 +458,7 @@ def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -
         return "bad_confidence"
     told = row.get("reason")
     reason = cut(told, RELATION_REASON_BYTES_MAX) if isinstance(told, str) else ""
-    return Verdict(kind, sure_ppm, reason, "model")
+    return ExpectedVerdict(kind, sure_ppm, reason, "model")
 
 
 # Which block of core an entity belongs to: by the table, or as a reply to `route` says within its bounds.
@@ -486,7 +486,7 @@ Asked = tuple[str, str]  # an entity that a model was asked about: its id and it
 
 
 @attrs.frozen
-class Routes(Data):
+class ExpectedRoutes(Data):
     """One decision for each entity, in their order; what the model did wrong, rows about no entity first."""
 
     decisions: tuple[RoutingDecision, ...]
@@ -498,7 +498,7 @@ def by_table(entity_id: str, entity_type: str, cause: str | None = None) -> Rout
     return RoutingDecision(entity_id, BLOCK_OF[entity_type], entity_type == "self", None, "", "table", cause)
 
 
-def read_routes(reply: str, asked: Sequence[Asked], config: Config) -> Routes | None:
+def read_routes(reply: str, asked: Sequence[Asked], config: Config) -> ExpectedRoutes | None:
     """None if there is no payload: then the table decides for all."""
     rows = payload_of(reply, "[", array_of(dict))
     if rows is None:
@@ -507,7 +507,7 @@ def read_routes(reply: str, asked: Sequence[Asked], config: Config) -> Routes | 
     strays = [stray for row in rows if (stray := why_about_none(row, ids))]
     decisions = [decision_of(entity, rows, config) for entity in asked]
     causes = [it.cause for it in decisions if it.routed_by == "table" and it.cause not in CHOICES]
-    return Routes(tuple(decisions), (*strays, *filter(None, causes)))
+    return ExpectedRoutes(tuple(decisions), (*strays, *filter(None, causes)))
 
 
 def why_about_none(row: Any, ids: Sequence[str]) -> str | None:

@@ -420,7 +420,7 @@ def category_names(name: str, value: object) -> Error | None:
     return None if is_right else errors.BadType(name, shown(value), "")
 
 
-def unlisted(request: Request, listed: Container[str], known: Container[str]) -> Error | None:
+def refuse_unlisted(request: Request, listed: Container[str], known: Container[str]) -> Error | None:
     """The error that a request must be refused with for a category that no life has listed, or not this one
     where it puts a fact there."""
     if isinstance(request, CreateEntity | UpdateEntity) and request.categories:

@@ -38,7 +38,7 @@ class Draw(Protocol):
 
 
 @attrs.frozen
-class Said(Data):
+class HttpCase(Data):
     """A request in the words of HTTP. `meant`: what the memory is to be asked, or the status due.
 
     `names`: of which one is named as what is wrong with it.
@@ -54,7 +54,7 @@ class Said(Data):
 
 
 @attrs.frozen
-class Line(Data):
+class RequestLine(Data):
     """`path`: what comes behind the agent. None in `query` is left out."""
 
     method: str
@@ -63,7 +63,7 @@ class Line(Data):
     body: Json = attrs.field(factory=dict)
 
 
-def said(request: Request, agent: str, draw: Draw) -> Said | None:
+def said(request: Request, agent: str, draw: Draw) -> HttpCase | None:
     """A sound request as a client sends it; None if no route says it, as a block that a model makes.
 
     Now and then the times of a search are taken for those of whole days.
@@ -80,7 +80,7 @@ def said(request: Request, agent: str, draw: Draw) -> Said | None:
     path = ("v1", "agents", quote(agent, safe=""), *(spelled(part, draw) for part in line.path))
     where = "/".join(path) + draw.pick(("", "", "/"))
     key, method = getattr(request, "request_key", None), line.method
-    whole = Said(
+    whole = HttpCase(
         draw.pick((method, method.lower())),
         f"/{where}?{urlencode(query)}" if query else f"/{where}",
         {} if key is None else {draw.pick(KEY_HEADERS): key},
@@ -92,7 +92,7 @@ def said(request: Request, agent: str, draw: Draw) -> Said | None:
     return whole if is_sound else draw.pick(spoiled(whole) or (whole,))
 
 
-def spoiled(whole: Said) -> tuple[Said, ...]:
+def spoiled(whole: HttpCase) -> tuple[HttpCase, ...]:
     """It in each way that spoils it."""
     ways = ((spoil(whole), status, names) for spoil, status, names in WRONG)
     return tuple(attrs.evolve(it, meant=status, names=names) for it, status, names in ways if it != whole)
@@ -117,31 +117,31 @@ def is_sayable(value: object) -> bool:
 # What cannot be meant.
 
 
-def body_with(field: str) -> Callable[[Said], Said]:
+def body_with(field: str) -> Callable[[HttpCase], HttpCase]:
     """A field more, where there are others."""
     return lambda it: attrs.evolve(it, body=it.body[:-1] + f", {field}}}") if len(it.body) > 2 else it
 
 
-def path_with(old: str, new: str) -> Callable[[Said], Said]:
+def path_with(old: str, new: str) -> Callable[[HttpCase], HttpCase]:
     return lambda it: attrs.evolve(it, path=it.path.replace(old, new, 1))
 
 
-def dated_with(day: str, year: str = r"\2") -> Callable[[Said], Said]:
+def dated_with(day: str, year: str = r"\2") -> Callable[[HttpCase], HttpCase]:
     """From or until a day that no year has, or not this one."""
     put = rf"\1={year}-{day}"
     return lambda it: attrs.evolve(it, path=re.sub("(from|until)=([0-9]{4})-[0-9]{2}-[0-9]{2}", put, it.path))
 
 
-def odd_in_body(name: str) -> Callable[[Said], Said]:
+def odd_in_body(name: str) -> Callable[[HttpCase], HttpCase]:
     """No date, and no number of a page either."""
     return lambda it: attrs.evolve(it, body=re.sub(rf'"{name}": ("[^"]*"|[0-9]+)', f'"{name}": "x"', it.body))
 
 
-def blank_limit(it: Said) -> Said:
+def blank_limit(it: HttpCase) -> HttpCase:
     return attrs.evolve(it, path=re.sub("limit=[0-9]+", "limit=", it.path))
 
 
-def without_its_first(it: Said) -> Said:
+def without_its_first(it: HttpCase) -> HttpCase:
     """What is made is made of something: its first field is needed."""
     given = list(json.loads(it.body.strip() or "{}").items())
     if it.method.upper() != "POST" or [name for name, _ in given[:1]] in ([], ["colour"]):
@@ -149,7 +149,7 @@ def without_its_first(it: Said) -> Said:
     return attrs.evolve(it, body=json.dumps(dict(given[1:])))
 
 
-WRONG: Final[tuple[tuple[Callable[[Said], Said], int, tuple[str, ...]], ...]] = (
+WRONG: Final[tuple[tuple[Callable[[HttpCase], HttpCase], int, tuple[str, ...]], ...]] = (
     (lambda it: attrs.evolve(it, body=it.body[: len(it.body) // 2]) if len(it.body) > 2 else it, 400, ()),
     (lambda it: attrs.evolve(it, body=f"[{it.body}]"), 400, ()),
     (body_with('"colour": NaN'), 400, ()),
@@ -179,63 +179,65 @@ WRONG: Final[tuple[tuple[Callable[[Said], Said], int, tuple[str, ...]], ...]] = 
 """How a request is spoiled, unless it has no such part; the status of that; and what the response names."""
 
 
-def line_of(request: Request, draw: Draw) -> Line | None:
+def line_of(request: Request, draw: Draw) -> RequestLine | None:
     match request:
         case api.ListBlocks():
-            return Line("GET", blocks(draw))
+            return RequestLine("GET", blocks(draw))
         case api.CreateBlock():
             given = fields(request, "label value kind description limit_bytes read_only")
             given = shorter(given, draw, value="", description="", read_only=False)
-            return Line("POST", blocks(draw), body=given)
+            return RequestLine("POST", blocks(draw), body=given)
         case api.FindBlock(block=name):
-            return Line("GET", (*blocks(draw), name))
+            return RequestLine("GET", (*blocks(draw), name))
         case api.UpdateBlock(block=name):
             given = shorter(fields(request, "value limit_bytes read_only expected_version"), draw)
-            return Line("PATCH", (*blocks(draw), name), body=given | description_of(request, draw))
+            return RequestLine("PATCH", (*blocks(draw), name), body=given | description_of(request, draw))
         case api.DeleteBlock(block=name, expected_version=None):
-            return Line("DELETE", (*blocks(draw), name))
+            return RequestLine("DELETE", (*blocks(draw), name))
         case api.BlockHistory(block_id=name):
-            return Line("GET", ("history", name), fields(request, "after limit"))
+            return RequestLine("GET", ("history", name), fields(request, "after limit"))
         case api.AppendToBlock(block=name, text=text, author="model"):
-            return Line("POST", ("tools", "core_memory_append"), body={"label": name, "content": text})
+            return RequestLine("POST", ("tools", "core_memory_append"), body={"label": name, "content": text})
         case api.ReplaceInBlock(block=name, old=old, new=new, every=every, author="model"):
             given = {"label": name, "old_content": old, "new_content": new, "all": every}
-            return Line("POST", ("tools", "core_memory_replace"), body=shorter(given, draw, all=False))
+            return RequestLine("POST", ("tools", "core_memory_replace"), body=shorter(given, draw, all=False))
         case api.AddMessages(messages=messages):
             told_messages = [dict(draw.pick((parts, parts[::-1]))) for parts in messages]  # in any order
-            return Line("POST", ("messages",), body={"messages": told_messages})
+            return RequestLine("POST", ("messages",), body={"messages": told_messages})
         case api.ListMessages():
             given = fields(request, "before after limit")
-            return Line("GET", ("messages",), draw.pick((given, with_ids(given))))
+            return RequestLine("GET", ("messages",), draw.pick((given, with_ids(given))))
         case api.SearchMessages() | api.SearchArchival(tags=()):
             return searching(request, draw)
         case api.AddArchival(content=content, tags=(), metadata=(), extract=False, speaker=None) if draw.pick(
             (True, False)
         ):
-            return Line("POST", ("tools", "archival_memory_insert"), body={"content": content})
+            return RequestLine("POST", ("tools", "archival_memory_insert"), body={"content": content})
         case api.AddArchival(content=content, tags=tags, metadata=metadata):
             name = draw.pick(("content", "text"))
             given = {name: content, "tags": tags, "metadata": dict(metadata)}
             given |= fields(request, "extract speaker")
-            return Line("POST", ("archival",), body=shorter(given, draw, tags=(), metadata={}, extract=False))
+            return RequestLine(
+                "POST", ("archival",), body=shorter(given, draw, tags=(), metadata={}, extract=False)
+            )
         case api.GetArchival(record_id=name):
-            return Line("GET", ("archival", name))
+            return RequestLine("GET", ("archival", name))
         case api.ListArchival(limit=limit, cursor=cursor, tags=()):
             name = draw.pick(("cursor", "after"))
-            return Line("GET", ("archival",), {"limit": limit, name: cursor})
+            return RequestLine("GET", ("archival",), {"limit": limit, name: cursor})
         case api.DeleteArchival(record_id=name):
-            return Line("DELETE", ("archival", name))
+            return RequestLine("DELETE", ("archival", name))
         case api.DeleteAgent():
-            return Line("DELETE", ())
+            return RequestLine("DELETE", ())
         case api.OpenAgent():
-            return Line("POST", ())
+            return RequestLine("POST", ())
         case api.BuildSystemPrompt(system=system, form=form):
             given = {"system": system or None, "format": form}
-            return Line("GET", ("prompt",), shorter(given, draw, format="xml"))
+            return RequestLine("GET", ("prompt",), shorter(given, draw, format="xml"))
     return None
 
 
-def searching(request: api.SearchMessages | api.SearchArchival, draw: Draw) -> Line | None:
+def searching(request: api.SearchMessages | api.SearchArchival, draw: Draw) -> RequestLine | None:
     """Of what has a time only if RFC 3339 has it."""
     if isinstance(request, api.SearchArchival):
         return draw.pick((search_of(request, {}), tool_of(request, draw) or search_of(request, {})))
@@ -246,17 +248,17 @@ def searching(request: api.SearchMessages | api.SearchArchival, draw: Draw) -> L
     return draw.pick((search_of(request, dates), tool_of(request, draw, dates) or search_of(request, dates)))
 
 
-def search_of(request: api.SearchMessages | api.SearchArchival, dates: Json) -> Line:
+def search_of(request: api.SearchMessages | api.SearchArchival, dates: Json) -> RequestLine:
     """As a person searches."""
     given = {"q": request.query, "limit": request.limit, "skip": request.skip or None, **dates}
     if isinstance(request, api.SearchArchival):
-        return Line("GET", ("archival",), given)
-    return Line("GET", ("messages",), given | {"before": request.before})
+        return RequestLine("GET", ("archival",), given)
+    return RequestLine("GET", ("messages",), given | {"before": request.before})
 
 
 def tool_of(
     request: api.SearchMessages | api.SearchArchival, draw: Draw, dates: Json | None = None
-) -> Line | None:
+) -> RequestLine | None:
     """As a model searches, which has ten rows a page."""
     number, rest = divmod(request.skip, 10)
     if request.limit != 10 or rest:
@@ -264,13 +266,13 @@ def tool_of(
     page = shorter({"page": number}, draw, page=0)
     match request:
         case api.SearchArchival(query=query):
-            return Line("POST", ("tools", "archival_memory_search"), body={"query": query, **page})
+            return RequestLine("POST", ("tools", "archival_memory_search"), body={"query": query, **page})
         case api.SearchMessages(query=str() as query, from_ms=None, until_ms=None, before=None):
-            return Line("POST", ("tools", "conversation_search"), body={"query": query, **page})
+            return RequestLine("POST", ("tools", "conversation_search"), body={"query": query, **page})
         case api.SearchMessages(query=None, from_ms=int(), until_ms=int(), before=None):
             assert dates is not None
             span = {"start_date": dates["from"], "end_date": dates["until"]}
-            return Line("POST", ("tools", "conversation_search_date"), body={**span, **page})
+            return RequestLine("POST", ("tools", "conversation_search_date"), body={**span, **page})
     return None
 
 

@@ -83,7 +83,7 @@ PHRASE_WORDS_MAX: Final = max(map(len, (*PREDICATES, *NOW_PHRASES, *ENDINGS)))
 
 
 @attrs.frozen
-class Fact(Data):
+class Assertion(Data):
     """A predicate with its value, said or denied. `is_ended`: it was true until now; the value goes on."""
 
     predicate: str
@@ -93,18 +93,18 @@ class Fact(Data):
 
 
 @attrs.frozen
-class Said(Data):
+class ParsedStatement(Data):
     """A statement read: its key, its lines and facts, its names, and whether it tells a change."""
 
     name: str
     lines: tuple[str, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[Assertion, ...]
     names: tuple[str, ...]
     is_change: bool
     is_added: bool = False  # beside what was true
 
 
-NOTHING: Final = Said("", (), (), (), False)
+NOTHING: Final = ParsedStatement("", (), (), (), False)
 
 
 def evolve(given: Inputs) -> str:
@@ -122,9 +122,9 @@ def evolve(given: Inputs) -> str:
     return f"[{','.join(fitting(rows, ROWS_BYTES_MAX))}]"
 
 
-def statements(value: object) -> dict[str, Said]:
+def statements(value: object) -> dict[str, ParsedStatement]:
     """The statements by ref, the first of each."""
-    found: dict[str, Said] = {}
+    found: dict[str, ParsedStatement] = {}
     for element in value if isinstance(value, list) else ():
         ref = element.get("ref") if isinstance(element, dict) else None
         if isinstance(ref, str) and ref not in found:
@@ -132,7 +132,7 @@ def statements(value: object) -> dict[str, Said]:
     return found
 
 
-def said(element: Mapping[str, object]) -> Said:
+def said(element: Mapping[str, object]) -> ParsedStatement:
     name, content = element.get("name"), element.get("content")
     text = content if isinstance(content, str) else ""
     lines = tuple(line for part in text.split("\n") if (line := key(part)))
@@ -140,7 +140,7 @@ def said(element: Mapping[str, object]) -> Said:
     named = [name] if isinstance(name, str) else []
     names = dict.fromkeys(key(found) for found in (*named, *(found for _, _, found in name_spans(text))))
     is_change = bool(NOW_DENSE.search(text) or list(placed(words_of(text), NOW_PHRASES)))
-    return Said(
+    return ParsedStatement(
         key(named[0]) if named else "",
         lines,
         tuple(islice(facts, FACTS_MAX)),
@@ -150,7 +150,9 @@ def said(element: Mapping[str, object]) -> Said:
     )
 
 
-def verdict(new: Mapping[str, Said], old: Mapping[str, Said], new_ref: str, old_ref: str) -> tuple[str, str]:
+def verdict(
+    new: Mapping[str, ParsedStatement], old: Mapping[str, ParsedStatement], new_ref: str, old_ref: str
+) -> tuple[str, str]:
     """The type of the relation, and why."""
     one, other = new.get(new_ref, NOTHING), old.get(old_ref, NOTHING)
     if not one.lines or not other.lines or sorted(one.lines) == sorted(other.lines):
@@ -168,7 +170,7 @@ def verdict(new: Mapping[str, Said], old: Mapping[str, Said], new_ref: str, old_
     return "none", "They have nothing in common."
 
 
-def conflict(new: Said, old: Said) -> str:
+def conflict(new: ParsedStatement, old: ParsedStatement) -> str:
     """The predicate of which both cannot be true, among what only one of them says; empty if none."""
     fresh = [fact for fact in new.facts if fact not in old.facts]
     stale = [fact for fact in old.facts if fact not in new.facts]
@@ -176,7 +178,7 @@ def conflict(new: Said, old: Said) -> str:
     return next(found, "")
 
 
-def excludes(one: Fact, other: Fact, is_added: bool) -> bool:
+def excludes(one: Assertion, other: Assertion, is_added: bool) -> bool:
     if one.predicate != other.predicate:
         return False
     if one.is_ended:
@@ -188,7 +190,7 @@ def excludes(one: Fact, other: Fact, is_added: bool) -> bool:
 
 
 def agree(one: str, other: str) -> bool:
-    """Whether two values are one, or one of them goes on: acme, and acme corp."""
+    """Return whether two values are one, or one of them goes on: acme, and acme corp."""
     return f"{one} ".startswith(f"{other} ") or f"{other} ".startswith(f"{one} ")
 
 
@@ -205,7 +207,7 @@ def row(new_ref: str, old_ref: str, kind: str, reason: str) -> str:
 # Facts of a sentence.
 
 
-def facts_of(sentence: str) -> Iterator[Fact]:
+def facts_of(sentence: str) -> Iterator[Assertion]:
     every = words_of(sentence)
     places = [at for at, word in enumerate(every) if word not in FILLERS]
     found = [every[at] for at in places]
@@ -215,22 +217,22 @@ def facts_of(sentence: str) -> Iterator[Fact]:
         near = every[max(0, places[start] - 3) : places[stop] if stop < len(places) else len(every)]
         if value:
             is_denied = any(word in NEGATIONS for word in near) or USED_TO in pairwise(near)
-            yield Fact(predicate, value, is_denied)
+            yield Assertion(predicate, value, is_denied)
     for at, pair in enumerate(pairwise(every)):
         if pair == NOW_AT and (value := value_of(every[at + 2 :])):
-            yield Fact("works at", value, False)
+            yield Assertion("works at", value, False)
     for _, end, ended in placed(found, ENDINGS):
         value = value_of(found[end:])
-        yield from (Fact(predicate, value, True, True) for predicate in ended if value)
+        yield from (Assertion(predicate, value, True, True) for predicate in ended if value)
     for ended, dense in ENDINGS_DENSE:
         if match := dense.search(sentence):
             value = key(VALUE_ENDS_DENSE.split(sentence[match.end() :])[0])
-            yield from (Fact(predicate, value, True, True) for predicate in ended if value)
+            yield from (Assertion(predicate, value, True, True) for predicate in ended if value)
     for predicate, dense in PREDICATES_DENSE.items():
         if match := dense.search(sentence):
             value = key(VALUE_ENDS_DENSE.split(sentence[match.end() :])[0])
             if value:
-                yield Fact(predicate, value, bool(NEGATIONS_DENSE.search(sentence[: match.start()])))
+                yield Assertion(predicate, value, bool(NEGATIONS_DENSE.search(sentence[: match.start()])))
 
 
 def value_of(found: list[str]) -> str:

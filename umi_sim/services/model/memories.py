@@ -52,7 +52,7 @@ def listed_in(given: Inputs) -> tuple[str, ...]:
     return tuple(str(it.get("name", "")) for it in rows)
 
 
-def fitted(names: tuple[str, ...], listed: tuple[str, ...], sentence: Sentence) -> tuple[str, ...]:
+def fit_names(names: tuple[str, ...], listed: tuple[str, ...], sentence: Sentence) -> tuple[str, ...]:
     """These categories, as far as they are listed; else one that is, and seldom what is not."""
     known = tuple(name for name in names if name in listed)
     if known or not names or not listed or len(sentence.text) % UNLISTED_EVERY == 0:
@@ -65,7 +65,7 @@ def memory(sentence: Sentence, categories_listed: tuple[str, ...]) -> str:
     first = sentence.names[0] if sentence.names else ""
     name = f"<name>{escape(first)}</name>" if first and sentence.text.startswith(first) else ""
     listed = "".join(
-        f"<category>{it}</category>" for it in fitted(categories(sentence), categories_listed, sentence)
+        f"<category>{it}</category>" for it in fit_names(categories(sentence), categories_listed, sentence)
     )
     content = f"<content>{written(sentence.text)}</content>"
     return f"<memory>{name}{content}<categories>{listed}</categories></memory>"

@@ -17,7 +17,7 @@ from umi_sim.services.model.cast import KNOWN, known_nouns
 from umi_sim.services.model.cues import placed_cues, words_of
 from umi_sim.services.model.languages import language_of
 from umi_sim.services.model.names import name_spans
-from umi_sim.services.model.nouns import Mention, noun_of, noun_phrases
+from umi_sim.services.model.nouns import Antecedent, noun_of, noun_phrases
 
 ANDS: Final = {"en": " and ", "de": " und ", "es": " y ", "zh": "和"}
 KINDS: Final = {"person": "person", "location": "city", "event": "time", "place": "place", "group": "group"}
@@ -27,7 +27,7 @@ NOT_PERSONS: Final = ("at", "bei", "aus", "über")  # what stands before a name 
 TITLE_GAP_MAX: Final = 2  # `cousin Ben`, `Mr. Novak`
 
 
-def mentions(text: str) -> list[Mention]:
+def mentions(text: str) -> list[Antecedent]:
     """What a text mentions, what a later word means first."""
     language = language_of(text)
     found = sorted(
@@ -35,14 +35,14 @@ def mentions(text: str) -> list[Mention]:
     )
     ends = [match.start() for match in SENTENCE_END.finditer(text)]
 
-    def weight(mention: Mention) -> tuple[int, int]:
+    def weight(mention: Antecedent) -> tuple[int, int]:
         at = mention.start
         return -sum(end < at for end in ends), -at if mention.kind in ("person", "group", "city") else at
 
     return sorted([*couples(found, text, ANDS[language]), *found], key=weight)
 
 
-def couples(found: list[Mention], text: str, word: str) -> Iterator[Mention]:
+def couples(found: list[Antecedent], text: str, word: str) -> Iterator[Antecedent]:
     """Two persons with an `and` between them, as one group."""
     for left, right in pairwise([mention for mention in found if mention.kind == "person"]):
         between = text[left.end : right.start]
@@ -50,7 +50,7 @@ def couples(found: list[Mention], text: str, word: str) -> Iterator[Mention]:
             yield attrs.evolve(left, text=left.text + word + right.text, start=right.start, kind="group")
 
 
-def in_words(text: str, language: str) -> Iterator[Mention]:
+def in_words(text: str, language: str) -> Iterator[Antecedent]:
     names = list(names_in(text, language))
     yield from names
     for noun in noun_phrases(text, language):
@@ -58,7 +58,7 @@ def in_words(text: str, language: str) -> Iterator[Mention]:
             yield noun
 
 
-def names_in(text: str, language: str) -> Iterator[Mention]:
+def names_in(text: str, language: str) -> Iterator[Antecedent]:
     """The names, without the nouns before them: `Ben` of `my cousin Ben`, `Weber` of `Frau Weber`."""
     for _, end, name in name_spans(text):
         words = name.split(" ")
@@ -67,7 +67,7 @@ def names_in(text: str, language: str) -> Iterator[Mention]:
         if noun_of(words[0], language) is None:
             name = " ".join(words)
             start = max(0, text.find(name, end - len(name) - 1))
-            yield Mention(name, start, start + len(name), *kind_of(text, start, name, language))
+            yield Antecedent(name, start, start + len(name), *kind_of(text, start, name, language))
 
 
 def kind_of(text: str, start: int, name: str, language: str) -> tuple[str, str]:
@@ -114,11 +114,13 @@ def chinese() -> re.Pattern[str]:
     )
 
 
-def in_chinese(text: str) -> Iterator[Mention]:
+def in_chinese(text: str) -> Iterator[Antecedent]:
     known = {**KNOWN, **known_nouns("zh")}
     for match in chinese().finditer(text):
         group = match.lastgroup or ""
         found = match[group]
         kind, gender = next((known[found[at:]] for at in range(len(found)) if found[at:] in known), ("", ""))
         kind = group if group in ("person", "group") else KINDS.get(kind, "thing")
-        yield Mention(found, match.start(group), match.end(group), kind, gender if kind == "person" else "")
+        yield Antecedent(
+            found, match.start(group), match.end(group), kind, gender if kind == "person" else ""
+        )

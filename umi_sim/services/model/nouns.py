@@ -26,7 +26,7 @@ PLURALS: Final = {"person": "group", "place": "things", "thing": "things"}
 
 
 @attrs.frozen
-class Mention(Data):
+class Antecedent(Data):
     """A phrase that a later word may mean.
 
     `kind` is person, group, place, city (a place by name), thing, things; `other` and `unknown` are names and
@@ -43,7 +43,7 @@ class Mention(Data):
 
 
 @attrs.frozen
-class Word(Data):
+class Token(Data):
     """A word and its lower-case form, which is empty for what parts two words, unless a blank or a hyphen."""
 
     text: str
@@ -52,13 +52,13 @@ class Word(Data):
     key: str
 
 
-def read_words(text: str) -> list[Word]:
-    found = [Word("", 0, 0, "")]
+def read_words(text: str) -> list[Token]:
+    found = [Token("", 0, 0, "")]
     for match in word_matches(text):
         if text[found[-1].end : match.start()] not in (" ", "-"):
-            found.append(Word("", match.start(), match.start(), ""))
-        found.append(Word(match[0], match.start(), match.end(), lower(match[0])))
-    return [*found, Word("", len(text), len(text), "")]
+            found.append(Token("", match.start(), match.start(), ""))
+        found.append(Token(match[0], match.start(), match.end(), lower(match[0])))
+    return [*found, Token("", len(text), len(text), "")]
 
 
 def noun_of(word: str, language: str) -> tuple[str, str] | None:
@@ -70,21 +70,21 @@ def noun_of(word: str, language: str) -> tuple[str, str] | None:
     return (PLURALS[kind], gender) if kind in PLURALS else None
 
 
-def noun_phrases(text: str, language: str) -> Iterator[Mention]:
+def noun_phrases(text: str, language: str) -> Iterator[Antecedent]:
     words = read_words(text)
     for at, word in enumerate(words[:-1]):
         noun = noun_of(word.text, language)
         if noun is None and is_unknown(words, at, language):
-            yield Mention(word.text, word.start, word.end, "unknown")
+            yield Antecedent(word.text, word.start, word.end, "unknown")
         if noun is None or (language == "en" and noun_of(words[at + 1].text, language)):
             continue  # of `design document` the last is the noun
         found = phrase_at(words, at, noun[0], SMALL[language])
         if found is not None:
             start, has_article = found
-            yield Mention(text[start : word.end], start, word.end, *noun, has_article)
+            yield Antecedent(text[start : word.end], start, word.end, *noun, has_article)
 
 
-def is_unknown(words: list[Word], at: int, language: str) -> bool:
+def is_unknown(words: list[Token], at: int, language: str) -> bool:
     """Whether a noun that is not of the cast begins here: `the lounge`, but not `the old hotel`."""
     word, before = words[at], words[at - 1].key
     if before not in DETERMINERS | OWN or word.key in ("", *SMALL[language]) or word.key[0].isdecimal():
@@ -94,7 +94,7 @@ def is_unknown(words: list[Word], at: int, language: str) -> bool:
     return is_noun and not any(noun_of(it.text, language) for it in behind)
 
 
-def phrase_at(words: list[Word], at: int, kind: str, small: frozenset[str]) -> tuple[int, bool] | None:
+def phrase_at(words: list[Token], at: int, kind: str, small: frozenset[str]) -> tuple[int, bool] | None:
     """Where the phrase of a noun starts, and whether it needs an article; None if it means nothing."""
     first, is_person = at, kind in ("person", "group")
     while at - first < DESCRIBING_MAX and words[first - 1].key not in small and words[first - 1].key:

@@ -14,7 +14,7 @@ from umi_core.data import Data
 from umi_sim.kernel.characters import is_upper, lower
 from umi_sim.services.model.cast import known_nouns
 from umi_sim.services.model.languages import SMALL
-from umi_sim.services.model.nouns import DETERMINERS, OWN, Word, noun_of, read_words
+from umi_sim.services.model.nouns import DETERMINERS, OWN, Token, noun_of, read_words
 
 # What fits, the best first, each a kind and if it matters a gender; the form that it takes; the words.
 # A form is 's, de, `place`, `that` (a noun may follow), a German case (`da`: with a preposition), or empty.
@@ -98,7 +98,7 @@ def references(query: str, language: str) -> Iterator[Reference]:
             yield found
 
 
-def read(before: Word, word: Word, after: Word, language: str) -> Reference | None:
+def read(before: Token, word: Token, after: Token, language: str) -> Reference | None:
     """What a term means between its neighbours."""
     wants, form = TERMS[language][word.key]
     is_noun = bool(after.key) and after.key not in SMALL[language]

@@ -12,7 +12,7 @@ from umi_core.values import Turn
 from umi_sim.kernel.characters import lower
 from umi_sim.services.model.languages import language_of
 from umi_sim.services.model.mentions import mentions
-from umi_sim.services.model.nouns import Mention
+from umi_sim.services.model.nouns import Antecedent
 from umi_sim.services.model.prompts import Inputs, whole
 from umi_sim.services.model.references import Reference, references
 
@@ -23,7 +23,7 @@ APPOSITION: Final = re.compile(  # what stands between two names of one: `my den
 )
 RECENT_COUNT: Final = 3  # turns in which a name is looked for
 Placed = tuple[int, int, str]
-Said = tuple[str, list[Mention]]  # a turn and what it mentions
+Said = tuple[str, list[Antecedent]]  # a turn and what it mentions
 
 
 def rewrite(given: Inputs) -> str:
@@ -59,7 +59,7 @@ def filled(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
         (turn.text, [mention for mention in mentions(turn.text) if lower(mention.text) not in named])
         for turn in by_weight(turns)[:RECENT_COUNT]
     ]
-    taken: list[Mention] = []
+    taken: list[Antecedent] = []
     for reference in asked:
         if any(is_inside(reference, mention) for mention in own):
             continue
@@ -71,7 +71,7 @@ def filled(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
             yield placed(query, language, reference, mention)
 
 
-def is_inside(reference: Reference, mention: Mention) -> bool:
+def is_inside(reference: Reference, mention: Antecedent) -> bool:
     """Whether the query itself names before it whom a reference means."""
     is_person = mention.kind in ("person", "group") and mention.end <= reference.start
     return is_person and any(fits(want, mention) for want in reference.wants)
@@ -84,7 +84,7 @@ def by_weight(turns: tuple[Turn, ...]) -> list[Turn]:
     )
 
 
-def meant(wants: tuple[str, ...], noun: str, said: list[Said], language: str) -> Mention | None:
+def meant(wants: tuple[str, ...], noun: str, said: list[Said], language: str) -> Antecedent | None:
     """What ends in the noun if there is one; else what fits best of the newest turn with anything that fits.
 
     None if it may be another: a second person, or something of which nothing is known.
@@ -103,26 +103,26 @@ def meant(wants: tuple[str, ...], noun: str, said: list[Said], language: str) ->
     return None
 
 
-def is_one_of_many(mention: Mention, text: str, said: list[Said]) -> bool:
+def is_one_of_many(mention: Antecedent, text: str, said: list[Said]) -> bool:
     """Whether this is a thing, and other turns speak of other things, some of which nobody knows."""
     others = [one for turn, found in said for one in found if turn != text and one.text != mention.text]
     return mention.kind == "thing" and any(one.kind == "unknown" for one in others)
 
 
-def is_apart(mention: Mention, rival: Mention, text: str) -> bool:
+def is_apart(mention: Antecedent, rival: Antecedent, text: str) -> bool:
     """Whether these are two: not `my dentist` and `Wong` of `my dentist, Dr. Wong`."""
     first, second = sorted((mention, rival), key=lambda it: (it.start, -it.end))
     return mention.text != rival.text and not APPOSITION.fullmatch(text[first.end : second.start])
 
 
-def may_fit(wants: tuple[str, ...], mention: Mention, language: str) -> bool:
+def may_fit(wants: tuple[str, ...], mention: Antecedent, language: str) -> bool:
     """Whether a word may mean this, for all that is known. A capital of German tells no name."""
     is_person = wants[0].startswith("person")
     is_rival = mention.kind == "other" and not (is_person and language == "de")
     return is_rival or (mention.kind == "unknown" and not is_person)
 
 
-def fits(want: str, mention: Mention) -> bool:
+def fits(want: str, mention: Antecedent) -> bool:
     kind, _, gender = want.partition(" ")
     is_open = kind == "person" and not mention.gender
     return mention.kind == kind and (not gender or is_open or mention.gender == gender)
@@ -143,7 +143,7 @@ BEFORE_PLACE: Final = frozenset("from in at to near around over into inside of a
 FEMININE: Final = ("a", "ión", "dad", "as", "iones", "dades")
 
 
-def placed(query: str, language: str, reference: Reference, mention: Mention) -> Placed:
+def placed(query: str, language: str, reference: Reference, mention: Antecedent) -> Placed:
     """The phrase in the form that its place asks for."""
     before = lower(query[: reference.start]).split()[-1:]
     preposition, _, form = reference.form.rpartition(" ")

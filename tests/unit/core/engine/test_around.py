@@ -38,8 +38,7 @@ from umi_core.engine.middleware import (
     run_before,
 )
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import OUTCOME, Learned, Step, Unusable, Workflow, degrade, retry
-from umi_core.engine.workflow import Refuse as RefuseOperation
+from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Unusable, Workflow, degrade, retry
 from umi_core.errors import (
     Conflict,
     Deposed,
@@ -152,7 +151,7 @@ def test_the_end_of_a_policy_is_told_with_its_error() -> None:
 
 FINAL: dict[str, tuple[Step, Any]] = {
     "the fault of the caller": (
-        Step("a", lambda *_: RefuseOperation(EmptyText()), (), (X,)),
+        Step("a", lambda *_: Rejection(EmptyText()), (), (X,)),
         Refused(EmptyText()),
     ),
     "a broken table": (

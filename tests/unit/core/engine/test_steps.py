@@ -27,7 +27,7 @@ from umi_core.engine.workflow import (
     OUTCOME,
     Degrade,
     Learned,
-    Refuse,
+    Rejection,
     Step,
     Unusable,
     Workflow,
@@ -124,7 +124,7 @@ def test_a_fact_is_never_replaced_but_may_be_learnt_again() -> None:
 
 
 def test_a_take_that_refuses_ends_the_operation() -> None:
-    steps = row("a", take=lambda *_: Refuse(EmptyText())), END
+    steps = row("a", take=lambda *_: Rejection(EmptyText())), END
     assert trial(*steps).outcome == Refused(EmptyText())
 
 

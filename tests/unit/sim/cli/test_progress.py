@@ -6,12 +6,12 @@ import sys
 import pytest
 
 from umi_sim.cli import progress
-from umi_sim.cli.progress import AFTER_MS, LONG_MS, PLAIN_MS, View, Watch
+from umi_sim.cli.progress import AFTER_MS, LONG_MS, PLAIN_MS, ProgressDisplay, StageView
 from umi_sim.kernel.progress import Stage, at
 
 
 def test_a_line_tells_how_far_how_fast_and_how_long() -> None:
-    view = View()
+    view = StageView()
     assert view.line(Stage("run"), 1_000) == "run"
     assert view.line(Stage("sweep", 0, 400), 1_000) == "sweep: 0 of 400 runs"
     told = view.line(Stage("sweep", 120, 400, note="0 failures"), 5_000)
@@ -19,27 +19,27 @@ def test_a_line_tells_how_far_how_fast_and_how_long() -> None:
 
 
 def test_what_is_slower_than_one_a_second_is_told_by_the_time_of_one() -> None:
-    view = View()
+    view = StageView()
     view.line(Stage("matrix", 0, 10), 0)
     assert view.line(Stage("matrix", 2, 10), 9_000) == "matrix: 2 of 10 runs, 4 s each, 36 s left"
 
 
 def test_where_time_decides_it_is_counted_down() -> None:
-    view = View()
+    view = StageView()
     view.line(Stage("sweep", 0, 0, seconds=120), 0)
     assert view.line(Stage("sweep", 10, 0, seconds=120), 30_000) == "sweep: 10 runs, 3 s each, 1 min left"
 
 
 def test_of_one_run_its_operations_are_told() -> None:
     stage = Stage("smoke seed 42", unit="operation", within=lambda: (7, 50))
-    assert View().line(stage, 0).startswith("smoke seed 42: 7 of 50 operations")
+    assert StageView().line(stage, 0).startswith("smoke seed 42: 7 of 50 operations")
 
 
 def test_what_ends_soon_says_nothing_and_a_plain_line_comes_now_and_then(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     at("replay", 1, 4, unit="file")
-    watch = Watch(0)
+    watch = ProgressDisplay(0)
     watch.look(AFTER_MS - 1)
     assert capsys.readouterr().err == ""
     for ms in (AFTER_MS, AFTER_MS + 1, AFTER_MS + PLAIN_MS):
@@ -50,7 +50,7 @@ def test_what_ends_soon_says_nothing_and_a_plain_line_comes_now_and_then(
 
 
 def test_what_takes_minutes_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    watch = Watch(0)
+    watch = ProgressDisplay(0)
     at("sweep", 0, 1_000)
     watch.look(0)
     for second in range(10, 30, 10):
@@ -68,8 +68,8 @@ def test_a_live_line_fits_its_terminal_and_a_dumb_one_gets_no_escape(monkeypatch
     stage = Stage("looking for " + "x" * 100, 1)
     monkeypatch.setattr(progress, "NOW", stage)
     monkeypatch.setenv("TERM", "xterm")
-    progress.Watch(began_ms=0).look(progress.AFTER_MS)
+    progress.ProgressDisplay(began_ms=0).look(progress.AFTER_MS)
     assert len(told.getvalue().removeprefix(progress.ERASE)) == 40
     monkeypatch.setenv("TERM", "dumb")
-    progress.Watch(began_ms=0).look(progress.AFTER_MS)
+    progress.ProgressDisplay(began_ms=0).look(progress.AFTER_MS)
     assert told.getvalue().count("\x1b") == 1

@@ -25,7 +25,7 @@ from umi_sim.record import trace
 from umi_sim.record.exit_codes import CODES, EXIT_CODES, HARNESS, INTERRUPTED, SEVEREST_FIRST, USAGE, severest
 from umi_sim.runs import mutation_run as hunt
 from umi_sim.runs import replay, runner
-from umi_sim.runs.mutation_run import Hunt
+from umi_sim.runs.mutation_run import MutantHunt
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import source_hunt, verify
@@ -381,7 +381,7 @@ def test_two_different_processes_live_the_same_life() -> None:
 
 def test_a_difference_is_code_4(monkeypatch: pytest.MonkeyPatch) -> None:
     traces = iter(("aa", "ac"))
-    monkeypatch.setattr(verify, "asked", lambda *asked: {"trace": next(traces)})
+    monkeypatch.setattr(verify, "ask_worker", lambda *asked: {"trace": next(traces)})
     monkeypatch.setattr(verify, "apart", lambda *asked: None)
     result = umi("verify", "own.toml", "--seed", "5")
     assert result.exit_code == 4
@@ -438,7 +438,7 @@ def test_a_mutant_that_no_run_shows_names_its_test() -> None:
 
 
 def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -> None:
-    missed = Hunt("get-alive-at-expiry", "", ("ttl-boundary",), 200, 7)
+    missed = MutantHunt("get-alive-at-expiry", "", ("ttl-boundary",), 200, 7)
     monkeypatch.setattr(hunt, "hunt", lambda mutant: missed)
     result = umi("mutants", "--only", "get-alive-at-expiry")
     assert result.exit_code == 4
@@ -446,7 +446,7 @@ def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_mutant_whose_place_has_gone_is_told_with_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(mutant: Mutant) -> Hunt:
+    def gone(mutant: Mutant) -> MutantHunt:
         raise CannotPlant(f"{mutant.name} cannot be planted: f.py: the old text is not there:\n    if x:")
 
     monkeypatch.setattr(hunt, "hunt", gone)
@@ -570,7 +570,7 @@ def test_every_command_is_registered() -> None:
     }
     assert told == PLACES
     assert commands().keys() == {"run", "show", *(name for names in PLACES.values() for name in names)}
-    assert attrs.has(Hunt)
+    assert attrs.has(MutantHunt)
 
 
 def test_a_failure_is_written_and_then_made_small() -> None:

@@ -24,7 +24,7 @@ from umi_sim.kernel.literals import literal
     ],
 )
 def test_a_value_is_written_as_python_reads_it(value: object) -> None:
-    assert eval(wording.escaped(literal(value))) == value
+    assert eval(wording.escape_text(literal(value))) == value
     assert len(literal(value)) < 80
 
 

@@ -24,7 +24,7 @@ from umi_sim.seedfile.fields import CONFIG_FIELDS
 from umi_sim.sweep.report import WORDS
 from umi_sim.world.schedule import POLICIES
 
-LABELLED = ("row", "whole", "listed", "under", "Row", "labelled")
+LABELLED = ("row", "whole", "list_row", "under", "ReportRow", "labelled")
 
 
 @pytest.fixture(autouse=True)

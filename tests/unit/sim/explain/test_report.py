@@ -167,7 +167,7 @@ def long_lines(all_items: bool) -> list[str]:
     items = tuple(Op(f"o{n}", 1_000, "a", "remember", {"text": "x" * 500}) for n in range(100))
     tail = tuple(Event(n, n, "event" * 9, "y" * 500) for n in range(60))
     failure = attrs.evolve(FAILURE, item="o99", message="m" * 5_000, expected="e" * 500, got="g" * 500)
-    told = report.Told(
+    told = report.ReportedFailure(
         CONFIG, items, failure, "0" * 12, "umi-sim replay x.json", "umi-sim run", "x.json", tail=tail
     )
     return lines_of(report.failed(told, all_items=all_items))
@@ -208,7 +208,7 @@ def test_a_script_fails_as_it_is_printed(world: str, settings: dict[str, str], s
     lives = (runner.run(scenario.draw(scenario.find(world), seed, settings)) for seed in seeds)
     verdict = next(each for each in lives if each.failure is not None)
     assert verdict.failure is not None
-    told = report.Told(verdict.config, verdict.items, verdict.failure, "", "umi-sim run")
+    told = report.ReportedFailure(verdict.config, verdict.items, verdict.failure, "", "umi-sim run")
     again = as_printed(report.failed(told, all_items=True))
     assert again.failure is not None
     assert (again.failure.rule, again.failure.step) == (verdict.failure.rule, verdict.failure.step)
@@ -233,7 +233,7 @@ def test_a_long_argument_is_not_cut() -> None:
     items = (
         Op("o3", 0, "a", "recall", {"query": text, "turns": (Turn("user", text), Turn("user", "x" * 500))}),
     )
-    lines = report.failed(report.Told(CONFIG, items, FAILURE, "0" * 12, "umi-sim replay x.json"))
+    lines = report.failed(report.ReportedFailure(CONFIG, items, FAILURE, "0" * 12, "umi-sim replay x.json"))
     assert as_printed(lines).items == items
 
 

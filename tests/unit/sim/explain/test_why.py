@@ -9,9 +9,9 @@ import pytest
 from tests.unit.sim.commands import lines_of, refused, umi
 from umi_core.ids import entity_id, fact_id
 from umi_core.values import Scope
-from umi_sim.cli.progress import View
+from umi_sim.cli.progress import StageView
 from umi_sim.explain import why, why_page
-from umi_sim.explain.why import Found, Share
+from umi_sim.explain.why import Analysis, Share
 from umi_sim.kernel.progress import Stage
 from umi_sim.record import trace
 from umi_sim.record.exit_codes import INTERRUPTED
@@ -54,11 +54,11 @@ def failing(planted: str, items: tuple[Item, ...], config: RunConfig = RETRIES) 
     return seed_file.of_verdict(verdict)
 
 
-def asked(seed: seed_file.SeedFile, runs: int = 0) -> Found:
+def asked(seed: seed_file.SeedFile, runs: int = 0) -> Analysis:
     return why.why(seed, runs)
 
 
-def needed(found: Found) -> dict[str, str]:
+def needed(found: Analysis) -> dict[str, str]:
     """What is needed, and what happens without it."""
     return {part.name: part.instead for part in (*found.parts, *found.options) if part.is_needed}
 
@@ -133,7 +133,7 @@ def test_items_are_told_in_the_order_in_which_they_came_about() -> None:
 
 def test_a_share_that_rises_by_a_fifth_is_where_it_was_decided() -> None:
     counts = [0, 1, 39, 40, 79, 119, 200]
-    found = Found((), attrs.NOTHING, attrs.NOTHING)  # type: ignore[arg-type]  # only its shares are looked at
+    found = Analysis((), attrs.NOTHING, attrs.NOTHING)  # type: ignore[arg-type]  # only its shares are looked at
     found.shares = [Share(kept, failed, 200) for kept, failed in enumerate(counts)]
     assert found.decided() == [5, 6]
 
@@ -170,7 +170,7 @@ def test_without_a_limit_of_time_no_time_is_estimated_from_one(monkeypatch: pyte
     stages: list[Stage] = []
     monkeypatch.setattr(why, "at", lambda *args, **given: stages.append(Stage(*args, **given)))
     asked(failing("damage-is-absence", EARLY, DAMAGED), 2)
-    lines = [View().line(stage, 2_000) for stage in stages]
+    lines = [StageView().line(stage, 2_000) for stage in stages]
     assert any(line.startswith("why: the rest drawn afresh") for line in lines)
     assert [line for line in lines if " left" in line] == []
 

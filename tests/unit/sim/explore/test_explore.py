@@ -10,8 +10,8 @@ from umi_core.ids import pack
 from umi_core.workflows import BUILT_IN
 from umi_sim.explore.play import Action, Explored, first_world, inspector_of, play
 from umi_sim.explore.search import PLAIN, BreadthFirst, explore
-from umi_sim.explore.state_fingerprint import Fingerprinter, Writer
-from umi_sim.kernel.fork import forked
+from umi_sim.explore.state_fingerprint import Fingerprinter, StateWriter
+from umi_sim.kernel.fork import fork_graph
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run
 from umi_sim.scenario.action_set import ActionSet
@@ -66,7 +66,7 @@ def test_a_copy_has_the_same_future_as_a_world_played_from_the_start(name: str) 
     search, fingerprinter, world = searching(name)
     for first, child in islice(search.branches(world), 0, None, 3):
         for second, grandchild in islice(search.branches(child), 0, None, 7):
-            again = forked(world)
+            again = fork_graph(world)
             for action in (first, second):
                 play(again, action, search.action_set)
             assert fingerprinter.digest(again) == fingerprinter.digest(grandchild), (first, second)
@@ -74,7 +74,7 @@ def test_a_copy_has_the_same_future_as_a_world_played_from_the_start(name: str) 
 
 def test_a_copy_is_watched_by_a_copy_of_the_oracle() -> None:
     _, _, world = searching("explore_working")
-    copied = forked(world)
+    copied = fork_graph(world)
     assert inspector_of(copied) is not inspector_of(world)
     assert inspector_of(copied).oracle is not inspector_of(world).oracle
     assert copied.services.storage is not world.services.storage
@@ -82,7 +82,7 @@ def test_a_copy_is_watched_by_a_copy_of_the_oracle() -> None:
 
 def test_what_cannot_be_copied_for_sure_is_refused() -> None:
     with pytest.raises(TypeError, match="generator cannot be forked"):
-        forked([(action for action in "ab")])
+        fork_graph([(action for action in "ab")])
 
 
 # Fingerprinter.
@@ -154,7 +154,7 @@ def test_worlds_whose_facts_lie_in_another_order_are_not_alike(prefix: str, is_a
     low, high = (f"{prefix}_{digit * 24}" for digit in "0f")
 
     def told(*ids: str) -> bytes:
-        writer = Writer(fingerprinter, world, [agent.name for agent in world.config.agents])
+        writer = StateWriter(fingerprinter, world, [agent.name for agent in world.config.agents])
         for each in ids:
             writer.mention(each)
         return pack(writer.whole())

@@ -4,14 +4,14 @@ import pytest
 
 from umi_core.migration.rows import PHASES
 from umi_core.workflows import BUILT_IN
-from umi_sim.explore.migration import Found, explore
-from umi_sim.explore.one_row import Budget
+from umi_sim.explore.migration import MigrationFindings, explore
+from umi_sim.explore.one_row import EventBudget
 from umi_sim.mutants import planted
 
-SHORT = Budget(writes=1, reads=1, works=1, crashes=1, failures=1)
-TWICE = Budget(writes=2, reads=0, works=2, crashes=0, failures=1)
-KEYED = Budget(writes=1, reads=0, works=0, crashes=0, failures=1, keyed=2)
-SWITCHED = Budget(writes=1, reads=0, works=1, crashes=1, failures=0, keyed=2)
+SHORT = EventBudget(writes=1, reads=1, works=1, crashes=1, failures=1)
+TWICE = EventBudget(writes=2, reads=0, works=2, crashes=0, failures=1)
+KEYED = EventBudget(writes=1, reads=0, works=0, crashes=0, failures=1, keyed=2)
+SWITCHED = EventBudget(writes=1, reads=0, works=1, crashes=1, failures=0, keyed=2)
 
 BUGS = {  # of mutants/migration.toml: the rule, the phase that it shows in, how long a life it takes
     "old-store-resurrects": ("no-resurrection", "dual_read", SHORT),
@@ -32,7 +32,7 @@ BUGS = {  # of mutants/migration.toml: the rule, the phase that it shows in, how
 }
 
 
-def with_bug(name: str, phase: str, budget: Budget, *, stores_too: bool = True) -> Found:
+def with_bug(name: str, phase: str, budget: EventBudget, *, stores_too: bool = True) -> MigrationFindings:
     with planted(name, BUILT_IN):
         return explore(budget, phase, stores_too=stores_too)
 
@@ -46,7 +46,7 @@ def test_every_short_life_keeps_all_rules(phase: str) -> None:
 
 @pytest.mark.parametrize("budget", [KEYED, SWITCHED])
 @pytest.mark.parametrize("phase", PHASES)
-def test_in_every_short_life_a_key_is_used_once(phase: str, budget: Budget) -> None:
+def test_in_every_short_life_a_key_is_used_once(phase: str, budget: EventBudget) -> None:
     assert explore(budget, phase).broken == ""
 
 
@@ -59,6 +59,6 @@ def test_a_planted_mistake_is_found(name: str) -> None:
 
 def test_the_naive_migration_loses_a_write_that_was_seen() -> None:
     """As docs/kelpie.md tells it."""
-    came = with_bug("naive-migration", "dual_read", Budget(1, 1, 0, 1, 0), stores_too=False)
+    came = with_bug("naive-migration", "dual_read", EventBudget(1, 1, 0, 1, 0), stores_too=False)
     assert came.steps[:4] == ("client writes v1", "main reads", "crash, main has written", "client reads")
     assert came.broken.startswith("reads-never-go-back")

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Final
 
-from umi_sim.faults.agent import Life
+from umi_sim.faults.agent import AgentEvent
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.window import Window
@@ -12,8 +12,8 @@ from umi_sim.record.items import Args
 LOWER: Final = "agent_lower_limit"
 
 
-def life(entries: tuple[int, int] = (0, 0), *, is_recovering: bool = False, now_ms: int = 0) -> Life:
-    return Life(now_ms, Window(), is_recovering, lambda: entries, nothing, nothing, nothing)
+def life(entries: tuple[int, int] = (0, 0), *, is_recovering: bool = False, now_ms: int = 0) -> AgentEvent:
+    return AgentEvent(now_ms, Window(), is_recovering, lambda: entries, nothing, nothing, nothing)
 
 
 def nothing(for_ms: int, also: object) -> None:
@@ -28,7 +28,7 @@ def highest(label: str, n: int) -> int:
     return n - 1
 
 
-def drawn(kind: str, here: Life, luck: Luck = lowest) -> tuple[Args | None, int]:
+def drawn(kind: str, here: AgentEvent, luck: Luck = lowest) -> tuple[Args | None, int]:
     """The arguments, and how often it was without effect."""
     without_effect = Counter[str]()
     return KINDS[kind].args_for(here, luck, without_effect), without_effect[kind]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from umi_sim.faults.arguments import flag, one_of, span_ms, whole
-from umi_sim.faults.declaration import CLASSES, PLACES, FaultKind, Incomplete, check_kinds
+from umi_sim.faults.declaration import CLASSES, PLACES, FaultKind, IncompleteFault, check_kinds
 from umi_sim.faults.edits import Put
 from umi_sim.faults.embedder import OddComponent
 from umi_sim.faults.kinds import KINDS
@@ -33,7 +33,7 @@ def made(name: str = "LatePage", base: type = FaultKind, said: dict[str, Any] = 
 
 def told(name: str = "LatePage", base: type = FaultKind, said: dict[str, Any] = WHOLE, **parts: Any) -> str:
     """What is said when this class is made."""
-    with pytest.raises(Incomplete) as raised:
+    with pytest.raises(IncompleteFault) as raised:
         made(name, base, said, **parts)
     assert str(raised.value).count("\n") == 0
     return str(raised.value)
@@ -68,7 +68,7 @@ def test_a_kind_without_a_docstring_is_told() -> None:
 
 def test_a_kind_without_an_effect_is_told() -> None:
     parts = {"__doc__": "A page.", "__module__": "umi_sim.faults.storage"}
-    with pytest.raises(Incomplete) as raised:
+    with pytest.raises(IncompleteFault) as raised:
         type("LatePage", (FaultKind,), parts, **WHOLE)
     expected = f"storage_late_page in {FILE} has no strike(self, here): it does what the fault does"
     assert str(raised.value) == expected
@@ -137,14 +137,14 @@ def test_what_a_family_leaves_open_is_told(base: type, part: str) -> None:
 
 def test_a_rule_that_there_is_not_is_told() -> None:
     made(said={**WHOLE, "guards": ("RET-1", "NONE-99")})
-    with pytest.raises(Incomplete) as raised:
+    with pytest.raises(IncompleteFault) as raised:
         check_kinds(RULES)
     assert str(raised.value) == f"storage_late_page in {FILE} guards NONE-99, and no rule has this id"
 
 
 def test_a_class_that_is_neither_a_kind_nor_the_family_of_one_is_told() -> None:
     forgotten = made(said={})
-    with pytest.raises(Incomplete) as raised:
+    with pytest.raises(IncompleteFault) as raised:
         check_kinds(RULES)
     assert forgotten.name == ""
     assert str(raised.value) == f"LatePage in {FILE} strikes nowhere: at= is none of {', '.join(PLACES)}"

@@ -11,11 +11,11 @@ from umi_core.language.prompts import ask_extract, ask_route
 from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
 from umi_sim.faults import words
-from umi_sim.faults.edits import GROWN_BYTES_MAX, Edit
+from umi_sim.faults.edits import GROWN_BYTES_MAX, ReplyEdit
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import Arrival
-from umi_sim.kernel.prng import keyed, stream_key
+from umi_sim.kernel.prng import draw_keyed, stream_key
 from umi_sim.record.items import Args
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.model import truth
@@ -46,7 +46,7 @@ VALUES: Final[dict[str, st.SearchStrategy[object]]] = {
     **dict.fromkeys(("at", "keep", "times", "length"), st.integers(0, 10**6)),
     **dict.fromkeys(("text", "json", "members", "before", "after"), ANY_TEXT | st.just("<old>")),
 }  # fmt: skip
-EDITS: Final = [name for name, kind in KINDS.items() if issubclass(kind, Edit)]
+EDITS: Final = [name for name, kind in KINDS.items() if issubclass(kind, ReplyEdit)]
 ASKING: Final = AskModel("extract", "balanced", "INPUT", request_id=1, timeout_ms=1_000)
 CALL: Final = Arrival(
     Call("o1/extract#1", "a", 1, "o1", "remember", "extract", ASKING, 0), ASKING, Services({})
@@ -58,22 +58,22 @@ def args_of(kind: str) -> st.SearchStrategy[Args]:
     return st.fixed_dictionaries({name: VALUES[name] for name in KINDS[kind].arguments})
 
 
-def made(kind: str) -> type[Edit]:
+def made(kind: str) -> type[ReplyEdit]:
     found = KINDS[kind]
-    assert issubclass(found, Edit)
+    assert issubclass(found, ReplyEdit)
     return found
 
 
 def edit(kind: str, reply: str, args: Args) -> str:
-    return made(kind)(**args).edited(reply) if args else reply
+    return made(kind)(**args).edit_reply(reply) if args else reply
 
 
 def draw_args(kind: str, reply: str, luck: Luck) -> Args:
-    return made(kind).drawn(reply, luck, CALL)
+    return made(kind).draw_edit(reply, luck, CALL)
 
 
 def draws(n: int) -> Luck:
-    return lambda label, below: keyed(KEY, f"{n}/{label}")
+    return lambda label, below: draw_keyed(KEY, f"{n}/{label}")
 
 
 def spoiled(kind: str, reply: str, count: int = 60) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_sim.formats.schema import FINDING_COUNT_MAX, Schema, Seed, Wrong, listed, of, table, text, whole
+from umi_sim.formats.schema import FINDING_COUNT_MAX, Schema, Seed, Wrong, list_of, of, table, text, whole
 
 
 @attrs.frozen
@@ -74,7 +74,7 @@ def test_all_that_is_wrong_is_told_with_its_place() -> None:
 
 
 def test_findings_end_somewhere_and_a_value_is_shown_in_short() -> None:
-    assert len(refusal(listed(whole()), ["x"] * 1_000)) == FINDING_COUNT_MAX
+    assert len(refusal(list_of(whole()), ["x"] * 1_000)) == FINDING_COUNT_MAX
     assert len(refusal(table({}), {f"k{number}": 0 for number in range(1_000)})) == FINDING_COUNT_MAX
     assert max(map(len, refusal(GAME, ["\x1b" * 100_000]))) < 100
 

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from umi_core.language import pronouns
 from umi_sim.formats import transcripts as transcript
-from umi_sim.formats.transcripts import AT_MS_MAX, BadTranscript, TurnLine, assigned, load, read_turn
+from umi_sim.formats.transcripts import (
+    AT_MS_MAX,
+    BadTranscript,
+    TurnLine,
+    load,
+    read_turn,
+    replace_unassigned,
+)
 
 DATA = Path(__file__).parents[4] / "scenarios/data"
 SMALL = DATA / "small.jsonl"
@@ -121,7 +128,9 @@ def test_what_is_written_is_read_again(
     speaker: str, text: str, at_ms: int | None, session: str | None
 ) -> None:
     line = json.dumps({"speaker": speaker, "text": text, "at_ms": at_ms, "session": session}).encode()
-    assert read_turn(line, 0) == TurnLine(assigned(speaker), assigned(text), at_ms, session)
+    assert read_turn(line, 0) == TurnLine(
+        replace_unassigned(speaker), replace_unassigned(text), at_ms, session
+    )
 
 
 # Characters.

@@ -13,7 +13,7 @@ from umi_core.messages.requests import CreateEntity, Get, Memorize, Remember, Re
 from umi_core.rows import Address, Category, Vector
 from umi_sim.judge.equivalences import afresh
 from umi_sim.judge.equivalences.afresh import at_once, cleared, forget_all, new_world, said, told_in
-from umi_sim.judge.equivalences.lives import Life
+from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.mutants.registry import MUTANTS
 
@@ -26,7 +26,7 @@ TOLD = (
 )  # fmt: skip
 
 
-def life(*told: Request) -> Life:
+def life(*told: Request) -> RecordedLife:
     pair = Told(config=CONFIG)
     pair.run()
     for request in told:

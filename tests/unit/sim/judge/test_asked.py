@@ -21,7 +21,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.rows import Address
 from umi_core.values import Scope
-from umi_sim.judge.invariants.asked import Asked
+from umi_sim.judge.invariants.asked import ServiceQuestions
 
 SCOPE, OTHER = Scope("u", "a"), Scope("u", "b")
 AT = Address(SCOPE, "entity", "ent_1")
@@ -32,7 +32,7 @@ WORDS = ByWords(SCOPE, "tea", OF_TYPE, 10, 0)
 
 
 def look(effect: Effect) -> None:
-    Asked().stepped("a", SCOPE, None, (effect,))  # type: ignore[arg-type]  # no machine is looked at
+    ServiceQuestions().stepped("a", SCOPE, None, (effect,))  # type: ignore[arg-type]  # no machine is looked at
 
 
 def at(**changed: Any) -> ByIds:

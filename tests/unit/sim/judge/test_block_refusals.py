@@ -11,7 +11,7 @@ from umi_core.messages.effects import Done, Outcome, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance
 from umi_core.values import BLOCK_KINDS
 from umi_core.workflows import BUILT_IN
-from umi_sim.mutants.edits import Edit, changes
+from umi_sim.mutants.edits import TextEdit, changes
 from umi_sim.mutants.planting import in_place
 from umi_sim.record.items import Op
 from umi_sim.record.verdict import Failure
@@ -107,7 +107,7 @@ def test_too_many_are_counted_rightly(error: Error) -> None:
 
 
 def lived(old: str = "", new: str = "") -> Failure | None:
-    edits = changes((Edit("umi_core/tiers/core.py", old, new),)) if old else ()
+    edits = changes((TextEdit("umi_core/tiers/core.py", old, new),)) if old else ()
     config = attrs.evolve(draw(find("calm"), 0), off=("tables-bounded",))
     items = [
         Op(

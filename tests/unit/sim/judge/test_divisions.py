@@ -18,7 +18,7 @@ from umi_sim.judge.invariants.divisions import (
     reading_of,
     vectors_of_found_again,
 )
-from umi_sim.judge.invariants.plans import Plan
+from umi_sim.judge.invariants.plans import PlanInputs
 
 MEMBER = Membership("mem_1", "ent_1", 1, "cat_1", "model", 0)
 OTHER = Membership("mem_2", "ent_2", 1, "cat_1", "model", 0)
@@ -30,9 +30,9 @@ def row(kind: str, body: Category | Membership) -> Row:
     return Row(Address(SCOPE, kind, body.id), 1, body)
 
 
-def planned(*pages: ReadDone, entity_ids: tuple[str, ...] = ("ent_1", "ent_2")) -> Plan:
+def planned(*pages: ReadDone, entity_ids: tuple[str, ...] = ("ent_1", "ent_2")) -> PlanInputs:
     """A plan for which the members came in these pages, and then the contents of these entities."""
-    plan, home = Plan(), row("category", Category("cat_1", "facts", "what is so", 1, 0, 0))
+    plan, home = PlanInputs(), row("category", Category("cat_1", "facts", "what is so", 1, 0, 0))
     plan.read("home", Read(ByIds((home.address,))), ReadDone(0, (home,)))
     query = MEMBERS.query
     assert isinstance(query, ByFilter)
@@ -43,7 +43,7 @@ def planned(*pages: ReadDone, entity_ids: tuple[str, ...] = ("ent_1", "ent_2")) 
     return plan
 
 
-def members(plan: Plan) -> list[Membership]:
+def members(plan: PlanInputs) -> list[Membership]:
     return list(reading_of(plan, SCOPE, 8, is_afresh=False).members)
 
 
@@ -95,7 +95,7 @@ def test_a_division_that_read_no_members_or_no_category_is_a_failure_of_the_memo
     with pytest.raises(Broken, match="members of facts that were not read"):
         members(without_members)
     with pytest.raises(Broken, match="a category whose row was never read"):
-        members(Plan())
+        members(PlanInputs())
 
 
 def test_a_membership_without_its_entity_is_a_failure_of_the_memory() -> None:
@@ -103,7 +103,7 @@ def test_a_membership_without_its_entity_is_a_failure_of_the_memory() -> None:
     group = Subcategory("sub_1", "cat_1", "ent_1", "tea", "model", ("tea",), 0, 0)
     shelf = Category("cat_1", "facts", "what is so", 1, 0, 0, subcategory_ids=("sub_1",))
     centre = Vector("sub_1", 1, (127,) * 8)
-    plan = Plan(
+    plan = PlanInputs(
         rows={
             "lookup": {row("category", shelf).address: row("category", shelf)},
             "homes": {
@@ -122,4 +122,4 @@ def test_a_membership_without_its_entity_is_a_failure_of_the_memory() -> None:
 
 def test_a_question_for_a_name_without_its_inputs_is_a_failure_of_the_memory() -> None:
     with pytest.raises(Broken, match="input keywords of a question for a name"):
-        Plan().name("What is this group called?", EffectFailed(1, "timeout"))
+        PlanInputs().name("What is this group called?", EffectFailed(1, "timeout"))

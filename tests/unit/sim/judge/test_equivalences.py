@@ -19,13 +19,13 @@ from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Done, Effect, Reply
 from umi_core.messages.requests import CreateEntity, Get, Incr, Recall, Remember, Set
 from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.recordings import Head
+from umi_core.recordings import RecordingHead
 from umi_core.values import Turn
 from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
 from umi_sim.judge import equivalences
 from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen, forged, moments, replays
-from umi_sim.judge.equivalences.lives import Life, Recorder, Step, copied
+from umi_sim.judge.equivalences.lives import LifeRecorder, RecordedLife, RecordedStep, copied
 from umi_sim.judge.equivalences.questions import filtered
 from umi_sim.judge.equivalences.table import COMPARISONS, check
 from umi_sim.kernel.prng import Stream
@@ -37,7 +37,7 @@ from umi_sim.seedfile import files as seed_file
 HE = Recall("r", "Where does he live?", turns=(Turn("user", "Bob moved."),))
 
 
-class Nobody(Head):
+class Nobody(RecordingHead):
     """Whose recording begins with no scope."""
 
     def line(self) -> str:
@@ -49,7 +49,7 @@ class Told(Pair):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        self.recorder = Recorder()
+        self.recorder = LifeRecorder()
         self.recorder.begin("a")
         step = self.memory.step
 
@@ -60,13 +60,13 @@ class Told(Pair):
 
         self.memory.step = recorded  # type: ignore[method-assign]  # what an inspector does from outside
 
-    def life(self) -> Life:
+    def life(self) -> RecordedLife:
         life = self.recorder.over("a")
         assert life is not None
         return life
 
 
-def a_life() -> Life:
+def a_life() -> RecordedLife:
     """Entries that expire, a question whose answer never comes, a failure, a query that is resolved."""
     pair = Told(model=saying(rewrite='"Where does Bob live?"'), now_ms=1_000)
     pair.run()
@@ -130,15 +130,15 @@ def test_a_life_that_was_told_otherwise_is_no_replay() -> None:
         check(attrs.evolve(life, digest=b"another"), ("E-REPLAY",), Counter())
 
 
-def stepped(memory: Memory, now_ms: int, value: Value) -> Step:
-    return Step(now_ms, value, memory.registry, memory.step(now_ms, value), memory.deadline_ms())
+def stepped(memory: Memory, now_ms: int, value: Value) -> RecordedStep:
+    return RecordedStep(now_ms, value, memory.registry, memory.step(now_ms, value), memory.deadline_ms())
 
 
 def test_a_recording_that_loses_something_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replays, "digest_line", lambda effects: '""')
     with pytest.raises(Broken, match="its recording tells another life"):
         replays.replayed(a_life())
-    monkeypatch.setattr(replays, "Head", Nobody)
+    monkeypatch.setattr(replays, "RecordingHead", Nobody)
     with pytest.raises(Broken, match="its recording cannot be read"):
         replays.replayed(a_life())
 
@@ -183,7 +183,7 @@ def test_requests_that_compete_for_room_are_not_exchanged() -> None:
     memory = Memory(SCOPE, attrs.evolve(QUIET, working_entry_count_max=1))
     values: list[Value] = [Wake(), Set(1, "a", b"1"), Set(2, "b", b"2")]
     steps = tuple(stepped(memory, 0, value) for value in values)
-    life = Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
+    life = RecordedLife("a", 1, SCOPE, memory.state.config, steps, memory.digest())
     assert COMPARISONS["E-COMMUTE"](life) == 0
 
 
@@ -203,7 +203,7 @@ def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
 def test_moments_are_no_sooner_left_than_is_their_share_of_a_life(first: int, numbers: list[int]) -> None:
     left = list[int]()
 
-    def leave(number: int, step: Step, memory: Memory) -> bool:
+    def leave(number: int, step: RecordedStep, memory: Memory) -> bool:
         left.append(number)
         return number != numbers[0]
 
@@ -211,11 +211,11 @@ def test_moments_are_no_sooner_left_than_is_their_share_of_a_life(first: int, nu
     assert (left, count) == (numbers, len(numbers) - 1)
 
 
-def life_of_sets(count: int) -> Life:
+def life_of_sets(count: int) -> RecordedLife:
     memory = Memory(SCOPE, QUIET)
     values: list[Value] = [Wake(), *(Set(n, f"k{n % 7}", b"v", 10) for n in range(count))]
     steps = tuple(stepped(memory, n, value) for n, value in enumerate(values))
-    return Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
+    return RecordedLife("a", 1, SCOPE, memory.state.config, steps, memory.digest())
 
 
 def test_a_jump_goes_no_further_than_the_question_that_comes_next_may_wait() -> None:
@@ -233,10 +233,10 @@ def test_a_jump_goes_no_further_than_the_question_that_comes_next_may_wait() -> 
     COMPARISONS["E-JUMP"](pair.life())
 
 
-def life_of(*values: Value) -> Life:
+def life_of(*values: Value) -> RecordedLife:
     memory = Memory(SCOPE, QUIET)
     steps = tuple(stepped(memory, 0, value) for value in values)
-    return Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
+    return RecordedLife("a", 1, SCOPE, memory.state.config, steps, memory.digest())
 
 
 class Silent(Memory):
@@ -349,7 +349,7 @@ def test_a_run_tells_how_often_two_ways_met_and_a_seed_file_keeps_which() -> Non
 
 
 def test_a_memory_restarted_begins_another_life() -> None:
-    recorder = Recorder()
+    recorder = LifeRecorder()
     assert recorder.over("a") is None
     for count in (1, 2):
         memory = Memory(SCOPE, Config())

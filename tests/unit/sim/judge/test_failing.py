@@ -18,7 +18,7 @@ from umi_core.workflows import WORKFLOWS, forget
 from umi_sim.judge.equivalences import TRIED, failing, landing, stories
 from umi_sim.judge.equivalences.failing_world import DURABLE, KINDS, ODD, FailingWorld, told_of
 from umi_sim.judge.plain import scores
-from umi_sim.kernel.fork import forked
+from umi_sim.kernel.fork import fork_graph
 from umi_sim.sweep import reached
 
 ASKING = [(flow.name, step) for flow in WORKFLOWS for step in flow.steps if step.on_failure is not None]
@@ -89,7 +89,7 @@ def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice(
     for name in ("Alice", "Bob Stone"):
         world.begin(Remember(name, f"{name} works at Acme."), {})
     request = SetBlock("block", "scratch", "x" * (CORE_BYTES_MIN - 8))
-    other = forked(world)
+    other = fork_graph(world)
     due = world.begin(request, {})
     assert isinstance(due, Done)
     assert isinstance(due.value, BlockSet)

@@ -48,7 +48,7 @@ from umi_sim.judge.invariants import (
     check_xml,
     store,
 )
-from umi_sim.judge.invariants.relations import Rows
+from umi_sim.judge.invariants.relations import StoredRows
 from umi_sim.judge.invariants.scores import check_scores
 from umi_sim.judge.invariants.store import check_renderings
 from umi_sim.record.rules import ALSO, RULES, declared_rules, id_of, rule_named
@@ -452,7 +452,7 @@ def test_a_segment_tells_no_fact_and_a_text_does() -> None:
     fact, text = entity_of(lived(), COFFEE), Resource("res_1", "text", "x", "", "", 0, 0, 1, 1)
     for parent_id, rule in ((None, nullcontext()), ("res_0", broken("facts-name-records"))):
         told = attrs.evolve(fact, sources=("res_1",), is_direct=False)
-        rows = Rows(
+        rows = StoredRows(
             SCOPE, entities={COFFEE: told}, resources={"res_1": attrs.evolve(text, parent_id=parent_id)}
         )
         with rule:

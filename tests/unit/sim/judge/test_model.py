@@ -5,14 +5,14 @@ import pytest
 from umi_core.declared import Incomplete
 from umi_core.messages.requests import ALL, Get, Set, Touch
 from umi_sim.judge.oracle.judge import MODELS
-from umi_sim.judge.oracle.model import Model, check_models
+from umi_sim.judge.oracle.model import OracleModel, check_models
 
 
-class Reads(Model):
+class Reads(OracleModel):
     judges = (Get,)
 
 
-class Writes(Model):
+class Writes(OracleModel):
     judges = (Set, Get)
 
 
@@ -27,6 +27,8 @@ def test_every_request_has_one_judge() -> None:
         ((Reads, Writes), "Get is judged by Reads and Writes: one of them is enough"),
     ],
 )
-def test_a_request_with_no_judge_or_with_two_is_told(models: tuple[type[Model], ...], problem: str) -> None:
+def test_a_request_with_no_judge_or_with_two_is_told(
+    models: tuple[type[OracleModel], ...], problem: str
+) -> None:
     with pytest.raises(Incomplete, match=problem):
         check_models(models, (Get, Touch))

@@ -8,7 +8,7 @@ from umi_core.language.decisions import parse_decision
 from umi_core.language.extraction import parse_extraction
 from umi_core.language.prompts import ask_enough, ask_extract, ask_rank, ask_rewrite
 from umi_core.language.ranks import parse_ranks
-from umi_core.language.replies import UNREAD, Unusable
+from umi_core.language.replies import UNREAD, UnusableReply
 from umi_core.language.rewriting import judged
 from umi_core.values import Turn
 from umi_sim.judge.equivalences.odd_replies import SPOILERS, odd_reply, spoilt
@@ -45,8 +45,8 @@ def test_a_rewrite_is_refused_for_every_reason_that_one_reference_can_have() -> 
 @pytest.mark.slow
 def test_an_extraction_is_mended_in_every_way_but_those_that_need_another_text() -> None:
     given = [parse_extraction(it, TEXT, Config()) for it in replies("extract", ask_extract(TEXT, ""))]
-    met: set[str] = {it.reason for it in given if isinstance(it, Unusable)}
-    met |= {shape for it in given if not isinstance(it, Unusable) for shape in it.shapes}
+    met: set[str] = {it.reason for it in given if isinstance(it, UnusableReply)}
+    met |= {shape for it in given if not isinstance(it, UnusableReply) for shape in it.shapes}
     others = ("type self unsure", "link type missing", "link confidence missing")  # links between sentences
     assert met >= {*UNREAD, *extraction.SHAPES} - {*others}
 
@@ -54,8 +54,8 @@ def test_an_extraction_is_mended_in_every_way_but_those_that_need_another_text()
 @pytest.mark.slow
 def test_a_ranking_is_not_followed_in_every_way_there_is() -> None:
     given = [parse_ranks(it, len(LISTED), 3) for it in replies("rank", ask_rank(QUERY, 3, LISTED))]
-    met: set[str] = {it.reason for it in given if isinstance(it, Unusable)}
-    met |= {why for it in given if not isinstance(it, Unusable) for why in it.dropped}
+    met: set[str] = {it.reason for it in given if isinstance(it, UnusableReply)}
+    met |= {why for it in given if not isinstance(it, UnusableReply) for why in it.dropped}
     assert met >= {*UNREAD, *ranks.SHAPES}
 
 

@@ -14,7 +14,7 @@ from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX
 from umi_core.messages.effects import AskModel
 from umi_core.values import Turn
 from umi_sim.judge.invariants import readings
-from umi_sim.judge.invariants.readings import BY_MEMORY, Question, check_reading, entity_of, question
+from umi_sim.judge.invariants.readings import BY_MEMORY, PromptSubject, check_reading, entity_of, question
 from umi_sim.judge.plain.replies import array_of, payload_of
 from umi_sim.services.model.prompts import inputs
 
@@ -28,11 +28,11 @@ PROMPTS = {
     "rewrite": ask_rewrite("Does she nap?", SAID),
 }
 QUESTIONS = {
-    "extract": Question(text="Bob naps."),
-    "route": Question(entities=(("ent_a", "person"),)),
-    "evolve": Question(pairs=(("a@2", "a@1"),)),
-    "expand": Question(query="Who naps?"),
-    "rewrite": Question(query="Does she nap?", turns=SAID),
+    "extract": PromptSubject(text="Bob naps."),
+    "route": PromptSubject(entities=(("ent_a", "person"),)),
+    "evolve": PromptSubject(pairs=(("a@2", "a@1"),)),
+    "expand": PromptSubject(query="Who naps?"),
+    "rewrite": PromptSubject(query="Does she nap?", turns=SAID),
 }
 GOOD = {
     "extract": json.dumps(
@@ -68,7 +68,7 @@ def test_what_was_asked_is_read_from_the_prompt(task: str) -> None:
 
 
 def test_a_prompt_that_somebody_else_wrote_asks_about_nothing() -> None:
-    assert question(inputs('INPUT turns = 7\nINPUT query = x\nINPUT pairs = ["a"]')) == Question()
+    assert question(inputs('INPUT turns = 7\nINPUT query = x\nINPUT pairs = ["a"]')) == PromptSubject()
 
 
 @TASKS
@@ -101,14 +101,14 @@ def test_a_payload_that_is_not_seen_or_not_there_is_noticed(
     monkeypatch.setitem(readings.BY_MEMORY, task, lambda reply, asked, config: found)
     with broken("parser-keeps-the-good"):
         check_reading(asked(task), "no", Config())
-    lost = replies.Unusable("no_json")
+    lost = replies.UnusableReply("no_json")
     monkeypatch.setitem(readings.BY_MEMORY, task, lambda reply, asked, config: lost)
     with broken("parser-keeps-the-good"):
         check_reading(asked(task), f"so: {GOOD[task]}", Config())
 
 
 def test_why_a_reply_cannot_be_used_is_compared_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    lost = replies.Unusable("too_long")
+    lost = replies.UnusableReply("too_long")
     monkeypatch.setitem(readings.BY_MEMORY, "expand", lambda reply, asked, config: lost)
     with broken("parser-total"):
         check_reading(asked("expand"), "no", Config())

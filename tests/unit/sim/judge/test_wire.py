@@ -18,7 +18,7 @@ from umi_core.messages.request import Request
 from umi_core.messages.requests import ALL, Get
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered, Stored
 from umi_sim.judge.invariants.wire import Wire, check_delegate, check_request, check_response
-from umi_sim.judge.oracle.api_model import Log, Told
+from umi_sim.judge.oracle.api_model import LogModel, RowContents
 from umi_sim.judge.plain.text import DAY_MS, LAST_MS, time_told
 from umi_sim.judge.plain.wire import Called, body_of, called, said, status_of
 from umi_sim.kernel.prng import Stream
@@ -199,11 +199,11 @@ def test_times_are_told_with_their_milliseconds() -> None:
 
 
 def test_a_page_lacks_what_was_passed_over_and_nothing_else() -> None:
-    log = Log("archival", "arc")
+    log = LogModel("archival", "arc")
     for skip, got in ((0, [1, 2]), (1, [2, 3]), (2, []), (3, [])):
         log.judge_skip("o1", skip, [1, 2] if skip < 3 else [1, 2, 3], [1, 2, 3], got)
     for skip, got in ((0, [2]), (1, [3]), (1, [1, 2]), (1, []), (0, [1, 3])):
         with pytest.raises(Broken, match="pager-complete"):
             log.judge_skip("o1", skip, [1, 2], [1, 2, 3], got)
-    log.open["o2"] = [Told("x", ())]
+    log.open["o2"] = [RowContents("x", ())]
     log.judge_skip("o1", 1, [1, 2], [1, 2, 3], [1, 2])  # what nobody was told of may stand before

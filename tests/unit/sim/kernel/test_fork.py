@@ -14,7 +14,7 @@ from umi_core.messages.effects import Read
 from umi_core.messages.requests import Set
 from umi_core.values import Scope
 from umi_sim.judge.equivalences.lives import twin
-from umi_sim.kernel.fork import forked
+from umi_sim.kernel.fork import fork_graph
 
 
 @attrs.frozen
@@ -55,7 +55,7 @@ def box() -> Box:
 )  # fmt: skip
 def test_a_change_of_a_fork_is_its_own(change: Any) -> None:
     first = box()
-    other = forked(first)
+    other = fork_graph(first)
     assert told(other) == told(box())
     change(other)
     assert told(other) != told(box())
@@ -69,7 +69,7 @@ def told(it: Box) -> str:
 def test_values_are_shared_and_what_two_hold_is_still_one() -> None:
     first = box()
     held: list[Any] = [first, first.table, first]
-    others = forked(held)
+    others = fork_graph(held)
     assert others[0] is others[2] is not first
     assert others[1] is others[0].table
     assert others[0].notes[0] is first.notes[0]

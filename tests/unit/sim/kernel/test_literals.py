@@ -15,7 +15,7 @@ from umi_core.messages.answers import Committed, EffectFailed, Embedded, ReadDon
 from umi_core.messages.requests import Recall, Remember, Set
 from umi_core.rows import Address, Entity, Row, SessionRow
 from umi_core.values import Scope, Turn
-from umi_sim.kernel.literals import WIDTH, Unwritable, Writer, comment, flat, quoted, statement
+from umi_sim.kernel.literals import WIDTH, LiteralWriter, Unwritable, comment, flat, quote_text, statement
 from umi_sim.workload import pools
 
 SCOPE = Scope("u1", "a1")
@@ -47,7 +47,7 @@ NAMES: dict[str, Any] = {**vars(effects), **vars(inputs), **vars(values), "Confi
 
 def source(value: object) -> str:
     """A module that binds `value`."""
-    writer = Writer(scope=SCOPE)
+    writer = LiteralWriter(scope=SCOPE)
     body = list(statement("value = ", writer.node(value)))
     return "\n".join([*writer.head(), *body, ""])
 
@@ -67,7 +67,7 @@ def test_a_value_comes_back_as_it_was(value: object) -> None:
 @given(st.text() | st.binary() | st.text("\"'\\\n{}#x"))
 def test_a_text_is_one_ascii_literal(text: str | bytes) -> None:
     mark, letters = ("", text) if isinstance(text, str) else ("b", text.decode("latin-1"))
-    written = mark + quoted(letters)
+    written = mark + quote_text(letters)
     assert written.isascii()
     assert written.isprintable()
     (statement_,) = ast.parse(written).body
@@ -91,7 +91,7 @@ def test_equal_constants_stand_once() -> None:
 
 
 def test_what_is_default_is_left_out_and_few_fields_need_no_names() -> None:
-    writer = Writer(scope=SCOPE)
+    writer = LiteralWriter(scope=SCOPE)
     assert flat(writer.node(Set("o1", "k", b"tea"))) == 'Set("o1", "k", b"tea")'
     assert flat(writer.node(Set("o1", "k", b"tea", ttl_ms=5))) == 'Set("o1", "k", b"tea", ttl_ms=5)'
     assert flat(writer.node(ADDRESS)) == 'Address(SCOPE, "entity", "ent_1")'
@@ -108,7 +108,7 @@ def test_what_is_not_of_umi_core_is_refused() -> None:
 
     for value in (object(), {"a": 1}, {1}, Wake2()):
         with pytest.raises(Unwritable):
-            Writer(scope=SCOPE).node(value)
+            LiteralWriter(scope=SCOPE).node(value)
 
 
 @given(st.text())

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, maybe, rows, told, whole
-from umi_sim.kernel.prng import SEED_MAX, WORD_COUNT, Keyed, Stream, highest, keyed, parse_seed, stream_key
+from umi_sim.kernel.prng import (
+    SEED_MAX,
+    WORD_COUNT,
+    Keyed,
+    Stream,
+    draw_keyed,
+    highest,
+    parse_seed,
+    stream_key,
+)
 
 FAULT_KEY = stream_key(42, ("fault", "storage_lost", "storage.commit.remember.commit"))
 
@@ -26,7 +35,7 @@ def test_draws_are_those_of_the_table(row: Row) -> None:
         stream = Stream(seed, *path)
         assert [f"{stream.word():016x}" for _ in result] == result
     elif how == "keyed":
-        assert [f"{keyed(stream_key(seed, path), data):016x}"] == result
+        assert [f"{draw_keyed(stream_key(seed, path), data):016x}"] == result
     else:
         assert DRAWS[row["draw"]](Stream(seed, *path)) == result
 
@@ -34,7 +43,7 @@ def test_draws_are_those_of_the_table(row: Row) -> None:
 def test_a_prepared_key_draws_the_same_in_any_order() -> None:
     prepared = Keyed(FAULT_KEY)
     data = ["o7/commit#1", "", "é", "o7/commit#1"]
-    assert [prepared.draw(one) for one in data] == [keyed(FAULT_KEY, one) for one in data]
+    assert [prepared.draw(one) for one in data] == [draw_keyed(FAULT_KEY, one) for one in data]
 
 
 def test_a_path_is_its_parts_not_their_joined_text() -> None:

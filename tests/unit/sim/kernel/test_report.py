@@ -7,10 +7,10 @@ from umi_sim.kernel.report import (
     Line,
     Pair,
     Report,
-    Row,
+    ReportRow,
     as_object,
     laid_out,
-    listed,
+    list_row,
     row,
     under,
     whole,
@@ -22,7 +22,8 @@ NAMES = [f"kind_number_{n}" for n in range(200)]
 @pytest.mark.parametrize("width", [30, 40, 80, 120, 200])
 def test_every_line_that_can_be_broken_fits(width: int) -> None:
     lines: list[Line] = [
-        row("label", "a word " * 99), listed("never", NAMES), Row("odd", ("x" * 20,) * 9, " | ", hang=4),
+        row("label", "a word " * 99), list_row("never", NAMES),
+        ReportRow("odd", ("x" * 20,) * 9, " | ", hang=4),
         Pair("l" * 500, "r" * 500, "|"), "a head " * 50, row("a label that is very long", "text " * 50),
     ]  # fmt: skip
     told = list(laid_out(Report("head " * 60, lines), width))
@@ -37,7 +38,7 @@ def test_what_is_copied_is_never_broken() -> None:
 
 
 def test_what_is_beyond_the_most_is_counted() -> None:
-    (told,) = laid_out(Report("", [listed("never", NAMES, 2)]), 120)
+    (told,) = laid_out(Report("", [list_row("never", NAMES, 2)]), 120)
     assert told == "  never    kind_number_0, kind_number_1, and 198 more"
 
 
@@ -53,7 +54,7 @@ def test_a_terminal_obeys_nothing_that_a_report_holds() -> None:
     hostile = "\x1b[2J\u202e\n"
     lines: list[Line] = [
         row(hostile, hostile),
-        Row("", (hostile,) * 3, COMMA),
+        ReportRow("", (hostile,) * 3, COMMA),
         Pair(hostile, hostile),
         hostile,
     ]
@@ -63,7 +64,7 @@ def test_a_terminal_obeys_nothing_that_a_report_holds() -> None:
 def test_a_program_gets_rows_by_their_labels() -> None:
     rows = [
         row("seen", "inside, by hand"),
-        listed("faults", ["a", "b"]),
+        list_row("faults", ["a", "b"]),
         *under("bugs", [row("", "one"), row("", "two")]),
     ]
     assert as_object(rows) == {"seen": "inside, by hand", "faults": ["a", "b"], "bugs": ["one", "two"]}

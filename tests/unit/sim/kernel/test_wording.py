@@ -16,7 +16,7 @@ from umi_sim.kernel import wording
     ],
 )
 def test_a_terminal_obeys_nothing_that_was_said(text: str, expected: str) -> None:
-    assert wording.escaped(text) == expected
+    assert wording.escape_text(text) == expected
 
 
 def test_what_is_too_long_is_cut_where_it_shows() -> None:
@@ -33,14 +33,14 @@ def test_a_time_is_told_in_its_largest_whole_unit(ms: int, told: str) -> None:
 
 
 def test_numbers_and_counts_have_one_form() -> None:
-    assert [wording.spaced(number) for number in (0, 999, 10_000, -1_234_567)] == [
+    assert [wording.group_digits(number) for number in (0, 999, 10_000, -1_234_567)] == [
         "0",
         "999",
         "10 000",
         "-1 234 567",
     ]
     assert [wording.plural(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
-    assert wording.counted({"a": 1, "b": 2}) == ["a 1", "b 2"]
+    assert wording.show_counts({"a": 1, "b": 2}) == ["a 1", "b 2"]
 
 
 def test_an_unknown_name_is_told_with_what_may_have_been_meant_or_a_small_choice() -> None:

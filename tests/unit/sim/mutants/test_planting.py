@@ -12,22 +12,22 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.working import drop_expired
 from umi_core.workflows import BUILT_IN, commits, rebalance
-from umi_sim.mutants import CANARY, CannotPlant, Edit, Mutant, TestedMutant
+from umi_sim.mutants import CANARY, CannotPlant, Mutant, TestedMutant, TextEdit
 from umi_sim.mutants.registry import FILES, MUTANTS, OF_TESTS, BadMutant, mutant, rows
 
 WORKING = "umi_core/tiers/working.py"
 DUE = "    if tier.due_ms <= now_ms:"
-EARLY = Edit(WORKING, DUE, "    if tier.due_ms < now_ms:")
+EARLY = TextEdit(WORKING, DUE, "    if tier.due_ms < now_ms:")
 
 
-def bug(*edits: Edit) -> Mutant:
+def bug(*edits: TextEdit) -> Mutant:
     return Mutant("a-bug", "area", "what goes wrong", edits, ("ttl-boundary",), "working")
 
 
 def refused(file: str, old: str, new: str, why: str) -> None:
     """Planting this raises, and nothing has changed."""
     before = working.answer.__code__
-    with pytest.raises(CannotPlant, match=why), bug(EARLY, Edit(file, old, new)).plant(BUILT_IN):
+    with pytest.raises(CannotPlant, match=why), bug(EARLY, TextEdit(file, old, new)).plant(BUILT_IN):
         pass
     assert working.answer.__code__ is before
 
@@ -37,7 +37,7 @@ def refused(file: str, old: str, new: str, why: str) -> None:
 
 def test_a_function_stays_the_object_that_everybody_has_imported() -> None:
     before, body = drop_expired, drop_expired.__code__
-    edit = Edit(WORKING, "    tier.expired_count += len(dead)", "    tier.expired_count += 7")
+    edit = TextEdit(WORKING, "    tier.expired_count += len(dead)", "    tier.expired_count += 7")
     with bug(edit).plant(BUILT_IN) as registry:
         tier = working.WorkingTier()
         drop_expired(tier, 0)
@@ -49,8 +49,8 @@ def test_a_function_stays_the_object_that_everybody_has_imported() -> None:
 
 def test_a_method_and_a_property_of_a_class_with_slots() -> None:
     edits = (
-        Edit("umi_core/tiers/archive.py", '(page[-1] if len(later) > count else "")', '"the end"'),
-        Edit("umi_core/tiers/core.py", "sum(len(block.entries) for block in self.blocks)", "99"),
+        TextEdit("umi_core/tiers/archive.py", '(page[-1] if len(later) > count else "")', '"the end"'),
+        TextEdit("umi_core/tiers/core.py", "sum(len(block.entries) for block in self.blocks)", "99"),
     )
     with bug(*edits).plant(BUILT_IN):
         assert AccessTable().after("", 1) == ((), "the end")
@@ -59,7 +59,9 @@ def test_a_method_and_a_property_of_a_class_with_slots() -> None:
 
 
 def test_what_is_added_is_made_anew_for_each_run_and_taken_away() -> None:
-    kept = Edit("umi_core/workflows/rebalance.py", "def promotions(", "READ_FIRST = {}\n\n\ndef promotions(")
+    kept = TextEdit(
+        "umi_core/workflows/rebalance.py", "def promotions(", "READ_FIRST = {}\n\n\ndef promotions("
+    )
     for _ in range(2):
         with bug(kept).plant(BUILT_IN):
             assert vars(rebalance)["READ_FIRST"] == {}
@@ -69,7 +71,7 @@ def test_what_is_added_is_made_anew_for_each_run_and_taken_away() -> None:
 
 def test_what_was_computed_before_is_computed_again_and_afterwards_too() -> None:
     """`read` keeps its latest results. A bug that was planted once was seen in the run after it."""
-    edit = Edit("umi_core/language/pronouns.py", "    own = LANGUAGES[pattern.term]", "    return False")
+    edit = TextEdit("umi_core/language/pronouns.py", "    own = LANGUAGES[pattern.term]", "    return False")
     assert read("Where is she?").terms == ("she",)
     with bug(edit).plant(BUILT_IN):
         assert read("Where is she?").terms == ()
@@ -77,7 +79,9 @@ def test_what_was_computed_before_is_computed_again_and_afterwards_too() -> None
 
 
 def test_a_changed_table_is_in_the_registry_and_no_revision_is_added() -> None:
-    shorter = Edit("umi_core/workflows/remember.py", 'retry(2, then=Degrade("table", by_table))', "retry(2)")
+    shorter = TextEdit(
+        "umi_core/workflows/remember.py", 'retry(2, then=Degrade("table", by_table))', "retry(2)"
+    )
     with bug(shorter).plant(BUILT_IN) as registry:
         (route,) = (step for step in registry.at("remember").steps if step.id == "route")
         assert route.on_failure is not None
@@ -87,7 +91,7 @@ def test_a_changed_table_is_in_the_registry_and_no_revision_is_added() -> None:
 
 
 def test_a_step_is_changed_in_every_table_that_has_it() -> None:
-    edit = Edit("umi_core/workflows/commits.py", 'retry(2, then=degrade("core_unread"))', "retry(2)")
+    edit = TextEdit("umi_core/workflows/commits.py", 'retry(2, then=degrade("core_unread"))', "retry(2)")
     with bug(edit).plant(BUILT_IN) as registry:
         changed = {name for name in registry.revisions if registry.at(name) != BUILT_IN.at(name)}
     assert changed == {
@@ -162,7 +166,7 @@ ROW = {"area": "a", "behaviour": "b", "rules": ["c"], "scenario": "d", "file": "
 
 
 def test_a_row_is_a_mutant_with_one_edit_or_several() -> None:
-    one = Mutant("n", "a", "b", (Edit("e", "f", "g"),), ("c",), "d")
+    one = Mutant("n", "a", "b", (TextEdit("e", "f", "g"),), ("c",), "d")
     assert mutant("n", ROW, "x.toml: n") == one
     several = {key: ROW[key] for key in ("area", "behaviour", "rules", "scenario")}
     edits = [{"file": "e", "old": "f", "new": "g"}] * 2
@@ -171,7 +175,7 @@ def test_a_row_is_a_mutant_with_one_edit_or_several() -> None:
 
 def test_a_row_that_names_a_test_needs_neither_rules_nor_a_scenario() -> None:
     row = {key: ROW[key] for key in ("area", "behaviour", "file", "old", "new")}
-    tested = TestedMutant("n", "a", "b", (Edit("e", "f", "g"),), "t.py::t")
+    tested = TestedMutant("n", "a", "b", (TextEdit("e", "f", "g"),), "t.py::t")
     assert mutant("n", {**row, "detected_by": "t.py::t"}, "x.toml: n") == tested
     with pytest.raises(BadMutant, match=re.escape("x.toml: n: nobody reads rules")):
         mutant("n", {**ROW, "detected_by": "t.py::t"}, "x.toml: n")

@@ -16,10 +16,10 @@ from tests.unit.sim.pages.made import canary, canary_data
 from tests.unit.sim.pages.payloads import PAYLOADS, poisoned
 from umi_sim.explain.playback import Playback, look
 from umi_sim.pages import page_data, shell
-from umi_sim.pages.lives import lived
+from umi_sim.pages.lives import play_steps
 from umi_sim.pages.page_data import About
 from umi_sim.pages.states import ROOTS, leaves
-from umi_sim.record.state_tree import told
+from umi_sim.record.state_tree import describe_tree
 from umi_sim.seedfile import files as seed_file
 
 SCRIPTS: Final = ("shared.js", "life.js")
@@ -98,7 +98,7 @@ def test_no_script_reads_a_text_as_anything_but_a_text(name: str) -> None:
 
 def test_the_changes_up_to_a_step_are_the_state_after_it() -> None:
     playback = Playback(canary().config, canary().items)
-    life = lived(playback)
+    life = play_steps(playback)
     assert life.states is not None
     state: dict[int, int] = dict(life.base.changes)
     for step in life.steps:
@@ -110,7 +110,7 @@ def test_the_changes_up_to_a_step_are_the_state_after_it() -> None:
         }
         live = playback.at(step.number).live
         there = leaves({root: look(live, root) for root in ROOTS})
-        assert shown == {path: told(tree) for path, tree in there}, step.number
+        assert shown == {path: describe_tree(tree) for path, tree in there}, step.number
 
 
 def path_of(paths: list[tuple[int, str]], number: int) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def path_of(paths: list[tuple[int, str]], number: int) -> tuple[str, ...]:
 
 def test_a_page_that_begins_late_knows_what_was_there_before() -> None:
     playback = Playback(canary().config, canary().items)
-    whole, late = lived(playback), lived(playback, first=4)
+    whole, late = play_steps(playback), play_steps(playback, first=4)
     assert [step.number for step in late.steps] == [4, 5, 6, 7]
     assert late.step_count == whole.step_count == 7
     assert late.states is not None
@@ -141,7 +141,7 @@ def test_what_does_not_fit_is_left_out_states_first(monkeypatch: pytest.MonkeyPa
 
 
 def page_of(playback: Playback) -> dict[str, Any]:
-    return page_data.page_data(About("", ""), lambda roots, first: lived(playback, roots, first), 7)
+    return page_data.page_data(About("", ""), lambda roots, first: play_steps(playback, roots, first), 7)
 
 
 def test_what_is_needed_and_what_broke_stand_in_the_lanes() -> None:

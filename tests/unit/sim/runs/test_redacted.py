@@ -16,7 +16,7 @@ from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone, Valu
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import REQUESTS, CreateEntity, Recall, Remember, arguments_of
 from umi_core.messages.results import Remembered
-from umi_core.recordings import Head, Taken
+from umi_core.recordings import RecordingHead, Taken
 from umi_core.rows import BODIES, Address, Body, Row
 from umi_core.values import Scope
 from umi_sim.record.stand_ins import WORD, StandIns, known_words
@@ -93,7 +93,7 @@ def test_no_reply_of_a_model_tells_what_was_said(text: str) -> None:
 
 # Whole lives.
 
-Life = tuple[Head, list[Taken]]
+Life = tuple[RecordingHead, list[Taken]]
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def lives(monkeypatch: pytest.MonkeyPatch) -> dict[Memory, Life]:
     unrecorded = Memory.step
 
     def step(memory: Memory, now_ms: int, value: Value) -> tuple[Effect, ...]:
-        _, steps = found.setdefault(memory, (Head(memory.state.scope, memory.state.config), []))
+        _, steps = found.setdefault(memory, (RecordingHead(memory.state.scope, memory.state.config), []))
         steps.append(Taken(now_ms, value))
         return unrecorded(memory, now_ms, value)
 
@@ -149,7 +149,7 @@ def test_a_fact_of_an_earlier_life_is_the_same_fact_in_other_words(lives: dict[M
     assert changes == [["unchanged"], ["unchanged"]]
 
 
-def changes_of(head: Head, steps: Sequence[Taken]) -> list[str]:
+def changes_of(head: RecordingHead, steps: Sequence[Taken]) -> list[str]:
     """What happened to each fact that was told."""
     memory = Memory(head.scope, head.config)
     effects = (it for step in steps for it in memory.step(step.now_ms, step.value) if isinstance(it, Reply))
@@ -157,7 +157,7 @@ def changes_of(head: Head, steps: Sequence[Taken]) -> list[str]:
     return [fact.change for it in values if isinstance(it, Remembered) for fact in it.entities]
 
 
-def steps_of(head: Head, steps: Sequence[Taken]) -> list[list[str]]:
+def steps_of(head: RecordingHead, steps: Sequence[Taken]) -> list[list[str]]:
     """What each step gave, by the kinds of effects and how requests ended."""
     memory = Memory(head.scope, head.config)
     return [list(map(shown, memory.step(step.now_ms, step.value))) for step in steps]

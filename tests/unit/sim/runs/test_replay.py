@@ -14,7 +14,7 @@ from umi_sim.runs.runner import run
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.fields import PLAIN
-from umi_sim.seedfile.files import Expect, SeedFile
+from umi_sim.seedfile.files import ExpectedResult, SeedFile
 from umi_sim.services.recorded_replies import Sayings
 
 TALK = """
@@ -186,7 +186,7 @@ def test_settings_count_when_a_run_is_drawn_anew() -> None:
 def test_settings_that_cannot_be_drawn_with_are_refused(changes: dict[str, Any], message: str) -> None:
     config = attrs.evolve(PLAIN, scenario="smoke", **changes)
     with pytest.raises(NotRegenerated, match=message):
-        regenerated(SeedFile(config, (), Expect("pass")))
+        regenerated(SeedFile(config, (), ExpectedResult("pass")))
 
 
 def test_the_first_item_that_is_drawn_otherwise_is_named() -> None:
@@ -211,7 +211,7 @@ def test_a_shrunk_file_is_compared_by_the_items_it_had_before(failing: SeedFile)
     [("smoke", 99, "version 99, it is at version 1 now"), ("mine", 1, "mine is your own")],
 )
 def test_a_seed_that_means_something_else_is_refused(name: str, version: int, message: str) -> None:
-    seed = SeedFile(attrs.evolve(PLAIN, scenario=name, version=version), (), Expect("pass"))
+    seed = SeedFile(attrs.evolve(PLAIN, scenario=name, version=version), (), ExpectedResult("pass"))
     with pytest.raises(NotRegenerated, match=message):
         regenerated(seed)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.spec_tables import text as exact
 from umi_core.messages.requests import REQUESTS
 from umi_core.values import Scope, Turn
-from umi_sim.faults.arguments import Argument
+from umi_sim.faults.arguments import FaultArgument
 from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.schema import Wrong
 from umi_sim.formats.strict_json import FILE_BYTES_MAX
@@ -28,7 +28,7 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile import item_json
 from umi_sim.seedfile import text as seed_text
 from umi_sim.seedfile.fields import PLAIN
-from umi_sim.seedfile.files import BadSeedFile, Expect, Minimised, SeedFile, loads, text_of
+from umi_sim.seedfile.files import BadSeedFile, ExpectedResult, Minimised, SeedFile, loads, text_of
 
 EXAMPLE = exact("simulator", "seed_file") + "\n"
 
@@ -60,7 +60,7 @@ def args_of(fault: str) -> dict[str, object]:
     return {name: example_of(argument) for name, argument in KINDS[fault].arguments.items()}
 
 
-def example_of(argument: Argument) -> object:
+def example_of(argument: FaultArgument) -> object:
     """Something that this argument may be: one of its words, a flag, a number or a text."""
     for value in (*argument.words[-1:], True, 7, "\udfff"):
         with contextlib.suppress(Wrong):
@@ -119,7 +119,7 @@ def test_a_rewritten_file_is_the_same_run_and_keeps_what_the_reader_does_not_kno
 
 def test_the_layout_is_one_line_for_each_key_and_item_in_ascii() -> None:
     items = (Op("o1", 0, "a", "remember", {"text": "日 \ud800"}), Op("o2", 0, "a", "len", {}))
-    text = text_of(SeedFile(attrs.evolve(PLAIN, scenario="smoke"), items, Expect("pass")))
+    text = text_of(SeedFile(attrs.evolve(PLAIN, scenario="smoke"), items, ExpectedResult("pass")))
     assert text.isascii()
     assert text.endswith("\n}\n")
     assert '\n  {"id":"o1","kind":"op",' in text
@@ -164,7 +164,7 @@ def test_a_resolved_configuration_survives_its_file() -> None:
         weights={"set": 3}, faults={"storage_lost": (3, 1024)}, planted="get-alive-at-expiry",
         off=("ttl-boundary",), policy="pct(4)", revise_every=9, steps_max=77,
     )  # fmt: skip
-    seed = SeedFile(config, (), Expect("pass", prefix=(b"\x01\x02",)))
+    seed = SeedFile(config, (), ExpectedResult("pass", prefix=(b"\x01\x02",)))
     assert loads(text_of(seed).encode(), "x").config == config
 
 
@@ -181,7 +181,7 @@ def test_an_edited_file_is_read_and_says_so() -> None:
 
 
 def test_a_scenario_of_ones_own_is_marked() -> None:
-    seed = SeedFile(attrs.evolve(PLAIN, scenario="mine"), (), Expect("pass"))
+    seed = SeedFile(attrs.evolve(PLAIN, scenario="mine"), (), ExpectedResult("pass"))
     assert '"own":true' in text_of(seed)
     assert loads(text_of(seed).encode(), "x").config.scenario == "mine"
 
@@ -195,7 +195,7 @@ def test_a_run_too_large_goes_without_its_schedule_and_says_so() -> None:
     config = attrs.evolve(PLAIN, scenario="smoke")
     many = tuple(Deviation(f"s{n}", "o1", "x" * 250) for n in range(8_000))
     seed = loads(
-        text_of(SeedFile(config, (Op("o1", 0, "a", "len", {}), *many), Expect("pass"))).encode(), "x"
+        text_of(SeedFile(config, (Op("o1", 0, "a", "len", {}), *many), ExpectedResult("pass"))).encode(), "x"
     )
     assert [item.id for item in seed.items] == ["o1"]
     assert "too large" in seed.history.notes
@@ -207,7 +207,7 @@ def test_a_run_far_too_large_is_refused_before_anything_is_written(tmp_path: Pat
     items = tuple(Op(f"o{n}", 0, "a", "remember", {"text": counting}) for n in range(100))
     path = tmp_path / "x.json"
     with pytest.raises(BadSeedFile, match="too large for a seed file"):
-        seed_file.write(path, SeedFile(attrs.evolve(PLAIN, scenario="smoke"), items, Expect("pass")))
+        seed_file.write(path, SeedFile(attrs.evolve(PLAIN, scenario="smoke"), items, ExpectedResult("pass")))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -387,7 +387,7 @@ def damage(data: bytearray, stream: Stream) -> None:
 
 def failed(message: str = "o1 is lost") -> SeedFile:
     failure = Failure("safety", "acknowledged-is-durable", "STO-1", 3, 0, "o1", message)
-    return SeedFile(attrs.evolve(PLAIN, scenario="smoke"), (), Expect("fail"), failure, "0" * 12)
+    return SeedFile(attrs.evolve(PLAIN, scenario="smoke"), (), ExpectedResult("fail"), failure, "0" * 12)
 
 
 def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from umi_core.ids import session_id
 from umi_core.memory import Memory
 from umi_core.values import Scope
 from umi_sim.kernel.prng import Stream
-from umi_sim.mutants import Edit, Mutant
+from umi_sim.mutants import Mutant, TextEdit
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Fault, Item, Op
@@ -48,7 +48,9 @@ def life(names: tuple[str, ...], ttl_ms_max: int) -> Iterator[Op]:
 
 RESTARTING = Mutant(
     "versions-restart-at-load", "session", "a loaded session begins at version 1 again",
-    (Edit("umi_core/workflows/sessions.py", "loaded.info, version=row.version", "loaded.info, version=1"),),
+    (TextEdit(
+        "umi_core/workflows/sessions.py", "loaded.info, version=row.version", "loaded.info, version=1"
+    ),),
     (), "sessions",
 )  # fmt: skip
 

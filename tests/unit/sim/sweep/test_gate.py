@@ -17,7 +17,7 @@ from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import child, gate, report, work, worker_process
 from umi_sim.sweep.conductor import outcome_of
-from umi_sim.sweep.plan import Plan, source_of
+from umi_sim.sweep.plan import SweepPlan, source_of
 from umi_sim.sweep.totals import TOTALS, Swept, Totals
 from umi_sim.world import source
 
@@ -82,7 +82,7 @@ def patched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
         script = f"{lines}\nfrom umi_sim.sweep.child import serve\nserve()"
         monkeypatch.setattr(worker_process, "COMMAND", ("-P", "-c", script))
 
-    with worker_process.hired():  # what other tests have started, goes on without the patch
+    with worker_process.keep_children():  # what other tests have started, goes on without the patch
         yield patch
 
 
@@ -157,7 +157,7 @@ def test_a_memory_error_in_a_run_is_a_limit_and_no_crash() -> None:
 
 def lived(seed: int, **limits: int) -> Totals:
     """One seed of a small scenario, as a worker lives it."""
-    plan = Plan((source_of("own.toml"),), [seed])
+    plan = SweepPlan((source_of("own.toml"),), [seed])
     (task,) = plan.tasks()
     totals: Totals = TOTALS.read(work.work({**attrs.asdict(task, recurse=False), **limits})["totals"])
     return totals

@@ -15,17 +15,28 @@ from umi_sim.runs.runner import run
 from umi_sim.scenario import files as scenario
 from umi_sim.scenario.floors import Summary
 from umi_sim.sweep import journal, outside
-from umi_sim.sweep.journal import Chunk, joined
-from umi_sim.sweep.plan import CHUNK_COUNT, FRESH_COUNT_MAX, Plan, fresh_seed, source_of, target
+from umi_sim.sweep.journal import Chunk, join_chunks
+from umi_sim.sweep.plan import CHUNK_COUNT, FRESH_COUNT_MAX, SweepPlan, fresh_seed, source_of, target
 from umi_sim.sweep.progress import Progress
-from umi_sim.sweep.totals import COUNTS, TOTALS, Apart, Found, Lost, Swept, Totals, of_verdict
+from umi_sim.sweep.totals import (
+    COUNTS,
+    TOTALS,
+    DivergentSeed,
+    FoundFailure,
+    LostSeed,
+    Swept,
+    Totals,
+    of_verdict,
+)
 
 NAMES: Final = st.sampled_from(["smoke", "storm"])
 SEEDS: Final = st.sampled_from([0, 7, 2**64 - 1])
 COUNTERS: Final = st.dictionaries(st.sampled_from("abc"), st.integers(1, 9)).map(Counter)
 SPANS: Final = st.tuples(st.integers(0, 99), st.integers(0, 99)).map(lambda ends: (min(ends), max(ends)))
 FOUND: Final = st.builds(
-    lambda name, seed, mark: Found(name, seed, "safety", f"r-{mark}", mark, "m\ud800", f"{mark}.json", "{}"),
+    lambda name, seed, mark: FoundFailure(
+        name, seed, "safety", f"r-{mark}", mark, "m\ud800", f"{mark}.json", "{}"
+    ),
     NAMES, SEEDS, st.sampled_from("fg"),
 )  # fmt: skip
 SUMMARIES: Final = st.builds(
@@ -38,8 +49,10 @@ SUMMARIES: Final = st.builds(
 @st.composite
 def totals(draw: st.DrawFn) -> Totals:
     found = draw(st.lists(FOUND, max_size=2, unique_by=lambda each: each.fingerprint))
-    apart = draw(st.lists(st.builds(Apart, NAMES, SEEDS, st.just("r"), st.just(("a", "b"))), max_size=1))
-    lost = draw(st.lists(st.builds(Lost, NAMES, SEEDS, st.just("why")), max_size=1))
+    apart = draw(
+        st.lists(st.builds(DivergentSeed, NAMES, SEEDS, st.just("r"), st.just(("a", "b"))), max_size=1)
+    )
+    lost = draw(st.lists(st.builds(LostSeed, NAMES, SEEDS, st.just("why")), max_size=1))
     made = Totals(
         draw(st.integers(0, 9)), gated=draw(st.integers(0, 1)),
         hits=Counter({each.fingerprint: draw(st.integers(1, 3)) for each in found}),
@@ -78,7 +91,7 @@ def test_totals_add_up_in_any_order_and_grouping(a: Totals, b: Totals, c: Totals
 
 
 def test_the_smallest_seed_of_a_failure_is_kept_and_all_hits_count() -> None:
-    parts = [Totals(hits=Counter("f"), found={"f": Found("x", seed, "safety", "r", "f", "m", "p", "")})
+    parts = [Totals(hits=Counter("f"), found={"f": FoundFailure("x", seed, "safety", "r", "f", "m", "p", "")})
              for seed in (3, 1, 2)]  # fmt: skip
     whole = added(*parts)
     assert (whole.found["f"].seed, whole.hits["f"]) == (1, 3)
@@ -88,12 +101,12 @@ def test_the_smallest_seed_of_a_failure_is_kept_and_all_hits_count() -> None:
 @given(CHUNKS, CHUNKS, CHUNKS)
 def test_merging_is_commutative_associative_and_idempotent(a: Any, b: Any, c: Any) -> None:
     def merged(*parts: Any) -> list[Chunk]:
-        return list(joined(chunk for part in parts for chunk in part).values())
+        return list(join_chunks(chunk for part in parts for chunk in part).values())
 
     assert merged(a, b) == merged(b, a)
     assert merged(merged(a, b), c) == merged(a, merged(b, c))
     assert merged(a, a) == merged(a)
-    assert journal.add_up(joined([*a, *b])) == journal.add_up(joined([*b, *a]))
+    assert journal.add_up(join_chunks([*a, *b])) == journal.add_up(join_chunks([*b, *a]))
 
 
 @FEW
@@ -124,12 +137,12 @@ def test_plain_data_of_another_shape_is_refused(change: dict[str, Any]) -> None:
 OWN: Final = "smoke"
 
 
-def seeds(plan: Plan) -> list[int]:
+def seeds(plan: SweepPlan) -> list[int]:
     return [seed for task in plan.tasks() for seed in task.seeds]
 
 
 def test_a_plan_has_given_seeds_then_fresh_ones_in_chunks() -> None:
-    plan = Plan((source_of(OWN),), range(25), 12, "0x2a")
+    plan = SweepPlan((source_of(OWN),), range(25), 12, "0x2a")
     tasks = list(plan.tasks())
     assert [len(task.seeds) for task in tasks] == [10, 10, 5, 10, 2]
     assert CHUNK_COUNT == 10
@@ -143,7 +156,7 @@ def test_fresh_seeds_are_the_first_words_of_their_streams() -> None:
 
 
 def test_shards_share_out_all_seeds_and_none_twice() -> None:
-    whole = Plan((source_of(OWN),), range(25), 12, "7")
+    whole = SweepPlan((source_of(OWN),), range(25), 12, "7")
     parts = [attrs.evolve(whole, shard=(number, 3)) for number in (1, 2, 3)]
     assert sorted(seed for part in parts for seed in seeds(part)) == sorted(seeds(whole))
     assert sum(part.run_count or 0 for part in parts) == whole.run_count
@@ -151,7 +164,7 @@ def test_shards_share_out_all_seeds_and_none_twice() -> None:
 
 
 def test_chunks_are_named_by_code_scenario_and_seeds() -> None:
-    plan = Plan((source_of(OWN), source_of("storm")), range(20), 10, "7")
+    plan = SweepPlan((source_of(OWN), source_of("storm")), range(20), 10, "7")
     names = [task.chunk for task in plan.tasks()]
     assert len(names) == len(dict.fromkeys(names)) == 6
     assert names == [task.chunk for task in plan.tasks()]
@@ -164,9 +177,9 @@ def test_fresh_seeds_of_two_bases_differ_and_without_git_one_is_drawn(
     assert fresh_seed("1", 0) != fresh_seed("2", 0) != fresh_seed("2", 1)
     assert FRESH_COUNT_MAX == 1_000_000
     commit = "64aa92f6c0ffee0123456789abcdef0123456789"
-    monkeypatch.setattr(outside, "described", lambda: f"{commit}-dirty")
+    monkeypatch.setattr(outside, "describe_commit", lambda: f"{commit}-dirty")
     assert outside.base() == commit
-    monkeypatch.setattr(outside, "described", lambda: "")
+    monkeypatch.setattr(outside, "describe_commit", lambda: "")
     assert outside.base() != outside.base()
     assert fresh_seed(outside.base(), 0) >= 0
 
@@ -191,7 +204,7 @@ def test_what_was_swept_is_said_in_few_words(swept: Any, told: str) -> None:
 
 
 def chunk(count: int = 10, **changes: Any) -> Chunk:
-    plan = Plan((source_of(OWN),), range(count))
+    plan = SweepPlan((source_of(OWN),), range(count))
     (task,) = plan.tasks()
     return journal.chunk_of(task, Totals(runs=count, **changes))
 
@@ -221,7 +234,7 @@ def test_two_sweeps_do_not_write_to_one_file(tmp_path: Path) -> None:
 
 
 def test_a_chunk_that_lost_something_is_tried_again_and_the_better_one_counts(tmp_path: Path) -> None:
-    lost = attrs.evolve(chunk(), totals=Totals(9, lost={(OWN, 3): Lost(OWN, 3, "why")}))
+    lost = attrs.evolve(chunk(), totals=Totals(9, lost={(OWN, 3): LostSeed(OWN, 3, "why")}))
     book = journal.Journal.open(tmp_path / "x.jsonl")
     book.append(lost)
     assert not journal.read(book.path)[lost.name].is_done

@@ -9,10 +9,10 @@ from umi_sim.record.rules import RULES
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 from umi_sim.sweep import reached
-from umi_sim.sweep.reached import Part, never, rules, steps
+from umi_sim.sweep.reached import ReachedRow, never, rules, steps
 
 
-def row(name: str) -> Part:
+def row(name: str) -> ReachedRow:
     return next(each for each in steps({}) if each.name == name)
 
 

@@ -24,8 +24,8 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import conductor, failure_files, journal
 from umi_sim.sweep.conductor import Conductor
 from umi_sim.sweep.outside import Stopwatch
-from umi_sim.sweep.plan import Plan, source_of
-from umi_sim.sweep.totals import TOTALS, Found, Swept, Totals
+from umi_sim.sweep.plan import SweepPlan, source_of
+from umi_sim.sweep.totals import TOTALS, FoundFailure, Swept, Totals
 
 pytestmark = pytest.mark.usefixtures("small_worlds", "shared_children")
 ROOT: Final = Path(__file__).resolve().parents[4]
@@ -240,8 +240,8 @@ def test_a_file_that_is_none_is_one_line(text: str, message: str) -> None:
 # Exit codes.
 
 
-def found(kind: Any) -> Found:
-    return Found("own.toml", 1, kind, "r", "f", "m", "f.json", "")
+def found(kind: Any) -> FoundFailure:
+    return FoundFailure("own.toml", 1, kind, "r", "f", "m", "f.json", "")
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ class Faulty(Executor):
 
 def conducted(breaks_at: Callable[[int], bool], seed_count: int = 25) -> Totals:
     faulty = Faulty(breaks_at)
-    plan = Plan((source_of("own.toml"),), range(seed_count))
+    plan = SweepPlan((source_of("own.toml"),), range(seed_count))
     look = Conductor(plan, lambda jobs: faulty, 1, lambda chunk, is_old: None)
     look.conduct()
     return look.totals
@@ -426,7 +426,7 @@ class Hurried(Stopwatch):
 
 
 def test_given_and_fresh_seeds_take_turns_until_the_time_is_over() -> None:
-    plan = Plan((source_of("own.toml"),), range(200), None, base="7", is_timed=True)
+    plan = SweepPlan((source_of("own.toml"),), range(200), None, base="7", is_timed=True)
     faulty = Faulty(lambda count: False)
     look = Conductor(plan, lambda jobs: faulty, 1, lambda chunk, is_old: None, minutes=2, watch=Hurried(0))
     look.conduct()

@@ -20,8 +20,8 @@ from umi_sim.runs import corpus
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import conductor, failure_files, gate, journal, work
-from umi_sim.sweep.plan import Plan, source_of
-from umi_sim.sweep.totals import TOTALS, Found, Lost, Totals, of_limit
+from umi_sim.sweep.plan import SweepPlan, source_of
+from umi_sim.sweep.totals import TOTALS, FoundFailure, LostSeed, Totals, of_limit
 from umi_sim.sweep.worker_process import CREW, Died, OutOfLimit, environment
 
 pytestmark = pytest.mark.usefixtures("small_worlds", "shared_children")
@@ -136,11 +136,11 @@ class Losing(Executor):
             self.open.pop().set_result(answer({}))
 
 
-def answer(found: dict[str, Found]) -> dict[str, Any]:
+def answer(found: dict[str, FoundFailure]) -> dict[str, Any]:
     return {"totals": TOTALS.write(Totals(1, failed=len(found), found=found)), "count": 1}
 
 
-FOUND: Final = Found("own.toml", 10, "safety", "one-reply (ENG-1)", "f", "x", "p", "")
+FOUND: Final = FoundFailure("own.toml", 10, "safety", "one-reply (ENG-1)", "f", "x", "p", "")
 
 
 def test_the_first_failure_waits_for_a_chunk_before_it_that_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_the_first_failure_waits_for_a_chunk_before_it_that_was_lost(monkeypatch
         return concurrent.futures.wait(futures, **how)
 
     monkeypatch.setattr(conductor, "wait", wait)
-    plan = Plan((source_of("own.toml"),), range(40), stop_first=True)
+    plan = SweepPlan((source_of("own.toml"),), range(40), stop_first=True)
     conductor.Conductor(plan, lambda jobs: losing, 2, lambda chunk, is_old: None).conduct()
     assert losing.seeds.count(0) == 2
 
@@ -164,7 +164,7 @@ def test_a_chunk_that_ended_early_tells_the_seeds_that_were_run() -> None:
 
 
 def task() -> dict[str, Any]:
-    plan = Plan((source_of("bad.toml"),), range(1, 2))
+    plan = SweepPlan((source_of("bad.toml"),), range(1, 2))
     return attrs.asdict(next(plan.tasks()), recurse=False)
 
 
@@ -175,10 +175,10 @@ def test_trouble_in_the_gate_leaves_the_verdict(trouble: Exception, monkeypatch:
             raise trouble
         return whole(kind, question)  # type: ignore[arg-type]
 
-    whole = work.asked
-    monkeypatch.setattr(work, "asked", asked)
+    whole = work.ask_worker
+    monkeypatch.setattr(work, "ask_worker", asked)
     monkeypatch.setattr(gate, "is_gated", lambda seed: True)
-    totals = work.lived(task(), 1)
+    totals = work.live_seed(task(), 1)
     assert [found.is_whole for found in totals.found.values()] == [True]
     assert [apart.lines for apart in totals.apart.values()] == [(f"it could not be run again: {trouble}",)]
     assert totals.doubts() == ["1 run came out otherwise when run again"]
@@ -224,12 +224,12 @@ def test_a_run_without_an_end_is_run_again_before_it_is_believed(monkeypatch: py
             raise OutOfLimit(limit, "no end after 60 s of computing")
         return whole(kind, question)  # type: ignore[arg-type]
 
-    whole = work.asked
-    monkeypatch.setattr(work, "asked", asked)
+    whole = work.ask_worker
+    monkeypatch.setattr(work, "ask_worker", asked)
     told = list[tuple[list[str], int]]()
     for limit, slow_count in (("time", 1), ("time", 2), ("memory", 1)):  # noqa: B007  # `asked` reads them
         looks = list[str]()
-        totals = work.lived({**task(), "gate": False}, 1)
+        totals = work.live_seed({**task(), "gate": False}, 1)
         told.append(([found.kind for found in totals.found.values()], len(looks)))
     assert told == [(["safety"], 2), (["timeout"], 2), (["timeout"], 1)]
 
@@ -266,8 +266,8 @@ class Partly(Executor):
 
     def submit(self, call: Any, task: Mapping[str, Any]) -> Any:  # type: ignore[override]
         first, second, *_ = task["seeds"]
-        totals = work.lived(task, first)
-        totals.lost[task["scenario"], second] = Lost(task["scenario"], second, "ended by signal 15")
+        totals = work.live_seed(task, first)
+        totals.lost[task["scenario"], second] = LostSeed(task["scenario"], second, "ended by signal 15")
         future: Future[Any] = Future()
         future.set_result({"totals": TOTALS.write(totals), "count": 2})
         return future
@@ -280,7 +280,7 @@ def test_what_a_chunk_had_found_when_the_sweep_was_interrupted_is_told(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(conductor, "wait", wait)
-    plan = Plan((source_of("bad.toml"),), range(1, 4))
+    plan = SweepPlan((source_of("bad.toml"),), range(1, 4))
     half = conductor.Conductor(plan, lambda jobs: Partly(), 1, lambda chunk, is_old: None)
     half.conduct()
     assert half.is_interrupted
@@ -295,11 +295,11 @@ def test_a_gate_that_ends_with_the_sweep_says_nothing_about_the_run(monkeypatch:
             CREW.is_open = False
         return whole(kind, question)  # type: ignore[arg-type]
 
-    whole = work.asked
-    monkeypatch.setattr(work, "asked", asked)
+    whole = work.ask_worker
+    monkeypatch.setattr(work, "ask_worker", asked)
     monkeypatch.setattr(gate, "is_gated", lambda seed: True)
     try:
-        totals = work.lived(task(), 1)
+        totals = work.live_seed(task(), 1)
     finally:
         CREW.is_open = True
     assert (totals.apart, len(totals.lost)) == ({}, 1)
@@ -327,7 +327,7 @@ def test_of_two_that_keep_files_in_one_folder_one_waits() -> None:
     (path,) = seed_file.EPHEMERAL.glob("*.json")
     order = list[str]()
     keeping = threading.Thread(target=lambda: order.append(corpus.keep(seed_file.read(path)).name))
-    with saved_failures.locked(seed_file.EPHEMERAL):
+    with saved_failures.lock_folder(seed_file.EPHEMERAL):
         keeping.start()
         keeping.join(0.2)
         order.append("held")
@@ -364,7 +364,7 @@ def hits() -> list[int]:
 def test_hits_that_nobody_could_write_down_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a sweep that was killed before its end, or on another machine."""
     with monkeypatch.context() as killed:
-        killed.setattr(failure_files.Shelf, "last", lambda self, totals: None)
+        killed.setattr(failure_files.FailureFolder, "last", lambda self, totals: None)
         sweep("bad.toml", "--seeds", "1..3", "--resume", "done.jsonl")
     assert hits() == [0]
     sweep("bad.toml", "--seeds", "1..3", "--resume", "done.jsonl")

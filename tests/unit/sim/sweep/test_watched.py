@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from umi_sim.sweep.watched import Place, place_of, watching
+from umi_sim.sweep.watched import WatchedLine, place_of, watching
 
 FILE = "shop.py"
 TEXT = """PRICE = 3
@@ -63,6 +63,6 @@ def test_a_line_is_met_if_it_is_run(count: int, is_met: bool) -> None:
 def test_another_file_with_the_same_function_is_not_meant() -> None:
     shop = {"cheap": lambda count: 2 * count}
     exec(compile(TEXT, "/somewhere/store.py", "exec"), shop)
-    with watching(Place(FILE, 3, "price", 5)) as watch:
+    with watching(WatchedLine(FILE, 3, "price", 5)) as watch:
         shop["price"](10)
     assert not watch.met

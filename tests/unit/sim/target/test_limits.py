@@ -9,7 +9,7 @@ from umi_core.invariants import limits as of_rules
 from umi_core.tiers import archive
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.limits import LIMITS, lowered
+from umi_sim.target.limits import LIMITS, lower_limits
 
 KNOWING = (of_memory, of_rules, archive, accesses)
 
@@ -20,17 +20,17 @@ def known() -> list[int]:
 
 def test_who_knows_the_limit_knows_the_lower_one_until_the_end() -> None:
     table = records(("a", 1), ("b", 2))
-    with lowered({"access_record_count_max": 2}):
+    with lower_limits({"access_record_count_max": 2}):
         assert known() == [2, 2, 2, 2]
         assert list(table.touched((entity("c"),), 9, ()).records) == ["b", "c"]
-        with lowered({"access_record_count_max": 1}):
+        with lower_limits({"access_record_count_max": 1}):
             assert known() == [1, 1, 1, 1]
         assert known() == [2, 2, 2, 2]
     assert known() == [10_000] * 4
 
 
 def test_a_failure_leaves_no_limit_lowered() -> None:
-    with pytest.raises(ZeroDivisionError), lowered(dict.fromkeys(LIMITS, 1)):
+    with pytest.raises(ZeroDivisionError), lower_limits(dict.fromkeys(LIMITS, 1)):
         raise ZeroDivisionError
     assert {name: getattr(of_memory, name.upper()) for name in LIMITS} == LIMITS
 

@@ -10,13 +10,13 @@ from umi_core.workflows import BUILT_IN
 from umi_sim.record.run_config import DOORKEEPER
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.revisions import CHANGE_COUNT_MAX, FIRST, ROW, UNUSED, Revisions, changed
+from umi_sim.target.revisions import CHANGE_COUNT_MAX, FIRST, ROW, UNUSED, Revisions, change_tables
 
 
 def test_every_workflow_goes_through_all_forms_and_is_as_it_was_again() -> None:
     registry, other = BUILT_IN, attrs.evolve(ROW, config=(("every", 2),))
     for form in ((ROW,), (other,), (FIRST,), (FIRST, ROW), ()):
-        registry = changed(registry)
+        registry = change_tables(registry)
         for name in BUILT_IN.revisions:
             assert registry.at(name).steps == (*form, *BUILT_IN.at(name).steps)
             assert registry.at(name).laws == BUILT_IN.at(name).laws
@@ -26,7 +26,7 @@ def test_every_workflow_goes_through_all_forms_and_is_as_it_was_again() -> None:
 
 def test_a_workflow_of_nobody_is_registered() -> None:
     assert UNUSED.name not in BUILT_IN.revisions
-    assert changed(BUILT_IN).at(UNUSED.name).steps == (ROW, *UNUSED.steps)
+    assert change_tables(BUILT_IN).at(UNUSED.name).steps == (ROW, *UNUSED.steps)
 
 
 def test_they_change_by_the_number_of_an_op_whatever_came_before() -> None:

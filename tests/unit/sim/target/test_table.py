@@ -14,7 +14,7 @@ from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import check_agents
 from umi_sim.target.machine import Target
 from umi_sim.target.migrating import MigrationTarget
-from umi_sim.target.table import target_of, unserved
+from umi_sim.target.table import list_unserved, target_of
 from umi_sim.target.umi import UmiTarget
 
 PUT = Op("o1", 0, "a", "put_row", {"kind": "blocks", "id": "r", "content": "x"})
@@ -44,7 +44,7 @@ def test_a_run_tests_what_its_configuration_says() -> None:
     for name, cls in (("umi_core", UmiTarget), ("migrator", MigrationTarget)):
         made: Target = target_of(attrs.evolve(PLAIN, target=name), BUILT_IN)
         assert isinstance(made, cls)
-        assert [*unserved(name, REQUESTS)] == [it for it in REQUESTS if it not in made.requests]
+        assert [*list_unserved(name, REQUESTS)] == [it for it in REQUESTS if it not in made.requests]
 
 
 def test_a_plain_migration_fails_nothing_and_degrades_nothing() -> None:

@@ -9,7 +9,7 @@ from umi_core.messages.answers import Embedded, ReadDone
 from umi_core.messages.effects import AskModel, Effect
 from umi_core.messages.requests import Set
 from umi_core.values import Scope
-from umi_sim.target.wire import Other, Unreadable, classes, from_json, to_json, valued
+from umi_sim.target.wire import Other, Unreadable, classes, from_json, read_tree, to_json
 
 ASK = AskModel("extract", "Wh\udc80t?", request_id=7, timeout_ms=3)
 
@@ -25,7 +25,7 @@ ASK = AskModel("extract", "Wh\udc80t?", request_id=7, timeout_ms=3)
     ],
 )
 def test_a_value_comes_back_as_it_was(value: object) -> None:
-    assert valued(json.loads(json.dumps(to_json(value)))) == value
+    assert read_tree(json.loads(json.dumps(to_json(value)))) == value
 
 
 def test_a_value_is_its_tag_and_its_fields() -> None:
@@ -36,7 +36,7 @@ def test_a_value_is_its_tag_and_its_fields() -> None:
 
 @pytest.mark.parametrize("rows", [float("inf"), [], (None, 0.5), {"entities": []}])
 def test_what_no_value_holds_comes_as_something_else(rows: Any) -> None:
-    came = valued(json.loads(json.dumps(to_json(ReadDone(4, rows)))))
+    came = read_tree(json.loads(json.dumps(to_json(ReadDone(4, rows)))))
     assert isinstance(came, ReadDone)
     assert came.request_id == 4
     part: Any = came.rows

@@ -10,7 +10,7 @@ from umi_sim.targets import MISSING, Kv
 from umi_sim.targets.adapter import Adapter, BadAdapter
 from umi_sim.targets.alike import check_same_interface, draw_both, run_both
 from umi_sim.targets.checker import Got
-from umi_sim.targets.hunt import Way, hunt
+from umi_sim.targets.hunt import HuntStrategy, hunt
 
 
 class OtherOrder(Dict):
@@ -50,7 +50,7 @@ class Broken(Dict):
 
 
 def compared(one: type[Adapter], other: type[Adapter]) -> Any:
-    found = hunt(one, range(40), way=Way(partial(draw_both, other), partial(run_both, other)))
+    found = hunt(one, range(40), way=HuntStrategy(partial(draw_both, other), partial(run_both, other)))
     return found.small and found.small.broken
 
 
@@ -89,11 +89,11 @@ def test_what_cannot_be_compared_is_refused(other: type[Adapter], told: str) -> 
 
 def test_errors_are_alike_if_both_are() -> None:
     from umi_sim.targets.alike import is_alike
-    from umi_sim.targets.items import Op
+    from umi_sim.targets.items import ContractOp
 
-    get, error = Op("get", {"ns": "", "key": "a"}), Got(error="ValueError", is_refusal=True)
+    get, error = ContractOp("get", {"ns": "", "key": "a"}), Got(error="ValueError", is_refusal=True)
     assert is_alike(Dict, get, error, Got(error="TypeError", is_refusal=True))
     assert not is_alike(Dict, get, error, Got(None))
-    assert is_alike(Dict, Op("get_many", {"keys": ["a", "b"]}), Got({"a": 1}), Got([1, None]))
-    assert is_alike(Dict, Op("ttl", {"key": "a"}), Got(2), Got(1.9))
-    assert not is_alike(Dict, Op("ttl", {"key": "a"}), Got(2), Got(None))
+    assert is_alike(Dict, ContractOp("get_many", {"keys": ["a", "b"]}), Got({"a": 1}), Got([1, None]))
+    assert is_alike(Dict, ContractOp("ttl", {"key": "a"}), Got(2), Got(1.9))
+    assert not is_alike(Dict, ContractOp("ttl", {"key": "a"}), Got(2), Got(None))

@@ -8,7 +8,7 @@ import pytest
 from tests.sessions_store import PopReadsThenDeletes, Store
 from umi_sim.targets import Kv, Sessions, seed_files
 from umi_sim.targets.as_test import RacesNotExplored, failure_of, place_of
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 
 
@@ -24,8 +24,8 @@ def test_a_test_of_an_adapter_tells_what_was_found(tmp_path: Path, monkeypatch: 
 
 
 def test_what_was_found_before_is_run_first(tmp_path: Path) -> None:
-    pop = Item("at_once", (Op("pop", {"session": "a"}),) * 2)
-    items = Item("op", (Op("add", {"session": "a", "items": ["v"]}),)), pop
+    pop = Item("at_once", (ContractOp("pop", {"session": "a"}),) * 2)
+    items = Item("op", (ContractOp("add", {"session": "a", "items": ["v"]}),)), pop
     broken = run(PopReadsThenDeletes, items)
     path = seed_files.write(Mended, "elsewhere.test_as_test:Mended", 7, broken, tmp_path)
     with pytest.warns(RacesNotExplored):
@@ -48,7 +48,7 @@ def test_a_test_of_an_adapter_without_a_bug_passes() -> None:
 
 def test_only_what_is_of_this_adapter_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Adapters that begin as the same file have the same name, and files of other things lie there too."""
-    add, pop = Op("add", {"session": "a", "items": ["v"]}), Op("pop", {"session": "a"})
+    add, pop = ContractOp("add", {"session": "a", "items": ["v"]}), ContractOp("pop", {"session": "a"})
     broken = run(PopReadsThenDeletes, (Item("op", (add,)), Item("at_once", (pop, pop))))
     paths = {
         name: seed_files.write(PopReadsThenDeletes, name, 7, broken, tmp_path)

@@ -25,7 +25,7 @@ from umi_sim.targets import Kv, seed_files
 from umi_sim.targets.as_test import failure_of
 from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import NOT_RECURRING_COUNT_MAX, hunt, recurs
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 from umi_sim.targets.telling import of_hunt
 
@@ -204,7 +204,7 @@ def test_only_the_same_failure_counts_as_one_that_recurs() -> None:
             if next(type(self).numbers) > 98:
                 raise RuntimeError
 
-    put, get = Op("put", {"key": "a", "value": 1}), Op("get", {"key": "a"})
+    put, get = ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})
     verdict = run(Raises, [Item("op", (each,)) for each in (put, get)])
     assert verdict.broken is not None
     assert verdict.broken.rule == "answer"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from umi_sim.targets import MISSING, Kv, Memory, Sessions
+from umi_sim.targets import MISSING, Kv, MemoryStore, Sessions
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.hunt import hunt
 
@@ -151,7 +151,7 @@ class Lists(Sessions):
         self.add(user, session, items)
 
 
-class Notes(Memory):
+class Notes(MemoryStore):
     """All versions of each text, by an id that the user makes."""
 
     def make(self) -> None:

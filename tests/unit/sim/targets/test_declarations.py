@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.sim.targets.test_contracts import Dict, Lists, Notes
-from umi_sim.targets import Adapter, Known, Kv, Memory, Sessions
+from umi_sim.targets import Adapter, Known, Kv, MemoryStore, Sessions
 from umi_sim.targets.adapter import BadAdapter
 from umi_sim.targets.as_test import failure_of
 from umi_sim.targets.declarations import check_declared, check_judged
@@ -122,7 +122,7 @@ def refusal_of(adapter: type[Adapter]) -> str:
 
 
 @pytest.mark.parametrize(("base", "name", "lacking"), [
-    (Kv, "get", "key"), (Sessions, "add", "session, items"), (Memory, "search", "query"),
+    (Kv, "get", "key"), (Sessions, "add", "session, items"), (MemoryStore, "search", "query"),
 ])  # fmt: skip
 def test_a_method_without_an_argument_that_is_needed_is_refused(
     base: type[Adapter], name: str, lacking: str
@@ -136,7 +136,7 @@ def test_a_word_for_what_is_lacking_is_known() -> None:
         check_judged(type("Mine", (Kv,), {"make": method, "get": method, "set": method}))
 
 
-WHOLE: dict[type[Adapter], type[Adapter]] = {Kv: Dict, Sessions: Lists, Memory: Notes}
+WHOLE: dict[type[Adapter], type[Adapter]] = {Kv: Dict, Sessions: Lists, MemoryStore: Notes}
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ WHOLE: dict[type[Adapter], type[Adapter]] = {Kv: Dict, Sessions: Lists, Memory: 
     [
         (Kv, ("make", "get"), "nothing can be written to it, so nothing could be lost: add one of put"),
         (Sessions, ("make", "get", "clear"), "add one of add, append, put_state"),
-        (Memory, ("add", "list"), "has no make, which opens the store"),
+        (MemoryStore, ("add", "list"), "has no make, which opens the store"),
     ],
 )
 def test_a_store_that_nothing_can_be_seen_of_is_refused(

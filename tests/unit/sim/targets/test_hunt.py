@@ -16,7 +16,7 @@ from umi_sim.targets.checker import Checker
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.exporting import CannotExport, script_of
 from umi_sim.targets.hunt import hunt, moments_of
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 from umi_sim.targets.shrinking import shrink
 from umi_sim.targets.values import key_of
@@ -106,7 +106,7 @@ def test_the_exported_script_of_a_hang_hangs_by_itself(
     (tmp_path / "endless.py").write_text(ENDLESS)
     monkeypatch.syspath_prepend(tmp_path)
     store = import_module("endless").Endless
-    put, get = Op("put", {"key": "a", "value": 1}), Op("get", {"key": "a"})
+    put, get = ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})
     verdict = run(store, [Item("op", (each,)) for each in (put, put, get)])
     assert verdict.broken is not None
     assert verdict.broken.rule == "hang"
@@ -169,7 +169,7 @@ def test_the_time_that_the_judge_takes_is_not_the_stores(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(life, "computing_at_most", computing)
     monkeypatch.setattr(Checker, "answered", answered)
-    assert run(Forgetful, [Item("op", (Op("count"),)), Item("reopen")]).broken is None
+    assert run(Forgetful, [Item("op", (ContractOp("count"),)), Item("reopen")]).broken is None
     assert not running
 
 
@@ -192,9 +192,9 @@ def test_what_is_shrunk_fails_alike() -> None:
 
 def test_arguments_are_shrunk_to_what_is_needed() -> None:
     said = [{"role": "user", "content": f"v{number}"} for number in range(3)]
-    add = Item("op", (Op("add", {"session": "a", "items": said}),))
-    clear = Item("fail", (Op("clear", {"session": "a"}),), 1, "commit")
-    get = Item("op", (Op("get", {"session": "a", "limit": 100}),))
+    add = Item("op", (ContractOp("add", {"session": "a", "items": said}),))
+    clear = Item("fail", (ContractOp("clear", {"session": "a"}),), 1, "commit")
+    get = Item("op", (ContractOp("get", {"session": "a", "limit": 100}),))
     small = shrink(ClearSwallows, run(ClearSwallows, (add, get, clear, get)))
     given = [op.args for item in small.items for op in item.ops]
     assert given == [{"session": "a", "items": said[:1]}, {"session": "a"}, {"session": "a"}]

@@ -10,8 +10,8 @@ from tests.unit.sim.commands import umi
 from umi_sim.targets import seed_files
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.hunt import hunt
-from umi_sim.targets.items import Item, Op
-from umi_sim.targets.life import Verdict, run
+from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.life import TargetVerdict, run
 
 pytest_plugins = ("pytester",)
 STORE = """
@@ -114,7 +114,7 @@ def test_pytest_keeps_both_failures_and_reports_what_passes_now(pytester: pytest
     assert contents(found) == both
 
 
-def small(store: type[Adapter], first_seed: int = 0) -> Verdict:
+def small(store: type[Adapter], first_seed: int = 0) -> TargetVerdict:
     found = hunt(store, range(first_seed, first_seed + 400)).small
     assert found is not None
     return found
@@ -123,8 +123,8 @@ def small(store: type[Adapter], first_seed: int = 0) -> Verdict:
 def test_the_same_failure_has_one_file_whatever_the_seed(tmp_path: Path) -> None:
     """Two hunts draw different unique values, and the file is that of the failure."""
     for seed, value in enumerate(("v3", "v17", "v21.4")):
-        items = [Item("op", (Op("put", {"key": "a", "value": each}),)) for each in ("v1", value)]
-        verdict = run(SwallowsSecond, (*items, Item("op", (Op("get", {"key": "a"}),))))
+        items = [Item("op", (ContractOp("put", {"key": "a", "value": each}),)) for each in ("v1", value)]
+        verdict = run(SwallowsSecond, (*items, Item("op", (ContractOp("get", {"key": "a"}),))))
         seed_files.write(SwallowsSecond, "one:Mine", seed, verdict, tmp_path)
     assert len([*tmp_path.iterdir()]) == 1
 

@@ -19,8 +19,8 @@ from umi_sim.targets.as_test import RacesNotExplored, failure_of
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import hunt
-from umi_sim.targets.items import Item, Op
-from umi_sim.targets.life import Verdict, run
+from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.lines import lines_of
 from umi_sim.targets.seed_files import Earlier, document_of
 from umi_sim.targets.shrinking import shrink
@@ -47,7 +47,7 @@ class Milliseconds(Seconds):
 
 
 def op(name: str, **args: object) -> Item:
-    return Item("op", (Op(name, args),))
+    return Item("op", (ContractOp(name, args),))
 
 
 PUT, GET = op("put", key="a", value=1, ttl=1_500), op("get", key="a")
@@ -179,7 +179,7 @@ def test_the_first_line_says_that_races_between_jobs_were_not_explored(
     assert plain.job_count == 0
 
 
-def asked_by(store: type[Adapter], seed: int, moments: Moments) -> Iterator[Op]:
+def asked_by(store: type[Adapter], seed: int, moments: Moments) -> Iterator[ContractOp]:
     for item in draw_items(store, seed, moments):
         yield from item.ops
 
@@ -250,6 +250,6 @@ class Keeps(Deletes):
         return len(self.rows)
 
 
-def rule_of(verdict: Verdict) -> str:
+def rule_of(verdict: TargetVerdict) -> str:
     assert verdict.broken is not None
     return verdict.broken.rule

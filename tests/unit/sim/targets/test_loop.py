@@ -8,7 +8,7 @@ import pytest
 
 from umi_sim.targets import Kv
 from umi_sim.targets.adapter import BadAdapter
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 
 
@@ -33,8 +33,8 @@ class Later(Kv):
 
 
 def test_an_executor_goes_on_with_what_was_begun() -> None:
-    put = Item("cancel", (Op("put", {"key": "a", "value": "v"}),), 2)
-    count = Item("op", (Op("count", {}),))
+    put = Item("cancel", (ContractOp("put", {"key": "a", "value": "v"}),), 2)
+    count = Item("op", (ContractOp("count", {}),))
     verdict = run(Later, (put, count, count))
     assert verdict.broken is None
     assert [step.told for step in verdict.steps] == ["cancelled", "1", "1"]
@@ -50,7 +50,7 @@ class Remote(Kv):
         await asyncio.open_connection("localhost", 1)
 
 
-PUT = Op("put", {"key": "a", "value": "v"})
+PUT = ContractOp("put", {"key": "a", "value": "v"})
 
 
 class Timed(Kv):
@@ -78,12 +78,12 @@ class Timed(Kv):
 
 
 def put_for(key: str, ms: int) -> Item:
-    return Item("op", (Op("put", {"key": key, "value": "v", "ttl": ms}),))
+    return Item("op", (ContractOp("put", {"key": key, "value": "v", "ttl": ms}),))
 
 
 @pytest.mark.parametrize(("ms", "left"), [(999, "'v'"), (1_000, "None"), (5_000, "None")])
 def test_a_timer_runs_when_its_time_comes_though_nothing_is_asked_then(ms: int, left: str) -> None:
-    get = Item("op", (Op("get", {"key": "a"}),))
+    get = Item("op", (ContractOp("get", {"key": "a"}),))
     verdict = run(Timed, (put_for("a", 1_000), Item("advance", number=ms), get))
     assert (verdict.broken, verdict.steps[-1].told) == (None, left)
 
@@ -95,7 +95,7 @@ def test_timers_run_at_their_own_times_and_end_with_their_process() -> None:
             return 0
 
     seen: list[int] = []
-    advance, count = Item("advance", number=2_000), Item("op", (Op("count", {}),))
+    advance, count = Item("advance", number=2_000), Item("op", (ContractOp("count", {}),))
     run(Times, (put_for("a", 1_500), put_for("b", 500), advance, count))
     assert seen == [-1_500, -500]
     seen.clear()
@@ -123,7 +123,7 @@ class Ticks(Kv):
 
 
 def test_a_store_that_never_rests_does_not_keep_time_from_passing() -> None:
-    put, count = Item("op", (PUT,)), Item("op", (Op("count", {}),))
+    put, count = Item("op", (PUT,)), Item("op", (ContractOp("count", {}),))
     ticked = int(run(Ticks, (put, Item("advance", number=100), count)).steps[2].told)
     assert ticked == pytest.approx(100, abs=2)
     assert run(Ticks, (put, Item("advance", number=10**12), count)).steps[2].told != "0"
@@ -170,6 +170,6 @@ class Lost:
 
 
 def test_no_collector_comes_during_a_run() -> None:
-    verdict = run(Loses, (Item("op", (PUT,)), Item("op", (Op("count", {}),))))
+    verdict = run(Loses, (Item("op", (PUT,)), Item("op", (ContractOp("count", {}),))))
     assert verdict.steps[1].told == "0"
     assert gc.isenabled()

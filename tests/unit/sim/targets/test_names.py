@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from umi_sim.kernel.prng import Stream
-from umi_sim.targets import MISSING, Memory
+from umi_sim.targets import MISSING, MemoryStore
 from umi_sim.targets.hunt import hunt
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 from umi_sim.targets.world import replay
 
 
-class Notes(Memory):
+class Notes(MemoryStore):
     """Texts by numbers that it makes."""
 
     rows: dict[str, tuple[str, str]]
@@ -65,15 +65,15 @@ def test_a_store_that_makes_ids_is_left_alone(store: type[Notes]) -> None:
     assert hunt(store, range(15)).first is None
 
 
-def add(name: str, text: str) -> Op:
-    return Op("add", {"id": name, "text": text, "user": "ann"})
+def add(name: str, text: str) -> ContractOp:
+    return ContractOp("add", {"id": name, "text": text, "user": "ann"})
 
 
-LIST = Item("op", (Op("list", {"user": "ann"}),))
+LIST = Item("op", (ContractOp("list", {"user": "ann"}),))
 
 
 def test_what_was_cut_off_is_known_again_by_its_text() -> None:
-    get, delete = (Item("op", (Op(name, {"id": "m1"}),)) for name in ("get", "delete"))
+    get, delete = (Item("op", (ContractOp(name, {"id": "m1"}),)) for name in ("get", "delete"))
     cut_off = Item("cancel", (add("m1", "tea"),), 1)
     items = (Item("op", (add("m0", "milk"),)), cut_off, get, LIST, get, delete, LIST)
     verdict = run(Notes, items)
@@ -90,7 +90,7 @@ def test_what_was_cut_off_is_known_again_by_its_text() -> None:
 
 
 def test_what_was_deleted_and_comes_again_may_have_its_old_id() -> None:
-    delete = Item("op", (Op("delete", {"id": "m0"}),))
+    delete = Item("op", (ContractOp("delete", {"id": "m0"}),))
     items = (Item("op", (add("m0", "tea"),)), delete, Item("op", (add("m1", "tea"),)), LIST)
     verdict = run(Hashes, items)
     assert verdict.broken is None
@@ -100,7 +100,7 @@ def test_what_was_deleted_and_comes_again_may_have_its_old_id() -> None:
 def test_what_was_cut_off_and_is_told_again_has_the_new_name() -> None:
     """Nobody was told the first one; a store that dedupes gives its id, which is then that of the second."""
     cut_off, again = Item("cancel", (add("m1", "tea"),), 1), Item("op", (add("m2", "tea"),))
-    verdict = run(Hashes, (cut_off, again, LIST, Item("op", (Op("delete", {"id": "m2"}),)), LIST))
+    verdict = run(Hashes, (cut_off, again, LIST, Item("op", (ContractOp("delete", {"id": "m2"}),)), LIST))
     assert verdict.broken is None
     assert [step.told for step in verdict.steps][1:] == ["'m2'", "[['m2', 'tea']]", "True", "[]"]
 
@@ -117,7 +117,7 @@ def test_what_was_told_keeps_its_name_where_a_store_dedupes() -> None:
     assert (broken.rule, broken.got, broken.allowed) == ("answer", "'m2'", "'m1' or MISSING or None")
 
 
-class Rows(Memory):
+class Rows(MemoryStore):
     """Correct: one transaction for each operation, and ids of SQLite, which come again after a delete."""
 
     durable = True
@@ -179,18 +179,18 @@ WEIGHTS = {"add": 8, "get": 2, "update": 1, "delete": 2, "search": 3, "list": 3,
 KINDS = {"op": 5, "cancel": 4, "fail": 4, "crash_in": 2, "at_once": 4, "crash": 1, "reopen": 1}
 
 
-def draw_op(chance: Stream, at: str, made: list[str]) -> Op:
+def draw_op(chance: Stream, at: str, made: list[str]) -> ContractOp:
     """One of two texts, of one of two users, so that most of what is added is there twice."""
     name = chance.weighted(tuple(WEIGHTS), tuple(WEIGHTS.values()))
     text, user = {"text": chance.pick(("tea", "milk"))}, {"user": chance.pick(("ann", "bob"))}
     if name == "add":
         made.append(f"m{at}")
-        return Op(name, {"id": made[-1], **text, **user})
+        return ContractOp(name, {"id": made[-1], **text, **user})
     if name in ("get", "update", "delete"):
-        return Op(name, {"id": chance.pick(made or ["m0"]), **(text if name == "update" else {})})
+        return ContractOp(name, {"id": chance.pick(made or ["m0"]), **(text if name == "update" else {})})
     asked = user if name == "delete_all" or chance.chance(1, 2) else {}
     found = {"query": text["text"], "limit": chance.pick((1, 2, 10))} if name == "search" else {}
-    return Op(name, {**found, **asked})
+    return ContractOp(name, {**found, **asked})
 
 
 def draw_item(chance: Stream, at: int, made: list[str]) -> Item:
@@ -224,7 +224,7 @@ def failed(name: str, text: str) -> Item:
     return Item("fail", (add(name, text),), 1, "commit")
 
 
-SEARCH = Item("op", (Op("search", {"query": "milk", "user": "ann", "limit": 2}),))
+SEARCH = Item("op", (ContractOp("search", {"query": "milk", "user": "ann", "limit": 2}),))
 
 
 @pytest.mark.parametrize("first", [Item("cancel", (add("m9", "tea"),), 1), failed("m9", "tea")])
@@ -265,7 +265,7 @@ class Overwrites(Notes):
 
 def test_only_the_id_of_what_was_deleted_may_come_again() -> None:
     once, again = (Item("op", (add(name, text),)) for name, text in (("m1", "tea"), ("m2", "milk")))
-    delete = Item("op", (Op("delete", {"id": "m1"}),))
+    delete = Item("op", (ContractOp("delete", {"id": "m1"}),))
     assert run(Overwrites, (once, delete, again, LIST)).broken is None
     broken = run(Overwrites, (once, again)).broken
     assert broken is not None

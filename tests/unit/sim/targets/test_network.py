@@ -11,7 +11,7 @@ import pytest
 
 from umi_sim.targets import MISSING, Kv
 from umi_sim.targets.hunt import hunt, moments_of
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 from umi_sim.targets.network import install
 
@@ -117,8 +117,8 @@ def test_what_was_not_sent_must_not_be_there(store: type[Kv], rule: str) -> None
 
 @pytest.mark.parametrize(("site", "answer"), [("request", "nothing"), ("response", "'v'")])
 def test_a_lost_response_has_done_its_work(site: str, answer: str) -> None:
-    put = Op("put", {"key": "a", "value": "v"})
-    verdict = run(Remote, (Item("fail", (put,), 1, site), Item("op", (Op("get", {"key": "a"}),))))
+    put = ContractOp("put", {"key": "a", "value": "v"})
+    verdict = run(Remote, (Item("fail", (put,), 1, site), Item("op", (ContractOp("get", {"key": "a"}),))))
     assert verdict.broken is None
     assert [step.told for step in verdict.steps][1] == answer
 

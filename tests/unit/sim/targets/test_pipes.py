@@ -10,7 +10,7 @@ from umi_sim.kernel import child_process
 from umi_sim.targets import Kv, Sessions, seed_files
 from umi_sim.targets.adapter import Adapter, BadAdapter, ops_of
 from umi_sim.targets.drawing import draw_items
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 from umi_sim.targets.pipes import adapter_of
 
@@ -34,8 +34,8 @@ for line in sys.stdin:
     print(json.dumps(said), flush=True)
 """
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples" / "targets"
-PUT = Item("op", (Op("put", {"key": "a", "value": "v"}),))
-GET = Item("op", (Op("get", {"key": "a"}),))
+PUT = Item("op", (ContractOp("put", {"key": "a", "value": "v"}),))
+GET = Item("op", (ContractOp("get", {"key": "a"}),))
 
 
 def piped(folder: Path, twist: str = "pass") -> type[Adapter]:
@@ -66,8 +66,8 @@ PAGES = """
 
 def test_pages_are_asked_for_by_what_the_page_before_told(tmp_path: Path) -> None:
     adapter = piped(tmp_path, PAGES.strip())
-    puts = [Item("op", (Op("put", {"key": key, "value": "v"}),)) for key in "abc"]
-    verdict = run(adapter, (*puts, Item("op", (Op("scan", {"limit": 2}),))))
+    puts = [Item("op", (ContractOp("put", {"key": key, "value": "v"}),)) for key in "abc"]
+    verdict = run(adapter, (*puts, Item("op", (ContractOp("scan", {"limit": 2}),))))
     assert verdict.broken is None
     assert verdict.steps[-1].told == "['a', 'b', 'c']"
 
@@ -106,7 +106,7 @@ def test_a_process_that_does_not_read_is_a_finding(tmp_path: Path, monkeypatch: 
     )
     monkeypatch.setattr(child_process, "ANSWER_SECONDS_MAX", 0.2)
     monkeypatch.setattr(child_process, "ENDING_SECONDS", 0.1)
-    large = Item("op", (Op("put", {"key": "a", "value": "v" * 200_000}),))
+    large = Item("op", (ContractOp("put", {"key": "a", "value": "v" * 200_000}),))
     broken = run(adapter, (PUT, GET, large)).broken
     assert broken is not None
     assert (broken.rule, broken.op, broken.got) == ("process", "put", "'reads nothing for 0.2 s'")
@@ -127,7 +127,7 @@ def test_a_store_in_another_language_replays_from_its_file(tmp_path: Path) -> No
         (EXAMPLES / "store.mjs").read_text().replace("    save();\n    return existed", "    return existed")
     )
     adapter = adapter_of(f"node {own}", Kv)
-    delete = Item("op", (Op("delete", {"key": "a"}),))
+    delete = Item("op", (ContractOp("delete", {"key": "a"}),))
     verdict = run(adapter, (GET, PUT, Item("crash"), GET, delete, Item("reopen"), GET))
     saved = seed_files.read(seed_files.write(adapter, "node store.mjs", 0, verdict, tmp_path))
     again = run(adapter, [step.item for step in saved.steps])

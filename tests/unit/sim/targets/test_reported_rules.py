@@ -8,7 +8,7 @@ from umi_sim.targets import MISSING, telling
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.hunt import hunt
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 from umi_sim.targets.values import key_of
 
@@ -59,15 +59,15 @@ def test_values_of_different_writes_differ() -> None:
 
 def put(ttl: int | None = None) -> Item:
     args = {"ns": "u", "key": "a", "value": "v"}
-    return Item("op", (Op("put", args if ttl is None else {**args, "ttl": ttl}),))
+    return Item("op", (ContractOp("put", args if ttl is None else {**args, "ttl": ttl}),))
 
 
 def get() -> Item:
-    return Item("op", (Op("get", {"ns": "u", "key": "a"}),))
+    return Item("op", (ContractOp("get", {"ns": "u", "key": "a"}),))
 
 
 def delete() -> Item:
-    return Item("op", (Op("delete", {"ns": "u", "key": "a"}),))
+    return Item("op", (ContractOp("delete", {"ns": "u", "key": "a"}),))
 
 
 class KeepsDeleted(kv_store.PlainStore):
@@ -103,8 +103,8 @@ def test_what_was_inferred_is_reported_on_a_pass() -> None:
 def test_an_answer_that_two_writes_explain_is_not_reported_as_scope() -> None:
     """The value of another key was written to this one, too."""
     here = {"ns": "u", "key": "a"}
-    items = [Item("op", (Op("put", {**here, "value": value}),)) for value in ("same", "new")]
-    other = Item("op", (Op("put", {"ns": "u", "key": "b", "value": "same"}),))
+    items = [Item("op", (ContractOp("put", {**here, "value": value}),)) for value in ("same", "new")]
+    other = Item("op", (ContractOp("put", {"ns": "u", "key": "b", "value": "same"}),))
     stale = run(Stale, (*items, other, get())).broken
     assert stale is not None
     assert stale.rule == "answer"

@@ -15,7 +15,7 @@ from umi_sim.targets import MISSING, Kv, Sessions
 from umi_sim.targets.adapter import CONTRACTS, Adapter
 from umi_sim.targets.checker import RULES, Checker, Got, TooMany
 from umi_sim.targets.hunt import hunt
-from umi_sim.targets.items import Item, Op
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 from umi_sim.targets.shrinking import shrink
 
@@ -126,7 +126,7 @@ class Waits(Kv):
 
 
 def op(name: str, **args: object) -> Item:
-    return Item("op", (Op(name, args),))
+    return Item("op", (ContractOp(name, args),))
 
 
 def around(kind: str, item: Item, number: int = 1, site: str = "") -> Item:
@@ -214,7 +214,7 @@ def test_names_that_are_joined_are_told_apart_by_none(store: type[Adapter]) -> N
 
 def test_no_argument_is_shrunk_away_that_a_method_needs() -> None:
     """A call that cannot be made raises TypeError, which looks like a refusal."""
-    two = (Op("get", {"ns": "a", "key": "a"}), Op("delete", {"ns": "a", "key": "b"}))
+    two = (ContractOp("get", {"ns": "a", "key": "a"}), ContractOp("delete", {"ns": "a", "key": "b"}))
     verdict = run(RefusesToRead, (Item("at_once", two, 5),))
     small = shrink(RefusesToRead, verdict)
     assert all({"ns", "key"} <= {*op.args} for item in small.items for op in item.ops)
@@ -257,9 +257,9 @@ def test_the_page_of_targets_has_all_promises_operations_and_flags() -> None:
     contracts = [adapter.contract for adapter in CONTRACTS.values()]
     names = [*RULES, *(name for each in contracts for name in (*each.flags, *each.settings))]
     assert [name for name in names if f"`{name}`" not in told] == []
-    for each in contracts:
-        (listed,) = re.findall(rf"^\*\*`{each.name.title()}`\*\*: `([a-z_ ]+)`", told, re.MULTILINE)
-        assert sorted(listed.split()) == sorted(each.ops)
+    for adapter in CONTRACTS.values():
+        (listed,) = re.findall(rf"^\*\*`{adapter.__name__}`\*\*: `([a-z_ ]+)`", told, re.MULTILINE)
+        assert sorted(listed.split()) == sorted(adapter.contract.ops)
 
 
 @pytest.mark.parametrize("count", [6, 9])
@@ -269,11 +269,11 @@ def test_a_clear_that_failed_may_have_removed_all_of_many(count: int) -> None:
     checker = Checker(Kv.contract, {"batch_atomic": False}, ops)
     keys = [f"k{number}" for number in range(count)]
     for key in keys:
-        assert checker.answered(Op("put", {"ns": "", "key": key, "value": 1}), Got(None), [0]) is None
+        assert checker.answered(ContractOp("put", {"ns": "", "key": key, "value": 1}), Got(None), [0]) is None
     if count == 9:
         with pytest.raises(TooMany):
-            checker.failed(Op("clear", {"ns": ""}), [0])
+            checker.failed(ContractOp("clear", {"ns": ""}), [0])
         return
-    checker.failed(Op("clear", {"ns": ""}), [0])
+    checker.failed(ContractOp("clear", {"ns": ""}), [0])
     for key in keys:
-        assert checker.answered(Op("get", {"ns": "", "key": key}), Got(MISSING), [0]) is None
+        assert checker.answered(ContractOp("get", {"ns": "", "key": key}), Got(MISSING), [0]) is None

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from umi_sim.cli.root import cli
-from umi_sim.targets import Kv, Memory, Sessions
+from umi_sim.targets import Kv, MemoryStore, Sessions
 from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter
 from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import draw_items
@@ -227,7 +227,7 @@ def test_entries_may_all_live_for_one_time() -> None:
     assert hunt(Longer, range(200)).first is not None
 
 
-class Notes(Memory):
+class Notes(MemoryStore):
     """It finds what others have noted, if somebody asks for nobody in particular by a prefix."""
 
     def make(self) -> None:

@@ -58,7 +58,7 @@ def seed_file_of(text: str) -> seed_file.SeedFile:
     return seed_file.of_verdict(runner.run_once(config)[0])
 
 
-def failing(result: seed_file.Expect | None = None) -> seed_file.SeedFile:
+def failing(result: seed_file.ExpectedResult | None = None) -> seed_file.SeedFile:
     """The recorded failure of a memory with a bug."""
     seed = seed_file_of(BROKEN)
     assert seed.failure is not None
@@ -206,7 +206,7 @@ def test_an_open_bug_that_has_gone_asks_to_be_blessed(pytester: Pytester) -> Non
 
 
 def test_a_fixed_bug_that_is_back_fails(pytester: Pytester) -> None:
-    seed_file.write(Path("scenarios/seeds/fixed.json"), failing(seed_file.Expect("pass")))
+    seed_file.write(Path("scenarios/seeds/fixed.json"), failing(seed_file.ExpectedResult("pass")))
     result = run(pytester, "scenarios/seeds")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["FAIL safety ttl-boundary *", "  replay * it was fixed once, and is back"])

@@ -18,7 +18,7 @@ from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.services.calls import Call
 from umi_sim.target.umi import UmiTarget
-from umi_sim.world.agent import Message
+from umi_sim.world.agent import NetworkMessage
 from umi_sim.world.network import Links, lane_of
 from umi_sim.world.source import At, Replay
 from umi_sim.world.world import World
@@ -169,10 +169,10 @@ def low(label: str, n: int) -> int:
     return n - 1
 
 
-def message(number: int, leg: str = "request") -> Message:
+def message(number: int, leg: str = "request") -> NetworkMessage:
     read = Read(number, "archive", None, 1_000)  # type: ignore[arg-type]  # nobody reads
     call = Call(f"o{number}/lookup#1", "a", 1, f"o{number}", "recall", "lookup", read, 0)
-    up = Message(call.event, call, "request")
+    up = NetworkMessage(call.event, call, "request")
     return up if leg == "request" else up.next("answer", answer=ReadDone(number))
 
 

@@ -13,16 +13,16 @@ from umi_sim.record.trace import Tag, decode
 from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.testing.script import Script
-from umi_sim.world.schedule import DECISIONS_PER_OPERATION, POLICIES, Policy, lane_of, policy_of
+from umi_sim.world.schedule import DECISIONS_PER_OPERATION, POLICIES, SchedulingPolicy, lane_of, policy_of
 
 EVENTS: Final = DECISIONS_PER_OPERATION  # of each lane
 
 
-def made(name: str, seed: int = 0, operation_count: int = 2) -> Policy:
+def made(name: str, seed: int = 0, operation_count: int = 2) -> SchedulingPolicy:
     return policy_of(attrs.evolve(PLAIN, policy=name, seed=seed, operations_max=operation_count))
 
 
-def lived(policy: Policy, lanes: Sequence[str]) -> list[str]:
+def lived(policy: SchedulingPolicy, lanes: Sequence[str]) -> list[str]:
     """Lanes that are always ready, the first one the oldest, one event after the other."""
     rest = {lane: [f"{lane}/step#{n}" for n in range(1, EVENTS + 1)] for lane in lanes}
     order: list[str] = []

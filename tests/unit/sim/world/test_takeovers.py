@@ -50,7 +50,7 @@ def ends_of(monkeypatch: pytest.MonkeyPatch, given: tuple[Item, ...]) -> list[tu
     """Which old lives ended, and when."""
     ended, end = list[tuple[str, int]](), takeovers.end
 
-    def heard(world: takeovers.Around, old: takeovers.OldLife) -> None:
+    def heard(world: takeovers.TakeoverContext, old: takeovers.ReplacedAgent) -> None:
         ended.append((old.name, world.now_ms))
         end(world, old)
 
@@ -70,7 +70,7 @@ def test_of_many_old_lives_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_old_life_that_wakes_up_by_itself_a_day_later_is_gone() -> None:
     world = World(CONFIG, Replay(()), Inspector(CONFIG), UmiTarget(CONFIG))
     (successor,) = world.lives
-    old = takeovers.OldLife(
+    old = takeovers.ReplacedAgent(
         name=f"{ONE}~1", config=successor.config, clock=successor.clock, successor=successor,
         replaced_ms=0, sleep_ms=0, ask_count=0,
     )  # fmt: skip

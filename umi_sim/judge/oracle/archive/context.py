@@ -82,7 +82,7 @@ class Context(Owner):
 
 
 @attrs.define
-class Part(Owner):
+class ArchivePart(Owner):
     """A part of the archive's model."""
 
     context: Context

@@ -17,11 +17,11 @@ from umi_core.messages.effects import Asked, Degraded, Embed
 from umi_core.messages.requests import ForgetResource, Memorize
 from umi_core.messages.results import Memorized, ResourceForgotten
 from umi_core.values import MEMORY_TYPES
-from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.evidence import Degradations
-from umi_sim.judge.oracle.archive.log import Log
-from umi_sim.judge.oracle.archive.operations import Operation, Unit, units_of
-from umi_sim.judge.oracle.archive.timelines import Resource
+from umi_sim.judge.oracle.archive.log import BatchLog
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Unit, units_of
+from umi_sim.judge.oracle.archive.timelines import MemorizedText
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.plain.extraction import count_beyond, read_memories
 from umi_sim.judge.plain.hierarchy import (
@@ -49,7 +49,7 @@ TYPES: Final = ("profile", "event")
 
 
 @attrs.define
-class Before(Owner):
+class EarlierReading(Owner):
     """What a text had been read for when a memorize began. `turn`: how many requests had named it."""
 
     types: tuple[str, ...]
@@ -57,7 +57,7 @@ class Before(Owner):
 
 
 @attrs.define
-class Documents(Part):
+class Documents(ArchivePart):
     """Judges memorizes. `begun`: by operation; `turns`: by resource, how many requests have named it.
 
     `told`: every text that somebody has memorized. `read`: for what a resource was read, as the reply to the
@@ -65,9 +65,9 @@ class Documents(Part):
     """
 
     degradations: Degradations
-    log: Log
+    log: BatchLog
     writes: Writes
-    begun: dict[Operation, Before] = attrs.field(factory=dict)
+    begun: dict[ArchiveOperation, EarlierReading] = attrs.field(factory=dict)
     turns: dict[str, int] = attrs.field(factory=dict)
     told: dict[str, None] = attrs.field(factory=dict)
     read: dict[str, tuple[int, tuple[str, ...]]] = attrs.field(factory=dict)
@@ -79,13 +79,13 @@ class Documents(Part):
         """Every text that was ever stored, or may have been."""
         return tuple(self.told)
 
-    def since(self, key: str, op: Operation) -> tuple[Resource | None, ...]:
+    def since(self, key: str, op: ArchiveOperation) -> tuple[MemorizedText | None, ...]:
         """What this resource has been since a request was issued."""
         return self.log.resources.since(key, op.position)
 
     # Hearing.
 
-    def begin(self, op: Operation) -> None:
+    def begin(self, op: ArchiveOperation) -> None:
         request = op.request
         if op.error is not None or not isinstance(request, Memorize | ForgetResource):
             return
@@ -93,7 +93,7 @@ class Documents(Part):
         self.turns[key] = self.turns.get(key, 0) + 1
         if isinstance(request, Memorize):
             self.told[key] = None
-            self.begun[op] = Before(self.types_read(key, request), self.turns[key])
+            self.begun[op] = EarlierReading(self.types_read(key, request), self.turns[key])
 
     def types_read(self, key: str, request: Memorize) -> tuple[str, ...]:
         """For what the text of this request has been read by now, as one of its session."""
@@ -103,23 +103,23 @@ class Documents(Part):
         is_same = it.given == (request.modality, request.text)
         return types if is_same and request.session_id in (None, it.session) else ()
 
-    def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
+    def answered(self, op: ArchiveOperation, step: str, effect: Asked, answer: Answer) -> None:
         if step == "preprocess" and (found := described(answer)) is not None:
             self.said_now(op).setdefault(found)
         if step == "embed_shelf" and isinstance(effect, Embed):
             self.judge_embedded(op, effect)
 
-    def said_now(self, op: Operation) -> dict[Described, None]:
+    def said_now(self, op: ArchiveOperation) -> dict[Described, None]:
         """What models have said of its payload."""
         request = op.request
         assert isinstance(request, Memorize)
         return self.log.said.setdefault((self.key_of(request), (request.modality, request.text)), {})
 
-    def parts_said(self, op: Operation) -> list[str]:
+    def parts_said(self, op: ArchiveOperation) -> list[str]:
         """What may be read of it."""
         return [part for it in self.said_now(op) for part in parts_of(it.text.split("\n"), [0])]
 
-    def judge_embedded(self, op: Operation, effect: Embed) -> None:
+    def judge_embedded(self, op: ArchiveOperation, effect: Embed) -> None:
         """The levels of the archive are found by first sentences, and by what a category is about."""
         assert isinstance(op.request, Memorize)
         lines = lines_of(op.request.text, op.request.modality) if op.request.modality not in MEDIA else []
@@ -133,7 +133,7 @@ class Documents(Part):
 
     # How it ended.
 
-    def ended(self, op: Operation, value: object) -> None:
+    def ended(self, op: ArchiveOperation, value: object) -> None:
         """`value`: what it says that it did; None if it did nothing, or nobody knows."""
         self.begun.pop(op, None)
         batch = self.log.batch_of(op)
@@ -142,7 +142,9 @@ class Documents(Part):
             types = tuple(kind for kind in wanted if kind not in value.pending)
             self.read[value.resource_id] = batch.position, types
 
-    def judge_forgotten(self, op: Operation, request: ForgetResource, value: ResourceForgotten) -> None:
+    def judge_forgotten(
+        self, op: ArchiveOperation, request: ForgetResource, value: ResourceForgotten
+    ) -> None:
         """What it calls absent may be so, and what it says that it has forgotten was there."""
         batch = self.log.batch_of(op)
         is_done = batch is not None and request.resource_id in batch.resources
@@ -151,7 +153,7 @@ class Documents(Part):
         told = "was there" if value.existed else "was not there"
         self.demand(is_fair, rule, f"{request.resource_id} {told}, says who forgot it", is_done, value)
 
-    def judge_memorize(self, op: Operation, value: Memorized, names: list[str]) -> None:
+    def judge_memorize(self, op: ArchiveOperation, value: Memorized, names: list[str]) -> None:
         request, units = op.request, units_of(op.plan)
         assert isinstance(request, Memorize)
         key = self.key_of(request)
@@ -178,7 +180,7 @@ class Documents(Part):
             self.demand(is_idle, rules.ACKNOWLEDGED_IS_DURABLE, told, "unchanged", value)
 
     def judge_created(
-        self, op: Operation, request: Memorize, value: Memorized, names: list[str], lost: list[str]
+        self, op: ArchiveOperation, request: Memorize, value: Memorized, names: list[str], lost: list[str]
     ) -> None:
         """A new text is read for all that is asked, and what is lacking is pending."""
         if request.modality not in MEDIA or op.answers_of("preprocess"):
@@ -192,7 +194,7 @@ class Documents(Part):
         told = "a vector is pending, and none is said to be lacking"
         self.demand(is_told, rules.DEGRADATION_NAMED, told, SHELF_LOST, names)
 
-    def judge_limits(self, op: Operation, lacks: Sequence[Degraded]) -> None:
+    def judge_limits(self, op: ArchiveOperation, lacks: Sequence[Degraded]) -> None:
         """Demand that a reply names how many facts are beyond the limit of an answer."""
         last = [answers[-1] for answers in units_of(op.plan).values()]
         beyond = [count_beyond(it.text) for it in last if isinstance(it, ModelReplied) and not is_lost(it)]
@@ -200,7 +202,9 @@ class Documents(Part):
         got = [it for it in lacks if it.name == TOO_MANY]
         self.demand(got == due, rules.DEGRADATION_NAMED, "what has no room in a memorize", due, got)
 
-    def judge_repeat(self, op: Operation, request: Memorize, value: Memorized, units: list[Unit]) -> None:
+    def judge_repeat(
+        self, op: ArchiveOperation, request: Memorize, value: Memorized, units: list[Unit]
+    ) -> None:
         """What was read is not read again, and what was never stored is not called unchanged."""
         key, before, given = self.key_of(request), self.begun[op], (request.modality, request.text)
         batch = self.log.batch_of(op)
@@ -222,7 +226,7 @@ class Documents(Part):
             is_at_home = request.session_id is None or request.session_id in homes
             self.demand(is_at_home, rules.DERIVED_FOLLOWS_SOURCE, told, request.session_id, homes)
 
-    def judge_units(self, op: Operation, request: Memorize, asked: list[Unit], count: int) -> None:
+    def judge_units(self, op: ArchiveOperation, request: Memorize, asked: list[Unit], count: int) -> None:
         """A new text is read in parts that are all of it, each part for each memory type."""
         lines = self.lines(op, request)
         wanted = [kind for kind in MEMORY_TYPES if kind in (request.memory_types or TYPES)]
@@ -232,18 +236,18 @@ class Documents(Part):
         told = "another number of parts is told of than the text has"
         self.demand(count == len(texts), rules.TEXT_COVERED, told, len(texts), count)
 
-    def description(self, op: Operation) -> Described | None:
+    def description(self, op: ArchiveOperation) -> Described | None:
         """What the last answer says that its payload holds."""
         text = op.plan.text("preprocess")
         return read_description(text) if text is not None else None
 
-    def lines(self, op: Operation, request: Memorize) -> list[str]:
+    def lines(self, op: ArchiveOperation, request: Memorize) -> list[str]:
         if request.modality not in MEDIA:
             return lines_of(request.text, request.modality)
         said = self.description(op)
         return said.text.split("\n") if said else [""]
 
-    def starts(self, op: Operation, request: Memorize, lines: list[str]) -> list[int]:
+    def starts(self, op: ArchiveOperation, request: Memorize, lines: list[str]) -> list[int]:
         """Where parts begin: at the first line alone, unless a model was asked."""
         if not is_divided(lines, request.modality, self.context.config.segment_line_count_min):
             return [0]

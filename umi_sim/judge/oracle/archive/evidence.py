@@ -26,8 +26,8 @@ from umi_core.messages.requests import (
     UpdateEntity,
 )
 from umi_core.rows import Entity
-from umi_sim.judge.oracle.archive.context import Part
-from umi_sim.judge.oracle.archive.operations import Attempt, Operation
+from umi_sim.judge.oracle.archive.context import ArchivePart
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange
 from umi_sim.judge.plain.extraction import Extracted, read_extraction
 from umi_sim.judge.plain.hierarchy import lines_of, read_description, read_name, read_starts
 from umi_sim.judge.plain.queries import read_rewrite, read_variants, shown_turns
@@ -41,10 +41,10 @@ Vectors = tuple[tuple[int, ...], ...]
 
 
 @attrs.define
-class Evidence(Part):
+class Evidence(ArchivePart):
     """Reads the answers that an operation was given. It demands nothing."""
 
-    def is_of_use(self, op: Operation, it: Attempt, count: int) -> bool:
+    def is_of_use(self, op: ArchiveOperation, it: Exchange, count: int) -> bool:
         """Whether the memory can go on with what came; `count` is 0 if nobody knows how many vectors."""
         step, answer = it.step, it.answer
         if step == "embed":
@@ -77,7 +77,7 @@ class Evidence(Part):
             return read_variants(text, "") is not None
         return read_routes(text, (), self.context.config) is not None
 
-    def vectors(self, op: Operation, count: int) -> list[Vectors]:
+    def vectors(self, op: ArchiveOperation, count: int) -> list[Vectors]:
         """The sound answers of the embedder, of this many vectors each."""
         answers = [it.answer for it in (*op.past, *op.attempts) if it.step == "embed"]
         return [found for answer in answers if (found := self.sound(answer, count))]
@@ -151,7 +151,7 @@ def reason_of(answer: Answer | None) -> str:
 
 
 @attrs.define
-class Degradations(Part):
+class Degradations(ArchivePart):
     """Judges the names of what an operation had to do without."""
 
     evidence: Evidence
@@ -160,7 +160,7 @@ class Degradations(Part):
         is_known = all(name in NAMES for name in names)
         self.demand(is_known, rules.DEGRADATION_NAMED, "there is no such degradation", NAMES, names)
 
-    def judge_causes(self, op: Operation, names: list[str], count: int) -> None:
+    def judge_causes(self, op: ArchiveOperation, names: list[str], count: int) -> None:
         """Each substitute has a cause, and what failed is named; `count` vectors were asked for."""
         for step, substitute in SUBSTITUTES[type(op.request)].items():
             is_named, now = substitute in names, list(op.plan.tried(step))
@@ -181,7 +181,7 @@ class Degradations(Part):
             is_named = any(name.startswith("embed:") for name in names)
             self.demand(is_named, rules.DEGRADATION_NAMED, "a failed embedding is not named")
 
-    def judge_extraction(self, op: Operation, names: list[str], found: Extracted | None) -> None:
+    def judge_extraction(self, op: ArchiveOperation, names: list[str], found: Extracted | None) -> None:
         """A note in place of what a model should have found is named, and sentences that it passed over."""
         assert isinstance(op.request, Remember)
         is_note = op.request.extract and found is None
@@ -190,7 +190,7 @@ class Degradations(Part):
         is_due, is_named = found is not None and found.uncovered_count > 0, "extract:uncovered" in names
         self.demand(is_named == is_due, rules.SENTENCE_NEVER_LOST, "extract:uncovered", is_due, names)
 
-    def judge_reasons(self, op: Operation, lacks: Iterable[Degraded]) -> None:
+    def judge_reasons(self, op: ArchiveOperation, lacks: Iterable[Degraded]) -> None:
         """What a model failed with is told; why a rewrite or a vector is of no use has names of its own."""
         by_model = [name for step, name in SUBSTITUTES[type(op.request)].items() if step in PLAIN_REASONS]
         for lack in lacks:
@@ -202,7 +202,7 @@ class Degradations(Part):
             self.demand(is_told, rules.DEGRADATION_NAMED, f"why {lack.name}", allowed, lack.reason)
 
     def judge_partial(
-        self, op: Operation, names: list[str], found: Extracted | None, changed: list[Entity]
+        self, op: ArchiveOperation, names: list[str], found: Extracted | None, changed: list[Entity]
     ) -> None:
         """What was malformed in a reply of use is named."""
         self.judge_verdicts(op, names)
@@ -213,7 +213,7 @@ class Degradations(Part):
                 is_due = self.is_malformed(last, text, found, changed)
             self.demand((name in names) == is_due, rules.DEGRADATION_NAMED, name, is_due, names)
 
-    def judge_verdicts(self, op: Operation, names: list[str]) -> None:
+    def judge_verdicts(self, op: ArchiveOperation, names: list[str]) -> None:
         """Demand that rows of verdicts that were dropped are named."""
         if op.is_replanned:
             return
@@ -222,7 +222,7 @@ class Degradations(Part):
         name, is_due = "evolve:partial", any(it is not None and it.dropped for it in read)
         self.demand((name in names) == is_due, rules.DEGRADATION_NAMED, name, is_due, names)
 
-    def is_malformed(self, last: Attempt, text: str, found: Extracted | None, changed: list[Entity]) -> bool:
+    def is_malformed(self, last: Exchange, text: str, found: Extracted | None, changed: list[Entity]) -> bool:
         """Whether something in a reply was malformed."""
         if last.step == "extract":
             return found is not None and found.partial

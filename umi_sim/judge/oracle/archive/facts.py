@@ -15,7 +15,7 @@ from umi_core.invariants import limits
 from umi_core.messages.requests import Remember, UpdateEntity
 from umi_core.rows import Ended, Entity, Relation
 from umi_core.values import Scope
-from umi_sim.judge.plain.extraction import Mention, name_of_note
+from umi_sim.judge.plain.extraction import ExpectedMention, name_of_note
 from umi_sim.judge.plain.replies import BLOCK_OF
 from umi_sim.judge.plain.rows import entity_id, fact_id
 
@@ -53,25 +53,25 @@ class FactState(Data):
 NOTHING: Final = FactState()
 
 
-def about_of(mention: Mention, scope: Scope) -> tuple[str, ...]:
+def about_of(mention: ExpectedMention, scope: Scope) -> tuple[str, ...]:
     return tuple(entity_id(scope, name) for name in mention.names)
 
 
-def id_of(mention: Mention, scope: Scope) -> str:
+def id_of(mention: ExpectedMention, scope: Scope) -> str:
     return fact_id(scope, about_of(mention, scope), mention.content)
 
 
 # A statement.
 
 
-def first_entity(key: str, mention: Mention, at_ms: int) -> Entity:
+def first_entity(key: str, mention: ExpectedMention, at_ms: int) -> Entity:
     """What a first mention is stored as: importance one half, and the block that goes with its type."""
     block, ppm = BLOCK_OF[mention.type], mention.confidence_ppm
     return Entity(key, mention.type, mention.name, mention.content, 1, 500_000, ppm, block, at_ms, at_ms)
 
 
 def after_telling(
-    state: FactState, key: str, mention: Mention, request: Remember, at_ms: int, scope: Scope
+    state: FactState, key: str, mention: ExpectedMention, request: Remember, at_ms: int, scope: Scope
 ) -> FactState:
     """Return the fact as it was, a first one, or one that is current again; with the options given."""
     if state.entity is not None:
@@ -115,7 +115,7 @@ def reinforced(entity: Entity, count: int, at_ms: int) -> Entity:
     return attrs.evolve(entity, reinforced_count=entity.reinforced_count + count, last_reinforced_ms=at_ms)
 
 
-def shelved(later: FactState, before: FactState, mention: Mention) -> FactState:
+def shelved(later: FactState, before: FactState, mention: ExpectedMention) -> FactState:
     """As a member of its categories; a known one stays what it is, in its block."""
     entity = later.entity
     assert entity is not None
@@ -186,7 +186,7 @@ def after_move(state: FactState, key: str, before: FactState, request: UpdateEnt
         base = attrs.evolve(state.ended.fact, updated_ms=at_ms)
     else:
         name = old.name if old.about else name_of_note(content)
-        mention = Mention(old.type, old.type, content, old.confidence_ppm)
+        mention = ExpectedMention(old.type, old.type, content, old.confidence_ppm)
         base = attrs.evolve(first_entity(key, mention, at_ms), name=name, about=old.about, others=old.others)
     entity = attrs.evolve(
         base, version=state.version + 1, block=old.block, importance_ppm=old.importance_ppm,

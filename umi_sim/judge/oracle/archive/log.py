@@ -20,7 +20,7 @@ from umi_core.rows import Ended, Entity
 from umi_sim.judge.oracle.archive.facts import (
     FactState,
 )
-from umi_sim.judge.oracle.archive.operations import Attempt, Operation
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange
 from umi_sim.judge.oracle.archive.plain_memory import PlainMemory, end_of
 from umi_sim.judge.oracle.archive.timelines import Batch
 from umi_sim.judge.plain.text import minute_told
@@ -32,7 +32,7 @@ UNHEARD: Final = ((), ("evolve",), ("route",), ("evolve", "route"))
 
 
 @attrs.define
-class Log(PlainMemory):
+class BatchLog(PlainMemory):
     """Every operation, and the batches that are durable.
 
     `known`: ids that are stored, or may be, for those who ask for some. `ops`: by op_id, `flying` those of
@@ -41,14 +41,14 @@ class Log(PlainMemory):
     """
 
     known: dict[str, None] = attrs.field(factory=dict)
-    ops: dict[str, Operation] = attrs.field(factory=dict)
-    flying: dict[str, Operation] = attrs.field(factory=dict)
+    ops: dict[str, ArchiveOperation] = attrs.field(factory=dict)
+    flying: dict[str, ArchiveOperation] = attrs.field(factory=dict)
     by_id: dict[str, Batch] = attrs.field(factory=dict)
-    by_op: dict[Operation, list[Batch]] = attrs.field(factory=dict)
+    by_op: dict[ArchiveOperation, list[Batch]] = attrs.field(factory=dict)
     by_key: dict[str, list[Batch]] = attrs.field(factory=dict)
     last_told: dict[str, None] = attrs.field(factory=dict)
 
-    def landed(self, op: Operation, event: str, commit: Commit) -> Batch:
+    def landed(self, op: ArchiveOperation, event: str, commit: Commit) -> Batch:
         """A batch of this operation has become durable."""
         plan = op.plans[event]
         batch = self.apply(op, plan)
@@ -86,19 +86,19 @@ class Log(PlainMemory):
 
     # Looking.
 
-    def states_since(self, key: str, op: Operation) -> tuple[FactState, ...]:
+    def states_since(self, key: str, op: ArchiveOperation) -> tuple[FactState, ...]:
         """The states that this id has been in since a request was issued."""
         return self.facts.since(key, op.position)
 
-    def all_since(self, op: Operation) -> dict[str, tuple[FactState, ...]]:
+    def all_since(self, op: ArchiveOperation) -> dict[str, tuple[FactState, ...]]:
         return {key: self.facts.since(key, op.position) for key in self.facts.entries}
 
-    def is_at_rest(self, op: Operation, lag_ms: int) -> bool:
+    def is_at_rest(self, op: ArchiveOperation, lag_ms: int) -> bool:
         """Whether no fact has changed since a request was issued, nor so long before."""
         changed_ms = self.times[self.facts_at - 1] if self.facts_at else 0
         return self.facts_at <= op.position and (not lag_ms or changed_ms + lag_ms <= op.asked_ms)
 
-    def batch_of(self, op: Operation) -> Batch | None:
+    def batch_of(self, op: ArchiveOperation) -> Batch | None:
         """The batch that counts for an operation: the first, until its receipt is forgotten."""
         found: Batch | None = None
         for it in self.by_op.get(op, ()):
@@ -106,7 +106,7 @@ class Log(PlainMemory):
             found = found if is_known else it
         return found
 
-    def key_holder(self, op: Operation, own: Batch | None = None) -> Batch | None:
+    def key_holder(self, op: ArchiveOperation, own: Batch | None = None) -> Batch | None:
         """The batch under the request key of this operation of which storage had the receipt when it was
         issued, or when its own batch became durable."""
         found = [it for it in self.by_key.get(op.key or "", ()) if own is None or it.position < own.position]
@@ -115,7 +115,7 @@ class Log(PlainMemory):
 
     # Demanding.
 
-    def judge_times(self, op: Operation, asked: Attempt) -> None:
+    def judge_times(self, op: ArchiveOperation, asked: Exchange) -> None:
         """Demand that a model is told of each statement when it was told, and when it happened."""
         now = minute_told(op.plan.time_of("lookup"))
         for it in asked.inputs.get("new", ()):
@@ -152,7 +152,7 @@ class Log(PlainMemory):
             return rules.DELETED_STAYS_DELETED
         return rules.ONCE_ONLY if got > high and version else rules.REFERENCE_AGREES
 
-    def judge_fact(self, op: Operation, key: str, got: Entity | Ended | None) -> None:
+    def judge_fact(self, op: ArchiveOperation, key: str, got: Entity | Ended | None) -> None:
         """A read shows this row, or that there is none."""
         states, version = self.states_since(key, op), got_version(got)
         holds = any(got == (state.ended or state.entity) for state in states)

@@ -40,11 +40,11 @@ from umi_sim.judge.oracle.archive.context import Context
 from umi_sim.judge.oracle.archive.documents import Documents
 from umi_sim.judge.oracle.archive.evidence import Degradations, Evidence
 from umi_sim.judge.oracle.archive.facts import id_of, moved_id
-from umi_sim.judge.oracle.archive.log import Log
+from umi_sim.judge.oracle.archive.log import BatchLog
 from umi_sim.judge.oracle.archive.operations import (
+    ArchiveOperation,
     ArchiveRequest,
-    Attempt,
-    Operation,
+    Exchange,
     extraction_of,
     memorized,
 )
@@ -63,9 +63,9 @@ from umi_sim.judge.oracle.archive.retrievals import Retrievals
 from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.summaries import Groups, Summaries, Upkeep
 from umi_sim.judge.oracle.archive.writes import Writes
-from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.extraction import given_fact
-from umi_sim.judge.plain.requests import is_gone, is_same, unlisted, wrong
+from umi_sim.judge.plain.requests import is_gone, is_same, refuse_unlisted, wrong
 from umi_sim.judge.plain.text import shown
 from umi_sim.record import rules
 from umi_sim.record.run_config import USHER
@@ -78,7 +78,7 @@ AUDIT_SEARCH_COUNT_MAX: Final = 8
 AUDIT_ENTITY_COUNT_MAX: Final = 150
 
 
-class ArchiveModel(Model):
+class ArchiveModel(OracleModel):
     """What one memory must say about its archive. Raises Broken with the readable name of a rule.
 
     `life`: the last one that has written anything. `may_turn_away`: see Context.
@@ -102,7 +102,7 @@ class ArchiveModel(Model):
         self.context = context = Context(scope, config, off, surroundings, may_turn_away=may_turn_away)
         self.evidence = evidence = Evidence(context)
         self.degradations = degradations = Degradations(context, evidence)
-        self.log = log = Log(context)
+        self.log = log = BatchLog(context)
         self.writes = writes = Writes(context, degradations, log)
         self.searches = Searches(context, degradations, log)
         self.reads = Reads(context, log)
@@ -114,7 +114,7 @@ class ArchiveModel(Model):
         self.retrievals = Retrievals(context, evidence, log, self.searches, self.summaries, reflections)
         self.upkeep = Upkeep(context)
         self.life = 0
-        self.searched: Operation | None = None  # the search of records that has just ended
+        self.searched: ArchiveOperation | None = None  # the search of records that has just ended
 
     # What happens.
 
@@ -129,11 +129,11 @@ class ArchiveModel(Model):
 
     def begin(
         self, op_id: str, asked: ArchiveRequest | AddArchival, now_ms: int, *, is_unasked: bool = False
-    ) -> Operation:
+    ) -> ArchiveOperation:
         context, record = self.context, asked if isinstance(asked, AddArchival) else None
         listed = context.config.abouts
-        error = wrong(asked) or unlisted(asked, listed, context.abouts)
-        op = Operation(
+        error = wrong(asked) or refuse_unlisted(asked, listed, context.abouts)
+        op = ArchiveOperation(
             as_remember(asked) if isinstance(asked, AddArchival) else asked, error, context.tick,
             self.log.position, now_ms, context.now_ms, scope=context.scope, record=record, listed=listed,
             is_unasked=is_unasked,
@@ -206,7 +206,7 @@ class ArchiveModel(Model):
         if (op := self.log.flying.get(op_id)) is None:
             return  # a record alone
         op.is_turned_away = True
-        op.attempts.append(Attempt(step, "", None, came))
+        op.attempts.append(Exchange(step, "", None, came))
 
     def replied(self, ending: Ending) -> None:
         self.context.tick += 1
@@ -247,12 +247,12 @@ class ArchiveModel(Model):
         """The agent was closed, which the log knows already; a later life resolves queries anew."""
         self.searches.rewrites.clear()
 
-    def end(self, op: Operation) -> None:
+    def end(self, op: ArchiveOperation) -> None:
         """It has ended, in whatever way: what it told may be stored."""
         op.ended = self.context.tick
         self.log.known |= dict.fromkeys(self.told_ids(op))
 
-    def told_ids(self, op: Operation) -> list[str]:
+    def told_ids(self, op: ArchiveOperation) -> list[str]:
         """The ids that a request tells of, as far as answers say."""
         request, plan = op.request, op.plan
         if op.error is not None or not isinstance(request, TELLING):
@@ -273,7 +273,7 @@ class ArchiveModel(Model):
 
     # Judging.
 
-    def judge_failure(self, op: Operation, outcome: Refused | Failed) -> None:
+    def judge_failure(self, op: ArchiveOperation, outcome: Refused | Failed) -> None:
         """Nothing changed, and for a good reason."""
         error, demand, batch = outcome.error, self.context.demand, self.log.batch_of(op)
         if isinstance(error, errors.ModelFailed | errors.EmbedFailed):
@@ -300,13 +300,13 @@ class ArchiveModel(Model):
         told = "refused or failed, and is durable"
         demand(batch is None or not batch.did, rules.REFERENCE_AGREES, told, batch and batch.did, outcome)
 
-    def may_be_unknown(self, op: Operation, name: str, error: errors.Error | None) -> bool:
-        """Whether it is a category that is listed no more, and was never stored for all that is known."""
+    def may_be_unknown(self, op: ArchiveOperation, name: str, error: errors.Error | None) -> bool:
+        """Return whether a category is listed no more, and was never stored for all that is known."""
         is_stored = bool(self.log.members(name)) and not self.context.surroundings.atlas.losses
         unknown = errors.BadOption("category", shown(name), "")
         return name not in op.listed and not is_stored and is_same(unknown, error)
 
-    def judge_done(self, op: Operation, outcome: Done) -> None:
+    def judge_done(self, op: ArchiveOperation, outcome: Done) -> None:
         demand, value = self.context.demand, outcome.value
         is_read = not op.record or isinstance(value, RecordAdded)
         demand(op.error is None, rules.REFERENCE_AGREES, "done, and must be refused", op.error, outcome)
@@ -325,7 +325,7 @@ class ArchiveModel(Model):
             if isinstance(value, Recalled) or (isinstance(value, Remembered) and not value.repeated):
                 self.degradations.judge_reasons(op, lacks)
 
-    def judge_value(self, op: Operation, value: Any, names: list[str]) -> None:
+    def judge_value(self, op: ArchiveOperation, value: Any, names: list[str]) -> None:
         match op.request:
             case Remember():
                 self.writes.judge_remember(op, value, names)

@@ -37,9 +37,9 @@ from umi_sim.judge.oracle.archive.facts import id_of
 from umi_sim.judge.plain.extraction import (
     ENTITY_TYPE,
     UNSAID_PPM,
+    ExpectedFact,
+    ExpectedMention,
     Extracted,
-    Mention,
-    Told,
     home_of,
     is_pronoun,
     merged,
@@ -76,7 +76,7 @@ OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
 
 
 @attrs.define
-class Attempt(Owner):
+class Exchange(Owner):
     """One question, what it asked, and the answer; None if none has come. `at_ms`: when, on its clock."""
 
     step: str
@@ -96,7 +96,7 @@ class Attempt(Owner):
 
     @property
     def text(self) -> str | None:
-        """What a model replied."""
+        """Return what a model replied."""
         return self.answer.text if isinstance(self.answer, ModelReplied) else None
 
     @property
@@ -111,20 +111,20 @@ class Attempt(Owner):
 
 
 @attrs.define
-class Plan(Owner):
+class BatchContext(Owner):
     """What an operation knew when it sent a batch; `at_ms`: when it planned it, on its clock."""
 
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Exchange, ...]
     at_ms: int
 
-    def tried(self, step: str) -> Iterator[Attempt]:
+    def tried(self, step: str) -> Iterator[Exchange]:
         return (it for it in self.attempts if it.step == step)
 
-    def last(self, step: str) -> Attempt | None:
+    def last(self, step: str) -> Exchange | None:
         """The attempt that counts."""
         return next((it for it in reversed(self.attempts) if it.step == step), None)
 
-    def questions(self, step: str) -> list[Attempt]:
+    def questions(self, step: str) -> list[Exchange]:
         """Return of each question of this step the attempt that counts; if an interceptor kept the answers
         from the memory, what it gave in their place."""
         tried = list(self.tried(step))
@@ -148,13 +148,13 @@ class Plan(Owner):
         found = sound_vectors(answer.vectors, count, dims) if isinstance(answer, Embedded) else None
         return (None,) * count if found is None else found
 
-    def without(self, steps: tuple[str, ...]) -> "Plan":
+    def without(self, steps: tuple[str, ...]) -> "BatchContext":
         """The same, had nobody answered these steps."""
-        return Plan(tuple(it for it in self.attempts if it.step not in steps), self.at_ms)
+        return BatchContext(tuple(it for it in self.attempts if it.step not in steps), self.at_ms)
 
 
 @attrs.define
-class Operation(Owner):
+class ArchiveOperation(Owner):
     """One request, and what was asked and answered for it.
 
     `began` and `ended` count events, `position` batches: how many were durable when it was issued.
@@ -175,10 +175,10 @@ class Operation(Owner):
     listed: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
     record: AddArchival | None = attrs.field(default=None, kw_only=True)
     is_unasked: bool = attrs.field(default=False, kw_only=True)
-    attempts: list[Attempt] = attrs.field(factory=list)
-    past: list[Attempt] = attrs.field(factory=list)
+    attempts: list[Exchange] = attrs.field(factory=list)
+    past: list[Exchange] = attrs.field(factory=list)
     planned_ms: int | None = None
-    plans: dict[str, Plan] = attrs.field(factory=dict)
+    plans: dict[str, BatchContext] = attrs.field(factory=dict)
     ended: int | None = None
     is_turned_away: bool = False
     is_refuted: bool = False
@@ -194,7 +194,7 @@ class Operation(Owner):
     def asked(self) -> ArchiveRequest | AddArchival:
         return self.record or self.request
 
-    def is_like(self, other: "Operation") -> bool:
+    def is_like(self, other: "ArchiveOperation") -> bool:
         return attrs.evolve(self.asked, op_id=0) == attrs.evolve(other.asked, op_id=0)
 
     # What was asked and answered.
@@ -202,14 +202,14 @@ class Operation(Owner):
     def sent(self, step: str, event: str, effect: Asked, now_ms: int) -> None:
         if effect.service == "storage" and effect.verb == "commit":
             self.planned_ms = now_ms if self.planned_ms is None else self.planned_ms
-            self.plans[event] = Plan(tuple(self.attempts), self.planned_ms)
+            self.plans[event] = BatchContext(tuple(self.attempts), self.planned_ms)
         else:
-            self.attempts.append(Attempt(step, event, effect))
+            self.attempts.append(Exchange(step, event, effect))
 
     def answered(self, step: str, event: str, effect: Asked, answer: Answer, now_ms: int) -> None:
         it = next((it for it in self.attempts if it.event == event and it.answer is None), None)
         if it is None:
-            it = Attempt(step, event, effect)
+            it = Exchange(step, event, effect)
             self.attempts.append(it)
         it.answer, it.at_ms = answer, now_ms
         if step == "commit" and isinstance(answer, EffectFailed) and answer.kind == "conflict":
@@ -223,9 +223,11 @@ class Operation(Owner):
         return bool(self.past)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> BatchContext:
         """What it knows by now."""
-        return Plan(tuple(self.attempts), self.began_ms if self.planned_ms is None else self.planned_ms)
+        return BatchContext(
+            tuple(self.attempts), self.began_ms if self.planned_ms is None else self.planned_ms
+        )
 
     @property
     def answers(self) -> list[tuple[str, Answer]]:
@@ -235,7 +237,7 @@ class Operation(Owner):
         return [answer for name, answer in self.answers if name == step]
 
 
-def extraction_of(op: Operation, plan: Plan, floor_ppm: int) -> Extracted | None:
+def extraction_of(op: ArchiveOperation, plan: BatchContext, floor_ppm: int) -> Extracted | None:
     """What a model found in the text; None if no answer was of use: then the text is notes."""
     request, reply = op.request, plan.text("extract")
     if not isinstance(request, Remember) or reply is None:
@@ -249,7 +251,7 @@ LINKS_MAX: Final = 3
 Unit = tuple[str, str]  # a memory type, and the text that is read for it
 
 
-def units_of(plan: Plan) -> dict[Unit, list[Answer | None]]:
+def units_of(plan: BatchContext) -> dict[Unit, list[Answer | None]]:
     """What was read, with the answers to each question."""
     units: dict[Unit, list[Answer | None]] = {}
     for it in (it for it in plan.tried("extract") if it.inputs):  # not those of interceptors
@@ -258,9 +260,9 @@ def units_of(plan: Plan) -> dict[Unit, list[Answer | None]]:
     return units
 
 
-def memorized(plan: Plan, scope: Scope, listed: Iterable[str]) -> Mapping[str, Mention]:
+def memorized(plan: BatchContext, scope: Scope, listed: Iterable[str]) -> Mapping[str, ExpectedMention]:
     """The facts of a text, by id, in the order in which they were told; in all categories named for each."""
-    told = list[Mention]()
+    told = list[ExpectedMention]()
     for (kind, _), answers in units_of(plan).items():
         answer = answers[-1]
         read = read_memories(answer.text) if isinstance(answer, ModelReplied) else None
@@ -268,10 +270,10 @@ def memorized(plan: Plan, scope: Scope, listed: Iterable[str]) -> Mapping[str, M
     return {id_of(mention, scope): mention for mention in merged(told)}
 
 
-def mention_of(told: Told, kind: str, names: Iterable[str]) -> Mention:
+def mention_of(told: ExpectedFact, kind: str, names: Iterable[str]) -> ExpectedMention:
     is_named = told.name != "" and not is_pronoun(told.name)
     name = told.name if is_named else name_of_note(told.content)
     known = {folded(name): name for name in names}
     listed = [known[key] for key in map(folded, told.categories) if key in known]
     categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (home_of(kind, names),)
-    return Mention(name, ENTITY_TYPE[kind], told.content, UNSAID_PPM, is_named, kind, categories)
+    return ExpectedMention(name, ENTITY_TYPE[kind], told.content, UNSAID_PPM, is_named, kind, categories)

@@ -33,7 +33,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.rows import Entity, Relation
 from umi_core.values import RoutingDecision
-from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.facts import (
     NOTHING,
     FactState,
@@ -52,18 +52,18 @@ from umi_sim.judge.oracle.archive.facts import (
     without_relations,
     without_source,
 )
-from umi_sim.judge.oracle.archive.operations import Operation, Plan, extraction_of, memorized
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation, BatchContext, extraction_of, memorized
 from umi_sim.judge.oracle.archive.timelines import (
     Batch,
     CategoryState,
     Given,
+    MemorizedText,
     ReflectionState,
-    Resource,
     Timeline,
 )
-from umi_sim.judge.plain.extraction import Extracted, Mention, given_fact, whole_notes
+from umi_sim.judge.plain.extraction import ExpectedMention, Extracted, given_fact, whole_notes
 from umi_sim.judge.plain.hierarchy import MEDIA, Described, lines_of
-from umi_sim.judge.plain.replies import Verdict, by_table, read_routes, read_summary, read_verdicts
+from umi_sim.judge.plain.replies import ExpectedVerdict, by_table, read_routes, read_summary, read_verdicts
 from umi_sim.judge.plain.rows import End, relation_id, resource_id
 from umi_sim.judge.plain.text import byte_count, cut
 
@@ -73,7 +73,7 @@ ENDING_KINDS: Final = ("update", "contradict")
 
 
 @attrs.define
-class PlainMemory(Part):
+class PlainMemory(ArchivePart):
     """All that is stored of one archive, at each position.
 
     `times`: when each batch became durable. `changed_at`: the position of the last one that was no division
@@ -85,7 +85,7 @@ class PlainMemory(Part):
     changed_at: int = 0
     facts_at: int = 0
     facts: Timeline[FactState] = attrs.field(factory=lambda: Timeline(NOTHING))
-    resources: Timeline[Resource | None] = attrs.field(factory=lambda: Timeline(None))
+    resources: Timeline[MemorizedText | None] = attrs.field(factory=lambda: Timeline(None))
     categories: Timeline[CategoryState] = attrs.field(factory=lambda: Timeline(CategoryState()))
     reflections: Timeline[ReflectionState | None] = attrs.field(factory=lambda: Timeline(None))
     relations: dict[str, Relation] = attrs.field(factory=dict)
@@ -149,7 +149,7 @@ class PlainMemory(Part):
 
     # What a batch does.
 
-    def apply(self, op: Operation, plan: Plan) -> Batch:
+    def apply(self, op: ArchiveOperation, plan: BatchContext) -> Batch:
         batch, request = Batch(op, plan, self.position + 1, self.context.now_ms), op.request
         match request:
             case Remember():
@@ -239,7 +239,9 @@ class PlainMemory(Part):
         for key, vector in zip(keys, vectors, strict=True):
             batch.embed(key, vector, is_missing=is_wanted and vector is None)
 
-    def store(self, batch: Batch, mentions: Mapping[str, Mention], told: Remember, source: str) -> None:
+    def store(
+        self, batch: Batch, mentions: Mapping[str, ExpectedMention], told: Remember, source: str
+    ) -> None:
         """Facts of a text, or one that its caller gives, in their categories."""
         at_ms, scope = batch.plan.time_of("lookup"), batch.op.scope
         for key, mention in mentions.items():
@@ -257,7 +259,7 @@ class PlainMemory(Part):
         if op.is_unasked and (before is None or before.given != given):
             return
         session = request.session_id or (before.session if before is not None else None)
-        batch.resources[key] = Resource(given, session)
+        batch.resources[key] = MemorizedText(given, session)
         told = Remember(0, request.text, event_time_ms=request.happened_ms)
         self.store(batch, memorized(batch.plan, op.scope, op.listed), told, key)
         self.chain(batch, request.text)
@@ -349,11 +351,11 @@ class PlainMemory(Part):
         elif not any(self.texts_of(key, it) for key, it in told.items()):
             batch.reflections[session] = None
 
-    def of_session(self, session: str) -> dict[str, Resource]:
+    def of_session(self, session: str) -> dict[str, MemorizedText]:
         found = ((key, self.resources.now(key)) for key in self.resources.entries)
         return {key: it for key, it in found if it is not None and it.session == session}
 
-    def texts_of(self, key: str, it: Resource) -> list[str]:
+    def texts_of(self, key: str, it: MemorizedText) -> list[str]:
         """What a model may be shown of a resource: its text, or what another has said that it holds."""
         modality, text = it.given
         own = ["\n".join(lines_of(text, modality))] if modality not in MEDIA else []
@@ -379,7 +381,7 @@ class PlainMemory(Part):
                 assert state.entity is not None
                 batch.states[key] = state.with_fact(contradicting(state.entity, f"{other}@{version}"))
 
-    def relation(self, source: End, target: End, verdict: Verdict, at_ms: int) -> Relation:
+    def relation(self, source: End, target: End, verdict: ExpectedVerdict, at_ms: int) -> Relation:
         row_id = relation_id(self.context.scope, source, target, verdict.kind)
         what = verdict.confidence_ppm, verdict.reason, verdict.by
         return Relation(row_id, verdict.kind, source, target, *what, at_ms)
@@ -388,7 +390,7 @@ class PlainMemory(Part):
         for new, old, verdict in self.read_verdicts(batch):
             yield self.relation(old, new, verdict, batch.plan.at_ms)
 
-    def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, Verdict]]:
+    def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, ExpectedVerdict]]:
         """What a model said about pairs of a new statement and a known one, sure enough to count."""
         floor_ppm = self.context.config.evolve_confidence_min_ppm
         told = [(it.text, it.pairs) for it in batch.plan.questions("evolve")]
@@ -416,7 +418,7 @@ class PlainMemory(Part):
 
 
 def happened_before(one: Entity | None, other: Entity) -> bool:
-    """Whether both say when they happened, and the first one did so first."""
+    """Return whether both say when they happened, and the first one did so first."""
     first_ms = one.event_time_ms if one is not None else None
     return first_ms is not None and other.event_time_ms is not None and first_ms < other.event_time_ms
 
@@ -430,11 +432,11 @@ def in_text_order(contents: Mapping[str, str], text: str) -> list[str]:
     return [key for _, _, key in sorted(zip(known, range(len(known)), places, strict=True))]
 
 
-def mentions_of(request: Remember, extraction: Extracted | None) -> tuple[Mention, ...]:
+def mentions_of(request: Remember, extraction: Extracted | None) -> tuple[ExpectedMention, ...]:
     return extraction.mentions if extraction is not None else tuple(whole_notes(request.text))
 
 
-def record_of(plan: Plan) -> str:
+def record_of(plan: BatchContext) -> str:
     """What the record of this plan is called, as it read the log; a damaged log shows nothing."""
     last = plan.last("lookup")
     rows = last.answer.rows if last is not None and isinstance(last.answer, ReadDone) else ()

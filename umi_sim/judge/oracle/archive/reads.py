@@ -10,10 +10,10 @@ from umi_core.messages.requests import Count, GetEntity, List, Remember
 from umi_core.messages.results import Listed
 from umi_core.rows import Category, Ended, Entity, Membership, Reflection, Resource, Subcategory
 from umi_core.values import ENTITY_TYPES
-from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.facts import NOTHING, FactState
-from umi_sim.judge.oracle.archive.log import Log
-from umi_sim.judge.oracle.archive.operations import ArchiveRequest, Operation
+from umi_sim.judge.oracle.archive.log import BatchLog
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation, ArchiveRequest
 from umi_sim.judge.oracle.archive.reflections import Reflections
 from umi_sim.judge.oracle.archive.searches import damaged_ids
 from umi_sim.judge.oracle.archive.summaries import Summaries
@@ -26,19 +26,19 @@ from umi_sim.record import rules
 
 
 @attrs.define
-class Reads(Part):
+class Reads(ArchivePart):
     """Judges get_entity and count."""
 
-    log: Log
+    log: BatchLog
 
-    def judge_entity(self, op: Operation, value: Entity | Ended | None) -> None:
+    def judge_entity(self, op: ArchiveOperation, value: Entity | Ended | None) -> None:
         assert isinstance(op.request, GetEntity)
         key, own_id = op.request.entity_id, value.id if value else ""
         is_ours = own_id == key or not self.context.is_elsewhere(own_id)
         self.demand(is_ours, rules.SCOPE_APART, f"{own_id} is shown in the place of {key}", key, value)
         self.log.judge_fact(op, key, value)
 
-    def judge_count(self, op: Operation, value: int) -> None:
+    def judge_count(self, op: ArchiveOperation, value: int) -> None:
         assert isinstance(op.request, Count)
         types, counts = op.request.types, list[int]()
         for position in range(op.position, self.log.position + 1):
@@ -70,7 +70,7 @@ def as_remember(asked: AddArchival) -> Remember:
     return Remember(asked.op_id, asked.content, speaker=asked.speaker)
 
 
-def told_fit(log: Log, op: Operation | None, query: str, record: str) -> tuple[int, int]:
+def told_fit(log: BatchLog, op: ArchiveOperation | None, query: str, record: str) -> tuple[int, int]:
     """How well what a record told fits the query of this search, which has just ended: at least, at most."""
     if op is None:
         return 0, 0
@@ -92,14 +92,14 @@ States = Mapping[str, tuple[FactState, ...]]  # by id, since a list was asked fo
 
 
 @attrs.define
-class Lists(Part):
+class Lists(ArchivePart):
     """Judges lists."""
 
-    log: Log
+    log: BatchLog
     summaries: Summaries
     reflections: Reflections
 
-    def judge_list(self, op: Operation, value: Listed) -> None:
+    def judge_list(self, op: ArchiveOperation, value: Listed) -> None:
         request, rows = op.request, value.rows
         assert isinstance(request, List)
         ids, limit = [row.id for row in rows], request.limit or self.context.config.recall_limit_default
@@ -127,7 +127,7 @@ class Lists(Part):
         told = f"the next page of {request.kind} begins elsewhere than behind this one"
         self.demand(is_onward, rules.HITS_ORDERED, told, begin, value.cursor)
 
-    def judge_recent(self, op: Operation, value: Listed) -> None:
+    def judge_recent(self, op: ArchiveOperation, value: Listed) -> None:
         """Newest first, of the types that were asked for; none is missing."""
         request, rows = op.request, value.rows
         assert isinstance(request, RecentEntities)
@@ -152,7 +152,7 @@ class Lists(Part):
             rule = rules.HITS_ORDERED if len(places) > len(due) else rules.ACKNOWLEDGED_IS_DURABLE
             self.demand(places == due, rule, "recent entities are not shown", due, places)
 
-    def judge_row(self, op: Operation, row: Any, states: States) -> None:
+    def judge_row(self, op: ArchiveOperation, row: Any, states: States) -> None:
         match row:
             case Entity() | Ended():
                 self.log.judge_fact(op, row.id, row)
@@ -174,7 +174,7 @@ class Lists(Part):
                 is_so = row.category_id in homes
                 self.demand(is_so, rules.REFERENCE_AGREES, message, names, row.category_id)
 
-    def judge_resource(self, op: Operation, row: Resource) -> None:
+    def judge_resource(self, op: ArchiveOperation, row: Resource) -> None:
         """The text as it was given, with what a model said that it holds; of a segment, a part of one."""
         key = row.parent_id or row.id
         values = [it.given for it in self.log.resources.since(key, op.position) if it is not None]
@@ -191,7 +191,7 @@ class Lists(Part):
         high = sum(any(name in state.links for state in it) for it in states.values())
         return low, high
 
-    def judge_whole(self, op: Operation, request: List, value: Listed, states: States) -> None:
+    def judge_whole(self, op: ArchiveOperation, request: List, value: Listed, states: States) -> None:
         """From the first row after the cursor to the last shown, none is missing that is surely there."""
         ids = sorted((*(row.id for row in value.rows), *value.damaged))
         last = ids[-1] if ids and value.cursor is not None else None
@@ -203,14 +203,16 @@ class Lists(Part):
         message = f"rows of {request.kind} are not listed"
         self.demand(not lost, rules.ACKNOWLEDGED_IS_DURABLE, message, lost, ids)
 
-    def certain(self, op: Operation, request: List, states: States) -> list[str]:
+    def certain(self, op: ArchiveOperation, request: List, states: States) -> list[str]:
         """Rows that were there when this list was asked for, and are, and that its filter leaves."""
         if not may_hold(request.where, request.kind, self.context.scope):
             return []
         rows = self.certain_rows(op, request.kind, states)
         return [key for key, knowns in rows if all(meets(request.where, known) for known in knowns)]
 
-    def certain_rows(self, op: Operation, kind: str, states: States) -> Iterator[tuple[str, list[Known]]]:
+    def certain_rows(
+        self, op: ArchiveOperation, kind: str, states: States
+    ) -> Iterator[tuple[str, list[Known]]]:
         """What groups there are follows from vectors, which are judged where they are known."""
         if kind == "entity":
             yield from self.certain_entities(states)

@@ -13,12 +13,12 @@ import attrs
 from umi_core.messages.effects import Asked, AskModel, Embed
 from umi_core.messages.requests import EndSession
 from umi_core.messages.results import Reflected
-from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.evidence import Degradations
-from umi_sim.judge.oracle.archive.log import Log
-from umi_sim.judge.oracle.archive.operations import Operation
+from umi_sim.judge.oracle.archive.log import BatchLog
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation
 from umi_sim.judge.oracle.archive.plain_memory import BEGINNING_BYTES, SHOWN_BYTES
-from umi_sim.judge.oracle.archive.timelines import ReflectionState, Resource
+from umi_sim.judge.oracle.archive.timelines import MemorizedText, ReflectionState
 from umi_sim.judge.plain.hierarchy import MEDIA
 from umi_sim.judge.plain.replies import read_summary
 from umi_sim.judge.plain.rows import reflection_id
@@ -30,13 +30,13 @@ PARTIAL: Final = "told:partial"
 
 
 @attrs.define
-class Reflections(Part):
+class Reflections(ArchivePart):
     """Judges what ends of sessions say, and what reads show of them."""
 
     degradations: Degradations
-    log: Log
+    log: BatchLog
 
-    def answered(self, op: Operation, step: str, effect: Asked) -> None:
+    def answered(self, op: ArchiveOperation, step: str, effect: Asked) -> None:
         assert isinstance(op.request, EndSession)
         session = op.request.session_id
         if step == "embed_reflection" and isinstance(effect, Embed):
@@ -50,7 +50,7 @@ class Reflections(Part):
             told = f"the reflection of {session} is to be made of what was not told in it"
             self.demand(not others, rules.REFLECTION_OF_SESSION, told, known, others)
 
-    def text_due(self, op: Operation) -> str | None:
+    def text_due(self, op: ArchiveOperation) -> str | None:
         """What the last answer says, or the beginning of what was shown; None if nothing was."""
         ask = op.plan.last("ask")
         if ask is None:
@@ -58,23 +58,23 @@ class Reflections(Part):
         text = read_summary(op.plan.text("ask") or "")
         return cut("\n".join(ask.inputs["texts"]), BEGINNING_BYTES).rstrip() if text is None else text
 
-    def of_session(self, session: str, op: Operation) -> list[tuple[str, Resource]]:
+    def of_session(self, session: str, op: ArchiveOperation) -> list[tuple[str, MemorizedText]]:
         """The resources that have been told in it at some time since a request was issued."""
         known = self.log.resources
         found = ((key, it) for key in known.entries for it in known.since(key, op.position))
         return [(key, it) for key, it in found if it is not None and it.session == session]
 
-    def since(self, session: str, op: Operation) -> tuple[ReflectionState | None, ...]:
+    def since(self, session: str, op: ArchiveOperation) -> tuple[ReflectionState | None, ...]:
         return self.log.reflections.since(session, op.position)
 
-    def judge_row(self, op: Operation, key: str, session: str, text: str) -> None:
+    def judge_row(self, op: ArchiveOperation, key: str, session: str, text: str) -> None:
         own = reflection_id(self.context.scope, session)
         self.demand(key == own, rules.READ_SCOPE, f"the reflection of {session} is of nobody", own, key)
         known = [it.text for it in self.since(session, op) if it is not None]
         told = f"the reflection of {session} says what it does not"
         self.demand(text in known, rules.REFLECTION_OF_SESSION, told, known, text)
 
-    def certain(self, op: Operation) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    def certain(self, op: ArchiveOperation) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         """Those that have been there since this was asked, each with what is certain of it."""
         for session in self.log.reflections.entries:
             if None not in self.since(session, op):
@@ -83,7 +83,7 @@ class Reflections(Part):
 
     # Judging.
 
-    def judge_end(self, op: Operation, value: Reflected, names: list[str]) -> None:
+    def judge_end(self, op: ArchiveOperation, value: Reflected, names: list[str]) -> None:
         assert isinstance(op.request, EndSession)
         session = op.request.session_id
         own = reflection_id(self.context.scope, session)
@@ -94,7 +94,7 @@ class Reflections(Part):
         if not op.is_turned_away:
             self.judge_text(op, session, value)
 
-    def judge_sources(self, op: Operation, session: str, value: Reflected, names: list[str]) -> None:
+    def judge_sources(self, op: ArchiveOperation, session: str, value: Reflected, names: list[str]) -> None:
         named, may_be = [key for key, _ in value.sources], dict(self.of_session(session, op))
         others = [key for key in named if key not in may_be]
         told = f"the reflection of {session} is made of what was not told in it"
@@ -107,14 +107,14 @@ class Reflections(Part):
         told = f"the reflection of {session} lacks what was told in it"
         self.demand(is_full or not left_out, rules.REFLECTION_OF_SESSION, told, left_out, named)
 
-    def is_surely(self, key: str, session: str, op: Operation) -> bool:
+    def is_surely(self, key: str, session: str, op: ArchiveOperation) -> bool:
         """Whether it has been in this session all the while, and says something."""
         states = self.log.resources.since(key, op.position)
         there = [it for it in states if it is not None and it.session == session]
         says = all(it.given[0] not in MEDIA and self.log.texts_of(key, it) for it in there)
         return len(there) == len(states) and says
 
-    def judge_text(self, op: Operation, session: str, value: Reflected) -> None:
+    def judge_text(self, op: ArchiveOperation, session: str, value: Reflected) -> None:
         """What it says, and whether anything was to be asked."""
         states, batch = self.since(session, op), self.log.batch_of(op)
         if batch is not None and session in batch.reflections:
@@ -133,7 +133,7 @@ class Reflections(Part):
         told = f"the sources of the reflection of {session} are not what was shown"
         self.demand(counts[0] == counts[1], rules.DERIVED_FOLLOWS_SOURCE, told, *counts)
 
-    def is_made(self, session: str, op: Operation) -> bool:
+    def is_made(self, session: str, op: ArchiveOperation) -> bool:
         """Whether there was a reflection of these very texts when it was asked for, and none has changed."""
         made = [it for it in self.log.reflections.entries.get(session, ()) if it[0] <= op.position]
         made_at, it = made[-1] if made else (0, None)

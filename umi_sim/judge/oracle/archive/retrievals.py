@@ -13,18 +13,18 @@ from umi_core.messages.requests import Descent
 from umi_core.messages.results import LevelHit, Resolution, Retrieved
 from umi_core.rows import Row
 from umi_core.values import Scope, Turn
-from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.evidence import ATTEMPTS, STORAGE_MADE, Evidence, may_pass
 from umi_sim.judge.oracle.archive.facts import FactState
-from umi_sim.judge.oracle.archive.log import Log
-from umi_sim.judge.oracle.archive.operations import Operation
+from umi_sim.judge.oracle.archive.log import BatchLog
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation
 from umi_sim.judge.oracle.archive.reflections import Reflections
 from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.summaries import Summaries
 from umi_sim.judge.plain.hierarchy import (
     ALL,
     KINDS,
-    Seen,
+    LevelRow,
     due_in_context,
     found_in,
     is_enough,
@@ -68,7 +68,7 @@ class Path(Owner):
     failed.
     """
 
-    op: Operation
+    op: ArchiveOperation
     request: Descent
     scope: Scope
     resolution: Resolution | None
@@ -78,7 +78,7 @@ class Path(Owner):
     names: list[str] = attrs.field(factory=list)
     steps: list[str] = attrs.field(factory=list)
     levels: list[tuple[str, str, bool]] = attrs.field(factory=list)
-    found: list[Seen] = attrs.field(factory=list)
+    found: list[LevelRow] = attrs.field(factory=list)
     astray: list[tuple[str, object, object]] = attrs.field(factory=list)  # questions that are not as due
     stop: str = "exhausted"
     vector: tuple[int, ...] | None = None
@@ -211,11 +211,11 @@ class Path(Owner):
         last = self.op.plan.last(step)
         return last.answer.rows if last is not None and isinstance(last.answer, ReadDone) else ()
 
-    def candidates(self, level: str) -> list[Seen]:
+    def candidates(self, level: str) -> list[LevelRow]:
         by_vector = self.rows(f"{level}_by_vector") if self.vector is not None else ()
         return found_in(level, by_vector, self.rows(f"{level}_by_words"))
 
-    def put_in_order(self, level: str, query: str) -> list[Seen]:
+    def put_in_order(self, level: str, query: str) -> list[LevelRow]:
         request, found = self.request, self.candidates(level)
         if request.rank != "model" or not found:
             return found[: request.limit_per_level]
@@ -269,7 +269,7 @@ class Path(Owner):
             self.found += found_in(level, (), answer.rows)[: self.request.limit_per_level]
         self.levels = [(level, query, False) for level, query, _ in self.levels]
 
-    def best(self) -> list[Seen]:
+    def best(self) -> list[LevelRow]:
         order = self.found
         if self.request.rank == "vector":
             order = sorted(order, key=lambda it: (-it.score_ppm, ALL.index(it.level), it.id))
@@ -283,16 +283,16 @@ class Path(Owner):
 
 
 @attrs.define
-class Retrievals(Part):
+class Retrievals(ArchivePart):
     """Judges retrieves and searches."""
 
     evidence: Evidence
-    log: Log
+    log: BatchLog
     searches: Searches
     summaries: Summaries
     reflections: Reflections
 
-    def answered(self, op: Operation, step: str, effect: Asked) -> None:
+    def answered(self, op: ArchiveOperation, step: str, effect: Asked) -> None:
         asked = effect.query if isinstance(effect, Read) else None
         if isinstance(asked, ByVector | ByWords):
             request = op.request
@@ -303,7 +303,7 @@ class Retrievals(Part):
             holds = any(got == [*due, *each] for each in more)
             self.demand(holds, rules.FILTER_NARROWS, f"the conditions of {step}", due, got)
 
-    def judge_retrieve(self, op: Operation, value: Retrieved, names: list[str]) -> None:
+    def judge_retrieve(self, op: ArchiveOperation, value: Retrieved, names: list[str]) -> None:
         request = op.request
         assert isinstance(request, Descent)
         self.judge_shape(request, value)
@@ -349,7 +349,7 @@ class Retrievals(Part):
 
     # Whether a hit is true.
 
-    def judge_hit(self, op: Operation, hit: LevelHit) -> None:
+    def judge_hit(self, op: ArchiveOperation, hit: LevelHit) -> None:
         if hit.level == "entities":
             self.judge_entity(op, hit)
         elif hit.level == "categories":
@@ -363,7 +363,7 @@ class Retrievals(Part):
             texts, told = list(self.texts_of(op, hit)), f"{hit.id} shows what nobody gave"
             self.demand(hit.text in texts, rules.READ_SCOPE, told, texts, hit.text)
 
-    def texts_of(self, op: Operation, hit: LevelHit) -> Iterator[str]:
+    def texts_of(self, op: ArchiveOperation, hit: LevelHit) -> Iterator[str]:
         """What a resource may hold: its text, what a model said of it, or a part of some text."""
         known = self.log.resources
         keys = [hit.id] if hit.id in known.entries else list(known.entries)
@@ -379,7 +379,7 @@ class Retrievals(Part):
                 ):
                     yield hit.text
 
-    def judge_entity(self, op: Operation, hit: LevelHit) -> None:
+    def judge_entity(self, op: ArchiveOperation, hit: LevelHit) -> None:
         states, told = self.log.states_since(hit.id, op), f"{hit.id} is a hit"
         holds = any(is_shown(it, hit) for it in states)
         is_ours = holds or not self.context.is_elsewhere(hit.id)
@@ -389,7 +389,7 @@ class Retrievals(Part):
 
     # Whether it came about as it must.
 
-    def judge_words(self, op: Operation, path: Path, value: Retrieved) -> None:
+    def judge_words(self, op: ArchiveOperation, path: Path, value: Retrieved) -> None:
         """What the query was taken for, and that nobody was asked for it twice."""
         offered = path.offered_resolution()
         if value.resolution is None:

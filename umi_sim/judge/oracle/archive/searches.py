@@ -17,11 +17,11 @@ from umi_core.messages.requests import Descent, Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.rows import Ended, Entity, Row
 from umi_core.values import Turn
-from umi_sim.judge.oracle.archive.context import Part, is_shown, wants
+from umi_sim.judge.oracle.archive.context import ArchivePart, is_shown, wants
 from umi_sim.judge.oracle.archive.evidence import Degradations, reason_of
 from umi_sim.judge.oracle.archive.facts import FactState
-from umi_sim.judge.oracle.archive.log import Log, rule_of_relations
-from umi_sim.judge.oracle.archive.operations import Operation
+from umi_sim.judge.oracle.archive.log import BatchLog, rule_of_relations
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation
 from umi_sim.judge.oracle.promises import is_damaged
 from umi_sim.judge.plain.queries import (
     is_deep,
@@ -56,7 +56,7 @@ DAMAGED: Final = "read:damaged_rows"
 
 
 @attrs.frozen
-class Rewrite(Data):
+class ExpectedRewrite(Data):
     """What an answer made of a question, and when; `tick` counts events."""
 
     resolution: Resolution
@@ -69,14 +69,14 @@ class Rewrite(Data):
 
 
 @attrs.define
-class Searches(Part):
+class Searches(ArchivePart):
     """Judges recalls. `rewrites`: what this life was told about each question, and when."""
 
     degradations: Degradations
-    log: Log
-    rewrites: dict[Asked, list[Rewrite]] = attrs.field(factory=dict)
+    log: BatchLog
+    rewrites: dict[Asked, list[ExpectedRewrite]] = attrs.field(factory=dict)
 
-    def judge_recall(self, op: Operation, value: Recalled, names: list[str]) -> None:
+    def judge_recall(self, op: ArchiveOperation, value: Recalled, names: list[str]) -> None:
         request, hits = op.request, value.hits
         assert isinstance(request, Recall)
         self.judge_resolution(op, request, value.resolution)
@@ -101,7 +101,7 @@ class Searches(Part):
 
     # What the query was taken for.
 
-    def judge_resolution(self, op: Operation, request: Asking, got: Resolution) -> None:
+    def judge_resolution(self, op: ArchiveOperation, request: Asking, got: Resolution) -> None:
         sure_ppm = SURE_PPM.get(got.outcome, got.confidence_ppm)
         told = "how sure it is of what was meant"
         self.demand(got.certainty_ppm == sure_ppm, rules.REFERENCE_AGREES, told, sure_ppm, got.certainty_ppm)
@@ -122,7 +122,7 @@ class Searches(Part):
     def shown(self, request: Asking) -> tuple[Turn, ...]:
         return shown_turns(request.turns, self.context.config.resolve_turn_count_max)
 
-    def resolutions(self, op: Operation, request: Asking, turns: tuple[Turn, ...]) -> list[Resolution]:
+    def resolutions(self, op: ArchiveOperation, request: Asking, turns: tuple[Turn, ...]) -> list[Resolution]:
         """What the answers come to: the last one, if none can be missing; without any, what is known."""
         terms = terms_of(references(request.query))
         last = op.plan.last("resolve")
@@ -139,7 +139,7 @@ class Searches(Part):
 
     # What may be remembered of earlier questions.
 
-    def hear_rewrite(self, op: Operation, answer: Answer) -> None:
+    def hear_rewrite(self, op: ArchiveOperation, answer: Answer) -> None:
         """A memory that knows the answer does not ask; what it hears now it may know for a while."""
         request = op.request
         if not isinstance(request, Recall | Descent) or not self.context.config.resolve_cache:
@@ -152,7 +152,7 @@ class Searches(Part):
         if found is not None and found.outcome in KEPT:
             at_ms = self.context.seen_ms
             lapses_ms = at_ms + self.context.config.resolve_cache_ms
-            rewrite = Rewrite(found, at_ms, lapses_ms, self.context.tick)
+            rewrite = ExpectedRewrite(found, at_ms, lapses_ms, self.context.tick)
             self.rewrites.setdefault((request.query, turns), []).append(rewrite)
 
     def lapses(self) -> tuple[int, ...]:
@@ -160,7 +160,7 @@ class Searches(Part):
         found = (it.lapses_ms for rewrites in self.rewrites.values() for it in rewrites)
         return tuple(at_ms for at_ms in found if at_ms >= self.context.seen_ms)
 
-    def usable(self, op: Operation, request: Asking, turns: tuple[Turn, ...]) -> list[Rewrite]:
+    def usable(self, op: ArchiveOperation, request: Asking, turns: tuple[Turn, ...]) -> list[ExpectedRewrite]:
         """What a memory may have known when it was asked: alive then, and not surely replaced."""
         if not self.context.config.resolve_cache:
             return []
@@ -182,7 +182,7 @@ class Searches(Part):
         is_own = got.outcome == "resolved" or got.query == request.query
         self.demand(is_own, rules.REWRITE_GATE, "a query that was not resolved", request.query, got.query)
 
-    def judge_variants(self, op: Operation, request: Recall, value: Recalled) -> None:
+    def judge_variants(self, op: ArchiveOperation, request: Recall, value: Recalled) -> None:
         """The query first; more only for a deep search, as a model said."""
         query, answers = value.resolution.query, op.answers_of("expand")
         if not is_deep(query, request.deep):
@@ -197,7 +197,7 @@ class Searches(Part):
 
     # Hits.
 
-    def judge_newest(self, op: Operation, hits: tuple[Hit, ...], names: list[str]) -> None:
+    def judge_newest(self, op: ArchiveOperation, hits: tuple[Hit, ...], names: list[str]) -> None:
         """No hit is older than what this recall itself has read."""
         if FOREIGN in names or DAMAGED in names:
             return  # such a page is read again, and counts for nothing
@@ -207,7 +207,9 @@ class Searches(Part):
             newest, told = max(read, default=0), f"{hit.id} is older than what was read of it"
             self.demand(newest <= hit.version, rules.HITS_ORDERED, told, newest, hit.version)
 
-    def judge_context(self, op: Operation, request: Recall, hits: tuple[Hit, ...], names: list[str]) -> None:
+    def judge_context(
+        self, op: ArchiveOperation, request: Recall, hits: tuple[Hit, ...], names: list[str]
+    ) -> None:
         """Demand of each hit the first fact that was told after it, as storage showed it."""
         if FOREIGN in names or DAMAGED in names:
             return  # such a page is read again, and counts for nothing
@@ -226,7 +228,9 @@ class Searches(Part):
             is_there = any(one.entity == it for one in states)
             self.demand(is_there, rules.HITS_ORDERED, f"{it.id} {told}, and cannot be", states[:3], it)
 
-    def judge_replaced(self, op: Operation, request: Recall, hits: tuple[Hit, ...], names: list[str]) -> None:
+    def judge_replaced(
+        self, op: ArchiveOperation, request: Recall, hits: tuple[Hit, ...], names: list[str]
+    ) -> None:
         """Demand of each hit what it has ended, as storage showed it; at rest, all that it has ended."""
         if FOREIGN in names or DAMAGED in names:
             return  # such a page is read again, and counts for nothing
@@ -249,10 +253,10 @@ class Searches(Part):
             self.demand(hit.replaced == due, rules.HITS_ORDERED, f"what {hit.id} replaced", due, hit.replaced)
 
     def leaves(self, request: Recall, it: Entity) -> bool:
-        """Whether the filter of a recall leaves a fact."""
+        """Return whether the filter of a recall leaves a fact."""
         return wants(request, it.type, it.time_ms) and self.meets(request, it)
 
-    def judge_hit(self, op: Operation, request: Recall, hit: Hit, *, is_fused: bool) -> None:
+    def judge_hit(self, op: ArchiveOperation, request: Recall, hit: Hit, *, is_fused: bool) -> None:
         """What a hit shows was so at some position, and the request asks for it."""
         is_ppm = 0 <= hit.relevance_ppm <= limits.PPM
         self.demand(
@@ -289,7 +293,7 @@ class Searches(Part):
         return is_any and meets(request.where, fields_of(it, ())) is True
 
     def judge_due(
-        self, op: Operation, request: Recall, value: Recalled, names: list[str], limit: int
+        self, op: ArchiveOperation, request: Recall, value: Recalled, names: list[str], limit: int
     ) -> None:
         """Exactly the hits that are due, if no fact has changed meanwhile."""
         near, lag_ms = self.context.surroundings, self.context.surroundings.lag_since(op.asked_ms)
@@ -311,7 +315,7 @@ class Searches(Part):
         rule = rule if hits else rules.ERROR_IS_NOT_EMPTY
         self.demand(got == due, rule, "other hits than are due", due, got)
 
-    def vectors(self, op: Operation, count: int, names: list[str]) -> Missable:
+    def vectors(self, op: ArchiveOperation, count: int, names: list[str]) -> Missable:
         """What its searches went by, one for each variant; none if nobody knows."""
         if "by_vector:words_only" in names:
             return (None,) if count == 1 else ()  # some variants have vectors and some have not
@@ -340,12 +344,12 @@ def cut_to(most: int, column: list[int], facts: list[Entity]) -> list[int]:
     return [ppm if at in order[:most] else 0 for at, ppm in enumerate(column)]
 
 
-def rows_read(op: Operation, *steps: str) -> list[Row]:
+def rows_read(op: ArchiveOperation, *steps: str) -> list[Row]:
     """By these steps, in all their reads."""
     answers = [answer for step in steps for answer in op.answers_of(step)]
     return [row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows]
 
 
-def damaged_ids(op: Operation, *steps: str) -> dict[str, None]:
+def damaged_ids(op: ArchiveOperation, *steps: str) -> dict[str, None]:
     """Rows that came without a body, or with one that is not theirs, in any of its reads."""
     return {row.address.id: None for row in rows_read(op, *steps) if is_damaged(row)}

@@ -17,10 +17,10 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Evolved, Group, Summarised
 from umi_core.rows import Resource, Row
 from umi_core.values import MEMORY_TYPES, Scope
-from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.evidence import Degradations
-from umi_sim.judge.oracle.archive.log import Log
-from umi_sim.judge.oracle.archive.operations import Operation
+from umi_sim.judge.oracle.archive.log import BatchLog
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation
 from umi_sim.judge.oracle.archive.timelines import Batch, CategoryState
 from umi_sim.judge.plain.hierarchy import read_name
 from umi_sim.judge.plain.replies import read_summary
@@ -37,13 +37,13 @@ from umi_sim.services.calls import Call
 
 
 @attrs.define
-class Summaries(Part):
+class Summaries(ArchivePart):
     """Judges summarises, and what reads show of summaries."""
 
     degradations: Degradations
-    log: Log
+    log: BatchLog
 
-    def answered(self, op: Operation, step: str, effect: Asked) -> None:
+    def answered(self, op: ArchiveOperation, step: str, effect: Asked) -> None:
         if step == "embed_summary" and isinstance(effect, Embed) and isinstance(op.request, Summarise):
             name = op.request.category  # without a fact there is no summary, and no model is asked
             text = read_summary(op.plan.text("ask") or "") if op.plan.last("ask") else None
@@ -53,7 +53,7 @@ class Summaries(Part):
             )
             self.demand(effect.texts == due, rules.VECTORS_AS_ANSWERED, told, due, effect.texts)
 
-    def judge_landed(self, op: Operation, batch: Batch) -> None:
+    def judge_landed(self, op: ArchiveOperation, batch: Batch) -> None:
         """Demand that a new summary is made of all members, whoever asked for it."""
         members = self.log.members(op.request.category) if isinstance(op.request, Summarise) else ()
         is_sure = not self.context.surroundings.atlas.losses and len(members) <= SUMMARY_MEMBER_COUNT_MAX
@@ -63,14 +63,14 @@ class Summaries(Part):
             told = f"the summary of {op.request.category} is made of other facts than its members"
             self.demand(got == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, got)
 
-    def judge_shown(self, op: Operation, name: str, text: str, rule: Rule) -> None:
+    def judge_shown(self, op: ArchiveOperation, name: str, text: str, rule: Rule) -> None:
         """A read shows the summary that there is; one that is gone shows what was forgotten."""
         known = [it.summary for it in self.log.categories.since(name, op.position)]
         was_there = any(text == it.summary for _, it in self.log.categories.entries.get(name, ()))
         rule = rules.DELETE_REACHES_ALL if was_there and text not in known else rule
         self.demand(text in known, rule, f"the category {name} has another summary", known, text)
 
-    def judge_summarise(self, op: Operation, value: Summarised, names: list[str]) -> None:
+    def judge_summarise(self, op: ArchiveOperation, value: Summarised, names: list[str]) -> None:
         assert isinstance(op.request, Summarise)
         self.degradations.judge_causes(op, names, 0)
         name, batch, is_old = op.request.category, self.log.batch_of(op), "ask:old_summary" in names
@@ -86,7 +86,7 @@ class Summaries(Part):
         if value.summary and not value.is_dirty:
             self.judge_members(op, name, value)
 
-    def judge_members(self, op: Operation, category: str, value: Summarised) -> None:
+    def judge_members(self, op: ArchiveOperation, category: str, value: Summarised) -> None:
         named = dict(value.sources)
         for key, states in self.log.all_since(op).items():
             is_member = all(category in state.links for state in states)
@@ -112,13 +112,13 @@ PARTIAL: Final = "contents:partial"
 
 
 @attrs.define
-class Groups(Part):
+class Groups(ArchivePart):
     """`told`: by category, what the last evolve told, and at which position."""
 
-    log: Log
+    log: BatchLog
     told: dict[str, tuple[int, tuple[Group, ...]]] = attrs.field(factory=dict)
 
-    def judge_evolve(self, op: Operation, value: Evolved, names: list[str]) -> None:
+    def judge_evolve(self, op: ArchiveOperation, value: Evolved, names: list[str]) -> None:
         request, answers = op.request, op.answers_of("name")
         assert isinstance(request, EvolveCategory)
         is_fair, told = value.change in ("updated", "unchanged"), "neither updated nor left as it was"
@@ -137,7 +137,7 @@ class Groups(Part):
         decay_ms = self.context.config.group_decay_ms
         return 0 < decay_ms <= self.context.latest_ms - self.context.first_ms
 
-    def judge_again(self, op: Operation, value: Evolved, names: list[str]) -> None:
+    def judge_again(self, op: ArchiveOperation, value: Evolved, names: list[str]) -> None:
         """A scan may repair meanwhile what is not certain: members without a vector, or unread ones."""
         request, answers, changed_at = op.request, op.answers_of("name"), self.log.changed_at
         assert isinstance(request, EvolveCategory)
@@ -165,7 +165,7 @@ TENDED: Final = ("upkeep", "memorize", "summarise", "reflect")
 
 
 @attrs.define
-class Upkeep(Part):
+class Upkeep(ArchivePart):
     """`rows`: the texts that lacked something when they were looked at last, by id."""
 
     rows: dict[str, Row] = attrs.field(factory=dict)

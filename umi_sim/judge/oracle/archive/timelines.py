@@ -20,7 +20,7 @@ from umi_sim.judge.oracle.archive.facts import (
     FactState,
     Vector,
 )
-from umi_sim.judge.oracle.archive.operations import Operation, Plan
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation, BatchContext
 from umi_sim.judge.plain.extraction import Extracted
 from umi_sim.judge.plain.rows import End
 
@@ -30,7 +30,7 @@ Given = tuple[str, str]  # the modality and the text of a resource
 
 
 @attrs.frozen
-class Resource(Data):
+class MemorizedText(Data):
     """A text as it was memorized last, and the session that it was told in."""
 
     given: Given
@@ -107,8 +107,8 @@ class Batch(Owner):
     has told of it.
     """
 
-    op: Operation
-    plan: Plan
+    op: ArchiveOperation
+    plan: BatchContext
     position: int
     at_ms: int
     did: dict[str, Claim] = attrs.field(factory=dict)
@@ -119,7 +119,7 @@ class Batch(Owner):
     dropped_count: int = 0
     extraction: Extracted | None = None
     routing: dict[str, RoutingDecision] = attrs.field(factory=dict)
-    resources: dict[str, Resource | None] = attrs.field(factory=dict)
+    resources: dict[str, MemorizedText | None] = attrs.field(factory=dict)
     categories: dict[str, CategoryState] = attrs.field(factory=dict)
     reflections: dict[str, ReflectionState | None] = attrs.field(factory=dict)
     twins: list["Batch"] = attrs.field(factory=list)

@@ -23,11 +23,11 @@ from umi_core.messages.results import (
 )
 from umi_core.rows import Entity, Receipt
 from umi_core.values import BLOCK_KINDS, RoutingDecision
-from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Degradations
 from umi_sim.judge.oracle.archive.facts import CHANGES
-from umi_sim.judge.oracle.archive.log import Log
-from umi_sim.judge.oracle.archive.operations import Operation
+from umi_sim.judge.oracle.archive.log import BatchLog
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation
 from umi_sim.judge.oracle.archive.timelines import Batch, Claim
 from umi_sim.judge.plain.replies import NEEDS_RESOLUTION_MIN_PPM
 from umi_sim.judge.plain.rows import relation_id
@@ -40,13 +40,13 @@ REASONED: Final = ("relations", "routing")  # fields of a reply that hold what a
 
 
 @attrs.define
-class Writes(Part):
+class Writes(ArchivePart):
     """Judges remembers, forgets, and facts of a caller's own."""
 
     degradations: Degradations
-    log: Log
+    log: BatchLog
 
-    def batch_of(self, op: Operation, *, repeated: bool = False) -> Batch | None:
+    def batch_of(self, op: ArchiveOperation, *, repeated: bool = False) -> Batch | None:
         """Whose batch a reply tells of: its own, or that of a request with the same key."""
         own = self.log.batch_of(op)
         holder = self.log.key_holder(op, own)
@@ -60,7 +60,7 @@ class Writes(Part):
             own.is_told = True
         return own
 
-    def must_be_durable(self, op: Operation, *, repeated: bool = False) -> Batch | None:
+    def must_be_durable(self, op: ArchiveOperation, *, repeated: bool = False) -> Batch | None:
         batch = self.batch_of(op, repeated=repeated)
         told = f"{type(op.request).__name__} is done, and no batch of it is durable"
         self.demand(batch is not None, rules.ACKNOWLEDGED_IS_DURABLE, told)
@@ -102,14 +102,14 @@ class Writes(Part):
             return rules.ONCE_ONLY
         return rules.ACKNOWLEDGED_IS_DURABLE
 
-    def judge_create(self, op: Operation, value: Stored, names: list[str]) -> None:
+    def judge_create(self, op: ArchiveOperation, value: Stored, names: list[str]) -> None:
         """One fact, under the id that its content gives; an update ends the fact that was there before."""
         self.degradations.judge_causes(op, names, value.change in CHANGES)
         batch = self.must_be_durable(op)
         if batch is not None:
             self.judge_stored(batch, [value])
 
-    def judge_forget(self, op: Operation, value: Forgotten) -> None:
+    def judge_forget(self, op: ArchiveOperation, value: Forgotten) -> None:
         assert isinstance(op.request, Forget)
         key, change = op.request.entity_id, "forgot" if value.existed else "absent"
         batch = self.batch_of(op, repeated=value.repeated)
@@ -122,7 +122,7 @@ class Writes(Part):
             self.demand(is_fair, rule, f"{key} was {change}, and nothing is durable", states[:3], value)
 
     def judge_forget_resource(
-        self, op: Operation, value: ResourceForgotten | RecordForgotten, names: list[str]
+        self, op: ArchiveOperation, value: ResourceForgotten | RecordForgotten, names: list[str]
     ) -> None:
         """A text or a record takes with it all that it alone told, and nothing else."""
         existed = not isinstance(value, ResourceForgotten) or value.existed
@@ -140,7 +140,7 @@ class Writes(Part):
 
     # Remember.
 
-    def judge_remember(self, op: Operation, value: Remembered, names: list[str]) -> None:
+    def judge_remember(self, op: ArchiveOperation, value: Remembered, names: list[str]) -> None:
         assert isinstance(op.request, Remember)
         self.demand(value.entities, rules.TEXT_NEVER_LOST, "a remember is done and stored nothing")
         batch = self.must_be_durable(op, repeated=value.repeated)
@@ -164,7 +164,7 @@ class Writes(Part):
             is_fair = op.request.evolve or op.plan.last("evolve") is None
             self.demand(is_fair, rules.REFERENCE_AGREES, "a model was asked to evolve", (), op.answers)
 
-    def judge_limits(self, op: Operation, lacks: Sequence[Degraded]) -> None:
+    def judge_limits(self, op: ArchiveOperation, lacks: Sequence[Degraded]) -> None:
         """Demand that a reply names how many new facts were not compared with known ones."""
         batch, request = self.log.batch_of(op), op.request
         is_wanted = batch is not None and (not isinstance(request, Remember) or request.evolve)
@@ -225,7 +225,7 @@ class Writes(Part):
 
 
 def is_retold(batch: Batch, value: Remembered | Memorized) -> bool:
-    """Whether a receipt may have told it, which has no reasons: of a request key, or of an earlier plan."""
+    """Return whether a receipt may tell it, which has no reasons: of a request key or an earlier plan."""
     is_repeated = isinstance(value, Remembered) and value.repeated
     return is_repeated or len(batch.op.plans) > 1
 

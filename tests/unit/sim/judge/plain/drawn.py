@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.messages.effects import AskModel
-from umi_sim.faults.edits import Edit
+from umi_sim.faults.edits import ReplyEdit
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import Arrival
 from umi_sim.judge.plain.text import is_text
-from umi_sim.kernel.prng import Stream, keyed, stream_key
+from umi_sim.kernel.prng import Stream, draw_keyed, stream_key
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.model import truth
 from umi_sim.workload import pools
@@ -52,7 +52,7 @@ NAMES: Final = (
 
 # Replies of a model that was asked, as faults leave them.
 
-EDITS: Final = [kind for kind in KINDS.values() if issubclass(kind, Edit)]
+EDITS: Final = [kind for kind in KINDS.values() if issubclass(kind, ReplyEdit)]
 ASKING: Final = AskModel("extract", "")
 CALL: Final = Arrival(
     Call("o1/extract#1", "a", 1, "o1", "remember", "extract", ASKING, 0), ASKING, Services({})
@@ -60,13 +60,13 @@ CALL: Final = Arrival(
 
 
 def luck(n: int) -> Luck:
-    return lambda label, below: keyed(KEY, f"{n}/{label}") % below
+    return lambda label, below: draw_keyed(KEY, f"{n}/{label}") % below
 
 
-def spoiled(reply: str, faults: list[tuple[type[Edit], int]]) -> str:
+def spoiled(reply: str, faults: list[tuple[type[ReplyEdit], int]]) -> str:
     for kind, n in faults:
-        args = kind.drawn(reply, luck(n), CALL)
-        reply = cast(Any, kind)(**args).edited(reply) if args else reply
+        args = kind.draw_edit(reply, luck(n), CALL)
+        reply = cast(Any, kind)(**args).edit_reply(reply) if args else reply
     return reply
 
 

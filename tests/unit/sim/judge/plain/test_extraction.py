@@ -30,8 +30,8 @@ from umi_core.values import ENTITY_TYPES
 from umi_sim.judge.invariants.readings import as_plain
 from umi_sim.judge.plain.extraction import (
     FAULTS,
+    ExpectedMention,
     Extracted,
-    Mention,
     name_of_note,
     read_extraction,
     whole_note,
@@ -97,8 +97,8 @@ def test_equal_statements_about_one_name_are_one_mention() -> None:
     found = read(person("Alice", "naps", 0.4), person("ALICE ", "sings", 0.9), person("alice", "NAPS", 0.5))
     named = tuple(it for it in found.mentions if it.named)
     assert named == (
-        Mention("Alice", "person", "naps", 500_000),
-        Mention("ALICE", "person", "sings", 900_000),
+        ExpectedMention("Alice", "person", "naps", 500_000),
+        ExpectedMention("ALICE", "person", "sings", 900_000),
     )
 
 
@@ -123,7 +123,7 @@ def test_links_are_statements_about_both_ends() -> None:
     linked += [{"source": "Bob", "target": "bob", "type": "knows"}]
     found = read(person("Alice"), person("Bob"), relations=linked)
     assert [it for it in found.mentions if it.others] == [
-        Mention("Alice", "person", f"Alice {said} Bob", 700_000, others=("Bob",))
+        ExpectedMention("Alice", "person", f"Alice {said} Bob", 700_000, others=("Bob",))
         for said in ("works at", "relates to")
     ]
     assert not found.partial

@@ -13,7 +13,7 @@ from umi_core.language import replies as memory
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, REPLY_BYTES_MAX
 from umi_sim.judge.plain.replies import (
     Form,
-    Number,
+    WrittenNumber,
     array_of,
     confidence_ppm,
     has_list,
@@ -78,7 +78,7 @@ def test_a_confidence_is_that_of_the_table(row: Row) -> None:
     ],
 )
 def test_a_confidence_may_be_written_in_any_way(written: str, ppm: int | None) -> None:
-    assert confidence_ppm(Number(written)) == ppm
+    assert confidence_ppm(WrittenNumber(written)) == ppm
 
 
 # Against the memory.
@@ -87,7 +87,7 @@ def test_a_confidence_may_be_written_in_any_way(written: str, ppm: int | None) -
 @given(NUMBERS)
 def test_the_memory_is_as_confident(written: str) -> None:
     number = json_text.number(json.dumps(written)[1:-1]) if len(written) <= JSON_NUMBER_CHARS_MAX else None
-    assert memory.confidence_ppm(number) == confidence_ppm(number and Number(written))
+    assert memory.confidence_ppm(number) == confidence_ppm(number and WrittenNumber(written))
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_the_memory_finds_the_same(reply: str) -> None:
     ):
         found = memory.find_json(reply, wanted)
         payload = payload_of(reply, opening, form)
-        if isinstance(found, memory.Unusable):
+        if isinstance(found, memory.UnusableReply):
             assert (payload, why_unusable(reply)) == (None, found.reason)
         else:
             assert as_plain(found) == payload
@@ -110,8 +110,8 @@ def test_the_memory_finds_the_same(reply: str) -> None:
 
 def as_plain(value: json_text.Json) -> object:
     match value:
-        case json_text.Number(text):
-            return Number(text)
+        case json_text.JsonNumber(text):
+            return WrittenNumber(text)
         case list():
             return [as_plain(it) for it in value]
         case dict():

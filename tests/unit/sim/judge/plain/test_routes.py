@@ -16,13 +16,21 @@ from umi_core.policies.routing import table_decision
 from umi_core.rows import Entity
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES
 from umi_sim.judge.invariants.readings import as_plain, entity_of
-from umi_sim.judge.plain.replies import BLOCK_OF, CHOICES, Asked, Routes, by_table, read_routes, why_unusable
+from umi_sim.judge.plain.replies import (
+    BLOCK_OF,
+    CHOICES,
+    Asked,
+    ExpectedRoutes,
+    by_table,
+    read_routes,
+    why_unusable,
+)
 
 ASKED: Sequence[Asked] = (("ent_a", "person"), ("ent_u", "self"))
 CONFIG = Config()
 
 
-def read(*told: object) -> Routes:
+def read(*told: object) -> ExpectedRoutes:
     found = read_routes(json.dumps(told), ASKED, CONFIG)
     assert found is not None
     return found

@@ -14,8 +14,8 @@ from umi_core.values import EVOLUTION_KINDS
 from umi_sim.judge.invariants.readings import as_plain
 from umi_sim.judge.plain.replies import (
     NEEDS_RESOLUTION_MIN_PPM,
+    ExpectedVerdict,
     Pair,
-    Verdict,
     Verdicts,
     read_verdicts,
     why_unusable,
@@ -69,7 +69,7 @@ def test_a_row_that_sees_nothing_or_is_unsure_relates_nothing(told: dict[str, ob
 
 @pytest.mark.parametrize(("told", "reason"), [(7, ""), ("é" * 513, "é" * 512)])
 def test_a_reason_is_a_short_text(told: object, reason: str) -> None:
-    assert read(row(reason=told)).by_pair == ((PAIR, Verdict("update", 900_000, reason, "model")),)
+    assert read(row(reason=told)).by_pair == ((PAIR, ExpectedVerdict("update", 900_000, reason, "model")),)
 
 
 def test_a_contradiction_needs_an_answer_from_the_same_confidence_on() -> None:
