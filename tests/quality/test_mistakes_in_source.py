@@ -45,7 +45,7 @@ MISTAKES: Final = (
     ),
     mistake(
         "language/routing", "strays + bad, strays", "bad, strays",
-        "answers", 2, "parser-total", "degradation-named",
+        "answers", 5, "parser-total", "degradation-named",
     ),
     mistake("policies/promotion", "300_000 * recency", "200_000 * recency", "core", 0, "score-goldens"),
     mistake(

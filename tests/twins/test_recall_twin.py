@@ -98,6 +98,8 @@ def recall(request: Recall, says: Says, memo: Memo, pair: Pair) -> Story:
         kind, _ = yield from attempts("read", 2)
         less += [] if kind == "good" else [Degraded("context:none", kind)]
         after = told_after(pair, [key for key, *_ in hits]) if kind == "good" else {}
+        kind, _ = yield from attempts("read", 2)  # nothing has ended
+        less += [] if kind == "good" else [Degraded("replaced:none", kind)]
     shown = [(*hit, after.get(hit[0])) for hit in hits]
     return Done((resolution, tuple(variants), shown), summed(less))
 

@@ -207,7 +207,7 @@ RELATION_ENDS: Final = Rule(
     "relation-ends", "EVO-1", "both ends of a relation exist and differ", INSIDE, CHEAP
 )
 COMPARED: Final = Rule("compared", "EVO-3", "new facts are compared with known ones", INSIDE, CHEAP)
-TIMES_TOLD: Final = Rule("times-told", "EVO-4", "a model is told when statements were made", ORACLE, CHEAP)
+TIMES_TOLD: Final = Rule("times-told", "EVO-4", "a model is told when each fact was told", ORACLE, CHEAP)
 ENDED_AS_NAMED: Final = Rule("ended-as-named", "EVO-2", "a fact ends only by what named it", ORACLE, CHEAP)
 
 # Search.

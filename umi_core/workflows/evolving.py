@@ -12,7 +12,18 @@ from typing import Final
 
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, asks, degrade, nothing, retry
+from umi_core.engine.workflow import (
+    Degrade,
+    Law,
+    Learned,
+    Step,
+    Taken,
+    Unusable,
+    asks,
+    degrade,
+    nothing,
+    retry,
+)
 from umi_core.kelpie.requests import AddArchival
 from umi_core.language import replies
 from umi_core.language.evolution import Pair, StatementVerdict, parse_evolution
@@ -27,6 +38,7 @@ from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByWords, Read
 from umi_core.messages.requests import Memorize, Remember
 from umi_core.rows import Entity, Row
+from umi_core.values import Scope
 from umi_core.workflows.drafting import (
     DRAFTS,
     Drafted,
@@ -157,6 +169,30 @@ def take_evolution(facts: Facts, answer: ModelReplied, view: View) -> Taken:
 def all_verdicts(facts: Facts) -> Verdicts:
     by_answer = facts[VERDICTS]
     return tuple(chain.from_iterable(by_answer))
+
+
+def are_drafts(facts: Facts, scope: Scope) -> bool:
+    drafts, fresh = facts[DRAFTS], facts[FRESH]
+    return all(draft in drafts for draft in fresh)
+
+
+def are_of_candidates(facts: Facts, scope: Scope) -> bool:
+    new = {ref(draft.entity) for draft in facts[FRESH]}
+    old = {ref(row.body) for row in candidate_rows(facts).values() if isinstance(row.body, Entity)}
+    return all(one in new and other in old for pairs in facts[PAIRS] for one, other in pairs)
+
+
+def are_of_pairs(facts: Facts, scope: Scope) -> bool:
+    questions, answers = facts[PAIRS], facts[VERDICTS]
+    told = zip(questions, answers, strict=True)
+    return all(pair in asked for asked, verdicts in told for pair, _ in verdicts)
+
+
+COMPARE_LAWS: Final = (
+    Law("new facts among the drafts", (DRAFTS, FRESH), are_drafts),
+    Law("pairs of new facts and candidates", (FRESH, CANDIDATES, PAIRS), are_of_candidates),
+    Law("verdicts on pairs", (PAIRS, VERDICTS), are_of_pairs),
+)
 
 
 COMPARE_STEPS: Final = (

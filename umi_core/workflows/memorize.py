@@ -52,6 +52,7 @@ from umi_core.workflows.commits import (
 from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare, without_ended
 from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, chained, id_of, looked_up
 from umi_core.workflows.ending import SHELVES
+from umi_core.workflows.evolving import COMPARE_LAWS
 from umi_core.workflows.giving import told_by
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import addresses, chosen, linked
@@ -408,6 +409,7 @@ MEMORIZE: Final = Workflow(
     ),
     laws=(
         Law("a draft for each fact", (TOLD, DRAFTS), are_of_told),
+        *COMPARE_LAWS,
         Law("a vector or none for each change", (DRAFTS, VECTORS),
             lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
         SHELF_LAW,

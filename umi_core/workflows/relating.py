@@ -87,6 +87,5 @@ def verdict_relations(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> 
     targets = {ref(draft.entity): (draft.entity.id, draft.entity.version) for draft in drafts}
     bodies = [row.body for row in candidate_rows(facts).values() if isinstance(row.body, Entity)]
     sources = {ref(body): (body.id, body.version) for body in bodies}
-    for pair, verdict in all_verdicts(facts):
-        if pair[1] in sources:
-            yield made(sources[pair[1]], targets[pair[0]], verdict, view)
+    for (new, old), verdict in all_verdicts(facts):
+        yield made(sources[old], targets[new], verdict, view)

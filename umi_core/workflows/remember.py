@@ -67,10 +67,9 @@ from umi_core.workflows.drafting import (
     embedded_text,
     id_of,
     looked_up,
-    ref,
     told_order,
 )
-from umi_core.workflows.evolving import DROPPED, EXTRACT, MENTIONS, REQUEST, VERDICTS, all_verdicts
+from umi_core.workflows.evolving import COMPARE_LAWS, DROPPED, EXTRACT, MENTIONS, REQUEST
 from umi_core.workflows.placing import place
 
 RECEIPT: Final = Fact("receipt", Receipt | None)
@@ -292,11 +291,6 @@ def are_of_mentions(facts: Facts, scope: Scope) -> bool:
     return ids_of(facts[DRAFTS]) == [id_of(mention, scope) for mention in facts[MENTIONS]]
 
 
-def are_of_drafts(facts: Facts, scope: Scope) -> bool:
-    refs = {ref(draft.entity) for draft in facts[DRAFTS]}
-    return all(pair[0] in refs for pair, _ in all_verdicts(facts))
-
-
 def ids_of(drafts: tuple[Drafted, ...]) -> list[str]:
     return [draft.entity.id for draft in drafts]
 
@@ -339,7 +333,7 @@ REMEMBER = Workflow(
     laws=(
         KNOWN_ANSWER,
         Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
-        Law("verdicts on drafts", (DRAFTS, VERDICTS), are_of_drafts),
+        *COMPARE_LAWS,
         Law("a vector or none for each change", (DRAFTS, VECTORS),
             lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
         Law("a route for each change", (DRAFTS, ROUTES),

@@ -335,6 +335,14 @@ def test_what_happened_before_a_fact_does_not_end_it(
     assert kinds_under(pair, PARIS) == (["ended"] if ends else ["access", "entity", "vector"])
 
 
+def test_an_old_conversation_ends_nothing_that_came_after_it() -> None:
+    pair = Pair().run()
+    pair.ask(at(9, "Alice lives in Paris"))
+    value = moves_by_text(pair, on("update", PARIS), 5, happened_ms=8)
+    assert (value.ended, [it.kind for it in value.relations]) == ((), ["update"])
+    assert replaced(pair) == []
+
+
 # Memberships and categories.
 
 
@@ -370,14 +378,15 @@ def test_its_memberships_go_and_the_summary_that_names_it_is_emptied() -> None:
     assert (ended(pair).fact.sources, ended(pair).fact.is_direct) == (fact(pair, NUTS).sources, False)
 
 
-def moves_by_text(pair: Pair, judge: Judge, op_id: int = 1) -> Memorized:
+def moves_by_text(pair: Pair, judge: Judge, op_id: int = 1, happened_ms: int | None = None) -> Memorized:
     """A text says that she lives there now, in the category where the old fact was."""
     new = xml("lives in Berlin", "facts", name="Alice")
     pair.model = saying(
         memories=lambda prompt: new if input_of(prompt, "memory_type") == "profile" else "<item></item>",
         evolve=judge,
     )
-    return memorized(pair, Memorize(op_id, "Alice moved to Berlin.", uri="b"))
+    told = Memorize(op_id, "Alice moved to Berlin.", uri="b", happened_ms=happened_ms)
+    return memorized(pair, told)
 
 
 def test_a_text_that_is_memorized_ends_facts_as_a_remember_does() -> None:

@@ -17,7 +17,7 @@ import attrs
 from umi_core.engine.middleware import Interceptors
 from umi_core.errors import Conflict
 from umi_core.invariants.broken import demand
-from umi_core.limits import RECALL_LIMIT_MAX
+from umi_core.limits import PPM, RECALL_LIMIT_MAX
 from umi_core.messages import requests
 from umi_core.messages.effects import (
     Done,
@@ -112,6 +112,7 @@ def at_once(life: RecordedLife) -> int:
 def together(life: RecordedLife, told: tuple[Any, ...]) -> int:
     if len(told) < 2:
         return 0
+    life = unchanging(life)
     single = one_by_one(new_world(life), told)
     for is_hasty in (False, True):
         batch = new_world(life, is_hasty=is_hasty)
@@ -121,6 +122,11 @@ def together(life: RecordedLife, told: tuple[Any, ...]) -> int:
         one_by_one(batch, [it for it in told if is_conflict(batch.outcomes[it.op_id])])
         must_say(said(single), said(batch), rules.BATCH_OR_SINGLE, f"{len(told)} at once, against one by one")
     return 2
+
+
+def unchanging(life: RecordedLife) -> RecordedLife:
+    """Return the life with a memory that believes no verdict: what is told at once is not compared."""
+    return attrs.evolve(life, config=attrs.evolve(life.config, evolve_confidence_min_ppm=PPM))
 
 
 def one_by_one(world: SmallWorld, told: Iterable[Any]) -> SmallWorld:

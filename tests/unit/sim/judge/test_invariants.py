@@ -104,7 +104,7 @@ FROZEN: Final = """
     replay-inputs E-REPLAY | batch-or-single E-BATCH | cleared-or-fresh E-CLEAR | promote-or-write E-PROMOTE |
     sweep-or-read E-EXPIRE | jump-or-steps E-JUMP | either-order E-COMMUTE | forged-state-refused E-FORGE |
     second-implementation E-SECOND | entry-at-home CORE-6 | vectors-as-answered VEC-1 |
-    room-comes-back LIVE-5 | failed-then-again E-FAIL
+    room-comes-back LIVE-5 | failed-then-again E-FAIL | compared EVO-3 | times-told EVO-4
 """
 
 

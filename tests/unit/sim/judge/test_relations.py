@@ -192,7 +192,8 @@ def test_both_ends_show_a_contradiction() -> None:
     told = clashed()
     told.get(TEA, ended(CLASHED))
     told.get(SALES, entity(*SELLS_TEA, contradicts=(TO_TEA,), **RELATED))
-    told.recall("tea", hit(*SELLS_TEA, FOUND_PPM, contradicts=(TO_TEA,)))
+    replaced = ((TEA, "likes tea"),)
+    told.recall("tea", hit(*SELLS_TEA, FOUND_PPM, contradicts=(TO_TEA,), replaced=replaced))
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,7 @@ class Searches(ArchivePart):
         if FOREIGN in names or DAMAGED in names:
             return  # such a page is read again, and counts for nothing
         after: dict[str, Entity] = {}
-        for it in (row.body for row in rows_read(op, "context")):
+        for it in (row.body for row in rows_read(op, "context") if not is_damaged(row)):
             if isinstance(it, Entity) and it.follows is not None and "context:none" not in names:
                 first = after.setdefault(it.follows, it)
                 after[it.follows] = min(first, it, key=lambda one: (one.created_ms, one.id))
@@ -234,8 +234,9 @@ class Searches(ArchivePart):
         """Demand of each hit what it has ended, as storage showed it; at rest, all that it has ended."""
         if FOREIGN in names or DAMAGED in names:
             return  # such a page is read again, and counts for nothing
-        rows = [] if "replaced:none" in names else [row.body for row in rows_read(op, "replaced")]
-        shown = [it for it in rows if isinstance(it, Ended)]
+        rows = [] if "replaced:none" in names else rows_read(op, "replaced")
+        fit = {row.address.id: row.body for row in rows if not is_damaged(row)}
+        shown = [it for it in fit.values() if isinstance(it, Ended)]
         for it in shown:
             states = self.log.states_since(it.id, op)
             is_there = any(one.ended == it for one in states)
@@ -246,6 +247,8 @@ class Searches(ArchivePart):
         if is_whole and self.log.is_at_rest(op, near.lag_since(op.asked_ms)):
             now = [self.log.state(key).ended for key in self.log.facts.entries]
             shown = [it for it in now if it is not None]
+        elif any(map(is_damaged, rows)):
+            return  # that page was read again
         for hit in hits:
             ended = [it for it in shown if it.by == hit.id and self.leaves(request, it.fact)]
             ended.sort(key=lambda it: (it.at_ms, it.id))
