@@ -205,11 +205,10 @@ class AccessTable(Data):
             return self
         return attrs.evolve(self, unsaved={**self.unsaved, **dict.fromkeys(entity_ids)}, is_due=True)
 
-    def writes(self, scope: Scope) -> tuple[Write, ...]:
-        """What storage lacks, by id."""
-        return tuple(
-            Write(Address(scope, "access", key), self.records.get(key)) for key in sorted(self.unsaved)
-        )
+    def writes(self, scope: Scope, gone: Collection[str] = ()) -> tuple[Write, ...]:
+        """Return what storage lacks, by id, but for the facts that leave in the same batch."""
+        keys = (key for key in sorted(self.unsaved) if key not in gone)
+        return tuple(Write(Address(scope, "access", key), self.records.get(key)) for key in keys)
 
     def stale(self, now_ms: int, in_core: Collection[str]) -> tuple[str, ...]:
         """Ids that nobody accessed for the pruning time, outside core."""

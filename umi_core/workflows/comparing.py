@@ -12,7 +12,6 @@ from umi_core.data import Data
 from umi_core.engine.facts import Facts, View
 from umi_core.messages.effects import Expect, Write
 from umi_core.rows import Relation
-from umi_core.tiers.core import CoreTier, forget
 from umi_core.workflows.commits import put
 from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.ending import (
@@ -60,10 +59,3 @@ def known_rows(relating: Related, facts: Facts, view: View) -> Iterator[Write]:
     others, ended = {it.id: it for _, it in relating.others}, successors(facts)
     yield from (put(view.scope, "entity", key, it) for key, it in others.items() if key not in ended)
     yield from ended_rows(others, facts, view)
-
-
-def without_ended(core: CoreTier, ended: tuple[str, ...]) -> CoreTier:
-    """Return core without the facts that end."""
-    for key in ended:
-        core = forget(core, key)
-    return core

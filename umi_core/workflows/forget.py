@@ -71,8 +71,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     if row is None:  # an entry of it may be there all the same, if storage has lost the row
         after = forget(core, key) if core.home_of(key) else None
         return Learned(PLAN(Plan(view.now_ms, core=after, value=Forgotten(False), forgotten=(key,))))
-    access = view.tiers.access.writes(view.scope)
-    rides = tuple(write for write in access if write.address.id != key)
+    rides = view.tiers.access.writes(view.scope, (key,))
     shelf = unlinked(touching, ends, view)
     plan = Plan(
         view.now_ms,

@@ -8,7 +8,7 @@ it is made anew. Law 3. All of it leaves in one commit, or nothing does.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -34,7 +34,7 @@ from umi_core.rows import (
     fact_of,
     with_fact,
 )
-from umi_core.tiers.core import CoreTier, forget
+from umi_core.tiers.core import without
 from umi_core.values import Scope
 from umi_core.workflows.commits import (
     CORE,
@@ -191,12 +191,11 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
     """The text away, and what only it told."""
     gone = gone_ids(facts)
-    core = core_without(gone, facts[CORE])
-    access = view.tiers.access.writes(view.scope)
+    core = without(facts[CORE], gone)
     is_moved = core.blocks != facts[CORE].blocks
     writes = (
         *resource_writes(resource, facts, view), *gone_writes(facts, view), *kept_writes(facts, view),
-        *category_writes(facts, view), *(it for it in access if it.address.id not in gone),
+        *category_writes(facts, view), *view.tiers.access.writes(view.scope, gone),
     )  # fmt: skip
     return Plan(
         view.now_ms,
@@ -211,12 +210,6 @@ def homes_of_gone(facts: Facts, view: View) -> Iterator[Expect]:
     for row, touching, it in left(facts):
         if it is None:
             yield from homes_as_read(row.address.id, touching, view)
-
-
-def core_without(gone: Iterable[str], core: CoreTier) -> CoreTier:
-    for key in gone:
-        core = forget(core, key)
-    return core
 
 
 def told(facts: Facts) -> Iterator[Stored]:

@@ -34,6 +34,7 @@ from umi_core.messages.effects import ByIds, Done, Embed, Read, Write
 from umi_core.messages.results import Memorized, Stored
 from umi_core.rows import Address, Resource, Row
 from umi_core.text import norm
+from umi_core.tiers.core import without
 from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import (
     CORE,
@@ -49,7 +50,7 @@ from umi_core.workflows.commits import (
     entity_ids,
     found,
 )
-from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare, without_ended
+from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare
 from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, chained, id_of, looked_up
 from umi_core.workflows.ending import SHELVES
 from umi_core.workflows.evolving import COMPARE_LAWS
@@ -222,7 +223,7 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     drafts = compared.drafts
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    after = shown_again(entities, without_ended(core, compared.ended), view.config)
+    after = shown_again(entities, without(core, compared.ended), view.config)
     is_moved = after.blocks != core.blocks
     links = linked(links_of(facts, drafts, view), with_leaving(compared.writes, facts, shelf), view)
     resources = resources_of(facts, shelf, view)
@@ -234,10 +235,9 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
         own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending,
         compared.relations, needs_resolution(compared.relations), compared.dropped_count, compared.ended,
     )  # fmt: skip
-    rides = (it for it in access.writes(view.scope) if it.address.id not in compared.ended)
     writes = (
         *entity_rows(drafts, facts, view), *compared.writes, *links, *resources,
-        *shelved(facts, shelf, resources, view.scope), *rides,
+        *shelved(facts, shelf, resources, view.scope), *access.writes(view.scope, compared.ended),
     )  # fmt: skip
     return Plan(
         view.now_ms,

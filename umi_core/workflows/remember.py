@@ -37,6 +37,7 @@ from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeate
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Address, Entity, Receipt, Relation, Vector
+from umi_core.tiers.core import without
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import commits
 from umi_core.workflows.commits import (
@@ -56,7 +57,7 @@ from umi_core.workflows.commits import (
     put,
     request_digest,
 )  # fmt: skip
-from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare, without_ended
+from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare
 from umi_core.workflows.drafting import (
     DRAFTS,
     PLACES,
@@ -206,9 +207,9 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     text = facts[REQUEST].text
     names = tuple(name for it in entities for name in (it.name, *it.others))
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    placed = place(entities, decisions, without_ended(core, compared.ended), access, view)
+    placed = place(entities, decisions, without(core, compared.ended), access, view)
     is_moved = placed.core.blocks != core.blocks
-    rides = (it for it in access.writes(view.scope) if it.address.id not in compared.ended)
+    rides = access.writes(view.scope, compared.ended)
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
         compared.relations, needs_resolution(compared.relations),

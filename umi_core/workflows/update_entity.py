@@ -152,7 +152,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     after = core if leaving is None else shown_instead(core, entity, old_id, access, view)
     is_moved = after.blocks != core.blocks
     links = rehomed(draft, old_id, homes_of(facts, draft, rows, view), facts, rows, view)
-    rides = [it for it in access.writes(scope) if leaving is None or it.address.id != old_id]
+    rides = access.writes(scope, () if leaving is None else (old_id,))
     writes = (
         *(ended_by(entity, leaving, facts, view) if leaving is not None else ()),
         *entity_rows((draft,), facts, view), *links, *shelved(facts, {}, (), scope), *rides,

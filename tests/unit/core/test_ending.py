@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import pytest
@@ -380,11 +380,7 @@ def test_its_memberships_go_and_the_summary_that_names_it_is_emptied() -> None:
 
 def moves_by_text(pair: Pair, judge: Judge, op_id: int = 1, happened_ms: int | None = None) -> Memorized:
     """A text says that she lives there now, in the category where the old fact was."""
-    new = xml("lives in Berlin", "facts", name="Alice")
-    pair.model = saying(
-        memories=lambda prompt: new if input_of(prompt, "memory_type") == "profile" else "<item></item>",
-        evolve=judge,
-    )
+    pair.model = saying(memories=of_profile("lives in Berlin"), evolve=judge)
     told = Memorize(op_id, "Alice moved to Berlin.", uri="b", happened_ms=happened_ms)
     return memorized(pair, told)
 
@@ -406,6 +402,7 @@ def test_a_text_that_is_memorized_takes_what_it_ends_out_of_core() -> None:
     pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, promote_score_min_ppm=0))
     pair.ask(Rebalance(90))
     assert pair.ask(InCore(91, PARIS)) == Done(True)
+    pair.ask(Recall(93, "Alice Paris"))  # an access that is not stored yet
     assert moves_by_text(pair, on("update", PARIS)).ended == (PARIS,)
     assert pair.ask(InCore(92, PARIS)) == Done(False)
     assert [row.address.id for row in pair.rows("access")] == [BERLIN]
@@ -621,15 +618,45 @@ def test_a_membership_that_lands_late_goes_with_the_fact() -> None:
     assert (pair.rows("membership"), count_of(pair, "facts"), count_of(pair, "rules")) == ([], 0, 0)
 
 
+def of_profile(content: str) -> Callable[[str], str]:
+    """Return a model that finds this fact about Alice in a text."""
+    new = xml(content, "facts", name="Alice")
+    return lambda prompt: new if input_of(prompt, "memory_type") == "profile" else "<item></item>"
+
+
+MOVES: Final = (Remember(1, "Alice lives in Berlin"), Memorize(1, "Alice moved to Berlin."))
+
+
+@pytest.mark.parametrize("request_", MOVES, ids=["remember", "memorize"])
+def test_what_an_earlier_plan_has_ended_is_accessed_no_more(request_: Remember | Memorize) -> None:
+    pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, auto_rebalance=False))
+    pair.model = saying(memories=of_profile("lives in Berlin"), evolve=on("update", PARIS))
+    pair.step(request_)
+    first = pair.until(Commit)
+    pair.fail("unknown")
+    pair.wake()
+    pair.land(first)  # late, so that the next plan finds nothing left to end
+    pair.fail("conflict")
+    pair.run()
+    outcome = pair.replies[1].outcome
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Remembered | Memorized)
+    assert outcome.value.ended == (PARIS,)
+    assert list(pair.memory.state.tiers.access.records) == [BERLIN]
+
+
 @pytest.mark.parametrize("landed", [True, False])
-def test_in_doubt_it_ends_once_and_the_reply_is_that_of_the_plan_that_won(landed: bool) -> None:
+@pytest.mark.parametrize("request_", MOVES, ids=["remember", "memorize"])
+def test_in_doubt_it_ends_once_and_the_reply_is_that_of_the_plan_that_won(
+    request_: Remember | Memorize, landed: bool
+) -> None:
     pair = told("Alice lives in Paris")
-    pair.model = saying(evolve=on("update", PARIS))
-    pair.step(Remember(1, "Alice lives in Berlin"))
+    pair.model = saying(memories=of_profile("lives in Berlin"), evolve=on("update", PARIS))
+    pair.step(request_)
     pair.doubt(landed=landed).run()
     outcome = pair.replies[1].outcome
     assert isinstance(outcome, Done)
-    assert isinstance(outcome.value, Remembered)
+    assert isinstance(outcome.value, Remembered | Memorized)
     assert (outcome.value.entities, outcome.value.ended) == ((Stored(BERLIN, 1, "created"),), (PARIS,))
     assert kinds_under(pair, PARIS) == ["ended"]
     pair.ask(Rebalance(2))  # a scan drops the records of facts that are not there

@@ -8,11 +8,12 @@ import attrs
 import msgpack
 import pytest
 
-from tests.worlds import Pair, recovered, saying
+from tests.worlds import SCOPE, Pair, recovered, saying
 from umi_core import codec
 from umi_core.config import Config
 from umi_core.errors import BadOption, BadScope, Error, Rejected, StateDamaged
 from umi_core.ids import pack
+from umi_core.language.evolution import StatementVerdict
 from umi_core.limits import LIFE_MAX, LIFE_NUMBER_COUNT
 from umi_core.memory import Memory, fingerprints
 from umi_core.messages import requests
@@ -371,6 +372,28 @@ def test_of_a_step_that_asks_for_each_there_is_one_fact_for_each() -> None:
     facts: dict[str, Any] = {**operation.facts}
     facts["candidates"] = facts["candidates"][:1]
     assert "facts[candidates]: not one for each of fresh" in str(refusal(with_operation(state, facts=facts)))
+
+
+PAIR: Final = ("fct_x@1", "fct_y@1")
+VERDICT: Final = StatementVerdict("update", 900_000)
+
+
+@pytest.mark.parametrize(
+    ("facts", "law"),
+    [
+        ({"drafts": ()}, "new facts among the drafts"),
+        ({"pairs": ((PAIR,),), "verdicts": ((),)}, "pairs of new facts and candidates"),
+        ({"pairs": ((),), "verdicts": (((PAIR, VERDICT),),)}, "verdicts on pairs"),
+    ],
+    ids=["fresh", "pairs", "verdicts"],
+)
+@pytest.mark.parametrize("name", ["remember", "memorize"])
+def test_what_was_compared_fits_together(name: str, facts: dict[str, Any], law: str) -> None:
+    _, operation, _ = at_commit()
+    table = BUILT_IN.revisions[name][-1]
+    (checked,) = (it for it in table.laws if it.said == law)
+    assert checked.holds_of(operation.facts, SCOPE)
+    assert not checked.holds_of({**operation.facts, **facts}, SCOPE)
 
 
 @pytest.mark.parametrize(
