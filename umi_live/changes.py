@@ -7,7 +7,7 @@
     Ann works at Acme.                          stays with  Ann also works at Beta.
 
 Law 1. Of one subject only values of an *attribute* that has one value at a time exclude each other.
-Law 2. A statement ends if nothing of what it claims is true any more, and not before.
+Law 2. A statement ends only if nothing of what it claims is still true.
 """
 
 import re
@@ -64,7 +64,7 @@ VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("title", "(?:was |got )?promoted to (?:an? |the )?(.+)"),
     ("project", "(?:is |am )?(?:works?|working) on (.+)"),
 ))  # fmt: skip
-NOUNS: Final = {  # of what somebody has one of, and the attribute that it is
+NOUNS: Final = {  # things of which a person has one at a time, each with its attribute
     "phone number": "phone", "mobile number": "phone", "number": "phone", "phone": "phone",
     "email address": "mail", "email": "mail", "e-mail": "mail", "mail": "mail",
     "home address": "address", "address": "address", "employer": "work",

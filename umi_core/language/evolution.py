@@ -26,7 +26,6 @@ from umi_core.text import norm
 from umi_core.values import EVOLUTION_KINDS
 
 NONE: Final = "none"
-NEEDS_RESOLUTION_MIN_PPM: Final = 800_000
 
 Drop = Literal["not_object", "unknown_pair", "duplicate_pair", "bad_type", "bad_confidence"]
 Silence = Literal["none", "low_confidence"]  # why a sound row is no verdict

@@ -1,6 +1,6 @@
 """What the replies of operations carry; working operations reply plain None, bool, int or bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeVar
 
 import attrs
@@ -22,17 +22,23 @@ class Stored(Data):
     change: str
 
 
+NEEDS_RESOLUTION_MIN_PPM: Final = 800_000
+
+
+def need_resolution(relations: Iterable[Relation]) -> bool:
+    """Return whether one of them contradicts, so surely that a user should say which fact is right."""
+    return any(it.kind == "contradict" and it.confidence_ppm >= NEEDS_RESOLUTION_MIN_PPM for it in relations)
+
+
 @attrs.frozen
 class Remembered(Data):
-    """`relations` are the new ones; `needs_resolution`: one of them contradicts, surely enough to be asked
-    about. `dropped` are (index in the model's answer, reason). `relation_dropped_count`: no room for more.
-    `repeated`: the request key was known, nothing was done; reasons of a model are not told again. `ended`:
-    the facts that a new one has ended."""
+    """`relations` are the new ones; `relation_dropped_count`: no room for more. `dropped` are (index in the
+    model's answer, reason). `repeated`: the request key was known, nothing was done; reasons of a model are
+    not told again. `ended`: the facts that a new one has ended."""
 
     tag = 76
     entities: tuple[Stored, ...]
     relations: tuple[Relation, ...] = ()
-    needs_resolution: bool = False
     routing: tuple[RoutingDecision, ...] = ()
     promoted: tuple[str, ...] = ()
     evicted: tuple[str, ...] = ()
@@ -40,6 +46,10 @@ class Remembered(Data):
     relation_dropped_count: int = 0
     repeated: bool = False
     ended: tuple[str, ...] = ()
+
+    @property
+    def needs_resolution(self) -> bool:
+        return need_resolution(self.relations)
 
 
 @attrs.frozen
@@ -224,9 +234,12 @@ class Memorized(Data):
     entities: tuple[Stored, ...] = ()
     pending: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
-    needs_resolution: bool = False
     relation_dropped_count: int = 0
     ended: tuple[str, ...] = ()
+
+    @property
+    def needs_resolution(self) -> bool:
+        return need_resolution(self.relations)
 
 
 @attrs.frozen

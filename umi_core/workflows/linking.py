@@ -42,7 +42,7 @@ DEFAULT: Final = {
     "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
     "skill": "skills",
 }  # fmt: skip
-"""Where a memory of each type belongs if nobody says, in a memory that lists this category."""
+"""The category of each memory type where neither model nor caller names one, if the settings list it."""
 
 
 @attrs.frozen

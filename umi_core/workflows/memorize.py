@@ -90,7 +90,6 @@ from umi_core.workflows.remember import (
     VECTORS,
     changed,
     entity_rows,
-    needs_resolution,
     no_vectors,
     take_vectors,
 )
@@ -233,7 +232,7 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
     value = Memorized(
         own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending,
-        compared.relations, needs_resolution(compared.relations), compared.dropped_count, compared.ended,
+        compared.relations, compared.dropped_count, compared.ended,
     )  # fmt: skip
     writes = (
         *entity_rows(drafts, facts, view), *compared.writes, *links, *resources,

@@ -27,7 +27,6 @@ from umi_core.engine.workflow import (
 )
 from umi_core.errors import KeyReused
 from umi_core.language import replies
-from umi_core.language.evolution import NEEDS_RESOLUTION_MIN_PPM
 from umi_core.language.prompts import ask_route
 from umi_core.language.routing import parse_routes
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
@@ -36,7 +35,7 @@ from umi_core.messages.requests import Remember
 from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeated
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.rows import Address, Entity, Receipt, Relation, Vector
+from umi_core.rows import Address, Entity, Receipt, Vector
 from umi_core.tiers.core import without
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import commits
@@ -212,7 +211,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     rides = access.writes(view.scope, compared.ended)
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
-        compared.relations, needs_resolution(compared.relations),
+        compared.relations,
         placed.decisions, placed.promoted, placed.evicted, facts[DROPPED], compared.dropped_count,
         ended=compared.ended,
     )  # fmt: skip
@@ -227,11 +226,6 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         decisions=placed.decisions,
         spoken=(text, names, next(reversed(told_order(entities, text)), None)),
     )
-
-
-def needs_resolution(relations: tuple[Relation, ...]) -> bool:
-    contradictions = (it for it in relations if it.kind == "contradict")
-    return any(it.confidence_ppm >= NEEDS_RESOLUTION_MIN_PPM for it in contradictions)
 
 
 def settled(facts: Facts) -> tuple[Drafted, ...]:

@@ -196,7 +196,7 @@ def test_an_ended_fact_that_is_told_again_keeps_what_it_contradicts() -> None:
     ("kind", "confidence", "needed"),
     [("contradict", 0.8, True), ("contradict", 0.799999, False), ("update", 1.0, False)],
 )
-def test_somebody_should_ask_from_so_much_confidence_on(kind: str, confidence: float, needed: bool) -> None:
+def test_a_sure_contradiction_needs_resolution(kind: str, confidence: float, needed: bool) -> None:
     value = remembered(carol_snores(kind, confidence).ask(Remember(1, "Bob snores")))
     assert (value.needs_resolution, len(value.relations)) == (needed, 1)
 

@@ -91,13 +91,13 @@ HELD: Final = {
     api_results.RecordDeleted: "id repeated",
     results.RecordAdded: "log first_seq count at_ms repeated facts",
     results.RecordForgotten: "id repeated entities",
-    results.Remembered: """entities relations needs_resolution routing promoted evicted dropped
+    results.Remembered: """entities relations routing promoted evicted dropped
                            relation_dropped_count repeated ended""",
     results.Forgotten: "existed repeated",
     results.Summarised: "summary sources is_dirty",
     results.Group: "id name keywords member_count",
     results.Evolved: "change groups unassigned_count",
-    results.Memorized: """resource_id change segment_count entities pending relations needs_resolution
+    results.Memorized: """resource_id change segment_count entities pending relations
                           relation_dropped_count ended""",
     results.BlockSet: "evicted",
     results.BlockRemoved: "text evicted",

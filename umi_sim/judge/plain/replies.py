@@ -420,9 +420,6 @@ class Verdicts(Data):
     dropped: tuple[str, ...]
 
 
-NEEDS_RESOLUTION_MIN_PPM: Final = 800_000  # from here on somebody has to say which of two is right
-
-
 def read_verdicts(reply: str, pairs: Container[Pair], floor_ppm: int) -> Verdicts | None:
     """None if there is no payload. A pair without a verdict here is unrelated, as far as the model says."""
     rows = payload_of(reply, "[", array_of(dict))

@@ -52,9 +52,7 @@ def moving(told: History | None = None, kind: str = "update", **options: Any) ->
 def moved(kind: str = "update", **more: Any) -> Remembered:
     """What is replied then."""
     said = relation((OLD, 1), (NEW, 1), kind, **BY_MODEL)
-    due: dict[str, Any] = {
-        "relations": (said,), "ended": (OLD,), "needs_resolution": kind == "contradict",
-    }  # fmt: skip
+    due: dict[str, Any] = {"relations": (said,), "ended": (OLD,)}
     return as_stored(BERLIN, **(due | more))
 
 

@@ -154,23 +154,13 @@ def test_a_verdict_counts_for_the_new_statements_of_this_text_alone(target: tupl
 CLASH = relation((TEA, 1), (SALES, 1), "contradict", **BY_MODEL)
 
 
-def clashing(told: History | None = None, confidence: float = 0.9) -> tuple[History, str]:
+def clashing(told: History | None = None) -> tuple[History, str]:
     """Acme sells tea is new, and contradicts that Alice likes tea."""
-    return extending(told, stated("contradict", (TEA, 1), (SALES, 1), confidence))
+    return extending(told, stated("contradict", (TEA, 1), (SALES, 1)))
 
 
 def clash(*relations: Relation, **more: Any) -> Remembered:
-    return extended(*relations, **({"needs_resolution": True, "ended": (TEA,)} | more))
-
-
-@pytest.mark.parametrize(("confidence", "needed"), [(0.9, True), (0.8, True), (0.799999, False)])
-def test_a_sure_contradiction_needs_an_answer(confidence: float, needed: bool) -> None:
-    row = attrs.evolve(CLASH, confidence_ppm=round(confidence * 1_000_000))
-    told, op_id = clashing(confidence=confidence)
-    told.reply(op_id, clash(row, needs_resolution=needed))
-    told, op_id = clashing(confidence=confidence)
-    with broken("reference-agrees"):
-        told.reply(op_id, clash(row, needs_resolution=not needed))
+    return extended(*relations, **({"ended": (TEA,)} | more))
 
 
 # What is shown.

@@ -29,7 +29,6 @@ from umi_sim.judge.oracle.archive.facts import CHANGES
 from umi_sim.judge.oracle.archive.log import BatchLog
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation
 from umi_sim.judge.oracle.archive.timelines import Batch, Claim
-from umi_sim.judge.plain.replies import NEEDS_RESOLUTION_MIN_PPM
 from umi_sim.judge.plain.rows import relation_id
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
@@ -190,9 +189,6 @@ class Writes(ArchivePart):
         count = value.relation_dropped_count
         told = "relations without room"
         self.demand(count == batch.dropped_count, rules.RELATION_ENDS, told, batch.dropped_count, count)
-        sure = [it for it in due if it.kind == "contradict" and it.confidence_ppm >= NEEDS_RESOLUTION_MIN_PPM]
-        needed, told = bool(sure), "whether a contradiction needs an answer"
-        self.demand(value.needs_resolution == needed, rules.REFERENCE_AGREES, told, needed, value)
 
     def judge_routing(self, batch: Batch, value: Remembered) -> None:
         """One decision per entity: of a sound row, of the table, or kept."""

@@ -7,13 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.sim.judge.plain.drawn import HALF_TEXT, NUMBERS, TEXTS, answers, framed, quoted, rows
-from umi_core.language import evolution
 from umi_core.language.evolution import parse_evolution
 from umi_core.language.prompts import Statement, ask_evolve
 from umi_core.values import EVOLUTION_KINDS
 from umi_sim.judge.invariants.readings import as_plain
 from umi_sim.judge.plain.replies import (
-    NEEDS_RESOLUTION_MIN_PPM,
     ExpectedVerdict,
     Pair,
     Verdicts,
@@ -70,10 +68,6 @@ def test_a_row_that_sees_nothing_or_is_unsure_relates_nothing(told: dict[str, ob
 @pytest.mark.parametrize(("told", "reason"), [(7, ""), ("é" * 513, "é" * 512)])
 def test_a_reason_is_a_short_text(told: object, reason: str) -> None:
     assert read(row(reason=told)).by_pair == ((PAIR, ExpectedVerdict("update", 900_000, reason, "model")),)
-
-
-def test_a_contradiction_needs_an_answer_from_the_same_confidence_on() -> None:
-    assert evolution.NEEDS_RESOLUTION_MIN_PPM == NEEDS_RESOLUTION_MIN_PPM
 
 
 # Against the memory.
