@@ -201,7 +201,7 @@ def second_memory_that_forgets() -> str:
 
 
 def floors_of_core() -> str:
-    """ORA-5: a mark that a scenario must reach, and does in half of its runs."""
+    """ORA-5: a mark that a scenario must reach, and does in a quarter of its runs."""
     scenario, met = files.find("core"), floors.Summary()
     for seed in range(2 * LOOK_COUNT):
         met.add(floors.summary_of(scenario, run_once(files.draw(scenario, seed))[0]))
