@@ -16,7 +16,7 @@ from umi_core.invariants import rules
 from umi_core.invariants.accesses import check_recorded, prune_fault
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.homes import check_homes
-from umi_core.invariants.limits import ACCESS_PRUNE_MS, EVOLVE_FACT_COUNT_MAX
+from umi_core.invariants.limits import ACCESS_PRUNE_MS, ENTRY_TEXT_BYTES_MAX, EVOLVE_FACT_COUNT_MAX
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_core.invariants.vectors import check_written
 from umi_core.invariants.walk import Seat, Walk
@@ -25,7 +25,7 @@ from umi_core.messages.effects import Commit, Write
 from umi_core.messages.requests import Forget, ForgetResource, Memorize, Remember, RemoveBlock, UpdateEntity
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import AccessRecord, Entity, Relation, Row
+from umi_core.rows import AccessRecord, Ended, Entity, Relation, Row
 from umi_core.state import Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
@@ -136,13 +136,14 @@ def check_plan(
     if not isinstance(core, CoreTier) or not isinstance(plan, Planned):  # the second takes longer
         return
     after = core if plan.core is None else plan.core
-    change = CoreChange(core, after, plan, asked_to_leave(facts.get("request"), core, plan))
+    asked_ids = asked_to_leave(facts.get("request"), core, plan)
+    change = CoreChange(core, after, plan, asked_ids, endings_of(writes))
     if plan.core is not None:
         check_core_limits(plan.core, config)
     check_named(change, facts.get("request"))
     check_leaving(change, writes)
     check_entering(change)
-    check_homes(core, after, plan.decisions, facts.get("rows"))
+    check_homes(core, after, plan.decisions, plan.accessed, facts.get("rows"))
     check_recorded(plan.accessed, writes)
     if "gone" in facts:  # of a scan
         gone, inside = facts["gone"], ids_of(core)
@@ -181,12 +182,13 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
 
 
 class CoreChange(NamedTuple):
-    """Core as it was read, as it is planned, and who of it the request named."""
+    """Core as it was read and as it is planned, the ids of it that the request named, and what ends what."""
 
     before: CoreTier
     after: CoreTier
     plan: Planned
     asked_ids: tuple[str, ...]
+    endings: Mapping[str, str]
 
     @property
     def left_ids(self) -> tuple[str, ...]:
@@ -204,6 +206,11 @@ class CoreChange(NamedTuple):
         """Who leaves by what the reply will say."""
         told: Collection[str] = getattr(said(self.plan), "evicted", self.left_ids)
         return told
+
+
+def endings_of(writes: Iterable[Write]) -> Mapping[str, str]:
+    """Return by the id of each fact that these writes end the id of the fact that ends it."""
+    return {it.body.id: it.body.by for it in writes if isinstance(it.body, Ended)}
 
 
 def said(plan: Planned) -> object:
@@ -275,18 +282,20 @@ def check_promoted(change: CoreChange, told: Iterable[str]) -> None:
 def walk_fault(
     change: CoreChange, facts: Mapping[str, object], access: AccessTable, config: Config
 ) -> Broken | None:
-    """What is wrong with who is in core after the plan; None if nothing is, or if it cannot be told."""
-    scored, changed = scored_with(change, access), [entity.id for entity in change.plan.accessed]
-    candidates = candidates_of(change, facts, scored)
-    if candidates is None or any(key in changed for key in change.left_ids):
-        return None  # where it stood, or its size when it left, is nowhere to be seen
+    """Return what is wrong with the entries of core after the plan; None if nothing is."""
+    scored = scored_with(change, access)
+    successors, candidates = successors_of(change, scored), candidates_of(change, facts, scored)
     texts = {slot_of(block): bytes_of_text(block) for block in change.after.blocks}
     walk = Walk(config, texts, seats_of(change, scored))
     if not walk.make_room():
         return None  # authored text and self alone are too large: recovery says so and gives up
+    for seat in successors:
+        walk.admit(seat, is_successor=True)
     for seat in candidates:
-        walk.admit(seat)
-    return difference(walk, seats_of(change, scored) | {seat.entity_id: seat for seat in candidates}, change)
+        if seat.entity_id not in walk.seats:
+            walk.admit(seat)
+    asking = {seat.entity_id: seat for seat in (*successors, *candidates)}
+    return difference(walk, seats_of(change, scored) | asking, change)
 
 
 def difference(walk: Walk, seats: dict[str, Seat], change: CoreChange) -> Broken | None:
@@ -318,47 +327,49 @@ def score_of(entity_id: str, access: AccessTable, at_ms: int) -> int:
 
 
 def seats_of(change: CoreChange, access: AccessTable) -> dict[str, Seat]:
-    """Who was in core and was not named, in the form in which it stays."""
-    shown = {entry.entity_id: (block.kind, entry) for block, entry in change.before.entries()}
-    shown |= {entry.entity_id: (block.kind, entry) for block, entry in change.after.entries()}
-    seats = {}
-    for key in ids_of(change.before):
-        kind, entry = shown[key]
-        seats[key] = Seat(key, kind, bytes_of_entry(entry), score_of(key, access, change.plan.at_ms))
-    return {key: seat for key, seat in seats.items() if key not in change.asked_ids}
+    """Return by id the entries that were in core and that the request did not name."""
+    at_ms, seats = change.plan.at_ms, dict[str, Seat]()
+    for block, entry in change.before.entries():
+        key = entry.entity_id
+        if key not in change.asked_ids:
+            seats[key] = Seat(key, block.kind, bytes_of_entry(entry), score_of(key, access, at_ms))
+    return seats
 
 
-def candidates_of(change: CoreChange, facts: Mapping[str, object], access: AccessTable) -> list[Seat] | None:
-    """Who asks for a place, in order; None if one of them is in core already, so that it may have moved."""
-    plan, rows = change.plan, facts.get("rows")
+def candidates_of(change: CoreChange, facts: Mapping[str, object], access: AccessTable) -> list[Seat]:
+    """Return the facts that ask for a place, in order."""
+    plan, rows, seats = change.plan, facts.get("rows"), list[Seat]()
     if plan.decisions is not None:
         entities = {entity.id: entity for entity in plan.accessed}
         wanting = [(entities[it.entity_id], it.block) for it in plan.decisions if it.promote]
-        seats = seats_for(wanting, access, plan.at_ms)
+        seats = best_first(seats_for(wanting, access, plan.at_ms))
         seats.sort(key=lambda seat: not seat.is_self)
     elif isinstance(rows, tuple):
         found = [row.body for row in rows if isinstance(row, Row) and isinstance(row.body, Entity)]
         fresh = [entity for entity in found if is_fresh(entity.id, access, plan.at_ms)]
-        seats = seats_for([(entity, entity.block) for entity in fresh], access, plan.at_ms)
-    elif isinstance(facts.get("request"), UpdateEntity):
-        seats = heirs(change)
-    else:
-        return []
-    return None if any(seat.entity_id in ids_of(change.before) for seat in seats) else seats
+        seats = best_first(seats_for([(it, it.block) for it in fresh], access, plan.at_ms))
+    inside = ids_of(change.before)
+    return [seat for seat in seats if seat.entity_id not in inside]
 
 
-def heirs(change: CoreChange) -> list[Seat]:
-    """What a fact in core says under another id: it comes where it was, for nobody who stays there."""
-    homes = [home for key in change.asked_ids if (home := change.before.home_of(key))]
-    moved = zip(homes, change.plan.accessed, strict=False)
-    sized = [(it.id, home[0].kind, bytes_of_entry(entry_of(it, change.plan.at_ms))) for home, it in moved]
-    return [Seat(*seat, 0) for seat in sized]
+def successors_of(change: CoreChange, access: AccessTable) -> list[Seat]:
+    """Return the facts that end one in core, once each, in the order in which they ask for its place."""
+    entities, inside = {entity.id: entity for entity in change.plan.accessed}, ids_of(change.before)
+    asking = dict.fromkeys(new for old, new in change.endings.items() if old in inside and new not in inside)
+    return seats_for([(entities[key], entities[key].block) for key in asking], access, change.plan.at_ms)
 
 
 def seats_for(wanting: Iterable[tuple[Entity, str]], access: AccessTable, at_ms: int) -> list[Seat]:
-    """Best first, ties by id."""
-    sized = [(entity.id, kind, bytes_of_entry(entry_of(entity, at_ms))) for entity, kind in wanting]
-    seats = [Seat(key, kind, size_bytes, score_of(key, access, at_ms)) for key, kind, size_bytes in sized]
+    """Return a place for each fact with its block, but for facts that are too long for an entry."""
+    entries = [(entry_of(entity, at_ms), kind) for entity, kind in wanting]
+    fitting = [(it, kind) for it, kind in entries if len(it.text.encode()) <= ENTRY_TEXT_BYTES_MAX]
+    return [
+        Seat(it.entity_id, kind, bytes_of_entry(it), score_of(it.entity_id, access, at_ms))
+        for it, kind in fitting
+    ]
+
+
+def best_first(seats: list[Seat]) -> list[Seat]:
     return sorted(seats, key=lambda seat: (-seat.score_ppm, seat.entity_id))
 
 

@@ -127,13 +127,13 @@ CORE_BIJECTION: Final = Rule(
     "core-bijection", "CORE-1", "in core is what is rendered, once each", INSIDE, CHEAP
 )
 CORE_LIMITS: Final = Rule("core-limits", "CORE-2", "core, blocks and entries within limits", INSIDE, CHEAP)
-CORE_CURRENT: Final = Rule("core-current", "CORE-3", "entries show the committed version", INSIDE, FULL)
+CORE_CURRENT: Final = Rule("core-current", "CORE-3", "entries show current facts, whole", INSIDE, FULL)
 AUTHORED_TEXT_KEPT: Final = Rule(
     "authored-text-kept", "CORE-4", "authored text changes only when asked", ORACLE, CHEAP
 )
 SYSTEM_IS_AUTHORED: Final = Rule("system-is-authored", "CORE-5", "no answer reaches system", ORACLE, CHEAP)
 ENTRY_AT_HOME: Final = Rule(
-    "entry-at-home", "CORE-6", "entries stand where they belong, if they fit", INSIDE, CHEAP
+    "entry-at-home", "CORE-6", "entries stand in the blocks of their facts", INSIDE, CHEAP
 )
 
 # Renderings.

@@ -4,6 +4,7 @@ Law 1. From the weakest up, entries leave until nothing is short; then, from the
        not have left comes back. An entry about the agent itself never leaves.
 Law 2. A newcomer gets a place if there is room, or if all that must leave for it are weaker by the margin; an
        entry about the agent itself gets one whatever its score, within its quota.
+Law 3. A successor of an ended fact gets a place only if no entry has to leave for it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,12 +47,13 @@ class Walk(Owner):
         self.leave(victims or [])
         return victims is not None
 
-    def admit(self, seat: Seat) -> None:
+    def admit(self, seat: Seat, *, is_successor: bool = False) -> None:
         if seat.is_self and self.is_over_quota(seat):
             return
+        score_ppm = 0 if is_successor else seat.score_ppm
         self.seats[seat.entity_id] = seat
         victims = self.victims(seat.entity_id)
-        limit_ppm = PPM if seat.is_self else seat.score_ppm - self.config.displace_margin_ppm
+        limit_ppm = PPM if seat.is_self else score_ppm - self.config.displace_margin_ppm
         if victims is None or any(victim.score_ppm > limit_ppm for victim in victims):
             del self.seats[seat.entity_id]
         else:

@@ -6,6 +6,7 @@ Law 2. What is in core is exactly what is rendered: an id has one entry, a slot 
 Law 3. A block exists if and only if it has authored text or entries; its importance lives as long as it does.
 Law 4. Entries stand only in blocks without a label, never in system; those about the agent itself in persona.
 Law 5. Limits hold after every transition. Entries make room for authored text, never the other way round.
+       An entry shows its whole fact: core is a selection of facts, and no fact in it is cut.
 Law 6. Only the user writes or removes the system block, or one that is labelled like it. An author that is
        not named is a model, so a new caller that forgets to say whose text it brings cannot write there.
 """
@@ -30,15 +31,14 @@ from umi_core.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX, ENTRY_TEXT_BYTES_M
 from umi_core.policies.eviction import EvictionCandidate, Shortage, victims
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Entity
-from umi_core.text import core_text, cut, is_text, line_ends, size, skeleton, tidy
+from umi_core.text import core_text, is_text, line_ends, size, skeleton, tidy
 from umi_core.values import BLOCK_KINDS, MODEL, USER, Block, Entry
 
 SYSTEM: Final = BLOCK_KINDS[0]
 ENTRY_KINDS: Final = BLOCK_KINDS[1:]
-CUT_MARK: Final = "…"
 
 Scores = Mapping[str, int]
-AdmissionOutcome = Literal["promoted", "already_in_core", "moved", "refused_full", "refused_quota"]
+AdmissionOutcome = Literal["promoted", "refused_full", "refused_quota"]
 
 
 @attrs.frozen
@@ -162,7 +162,7 @@ def remove_block(core: CoreTier, kind: str, label: str = "", author: str = MODEL
 
 @attrs.frozen
 class Admission(Data):
-    """What came of asking for a place in core. A refusal is an outcome, never an error."""
+    """The core after an entry asked for a place in it. A refusal is an outcome, never an error."""
 
     core: CoreTier
     outcome: AdmissionOutcome
@@ -179,11 +179,13 @@ def admit(
     *,
     forced: bool = False,
 ) -> Admission:
-    """A place if it fits, or if all that leave for it are weaker by the margin; self is always forced."""
-    assert size(entry.name) <= limits.ENTITY_NAME_BYTES_MAX
-    assert size(entry.text) <= ENTRY_TEXT_BYTES_MAX
-    if core.home_of(entry.entity_id):
-        return move(core, entry.entity_id, kind)
+    """Admit an entry that is not in core if it fits, or if all that leave for it are weaker by the margin.
+
+    An entry about the agent itself needs no margin. A fact that is longer than an entry may be is refused.
+    """
+    assert core.home_of(entry.entity_id) is None, entry.entity_id
+    if size(entry.text) > ENTRY_TEXT_BYTES_MAX:
+        return Admission(core, "refused_full")
     if kind == SELF_BLOCK and is_over_quota(core, entry, config):
         return Admission(core, "refused_quota")
     wanted = put_entry(core, kind, entry)
@@ -205,43 +207,6 @@ def self_room_bytes(persona: Block, config: Config) -> int:
     """What the entries of self may still take; less than nothing after the limits were lowered."""
     share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
     return share_bytes - sum(entry.size_bytes for entry in persona.entries)
-
-
-def move(core: CoreTier, entity_id: str, kind: str) -> Admission:
-    """To the block of another kind if it fits there, else it stays."""
-    home = core.home_of(entity_id)
-    assert home is not None, entity_id
-    block, entry = home
-    assert (block.kind == SELF_BLOCK) == (kind == SELF_BLOCK), "only self entries are in persona"
-    target = core.find(kind) or Block(kind)
-    if block.kind == kind or target.size_bytes + entry.size_bytes > BLOCK_BYTES_MAX:
-        return Admission(core, "already_in_core")
-    return Admission(put_entry(without(core, (entity_id,)), kind, entry), "moved")
-
-
-def refresh(core: CoreTier, entity: Entity, config: Config) -> CoreTier:
-    """Show the entity's current version, cut to the room there is (of self: in its share); nothing leaves."""
-    home = core.home_of(entity.id)
-    if home is None or is_current(home[1], entity):
-        return core
-    block, old = home
-    free_bytes = min(BLOCK_BYTES_MAX - block.size_bytes, config.core_bytes_max - core.used_bytes)
-    if block.kind == SELF_BLOCK:
-        free_bytes = min(free_bytes, self_room_bytes(block, config))
-    limit_bytes = size(old.text) + max(0, free_bytes)  # less than nothing, where limits are lower now
-    text = entry_text(entity.content, min(ENTRY_TEXT_BYTES_MAX, limit_bytes))
-    new = attrs.evolve(old, version=entity.version, text=text)
-    entries = tuple(new if entry.entity_id == entity.id else entry for entry in block.entries)
-    return put(core, attrs.evolve(block, entries=entries))
-
-
-def is_current(entry: Entry, entity: Entity) -> bool:
-    """True if the entry shows this version, cut or not: what did not change is not cut anew."""
-    return entry.version == entity.version and entry.text == entry_text(entity.content, size(entry.text))
-
-
-def forget(core: CoreTier, entity_id: str) -> CoreTier:
-    return without(core, (entity_id,))
 
 
 def fit(core: CoreTier, scores: Scores, config: Config) -> tuple[CoreTier, tuple[str, ...]] | None:
@@ -297,19 +262,6 @@ def slot_name(kind: str, label: str) -> str:
     return f"{kind}/{label}" if label else kind
 
 
-# Text.
-
-
-def entry_text(content: str, limit_bytes: int) -> str:
-    """The content if it fits, else a part and the mark; nothing if there is not even room for the mark."""
-    assert 0 <= limit_bytes <= ENTRY_TEXT_BYTES_MAX
-    text = core_text(content)
-    if size(text) <= limit_bytes:
-        return text
-    return cut(text, limit_bytes - size(CUT_MARK)) + CUT_MARK if limit_bytes >= size(CUT_MARK) else ""
-
-
 def entry_of(entity: Entity, promoted_ms: int) -> Entry:
-    """The entry to admit for an entity."""
-    text = entry_text(entity.content, ENTRY_TEXT_BYTES_MAX)
-    return Entry(entity.id, entity.version, core_text(entity.name), text, promoted_ms)
+    """Return the entry that shows a fact."""
+    return Entry(entity.id, entity.version, core_text(entity.name), core_text(entity.content), promoted_ms)

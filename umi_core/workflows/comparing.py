@@ -3,7 +3,7 @@
 Law. A new fact is compared with what is known, whichever request tells it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -11,7 +11,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.engine.facts import Facts, View
 from umi_core.messages.effects import Expect, Write
-from umi_core.rows import Relation
+from umi_core.rows import Entity, Relation
 from umi_core.workflows.commits import put
 from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.ending import (
@@ -34,19 +34,23 @@ COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, SHELVES)
 
 @attrs.frozen
 class Comparison(Data):
-    """The drafts with their new relations, the facts that end, and what is written of known facts."""
+    """The drafts with their new relations, and what is written of known facts.
+
+    `ended`: by the id of each fact that ends the new fact that ends it.
+    """
 
     drafts: tuple[Drafted, ...]
     relations: tuple[Relation, ...]
     dropped_count: int
-    ended: tuple[str, ...]
+    ended: Mapping[str, Entity]
     writes: tuple[Write, ...]
     expects: tuple[Expect, ...]
 
 
 def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison:
     """Return what the verdicts on these drafts come to."""
-    relating, ended = related(facts, drafts, view), tuple(successors(facts))
+    relating, after = related(facts, drafts, view), {draft.entity.id: draft.entity for draft in drafts}
+    ended = {key: after[it.entity.id] for key, it in successors(facts).items()}
     return Comparison(
         relating.drafts, relating.relations, relating.dropped_count, ended,
         tuple(known_rows(relating, facts, view)), expected_homes(facts, view),

@@ -31,7 +31,6 @@ from umi_core.workflows.commits import (
 from umi_core.workflows.drafting import DRAFTS, PLACES, SharedOptions, drafted, id_of
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import addresses, default_of, linked
-from umi_core.workflows.placing import shown_again
 from umi_core.workflows.remember import VECTORS, changed, entity_rows, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
@@ -88,8 +87,6 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     core, drafts = facts[CORE], settled(facts)
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    after = shown_again(entities, core, view.config)
-    is_moved = after.blocks != core.blocks
     shelf = {row.address: row for row in facts[SHELF]}
     links = linked(links_of(facts, drafts, view), shelf, view)
     (draft,) = drafts
@@ -99,7 +96,6 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
             *entity_rows(drafts, facts, view), *links, *shelved(facts, {}, (), view.scope),
             *access.writes(view.scope)
         ),
-        core=after if is_moved else None,
         value=Stored(draft.entity.id, draft.entity.version, draft.change),
         accessed=entities,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from umi_core.messages.effects import ByIds, Read
 from umi_core.messages.requests import Forget
 from umi_core.messages.results import Forgotten
 from umi_core.rows import fact_of
-from umi_core.tiers.core import forget
+from umi_core.tiers.core import without
 from umi_core.workflows.commits import (
     CORE,
     PLAN,
@@ -69,7 +69,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     row, core, key = facts[ROW], facts[CORE], id_of(facts)
     touching, ends = facts[TOUCHING], facts[ENDS]
     if row is None:  # an entry of it may be there all the same, if storage has lost the row
-        after = forget(core, key) if core.home_of(key) else None
+        after = without(core, (key,)) if core.home_of(key) else None
         return Learned(PLAN(Plan(view.now_ms, core=after, value=Forgotten(False), forgotten=(key,))))
     rides = view.tiers.access.writes(view.scope, (key,))
     shelf = unlinked(touching, ends, view)
@@ -80,7 +80,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         value=Forgotten(True),
         forgotten=(key,),
     )
-    return Learned(PLAN(attrs.evolve(plan, core=forget(core, key) if core.home_of(key) else None)))
+    return Learned(PLAN(attrs.evolve(plan, core=without(core, (key,)) if core.home_of(key) else None)))
 
 
 FORGET = Workflow(

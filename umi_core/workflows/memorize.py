@@ -34,7 +34,6 @@ from umi_core.messages.effects import ByIds, Done, Embed, Read, Write
 from umi_core.messages.results import Memorized, Stored
 from umi_core.rows import Address, Resource, Row
 from umi_core.text import norm
-from umi_core.tiers.core import without
 from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
 from umi_core.workflows.commits import (
     CORE,
@@ -57,7 +56,7 @@ from umi_core.workflows.evolving import COMPARE_LAWS
 from umi_core.workflows.giving import told_by
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import addresses, chosen, linked
-from umi_core.workflows.placing import shown_again
+from umi_core.workflows.placing import show_successors
 from umi_core.workflows.reading import (
     CAPTION,
     CONTENT,
@@ -219,10 +218,10 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     core = facts[CORE]
     compared = compare(chained(settled(facts), facts[REQUEST].text, None), facts, view)
-    drafts = compared.drafts
+    drafts, ended = compared.drafts, tuple(compared.ended)
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    after = shown_again(entities, without(core, compared.ended), view.config)
+    after = show_successors(core, compared.ended, access, view)
     is_moved = after.blocks != core.blocks
     links = linked(links_of(facts, drafts, view), with_leaving(compared.writes, facts, shelf), view)
     resources = resources_of(facts, shelf, view)
@@ -232,11 +231,11 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
     value = Memorized(
         own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending,
-        compared.relations, compared.dropped_count, compared.ended,
+        compared.relations, compared.dropped_count, ended,
     )  # fmt: skip
     writes = (
         *entity_rows(drafts, facts, view), *compared.writes, *links, *resources,
-        *shelved(facts, shelf, resources, view.scope), *access.writes(view.scope, compared.ended),
+        *shelved(facts, shelf, resources, view.scope), *access.writes(view.scope, ended),
     )  # fmt: skip
     return Plan(
         view.now_ms,
@@ -245,7 +244,7 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
         core=after if is_moved else None,
         value=value,
         accessed=entities,
-        forgotten=compared.ended,
+        forgotten=ended,
     )
 
 

@@ -180,7 +180,8 @@ def promotions(
 ) -> tuple[CoreTier, tuple[str, ...], tuple[str, ...]]:
     """Core with the eligible, the higher score first; who came in, and who left. A refusal is no error."""
     entities = {row.address.id: row.body for row in rows if isinstance(row.body, Entity)}
-    scores = {key: score_ppm(access.records[key], view.now_ms) for key in entities if key in access.records}
+    asking = [key for key in entities if key in access.records and core.home_of(key) is None]
+    scores = {key: score_ppm(access.records[key], view.now_ms) for key in asking}
     before, gone = core, dict[str, None]()
     for key in sorted(scores, key=lambda key: (-scores[key], key)):
         entity = entities[key]

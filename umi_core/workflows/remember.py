@@ -36,7 +36,6 @@ from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeate
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Address, Entity, Receipt, Vector
-from umi_core.tiers.core import without
 from umi_core.values import RoutingDecision, Scope
 from umi_core.workflows import commits
 from umi_core.workflows.commits import (
@@ -70,7 +69,7 @@ from umi_core.workflows.drafting import (
     told_order,
 )
 from umi_core.workflows.evolving import COMPARE_LAWS, DROPPED, EXTRACT, MENTIONS, REQUEST
-from umi_core.workflows.placing import place
+from umi_core.workflows.placing import place, show_successors
 
 RECEIPT: Final = Fact("receipt", Receipt | None)
 VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of what changed, in order
@@ -201,19 +200,20 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     core = facts[CORE]
     compared = compare(drafts, facts, view)
     drafts = compared.drafts
-    decisions = all_decisions(facts, drafts)
+    decisions, ended = all_decisions(facts, drafts), tuple(compared.ended)
     entities = tuple(draft.entity for draft in drafts)
     text = facts[REQUEST].text
     names = tuple(name for it in entities for name in (it.name, *it.others))
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
-    placed = place(entities, decisions, without(core, compared.ended), access, view)
+    succeeded = show_successors(core, compared.ended, access, view)
+    placed = place(entities, decisions, core, succeeded, access, view)
     is_moved = placed.core.blocks != core.blocks
-    rides = access.writes(view.scope, compared.ended)
+    rides = access.writes(view.scope, ended)
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
         compared.relations,
         placed.decisions, placed.promoted, placed.evicted, facts[DROPPED], compared.dropped_count,
-        ended=compared.ended,
+        ended=ended,
     )  # fmt: skip
     return Plan(
         view.now_ms,
@@ -222,7 +222,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
         core=placed.core if is_moved else None,
         value=value,
         accessed=entities,
-        forgotten=compared.ended,
+        forgotten=ended,
         decisions=placed.decisions,
         spoken=(text, names, next(reversed(told_order(entities, text)), None)),
     )

@@ -51,7 +51,7 @@ from umi_core.workflows.linking import (
     homes_as_read,
     memberships_of,
 )
-from umi_core.workflows.placing import shown_instead
+from umi_core.workflows.placing import show_successors
 from umi_core.workflows.remember import VECTORS, changed, entity_rows, no_vectors, take_vectors
 from umi_core.workflows.revising import members_of, new_id, rehomed, revised, wanted
 from umi_core.workflows.shelving import (
@@ -149,7 +149,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     core, (draft,) = facts[CORE], settled(facts)
     entity, rows = draft.entity, {row.address: row for row in facts[SHELF]}
     access = view.tiers.access.touched((entity,), view.now_ms, entity_ids(core))
-    after = core if leaving is None else shown_instead(core, entity, old_id, access, view)
+    after = show_successors(core, {old_id: entity}, access, view) if leaving is not None else core
     is_moved = after.blocks != core.blocks
     links = rehomed(draft, old_id, homes_of(facts, draft, rows, view), facts, rows, view)
     rides = access.writes(scope, () if leaving is None else (old_id,))

@@ -2,7 +2,6 @@
 
 import attrs
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -24,7 +23,6 @@ from umi_core.invariants.broken import Broken
 from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance, bad_request
 from umi_core.rows import Entity
-from umi_core.text import core_text
 from umi_core.tiers.core import (
     Admission,
     CoreTier,
@@ -32,14 +30,11 @@ from umi_core.tiers.core import (
     admit,
     core_of,
     entry_of,
-    entry_text,
     fit,
-    forget,
-    move,
-    refresh,
     remove_block,
     set_block,
     set_importance,
+    without,
 )
 from umi_core.values import BLOCK_KINDS, USER, Block, Entry
 
@@ -274,27 +269,12 @@ def test_an_entry_that_nobody_scored_counts_as_zero() -> None:
 
 def test_an_entry_is_in_core_once() -> None:
     core = admit(EMPTY, entry("a"), "human", 0, {}, SMALL).core
-    assert admit(core, entry("a", 20, 9), "human", 0, {}, SMALL) == Admission(core, "already_in_core")
+    with pytest.raises(AssertionError, match="a"):
+        admit(core, entry("a", 20, 9), "human", 0, {}, SMALL)
 
 
-def test_admitting_to_another_block_moves() -> None:
-    core = admit(EMPTY, entry("a", 10, 3), "human", 0, {}, SMALL).core
-    there = admit(core, entry("a", 20, 9), "goals", 0, {}, SMALL)
-    assert there == Admission(CoreTier((Block("goals", entries=(entry("a", 10, 3),)),)), "moved")
-
-
-def test_what_does_not_fit_there_stays() -> None:
-    core = core_of([Block("facts", "", "x" * 16_375), Block("human", entries=(entry("a"),))])
-    tight = core_of([Block("facts", "", "x" * 16_374), Block("human", entries=(entry("a"),))])
-    assert move(core, "a", "facts") == Admission(core, "already_in_core")
-    assert move(core, "a", "goals").outcome == "moved"
-    assert move(tight, "a", "facts").outcome == "moved"
-
-
-def test_only_self_is_in_persona_and_nobody_in_system() -> None:
+def test_no_entry_enters_the_system_block() -> None:
     core = admit(EMPTY, entry("a"), "human", 0, {}, SMALL).core
-    with pytest.raises(AssertionError, match="persona"):
-        move(core, "a", "persona")
     with pytest.raises(AssertionError, match="system"):
         admit(core, entry("b"), "system", 0, {}, SMALL)
 
@@ -348,9 +328,9 @@ def test_entries_are_in_order_of_promotion_then_id() -> None:
 
 def test_forgetting_takes_the_entry_and_a_block_with_nothing_left() -> None:
     core = admit(EMPTY, entry("a"), "human", 0, {}, SMALL).core
-    assert forget(core, "a") == EMPTY
-    assert forget(core, "b") == core
-    assert forget(written(core, "human", ""), "a").blocks == (Block("human", "", ""),)
+    assert without(core, ("a",)) == EMPTY
+    assert without(core, ("b",)) == core
+    assert without(written(core, "human", ""), ("a",)).blocks == (Block("human", "", ""),)
 
 
 def test_home_is_where_the_entry_lies() -> None:
@@ -362,73 +342,20 @@ def test_home_is_where_the_entry_lies() -> None:
 def test_transitions_keep_the_guard_version() -> None:
     core = written(CoreTier(guard_version=7), "human", "x")
     core = admit(core, entry("a"), "facts", 0, {}, SMALL).core
-    assert forget(refresh(core, entity("a", "y"), SMALL), "a").guard_version == 7
+    assert without(core, ("a",)).guard_version == 7
 
 
-def test_what_is_shown_of_self_grows_within_its_share_only() -> None:
-    core = EMPTY
-    for n in range(8):
-        core = admit(core, entry(f"me{n}", 100), "persona", 0, {}, SMALL).core
-    for n in range(8):
-        core = refresh(core, entity(f"me{n}", "y" * 1_024), SMALL)
-    sizes = [shown.size_bytes for _, shown in core.entries()]
-    assert sizes == [100 + 1_024 - 800, *[100] * 7]
+# Entries of facts.
 
 
-def test_a_life_with_less_room_than_core_takes_shows_the_new_text_in_the_room_of_the_old() -> None:
-    core = core_of([Block("facts", "", "x" * 4_096, entries=(entry("a", 50),))])
-    assert refresh(core, entity("a", "y" * 100), SMALL).used_bytes == 4_096 + 50
+def test_an_entry_shows_all_of_its_fact_as_text_of_core() -> None:
+    assert entry_of(entity("a", "a\r\nb\0\uffff"), 5) == Entry("a", 2, "a", "a\nb\ufffd\ufffd", 5)
 
 
-def test_self_over_a_share_that_was_lowered_shows_its_new_text_in_the_room_of_the_old() -> None:
-    core = core_of([Block("persona", entries=(entry("me", 900), entry("i", 900)))])
-    core = refresh(core, entity("me", "y" * 1_024), SMALL)
-    assert [shown.size_bytes for _, shown in core.entries()] == [900, 900]
-
-
-# Entry text.
-
-
-@pytest.mark.parametrize(
-    ("content", "limit", "text"),
-    [
-        ("abc", 3, "abc"),
-        ("abcd", 3, "…"),
-        ("abcdefg", 6, "abc…"),
-        ("日本語日本", 14, "日本語…"),
-        ("ab", 1, ""),
-        ("", 0, ""),
-        ("a\r\nb\0\uffff", 20, "a\nb\ufffd\ufffd"),
-    ],
-)
-def test_a_text_that_does_not_fit_is_cut_and_marked(content: str, limit: int, text: str) -> None:
-    assert entry_text(content, limit) == text
-
-
-def test_promotion_cuts_at_1024_bytes() -> None:
-    made = entry_of(entity("a", "x" * 1_025), 5)
-    assert made == Entry("a", 2, "a", "x" * 1_021 + "…", 5)
-
-
-def test_a_refresh_shows_the_current_version_in_the_room_there_is() -> None:
-    core = admit(EMPTY, entry("a", 10, 3), "human", 0, {}, SMALL).core
-    core = written(core, "facts", "x" * 4_080)  # 4_090 used: 9 bytes of text and 6 free
-    change = set_importance(core, "human", 1)
-    assert isinstance(change, CoreWrite)
-    new = refresh(change.core, entity("a", "y" * 100), SMALL)
-    assert new.blocks[0] == Block("human", "", None, 1, (Entry("a", 2, "a", "y" * 12 + "…", 3),))
-    assert new.used_bytes == 4_096
-
-
-def test_a_refresh_leaves_alone_what_is_current_though_cut() -> None:
-    core = CoreTier((Block("human", entries=(Entry("a", 2, "a", "日本…", 3),)),))
-    assert refresh(core, entity("a", "日本語日本語"), SMALL) is core
-    assert refresh(core, entity("a", "日米語日本語"), SMALL).blocks[0].entries[0].text == "日米語日本語"
-    assert refresh(core, entity("a", "日本語日本語", 3), SMALL).blocks[0].entries[0].text == "日本語日本語"
-
-
-def test_a_refresh_of_what_is_not_in_core_changes_nothing() -> None:
-    assert refresh(EMPTY, entity("a", "y"), SMALL) == EMPTY
+def test_a_fact_that_is_longer_than_an_entry_may_be_is_refused_and_never_cut() -> None:
+    fits, long = (entry_of(entity("a", "x" * size_bytes), 5) for size_bytes in (1_024, 1_025))
+    assert admit(EMPTY, fits, "human", 0, {}, SMALL).outcome == "promoted"
+    assert admit(EMPTY, long, "human", 1_000_000, {}, SMALL, forced=True) == Admission(EMPTY, "refused_full")
 
 
 # Recovery under lowered limits.
@@ -437,10 +364,10 @@ def test_a_refresh_of_what_is_not_in_core_changes_nothing() -> None:
 def test_lowered_limits_make_the_weakest_leave() -> None:
     core = core_of([Block("facts", "", "x" * 4_000, entries=(entry("a", 90), entry("b", 90)))])
     less = fit(core, {"a": 2, "b": 1}, SMALL)
-    assert less == (forget(core, "b"), ("b",))
+    assert less == (without(core, ("b",)), ("b",))
     assert fit(core, {}, Config()) == (core, ())
     fewer = fit(core, {"a": 2, "b": 1}, Config(core_entry_count_max=1))
-    assert fewer == (forget(core, "b"), ("b",))
+    assert fewer == (without(core, ("b",)), ("b",))
 
 
 def test_authored_text_and_self_never_leave_for_a_lowered_limit() -> None:
@@ -522,22 +449,18 @@ class CoreMachine(RuleBasedStateMachine):
     )
     def promote(self, kind: str, entity_id: str, text: str, scores: dict[str, int], score: int) -> None:
         kind = "persona" if entity_id < "e3" else "facts" if kind == "persona" else kind
-        new = Entry(entity_id, 1, entity_id, entry_text(text, 1_024), 0)
-        was_in = self.core.home_of(entity_id) is not None
-        done = admit(self.core, new, kind, score, scores, TINY)
-        assert (done.outcome == "promoted") == (not was_in and done.core.home_of(entity_id) is not None)
-        assert done.outcome in ("promoted", "moved") or done.core == self.core
+        if self.core.home_of(entity_id) is not None:
+            return
+        done = admit(self.core, entry_of(entity(entity_id, text), 0), kind, score, scores, TINY)
+        assert (done.outcome == "promoted") == (done.core.home_of(entity_id) is not None)
+        assert done.outcome == "promoted" or done.core == self.core
         if kind != "persona":
             assert all(scores.get(victim, 0) + 50_000 <= score for victim in done.evicted_ids)
         self.replace(done.core, done.evicted_ids, new={entity_id})
 
-    @rule(entity_id=NAMED, text=TEXTS)
-    def change(self, entity_id: str, text: str) -> None:
-        self.replace(refresh(self.core, entity(entity_id, text), TINY), ())
-
     @rule(entity_id=NAMED)
     def drop(self, entity_id: str) -> None:
-        self.core = forget(self.core, entity_id)
+        self.core = without(self.core, (entity_id,))
 
     @rule(kind=KINDS, label=st.sampled_from(["", "l"]))
     def remove(self, kind: str, label: str) -> None:
@@ -571,10 +494,3 @@ def recount(block: Block) -> int:
 
 
 TestCoreMachine = pytest.mark.uncounted(pytest.mark.slow(CoreMachine.TestCase))
-
-
-@given(st.text(), st.integers(0, 1_024))
-def test_an_entry_text_never_exceeds_its_budget(content: str, limit: int) -> None:
-    text = entry_text(core_text(content), limit)
-    assert len(text.encode()) <= limit
-    assert text == core_text(content) or text == "" or text.endswith("…")

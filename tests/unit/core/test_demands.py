@@ -11,6 +11,7 @@ import pytest
 from tests.unit.core.test_accesses import Watched, caught, watched
 from tests.unit.core.test_invariants import entity, seated
 from tests.worlds import ALICE, Kind, put_question
+from umi_core.config import Config
 from umi_core.invariants import Broken
 from umi_core.invariants.accesses import check_deleted, check_gone, prune_fault
 from umi_core.invariants.calls import check_all_told, check_opened
@@ -32,11 +33,11 @@ from umi_core.limits import ACCESS_PRUNE_MS, BLOCK_BYTES_MAX, TURN_CHARS_MAX, TU
 from umi_core.messages.answers import Committed, Embedded, ReadDone
 from umi_core.messages.effects import AskModel, ByIds, ByWords, Commit, Embed, Read, Write
 from umi_core.messages.requests import Recall, Remember, SetBlock
-from umi_core.rows import AccessRecord, Address, Core, Receipt, Row, Vector
+from umi_core.rows import AccessRecord, Address, Core, Entity, Receipt, Row, Vector
 from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
-from umi_core.tiers.core import CoreTier, move
-from umi_core.values import Block, RoutingDecision, Scope, Turn
+from umi_core.tiers.core import CoreTier, admit, entry_of, without
+from umi_core.values import RoutingDecision, Scope, Turn
 
 SCOPE = Scope("u1", "a1")
 ANNA, BERT = entity("Anna"), entity("Bert")
@@ -156,41 +157,38 @@ def test_each_row_gets_its_own_vector() -> None:
 # Homes.
 
 
-def routed(kind: str, outcome: str = "moved") -> RoutingDecision:
-    return RoutingDecision(ANNA.id, kind, False, 900_000, "", "model", None, outcome)
+def routed(kind: str, outcome: str = "promoted") -> RoutingDecision:
+    return RoutingDecision(BERT.id, kind, False, 900_000, "", "model", None, outcome)
 
 
-def test_an_entry_moves_to_where_it_belongs_and_that_is_told() -> None:
-    before = seated(ANNA, BERT)
-    after = move(before, ANNA.id, "facts").core
-    check_homes(before, after, (routed("facts"),), None)
+ALONE, BOTH = seated(ANNA), seated(ANNA, BERT)
+
+
+def elsewhere(core: CoreTier, entity: Entity, kind: str) -> CoreTier:
+    """Return core with the entry of this entity in another block."""
+    return admit(without(core, (entity.id,)), entry_of(entity, 0), kind, 0, {}, Config()).core
+
+
+def test_what_enters_core_enters_its_own_block_and_is_told() -> None:
+    check_homes(ALONE, BOTH, (routed("human"),), (BERT,), None)
+    check_homes(ALONE, ALONE, (routed("human", "refused_full"),), (BERT,), None)
     wrong: list[tuple[CoreTier, RoutingDecision]] = [
-        (before, routed("facts", "already_in_core")),
-        (before, routed("facts")),
-        (after, routed("facts", "already_in_core")),
-        (after, routed("goals")),
-        (move(after, BERT.id, "scratch").core, routed("facts")),
+        (BOTH, routed("human", "not_asked")),
+        (ALONE, routed("human")),
+        (elsewhere(BOTH, BERT, "facts"), routed("human")),
+        (elsewhere(BOTH, ANNA, "facts"), routed("human")),
     ]
     for core, decision in wrong:
-        assert caught(partial(check_homes, before, core, (decision,), None)) == "entry-at-home"
+        assert caught(partial(check_homes, ALONE, core, (decision,), (BERT,), None)) == "entry-at-home"
 
 
-def test_an_entry_stays_where_the_other_block_has_no_room() -> None:
-    before = attrs.evolve(seated(ANNA), blocks=(*seated(ANNA).blocks, Block("scratch", text=LONG)))
-    check_homes(before, before, (routed("scratch", "already_in_core"),), None)
-
-
-def test_who_enters_enters_the_block_that_is_stored() -> None:
+def test_what_a_scan_promotes_enters_the_block_that_is_stored() -> None:
     rows = (Row(Address(SCOPE, "entity", BERT.id), 1, BERT),)
-    check_homes(seated(ANNA), seated(ANNA, BERT), None, rows)
-    astray = move(seated(ANNA, BERT), BERT.id, "facts").core
-    assert caught(partial(check_homes, seated(ANNA), astray, None, rows)) == "entry-at-home"
-    moved = move(seated(ANNA), ANNA.id, "facts").core
-    assert caught(partial(check_homes, seated(ANNA), moved, None, rows)) == "entry-at-home"
-
-
-def test_of_who_left_and_came_back_the_way_cannot_be_seen() -> None:
-    check_homes(seated(BERT, ANNA), seated(ANNA, BERT), (routed("human", "promoted"),), None)
+    check_homes(ALONE, BOTH, None, (), rows)
+    astray = elsewhere(BOTH, BERT, "facts")
+    assert caught(partial(check_homes, ALONE, astray, None, (), rows)) == "entry-at-home"
+    moved = elsewhere(ALONE, ANNA, "facts")
+    assert caught(partial(check_homes, ALONE, moved, None, (), rows)) == "entry-at-home"
 
 
 # Settling.

@@ -26,6 +26,7 @@ from umi_core.messages.requests import (
     Rebalance,
     Recall,
     Remember,
+    SetBlock,
     Summarise,
     UpdateEntity,
 )
@@ -34,7 +35,7 @@ from umi_core.rows import Category, Ended, Entity, Relation, Row, Tombstone
 from umi_sim.target.limits import lower_limits
 
 PARIS, BERLIN, ROME = (id_of_fact("Alice", f"lives in {city}") for city in ("Paris", "Berlin", "Rome"))
-NUTS = id_of_fact("Alice", "is allergic to nuts")
+NUTS, TEA = (id_of_fact("Alice", content) for content in ("is allergic to nuts", "likes tea"))
 HELPS, SLEEPS = (id_of_fact("Umi", content) for content in ("helps in Oslo", "sleeps in Oslo"))
 FACTS = category_id(SCOPE, "facts")
 
@@ -231,7 +232,7 @@ def test_an_ended_fact_is_found_by_its_id_and_in_the_list_and_by_nothing_else() 
     assert [hit.id for hit in found.value.hits] == [BERLIN]
 
 
-def test_a_fact_in_core_leaves_it_in_the_same_commit() -> None:
+def test_a_fact_takes_the_place_in_core_of_what_it_ends_in_the_same_commit() -> None:
     pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, promote_score_min_ppm=0))
     pair.ask(Rebalance(90))
     assert pair.ask(InCore(91, PARIS)) == Done(True)
@@ -240,13 +241,41 @@ def test_a_fact_in_core_leaves_it_in_the_same_commit() -> None:
     commit = pair.until(Commit)
     assert "core" in [write.address.kind for write in commit.writes]
     pair.run()
-    assert pair.ask(InCore(92, PARIS)) == Done(False)
+    (block,) = pair.memory.state.tiers.core.blocks
+    assert [(it.entity_id, it.text) for it in block.entries] == [(BERLIN, "lives in Berlin")]
     (core,) = pair.rows("core")
     assert PARIS not in str(core.body)
     outcome = pair.replies[1].outcome
     assert isinstance(outcome, Done)
-    assert isinstance(outcome.value, Remembered)
-    assert outcome.value.evicted == ()  # nothing made room for anything
+    value = outcome.value
+    assert isinstance(value, Remembered)
+    assert (value.evicted, value.promoted) == ((), (BERLIN,))  # nothing made room for anything
+    assert [it.outcome for it in value.routing] == ["promoted"]
+
+
+def test_a_fact_that_ends_two_in_core_is_shown_once_where_the_first_was() -> None:
+    config = attrs.evolve(QUIET, promote_score_min_ppm=0)
+    pair = told("Alice lives in Paris", "Alice likes tea", config=config)
+    pair.ask(Rebalance(90))
+    first, _ = pair.memory.state.tiers.core.blocks[0].entries
+    pair.now_ms += 5_000
+    pair.model = saying(evolve=on("update", PARIS, TEA))
+    assert sorted(remembered(pair, Remember(1, "Alice lives in Berlin")).ended) == sorted((PARIS, TEA))
+    ((entry,),) = [block.entries for block in pair.memory.state.tiers.core.blocks]
+    assert (entry.entity_id, entry.promoted_ms) == (BERLIN, first.promoted_ms)
+
+
+def test_no_entry_leaves_core_for_a_fact_that_ends_another() -> None:
+    config = attrs.evolve(QUIET, promote_score_min_ppm=0, core_bytes_max=4_096)
+    pair = told("Alice lives in Paris", "Alice likes tea", config=config)
+    pair.ask(Rebalance(90))
+    used_bytes = pair.memory.state.tiers.core.used_bytes
+    pair.ask(SetBlock(91, "facts", "x" * (4_096 - used_bytes)))
+    pair.model = saying(evolve=on("update", PARIS))
+    value = remembered(pair, Remember(1, "Alice lives in Berlin"))
+    assert (value.promoted, value.routing[0].outcome) == ((), "not_asked")
+    entries = [entry for _, entry in pair.memory.state.tiers.core.entries()]
+    assert [it.entity_id for it in entries] == [TEA]
 
 
 def test_what_the_assistant_says_of_itself_takes_the_place_of_what_it_ends() -> None:
@@ -398,13 +427,13 @@ def test_a_text_that_is_memorized_ends_facts_as_a_remember_does() -> None:
     check_memory(pair.memory.state)
 
 
-def test_a_text_that_is_memorized_takes_what_it_ends_out_of_core() -> None:
+def test_a_text_that_is_memorized_is_shown_in_core_in_the_place_of_what_it_ends() -> None:
     pair = told("Alice lives in Paris", config=attrs.evolve(QUIET, promote_score_min_ppm=0))
     pair.ask(Rebalance(90))
     assert pair.ask(InCore(91, PARIS)) == Done(True)
     pair.ask(Recall(93, "Alice Paris"))  # an access that is not stored yet
     assert moves_by_text(pair, on("update", PARIS)).ended == (PARIS,)
-    assert pair.ask(InCore(92, PARIS)) == Done(False)
+    assert [entry.entity_id for _, entry in pair.memory.state.tiers.core.entries()] == [BERLIN]
     assert [row.address.id for row in pair.rows("access")] == [BERLIN]
 
 

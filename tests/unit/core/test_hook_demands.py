@@ -9,7 +9,6 @@ import pytest
 from tests.worlds import Pair, check_step, put_sent
 from umi_core.engine.middleware import Interceptor, Substitute
 from umi_core.invariants import Broken, before_step, check_tables
-from umi_core.invariants.homes import check_told
 from umi_core.invariants.hooks import check_fallbacks
 from umi_core.messages.answers import Wake
 from umi_core.messages.effects import Degraded, Done, HookNote, Reply, Unknown
@@ -110,19 +109,6 @@ def test_a_plan_gives_way_to_what_has_landed_since_it_began() -> None:
 
 
 HERE = {"ent_a": ("human", ENTRY)}
-
-
-@pytest.mark.parametrize("outcome", ["promoted", "moved", "already_in_core"])
-def test_who_is_said_to_be_in_core_is_there(outcome: str) -> None:
-    told = attrs.evolve(DECISION, outcome=outcome)
-    check_told((told,), HERE, HERE)
-    assert broken(lambda: check_told((told,), HERE, {})) == "entry-at-home"
-
-
-def test_who_has_come_is_said_to_have_come() -> None:
-    check_told((attrs.evolve(DECISION, outcome="promoted"),), {}, HERE)
-    refused = attrs.evolve(DECISION, outcome="refused_full")
-    assert broken(lambda: check_told((refused,), {}, HERE)) == "entry-at-home"
 
 
 FALLBACK = HookNote("usher", "on_error", "substituted", "extract")

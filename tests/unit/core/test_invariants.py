@@ -1102,9 +1102,10 @@ def test_a_scan_promotes_the_best_by_the_rows_it_read() -> None:
     facts = {"core": seated(BERT), "plan": Plan(0, core=seated(BERT, CARL)), "rows": rows}
     assert broken(lambda: planned(facts)) == "fewest-victims"
     planned(facts, table=records(Carl=5))  # without a record there is no candidate
-    planned(
-        {**facts, "rows": (*rows, attrs.evolve(rows[0], body=BERT))}
-    )  # it may have moved: nothing is told
+    facts |= {
+        "rows": (*rows, attrs.evolve(rows[0], body=BERT))
+    }  # one that is in core already asks for nothing
+    assert broken(lambda: planned(facts)) == "fewest-victims"
     planned({"core": FULL, "plan": Plan(0, core=FULL, accessed=(ANNA,))})
     late = Plan(ACCESS_PRUNE_MS + 1, core=seated(BERT))  # and who was last named so long ago is none either
     planned({"core": seated(BERT), "plan": late, "rows": rows}, table=records(Bert=1, Carl=5))
@@ -1113,15 +1114,6 @@ def test_a_scan_promotes_the_best_by_the_rows_it_read() -> None:
 def test_a_tier_that_cannot_fit_is_left_to_recovery() -> None:
     too_large = seated(SELF, text="x" * 4_096)
     planned({"core": too_large, "plan": Plan(0)})
-
-
-def test_what_left_with_a_changed_size_is_not_judged() -> None:
-    facts = remembered(FULL, seated(BERT, CARL, text="x" * 3_400), decision(CARL), evicted=(ANNA.id,))
-    plan = facts["plan"]
-    assert isinstance(plan, Plan)
-    decisions = (*(plan.decisions or ()), attrs.evolve(decision(ANNA, "not_asked"), promote=False))
-    facts["plan"] = attrs.evolve(plan, accessed=(CARL, ANNA), decisions=decisions)
-    planned(facts, table=records(Anna=9, Bert=1, Carl=5))
 
 
 def test_facts_without_a_plan_of_core_are_left_alone() -> None:

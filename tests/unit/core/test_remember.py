@@ -32,7 +32,6 @@ from umi_core.messages.requests import (
     Rebalance,
     Recall,
     Remember,
-    SetBlock,
 )
 from umi_core.messages.results import Recalled, Remembered, Stored
 from umi_core.rows import AccessRecord, Address, Core, Entity, Receipt, Vector
@@ -461,37 +460,15 @@ def lose(pair: Pair, key: str = TEA) -> None:
     pair.land(Commit((put(SCOPE, "entity", key, None),), ()))
 
 
-def test_a_fact_in_core_whose_row_was_lost_moves_with_its_routing_if_there_is_room() -> None:
+def test_a_fact_in_core_whose_row_was_lost_stays_in_its_block_when_it_is_told_again() -> None:
     choice = {"Alice": ("goals", True, 0.9)}
     pair = Pair(config=ROUTED, model=lambda task, prompt: routing(**choice)(task, prompt)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     choice["Alice"] = ("facts", True, 0.9)
     lose(pair)
     value = remembered(pair.ask(Remember(2, "Alice likes tea")))
-    assert (value.routing[0].outcome, value.promoted) == ("moved", ())
-    lose(pair)
-    assert remembered(pair.ask(Remember(3, "Alice likes tea"))).routing[0].outcome == "already_in_core"
-    pair.ask(SetBlock(4, "human", "x" * 16_384))
-    choice["Alice"] = ("human", True, 0.9)
-    lose(pair)
-    assert remembered(pair.ask(Remember(5, "Alice likes tea"))).routing[0].outcome == "already_in_core"
-    assert entity(pair).block == "human"
-
-
-def test_a_fact_that_moves_and_is_then_displaced_by_a_stronger_one_is_told_as_refused() -> None:
-    config = attrs.evolve(ROUTED, core_entry_count_max=1, displace_margin_ppm=1)
-    choice = {"Alice": ("goals", True, 0.9), "Bob": ("human", False, 0.9)}
-    pair = Pair(config=config, model=lambda task, prompt: routing(**choice)(task, prompt)).run()
-    pair.ask(Remember(1, "Alice likes tea"))
-    for number in range(2, 5):
-        pair.ask(Remember(number, "Bob snores"))
-    choice |= {"Alice": ("facts", True, 0.9), "Bob": ("human", True, 0.9)}
-    lose(pair, TEA)
-    lose(pair, SNORES)
-    value = remembered(pair.ask(Remember(5, "Alice likes tea. Bob snores")))
-    outcomes = {one.entity_id: one.outcome for one in value.routing}
-    assert outcomes == {SNORES: "promoted", TEA: "refused_full"}
-    assert value.evicted == (TEA,)
+    assert (value.routing[0].outcome, value.promoted) == ("not_asked", ())
+    assert [block.kind for block in pair.memory.state.tiers.core.blocks] == ["goals"]
 
 
 def test_a_fact_that_had_to_leave_for_a_stronger_one_is_told() -> None:

@@ -37,7 +37,7 @@ from umi_core.rows import (
 from umi_core.state import State
 from umi_core.text import core_text
 from umi_core.tiers import session
-from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier
+from umi_core.tiers.core import ENTRY_KINDS, CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry, Scope
 from umi_sim.judge.invariants.hierarchy import check_hierarchy
@@ -279,19 +279,14 @@ def check_recovered(storage: SimStorage, state: State) -> None:
 
 
 def check_shown(block: Block, entry: Entry, rows: StoredRows) -> None:
-    """An entry shows the current version of its entity, cut or whole."""
+    """Demand that an entry shows a current fact, and all of it."""
     key, entity = entry.entity_id, rows.entities.get(entry.entity_id)
     if entity is None:
         rule = rules.DELETED_STAYS_DELETED if key in rows.tombstones else rules.CORE_CURRENT
         raise Broken(rule, f"core shows {key}, which is not there")
-    shown, now = entry.version, entity.version
-    demand(shown == now, rules.CORE_CURRENT, f"version that core shows of {key}", now, shown)
     name, text = core_text(entity.name), core_text(entity.content)
     demand(entry.name == name, rules.CORE_CURRENT, f"name that core shows of {key}", name, entry.name)
-    is_cut = entry.text == "" or (entry.text.endswith(CUT_MARK) and text.startswith(entry.text[:-1]))
-    demand(
-        is_cut or entry.text == text, rules.CORE_CURRENT, f"text that core shows of {key}", text, entry.text
-    )
+    demand(entry.text == text, rules.CORE_CURRENT, f"text that core shows of {key}", text, entry.text)
     is_self = (block.kind == SELF_BLOCK) == (entity.type == "self")
     demand(is_self, rules.SYSTEM_IS_AUTHORED, f"{key} of type {entity.type} is in", "", block.kind)
 

@@ -593,7 +593,7 @@ WORDS: Final[Mapping[tuple[str, str], str]] = {
     ("RecordAdded", "log"): "archival",
     ("RoutingDecision", "block"): "persona human facts goals scratch",
     ("RoutingDecision", "routed_by"): "model table kept",
-    ("RoutingDecision", "outcome"): "not_asked promoted already_in_core moved refused_full refused_quota",
+    ("RoutingDecision", "outcome"): "not_asked promoted refused_full refused_quota",
     ("Block", "kind"): "system persona human facts goals scratch",
     ("LevelHit", "level"): LEVELS,
     ("LevelTried", "level"): LEVELS,

@@ -364,10 +364,9 @@ BREAKS: list[tuple[str, Callable[[Pair], None]]] = [
     ("render-standard-xml", unreadable),
     ("core-current", set_tier(guard_version=99)),
     ("core-current", set_tier(blocks=())),
-    ("core-current", change_entry(version=2)),
     ("core-current", change_entry(name="Alicia")),
     ("core-current", change_entry(text="likes tea")),
-    ("core-current", change_entry(text="likes milk…")),
+    ("core-current", change_entry(text="likes…")),
     ("core-current", change_entry(entity_id="fct_x")),
     ("core-current", change_entry(entity_id=TEA)),
     ("deleted-stays-deleted", change_entry(entity_id=CARL_SNORES)),
@@ -421,13 +420,6 @@ def test_a_tier_that_is_older_than_its_row_is_no_fault() -> None:
     put(pair, "core", "core", row.body)
     pair.memory.state.tiers.core = attrs.evolve(pair.memory.state.tiers.core, blocks=())
     check_store(pair.storage, pair.memory.state)
-
-
-def test_an_entry_may_be_cut() -> None:
-    for text in ("likes…", "…", ""):
-        pair = lived()
-        change_entry(text=text)(pair)
-        check_store(pair.storage, pair.memory.state)
 
 
 def test_what_was_forgotten_or_ended_may_be_told_again() -> None:
