@@ -513,8 +513,18 @@ class LiveMemory:
         return tuple(found)
 
     async def render(self, form: str = "xml") -> str:
-        """The core tier as a text for a prompt: `xml` or `markdown`."""
-        return (await self.ask(Render(0, form), str)).value
+        """Return the core tier as a text for a prompt, `xml` or `markdown`, and how many facts it leaves out.
+
+        The number is read from the file; if that fails the text says that there may be more facts.
+        """
+        text = (await self.ask(Render(0, form), str)).value
+        shown = sum(len(block.entries) for block in await self.blocks())
+        try:
+            more = await self.count() - shown
+        except (RequestFailed, StoreError):
+            return text + not_shown(form, "There may be more facts: recall finds them.")
+        noun = "fact is" if more == 1 else "facts are"
+        return text + not_shown(form, f"{more} more {noun} known: recall finds them.") if more > 0 else text
 
     async def set_block(
         self, kind: str, text: str, *, label: str = "", author: str = MODEL
@@ -601,3 +611,8 @@ def open_memory(
     return LiveMemory(
         path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry, read_only
     )
+
+
+def not_shown(form: str, sentence: str) -> str:
+    """Return a sentence as it stands after the core tier in a prompt."""
+    return f"\n<not_shown>{sentence}</not_shown>" if form == "xml" else f"{sentence}\n"

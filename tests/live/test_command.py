@@ -89,7 +89,8 @@ def test_what_was_remembered_is_recalled(shell: Shell) -> None:
     shell("remember", "--db", "agent.db", "Did you get a dog? Yes, a beagle called Rex.")
     shown = shell("recall", "--db", "agent.db", "dog")[1]
     assert shown.split("\n")[1:] == ["       then: Yes, a beagle called Rex.", ""]
-    assert shell("blocks", "--db", "agent.db") == (0, "# Core Memory\n\n", "")
+    more = "3 more facts are known: recall finds them.\n"
+    assert shell("blocks", "--db", "agent.db") == (0, f"# Core Memory\n\n{more}", "")
 
 
 def test_what_ended_is_shown_and_in_the_history(shell: Shell) -> None:

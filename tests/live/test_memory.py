@@ -287,6 +287,34 @@ def test_blocks_of_core_are_there_for_the_next_process(tmp_path: Path) -> None:
     assert inside(path, lambda memory: memory.blocks()) == ()
 
 
+def test_the_rendering_says_how_many_facts_it_leaves_out(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        assert "known" not in await memory.render()
+        await memory.remember("Ann likes tea.")
+        assert (await memory.render()).endswith(
+            "<not_shown>1 more fact is known: recall finds them.</not_shown>"
+        )
+        await memory.remember("My name is Umi and I help with memory management.")  # about the agent: in core
+        await memory.remember("Bob plays chess.")
+        assert (await memory.render("markdown")).endswith("\n2 more facts are known: recall finds them.\n")
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_the_rendering_needs_no_storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(memory: LiveMemory) -> int:
+        raise StoreError("the disk is gone")
+
+    async def use(memory: LiveMemory) -> str:
+        await memory.set_block("human", "Name: Ann")
+        monkeypatch.setattr(LiveMemory, "count", fail)
+        return await memory.render("markdown")
+
+    text = inside(tmp_path / "agent.db", use)
+    assert "Name: Ann" in text
+    assert text.endswith("\nThere may be more facts: recall finds them.\n")
+
+
 def test_a_request_key_makes_a_request_happen_once(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         first, again = [await memory.remember("Ann likes tea.", request_key="k") for _ in range(2)]
