@@ -11,7 +11,7 @@ from tools.bench.others import TOOLS, Watch, watched
 from tools.bench.plain import RULES
 from tools.bench.shrinking import BUGS, PLAIN_BUGS
 from umi_core.workflows import BUILT_IN
-from umi_sim.mutants import planted
+from umi_sim.mutants import Mutant, planted
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runs.mutation_run import MutantHunt
 
@@ -62,6 +62,24 @@ def test_a_bug_without_seeds_is_named(
     monkeypatch.setattr(bugs, "kept", dict)
     assert bugs.main(["--check", "load-merges"]) == bugs.HARNESS
     assert "run: python tools/bench/bugs.py --write load-merges" in capsys.readouterr().out
+
+
+def test_bugs_with_settings_of_their_own_are_looked_for_without_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["core-shows-old-version", "get-alive-at-expiry"]
+    assert [bool(MUTANTS[name].settings) for name in names] == [True, False]
+    looked_for = list[object]()
+
+    def hunt(mutant: Mutant, first: int) -> MutantHunt:
+        looked_for.append((mutant, first))
+        return hunted(3)
+
+    monkeypatch.setattr(bugs, "hunt", hunt)
+    assert bugs.main(["--ordinary", "70", *names]) == 0
+    assert looked_for == [(attrs.evolve(MUTANTS[names[0]], settings={}), 70)]
+    told = "2 bugs, 1 of them with settings of their own; ordinary worlds show 1 of these"
+    assert told in capsys.readouterr().out
 
 
 def test_what_was_found_is_kept_in_the_order_of_the_bugs(

@@ -3,6 +3,7 @@
     .venv/bin/python tools/bench/bugs.py --check [NAME ...]     none lost, none later than twice its seeds
     .venv/bin/python tools/bench/bugs.py --write [NAME ...]     look for them, and keep their seeds
     .venv/bin/python tools/bench/bugs.py --cost FIRST [NAME ...]    what they take from this seed on
+    .venv/bin/python tools/bench/bugs.py --ordinary FIRST [NAME ...]    which of them ordinary worlds show
 
 Every bug, or those that are named, is looked for in its own scenario from seed 0 on. What was kept is in
 tests/golden/seeds_of_bugs.json. A draw that changes moves the first seed that shows a bug by chance, so a bug
@@ -11,6 +12,9 @@ which nobody keeps. Status 4 if a bug is lost or late, or if nobody has measured
 
 The scenario of a bug is chosen by the seeds from 0 on (tools/bench/homes.py shows what others would take),
 so what a search costs is told by `--cost` from seeds by which nobody has chosen, 90000 say.
+
+Some bugs are looked for in worlds that were set up for them, so finding them says little about ordinary
+worlds. `--ordinary` looks for those bugs in their scenario as it is, and counts how many it still shows.
 """
 
 import argparse
@@ -43,12 +47,15 @@ def main(args: list[str]) -> int:
     what.add_argument("--check", action="store_true")
     what.add_argument("--write", action="store_true")
     what.add_argument("--cost", type=int, metavar="FIRST")
+    what.add_argument("--ordinary", type=int, metavar="FIRST")
     options = parser.parse_args(args)
     if unknown := [name for name in options.names if name not in MUTANTS]:
         parser.error(f"no such planted bug: {', '.join(unknown)}")
     names, known = options.names or list(MUTANTS), kept()
     if options.cost is not None:
         return cost(names, options.cost)
+    if options.ordinary is not None:
+        return look_in_ordinary_worlds(names, options.ordinary)
     return write(names, known) if options.write else check(names, known)
 
 
@@ -115,6 +122,20 @@ def cost(names: list[str], first: int) -> int:
         spent.append(cpu_s)
         print(line(found, cpu_s), flush=True)
     print(*summary(spent), sep="\n")
+    return 0
+
+
+def look_in_ordinary_worlds(names: list[str], first: int) -> int:
+    """Look for bugs that have settings of their own without these settings."""
+    special = [name for name in names if MUTANTS[name].settings]
+    found_count, spent = 0, list[float]()
+    for name in special:
+        found, cpu_s = looked(attrs.evolve(MUTANTS[name], settings={}), first)
+        found_count += found.is_found
+        spent.append(cpu_s)
+        print(line(found, cpu_s), flush=True)
+    told = f"{len(names)} bugs, {len(special)} of them with settings of their own"
+    print(*summary(spent), f"{told}; ordinary worlds show {found_count} of these", sep="\n")
     return 0
 
 
