@@ -142,13 +142,13 @@ class History:
     def ask(self, request: Any, now_ms: int = NOW_MS) -> str:
         self.count += 1
         op_id = f"o{self.count}"
-        self.oracle.issued(op_id, attrs.evolve(request, op_id=op_id), now_ms)
+        self.oracle.observe_request(op_id, attrs.evolve(request, op_id=op_id), now_ms)
         return op_id
 
     def answer(self, op_id: str, step: str, answer: Answer, text_count: int = 0, prompt: str = "") -> None:
         effect = Embed(("",) * text_count) if text_count else AskModel(step, prompt)
         call = Call("", "a", 1, op_id, "", step, effect, 0)
-        self.oracle.answered(call, self.log.flying[op_id].request, answer, self.context.seen_ms)
+        self.oracle.observe_answer(call, self.log.flying[op_id].request, answer, self.context.seen_ms)
 
     def hear(self, op_id: str, step: str, answer: str | tuple[Any, ...] | None, text_count: int = 0) -> None:
         """`text_count`: how many texts an embedder was asked for, if not as many as it answered.
@@ -167,23 +167,23 @@ class History:
     def send(self, op_id: str) -> Call:
         """Its batch is on its way to storage."""
         call = Call(f"{op_id}/commit#1", "a", self.life, op_id, "", "commit", Commit((), (), ""), 0)
-        self.oracle.sent(call, self.context.seen_ms)
+        self.oracle.observe_call(call, self.context.seen_ms)
         return call
 
     def land(self, op_id: str) -> None:
         """Its batch becomes durable."""
-        self.oracle.landed(self.send(op_id))
+        self.oracle.observe_commit(self.send(op_id))
 
     def crash(self) -> None:
         """Another life begins."""
-        self.oracle.crashed()
+        self.oracle.observe_crash()
         self.life += 1
 
     def wait(self, op_id: str, step: str, count: int = 2) -> None:
         """Let the operation ask so many times without an answer."""
         for n in range(count):
             call = Call(f"{op_id}/{step}#{n}", "a", self.life, op_id, "", step, AskModel(step, ""), 0)
-            self.oracle.sent(call, self.context.seen_ms)
+            self.oracle.observe_call(call, self.context.seen_ms)
 
     def reply(self, op_id: str, outcome: Any, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
         """End the operation so; if the outcome says that it wrote something, its batch is durable first."""
@@ -196,7 +196,7 @@ class History:
     def close(self, op_id: str, outcome: Outcome, now_ms: int = NOW_MS) -> None:
         """It ends like this, and no more is heard."""
         request = self.log.flying[op_id].request
-        self.oracle.replied(Ending(op_id, request, outcome, now_ms, now_ms))
+        self.oracle.observe_reply(Ending(op_id, request, outcome, now_ms, now_ms))
 
     def tell(self, *mentions: tuple[str, str], **options: Any) -> str:
         """A remember whose model has answered."""

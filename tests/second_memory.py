@@ -124,7 +124,7 @@ class Outside:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.memory, name)
 
-    def copied(self) -> None:
+    def make_copy(self) -> None:
         return
 
 

@@ -12,7 +12,7 @@ from umi_core.conditions import Condition, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.ids import entity_id, fact_id
-from umi_core.invariants import StateSnapshot, told_by
+from umi_core.invariants import StateSnapshot, describe_step
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import (
@@ -264,9 +264,9 @@ def conditions(
 
 def check_step(before: StateSnapshot, value: Value, state: State) -> None:
     """What a step has changed, by the rules over that alone."""
-    invariants.check_step(before, told_by(before, value, state), state)
+    invariants.check_step(before, describe_step(before, value, state), state)
 
 
 def check_replies(before: StateSnapshot, value: Value, state: State, replies: Sequence[Reply]) -> None:
     """What a step has replied, by the rules over that alone."""
-    invariants.check_replies(before, told_by(before, value, state), state, replies)
+    invariants.check_replies(before, describe_step(before, value, state), state, replies)

@@ -67,7 +67,7 @@ def with_bytes(data: bytes, stream: Stream) -> bytes:
         2: lambda: data[:at] + bytes([stream.below(256)]) + data[at:],
         3: lambda: data[:at],
     }
-    return made[stream.weighted(range(4), (8, 4, 4, 1))]()
+    return made[stream.pick_weighted(range(4), (8, 4, 4, 1))]()
 
 
 def with_tokens(data: bytes, stream: Stream) -> bytes:
@@ -102,7 +102,7 @@ def containers(value: Json) -> Iterator[Json]:
 def change(place: Json, stream: Stream) -> None:
     keys: Sequence[Json] = list(place) if isinstance(place, dict) else range(len(place))
     key = stream.pick(keys)
-    sort = stream.weighted(range(4), (6, 1, 1, 1))
+    sort = stream.pick_weighted(range(4), (6, 1, 1, 1))
     if sort == 0:
         place[key] = stream.pick(VALUES)
     elif sort == 1:

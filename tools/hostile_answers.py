@@ -29,7 +29,7 @@ from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import RunConfig
-from umi_sim.runs.runner import begun
+from umi_sim.runs.runner import begin_run
 from umi_sim.scenario.files import draw, find
 from umi_sim.target.machine import InitialStorage
 from umi_sim.target.umi import UmiMachine, UmiTarget
@@ -131,24 +131,24 @@ class HostileTarget(UmiTarget):
 class Silent(Inspector):
     """Judges nothing: what is told wrong is believed."""
 
-    def answered(self, *_: object) -> None: ...
-    def replying(self, *_: object) -> None: ...
-    def replied(self, agent: str, op_id: str, *_: object) -> None:
+    def observe_answer(self, *_: object) -> None: ...
+    def check_outcome(self, *_: object) -> None: ...
+    def observe_reply(self, agent: str, op_id: str, *_: object) -> None:
         if agent in self.oracle.agents:  # else it is a life that was taken over
             self.oracle.agents[agent].requests.pop(op_id)
 
-    def crashed(self, agent: str) -> None: ...
-    def wiped(self) -> None: ...
+    def observe_crash(self, agent: str) -> None: ...
+    def observe_wipe(self) -> None: ...
     def life_over(self, agent: str) -> None: ...
     def stepping(self, *_: object) -> None: ...
-    def stepped(self, *_: object) -> None: ...
+    def observe_step(self, *_: object) -> None: ...
 
 
 def lived(scenario: str, seed: int, steps_max: int) -> list[Life]:
     """The lives of a world. Raises what a step raised."""
     config = attrs.evolve(draw(find(scenario), seed), equivalences=(), revise_every=0)
     target = HostileTarget(config, BUILT_IN, Stream(seed, "hostile", scenario))
-    with begun(config, inspector=Silent(config), target_of=lambda *_: target) as live:
+    with begin_run(config, inspector=Silent(config), target_of=lambda *_: target) as live:
         live.world.step_max = steps_max
         try:
             live.world.begin()

@@ -42,10 +42,10 @@ def main(args: Sequence[str]) -> int:
 
 def told(seed_count: int) -> Iterator[str]:
     """A line for each run, with the hash of its trace, and one for each block of characters."""
-    from umi_sim.scenario.files import shipped
+    from umi_sim.scenario.files import list_shipped
 
     yield from characters()
-    yield from lives(shipped(), seed_count)
+    yield from lives(list_shipped(), seed_count)
 
 
 def lives(names: Iterable[str], seed_count: int) -> Iterator[str]:
@@ -65,7 +65,7 @@ def characters() -> Iterator[str]:
     from umi_core.language.pronouns import read
     from umi_core.language.terms import split_terms
     from umi_core.language.words import words
-    from umi_core.text import norm, shown, tidy
+    from umi_core.text import norm, show_value, tidy
     from umi_core.values import Scope
 
     scope = Scope("u1", "a1")
@@ -81,7 +81,7 @@ def characters() -> Iterator[str]:
                     [*words(text)],
                     [*split_terms(text)],
                 )
-                digest.update(ascii(made).encode() + shown(text).encode())
+                digest.update(ascii(made).encode() + show_value(text).encode())
             said = sentences(f"WHO{char}Mr. {char} is IT"), sorted(read(f"WHO {char} IT").names)
             digest.update(ascii(said).encode())
         yield f"characters from {start:06x} {digest.hexdigest()}"

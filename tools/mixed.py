@@ -19,7 +19,7 @@ from typing import Any, Final
 from umi_sim.judge.equivalences import NAMES, RESTORE
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.trace import write_whole
-from umi_sim.scenario.files import shipped
+from umi_sim.scenario.files import list_shipped
 
 Document = dict[str, Any]
 SECTIONS: Final = ("agents", "workload", "memory", "clock", "services", "faults", "run")
@@ -65,7 +65,7 @@ def main(args: list[str]) -> int:
 @cache
 def worlds() -> dict[str, Document]:
     """Those that ship and whose requests are drawn, by name."""
-    found = {name: tomllib.loads(path.read_text()) for name, path in sorted(shipped().items())}
+    found = {name: tomllib.loads(path.read_text()) for name, path in sorted(list_shipped().items())}
     return {
         name: it
         for name, it in found.items()

@@ -13,7 +13,7 @@ import attrs
 
 from umi_core.language.prompts import ask_rewrite
 from umi_core.language.pronouns import read
-from umi_core.language.rewriting import detected, judged, shown_turns
+from umi_core.language.rewriting import judge_rewrite, resolve_without_model, shown_turns
 from umi_core.language.words import words
 from umi_core.messages.results import Resolution
 from umi_core.values import Turn
@@ -87,10 +87,12 @@ def texts(value: object) -> tuple[str, ...]:
 def resolved(one: Example) -> Resolution:
     """What becomes of the query: detection, the question, SimLLM's truth, the gate."""
     turns = shown_turns(one.turns)
-    known = detected(one.query, turns, True)
+    known = resolve_without_model(one.query, turns, True)
     if known is not None:
         return known
-    return judged(truth("rewrite", ask_rewrite(one.query, turns)), one.query, turns, CONFIDENCE_MIN_PPM)
+    return judge_rewrite(
+        truth("rewrite", ask_rewrite(one.query, turns)), one.query, turns, CONFIDENCE_MIN_PPM
+    )
 
 
 def is_right(one: Example, resolution: Resolution) -> bool:

@@ -15,7 +15,7 @@ from umi_core.config import OPTIONS, Config
 from umi_sim.explain.glossary import meanings
 from umi_sim.faults.kinds import CLASSES, KINDS
 from umi_sim.mutants.registry import MUTANTS, OF_TESTS
-from umi_sim.scenario.files import find, shipped
+from umi_sim.scenario.files import find, list_shipped
 from umi_sim.seedfile import schema as seed_schema
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -67,7 +67,7 @@ def allowed(name: str) -> str:
 
 
 def scenarios() -> str:
-    rows = ((f"`{name}`", find(name).title) for name in sorted(shipped()))
+    rows = ((f"`{name}`", find(name).title) for name in sorted(list_shipped()))
     return (
         "# Scenarios\n\n"
         "A scenario is a kind of world: which requests, agents, options and faults a seed may draw from.\n"

@@ -20,7 +20,7 @@
     domains.py        which values a field of a request or a row may hold
     declared.py       tables that must have an entry for each class of a kind
     values.py ids.py text.py data.py    scopes and blocks, ids, texts, how values are compared and shown
-    errors.py         error values, by who caused them
+    errors.py         error values, by cause
     limits.py         every bound
     config.py         every setting, with its range
 

@@ -41,15 +41,15 @@ from umi_core.rows import (
 from umi_core.text import is_text
 
 
-def held(asked: Asked, answer: Answer) -> Answer:
-    """The answer, or the failure that it comes to: of a commit nobody knows then how it ended."""
+def check_answer(asked: Asked, answer: Answer) -> Answer:
+    """Return the answer if it fits, else the failure it counts as; a commit then has an unknown outcome."""
     if is_answer_of(asked, answer):
         return answer
     return EffectFailed(answer.request_id, "unknown" if isinstance(asked, Commit) else "unavailable")
 
 
 def is_answer_of(asked: Asked, answer: Answer) -> bool:
-    """True for an answer of the class and types that are due, or a failure that this question may have."""
+    """Check for an answer of the expected class and types, or a failure that this question may have."""
     match answer:
         case EffectFailed(kind=kind, retry_after_ms=wait_ms):
             return kind in asked.failures and is_typed(answer) and wait_ms >= 0
@@ -64,14 +64,15 @@ def is_answer_of(asked: Asked, answer: Answer) -> bool:
 
 
 def are_counted(rows: Sequence[Row]) -> bool:
-    """True if the version of each is a number of writes."""
+    """Check that the version of each row is a number of writes."""
     return all(row.version >= 0 for row in rows)
 
 
 def is_told(asked: Commit, answer: Committed) -> bool:
-    """True if the receipt is that of this key, and all rows that this plan put have their versions.
+    """Check that the receipt is that of this key, and that all rows that this plan put have their versions.
 
-    Under a key of the operation's own only an earlier plan of it can have won; under a request key anybody's.
+    Under a key of its own only an earlier plan of the operation can have won; under a request key any
+    request.
     """
     own = next((write for write in asked.writes if isinstance(write.body, Receipt)), None)
     if own is not None:
@@ -103,7 +104,7 @@ class Judged(Data):
 
 
 def judged_rows(asked: Read, answer: ReadDone, spares: Collection[str]) -> Judged:
-    """A search goes on without foreign and damaged rows; any other read has failed.
+    """Judge the rows of an answer: a search goes on without foreign and damaged ones, any other read fails.
 
     Damaged rows of a kind that the asking row spares are there without their body.
     """
@@ -118,13 +119,13 @@ def judged_rows(asked: Read, answer: ReadDone, spares: Collection[str]) -> Judge
 
 
 def has_more(asked: Asked, answer: ReadDone) -> bool:
-    """True if all rows were asked for, and these are not all."""
+    """Check whether all rows were asked for, and these are not all."""
     query = asked.query if isinstance(asked, Read) else None
     return isinstance(query, ByFilter) and query.limit is None and answer.cursor is not None
 
 
 def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Those within scope, kinds, conditions and scores (or addresses) of the query."""
+    """Return the rows within scope, kinds, conditions and scores (or addresses) of the query."""
     query = asked.query
     if isinstance(query, ByIds):
         addresses = dict.fromkeys(query.addresses)
@@ -146,7 +147,7 @@ def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def may_have(score_ppm: int | None) -> bool:
-    """True of a row that nobody searched for: nobody looks at its score, but it is kept."""
+    """Check the score of a row; None is right for a row that was not searched for."""
     return score_ppm is None or is_score(score_ppm, 0)
 
 
@@ -155,12 +156,12 @@ def is_score(score_ppm: int | None, min_ppm: int) -> bool:
 
 
 def is_whole(row: Row) -> bool:
-    """True if there is a body, and it is the body of this address, in its domains."""
+    """Check that there is a body, and that it is the body of this address, in its domains."""
     return row.body is not None and is_body_of(row.address, row.body)
 
 
 def is_body_of(address: Address, body: object) -> bool:
-    """A kind that only somebody's own workflows know may hold what it likes."""
+    """Check the body of a row; a kind that only foreign workflows know may hold anything."""
     cls = BODIES.get(address.kind)
     if cls is None:
         return True
@@ -168,13 +169,13 @@ def is_body_of(address: Address, body: object) -> bool:
 
 
 def is_whole_body(body: Body) -> bool:
-    """True if its fields are in their domains; what a receipt tells again is the value of a reply."""
+    """Check that its fields are in their domains; a receipt holds the value of a reply."""
     told = body.value if isinstance(body, Receipt) else None
     return body.is_sound and (told is None or is_typed(told))
 
 
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """The promised order, made anew, each row once; all of them are asked for."""
+    """Return the rows in the promised order, each once; all of them were asked for."""
     once = {(row.address.scope.agent, row.address.kind, row.address.id): row for row in rows}.values()
     if once and isinstance(asked.query, ByIds):
         at = {address: n for n, address in enumerate(asked.query.addresses)}
@@ -186,7 +187,7 @@ def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
 
 
 def is_answer(asked: Asked, answer: object) -> bool:
-    """True for an answer to this question, never to a commit. Whether its vectors are sound the row sees."""
+    """Check for an answer to this question, never to a commit. The row checks the vectors in it itself."""
     if not is_typed(answer):
         return False
     match asked, answer:
@@ -202,15 +203,15 @@ def is_answer(asked: Asked, answer: object) -> bool:
 
 
 def is_typed(value: object) -> bool:
-    """True for a value of ours whose fields hold what they declare, down to the last."""
+    """Check that a value of our classes has fields of their declared types, down to the last."""
     cls: type = type(value)
     return attrs.has(cls) and type_check(cls)(value)
 
 
 def is_of(value: object, kind: Any) -> bool:
-    """True if a value is exactly of a declared type. One only named holds anything.
+    """Check that a value is exactly of a declared type. A type that is only named admits anything.
 
-    No bool is a number, nor is what 64 bits do not hold.
+    No bool is a number, nor is anything beyond 64 bits.
     """
     return type_check(kind)(value)
 
@@ -234,7 +235,7 @@ def type_check(kind: Any) -> Check:
 
 
 def tuple_check(kinds: tuple[Any, ...]) -> Check:
-    """Each value is of its type, or of the one that stands for any number of them."""
+    """Return a check that each value is of its type, or of the one that stands for any number of them."""
     if kinds[1:] == (...,):
         each = type_check(kinds[0])
         return lambda values: type(values) is tuple and all(map(each, values))
@@ -249,7 +250,7 @@ def tuple_check(kinds: tuple[Any, ...]) -> Check:
 
 
 def any_check(kinds: tuple[Any, ...]) -> Check:
-    """A type of an object is asked only about objects of its class."""
+    """Return a check by several types; that of an object runs only for objects of its class."""
     plain = {kind: type_check(kind) for kind in kinds if isinstance(kind, type) and kind is not object}
     others = tuple(type_check(kind) for kind in kinds if kind not in plain)
 
@@ -261,7 +262,7 @@ def any_check(kinds: tuple[Any, ...]) -> Check:
 
 
 def object_check(cls: type) -> Check:
-    """What has one class, down to the last object in it, is compared at once: a read may bring many rows."""
+    """Return a check that compares all classes in an object at once: a read may bring many rows."""
     kinds = dict(fields_within(cls))
     exact = {path: kind for path, kind in kinds.items() if isinstance(kind, type) and kind is not int}
     classes = [*exact.values(), type(cls)]
@@ -283,7 +284,7 @@ def object_check(cls: type) -> Check:
 
 
 def fields_within(cls: type, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Each field that says what it holds, and those of the objects that it holds, by their paths."""
+    """Yield each field that has a type, and those of the objects in it, by their paths."""
     for field in attrs.fields(cls):
         kind = bare(field.type)
         if kind is not object and not isinstance(kind, str):
@@ -293,5 +294,5 @@ def fields_within(cls: type, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def bare(kind: Any) -> Any:
-    """A type without the domain that it names."""
+    """Return the type without the domain that it names."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind

@@ -1,4 +1,4 @@
-"""What a row holds: the base that every kind of row is made of."""
+"""The content of a row: the base class of every kind."""
 
 from functools import cached_property
 from typing import ClassVar, Final
@@ -8,12 +8,12 @@ import attrs
 from umi_core.domains import Checks, bad_fields
 
 CHECKS: Final[dict[type, Checks]] = {}
-"""Of each kind of row what its fields may hold; umi_core/rows.py fills it."""
+"""The domains of the fields, by kind of row; umi_core/rows.py fills it."""
 
 
 @attrs.frozen(eq=False)
 class Body:
-    """What a row holds. `row_kind` is the kind of its address; `own_id` is the id that it names."""
+    """The content of a row. `row_kind` is the kind of its address; `own_id` is the id that it names."""
 
     tag: ClassVar[int]
     row_kind: ClassVar[str]
@@ -22,19 +22,19 @@ class Body:
     added: ClassVar[tuple[int, ...]] = ()  # by each version after the first: how many fields, at the end
 
     def own_id(self) -> str | None:
-        """The id that its row must have; None if any will do. Epoch, head and core are one row each."""
+        """Return the id that its row must have; None if any will do, as for epoch, head and core."""
         return None
 
     @cached_property
     def is_sound(self) -> bool:
-        """Whether each field holds what its domain says; a body that came back otherwise is damaged.
+        """Return True if each field is in its domain; a body that came back otherwise is damaged.
 
-        It never changes, so it is looked at once, however many reads bring it.
+        A body never changes, so it is checked once, however many reads bring it.
         """
         return has_sound_fields(self)
 
-    def told(self) -> tuple[str, str]:
-        """What a search by words goes by: its name, and what else it says."""
+    def name_and_text(self) -> tuple[str, str]:
+        """Return its name and its other text, by which a search by words finds it."""
         return "", ""
 
 

@@ -15,7 +15,7 @@ import attrs
 import msgpack
 
 from umi_core import conditions, config, errors, rows, state, values
-from umi_core.declared import Incomplete, tagged
+from umi_core.declared import Incomplete, list_tagged
 from umi_core.ids import pack
 from umi_core.kelpie import errors as api_errors
 from umi_core.kelpie import requests as api_requests
@@ -52,13 +52,13 @@ PLAIN: Final[frozenset[Any]] = frozenset({type(None), bool, int, str, bytes})
 
 
 def plain(value: Any) -> Plain:  # a class that is not registered is a KeyError
-    """The value as msgpack can hold it: composites are lists that begin with their tag."""
+    """Return the value as msgpack can hold it: composites are lists that begin with their tag."""
     known: Plain = value if value.__class__ in PLAIN else ENCODERS[value.__class__](value)
     return known
 
 
 def plain_parts(tag: int, values: Iterable[Any]) -> list[Plain]:
-    """Most parts are plain already; a call for each would be most of the cost."""
+    """Return the parts in plain form. Most are plain already: a call for each would be most of the cost."""
     parts: list[Plain] = [tag]
     for value in values:
         parts.append(value if value.__class__ in PLAIN else ENCODERS[value.__class__](value))
@@ -99,17 +99,17 @@ def fields_encoder(names: Sequence[str], tag: int) -> Encoder:
 
 
 def encode(value: object) -> bytes:
-    """Canonical bytes. Raises KeyError for a class without a tag: a bug, not bad input."""
+    """Return canonical bytes. Raises KeyError for a class without a tag: a bug, not bad input."""
     return pack(plain(value))
 
 
 def decode(data: bytes) -> object:
-    """The value that these bytes are. Raises Rejected(StateDamaged)."""
-    return read(data, lambda: msgpack.unpackb(data, list_hook=revived, **STRICT), encode)
+    """Return the value that these bytes are. Raises Rejected(StateDamaged)."""
+    return read(data, lambda: msgpack.unpackb(data, list_hook=revive_value, **STRICT), encode)
 
 
 def read(data: T, load: Callable[[], object], save: Callable[[object], T]) -> object:
-    """What is loaded, if saving it gives the same data again. Raises Rejected(StateDamaged)."""
+    """Return the loaded value if saving it gives the same data again. Raises Rejected(StateDamaged)."""
     try:
         value = load()
         if save(value) != data:
@@ -119,8 +119,8 @@ def read(data: T, load: Callable[[], object], save: Callable[[object], T]) -> ob
     return value
 
 
-def revived(raw: list[Any]) -> object:
-    """One composite, whose parts are values already."""
+def revive_value(raw: list[Any]) -> object:
+    """Return one composite, whose parts are values already."""
     tag, *parts = raw
     if tag == DICT:
         return dict(zip(parts[::2], parts[1::2], strict=True))
@@ -131,17 +131,17 @@ def revived(raw: list[Any]) -> object:
 
 
 def save_state(value: "state.State", fingerprints: tuple[str, ...]) -> bytes:
-    """The state with the fingerprints of the workflows that its operations in flight are on."""
-    long, body = shortened((fingerprints, value))
+    """Return the bytes of the state, with the fingerprints of the workflows of operations in flight."""
+    long, body = extract_long_texts((fingerprints, value))
     return pack([FORMAT, VERSION, long, body, checksum(long, body)])
 
 
 def load_state(data: bytes) -> "tuple[tuple[str, ...], state.State]":
-    """What `save_state` made. Raises Rejected(SnapshotVersion, StateDamaged); nothing is loaded then.
+    """Return what `save_state` saved. Raises Rejected(SnapshotVersion, StateDamaged) and loads nothing then.
 
     Allocates in proportion to the data, which holds no length that is not checked against its end.
     """
-    match unpacked(data):
+    match unpack_value(data):
         case [name, version, *_] if name == FORMAT and type(version) is int and version != VERSION:
             raise errors.Rejected(errors.SnapshotVersion(version))
         case [name, int(), list(long), bytes(body), digest] if (
@@ -152,13 +152,13 @@ def load_state(data: bytes) -> "tuple[tuple[str, ...], state.State]":
             raise errors.Rejected(errors.StateDamaged("not a saved memory"))
     if checksum(long, body) != digest:
         raise errors.Rejected(errors.StateDamaged("checksum differs"))
-    match read((long, body), lambda: lengthened(long, body), shortened):
+    match read((long, body), lambda: restore_long_texts(long, body), extract_long_texts):
         case (tuple() as fingerprints, state.State() as value):
             return fingerprints, value
     raise errors.Rejected(errors.StateDamaged("holds something else than a memory"))
 
 
-def unpacked(data: bytes) -> object:
+def unpack_value(data: bytes) -> object:
     try:
         return msgpack.unpackb(data, **STRICT)
     except (ValueError, TypeError):
@@ -177,38 +177,39 @@ LONG_MIN: Final = 64
 SHORT_BODY_BYTES: Final = 65_536  # below it nothing is looked for
 
 
-def shortened(value: object) -> tuple[list[Plain], bytes]:
-    """The long texts of a value in order of appearance, and the value with their numbers in their places."""
+def extract_long_texts(value: object) -> tuple[list[Plain], bytes]:
+    """Return the long texts of a value in order of appearance, and the value with numbers in their places."""
     tree = plain(value)
     body = pack(tree)
     if len(body) < SHORT_BODY_BYTES:
         return [], body
+    # ["tea...", ["x", "tea..."]] becomes [[LONG, 0], ["x", [LONG, 0]]], and "tea..." stands once before it.
     numbers: dict[Plain, int] = {}
-    body = pack(numbered(tree, numbers))
+    body = pack(number_texts(tree, numbers))
     return list(numbers), body
 
 
-def numbered(tree: Plain, numbers: dict[Plain, int]) -> Plain:
+def number_texts(tree: Plain, numbers: dict[Plain, int]) -> Plain:
     if isinstance(tree, list):
-        return [numbered(part, numbers) if part.__class__ in PARTED else part for part in tree]
+        return [number_texts(part, numbers) if part.__class__ in PARTED else part for part in tree]
     if isinstance(tree, str | bytes) and len(tree) >= LONG_MIN:
         return [LONG, numbers.setdefault(tree, len(numbers))]
     return tree
 
 
-def lengthened(long: Sequence[Plain], body: bytes) -> object:
-    """The value again, in which equal long texts are one object."""
+def restore_long_texts(long: Sequence[Plain], body: bytes) -> object:
+    """Return the value again; equal long texts in it are one object."""
 
     def whole(raw: list[Any]) -> object:
-        return long[raw[1]] if raw[0] == LONG and raw[0].__class__ is int else revived(raw)
+        return long[raw[1]] if raw[0] == LONG and raw[0].__class__ is int else revive_value(raw)
 
-    return msgpack.unpackb(body, list_hook=whole if long else revived, **STRICT)
+    return msgpack.unpackb(body, list_hook=whole if long else revive_value, **STRICT)
 
 
 def state_digest(value: "state.State") -> bytes:
-    """8 bytes over everything that a memory is."""
+    """Return 8 bytes over everything that a memory is."""
     return blake2b(encode(value), digest_size=8).digest()
 
 
-for cls in tagged(MODULES):
+for cls in list_tagged(MODULES):
     register(cls, cls.tag)

@@ -17,7 +17,7 @@ from umi_core.domains import Domain, is_int
 from umi_core.errors import BadFilterValue, Error, UnknownField, UnknownOperator
 from umi_core.limits import QUERY_BYTES_MAX
 from umi_core.rows import FIELDS
-from umi_core.text import is_text, shown, size
+from umi_core.text import is_text, show_value, size
 from umi_core.values import Scope
 
 CONDITION_COUNT_MAX: Final = 20  # H9.11
@@ -41,17 +41,18 @@ Where = tuple[Condition, ...]
 
 
 def equal(found: object, value: object) -> bool:
-    """A bool is never a number."""
+    """Compare two values; a bool never equals a number."""
     return type(found) is type(value) and found == value
 
 
 def one_of(found: object, values: object) -> bool:
-    """True is no 1, though Python finds it among numbers: what is not found at all need not be compared."""
+    """Check whether the value is in the tuple; True is not 1, though Python takes it for a number."""
+    # `in` first: it is fast, and wrong only where True stands for 1.
     return isinstance(values, tuple) and found in values and any(equal(found, value) for value in values)
 
 
-def compared(compare: Callable[[int, int], bool]) -> Callable[[object, object], bool]:
-    """Of two whole numbers; nothing else has an order."""
+def make_comparison(compare: Callable[[int, int], bool]) -> Callable[[object, object], bool]:
+    """Return a comparison of two whole numbers; values of other types are not ordered."""
 
     def holds(found: object, value: object) -> bool:
         return type(found) is int and type(value) is int and compare(found, value)
@@ -64,7 +65,7 @@ def contains(found: object, value: object) -> bool:
 
 
 def has_key(found: object, value: object) -> bool:
-    """Of a field that holds pairs."""
+    """Check whether a field of pairs has this key."""
     return isinstance(found, tuple) and any(type(it) is tuple and it and equal(it[0], value) for it in found)
 
 
@@ -73,17 +74,17 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {  # H9.4 to H9.8
     "ne": lambda found, value: not equal(found, value),
     "in": one_of,
     "not_in": lambda found, values: isinstance(values, tuple) and not one_of(found, values),
-    "lt": compared(lambda found, value: found < value),
-    "lte": compared(lambda found, value: found <= value),
-    "gt": compared(lambda found, value: found > value),
-    "gte": compared(lambda found, value: found >= value),
+    "lt": make_comparison(lambda found, value: found < value),
+    "lte": make_comparison(lambda found, value: found <= value),
+    "gt": make_comparison(lambda found, value: found > value),
+    "gte": make_comparison(lambda found, value: found >= value),
     "contains": contains,
     "has_key": has_key,
 }
 
 
 def admits(where: Where, body: object) -> bool:
-    """Whether a body holds every condition."""
+    """Check whether a body holds every condition."""
     return all(holds(condition, body) for condition in where)
 
 
@@ -100,8 +101,8 @@ def holds(condition: Condition, body: object) -> bool:
 #     filter_of({"type__in": ("person", "note"), "user": "ann"})      the same
 #
 # Law 1. A filter narrows: what is searched is always the scope and the filter. Law 2. None is a
-# value like any other, and stands for no other. Law 3. What nobody knows, a field or an operator,
-# is refused, never passed over.
+# value like any other, and stands for no other. Law 3. An unknown field or operator is refused,
+# never passed over.
 
 
 VALUE_COUNT_MAX: Final = 100
@@ -131,7 +132,7 @@ Given = tuple[str, str, Value]  # field, operator, value
 
 
 def filter_of(fields: Mapping[str, Value]) -> tuple[Given, ...]:
-    """Conditions by `field` or `field__operator`, split at the last `__`."""
+    """Return conditions by `field` or `field__operator`, split at the last `__`."""
     return tuple(condition_of(name, value) for name, value in fields.items())
 
 
@@ -144,26 +145,26 @@ def condition_of(name: str, value: Value) -> Given:
 
 
 def bad_filter(name: str, value: object) -> Error | None:
-    """The first condition that cannot be decided."""
+    """Return the error of the first condition that cannot be decided."""
     if type(value) is not tuple or len(value) > CONDITION_COUNT_MAX:
-        return BadFilterValue(name, shown(value), f"at most {CONDITION_COUNT_MAX} conditions")
+        return BadFilterValue(name, show_value(value), f"at most {CONDITION_COUNT_MAX} conditions")
     return next((error for each in value if (error := bad_condition(name, each)) is not None), None)
 
 
 def bad_condition(name: str, given: object) -> Error | None:
     if type(given) is not tuple or len(given) != 3:
-        return BadFilterValue(name, shown(given), "(field, operator, value)")
+        return BadFilterValue(name, show_value(given), "(field, operator, value)")
     field, operator, value = given
     if type(field) is not str or field not in KNOWN:
-        return UnknownField(name, shown(field), " ".join(KNOWN))
+        return UnknownField(name, show_value(field), " ".join(KNOWN))
     if type(operator) is not str or operator not in OPERATORS:
-        return UnknownOperator(name, shown(operator), " ".join(OPERATORS))
+        return UnknownOperator(name, show_value(operator), " ".join(OPERATORS))
     wanted = what_fits(field, operator, value)
-    return None if wanted is None else BadFilterValue(name, shown(value), f"{wanted} for {operator}")
+    return None if wanted is None else BadFilterValue(name, show_value(value), f"{wanted} for {operator}")
 
 
 def what_fits(field: str, operator: str, value: object) -> str | None:
-    """Say what the value of this operator has to be, for this field; None if it is."""
+    """Return the kind of value that this operator needs for this field; None if the value is of it."""
     if operator in NUMBERS:
         return None if is_int(value) else "a whole number"
     if (field, operator) == HAS_PAIR and isinstance(value, tuple):
@@ -192,12 +193,12 @@ RowFilter = Annotated[tuple[Given, ...], Domain("row_filter", bad_filter)]  # of
 
 
 def conditions_of(given: tuple[Given, ...]) -> Where:
-    """Those that a row decides."""
+    """Return the conditions that a row decides."""
     return tuple(Condition(*each) for each in given if each[0] not in SCOPE_FIELDS)
 
 
 def reaches(given: tuple[Given, ...], kind: str, scope: Scope) -> bool:
-    """Whether any row of this kind may be meant: it has each field, and the scope is not another one."""
+    """Check whether rows of this kind can hold the conditions: they have the fields, and the scope fits."""
     for field, operator, value in given:
         if field in SCOPE_FIELDS:
             if not OPERATORS[operator](getattr(scope, field), value):

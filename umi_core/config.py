@@ -10,12 +10,12 @@ import attrs
 from umi_core import limits
 from umi_core.data import Data
 from umi_core.errors import BadConfig, Error, Rejected
-from umi_core.text import has_control, has_unwritable, is_text, norm, shown, size, tidy
+from umi_core.text import has_control, has_unwritable, is_text, norm, show_value, size, tidy
 from umi_core.values import CATEGORIES, Pairs
 
 
 def option(default: int, low: int, high: int) -> int:
-    """A whole-number setting with its closed range."""
+    """Declare a whole-number setting with its closed range."""
     assert low <= default <= high
     field: int = attrs.field(default=default, metadata={"range": (low, high)})
     return field
@@ -70,7 +70,7 @@ class Config(Data):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Config":
-        """Options by name, as a scenario draws them or a seed file keeps them; the others as ever."""
+        """Return a configuration with these options by name, and defaults for the others."""
         return cls(**options)
 
     def __attrs_post_init__(self) -> None:
@@ -106,11 +106,11 @@ values_of: Final = attrgetter(*OPTIONS)
 
 
 def bad(name: str, value: object, allowed: str) -> BadConfig:
-    return BadConfig(name, shown(value), allowed)
+    return BadConfig(name, show_value(value), allowed)
 
 
 def check_option(name: str, value: object) -> Error | None:
-    """None if `value` is allowed for the option; a bool is never a number, nor a number a bool."""
+    """Return the error of a value for this option, or None; a bool is never a number, nor a number a bool."""
     kind, low, high = RANGES[name]
     if type(value) is kind and low <= value <= high:
         return None
@@ -132,7 +132,7 @@ def names_by_norm(categories: Pairs) -> Mapping[str, str]:
 
 
 def check_categories(value: Any) -> Error | None:
-    """None if this may be the list of categories; else the first thing that is wrong with it."""
+    """Return the first error of a list of categories, or None."""
     count_max, seen = limits.CATEGORY_COUNT_MAX, dict[str, str]()
     if type(value) is not tuple or not all(type(it) is tuple and len(it) == 2 for it in value):
         return bad("categories", value, "a tuple of pairs, each a name and what belongs there")
@@ -149,13 +149,13 @@ def check_categories(value: Any) -> Error | None:
             return bad("categories", about, ABOUT_RULE)
         if (key := norm(name)) in seen:
             return bad(
-                "categories", name, f"names that differ in more than case, and {shown(seen[key])} is one"
+                "categories", name, f"names that differ in more than case, and {show_value(seen[key])} is one"
             )
         seen[key] = name
     return None
 
 
 def is_line(value: Any, bytes_max: int) -> bool:
-    """True for a text of at most so many bytes, as names are kept: in one line, with single spaces."""
+    """Check for a text of at most `bytes_max` bytes in one line, with single spaces, as names are kept."""
     is_tidy = is_text(value) and value == tidy(value) and size(value) <= bytes_max
     return is_tidy and not has_control(value) and not has_unwritable(value)

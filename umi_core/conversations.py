@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from umi_core.json_text import Json, cleaned, whole_json, written
+from umi_core.json_text import Json, clean_value, whole_json, write_json
 from umi_core.limits import UNREADABLE_SHOWN_MAX
 from umi_core.text import cut
 
@@ -53,7 +53,7 @@ def messages_of(text: str) -> list[Json] | None:
     payload = whole_json(text)
     named = [payload.get(key) for key in ("content", "messages")] if isinstance(payload, dict) else []
     found = next((it for it in (payload, *named) if isinstance(it, list)), None)
-    return None if found is None else [cleaned(it) for it in found]
+    return None if found is None else [clean_value(it) for it in found]
 
 
 def line_of(at: int, message: Mapping[str, Json]) -> str:
@@ -64,7 +64,7 @@ def line_of(at: int, message: Mapping[str, Json]) -> str:
 
 
 def text_of(content: Json) -> str:
-    """What a content says: its own text, that of its parts, or its JSON."""
+    """Return the text of a content: its own, that of its parts, or its JSON."""
     if content is None:
         return ""
     if isinstance(content, dict):
@@ -72,11 +72,11 @@ def text_of(content: Json) -> str:
         return text if isinstance(text, str) else ""
     if isinstance(content, list):
         return " ".join(text for part in content if (text := text_of(part)))
-    return content if isinstance(content, str) else written(content)
+    return content if isinstance(content, str) else write_json(content)
 
 
 def document(text: str) -> str:
-    """Every kind of line end is LF."""
+    """Return the text with LF for every kind of line end."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
 
 
@@ -87,6 +87,6 @@ NORMALISERS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 def first_sentence(text: str, bytes_max: int) -> str:
-    """The first line that is not blank, up to its first full stop."""
+    """Return the first line that is not blank, up to its first full stop."""
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
     return cut(line.partition(".")[0] or line, bytes_max)

@@ -23,7 +23,7 @@ from umi_core.tiers.rendering import render_markdown, render_tagged, render_xml
 
 
 def answer(request: CoreRead, state: State) -> Done:
-    """What the tier holds. The fields of the request are in their domains."""
+    """Return the reply from the tier. The fields of the request are in their domains."""
     return Done(ANSWERS[type(request)](request, state))
 
 
@@ -32,7 +32,7 @@ def rendering(request: Render, state: State) -> str:
 
 
 def prompt(request: BuildSystemPrompt, state: State) -> Prompt:
-    """The text of the system, a blank line, and core; nothing is cut."""
+    """Return the text of the system, a blank line, and core; nothing is cut."""
     core = state.tiers.core
     text = "\n\n".join(part for part in (request.system, FORMS[request.form](core)) if part)
     return Prompt(text, size(text), core.guard_version)

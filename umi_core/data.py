@@ -24,10 +24,10 @@ class Data:
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in compared(self.__class__))
+        return all(getattr(self, name) == getattr(other, name) for name in list_compared(self.__class__))
 
     def __hash__(self) -> int:
-        return hash((self.__class__, *(getattr(self, name) for name in compared(self.__class__))))
+        return hash((self.__class__, *(getattr(self, name) for name in list_compared(self.__class__))))
 
     def __repr__(self) -> str:
         cls: type = self.__class__
@@ -59,8 +59,8 @@ def share(cls: type, base: type) -> None:
             setattr(cls, name, getattr(base, name))
 
 
-def compared(cls: type) -> tuple[str, ...]:
-    """The fields that count, found once for each class."""
+def list_compared(cls: type) -> tuple[str, ...]:
+    """Return the fields that count in a comparison, found once for each class."""
     if cls not in COMPARED:
         COMPARED[cls] = tuple(field.name for field in attrs.fields(cls) if field.eq)
     return COMPARED[cls]

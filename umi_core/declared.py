@@ -23,10 +23,10 @@ class Tagged(Protocol):
     tag: int
 
 
-def declared(namespace: Mapping[str, Any], base: type[Base]) -> tuple[type[Base], ...]:
-    """Every class of a module that is made of this base and has a tag, in the order of the file.
+def list_declared(namespace: Mapping[str, Any], base: type[Base]) -> tuple[type[Base], ...]:
+    """Return the classes of a module that have this base and a tag, in the order of the file.
 
-    Raises Incomplete for a class without one, unless others are made of it.
+    Raises Incomplete for a class without a tag, unless others inherit from it.
     """
     found = [it for it in namespace.values() if isinstance(it, type) and issubclass(it, base)]
     for cls in found:
@@ -37,8 +37,8 @@ def declared(namespace: Mapping[str, Any], base: type[Base]) -> tuple[type[Base]
     return tuple(cls for cls in found if "tag" in vars(cls))
 
 
-def tagged(modules: Iterable[ModuleType]) -> Iterator[type[Tagged]]:
-    """Every class with a tag that these modules declare."""
+def list_tagged(modules: Iterable[ModuleType]) -> Iterator[type[Tagged]]:
+    """Yield every class with a tag that these modules declare."""
     for module in modules:
         for cls in vars(module).values():
             if isinstance(cls, type) and cls.__module__ == module.__name__ and "tag" in vars(cls):
@@ -46,7 +46,7 @@ def tagged(modules: Iterable[ModuleType]) -> Iterator[type[Tagged]]:
 
 
 def complete(part: str, wanted: Iterable[type], parts: Mapping[type, Part], file: str) -> Mapping[type, Part]:
-    """The parts, one for each wanted class. Raises Incomplete."""
+    """Return the parts, one for each wanted class. Raises Incomplete."""
     wanted = tuple(wanted)
     for cls in wanted:
         if cls not in parts:

@@ -24,7 +24,7 @@ from umi_core import errors, limits
 from umi_core.data import Data
 from umi_core.declared import Incomplete
 from umi_core.errors import Error
-from umi_core.text import has_control, has_unwritable, is_text, shown, size, tidy
+from umi_core.text import has_control, has_unwritable, is_text, show_value, size, tidy
 from umi_core.values import (
     BLOCK_KINDS,
     ENDING_KINDS,
@@ -57,7 +57,7 @@ class Domain(Data):
 
 @cache
 def domain_of(annotation: Any) -> Domain:
-    """The domain that a field's type names. Raises Incomplete."""
+    """Return the domain that a field's type names. Raises Incomplete."""
     for part in (annotation, *get_args(annotation)):
         for each in getattr(part, "__metadata__", ()):
             if isinstance(each, Domain):
@@ -66,7 +66,7 @@ def domain_of(annotation: Any) -> Domain:
 
 
 def plain_type(annotation: Any) -> Any:
-    """The type of the values, without the domain: `int`, or `int | None`."""
+    """Return the type of the values, without the domain: `int`, or `int | None`."""
     if get_origin(annotation) is Annotated:
         return get_args(annotation)[0]
     return (
@@ -91,49 +91,57 @@ def bad_op_id(name: str, value: object) -> Error | None:
     size_max = limits.OP_ID_BYTES_MAX
     if is_int(value) or (is_text(value) and size(value) <= size_max):
         return None
-    return errors.BadOption(name, shown(value), f"a whole number, or text of at most {size_max} bytes")
+    return errors.BadOption(name, show_value(value), f"a whole number, or text of at most {size_max} bytes")
 
 
 def bad_flag(name: str, value: object) -> Error | None:
-    return None if isinstance(value, bool) else errors.BadOption(name, shown(value), "true or false")
+    return None if isinstance(value, bool) else errors.BadOption(name, show_value(value), "true or false")
 
 
 def bad_ttl(name: str, value: object) -> Error | None:
-    return None if is_int(value, limits.TTL_MS_MIN, limits.TTL_MS_MAX) else errors.BadTtl(shown(value))
+    return None if is_int(value, limits.TTL_MS_MIN, limits.TTL_MS_MAX) else errors.BadTtl(show_value(value))
 
 
 def bad_delta(name: str, value: object) -> Error | None:
     low, high = limits.I64_MIN, limits.I64_MAX
     good = is_int(value, low, high)
-    return None if good else errors.BadDelta(name, shown(value), f"a whole number from {low} to {high}")
+    return None if good else errors.BadDelta(name, show_value(value), f"a whole number from {low} to {high}")
 
 
 def bad_importance(name: str, value: object) -> Error | None:
-    return None if is_int(value, 0, limits.PPM) else errors.BadImportance(shown(value))
+    return None if is_int(value, 0, limits.PPM) else errors.BadImportance(show_value(value))
 
 
 def bad_score(name: str, value: object) -> Error | None:
-    return None if is_int(value, 0, limits.PPM) else errors.BadScore(name, shown(value), f"0 to {limits.PPM}")
+    return (
+        None
+        if is_int(value, 0, limits.PPM)
+        else errors.BadScore(name, show_value(value), f"0 to {limits.PPM}")
+    )
 
 
 def bad_limit(name: str, value: object) -> Error | None:
-    return None if is_int(value, 1, limits.RECALL_LIMIT_MAX) else errors.BadLimit(shown(value))
+    return None if is_int(value, 1, limits.RECALL_LIMIT_MAX) else errors.BadLimit(show_value(value))
 
 
 def bad_version(name: str, value: object) -> Error | None:
     return (
-        None if is_int(value, 1) else errors.BadVersion(name, shown(value), "a whole number from 1, or none")
+        None
+        if is_int(value, 1)
+        else errors.BadVersion(name, show_value(value), "a whole number from 1, or none")
     )
 
 
 def bad_time(name: str, value: object) -> Error | None:
-    return None if is_int(value, 0) else errors.BadTime(name, shown(value), "a whole number from 0 or none")
+    return (
+        None if is_int(value, 0) else errors.BadTime(name, show_value(value), "a whole number from 0 or none")
+    )
 
 
 def bad_range(name: str, value: object) -> Error | None:
-    """A pair of times, either of which may be open."""
+    """Check a pair of times, either of which may be open."""
     if type(value) is not tuple or len(value) != 2:
-        return errors.BadTime(name, shown(value), "a pair (start_ms, end_ms)")
+        return errors.BadTime(name, show_value(value), "a pair (start_ms, end_ms)")
     for part, time_ms in zip(("start_ms", "end_ms"), value, strict=True):
         if time_ms is not None and (error := bad_time(part, time_ms)) is not None:
             return error
@@ -150,7 +158,7 @@ def bad_scope_part(name: str, value: object) -> Error | None:
     if good and 0 < size(str(value)) <= limits.SCOPE_PART_BYTES_MAX:
         return None
     wanted = f"1 to {limits.SCOPE_PART_BYTES_MAX} bytes without control characters"
-    return errors.BadScope(name, shown(value), wanted)
+    return errors.BadScope(name, show_value(value), wanted)
 
 
 def bad_scope(scope: Scope) -> Error | None:
@@ -159,46 +167,46 @@ def bad_scope(scope: Scope) -> Error | None:
 
 def bad_members(name: str, value: object) -> Error | None:
     if type(value) is not tuple:
-        return errors.BadScope(name, shown(value), "a tuple of agents")
+        return errors.BadScope(name, show_value(value), "a tuple of agents")
     return next((error for member in value if (error := bad_scope_part("member", member))), None)
 
 
 def bad_row_id(name: str, value: object) -> Error | None:
     count_max = limits.SCOPE_PART_BYTES_MAX
     good = is_text(value) and 0 < len(value) <= count_max
-    return None if good else errors.BadId(name, shown(value), f"text of 1 to {count_max} characters")
+    return None if good else errors.BadId(name, show_value(value), f"text of 1 to {count_max} characters")
 
 
 def bad_speaker(name: str, value: object) -> Error | None:
     called = tidy(value) if is_text(value) else ""
     good = 1 <= size(called) <= limits.ENTITY_NAME_BYTES_MAX and not has_control(called)
     wanted = f"a name of at most {limits.ENTITY_NAME_BYTES_MAX} bytes, without control characters"
-    return None if good else errors.BadOption(name, shown(value), wanted)
+    return None if good else errors.BadOption(name, show_value(value), wanted)
 
 
 def bad_request_key(name: str, value: object) -> Error | None:
     bytes_max = limits.REQUEST_KEY_BYTES_MAX
     good = is_text(value) and 1 <= size(value) <= bytes_max
-    return None if good else errors.BadKey(name, shown(value), f"1 to {bytes_max} bytes of text")
+    return None if good else errors.BadKey(name, show_value(value), f"1 to {bytes_max} bytes of text")
 
 
 def bad_key(name: str, value: object) -> Error | None:
     if not is_text(value):
-        return errors.BadText(name, shown(value), "a text without lone surrogates")
+        return errors.BadText(name, show_value(value), "a text without lone surrogates")
     size_bytes = size(value)
     is_long = size_bytes > limits.WORKING_KEY_BYTES_MAX
     return errors.KeyTooLong(size_bytes, limits.WORKING_KEY_BYTES_MAX) if is_long else None
 
 
 def bad_stored_key(name: str, value: object) -> Error | None:
-    """Keys that begin with `__` tell of the session; nobody stores under them."""
+    """Check a key to store under: those that begin with `__` belong to the session."""
     if isinstance(value, str) and value.startswith("__") and is_text(value):
         return errors.ReservedKey(value)
     return bad_key(name, value)
 
 
 def some_of(what: str, types: Sequence[str], least: int = 1) -> Callable[[str, object], Error | None]:
-    """One or more of these types; or none as well."""
+    """Return a check for one or more of these types; with `least` 0 none will do as well."""
     wanted = f"none, or {what}: {' '.join(types)}"
 
     def bad_types(name: str, value: object) -> Error | None:
@@ -207,33 +215,33 @@ def some_of(what: str, types: Sequence[str], least: int = 1) -> Callable[[str, o
             and len(value) >= least
             and all(type(kind) is str and kind in types for kind in value)
         )
-        return None if good else errors.BadType(name, shown(value), wanted)
+        return None if good else errors.BadType(name, show_value(value), wanted)
 
     return bad_types
 
 
 def bad_modality(name: str, value: object) -> Error | None:
     good = type(value) is str and value in MODALITIES
-    return None if good else errors.UnsupportedModality(name, shown(value), " ".join(MODALITIES))
+    return None if good else errors.UnsupportedModality(name, show_value(value), " ".join(MODALITIES))
 
 
 def bad_form(name: str, value: object) -> Error | None:
     good = type(value) is str and value in FORMS
-    return None if good else errors.BadOption(name, shown(value), " or ".join(FORMS))
+    return None if good else errors.BadOption(name, show_value(value), " or ".join(FORMS))
 
 
 # Texts and values.
 
 
 def bad_value(name: str, value: object) -> Error | None:
-    return None if type(value) is bytes else errors.BadOption(name, shown(value), "bytes")
+    return None if type(value) is bytes else errors.BadOption(name, show_value(value), "bytes")
 
 
 def bad_body(
     name: str, value: object, empty: Error, limit_bytes: int, too_long: Callable[[int, int], Error]
 ) -> Error | None:
     if not is_text(value):
-        return errors.BadText(name, shown(value), "text without lone surrogates")
+        return errors.BadText(name, show_value(value), "text without lone surrogates")
     if not value.strip():
         return empty
     return too_long(size(value), limit_bytes) if size(value) > limit_bytes else None
@@ -252,7 +260,7 @@ def bad_metadata(name: str, value: object) -> Error | None:
     if type(value) is tuple and all(map(is_pair, value)) and len(dict(value)) == len(value) <= count:
         return None
     wanted = f"at most {count} pairs of texts of at most {size_bytes} bytes, keys unique"
-    return errors.BadMetadata(name, shown(value), wanted)
+    return errors.BadMetadata(name, show_value(value), wanted)
 
 
 def is_pair(pair: object) -> bool:
@@ -267,7 +275,9 @@ def bad_turns(name: str, value: object) -> Error | None:
         for turn in value
     )
     return (
-        None if good else errors.BadTurn(name, shown(value), f"turns with role {', '.join(ROLES)} and text")
+        None
+        if good
+        else errors.BadTurn(name, show_value(value), f"turns with role {', '.join(ROLES)} and text")
     )
 
 
@@ -275,12 +285,12 @@ def bad_turns(name: str, value: object) -> Error | None:
 
 
 def bad_block_kind(name: str, value: object) -> Error | None:
-    return None if type(value) is str and value in BLOCK_KINDS else errors.BadKind(shown(value))
+    return None if type(value) is str and value in BLOCK_KINDS else errors.BadKind(show_value(value))
 
 
 def bad_block_label(name: str, value: object) -> Error | None:
     if not is_text(value) or has_control(tidy(value)) or has_unwritable(tidy(value)):
-        return errors.BadText(name, shown(value), "one line of text without control characters")
+        return errors.BadText(name, show_value(value), "one line of text without control characters")
     size_bytes = size(tidy(value))
     is_long = size_bytes > limits.BLOCK_LABEL_BYTES_MAX
     return errors.LabelTooLong(size_bytes, limits.BLOCK_LABEL_BYTES_MAX) if is_long else None
@@ -288,7 +298,7 @@ def bad_block_label(name: str, value: object) -> Error | None:
 
 def bad_block_text(name: str, value: object) -> Error | None:
     good = is_text(value) and not has_unwritable(value)
-    return None if good else errors.BadText(name, shown(value), "text without control characters")
+    return None if good else errors.BadText(name, show_value(value), "text without control characters")
 
 
 # Fields of rows, as storage gives them back.
@@ -299,7 +309,7 @@ def one_of(*words: str | None) -> Callable[[str, object], Error | None]:
 
     def bad_word(name: str, value: object) -> Error | None:
         good = (value is None or type(value) is str) and value in words
-        return None if good else errors.BadOption(name, shown(value), wanted)
+        return None if good else errors.BadOption(name, show_value(value), wanted)
 
     return bad_word
 
@@ -307,7 +317,7 @@ def one_of(*words: str | None) -> Callable[[str, object], Error | None]:
 def text_of(bytes_max: int) -> Callable[[str, object], Error | None]:
     def bad_stored_text(name: str, value: object) -> Error | None:
         good = is_text(value) and size(value) <= bytes_max
-        return None if good else errors.BadText(name, shown(value), f"text of at most {bytes_max} bytes")
+        return None if good else errors.BadText(name, show_value(value), f"text of at most {bytes_max} bytes")
 
     return bad_stored_text
 
@@ -316,36 +326,36 @@ def bad_category(name: str, value: object) -> Error | None:
     """Check what is wrong with it in every memory; which categories there are, its settings say."""
     good = is_text(value) and 0 < size(value) <= limits.CATEGORY_NAME_BYTES_MAX
     allowed = f"the name of a category: text of 1 to {limits.CATEGORY_NAME_BYTES_MAX} bytes"
-    return None if good else errors.BadOption(name, shown(value), allowed)
+    return None if good else errors.BadOption(name, show_value(value), allowed)
 
 
 def bad_count(name: str, value: object) -> Error | None:
-    return None if is_int(value, 0) else errors.BadOption(name, shown(value), "a whole number from 0")
+    return None if is_int(value, 0) else errors.BadOption(name, show_value(value), "a whole number from 0")
 
 
 def bad_moment(name: str, value: object) -> Error | None:
     good = is_int(value, 0, limits.NOW_MS_MAX)
-    return None if good else errors.BadTime(name, shown(value), f"0 to {limits.NOW_MS_MAX}")
+    return None if good else errors.BadTime(name, show_value(value), f"0 to {limits.NOW_MS_MAX}")
 
 
 def bad_digest(name: str, value: object) -> Error | None:
-    return None if type(value) is bytes else errors.BadOption(name, shown(value), "bytes")
+    return None if type(value) is bytes else errors.BadOption(name, show_value(value), "bytes")
 
 
 def bad_texts(name: str, value: object) -> Error | None:
     good = type(value) is tuple and all(map(is_text, value))
-    return None if good else errors.BadText(name, shown(value), "a tuple of texts")
+    return None if good else errors.BadText(name, show_value(value), "a tuple of texts")
 
 
 def bad_end(name: str, value: object) -> Error | None:
     is_pair = type(value) is tuple and len(value) == 2
     good = type(value) is tuple and is_pair and not bad_row_id(name, value[0]) and is_int(value[1], 0)
-    return None if good else errors.BadId(name, shown(value), "an id and a version")
+    return None if good else errors.BadId(name, show_value(value), "an id and a version")
 
 
 def bad_ends(name: str, value: object) -> Error | None:
     good = type(value) is tuple and not any(bad_end(name, it) for it in value)
-    return None if good else errors.BadId(name, shown(value), "ids, each with a version")
+    return None if good else errors.BadId(name, show_value(value), "ids, each with a version")
 
 
 def bad_components(name: str, value: object) -> Error | None:
@@ -354,12 +364,14 @@ def bad_components(name: str, value: object) -> Error | None:
         and {*map(type, value)} <= {int}  # so no bool
         and max(map(abs, value), default=0) <= limits.COMPONENT_MAX
     )
-    return None if good else errors.BadOption(name, shown(value), "whole numbers from -127 to 127")
+    return None if good else errors.BadOption(name, show_value(value), "whole numbers from -127 to 127")
 
 
 def bad_maker(name: str, value: object) -> Error | None:
     good = type(value) is tuple and len(value) == 2 and all(is_int(part, 0) for part in value)
-    return None if good else errors.BadOption(name, shown(value), "an epoch and the number of an operation")
+    return (
+        None if good else errors.BadOption(name, show_value(value), "an epoch and the number of an operation")
+    )
 
 
 def anything(name: str, value: object) -> Error | None:
@@ -372,7 +384,7 @@ Checks = tuple[tuple[str, bool, Callable[[str, Any], Error | None]], ...]
 
 
 def checks_of(cls: type) -> Checks:
-    """Of each field: its name, whether it may be None, and what is wrong with any other value."""
+    """Return for each field its name, whether it may be None, and the check of any other value."""
     return tuple(
         (field.name, type(None) in get_args(field.type), domain_of(field.type).wrong)
         for field in attrs.fields(cls)
@@ -380,7 +392,7 @@ def checks_of(cls: type) -> Checks:
 
 
 def bad_fields(value: object, checks: Checks) -> Error | None:
-    """The first thing wrong with a field."""
+    """Return the error of the first field out of its domain, or None."""
     for name, is_optional, wrong in checks:
         part = getattr(value, name)
         if part is None and is_optional:
@@ -462,18 +474,20 @@ def bad_blocks(name: str, value: object) -> Error | None:
     good = type(value) is tuple and all(
         isinstance(it, Block) and not bad_fields(it, BLOCK) and is_filled(it) for it in value
     )
-    return None if good and is_one_tier(value) else errors.BadOption(name, shown(value), "blocks of core")
+    return (
+        None if good and is_one_tier(value) else errors.BadOption(name, show_value(value), "blocks of core")
+    )
 
 
 def is_filled(block: Block) -> bool:
-    """True if there is something in it, and entries only where they may be: in order, under no label."""
+    """Check that it is not empty, and has entries only where they may be: in order, under no label."""
     times = [(entry.promoted_ms, entry.entity_id) for entry in block.entries]
     may_have = not times or (block.kind != "system" and not block.label)
     return may_have and bool(times or block.text is not None) and is_ascending(times)
 
 
 def is_one_tier(blocks: Any) -> bool:
-    """True if no two blocks are in one slot, and no entity is in two of them."""
+    """Check that no two blocks are in one slot, and no entity is in two blocks."""
     ids = [entry.entity_id for block in blocks for entry in block.entries]
     return is_ascending([block.order for block in blocks]) and len(dict.fromkeys(ids)) == len(ids)
 
@@ -484,7 +498,7 @@ def is_ascending(keys: Sequence[tuple[int, Any]]) -> bool:
 
 def bad_entries(name: str, value: object) -> Error | None:
     good = type(value) is tuple and all(isinstance(it, Entry) and not bad_fields(it, ENTRY) for it in value)
-    return None if good else errors.BadOption(name, shown(value), "entries of core")
+    return None if good else errors.BadOption(name, show_value(value), "entries of core")
 
 
 Blocks = Annotated[tuple[Block, ...], Domain("blocks", bad_blocks)]
@@ -505,29 +519,29 @@ ENTRY: Final[Checks] = (
 )
 
 
-# The options of a retrieve as domains: which levels, how many hits, and who decides and orders.
+# The options of a retrieve as domains: which levels, how many hits, and whether a model decides and orders.
 
 
-JUDGES: Final = ("score", "model", "score_then_model", "never")  # who says that a retrieval has enough
+JUDGES: Final = ("score", "model", "score_then_model", "never")  # what decides that a retrieval has enough
 RANKERS: Final = ("vector", "model")
 
 
 def from_to(low: int, high: int) -> Callable[[str, object], Error | None]:
-    """A whole number in this range."""
+    """Return a check for a whole number in this range."""
     wanted = f"a whole number from {low} to {high}"
 
     def bad_number(name: str, value: object) -> Error | None:
-        return None if is_int(value, low, high) else errors.BadOption(name, shown(value), wanted)
+        return None if is_int(value, low, high) else errors.BadOption(name, show_value(value), wanted)
 
     return bad_number
 
 
 def bad_levels(name: str, value: object) -> Error | None:
-    """Some levels of the archive, each once."""
+    """Check a tuple of levels of the archive, each once."""
     good = type(value) is tuple and all(type(it) is str and it in LEVELS for it in value)
     if good and type(value) is tuple and len(dict.fromkeys(value)) == len(value):
         return None
-    return errors.BadOption(name, shown(value), f"some of {' '.join(LEVELS)}, each once")
+    return errors.BadOption(name, show_value(value), f"some of {' '.join(LEVELS)}, each once")
 
 
 Levels = Annotated[tuple[str, ...], Domain("levels", bad_levels)]
@@ -552,14 +566,14 @@ NewFactText = Annotated[str, Domain("new_fact", bad_fact)]  # of one that there 
 
 
 def some_categories(least: int) -> Callable[[str, object], Error | None]:
-    """So many names or more, each of which may be that of a category; the list of a memory says which are."""
+    """Return a check for `least` names or more that may be categories; a memory lists the real ones."""
     wanted = f"at least {least} and at most {limits.CATEGORY_COUNT_MAX} names of categories"
 
     def bad_categories(name: str, value: object) -> Error | None:
         good = type(value) is tuple and least <= len(value) <= limits.CATEGORY_COUNT_MAX
         if good and type(value) is tuple and not any(bad_category(name, it) for it in value):
             return None
-        return errors.BadType(name, shown(value), wanted)
+        return errors.BadType(name, show_value(value), wanted)
 
     return bad_categories
 

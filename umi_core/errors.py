@@ -1,9 +1,9 @@
-"""Errors, by who caused them: the caller, the world, or the code itself.
+"""Errors, by cause: the caller, the world, or the code itself.
 
     Error                   a frozen value; `str(error)` is one sentence with the value and the limit
     |-- caller's fault      in `Refused`: BadText, TextTooLong, KeyTooLong, WorkingFull, SessionConflict, ...
     |-- world's fault       in `Failed`: ModelFailed, EmbedFailed, StorageFailed, Conflict, Deposed, ...
-    `-- our fault           an AssertionError; `WorkflowBroken` for a table that somebody else changed
+    `-- our fault           an AssertionError; `WorkflowBroken` for a table that was changed from outside
 
 `Rejected` is the only exception: it carries error values out of a constructor or a registry call, where there
 is no reply to put them in. Nothing was made and nothing changed.
@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import attrs
 
-from umi_core.data import Data, compared
+from umi_core.data import Data, list_compared
 from umi_core.limits import PPM, RECALL_LIMIT_MAX, TTL_MS_MAX, TTL_MS_MIN
-from umi_core.text import shown
+from umi_core.text import show_value
 
 
 @attrs.frozen
@@ -29,7 +29,9 @@ class Error(Data):
     sentence: ClassVar[str] = ""
 
     def __str__(self) -> str:
-        return self.sentence.format_map({name: shown(getattr(self, name)) for name in compared(type(self))})
+        return self.sentence.format_map(
+            {name: show_value(getattr(self, name)) for name in list_compared(type(self))}
+        )
 
 
 class Rejected(Exception):
@@ -110,7 +112,7 @@ class BadDelta(BadOption):
 
 
 class UnsupportedModality(BadOption):
-    """What a text is said to be is nothing that can be memorized."""
+    """The modality is none that can be memorized."""
 
     tag = 560
 
@@ -417,7 +419,7 @@ class Conflict(StepFailed):
 
 @attrs.frozen
 class Deposed(Error):
-    """A newer life of this memory has claimed the rows; only the working tier still answers here."""
+    """A newer incarnation of this memory has claimed the rows; only the working tier still answers here."""
 
     tag = 553
     sentence: ClassVar[str] = "deposed: a newer epoch than {epoch} was claimed"

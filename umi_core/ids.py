@@ -38,13 +38,13 @@ def text_hash(text: str) -> str:
 
 
 def resource_id(scope: Scope, uri: str | None, text: str) -> str:
-    """Of a text that has no uri: it is what it says."""
+    """Return the id of a text: by its uri, or by a hash of the text if it has none."""
     parts = ("text", text_hash(text)) if uri is None else ("uri", uri)
     return derived_id("res", "resource", scope, *parts)
 
 
 def segment_id(scope: Scope, parent_id: str, text: str, n: int) -> str:
-    """`n` counts equal segments of one text that come before."""
+    """Return the id of a segment; `n`: the number of equal segments of the text before it."""
     return derived_id("res", "resource", scope, "segment", parent_id, text_hash(text), n)
 
 
@@ -57,7 +57,7 @@ def membership_id(scope: Scope, entity_id: str, category_id: str) -> str:
 
 
 def subcategory_id(scope: Scope, category_id: str, founder_id: str) -> str:
-    """`founder_id`: the member that it began with; names may change, and this does not."""
+    """Return the id of a group by the member it began with: its name may change, its founder never does."""
     return derived_id("sub", "subcategory", scope, category_id, founder_id)
 
 
@@ -74,7 +74,7 @@ def block_id(scope: Scope, kind: str, label: str) -> str:
 
 
 def log_id(log: str, seq: int) -> str:
-    """Of a message or a record: in the order of their numbers, which are never given again."""
+    """Return the id of a message or record; ids sort by number, and no number is given twice."""
     return f"{LOG_PREFIXES[log]}_{seq:012}"
 
 
@@ -83,7 +83,7 @@ def session_id(scope: Scope, created_ms: int, n: int) -> str:
 
 
 def commit_key(scope: Scope, *parts: str | int) -> str:
-    """Idempotency key: from `"key", request_key`, or from epoch, operation number and step."""
+    """Return the idempotency key: from `"key", request_key`, or from epoch, operation number and step."""
     return derived_id("idm", "commit", scope, *parts)
 
 

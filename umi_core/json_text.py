@@ -26,30 +26,32 @@ Json = None | bool | str | JsonNumber | list["Json"] | dict[str, "Json"]
 
 
 def whole_json(text: str) -> Json:
-    """The JSON value that a text is, with blanks around it; None if it is none, or one beyond the limits."""
+    """Return the JSON value of a whole text, blanks around it allowed; None if there is none within the
+    limits.
+    """
     bare = text.strip(" \t\r\n")
-    value = decoded(bare, 0)
+    value = decode_at(bare, 0)
     return value if value is not None and DECODER.raw_decode(bare, 0)[1] == len(bare) else None
 
 
-def written(value: Json) -> str:
-    """A value as JSON."""
+def write_json(value: Json) -> str:
+    """Return the value as JSON."""
     if isinstance(value, JsonNumber):
         return value.text
     if isinstance(value, list):
-        return f"[{','.join(map(written, value))}]"
+        return f"[{','.join(map(write_json, value))}]"
     if isinstance(value, dict):
-        return "{" + ",".join(f"{written(key)}:{written(part)}" for key, part in value.items()) + "}"
+        return "{" + ",".join(f"{write_json(key)}:{write_json(part)}" for key, part in value.items()) + "}"
     return json.dumps(value, ensure_ascii=False)
 
 
 def whole(text: str) -> str:
-    """Lone surrogates become U+FFFD."""
+    """Return the text with U+FFFD for each lone surrogate."""
     return SURROGATE.sub("\ufffd", text)
 
 
-def decoded(text: str, start: int) -> Json:
-    """The JSON value that begins at `start`; None if there is none, or one beyond the limits."""
+def decode_at(text: str, start: int) -> Json:
+    """Return the JSON value that begins at `start`; None if there is none, or one beyond the limits."""
     if not is_bounded(text, start):
         return None
     try:
@@ -61,14 +63,14 @@ def decoded(text: str, start: int) -> Json:
 
 def value_end(text: str, start: int) -> int | None:
     """Return where the JSON value that begins at `start` ends; None if there is none."""
-    return None if decoded(text, start) is None else DECODER.raw_decode(text, start)[1]
+    return None if decode_at(text, start) is None else DECODER.raw_decode(text, start)[1]
 
 
 TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # an open string runs to the end
 
 
 def is_bounded(text: str, start: int) -> bool:
-    """Whether the brackets close without nesting too deep: counted first, as decoding recurses."""
+    """Check that the brackets close and do not nest too deep; counted first, because decoding recurses."""
     depth = 0
     for match in TOKEN.finditer(text, start):
         token = match[0]
@@ -85,19 +87,19 @@ def number(text: str) -> JsonNumber:
 
 
 def refuse(constant: str) -> NoReturn:
-    """NaN and Infinity are Python's idea of JSON."""
+    """Refuse NaN and Infinity, which Python takes for JSON."""
     raise ValueError(constant)
 
 
 DECODER: Final = json.JSONDecoder(parse_float=number, parse_int=number, parse_constant=refuse)
 
 
-def cleaned(value: Json) -> Json:
-    """The value without the lone surrogates that escapes can write."""
+def clean_value(value: Json) -> Json:
+    """Return the value without the lone surrogates that escapes can write."""
     if isinstance(value, str):
         return whole(value)
     if isinstance(value, list):
-        return [cleaned(element) for element in value]
+        return [clean_value(element) for element in value]
     if isinstance(value, dict):
-        return {whole(key): cleaned(element) for key, element in value.items()}
+        return {whole(key): clean_value(element) for key, element in value.items()}
     return value

@@ -50,7 +50,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.saved_state import check_fitting, check_saved
 from umi_core.state import Operation, Phase, State
-from umi_core.text import shown
+from umi_core.text import show_value
 from umi_core.tiers import working
 from umi_core.tiers.dues import PURGE
 from umi_core.values import Scope
@@ -63,12 +63,12 @@ REQUEST_TYPES: frozenset[type] = frozenset(OF_MEMORY.values())
 VALUE_TYPES: frozenset[type] = REQUEST_TYPES | {Wake, *get_args(Answer)}
 
 
-def misused(now_ms: object, value: object) -> Iterator[Error]:
-    """What a host got wrong about a step."""
+def list_misuses(now_ms: object, value: object) -> Iterator[Error]:
+    """Yield the mistakes of a host in the arguments of a step."""
     if type(now_ms) is not int:
-        yield BadTime("now_ms", shown(now_ms), "a whole number of milliseconds")
+        yield BadTime("now_ms", show_value(now_ms), "a whole number of milliseconds")
     if value.__class__ not in VALUE_TYPES:
-        yield BadOption("value", shown(value), "a request, an answer or Wake")
+        yield BadOption("value", show_value(value), "a request, an answer or Wake")
 
 
 class Memory:
@@ -81,17 +81,17 @@ class Memory:
         self.registry = registry
         self.marks: tuple[str, ...] = ()
 
-    # The one door.
+    # The one entry point.
 
     def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
-        """Apply one request, one answer or the time alone. The only method that changes the memory.
+        """Apply one request, one answer or the time alone. No other method changes the memory.
 
-        `now_ms` is whole milliseconds, 0 to NOW_MS_MAX. A clock that moves back, or further, is taken for one
+        `now_ms` is whole milliseconds, 0 to NOW_MS_MAX. A clock that moves back, or further, counts as one
         that stands. An answer that cannot be one counts as a failure of the service. Raises Rejected for a
-        time that is no whole number and for a value of no class that is known here; then nothing changed.
+        time that is no whole number and for a value of an unknown class; then nothing changed.
         """
         if type(now_ms) is not int or value.__class__ not in VALUE_TYPES:
-            raise Rejected(*misused(now_ms, value))
+            raise Rejected(*list_misuses(now_ms, value))
         state = self.state
         if now_ms > state.seen_ms:
             state.seen_ms = min(now_ms, NOW_MS_MAX)
@@ -103,11 +103,13 @@ class Memory:
         return self.full_step(value)
 
     def full_step(self, value: Value) -> tuple[Effect, ...]:
+        # A number that this step gives out below cannot be answered by a value that was there before it.
         engine, issued_count = Engine(self.state, self.registry), self.state.request_count
         if self.state.phase == "new":
             self.state.phase = "recovering"
             begin(engine, "recover", None, LAST((0, "")))
         was_switching = self.state.phase != "recovering" and is_switching(self.state)
+        # Scheduled work comes before the value: an answer that arrives at its deadline is late.
         handle_due(engine)
         self.begin_due(engine)
         if value.__class__ in REQUEST_TYPES:
@@ -130,7 +132,7 @@ class Memory:
             engine.marks.append("late answer")
 
     def deadline_ms(self) -> int | None:
-        """When this memory next wants to be stepped, if nothing happens before; None if never."""
+        """Return when this memory next wants to be stepped if nothing happens before; None if never."""
         state = self.state
         if state.phase == "new":
             return 0
@@ -157,24 +159,24 @@ class Memory:
         if error is not None:
             engine.effects.append(Reply(request.op_id, Refused(error)))
         elif is_held or isinstance(request, AgentRequest):
-            state.queue += (kept(request, state.config),)
+            state.queue += (trim_turns(request, state.config),)
         else:
-            self.serve(engine, kept(request, state.config))
+            self.serve(engine, trim_turns(request, state.config))
 
     def serve(self, engine: Engine, request: WorkflowRequest | CoreRead) -> None:
         """Begin the operation, or answer at once what needs nothing of the world."""
         is_switch = isinstance(request, AgentRequest) and self.state.phase != "deposed"
-        if (barred := self.barred()) and not is_switch:
+        if (barred := self.why_unavailable()) and not is_switch:
             engine.effects.append(Reply(request.op_id, barred))
         elif error := bad_names(request, self.state.tiers, self.state.scope, self.state.config):
             engine.effects.append(Reply(request.op_id, Refused(error)))
         elif isinstance(request, CoreRead):
             engine.effects.append(Reply(request.op_id, core_reads.answer(request, self.state)))
         else:
-            begin(engine, request.workflow, request.op_id, given(request))
+            begin(engine, request.workflow, request.op_id, initial_facts(request))
 
-    def barred(self) -> Outcome | None:
-        """Why archive and core answer nothing in this life, or None."""
+    def why_unavailable(self) -> Outcome | None:
+        """Return the outcome of every request to archive and core in this phase; None if they are served."""
         state = self.state
         if state.phase == "deposed":
             return Failed(Deposed(state.epoch))
@@ -183,8 +185,10 @@ class Memory:
         if state.phase == "unfit":
             bytes_max, entry_count_max = state.config.core_bytes_max, state.config.core_entry_count_max
             if state.tiers.core.used_bytes > bytes_max:
-                return Failed(BadConfig("core_bytes_max", shown(bytes_max), "room for the authored text"))
-            return Failed(BadConfig("core_entry_count_max", shown(entry_count_max), "room for self"))
+                return Failed(
+                    BadConfig("core_bytes_max", show_value(bytes_max), "room for the authored text")
+                )
+            return Failed(BadConfig("core_entry_count_max", show_value(entry_count_max), "room for self"))
         return None
 
     def working_reply(self, request: WorkingRequest) -> Reply:
@@ -194,13 +198,13 @@ class Memory:
         return Reply(request.op_id, outcome)
 
     def busy_count(self) -> int:
-        """Requests in flight, waiting ones too."""
+        """Count the requests in flight and in the queue."""
         return len(self.state.queue) + sum(op.op_id is not None for op in self.state.operations.values())
 
     # The end of recovery, and of what runs alone.
 
     def release(self, engine: Engine) -> None:
-        """Recovery may have ended in this step: take its facts, then what has waited, in order."""
+        """Serve the queue in order as far as possible; recovery may have ended in this step."""
         state = self.state
         self.look_up_if_switched(engine)
         while state.queue and not self.must_wait(state.queue[0]):
@@ -210,17 +214,17 @@ class Memory:
             self.look_up_if_switched(engine)
 
     def look_up_if_switched(self, engine: Engine) -> None:
-        """Behind what may have closed or opened the agent recovery says what there is."""
+        """Begin recovery after a commit that may have closed or opened the agent, to learn which."""
         state = self.state
         if engine.is_switched and state.phase != "deposed":
             last, state.epoch, state.phase = LAST((state.epoch, state.phase)), 0, "recovering"
             begin(engine, "recover", None, last)
         engine.is_switched = False
         if state.phase == "recovering" and not is_running("recover", state):
-            self.recovered(engine)
+            self.end_recovery(engine)
 
     def must_wait(self, request: WorkflowRequest | CoreRead) -> bool:
-        """Whether the first in the queue is still to wait; who opens an agent waits for the purge, too."""
+        """Check whether the first in the queue must wait; opening an agent waits for the purge, too."""
         state = self.state
         if state.phase == "recovering" or is_alone(state):
             return True
@@ -230,9 +234,9 @@ class Memory:
         )
 
     def is_purging(self) -> bool:
-        """Return whether rows of a closed agent are being removed, or may be about to be.
+        """Check whether rows of a closed agent are being removed, or may be about to be.
 
-        A life that recovers learns only then whether its agent is closed.
+        A memory that recovers does not know yet whether its agent is closed.
         """
         state = self.state
         if state.phase == "closed":
@@ -240,12 +244,13 @@ class Memory:
             return is_due or is_running("purge", state)
         return state.phase == "recovering" and any(op.waiting for op in state.operations.values())
 
-    def recovered(self, engine: Engine) -> None:
+    def end_recovery(self, engine: Engine) -> None:
         state, ended = self.state, engine.ended
         assert ended is not None
         known = facts_of(ended)
         last_epoch, last_phase = known[LAST]
         state.epoch = known[EPOCH] or last_epoch
+        # Recovery skips the claim only if the row is of another process.
         if not known[EPOCH]:
             state.phase = "deposed"
         elif last_epoch and not is_switched(known[LAST], known[CLOSED]):
@@ -269,18 +274,18 @@ class Memory:
     # Workflows and interceptors. Operations in flight keep what they began with.
 
     def use(self, registry: Registry) -> None:
-        """Operations that begin from now on use this registry; it must hold every revision of the old one."""
+        """Use this registry for operations that begin from now on; it must extend the old one."""
         for name, revisions in self.registry.revisions.items():
             assert registry.revisions[name][: len(revisions)] == revisions, name
         assert registry.generations[: len(self.registry.generations)] == self.registry.generations
         self.registry = registry
 
     def intercept(self, interceptor: Interceptor) -> None:
-        """Operations that begin from now on are intercepted. Raises Rejected for a name that is there."""
+        """Intercept operations that begin from now on. Raises Rejected for a name that is in use."""
         self.use(self.registry.with_interceptor(interceptor))
 
     def dispose(self, name: str) -> bool:
-        """Operations that begin from now on are not; False if there is none of this name any more."""
+        """Stop intercepting operations that begin from now on; return False if no interceptor is so named."""
         is_there = name in self.registry.generations[-1].named
         if is_there:
             self.use(self.registry.without_interceptor(name))
@@ -294,57 +299,59 @@ class Memory:
         return {op.waiting: op for op in self.state.operations.values() if op.waiting is not None}
 
     def snapshot(self) -> bytes:
-        """Everything, operations in flight included, as canonical bytes."""
+        """Return everything, operations in flight included, as canonical bytes."""
         return codec.save_state(self.state, fingerprints(self.state, self.registry))
 
     @classmethod
     def restore(
         cls, data: bytes, registry: Registry = BUILT_IN, *, life: int, scope: Scope | None = None
     ) -> Self:
-        """The memory that `snapshot` saved. Raises Rejected; then nothing was made.
+        """Return the memory that `snapshot` saved. Raises Rejected; then no memory was made.
 
-        `life` keeps apart what was asked since the snapshot from what is asked now: a number that was never
-        used, 1, then 2, and so on. With the life of the snapshot itself it has the same future, which is
-        right only if the saved memory was never stepped again. `scope`: the one that is expected.
+        `life` separates requests to the world since the snapshot from those that follow: a number that was
+        never used, 1, then 2, and so on. With the life of the snapshot itself the memory has the same future,
+        which is right only if the saved memory was never stepped again. `scope`: the expected one.
         """
         prints, state = codec.load_state(data)
         check_saved(state)
         if scope is not None and scope != state.scope:
-            raise Rejected(BadScope("scope", shown(state.scope), shown(scope)))
+            raise Rejected(BadScope("scope", show_value(state.scope), show_value(scope)))
         if prints != fingerprints(state, registry):
             raise Rejected(StateDamaged("its workflows are others than those of the registry"))
         check_fitting(state, registry)
         if not is_int(life, state.life, LIFE_MAX):
-            raise Rejected(BadOption("life", shown(life), f"a whole number from {state.life} to {LIFE_MAX}"))
+            raise Rejected(
+                BadOption("life", show_value(life), f"a whole number from {state.life} to {LIFE_MAX}")
+            )
         state.begin_life(life)
         return cls.standing_at(state, registry)
 
     @classmethod
     def standing_at(cls, state: State, registry: Registry) -> Self:
-        """The memory whose state this is from now on; nothing of it is checked."""
+        """Return a memory with this state; the state is not checked."""
         memory = cls.__new__(cls)
         memory.state, memory.registry, memory.marks = state, registry, ()
         return memory
 
     @property
     def life(self) -> int:
-        """Which of the lives that were restored from one another this is; 0 is the first."""
+        """Return the number of this incarnation among those restored from one another; 0 is the first."""
         return self.state.life
 
     def digest(self) -> bytes:
-        """8 bytes over the whole state."""
+        """Return 8 bytes over the whole state."""
         return codec.state_digest(self.state)
 
 
-def kept(request: WorkflowRequest | CoreRead, config: Config) -> WorkflowRequest | CoreRead:
-    """What is kept of a request while it is in flight: of a conversation the turns that may be shown."""
+def trim_turns(request: WorkflowRequest | CoreRead, config: Config) -> WorkflowRequest | CoreRead:
+    """Return the request as it is stored while in flight: only with turns that a model may be shown."""
     if not isinstance(request, Recall | Descent):
         return request
     return attrs.evolve(request, turns=shown_turns(request.turns, config.resolve_turn_count_max)[::-1])
 
 
-def given(request: WorkflowRequest) -> dict[str, object]:
-    """The facts that its operation begins with."""
+def initial_facts(request: WorkflowRequest) -> dict[str, object]:
+    """Return the facts that the operation begins with."""
     key = REQUEST_KEY(request.request_key) if hasattr(request, "request_key") else {}
     return REQUEST(request) | key
 
@@ -354,7 +361,7 @@ def is_running(workflow: str, state: State) -> bool:
 
 
 def fingerprints(state: State, registry: Registry) -> tuple[str, ...]:
-    """Of the workflows and the interceptors that operations in flight are on."""
+    """Return those of the workflows and interceptors that operations in flight are on."""
     running = {(op.workflow, op.revision): None for op in state.operations.values()}
     hooks = {op.hooks: None for op in state.operations.values()}
     workflows = [registry.at(name, revision).fingerprint for name, revision in sorted(running)]

@@ -42,7 +42,7 @@ class RecordingHead(Data):
 
     def line(self) -> str:
         head = {"umi": FORM, "version": VERSION, "scope": [self.scope.user, self.scope.agent]}
-        return json.dumps({**head, "config": packed(self.config)}, ensure_ascii=False, sort_keys=True)
+        return json.dumps({**head, "config": pack_value(self.config)}, ensure_ascii=False, sort_keys=True)
 
 
 @attrs.frozen
@@ -54,7 +54,7 @@ class Taken(Data):
     digest: str = ""
 
     def line(self) -> str:
-        return json.dumps([self.now_ms, packed(self.value)])
+        return json.dumps([self.now_ms, pack_value(self.value)])
 
 
 def digest_of(effects: Sequence[Effect]) -> str:
@@ -93,7 +93,7 @@ def read_head(line: str) -> RecordingHead:
         if head["version"] != VERSION:
             raise Rejected(BadVersion(FORM, str(head["version"]), str(VERSION)))
         user, agent = head["scope"]
-        scope, config = Scope(user, agent), unpacked(head["config"])
+        scope, config = Scope(user, agent), unpack_value(head["config"])
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise Rejected(StateDamaged(f"not a recording: {error}")) from None
     if bad_scope(scope) or not isinstance(config, Config):
@@ -103,15 +103,15 @@ def read_head(line: str) -> RecordingHead:
 
 def read_step(found: Any) -> Taken:
     now_ms, data = found
-    value = unpacked(data)
+    value = unpack_value(data)
     if not is_int(now_ms) or value.__class__ not in VALUES:
         raise ValueError("no time, or nothing that a memory can be told")
     return Taken(now_ms, value)  # type: ignore[arg-type]  # its class is one of VALUES
 
 
-def packed(value: object) -> str:
+def pack_value(value: object) -> str:
     return b64encode(encode(value)).decode()
 
 
-def unpacked(text: str) -> object:
+def unpack_value(text: str) -> object:
     return decode(b64decode(text, validate=True))

@@ -12,23 +12,23 @@ from typing import Any, Final
 
 import msgpack
 
-from umi_core.codec import STRICT, UNREADABLE, encode, revived
+from umi_core.codec import STRICT, UNREADABLE, encode, revive_value
 from umi_core.errors import BadVersion, Rejected, StateDamaged
 from umi_core.ids import pack
 from umi_core.rows import BODIES, Body, field_count, row_version
 from umi_core.shapes import shape_of
-from umi_core.text import shown
+from umi_core.text import show_value
 
 NEWER: Final = "a newer release wrote this row, and can read it"
 
 
 def encode_row(body: Body) -> bytes:
-    """Canonical: equal bodies give equal bytes."""
+    """Return canonical bytes: equal bodies give equal bytes."""
     return pack([body.row_kind, row_version(body.__class__), encode(body)])
 
 
 def decode_row(data: bytes) -> Body:
-    """What `encode_row` made, here or in an earlier release. Raises Rejected(BadVersion or StateDamaged)."""
+    """Return the body of `encode_row`, of any release. Raises Rejected(BadVersion, StateDamaged)."""
     try:
         return body_of(*msgpack.unpackb(data, **STRICT))
     except UNREADABLE as error:
@@ -37,15 +37,15 @@ def decode_row(data: bytes) -> Body:
 
 
 def body_of(kind: str, version: int, tree: bytes) -> Body:
-    """The body; fields that this version has not have their defaults, and nothing else may be lacking."""
+    """Return the body; fields that its version lacks have their defaults, and no others may be missing."""
     cls: Any = BODIES.get(kind)
     if cls is None or type(version) is not int or version < cls.oldest:
-        raise ValueError(f"no kind of row is {shown(kind)}, version {shown(version)}")
+        raise ValueError(f"no kind of row is {show_value(kind)}, version {show_value(version)}")
     if version > row_version(cls):
         raise Rejected(BadVersion(kind, str(version), f"at most {row_version(cls)}: {NEWER}"))
     if len(msgpack.unpackb(tree, **STRICT)) - 1 != field_count(cls, version):  # one more: its tag
         raise ValueError(f"{kind} has {field_count(cls, version)} fields in version {version}")
-    body = msgpack.unpackb(tree, list_hook=revived, **STRICT)
+    body = msgpack.unpackb(tree, list_hook=revive_value, **STRICT)
     if said := shape_of(cls)(body):
         raise ValueError(f"{kind}{said}")
     if version == row_version(cls) and encode(body) != tree:

@@ -13,7 +13,7 @@ import attrs
 from umi_core.body import CHECKS, OfEntity
 from umi_core.body import Body as Body
 from umi_core.data import Data
-from umi_core.declared import Incomplete, declared
+from umi_core.declared import Incomplete, list_declared
 from umi_core.domains import (
     Anything,
     Blocks,
@@ -53,7 +53,7 @@ from umi_core.domains import (
 from umi_core.errors import BadOption, Error
 from umi_core.kelpie import rows as api_rows
 from umi_core.migration import rows as migration_rows
-from umi_core.text import shown
+from umi_core.text import show_value
 from umi_core.values import Scope
 
 FILE: Final = "umi_core/rows.py"
@@ -83,11 +83,11 @@ class Row(Data):
     score_ppm: Score | None = None
 
     def unsound(self) -> str:
-        """Why this body cannot lie here, of a row that was read from bytes."""
+        """Return the reason why this body cannot be under this address; empty if it can."""
         body, cls, own_id = self.body, BODIES.get(self.address.kind), self.address.id
         if body is None or cls is None or (isinstance(body, cls) and body.own_id() in (None, own_id)):
             return ""
-        return f"not the row {shown(own_id)} of the kind {self.address.kind}"
+        return f"not the row {show_value(own_id)} of the kind {self.address.kind}"
 
 
 @attrs.frozen
@@ -133,10 +133,10 @@ class Resource(Body, Data):
 
     @property
     def shown(self) -> str:
-        """What it says to a reader."""
+        """Return the text that a reader is shown."""
         return self.description or self.text
 
-    def told(self) -> tuple[str, str]:
+    def name_and_text(self) -> tuple[str, str]:
         return "", f"{self.caption}\n{self.shown}"
 
 
@@ -197,13 +197,13 @@ class Entity(Body, Data):
         """All that it is about, as a search and a model read it."""
         return ", ".join((self.name, *self.others))
 
-    def told(self) -> tuple[str, str]:
+    def name_and_text(self) -> tuple[str, str]:
         return self.names, self.content
 
 
 def bad_fact(name: str, value: object) -> Error | None:
     is_fact = isinstance(value, Entity) and value.is_sound
-    return None if is_fact else BadOption(name, shown(value), "a fact whose fields are in their domains")
+    return None if is_fact else BadOption(name, show_value(value), "a fact whose fields are in their domains")
 
 
 @attrs.frozen
@@ -312,7 +312,7 @@ class Category(Body, Data):
     def own_id(self) -> str:
         return self.id
 
-    def told(self) -> tuple[str, str]:
+    def name_and_text(self) -> tuple[str, str]:
         return self.name, f"{self.description}\n{self.summary}"
 
 
@@ -345,7 +345,7 @@ class Membership(OfEntity, Body, Data):
 class Subcategory(Body, Data):
     """A group of members of a category that are about one thing; its centroid is the vector under its id.
 
-    `founder_id`: the member that it began with. `named_by`: who found the name.
+    `founder_id`: the member that it began with. `named_by`: whether a model or its keywords named it.
     """
 
     tag = 160
@@ -382,10 +382,10 @@ class AccessRecord(Body):
 
 @attrs.frozen
 class Epoch(Body, Data):
-    """One life of a memory; the version of its row is the epoch.
+    """One incarnation of a memory; the version of its row is the epoch.
 
-    `is_closed`: the agent was deleted, and not opened since. `held_by`: the epoch that the life which wrote
-    this had before, and may still have if nobody told it; 0: a life that begins.
+    `is_closed`: the agent was deleted, and not opened since. `held_by`: the epoch of the incarnation before
+    it wrote this, which it still has if the answer was lost; 0: it has just begun.
     """
 
     tag = 13
@@ -416,7 +416,7 @@ class Core(Body, Data):
 
 @attrs.frozen
 class Tombstone(Body, Data):
-    """What is left of a forgotten entity: the number its next version continues from."""
+    """The rest of a forgotten entity: the number that its next version continues from."""
 
     tag = 15
     row_kind = "tombstone"
@@ -425,7 +425,7 @@ class Tombstone(Body, Data):
 
 @attrs.frozen
 class Receipt(Body, Data):
-    """What a commit did, so that asking again can be answered without doing it again.
+    """The effects of a commit, by which a repeated request is answered without doing it again.
 
     `value` is the value of the reply, one of umi_core.messages.results; `by` the operation: epoch and number.
     """
@@ -445,7 +445,7 @@ class Receipt(Body, Data):
 
 @attrs.frozen
 class SessionRow(Body, Data):
-    """A saved session: who may load it, and its snapshot."""
+    """A saved session: the agents that may load it, and its snapshot."""
 
     tag = 17
     row_kind = "session"
@@ -463,11 +463,11 @@ class SessionRow(Body, Data):
 
 @attrs.frozen
 class Reflection(Body, Data):
-    """What a session that has ended was about.
+    """The subject of a session that has ended.
 
     `sources`: the resources, with the versions of their rows, that it was made of; the first was told at
-    `started_ms`. `degraded`: their beginning stands here, since no model said more. `pending`: what it said
-    is gone with one of them, and ending the session again writes it anew.
+    `started_ms`. `degraded`: no model has summarised them, and their beginning stands here. `pending`: its
+    text was removed with one of them, and ending the session again writes it anew.
     """
 
     tag = 181
@@ -492,7 +492,7 @@ class Reflection(Body, Data):
     def own_id(self) -> str:
         return self.id
 
-    def told(self) -> tuple[str, str]:
+    def name_and_text(self) -> tuple[str, str]:
         return "", self.text
 
 
@@ -517,7 +517,7 @@ def with_defaults(cls: type[Body]) -> type[Body]:
 
 
 SEARCHED: Final = ("entity", "category", "resource", "reflection")  # kinds of rows that searches are about
-ALL: Final = declared(globals() | vars(api_rows) | vars(migration_rows), Body)
+ALL: Final = list_declared(globals() | vars(api_rows) | vars(migration_rows), Body)
 BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls in ALL}
 FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
     cls: frozenset((*(field.name for field in attrs.fields(cls)), *cls.derived)) for cls in BODIES.values()

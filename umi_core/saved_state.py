@@ -1,6 +1,6 @@
-"""Saved states: what must hold of a state that was read from bytes before a memory goes on with it.
+"""Saved states: the checks of a state that was read from bytes, before a memory goes on with it.
 
-Law 1. Nothing is believed because a checksum is right: who can write bytes can write a checksum too.
+Law 1. A right checksum proves nothing: a program that can write bytes can write a checksum, too.
 Law 2. First every value by its own declaration, then the parts against each other and against the tables of
        the registry. So what passes goes on without an exception, whatever it is told then.
 Law 3. Nothing is mended: a state that is unsound anywhere is refused as a whole, with the first reason.
@@ -29,7 +29,7 @@ from umi_core.invariants import (
     check_tables,
     check_working,
 )
-from umi_core.invariants.broken import counted_apart
+from umi_core.invariants.broken import count_rules_apart
 from umi_core.kelpie.requests import AgentRequest
 from umi_core.messages.effects import ByFilter, Commit, Read
 from umi_core.rows import Epoch
@@ -41,12 +41,12 @@ from umi_core.values import Scope
 
 
 def check_saved(state: State) -> None:
-    """Each value by itself. Raises Rejected(StateDamaged) with the first thing that is wrong."""
+    """Check each value by itself. Raises Rejected(StateDamaged) with the first error."""
     refuse_if(shape_of(State)(state))
 
 
 def check_fitting(state: State, registry: Registry) -> None:
-    """The parts against each other, and operations against their tables. Raises Rejected(StateDamaged)."""
+    """Check the parts against each other, and operations against tables. Raises Rejected(StateDamaged)."""
     refuse_if(next(reasons(state, registry), ""))
 
 
@@ -56,7 +56,7 @@ def refuse_if(said: str) -> None:
 
 
 def reasons(state: State, registry: Registry) -> Iterator[str]:
-    """What is wrong with the whole, where every part is sound by itself."""
+    """Yield the contradictions of a state whose parts are sound by themselves."""
     if error := bad_scope(state.scope):
         yield f"scope: {error}"
     yield from wrong_phase(state)
@@ -71,12 +71,12 @@ def reasons(state: State, registry: Registry) -> Iterator[str]:
 
 
 def broken_rules(state: State, registry: Registry) -> Iterator[str]:
-    """Rules that hold after every step, judged once more and counted nowhere.
+    """Yield the broken rules of those that hold after every step; nothing is counted.
 
-    Not the limits of core: what storage says that core holds may be more than fits.
+    The limits of core are left out: storage may hold a core from before they were lowered.
     """
     try:
-        with counted_apart({}):
+        with count_rules_apart({}):
             check_cheap(state)
             check_working(state.tiers.working, state.seen_ms)
             for core in cores(state):
@@ -87,7 +87,7 @@ def broken_rules(state: State, registry: Registry) -> Iterator[str]:
 
 
 def cores(state: State) -> Iterator[CoreTier]:
-    """The core tier, and those that operations have read or planned."""
+    """Yield the core tier, and those that operations have read or planned."""
     yield state.tiers.core
     for fact in (fact for operation in state.operations.values() for fact in operation.facts.values()):
         core = getattr(fact, "core", fact)
@@ -120,7 +120,7 @@ def wrong_phase(state: State) -> Iterator[str]:
 
 
 def is_held(state: State) -> bool:
-    """Whether what is queued waits for something that runs alone, or is such a thing itself."""
+    """Check whether the queue waits for an operation that runs alone, or begins with one."""
     is_first = isinstance(state.queue[0], AgentRequest)
     return is_first or any(operation.workflow in ALONE for operation in state.operations.values())
 
@@ -141,7 +141,7 @@ def wrong_operation(operation: Operation, table: Workflow, engine: Engine) -> It
 
 
 def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator[str]:
-    """Each fact is of its type, or was left by a step that could be skipped on the way here."""
+    """Yield the facts that are neither of their type nor left by a step that could be skipped."""
     done, row = table.steps[: operation.row], table.steps[operation.row]
     declared = [*table.given, *(fact for step in done for fact in step.produces)]
     if operation.facts.keys() != {fact.name for fact in declared}:
@@ -157,7 +157,7 @@ def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator
 
 
 def is_left(facts: Mapping[str, object], step: Step) -> bool:
-    """Whether it may have been skipped: what is known is what it leaves then."""
+    """Check whether the step may have been skipped: the known facts are those that it leaves then."""
     left = step.otherwise or {}
     return all(
         name in left and left[name].__class__ is facts[name].__class__ and left[name] == facts[name]
@@ -172,7 +172,7 @@ def wrong_values(facts: Mapping[str, object], declared: Iterable[Fact[Any]]) -> 
 
 
 def wrong_value(value: object, fact: Fact[Any], kind: Any) -> str:
-    """What is wrong with the value of a fact, or with that of a unit."""
+    """Return the error of the value of a fact, or of a unit; empty if there is none."""
     odd = odd_row(value, fact.rows) if fact.rows else ""
     return shape_of(kind)(value) or (f": a row of {odd}" if odd else "")
 
@@ -184,7 +184,7 @@ def wrong_counts(facts: Mapping[str, Any], step: Step) -> Iterator[str]:
 
 
 def wrong_units(operation: Operation, row: Step) -> Iterator[str]:
-    """What the step has learnt of its units so far."""
+    """Yield the errors of the units that the step has learnt so far."""
     count = len(facts_of(operation)[row.each]) if row.each else 1
     if operation.unit >= count and operation.asked is not None:
         yield f"unit: {operation.unit}, and {row.id} has {count}"
@@ -198,7 +198,7 @@ def wrong_units(operation: Operation, row: Step) -> Iterator[str]:
 
 
 def wrong_question(operation: Operation, row: Step) -> Iterator[str]:
-    """What it asks, what it has sent, and what it waits for are of one attempt."""
+    """Yield the errors of its question, its sent effect, and its progress, which are of one attempt."""
     asked, sent = operation.asked, operation.sent
     if isinstance(operation.progress, Running):
         yield "progress: it runs, and no step does"
@@ -213,7 +213,7 @@ def wrong_question(operation: Operation, row: Step) -> Iterator[str]:
 
 
 def wrong_commit(operation: Operation, row: Step, engine: Engine) -> Iterator[str]:
-    """A batch is that of the plan: what is learnt when it has landed is read from the plan alone."""
+    """Yield the error of a batch that is not of its plan: effects are learnt from the plan alone."""
     asked, sent = operation.asked, operation.sent
     if not isinstance(asked, Commit) or row.ask is None:
         return
@@ -226,7 +226,7 @@ def wrong_commit(operation: Operation, row: Step, engine: Engine) -> Iterator[st
 
 
 def batch_of(commit: Commit) -> object:
-    """All but what depends on when it was asked for: the time at which an epoch was claimed."""
+    """Return the batch without the time at which an epoch was claimed, which differs by attempt."""
     bodies = [timeless(write.body) for write in commit.writes]
     return [write.address for write in commit.writes], bodies, commit.expects, commit.key
 
@@ -240,7 +240,7 @@ def is_paged(asked: object) -> TypeGuard[Read]:
 
 
 def wrong_hooks(operation: Operation, hooks: Interceptors) -> Iterator[str]:
-    """The interceptors that are still to hear of it: those around the step, then those around the attempt."""
+    """Yield the errors of the interceptors still to be called: around the step, then around the attempt."""
     around = hooks.around_steps + (hooks.around_effects if operation.waiting is not None else ())
     places = {hook.name: at for at, hook in enumerate(around)}
     known = [places[name] for name in operation.entered if name in places]

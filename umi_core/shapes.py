@@ -17,16 +17,16 @@ import attrs
 from umi_core.codec import ENCODERS
 from umi_core.domains import Domain, domain_of, is_int, is_union
 from umi_core.domains import anything as no_wrong
-from umi_core.text import is_text, shown
+from umi_core.text import is_text, show_value
 from umi_core.tiers.paged import PagedTable
 
 Wrong = Callable[[Any], str]
-"""What is wrong with a value, as `path: sentence`; "" if nothing is."""
+"""A check: it returns the error of a value as `path: sentence`, or "" if there is none."""
 
 
 @cache
 def shape_of(kind: Any) -> Wrong:
-    """The check of a declared type. Raises TypeError for one that no field of a saved class may have."""
+    """Return the check of a declared type. Raises TypeError for one that no saved class may have."""
     origin, args = get_origin(kind), get_args(kind)
     if kind in (object, Any):
         return anything
@@ -50,14 +50,14 @@ def shape_of(kind: Any) -> Wrong:
 
 
 def class_of(kind: Any) -> type | None:
-    """The class that values of this type have, where it is known by the type alone."""
+    """Return the class that values of this type have, where it is known by the type alone."""
     kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     found = get_origin(kind) or kind
     return found if isinstance(found, type) else None
 
 
 def not_a(value: object, wanted: str) -> str:
-    return f": {shown(value)} is not {wanted}"
+    return f": {show_value(value)} is not {wanted}"
 
 
 # Scalars.
@@ -82,7 +82,7 @@ SCALARS: Final[dict[Any, Wrong]] = {
 
 
 def within(domain: Domain) -> Wrong:
-    """In the domain that it names, which says all that there is to say; where anything may be, by class."""
+    """Return the check of a domain, which says all there is to say; if it admits anything, one by class."""
     if domain.wrong is no_wrong:
         return anything
 
@@ -97,7 +97,7 @@ def within(domain: Domain) -> Wrong:
 
 
 def one_of(shapes: tuple[Wrong, ...], classes: tuple[type | None, ...]) -> Wrong:
-    """Any of the shapes; what is said is said of the one whose class the value has."""
+    """Return a check that any of the shapes fits; the error is of the shape whose class the value has."""
 
     known = tuple(zip(classes, shapes, strict=True))
 
@@ -147,14 +147,14 @@ def dict_of(key_shape: Wrong, value_shape: Wrong) -> Wrong:
             return not_a(value, "a table")
         for key, each in value.items():
             if said := key_shape(key) or value_shape(each):
-                return f"[{shown(key)}]{said}"
+                return f"[{show_value(key)}]{said}"
         return ""
 
     return wrong
 
 
 def object_of(base: type) -> Wrong:
-    """An object of this class, or of one that is made of it and has a tag."""
+    """Return a check for an object of this class, or of a class with a tag that inherits from it."""
 
     def wrong(value: object) -> str:
         cls: Any = value.__class__
@@ -181,7 +181,7 @@ def fields_of(cls: Any) -> Wrong:
 
 
 def anything(value: object) -> str:
-    """A value whose type is not declared is sound if all that it is made of is."""
+    """Check a value whose type is not declared: it is sound if all its parts are."""
     cls: Any = value.__class__
     if cls in SCALARS:
         return SCALARS[cls](value)

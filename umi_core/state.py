@@ -117,7 +117,7 @@ class RowRead(Data):
 
 @attrs.frozen
 class PlanInDoubt(Data):
-    """An earlier plan whose commit may be durable: its digest, as its receipt has it, and what it lacked."""
+    """An earlier plan whose commit may be durable: the digest in its receipt, and its degradations."""
 
     tag = 637
     digest: bytes
@@ -227,7 +227,7 @@ class State:
         return self.request_count // LIFE_NUMBER_COUNT
 
     def begin_life(self, life: int) -> None:
-        """From now on no question, operation or commit key has a number of an earlier life."""
+        """Let questions, operations and commit keys continue with numbers of no earlier incarnation."""
         first = life * LIFE_NUMBER_COUNT
         self.request_count = max(self.request_count, first)
         self.operation_count = max(self.operation_count, first)
@@ -239,8 +239,8 @@ class State:
     def count(self, name: str, by: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + by
 
-    def noted(self, operation: Operation, notes: tuple[HookNote, ...]) -> None:
-        """What interceptors did; counted, because recovery and scans reply to nobody."""
+    def record_notes(self, operation: Operation, notes: tuple[HookNote, ...]) -> None:
+        """Note what interceptors did, and count it, because recovery and scans have no reply for notes."""
         if operation.op_id is not None:
             operation.notes += notes
         for note in notes:

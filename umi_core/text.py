@@ -10,23 +10,23 @@ from umi_core.characters import LATER, UNICODE_VERSION
 
 
 def size(text: str) -> int:
-    """Bytes of the UTF-8 encoding."""
+    """Return the bytes of the UTF-8 encoding."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 def cut(text: str, limit_bytes: int) -> str:
-    """The longest prefix of whole code points with at most `limit_bytes` bytes."""
+    """Return the longest prefix of whole code points with at most `limit_bytes` bytes."""
     return text.encode()[:limit_bytes].decode(errors="ignore")
 
 
 def tidy(text: str) -> str:
-    """NFC, white-space runs become one space, trimmed: how names and labels are kept."""
-    return " ".join(composed(text).split())
+    """Return the text in NFC, trimmed, with single spaces: how names and labels are stored."""
+    return " ".join(compose_text(text).split())
 
 
 def norm(text: str) -> str:
-    """The key of a name, or of a line that is told: composed, case-folded, with single spaces."""
-    return " ".join(of_known(folded, text).split())
+    """Return the key of a name, or of a line that is told: composed, case-folded, with single spaces."""
+    return " ".join(of_known(fold_case, text).split())
 
 
 def skeleton(text: str) -> str:
@@ -43,7 +43,7 @@ def bare(text: str) -> str:
 
 
 def unique(texts: Iterable[str]) -> dict[str, str]:
-    """By its key: each text once, as it was first written."""
+    """Return each text once, as it was first written, by its key."""
     once: dict[str, str] = {}
     for text in texts:
         once.setdefault(norm(text), text)
@@ -62,23 +62,23 @@ def later_run() -> re.Pattern[str]:
 
 
 def of_known(change: Callable[[str], str], text: str) -> str:
-    """The text with its known parts changed, each by itself: what is not known composes with nothing."""
+    """Change the known parts of the text, each by itself: unknown characters compose with nothing."""
     if text.isascii() or not KNOWS_LATER:
         return change(text)
     return "".join(part if at % 2 else change(part) for at, part in enumerate(later_run().split(text)))
 
 
-def composed(text: str) -> str:
-    """NFC."""
+def compose_text(text: str) -> str:
+    """Return the text in NFC."""
     return of_known(lambda part: unicodedata.normalize("NFC", part), text)
 
 
-def folded(text: str) -> str:
+def fold_case(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold()
 
 
 def without_later(text: str) -> str:
-    """With U+FFFD for what is not known, so that no rule takes it for a letter."""
+    """Return the text with U+FFFD for unknown characters, so that no rule takes them for letters."""
     return text if text.isascii() or not KNOWS_LATER else later_run().sub("\ufffd", text)
 
 
@@ -91,7 +91,7 @@ def has_small(text: str) -> bool:
 
 
 def is_capital(text: str) -> bool:
-    """Whether there is a capital among its letters, and no small one and none of title case."""
+    """Check that its letters include a capital, and none in small or title case."""
     categories = {unicodedata.category(char) for char in without_later(text)}
     return "Lu" in categories and categories.isdisjoint(("Ll", "Lt"))
 
@@ -101,7 +101,7 @@ CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")  # category Cc
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """True for a `str`, and nothing derived from it, without lone surrogates."""
+    """Check for a `str`, of no derived class, without lone surrogates."""
     return type(value) is str and (value.isascii() or SURROGATE.search(value) is None)
 
 
@@ -123,7 +123,7 @@ def line_ends(text: str) -> str:
 
 
 def core_text(text: str) -> str:
-    """Promoted text as core may show it; in authored text the same characters are an error instead."""
+    """Return promoted text as core may show it; in authored text the same characters are an error."""
     return UNWRITABLE.sub("\ufffd", line_ends(text))
 
 
@@ -132,8 +132,8 @@ def core_text(text: str) -> str:
 SHOWN_CHARS_MAX: Final = 72
 
 
-def shown(value: object) -> str:
-    """A value as a message may show it: short, one line, no surprises for a terminal."""
+def show_value(value: object) -> str:
+    """Return a value as a message may show it: short, in one line, with nothing that a terminal obeys."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"a number of {value.bit_length()} bits"
     text = value if isinstance(value, str) else known_repr(value)
@@ -143,7 +143,7 @@ def shown(value: object) -> str:
 
 
 def known_repr(value: object) -> str:
-    """`repr` as an interpreter writes it that knows Unicode 14 alone."""
+    """Return `repr` as an interpreter that knows Unicode 14 alone writes it."""
     text = repr(value)
     if text.isascii() or not KNOWS_LATER:
         return text

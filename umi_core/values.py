@@ -11,7 +11,7 @@ from umi_core.data import Data
 from umi_core.text import size
 
 BLOCK_KINDS: Final = ("system", "persona", "human", "facts", "goals", "scratch")
-USER, MODEL = AUTHORS = ("user", "model")  # on whose authority a request writes a block
+USER, MODEL = AUTHORS = ("user", "model")  # the authority on which a request writes a block
 ENTITY_TYPES: Final = (
     "self", "person", "organization", "project", "topic", "location", "event", "task", "preference", "note",
 )  # fmt: skip
@@ -88,7 +88,7 @@ class Block:
 
 @attrs.frozen
 class RoutingDecision(Data):
-    """Where one entity was routed, by whom and why. `outcome` is known after the plan."""
+    """The block of one entity, with the source and reason of it. `outcome` is known after the plan."""
 
     tag = 18
     entity_id: str
@@ -101,7 +101,7 @@ class RoutingDecision(Data):
     outcome: str = "not_asked"
 
     def unsound(self) -> str:
-        """Why nothing can be there, of a decision that was read from bytes."""
+        """Return the reason why a decision that was read from bytes is unsound; empty if it is sound."""
         return "" if self.block in BLOCK_KINDS[1:] else f"no block of entities is called {self.block!r}"
 
 

@@ -25,10 +25,10 @@ def waiting(
 
     @wraps(method)
     def call(self: "BlockingMemory", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        async def called() -> T:
+        async def call_method() -> T:
             return await method(self.memory, *args, **kwargs)
 
-        return self.run(called())
+        return self.run(call_method())
 
     return call
 
@@ -36,14 +36,14 @@ def waiting(
 def listing(
     method: Callable[Concatenate[LiveMemory, P], AsyncIterator[T]],
 ) -> Callable[Concatenate["BlockingMemory", P], list[T]]:
-    """All that the method gives, as a list."""
+    """Return all that the method gives, as a list."""
 
     @wraps(method)
     def call(self: "BlockingMemory", /, *args: P.args, **kwargs: P.kwargs) -> list[T]:
-        async def called() -> list[T]:
+        async def list_results() -> list[T]:
             return [it async for it in method(self.memory, *args, **kwargs)]
 
-        return self.run(called())
+        return self.run(list_results())
 
     return call
 

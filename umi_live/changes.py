@@ -6,7 +6,7 @@
     Ann likes tea.                              stays with  Ann now likes coffee.
     Ann works at Acme.                          stays with  Ann also works at Beta.
 
-Law 1. Of one subject only values of an *attribute* that has one value at a time exclude each other.
+Law 1. Only two values of one subject's *attribute* that has one value at a time exclude each other.
 Law 2. A statement ends only if nothing of what it claims is still true.
 """
 

@@ -64,6 +64,8 @@ def hold_unclaimed(path: str) -> Iterator[None]:
         return
     file = os.open(path + SUFFIX, os.O_RDWR | os.O_CLOEXEC)
     try:
+        # all bytes, so that a claim on any one of them is in the way. Locks of POSIX belong to a process and
+        # its file: closing `file` also drops the locks that this process holds by other descriptors
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
@@ -76,6 +78,8 @@ def hold_unclaimed(path: str) -> Iterator[None]:
 
 
 def place(scope: Scope) -> int:
+    # a lock may lie far behind the end of a file, so there are 2**56 bytes to choose from; a sign bit would
+    # make the eighth byte of a digest useless. repr keeps ("a", "bc") apart from ("ab", "c")
     digest = blake2b(repr((scope.user, scope.agent)).encode(), digest_size=7).digest()
     return int.from_bytes(digest)
 

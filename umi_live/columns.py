@@ -55,7 +55,7 @@ def put_row(
     if ties := ties_of(body):
         connection.executemany(TIE, [(scope, kind, *tie, row) for tie in ties])
     if kind == Entity.row_kind:
-        put_terms(connection, scope, row, None if body is None else counted_terms(*body.told()))
+        put_terms(connection, scope, row, None if body is None else counted_terms(*body.name_and_text()))
     return row
 
 
@@ -95,7 +95,7 @@ def columns(body: Body | None) -> tuple[Any, ...]:
     """Return type, time_ms, vector_missing, term_count and components of the row of this body."""
     match body:
         case Entity():
-            term_count = sum(counted_terms(*body.told()).values())
+            term_count = sum(counted_terms(*body.name_and_text()).values())
             return body.type, body.time_ms, int(body.vector_missing), term_count, None
         case Vector():
             return None, None, None, None, array("b", body.components).tobytes()

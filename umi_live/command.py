@@ -53,7 +53,7 @@ class MemoryOptions:
         await self.work(use, read_only=True)
 
     async def work(self, use: Callable[[LiveMemory], Awaitable[None]], *, read_only: bool = False) -> None:
-        """With the memory open. Model and embedder must answer first: nothing changes without them."""
+        """Work with the memory open. Model and embedder must answer first: nothing changes without them."""
         key = os.environ.get(KEY)
         memory = open_memory(
             self.db, user=self.user, agent=self.agent, model=self.model, embedder=self.embedder, key=key,
@@ -88,7 +88,7 @@ def read_categories(
 
 OPTIONS: Final = (
     click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory."),
-    click.option("--user", default="me", show_default=True, help="About whom it is."),
+    click.option("--user", default="me", show_default=True, help="The user it is about."),
     click.option("--agent", default="agent", show_default=True, help="Whose memory it is."),
     click.option("--model", help=f"https://HOST/v1#MODEL, with its key in {KEY}. Else simple rules."),
     click.option("--embedder", help="https://HOST/v1#MODEL:DIMENSIONS. Else a hash of words."),
@@ -106,13 +106,13 @@ OPTIONS: Final = (
 
 def on_target(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
-    def called(**given: Any) -> None:
+    def call_command(**given: Any) -> None:
         target = MemoryOptions(**{field.name: given.pop(field.name) for field in attrs.fields(MemoryOptions)})
         command(target, **given)
 
     for option in reversed(OPTIONS):
-        called = option(called)
-    return called
+        call_command = option(call_command)
+    return call_command
 
 
 @click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
@@ -381,7 +381,7 @@ def tell(degraded: tuple[Degraded, ...]) -> None:
 
 
 def show_line(text: str) -> str:
-    """On one line, without what would move the cursor of a terminal or colour it."""
+    """Write a line without what would move the cursor of a terminal or colour it."""
     return "".join(it if it.isprintable() else "\ufffd" for it in " / ".join(text.splitlines()))
 
 

@@ -29,7 +29,7 @@ def scopes_of(storage: SqliteStorage, user: str) -> list[Scope]:
 
 
 def delete_user(storage: SqliteStorage, user: str) -> int:
-    """How many rows it was. Nobody may have a memory of this user open."""
+    """Delete them and return how many rows it was. No memory of this user may be open."""
     execute = storage.connection.execute
     counted = f"select count(*) from row where body is not null and {OF_USER}"
     with transaction(storage.connection):

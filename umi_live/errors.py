@@ -1,4 +1,4 @@
-"""What goes wrong for whoever hosts a memory: each is one exception whose text is one sentence.
+"""Errors for the host of a memory: each is one exception whose text is one sentence.
 
 LiveError
 |-- StoreError          the file cannot be used; nothing in it was changed
@@ -62,5 +62,5 @@ def refusing() -> Iterator[None]:
 
 
 def needs_extra(error: ModuleNotFoundError) -> str:
-    """Return the sentence for whoever runs this package without what it needs."""
+    """Return the sentence for a user who runs this package without what it needs."""
     return f"{error.name} is not installed: pip install 'umi-sim[live]'"

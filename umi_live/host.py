@@ -20,7 +20,7 @@ import attrs
 from umi_core.codec import encode
 from umi_core.errors import Error
 from umi_core.limits import OP_COUNT_MAX
-from umi_core.memory import Memory, misused
+from umi_core.memory import Memory, list_misuses
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import AskModel, Embed, Refused, Reply
 from umi_core.messages.requests import Request, bad_request
@@ -81,18 +81,18 @@ class Host:
         return attrs.evolve(await asyncio.shield(reply), op_id=request.op_id)
 
     def begin(self) -> None:
-        """Begin recovery before anybody asks."""
+        """Begin recovery before the first request."""
         self.step(Wake())
 
     async def drain(self) -> None:
-        """Until every request that was begun has its reply, those that nobody waits for any more too."""
+        """Wait until every request that was begun has its reply, also one that no caller awaits any more."""
         while self.waiting:
             await asyncio.wait(list(self.waiting.values()))
 
     async def finish_purge(self) -> None:
         """Wait until the rows of a deleted agent are gone, or removing them fails.
 
-        Else they would stay in the file until somebody opens this agent again, which may be never.
+        Else they would stay in the file until this agent is opened again, which may be never.
         """
         while not (self.is_ended or self.store.is_read_only) and self.memory.is_purging():
             self.stepped = self.loop.create_future()
@@ -119,7 +119,7 @@ class Host:
     # The one way in.
 
     def step(self, value: Value) -> None:
-        """A memory that raises is broken: whoever waits is told, and nothing steps it again."""
+        """Step the memory and carry out its effects. If it raises, all callers are told, and it ends."""
         now_ms = wall_ms()
         try:
             if self.recorder is not None:
@@ -166,11 +166,11 @@ class Host:
 
     def hear(self, answer: StoreAnswer | BaseException) -> None:
         """Called in the thread of the store."""
-        with suppress(RuntimeError):  # the loop is gone, and whoever waited in it
+        with suppress(RuntimeError):  # the loop is gone, and all callers with it
             self.loop.call_soon_threadsafe(self.take_answer, answer)
 
     def take_answer(self, answer: Answer | BaseException) -> None:
-        """After a mistake of the storage nothing can be promised any more, and whoever waits is told."""
+        """Step the memory with an answer; a mistake of the storage ends it, as nothing is sure then."""
         if self.is_ended:
             return
         if isinstance(answer, BaseException):
@@ -247,4 +247,4 @@ def failure_answer(effect: AskModel | Embed, error: Exception) -> EffectFailed:
 
 def wrong(request: Request) -> Error | None:
     """Return the error with which a memory refuses a request at sight, whatever it holds."""
-    return next(misused(0, request), None) or bad_request(request)
+    return next(list_misuses(0, request), None) or bad_request(request)

@@ -3,7 +3,7 @@
 Neither understands anything. They are here so that a memory works at once, without a network and a key.
 
 Law 1. Pure: the same question has the same answer, on every machine.
-Law 2. Of a sentence of another form than the rules know, nothing is made up: it is kept as a note.
+Law 2. A sentence in a form that the rules do not know is kept as a note; nothing is made up.
 """
 
 import json
@@ -234,7 +234,7 @@ def turns_of(text: str) -> Iterator[SpeakerTurn]:
 
 
 def segment(given: Json) -> str:
-    """One part: who has no model cannot tell where another thing begins."""
+    """Return one part: without a model, nothing tells where another subject begins."""
     return json.dumps({"segments": [{"start": 0, "end": given["text"].count("\n")}]})
 
 

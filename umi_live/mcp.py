@@ -69,13 +69,13 @@ def explain_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]
     """Turn every error of a tool into its sentence; a client would see anything else only as a crash."""
 
     @wraps(tool)
-    async def called(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def call_tool(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return await tool(*args, **kwargs)
         except LiveError as error:
             raise ToolError(str(error)) from error
 
-    return called
+    return call_tool
 
 
 def hit_line(hit: Hit, paths: tuple[str, ...]) -> Line:

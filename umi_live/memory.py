@@ -71,7 +71,7 @@ from umi_core.messages.results import (
     Summarised,
 )
 from umi_core.rows import Category, Ended, Entity, Row, fact_of
-from umi_core.text import shown
+from umi_core.text import show_value
 from umi_core.values import MODEL, Block, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_live.errors import (
@@ -468,7 +468,7 @@ class LiveMemory:
         found = await self.topic_reader().facts_in(path)
         if found is None:
             known = ", ".join(it.path for it in await self.topics())
-            raise LiveError(f"{shown(path)}: no such category or group; there are: {known}")
+            raise LiveError(f"{show_value(path)}: no such category or group; there are: {known}")
         return found
 
     async def paths_of(self, fact_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:

@@ -186,7 +186,7 @@ class TextEmbedder(Endpoint):
         self.dims = int(dims)
 
     async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
-        """By as many requests as it takes, one after the other: an endpoint refuses more texts at a time."""
+        """Embed with as many requests as it takes, one by one: an endpoint refuses more texts at a time."""
         parts = [texts[at : at + INPUT_COUNT_MAX] for at in range(0, len(texts), INPUT_COUNT_MAX)]
         return tuple([vector for part in parts for vector in await self.embed_part(part, timeout_ms)])
 
@@ -196,7 +196,7 @@ class TextEmbedder(Endpoint):
 
 
 def vectors_of(answer: Any, count: int, dims: int) -> tuple[tuple[int, ...], ...]:
-    """One vector for each text, in their order. Raises ServiceFailed."""
+    """Return one vector for each text, in their order. Raises ServiceFailed."""
     try:
         found = {int(it["index"]): round_components(it["embedding"]) for it in answer["data"]}
     except (KeyError, TypeError, ValueError, OverflowError):

@@ -48,7 +48,7 @@ def audio(payload: str) -> Part | None:
 
 
 def video(payload: str) -> Part | None:
-    """As vLLM and others take it; OpenAI itself takes none."""
+    """Return a video as vLLM and others take it; OpenAI itself takes none."""
     return {"type": "video_url", "video_url": {"url": payload}} if is_of("video", payload) else None
 
 

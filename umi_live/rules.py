@@ -253,7 +253,7 @@ def expand_match(match: re.Match[str]) -> str:
 
 
 def read_sentence(sentence: str, context: SentenceContext) -> RuleStatement:
-    """Return whom a sentence is about, and by which cue."""
+    """Return the subject of a sentence, and the cue that shows it."""
     text = strip_opening(sentence)
     if name := name_assistant(text):
         return RuleStatement(sentence, ((name, "self"),), SAID)

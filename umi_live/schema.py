@@ -31,7 +31,7 @@ MEMORY: Final = ":memory:"
 # `number` names a row for ever, a deleted one too: its version goes on. `changed` counts commits of a scope.
 # What stands behind `changed` is what conditions ask for, and null in rows of other kinds.
 # Ids stand before kinds, so that what one entity has lies together, and a commit writes few pages.
-# The statistics are those of a large file: plans of questions do not depend on when somebody last counted.
+# The statistics are those of a large file: query plans do not depend on when statistics were last counted.
 FIRST: Final = """
 create table scope (
     number integer primary key autoincrement, user text not null, agent text not null, embedder text,
@@ -189,7 +189,7 @@ def check_pages(connection: apsw.Connection, path: str) -> None:
 
 
 def version_of(connection: apsw.Connection, path: str) -> int:
-    """0 of an empty file. Raises StoreError for a file of somebody else, or of a newer release."""
+    """Return the version; 0 for an empty file. Raises StoreError for a foreign file, or a newer release."""
     owner, version = connection.pragma("application_id"), connection.pragma("user_version")
     is_empty = connection.execute("select count(*) from sqlite_schema").fetchone() == (0,)
     if is_empty and owner == 0:
@@ -220,7 +220,7 @@ def migrate(connection: apsw.Connection) -> None:
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """All that is written inside, or nothing of it."""
+    """Write all that is written inside, or nothing of it."""
     connection.execute("begin immediate")
     try:
         yield

@@ -1,6 +1,6 @@
 """Searches of one scope: what is kept in memory of its entities, so that a search reads only what it answers.
 
-Law 1. What is kept follows the file: `follow` reads what has changed since, whoever changed it.
+Law 1. What is kept follows the file: `follow` reads what has changed since, by any process.
 Law 2. numpy narrows down and whole numbers decide: scores and their order are those of umi_core.
 Law 3. A slot belongs to one id for ever, and never to another.
 Law 4. A write indexes the terms of its own row and nothing else; a search counts the rows that have a term.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umi_core.language.terms import split_query
-from umi_core.policies.similarity import Posting, VectorRows, best_by_words, exact_type, measured, nearest
+from umi_core.policies.similarity import Posting, VectorRows, best_by_words, exact_type, measure_rows, nearest
 from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, weigh_term
 from umi_live.columns import body_of, cap_count, counted_terms, token
 
@@ -112,7 +112,7 @@ class Index:
     def _counts_of(self, number: int, connection: apsw.Connection) -> Mapping[str, int]:
         found: Any = connection.execute("select body from row where number = ?", (number,)).fetchone()
         body = None if found[0] is None else body_of(found[0], None)
-        return {} if body is None else counted_terms(*body.told())
+        return {} if body is None else counted_terms(*body.name_and_text())
 
     # Searches.
 
@@ -194,7 +194,7 @@ class Vectors:
     def measure(self) -> None:
         """Measure all rows: if most of them are asked for, that is quicker than picking them."""
         at = self.fresh if 2 * len(self.fresh) < self.size else slice(self.size)
-        self.squares[at], self.scales[at] = measured(self.matrix[at])
+        self.squares[at], self.scales[at] = measure_rows(self.matrix[at])
         self.fresh.clear()
 
     def rows(self) -> VectorRows:

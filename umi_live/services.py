@@ -15,7 +15,7 @@ class ServiceFailed(Exception):
 
 
 def at_once(service: object, name: str) -> Callable[..., Any] | None:
-    """How a service is asked that computes its answers and waits for nothing: without a task or a time limit.
+    """Return the method of a service that answers at once, without a task or a time limit; None if it waits.
 
     Its own class has a method `ask_at_once(task, prompt)` or `embed_at_once(texts)` besides; one that is
     inherited does not count, for the class may ask in another way.

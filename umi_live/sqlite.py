@@ -3,7 +3,7 @@
 Law 1. A batch is one transaction with its key and its receipt, synced before it is acknowledged.
 Law 2. The version of a row goes on after a delete: what is deleted leaves its number behind.
 Law 3. A read is one transaction. Law 4. A transaction that fails leaves file and indexes as they were.
-Law 5. Whoever else writes into the file, in this process or another, is seen by the next read.
+Law 5. The next read sees what any other code has written into the file, in this process or another.
 Law 6. When a commit that deletes is acknowledged, neither the file nor its log holds bytes of what was
 deleted, nor does the index of words.
 """
@@ -187,9 +187,10 @@ class SqliteStorage:
                 yield self._scope(write.address.scope, known), other, write.address.id
 
     def _prune(self, now_ms: int, known: TransactionCache) -> None:
-        """Keys of which nobody may rely any more, with their receipt rows if those are still theirs."""
+        """Delete expired keys, with their receipt rows if those are still theirs."""
         self.oldest_ms = now_ms
         sql = "select number, at_ms, versions from receipt order by number limit ?"
+        # a few at a time: after a day without commits the first one must not wait for thousands of deletes
         oldest: list[Any] = self.connection.execute(sql, (PRUNED_COUNT_MAX,)).fetchall()
         for number, at_ms, versions in oldest:
             self.oldest_ms = at_ms
@@ -228,6 +229,7 @@ class SqliteStorage:
             return place[1] not in TEXTLESS
         if place[1] not in REPLACING:
             return False
+        # {"tea", "jam"} by {"tea", "jam", "milk"}: only grows. By {"tea"}: "jam" must leave the log, too
         old: Any = self.connection.execute(ONE, place).fetchone()
         return not texts_of(body_of(*old[2:])) <= texts_of(body)
 
@@ -246,7 +248,7 @@ class SqliteStorage:
         return number, known.last[scope]
 
     def adopt(self, scope: Scope, embedder: str) -> None:
-        """From now on this embedder makes the vectors of a scope; those of another one go, a page at a time.
+        """Set the embedder of a scope; vectors of another one are deleted, a page at a time.
 
         Their entities are marked, so that a rebalance embeds them again; until then words find them. Nobody
         else may have the scope open. It writes in any case: a file that cannot be written is noticed here.
@@ -267,7 +269,7 @@ class SqliteStorage:
         return found[0] if found else None
 
     def _take_vectors(self, scope: Scope) -> int:
-        """How many were taken: at most a page."""
+        """Delete a page of vectors at most; return how many."""
         known = TransactionCache()
         page = self._page(0, ByFilter(scope, ("vector",)))
         for row in page.rows:
@@ -290,7 +292,7 @@ class SqliteStorage:
         return number
 
     def _version(self, address: Address, known: TransactionCache) -> int:
-        """0 is absent."""
+        """Return the version of a row; 0 is absent."""
         _, version, is_there = self._in_row(address, self._scope(address.scope, known), known)
         return version if is_there else 0
 
@@ -304,7 +306,7 @@ class SqliteStorage:
     # Reads.
 
     def read(self, request_id: int, query: Query) -> ReadDone:
-        """One instant of the file. Raises apsw.Error if the file fails."""
+        """Read one instant of the file. Raises apsw.Error if the file fails."""
         self.connection.execute("begin")
         try:
             return self._read(request_id, query)
@@ -392,7 +394,9 @@ class SqliteStorage:
         """Search kinds without an index: those of which a scope has few rows, or long ones."""
         rows = [row for row in self._matching(query.scope, (query.kind,), ()) if row.body is not None]
         if isinstance(query, ByWords):
-            scores = score_rows(query.text, [row.body.told() for row in rows if row.body is not None])
+            scores = score_rows(
+                query.text, [row.body.name_and_text() for row in rows if row.body is not None]
+            )
         else:
             scores = [self._vector_score(query, row) for row in rows]
         least_ppm, limit = max(1, query.min_score_ppm), min(query.limit, PAGE_ROW_COUNT_MAX)

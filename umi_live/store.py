@@ -50,9 +50,11 @@ class Store:
         self.user_count = 1
 
     @classmethod
-    def opened(cls, path: Path, read_only: bool = False) -> "Store":
-        """The store of this file, the same one for all who name it. In memory each is a new one, and so is
-        one that only reads."""
+    def open_now(cls, path: Path, read_only: bool = False) -> "Store":
+        """Return the store of this file, the same one for every caller.
+
+        In memory each is a new one, and so is one that only reads.
+        """
         if path == MEMORY or read_only:
             return cls(path if path == MEMORY else os.path.realpath(path), read_only=read_only)
         real = os.path.realpath(path)
@@ -65,8 +67,8 @@ class Store:
 
     @classmethod
     async def open(cls, path: Path, *, read_only: bool = False) -> "Store":
-        """`opened`, without a loop that waits for it; whoever is cancelled leaves nothing open."""
-        opening = asyncio.ensure_future(asyncio.to_thread(cls.opened, path, read_only))
+        """`open_now`, without a loop that waits for it; a cancelled caller leaves nothing open."""
+        opening = asyncio.ensure_future(asyncio.to_thread(cls.open_now, path, read_only))
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -101,7 +103,7 @@ class Store:
             return EffectFailed(read.request_id, failure(error, commit=False))
 
     def _flush(self) -> None:
-        """All commits that have come meanwhile, in one wait for the disk."""
+        """Do all commits that have come meanwhile, in one wait for the disk."""
         group = [self.commits.popleft() for _ in range(min(len(self.commits), GROUP_COUNT_MAX))]
         if not group:
             return
@@ -138,7 +140,7 @@ class Store:
         return StoreError(f"{self.path}: {told}")
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
-        """In the thread of the store; whoever is cancelled leaves it to end there. Raises StoreError."""
+        """Work in the thread of the store; if the caller is cancelled, it ends there. Raises StoreError."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self.thread, function, *args)
         except apsw.Error as error:

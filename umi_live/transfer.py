@@ -31,7 +31,7 @@ OLDER: Final = "an older release wrote the export: import it there, then open th
 
 
 def export_lines(storage: SqliteStorage, scope: Scope) -> Iterator[str]:
-    """One line for each row. Raises LiveError for a row that is damaged."""
+    """Yield one line for each row. Raises LiveError for a row that is damaged."""
     whose = {"user": scope.user, "agent": scope.agent, "embedder": storage.embedder_of(scope)}
     yield json.dumps({**FORM, **whose}, ensure_ascii=False)
     count, cursor, is_left = 0, None, True
@@ -84,14 +84,14 @@ def read_export(lines: Sequence[str]) -> Export:
 
 
 def import_rows(storage: SqliteStorage, export: Export, now_ms: int) -> int:
-    """How many rows were taken. Raises LiveError."""
+    """Write the rows and return how many. Raises LiveError."""
     scope, writes = export.scope, export.writes
     if storage.read(0, CountRows(scope, KINDS)).count:
         who = f"user {scope.user!r} and agent {scope.agent!r}"
         raise LiveError(f"{who} have a memory in this file already; nothing was taken")
     if export.embedder is not None:
         storage.adopt(scope, export.embedder)
-    storage.commit(Commit(writes, ()), now_ms)  # it expects nothing: whoever has the claim is alone
+    storage.commit(Commit(writes, ()), now_ms)  # it expects nothing: the holder of the claim is alone
     return len(writes)
 
 

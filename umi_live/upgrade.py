@@ -322,7 +322,7 @@ class ScopeUpgrade:
         names = [it.old["name"] for it in (source, target)]
         wanted = {word for name in names for word in words(name)}
         ended = (it.fact for divided in self.divided.values() for it in divided.ended)
-        if any(wanted.issubset(words(" ".join(it.told()))) for it in (*self.facts.values(), *ended)):
+        if any(wanted.issubset(words(" ".join(it.name_and_text()))) for it in (*self.facts.values(), *ended)):
             return
         said = f"{names[0]} {link['kind'].replace('_', ' ')} {names[1]}"
         about = tuple(entity_id(self.scope, name) for name in names)

@@ -50,7 +50,7 @@ if _sys.flags.optimize:
 
 
 def __getattr__(name: str) -> object:
-    """What `__all__` names, imported when first used, so that importing umi_sim is cheap."""
+    """Import what `__all__` names when it is first used, so that importing umi_sim is cheap."""
     from importlib import import_module
 
     if name not in _PLACES:

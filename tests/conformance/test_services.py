@@ -71,7 +71,7 @@ class NotAtomic(SimStorage):
 
     def flush(self, ticket: int, now_ms: int) -> Answer:
         pending = self.pending.get(ticket)
-        if pending and pending.commit.key not in self.receipts and self._changed(pending.commit.expects):
+        if pending and pending.commit.key not in self.receipts and self._list_changed(pending.commit.expects):
             self._apply(pending.commit.writes[0])
         return super().flush(ticket, now_ms)
 
@@ -97,7 +97,7 @@ class ExpectsBeforeKey(SimStorage):
 
     def flush(self, ticket: int, now_ms: int) -> Answer:
         commit = self.pending[ticket].commit if ticket in self.pending else Commit((), ())
-        changed = self._changed(commit.expects)
+        changed = self._list_changed(commit.expects)
         if changed:
             self.pending.pop(ticket)
             return EffectFailed(commit.request_id, "conflict", changed=changed)

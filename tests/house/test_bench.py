@@ -11,7 +11,7 @@ from tools.bench.others import TOOLS, Watch, watched
 from tools.bench.plain import RULES
 from tools.bench.shrinking import BUGS, PLAIN_BUGS
 from umi_core.workflows import BUILT_IN
-from umi_sim.mutants import Mutant, planted
+from umi_sim.mutants import Mutant, plant_mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runs.mutation_run import MutantHunt
 
@@ -124,7 +124,7 @@ def test_without_a_bug_the_small_task_finds_nothing() -> None:
 
 @pytest.mark.parametrize("bug", PLAIN_BUGS)
 def test_the_small_task_shows_each_bug_that_it_is_compared_on(bug: str) -> None:
-    with planted(bug, BUILT_IN) as registry:
+    with plant_mutant(bug, BUILT_IN) as registry:
         watch = watched(LOOP, Watch(registry))
     assert len(watch.failures) == 1
 

@@ -65,7 +65,7 @@ def test_what_simulation_found_names_scenarios_and_seed_files() -> None:
     named = {name for source in sources for name in re.findall(r"`([a-z][\w-]*)`", source)}
     seeds = {path.stem for path in (ROOT / "scenarios" / "seeds").glob("*.json")}
     assert len(named & seeds) >= 15
-    assert sorted(named - seeds - set(scenario.shipped()) - {"displace_margin_ppm"}) == []
+    assert sorted(named - seeds - set(scenario.list_shipped()) - {"displace_margin_ppm"}) == []
 
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)

@@ -228,7 +228,7 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
     with open_blocking(tmp_path / "a.db", user="ann", agent="helper") as memory:
         memory.remember("Ann likes tea. Ann works at Acme.")
         memory.set_block("human", "Name: Ann")
-    source, target = Store.opened(tmp_path / "a.db"), Store.opened(tmp_path / "b.db")
+    source, target = Store.open_now(tmp_path / "a.db"), Store.open_now(tmp_path / "b.db")
     head, *lines = export_lines(source.storage, memory.memory.scope)
     newer = lines[0].replace('"row": "', '"row": "AAAA')
     entity = next(line for line in lines if '"entity"' in line)

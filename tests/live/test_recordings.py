@@ -25,7 +25,7 @@ from umi_live.transfer import export_lines
 from umi_sim.cli.recordings import is_recording, replay_recording, shrink_recording
 from umi_sim.cli.redact import redact
 from umi_sim.runs import recorded
-from umi_sim.runs.redacted import redacted
+from umi_sim.runs.redacted import redact_recording
 
 
 def requests(count: int) -> list[Request]:
@@ -126,7 +126,7 @@ def test_a_life_that_goes_on_is_told_in_other_words_with_what_was_known_before(t
         assert memory.forget(kept.id).value.existed
         assert "Zanzibar" in memory.render()
     head, steps = recorded.read(lives[0])
-    new_head, new_steps = redacted(head, steps, b"secret" * 8)
+    new_head, new_steps = redact_recording(head, steps, b"secret" * 8)
     recorded.write(lives[1], new_head, new_steps)
     told = [str(recorded.read(it)).casefold() for it in lives]
     for word in ("zanzibar", "marzipan", "pistachio", "ötzi", "acme", "'ann'", kept.id):
@@ -175,7 +175,7 @@ class Nameless(HashEmbedder):
 
 
 def rows_of(path: Path) -> list[str]:
-    store = Store.opened(path)
+    store = Store.open_now(path)
     try:
         return list(export_lines(store.storage, Scope("ann", "helper")))
     finally:

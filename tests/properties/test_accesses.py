@@ -37,7 +37,7 @@ def test_a_paged_table_is_a_dict_in_order_of_key(changes: Changes) -> None:
     with patch.object(paged, "PAGE_ROWS_MAX", 4):
         for put, gone in changes:
             before, was = table, dict(table)
-            table, rows = table.changed(put, gone), {**rows, **put}
+            table, rows = table.change_rows(put, gone), {**rows, **put}
             rows = {key: rows[key] for key in sorted(rows) if key not in gone}
             assert list(before.items()) == list(was.items())
             assert list(table.items()) == list(rows.items())
@@ -66,14 +66,14 @@ def test_the_records_that_stay_are_those_that_a_plain_table_keeps(accesses: Acce
     with patch.object(paged, "PAGE_ROWS_MAX", 4), patch.object(archive, "ACCESS_RECORD_COUNT_MAX", ROOM):
         for what, keys, number, in_core in accesses:
             if what == "touch":
-                table = table.touched([entity(key) for key in keys], number, in_core)
+                table = table.record_accesses([entity(key) for key in keys], number, in_core)
                 plain.touch(keys, number, in_core)
             elif what == "forget":
                 table = table.without(keys)
                 plain.forget(keys)
             else:
                 told = [(Address(SCOPE, "access", key), number) for key in keys]
-                table = table.saved(table.writes(SCOPE), told)
+                table = table.record_writes(table.writes(SCOPE), told)
                 plain.save(dict.fromkeys(keys, number))
             assert dict(table.records) == plain.records
             assert list(table.unsaved) == list(plain.unsaved)

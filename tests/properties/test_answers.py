@@ -236,7 +236,10 @@ def test_an_answer_is_one_to_its_question_or_counts_as_a_failure() -> None:
         is_possible = reference.is_possible(asked, answer)
         failed = EffectFailed(answer.request_id, "unknown" if isinstance(asked, Commit) else "unavailable")
         assert is_possible == answer_checks.is_answer_of(asked, answer), (asked, answer)
-        assert (answer if is_possible else failed) == answer_checks.held(asked, answer), (asked, answer)
+        assert (answer if is_possible else failed) == answer_checks.check_answer(asked, answer), (
+            asked,
+            answer,
+        )
 
 
 def test_an_interceptor_gives_only_what_the_world_might_answer() -> None:

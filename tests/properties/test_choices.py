@@ -93,10 +93,10 @@ def lists(draw: Draw) -> tuple[list[list[tuple[str, int, int]]], int]:
 @law(lists, examples=200)
 def test_lists_become_one_without_older_versions(lists: list[list[tuple[str, int, int]]], limit: int) -> None:
     rows = ranking.current((row_of(*it) for it in each) for each in lists)
-    fused = ranking.fused([ranking.united(each, (), 2 * limit) for each in rows], limit)
+    fused = ranking.fuse_lists([ranking.unite_lists(each, (), 2 * limit) for each in rows], limit)
     known = {(key, version) for each in lists for key, _, version in each}
     newest = [[(key, ppm) for key, ppm, version in it if (key, version + 1) not in known] for it in lists]
-    wanted = scores.fused([scores.ranked(each, limit) for each in newest], limit)
+    wanted = scores.fuse_lists([scores.rank_variant(each, limit) for each in newest], limit)
     assert wanted == [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in fused]
 
 
@@ -177,7 +177,7 @@ def test_the_nearest_vectors_are_found_in_their_order(it: Searched) -> None:
     found = [each for each in relevant if each[0] >= max(1, it.floor_ppm)]
     wanted = sorted(found, key=lambda each: (-each[0], ids[each[1]]))[: it.limit]
     matrix = np.array(vectors, similarity.exact_type(len(query)))
-    rows = similarity.VectorRows(matrix, *similarity.measured(matrix))
+    rows = similarity.VectorRows(matrix, *similarity.measure_rows(matrix))
     flags = None if it.left_out is None else np.array(may_be, bool)
     assert wanted == similarity.nearest(query, rows, ids, it.limit, it.floor_ppm, flags)
 
@@ -187,7 +187,7 @@ def test_the_one_vector_that_fits_is_found_wherever_it_stands() -> None:
         for place in {*range(0, count, 97), *range(max(0, count - 9), count)}:
             vectors = np.tile(np.array((1, 0), similarity.exact_type(2)), (count, 1))
             vectors[place] = (0, 1)
-            rows = similarity.VectorRows(vectors, *similarity.measured(vectors))
+            rows = similarity.VectorRows(vectors, *similarity.measure_rows(vectors))
             ids = [f"{at:05}" for at in range(count)]
             assert similarity.nearest((0, 1), rows, ids, 1, 0, None) == [(PPM, place)]
 
@@ -197,7 +197,7 @@ class Scattered:
     """Points to be grouped, the groups so far, and the rules."""
 
     points: Mapping[str, Vector]
-    known: list[hierarchy.Old]
+    known: list[hierarchy.OldGroup]
     rules: hierarchy.Rules
     afresh: bool
 
@@ -207,7 +207,7 @@ def scattered(draw: Draw) -> tuple[Scattered]:
     width, near_ppm = draw.pick((2, 3, 1)), draw.pick((300_000, 700_000, 900_000, 1, PPM))
     points = {f"m{n:02}": vector(draw, width, 9) for n in range(draw.pick((12, 1, 0, 5, 8)))}
     known = [
-        hierarchy.Old(f"g{n}", draw.below(3), vector(draw, width, 9), tuple(draw.subset(points, 1, 3)))
+        hierarchy.OldGroup(f"g{n}", draw.below(3), vector(draw, width, 9), tuple(draw.subset(points, 1, 3)))
         for n in range(draw.below(4))
     ]
     merge_ppm = draw.pick((PPM, (near_ppm + PPM) // 2, near_ppm))
@@ -261,7 +261,7 @@ def test_a_level_gives_each_text_or_its_better_parts(
     level: str, by_vector: list[Row], by_words: list[Row], limit: int
 ) -> None:
     found = sufficiency.union(level, by_vector, by_words, limit)
-    wanted = hierarchy.found_in(level, by_vector, by_words)[:limit]
+    wanted = hierarchy.rank_level(level, by_vector, by_words)[:limit]
     assert wanted == [hierarchy.seen_row(level, it.row, it.score_ppm, it.vector_ppm) for it in found]
     for count in (1, 2, 3):
         for average_ppm in (0, 1, 400_000, 550_000, PPM):
@@ -280,7 +280,7 @@ def test_of_a_text_and_its_parts_those_are_given_that_are_better() -> None:
         ]
         for by_vector, by_words in ((rows, []), ([], rows), (rows[:1], rows[1:])):
             given = [it.row.address.id for it in sufficiency.union("resources", by_vector, by_words, 3)]
-            assert given == [it.id for it in hierarchy.found_in("resources", by_vector, by_words)], ppms
+            assert given == [it.id for it in hierarchy.rank_level("resources", by_vector, by_words)], ppms
 
 
 def contexts(draw: Draw) -> tuple[Level, list[str], int]:
@@ -289,11 +289,11 @@ def contexts(draw: Draw) -> tuple[Level, list[str], int]:
 
 @law(contexts, examples=60)
 def test_a_context_shows_the_hits_that_fit_into_it(level: Level, texts: list[str], bytes_max: int) -> None:
-    found, wanted = sufficiency.union(*level, 8), hierarchy.found_in(*level)
+    found, wanted = sufficiency.union(*level, 8), hierarchy.rank_level(*level)
     hits = tuple(attrs.evolve(retrieve.hit_of(it), text=text) for it, text in zip(found, texts, strict=False))
     seen = [attrs.evolve(it, text=hit.text) for it, hit in zip(wanted, hits, strict=True)]
     text, left_out_count = retrieve.context_of(hits, bytes_max)
-    shown = hierarchy.due_in_context(seen, bytes_max)
+    shown = hierarchy.expect_context(seen, bytes_max)
     assert shown == hierarchy.read_context(text)
     assert len(hits) - len(shown) == left_out_count
 

@@ -14,7 +14,7 @@ from typing import Any, Final, get_args, get_origin
 import attrs
 
 from umi_core import conditions, domains, rows, values
-from umi_core.declared import tagged
+from umi_core.declared import list_tagged
 from umi_core.domains import plain_type
 from umi_core.kelpie import domains as kelpie_domains
 from umi_core.kelpie import results as kelpie_results
@@ -58,7 +58,7 @@ def is_nothing(field: Any) -> bool:
 
 def defaults() -> dict[str, str]:
     """Return the defaults of all requests, results, effects, answers and rows that say something."""
-    classes: tuple[Any, ...] = (*ALL, *tagged(ROOMS))
+    classes: tuple[Any, ...] = (*ALL, *list_tagged(ROOMS))
     fields = [(cls, field) for cls in classes for field in attrs.fields(cls)]
     return {
         f"{cls.__name__}.{field.name}": repr(field.default)

@@ -88,7 +88,7 @@ def test_a_member_is_written_once_and_its_category_with_it(
     links: list[reference.Linked], rows: dict[Address, Row]
 ) -> None:
     view: Any = SimpleNamespace(scope=SCOPE, now_ms=NOW_MS, config=Config())
-    writes = linking.linked([linking.Link(*it) for it in links], rows, view)
+    writes = linking.link_facts([linking.Link(*it) for it in links], rows, view)
     wanted = reference.linked(links, rows, SCOPE, NOW_MS)
     assert wanted == {it.address: it.body for it in writes}
 
@@ -117,7 +117,7 @@ def test_a_schedule_learns_and_forgets(
     known: dict[str, int], new: dict[str, int | None], is_late: bool
 ) -> None:
     wanted = sorted(reference.merged(known, new, is_late=is_late).items())
-    assert wanted == list(dues.merged(known, new, is_late=is_late).items())
+    assert wanted == list(dues.merge_dues(known, new, is_late=is_late).items())
     for name in IDS:
         rest = {key: at_ms for key, at_ms in known.items() if key != name}
         assert rest == dues.without(known, name)

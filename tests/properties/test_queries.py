@@ -25,8 +25,8 @@ def test_a_model_is_asked_only_where_a_query_needs_it(
 ) -> None:
     shown = plain_queries.shown_turns(turns)
     assert shown == rewriting.shown_turns(turns)
-    wanted = plain_queries.without_model(query, turns, is_on, is_forced)
-    assert wanted == rewriting.detected(query, shown, is_on, is_forced)
+    wanted = plain_queries.resolve_without_model(query, turns, is_on, is_forced)
+    assert wanted == rewriting.resolve_without_model(query, shown, is_on, is_forced)
     for deep in (None, True, False):
         assert plain_queries.is_deep(query, deep) == rewriting.is_deep(query, deep)
 

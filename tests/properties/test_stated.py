@@ -102,5 +102,5 @@ def searched_by(body: Any) -> tuple[str, str]:
 
 
 test_a_row_is_found_by_its_name_and_its_texts = agree(
-    lambda body: body.told(), searched_by, lambda draw: (sound(draw, draw.pick(tuple(SEARCHED))),)
+    lambda body: body.name_and_text(), searched_by, lambda draw: (sound(draw, draw.pick(tuple(SEARCHED))),)
 )

@@ -139,4 +139,4 @@ def test_a_date_is_one_of_the_calendar() -> None:
             wanted = None
         text = f"{year}-{month:02}-{day:02}"
         assert wanted == times.instant(text, is_end=False), text
-        assert wanted is None or times.told(wanted + 1) == f"{text}T00:00:00.001Z"
+        assert wanted is None or times.format_time(wanted + 1) == f"{text}T00:00:00.001Z"

@@ -14,7 +14,7 @@ import attrs
 
 from tools.references import Example, example, examples, resolved
 from umi_core.language.prompts import ask_extract
-from umi_core.language.rewriting import detected, judged, shown_turns
+from umi_core.language.rewriting import judge_rewrite, resolve_without_model, shown_turns
 from umi_core.language.words import content, words
 from umi_sim.services.model import truth
 
@@ -52,11 +52,11 @@ class Labelled:
     @property
     def is_asked(self) -> bool:
         """Whether a model is asked what it means."""
-        return detected(self.example.query, shown_turns(self.example.turns), True) is None
+        return resolve_without_model(self.example.query, shown_turns(self.example.turns), True) is None
 
     def takes(self, rewrite: str) -> bool:
         shown = shown_turns(self.example.turns)
-        resolution = judged(rewrite, self.example.query, shown, CONFIDENCE_MIN_PPM)
+        resolution = judge_rewrite(rewrite, self.example.query, shown, CONFIDENCE_MIN_PPM)
         return self.is_asked and resolution.outcome == "resolved"
 
 

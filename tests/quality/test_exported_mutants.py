@@ -8,7 +8,7 @@ import pytest
 from tests.known_seeds import seeds_of
 from umi_core.memory import Memory
 from umi_core.workflows import BUILT_IN
-from umi_sim.mutants import planted
+from umi_sim.mutants import plant_mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
@@ -53,7 +53,7 @@ def test_the_plain_test_fails_with_the_bug_and_passes_without(name: str) -> None
     for test in tests:
         assert callable(test)
         test()
-        with planted(name, BUILT_IN) as registry, pytest.MonkeyPatch.context() as patch:
+        with plant_mutant(name, BUILT_IN) as registry, pytest.MonkeyPatch.context() as patch:
             patch.setattr(Memory.__init__, "__defaults__", (None, registry))
             with pytest.raises(Exception):  # noqa: B017, PT011  # the bug may raise whatever it likes
                 test()

@@ -101,7 +101,7 @@ def oracle_forgives_everything(patch: pytest.MonkeyPatch) -> None:
         return done
 
     patch.setattr(World, "strike", struck)
-    for name in ("replied", "stepped", "answered"):
+    for name in ("observe_reply", "observe_step", "observe_answer"):
         patch.setattr(Inspector, name, forgiving(getattr(Inspector, name)))
 
 
@@ -136,7 +136,7 @@ def nothing_is_compared(patch: pytest.MonkeyPatch) -> None:
 
 def saved_form_unread(patch: pytest.MonkeyPatch) -> None:
     """A second implementation is not restarted from what it saved, so a lost field is never missed."""
-    patch.setattr(process.Server, "stepped", lambda self: None)
+    patch.setattr(process.Server, "count_step", lambda self: None)
 
 
 def tiers_never_fill(patch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def kinds_show_their_bugs() -> str:
 
 
 def is_seen(bug: Mutant) -> bool:
-    return matrix.found(bug, bug.rules, islice(seeds_of(bug), LOOK_COUNT)) is not None
+    return matrix.find_failure(bug, bug.rules, islice(seeds_of(bug), LOOK_COUNT)) is not None
 
 
 def runs_with_crashes() -> str:

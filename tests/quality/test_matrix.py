@@ -37,7 +37,7 @@ def test_the_table_of_needs_was_measured_with_these_bugs_and_lacks_nothing() -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_its_kind_a_bug_is_not_seen(kind: str) -> None:
-    assert matrix.seen_without(BUGS[kind], 2) == ""
+    assert matrix.rule_without_fault(BUGS[kind], 2) == ""
 
 
 def test_every_rule_that_a_run_judges_is_named_by_a_planted_bug() -> None:
@@ -54,7 +54,7 @@ def test_a_rule_is_tried_with_all_its_bugs_and_seeds_until_one_shows_it(
     assert matrix.rule_need("r", [masked, late]) == matrix.Need("r", masked.name, "r", 0, 8, seen_by="x")
     shows = lambda bug, rule, seed: () if (bug, seed) == (late, 150) else None  # noqa: E731  # used once
     monkeypatch.setattr(matrix, "masks_of", shows)
-    monkeypatch.setattr(matrix, "seen_by_others", lambda bug, rule, count: "")
+    monkeypatch.setattr(matrix, "rule_without_rule", lambda bug, rule, count: "")
     assert matrix.rule_need("r", [masked, late]) == matrix.Need("r", late.name, "r", 150, 151)
     monkeypatch.setattr(matrix, "masks_of", lambda bug, rule, seed: None)
     assert matrix.line(matrix.rule_need("r", [masked])).endswith("NOT FOUND")
@@ -63,7 +63,7 @@ def test_a_rule_is_tried_with_all_its_bugs_and_seeds_until_one_shows_it(
 
 def test_what_sees_a_bug_before_a_rule_does_is_a_mask() -> None:
     bug = MUTANTS["get-alive-at-expiry"]
-    seed, first = matrix.found(bug, ("reference-agrees", "no-spurious-refusal"), range(40)) or (0, "")
+    seed, first = matrix.find_failure(bug, ("reference-agrees", "no-spurious-refusal"), range(40)) or (0, "")
     masks = matrix.masks_of(bug, "ttl-boundary", seed)
     assert masks is None or masks[0] == first
     assert matrix.masks_of(bug, first, seed) == ()
@@ -74,7 +74,7 @@ def test_the_command_tells_of_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     told = CliRunner().invoke(cli, ["mutants", "--matrix", "--only", "embed_zero"])
     assert told.exit_code == 0
     assert told.output.split()[:3] == ["embed_zero", "zero-vector-kept", "vectors-as-answered"]
-    monkeypatch.setattr(matrix, "seen_without", lambda bug, count: "late-is-inert")
+    monkeypatch.setattr(matrix, "rule_without_fault", lambda bug, count: "late-is-inert")
     told = CliRunner().invoke(cli, ["mutants", "--matrix", "--only", "embed_zero"])
     assert told.exit_code == 4
     assert told.output.endswith("ALSO BY late-is-inert\n")
@@ -90,7 +90,7 @@ def test_a_judge_that_fails_for_want_of_a_rule_sees_nothing(monkeypatch: pytest.
     def raises(*args: object) -> None:
         raise IndexError
 
-    monkeypatch.setattr(matrix, "lived", raises)
+    monkeypatch.setattr(matrix, "run_with_bug", raises)
     bug = MUTANTS["get-alive-at-expiry"]
     assert matrix.lived_without(bug, 0, ("ttl-boundary",)) is None
     with pytest.raises(IndexError):

@@ -63,7 +63,7 @@ def another_generator(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(workloads.Workload, "_draw", with_a_draw_more)
     fewer = {name: attrs.evolve(habit, share=(1, 3)) for name, habit in arguments.HABITS.items()}
     patch.setattr(arguments, "HABITS", fewer)
-    patch.setattr(arguments, "drawn", arguments.drawn.__wrapped__)  # a cache would outlive the test
+    patch.setattr(arguments, "habits_of", arguments.habits_of.__wrapped__)  # a cache would outlive the test
     patch.setattr(pools, "KEYS", pools.KEYS[::-1])
     patch.setattr(generator, "AT_ONCE", (1, 7))
     patch.setattr(generator, "LANDING_MS", (2, 1, 0))

@@ -7,11 +7,11 @@ from tests import words_told
 from umi_sim.explain.report import as_json
 from umi_sim.record.trace import decode
 from umi_sim.runs.runner import run_once
-from umi_sim.scenario.files import draw, find, shipped
+from umi_sim.scenario.files import draw, find, list_shipped
 
 SEED = 1  # more of them is what a sweep is for; seed 0 happens to live four times as long, in most scenarios
 DOUBT_SEEDS_MAX = 60  # a dozen are enough, nearly always
-SCENARIOS = sorted(name for name in shipped() if not find(name).manual)
+SCENARIOS = sorted(name for name in list_shipped() if not find(name).manual)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds import SCOPE
-from umi_core.policies.ranking import fused, united
+from umi_core.policies.ranking import fuse_lists, unite_lists
 from umi_core.rows import Address, Entity, Row
 
 Found = dict[str, int]  # relevance by id, what one variant finds
@@ -54,8 +54,8 @@ ROWS = st.lists(st.tuples(st.sampled_from("abcdefghijkl"), PPM), max_size=16)
 
 
 def fused_fast(lists: list[Rows], limit: int) -> list[tuple[str, int, int]]:
-    ranked = [united([row(*it) for it in rows], (), 2 * limit) for rows in lists]
-    return [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in fused(ranked, limit)]
+    ranked = [unite_lists([row(*it) for it in rows], (), 2 * limit) for rows in lists]
+    return [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in fuse_lists(ranked, limit)]
 
 
 LIMIT = st.integers(1, 6)

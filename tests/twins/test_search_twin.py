@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.worlds import conditions
 from umi_core.messages.effects import ByVector, ByWords, Commit, Write
-from umi_core.policies.similarity import VectorRows, exact_type, measured, nearest, vector_relevance_ppm
+from umi_core.policies.similarity import VectorRows, exact_type, measure_rows, nearest, vector_relevance_ppm
 from umi_core.rows import Address, Entity, Head, Vector
 from umi_core.values import Scope
 from umi_sim.services.storage import SimStorage
@@ -49,7 +49,7 @@ def test_the_nearest_are_those_that_a_sort_of_all_finds(
     padding = (0,) * (dims - 3)
     matrix = np.array([vector + padding for vector, _, _ in told], exact_type(dims))
     mask = np.array([is_allowed for _, _, is_allowed in told]) if has_mask else None
-    found = nearest(query + padding, VectorRows(matrix, *measured(matrix)), ids, limit, score_min, mask)
+    found = nearest(query + padding, VectorRows(matrix, *measure_rows(matrix)), ids, limit, score_min, mask)
     scores = {vector: vector_relevance_ppm(query, vector) for vector, _, _ in some}
     scored = [
         (scores[vector], place)
@@ -65,7 +65,7 @@ def test_vectors_of_many_components_are_ranked_exactly(vectors: list[list[int]])
     matrix = np.array(vectors, exact_type(64))
     ids = [str(place) for place in range(len(vectors))]
     for query in vectors[:3]:
-        found = nearest(query, VectorRows(matrix, *measured(matrix)), ids, 5, 0)
+        found = nearest(query, VectorRows(matrix, *measure_rows(matrix)), ids, 5, 0)
         scored = [
             (-vector_relevance_ppm(query, vector), row_id)
             for vector, row_id in zip(vectors, ids, strict=True)
@@ -136,7 +136,7 @@ def test_a_storage_that_looks_up_answers_as_one_that_scans(
         for storage in (fast, slow):
             ticket = storage.arrive(Commit(tuple(batch), ()), "a")
             if fate == "torn":
-                storage.torn(ticket, len(batch) // 2)
+                storage.tear_batch(ticket, len(batch) // 2)
             elif fate == "crash":
                 storage.crash()
             else:

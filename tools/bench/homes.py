@@ -20,7 +20,7 @@ from tools.bench.looks import look
 from tools.bench.measure import Table, short
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.scenario.files import BadScenario, shipped
+from umi_sim.scenario.files import BadScenario, list_shipped
 
 FIRST_SEED: Final = 60_000
 APART: Final = 10_000  # seeds, from one start to the next
@@ -70,7 +70,7 @@ def homes(bug: Mutant, starts: range, seconds: float) -> Iterator[Home]:
     yield today
     found, limit = [today], LEAST_S
     while len(found) == 1 and limit < min(2 * today.mean_s, 2 * seconds):
-        for place in shipped():
+        for place in list_shipped():
             if place != bug.scenario:
                 found += better(attrs.evolve(bug, scenario=place), starts, found, limit)
         limit *= 2

@@ -142,7 +142,7 @@ async def remembers(folder: Path, count: int, vfs: str | None = None) -> Table:
 
 def fill_accesses(path: Path, count: int) -> None:
     """Put so many access records into the file directly."""
-    store, scope = Store.opened(path), Scope("ann", "helper")
+    store, scope = Store.open_now(path), Scope("ann", "helper")
     for start in range(0, count, PAGE):
         ids = [f"fct_{at:024x}" for at in range(start, min(count, start + PAGE))]
         bodies = [AccessRecord(it, "note", 500_000, 1, at, at) for at, it in enumerate(ids, start + 1)]
@@ -176,7 +176,7 @@ async def accesses(folder: Path, counts: Sequence[int], turns: int) -> Table:
 def fill(path: Path, count: int) -> None:
     """Entities with vectors, put into the file directly."""
     chance = np.random.default_rng(1)
-    store, scope = Store.opened(path), Scope("ann", "helper")
+    store, scope = Store.open_now(path), Scope("ann", "helper")
     for start in range(0, count, PAGE):
         vectors = chance.integers(-127, 128, (PAGE, Wide.dims))
         picked = chance.integers(0, len(WORDS), (PAGE, 8))

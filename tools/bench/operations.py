@@ -104,7 +104,7 @@ def lives_of(config: RunConfig, items: tuple[Item, ...]) -> list[RecordedLife]:
 def feed(lives: list[RecordedLife]) -> None:
     """The bare loop: nothing but calls of the core."""
     for life in lives:
-        memory = life.born()
+        memory = life.create_memory()
         for step in life.steps:
             memory.step(step.now_ms, step.value)
 

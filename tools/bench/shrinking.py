@@ -27,7 +27,7 @@ from tools.bench import race
 from tools.bench.measure import LACKS, Table, middle, short
 from tools.bench.others import TOOLS, Watch, tools, watched
 from umi_core.workflows import BUILT_IN
-from umi_sim.mutants import Mutant, planted
+from umi_sim.mutants import Mutant, plant_mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run_once
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def hunted(mutant: Mutant, turns: int, lives_max: int) -> Row:
-    with planted(mutant.name, BUILT_IN):  # its source is compiled once, for everybody
+    with plant_mutant(mutant.name, BUILT_IN):  # its source is compiled once, for everybody
         pass
     row: Row = {OURS: least_of(turns, lambda: ours(mutant))}
     if mutant.name != race.BUG:  # one request at a time cannot show it
@@ -147,7 +147,7 @@ def same_world(mutant: Mutant, lives_max: int) -> Hunted | None:
 
 
 def plainly(name: str, act: Callable[[Watch], None], lives_max: int) -> Hunted | None:
-    with planted(name, BUILT_IN) as registry:
+    with plant_mutant(name, BUILT_IN) as registry:
         watch = Watch(registry, lives_max=lives_max)
         watched(act, watch)
         done_ms = since(watch.start)

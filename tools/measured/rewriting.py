@@ -15,7 +15,7 @@ from tools.measured.labelled import Query
 from tools.measured.table import Count, Row, mean
 from umi_core.language.prompts import ask_rewrite
 from umi_core.language.pronouns import read
-from umi_core.language.rewriting import detected, judged, shown_turns
+from umi_core.language.rewriting import judge_rewrite, resolve_without_model, shown_turns
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Resolution
 from umi_sim.services.model import truth
@@ -33,15 +33,15 @@ TIMED_COUNT: Final = 20
 def resolution(query: Query, model: Model) -> Resolution:
     """What becomes of a query: whether a model is asked, what it says, and whether that passes."""
     turns = shown_turns(query.turns)
-    known = detected(query.text, turns, True)
+    known = resolve_without_model(query.text, turns, True)
     if known is not None:
         return known
     reply = model("rewrite", ask_rewrite(query.text, turns))
-    return judged(reply, query.text, turns, CONFIG.resolve_confidence_min_ppm)
+    return judge_rewrite(reply, query.text, turns, CONFIG.resolve_confidence_min_ppm)
 
 
 def is_asked(query: Query) -> bool:
-    return detected(query.text, shown_turns(query.turns), True) is None
+    return resolve_without_model(query.text, shown_turns(query.turns), True) is None
 
 
 def takes(query: Query, rewrite: str) -> bool:

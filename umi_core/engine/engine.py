@@ -9,12 +9,12 @@ its row, and the operation ends.
 
 Law 1. A row: its facts are there, `when`, ask, send, answer, take, produced facts checked; then facts and
        tiers are put in place together. Nothing that a row learnt is visible before.
-Law 2. What is scheduled is done in order of (time, operation). A late answer changes nothing, and an answer
+Law 2. Scheduled work is done in order of (time, operation). A late answer changes nothing, and an answer
        at its deadline is late.
 Law 3. A failure is retried, planned again, degraded or the end, as the policy of the row says.
 Law 4. A commit that may have happened ends as Done or Unknown, whatever its last attempt met. Not even a
        conflict proves that it has not: the rows may have changed because of it, and storage forgets keys.
-Law 5. What a model thought aloud is taken out of its reply once, before any row reads it.
+Law 5. The thinking of a model is taken out of its reply once, before any row reads it.
 Law 6. An operation ends once, with the reply to the request that began it.
 """
 
@@ -24,7 +24,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.answer_checks import has_more, held, in_order, judged_rows
+from umi_core.answer_checks import check_answer, has_more, in_order, judged_rows
 from umi_core.data import Owner
 from umi_core.engine.facts import Facts, View
 from umi_core.engine.middleware import (
@@ -131,23 +131,27 @@ class Engine(Owner):
         for name in names:
             self.marks.append(f"{operation.workflow}.{row.id}{of}: {name}")
 
-    def degraded(self, operation: Operation, row: Step, name: str, reason: str, count: int = 1) -> None:
+    def add_degradation(
+        self, operation: Operation, row: Step, name: str, reason: str, count: int = 1
+    ) -> None:
         """Add `count` to what the plan lacks by this row, and to the counters."""
         lack = Degraded(f"{row.id}:{name}", reason, count)
-        operation.degraded = (*operation.doubts, *summed((*operation.lacks, lack)))
+        operation.degraded = (*operation.doubts, *sum_degradations((*operation.lacks, lack)))
         self.state.count(f"degraded {told_name(lack.name)}", count)
 
-    def noted(self, operation: Operation, row: Step, notes: Iterable[HookNote], reason: str) -> int:
+    def record_after_notes(
+        self, operation: Operation, row: Step, notes: Iterable[HookNote], reason: str
+    ) -> int:
         """Note what interceptors did on the way back; return how many of them gave a fallback."""
-        self.state.noted(operation, tuple(notes))
+        self.state.record_notes(operation, tuple(notes))
         fallbacks = [note for note in notes if (note.hook, note.what) == ("on_error", "substituted")]
         for note in fallbacks:
-            self.degraded(operation, row, f"hook:{note.name}", reason)
+            self.add_degradation(operation, row, f"hook:{note.name}", reason)
         return len(fallbacks)
 
 
-def summed(lacks: Iterable[Degraded]) -> tuple[Degraded, ...]:
-    """Return one item for each name and reason, where its last one stands."""
+def sum_degradations(lacks: Iterable[Degraded]) -> tuple[Degraded, ...]:
+    """Add up the counts of equal names and reasons, each where its last one stands."""
     counts: dict[tuple[str, str], int] = {}
     for lack in lacks:
         key = lack.name, lack.reason
@@ -195,7 +199,7 @@ def resume(engine: Engine, answer: Answer) -> None:
         engine.marks.append("late answer")
         return
     assert operation.sent is not None
-    checked = held(operation.sent, answer)
+    checked = check_answer(operation.sent, answer)
     operation.calls = closed_calls(operation.calls, checked, engine.state.seen_ms)
     settle(engine, operation, checked)
     proceed(engine, operation)
@@ -231,6 +235,7 @@ def proceed(engine: Engine, operation: Operation) -> None:
 def run_row(engine: Engine, operation: Operation, row: Step) -> None:
     """Begin a row, or its next unit."""
     facts = facts_of(operation)
+    # Validation has checked the table; a row that was skipped without leaving this fact shows only here.
     if missing := tuple(name for name in row.needs if name not in operation.facts):
         break_off(engine, operation, row, "requires", missing)
         return
@@ -311,6 +316,7 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> None:
         operation.may_have_happened = True
         settle_doubt(operation, waiting.asked, answer)
         engine.state.landed_count += 1
+        # The next commit of this operation is planned from what this one wrote, not from earlier reads.
         operation.reads = tuple(RowRead(operation.row, *it, is_named=True) for it in answer.versions)
     engine.mark(operation, row, answer.kind if isinstance(answer, EffectFailed) else "ok")
     asked = waiting.asked
@@ -363,7 +369,7 @@ def check_rows(
     if judged.failure:
         return EffectFailed(answer.request_id, judged.failure)
     for reason, count in judged.left_out:
-        engine.degraded(operation, row, f"read:{reason}_rows", reason, count)
+        engine.add_degradation(operation, row, f"read:{reason}_rows", reason, count)
     operation.pages = in_order(asked, operation.pages + judged.rows)
     return ReadDone(answer.request_id, operation.pages, answer.cursor, answer.count)
 
@@ -386,7 +392,7 @@ UNGUARDED: Final = (
 
 
 def rows_read(step: int, asked: Read, answer: ReadDone) -> tuple[RowRead, ...]:
-    """Return the rows that a complete answer shows; of a read by ids also those that are not there."""
+    """Return the rows that a complete answer shows, and for a read by ids also the missing ones."""
     query = asked.query
     is_named = isinstance(query, ByIds | ByFilter)
     versions = dict.fromkeys(query.addresses, 0) if isinstance(query, ByIds) else {}
@@ -411,6 +417,7 @@ def guard(engine: Engine, operation: Operation, commit: Commit) -> Commit:
         if read.is_named and read.address.kind not in table.steps[read.step].loose:
             expects.setdefault(read.address, read.version)
     written = {write.address: write.body for write in commit.writes}
+    # A row that is written is expected even if its kind is loose or a search has found it.
     for read in (*planned_from, *operation.reads):
         if read.address in written:
             expects.setdefault(read.address, read.version)
@@ -436,6 +443,7 @@ def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None)
         give_up(engine, operation, row, "unusable", taken.reason)
     elif isinstance(taken, Rejection):
         leave_row(engine, operation, row, taken.error, is_final=True)
+        # An earlier attempt may have changed rows, so "nothing changed" would be a guess.
         is_certain = isinstance(answer, Committed) or not operation.may_have_happened
         finish(engine, operation, Refused(taken.error) if is_certain else Unknown())
     else:
@@ -500,7 +508,7 @@ def put_in_place(
 ) -> None:
     """Install the tiers as `take` left them, and report what is degraded."""
     for name, reason, count in learned.degraded:
-        engine.degraded(operation, row, name, reason, count)
+        engine.add_degradation(operation, row, name, reason, count)
     if view is not None:
         engine.state.tiers = view.tiers
         engine.marks += view.marks
@@ -559,6 +567,7 @@ def fail(engine: Engine, operation: Operation, row: Step, asked: Asked, failure:
         handle_conflict(engine, operation, row, asked, failure)
     elif policy.attempts == 0 or may_retry(operation, row, failure):
         asked_for_ms = min(failure.retry_after_ms, RETRY_AFTER_MS_MAX)
+        # The service asks for 2,000 ms and the backoff is 400 ms: wait 2,000 ms.
         wait_ms = max(backoff_ms(operation.attempt), asked_for_ms)
         operation.progress = Sleeping(engine.state.seen_ms + wait_ms, asked)
         engine.mark(operation, row, "retried")
@@ -574,6 +583,7 @@ def may_retry(operation: Operation, row: Step, failure: EffectFailed) -> bool:
 
 def backoff_ms(count: int) -> int:
     """Return how long to wait after so many attempts or plans: twice as long each time, up to a limit."""
+    # 100, 200, 400, 800, 1,600, 3,200, 5,000, 5,000 ms; the shift is bounded, as recovery tries without end.
     return min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(count - 1, 16))
 
 
@@ -633,6 +643,7 @@ def replan(engine: Engine, operation: Operation, target: str, digest: bytes) -> 
     again = workflow.steps[start : operation.row + 1]
     for name in (name for row in again for name in row.learns):
         operation.facts.pop(name, None)
+    # Degradations are named `row:what`, so those of the rows that run again are told by their first part.
     dropped = [row.id for row in again]
     lacks = tuple(it for it in operation.lacks if it.name.partition(":")[0] not in dropped)
     doubts = operation.doubts
@@ -661,7 +672,7 @@ def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: 
     policy = row.on_failure
     assert policy is not None, (row.id, kind)
     if isinstance(policy.then, Degrade):
-        engine.degraded(operation, row, policy.then.name, reason or kind)
+        engine.add_degradation(operation, row, policy.then.name, reason or kind)
         engine.mark(operation, row, "degraded")
         learn(engine, operation, row, Learned(policy.then.facts(facts_of(operation), reason or kind)))
         return
@@ -688,10 +699,12 @@ def break_off(engine: Engine, operation: Operation, row: Step, kind: str, names:
 def fence(engine: Engine, epoch: int) -> None:
     """End everything: a newer incarnation owns the rows, and from this step on nothing more is sent."""
     state = engine.state
+    # Questions that this very step has asked would go out under an epoch that is lost.
     engine.effects[:] = [effect for effect in engine.effects if isinstance(effect, Reply)]
     state.phase, state.epoch = "deposed", epoch
     engine.marks.append("deposed")
     for operation in list(state.operations.values()):
+        # A commit that is on its way may have landed before the newer epoch was claimed.
         operation.may_have_happened |= isinstance(operation.sent, Commit)
         abort(engine, operation, Deposed(epoch))
 
@@ -701,9 +714,10 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
     state = engine.state
     del state.operations[operation.number]
     if isinstance(outcome, Done):
-        lacks = summed(attrs.evolve(it, name=told_name(it.name)) for it in operation.lacks)
+        lacks = sum_degradations(attrs.evolve(it, name=told_name(it.name)) for it in operation.lacks)
         outcome = Done(outcome.value, lacks)
     state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
+    # A delete_agent that timed out may have closed the agent: only recovery can tell.
     engine.is_switched |= operation.workflow in ALONE and operation.may_have_happened
     if operation.op_id is not None:
         engine.effects.append(Reply(operation.op_id, outcome, operation.calls, operation.notes))
@@ -742,6 +756,7 @@ def is_behind(engine: Engine, operation: Operation) -> bool:
 
 def release_queued(engine: Engine) -> None:
     """Start, in the order of turns, the operations that are queued behind none any more."""
+    # A copy: an operation that is started here may end at once and release others.
     queued = [it for it in engine.state.operations.values() if isinstance(it.progress, Queued)]
     for operation in sorted(queued, key=lambda it: it.turn):
         if isinstance(operation.progress, Queued) and not is_behind(engine, operation):
@@ -751,6 +766,8 @@ def release_queued(engine: Engine) -> None:
 
 def may_yield(engine: Engine, operation: Operation) -> bool:
     """Return whether a commit of this memory came first; then the conflict is not held against the plan."""
+    # plan A   read core 4 ................ commit expecting 4: a conflict, but with B of this memory
+    # plan B     read core 4   commit: 5                              A plans again, and no plan is counted
     return engine.state.landed_count > operation.landed_before and operation.yield_count < OP_COUNT_MAX
 
 
@@ -773,7 +790,7 @@ def enter_row(engine: Engine, operation: Operation, row: Step) -> StepResult | N
         return None
     before = run_before(hooks, run_of(engine, operation, row))
     operation.entered = before.names
-    engine.state.noted(operation, before.notes)
+    engine.state.record_notes(operation, before.notes)
     return before.result
 
 
@@ -790,7 +807,7 @@ def leave_row(
     run = run_of(engine, operation, row, is_final=is_final)
     after, notes = run_after(engine.hooks_of(operation), names, run, result)
     reason = result.kind if isinstance(result, StepFailed) else "refused"
-    return after, engine.noted(operation, row, notes, reason) > 0
+    return after, engine.record_after_notes(operation, row, notes, reason) > 0
 
 
 def run_of(engine: Engine, operation: Operation, row: Step, *, is_final: bool = False) -> StepRun:
@@ -809,7 +826,7 @@ def enter_attempt(
         return request, None
     before = run_before(hooks, Attempt(place_of(operation, row, request), request))
     operation.entered += before.names
-    engine.state.noted(operation, before.notes)
+    engine.state.record_notes(operation, before.notes)
     assert isinstance(before.wrapped, Attempt)
     return before.wrapped.seen, before.result
 
@@ -823,7 +840,9 @@ def leave_attempt(
     names, operation.entered = operation.entered[len(around_row) :], around_row
     attempt = Attempt(place_of(operation, row, waiting.asked), waiting.sent)
     after, notes = run_after(hooks, names, attempt, answer)
-    engine.noted(operation, row, notes, answer.kind if isinstance(answer, EffectFailed) else "refused")
+    engine.record_after_notes(
+        operation, row, notes, answer.kind if isinstance(answer, EffectFailed) else "refused"
+    )
     return after
 
 

@@ -4,8 +4,8 @@
     return Learned(MENTIONS(found) | DROPPED(()))                 learnt: plain values by name
     first = facts[MENTIONS][0]                                    read: a Mention, to mypy as well
 
-Law 1. A fact is checked once, where it is produced; whoever reads it under its key has its type.
-Law 2. What is kept is plain data, values by name: a key is no part of any state.
+Law 1. A fact is checked once, where it is produced; a function that reads it under its key has its type.
+Law 2. The state keeps plain data, values by name: a key is no part of it.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,7 +58,7 @@ class Fact(Data, Generic[T]):
         return (lambda value: check(value) and not odd_row(value, rows)) if rows else check
 
     def covers(self, made: "Fact[Any]") -> bool:
-        """Whether whatever is made under that fact may be read under this one."""
+        """Check whether a value made under `made` may be read under this fact."""
         of_rows = not self.rows or (bool(made.rows) and set(made.rows) <= set(self.rows))
         return of_rows and is_within(made.kind, self.kind)
 
@@ -71,7 +71,7 @@ class Fact(Data, Generic[T]):
 
 @attrs.define
 class Facts(Owner):
-    """What is known when a step asks or takes; `at`: the unit that it is about."""
+    """The facts that are known when a step asks or takes; `at`: the index of its unit."""
 
     known: Mapping[str, Any]
     at: int = 0
@@ -81,18 +81,18 @@ class Facts(Owner):
         return value
 
     def get(self, fact: Fact[T]) -> T | None:
-        """None if this workflow knows no such fact."""
+        """Return the value of a fact; None if this workflow does not have it."""
         value: T | None = self.known.get(fact.name)
         return value
 
     def unit(self, fact: Fact[tuple[U, ...]]) -> U:
-        """The one of this fact that is asked about or taken now."""
+        """Return the unit of this fact that is asked about or taken now."""
         return self[fact][self.at]
 
 
 @attrs.define
 class View:
-    """What else a step sees: time, scope, settings, its own options, and the tiers.
+    """Everything else that a step sees: time, scope, settings, its own options, and the tiers.
 
     `ask` only reads it. `take` may replace tiers; the engine puts them in place when all checks hold.
     """
@@ -102,7 +102,7 @@ class View:
     config: Config
     epoch: int
     number: int
-    is_unasked: bool  # nobody waits for the reply: upkeep has begun it
+    is_unasked: bool  # no caller waits for the reply: upkeep has begun it
     plan_count: int
     in_doubt: bool  # an earlier plan of this operation may have happened
     landed_since: int  # commits of this memory, since this plan began; its own is one of them once it landed
@@ -115,7 +115,7 @@ class View:
 
 
 def check_of(kind: Any) -> Check:
-    """Whether a value is of this type, by its classes. Raises TypeError for what is no type of a fact."""
+    """Return a check of a value's classes by this type; raise TypeError if no fact can be of it."""
     if kind is object:
         return lambda value: True
     if get_origin(kind) is tuple:
@@ -144,13 +144,13 @@ def check_of_tuple(parts: tuple[Any, ...]) -> Check:
 
 
 def plain_classes(kind: Any) -> tuple[type, ...]:
-    """The classes that a class, or a union of nothing but classes, is made of."""
+    """Return the classes of a class, or of a union of nothing but classes; empty for any other type."""
     parts = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
     return parts if all(isinstance(part, type) and get_origin(part) is None for part in parts) else ()
 
 
 def odd_row(value: object, kinds: tuple[str, ...]) -> str:
-    """The kind of the first row in it that is of none of these kinds, or damaged; empty if there is none."""
+    """Return the kind of the first row that is of none of these kinds, or damaged; empty if there is none."""
     if isinstance(value, Row):
         return "" if value.body is not None and value.address.kind in kinds else value.address.kind
     parts = value if isinstance(value, tuple) else ()
@@ -162,7 +162,7 @@ def never(value: object) -> bool:
 
 
 def unit_of(kind: Any) -> Any | None:
-    """The type of one unit; None if a value of this type has none."""
+    """Return the type of one unit; None if a value of this type has none."""
     parts = get_args(kind)
     if kind is object:
         return object
@@ -170,7 +170,7 @@ def unit_of(kind: Any) -> Any | None:
 
 
 def is_within(kind: Any, wide: Any) -> bool:
-    """Whether whatever is of the first type is of the second."""
+    """Check whether every value of type `kind` is also of type `wide`."""
     if wide is object or kind == wide:
         return True
     parts, others = get_args(kind), get_args(wide)

@@ -127,7 +127,7 @@ class Interceptor(Data):
         effect    the request          its answer              its EffectFailed
         step      the Facts known      the Facts produced      the error with which the operation would end
 
-    Filters are exact names, empty means all; `effects` around a step: what the step asks. What is asked of a
+    Filters are exact names, empty means all; `effects` around a step: what the step asks. The task of a
     model is not known before a step, so `tasks` filters effects alone.
     """
 
@@ -169,14 +169,14 @@ class Interceptors(Data):
 
     ordered: tuple[Interceptor, ...] = ()
 
-    def added(self, interceptor: Interceptor) -> "Interceptors":
+    def add(self, interceptor: Interceptor) -> "Interceptors":
         if interceptor.name in self.named:
             raise Rejected(BadWorkflow("InterceptorExists", interceptor.name))
         if len(self.ordered) >= INTERCEPTOR_COUNT_MAX:
             raise Rejected(BadWorkflow("TooManyInterceptors", interceptor.name))
         return Interceptors(tuple(sorted((*self.ordered, interceptor), key=lambda known: known.priority)))
 
-    def removed(self, name: str) -> "Interceptors":
+    def remove(self, name: str) -> "Interceptors":
         return Interceptors(tuple(known for known in self.ordered if known.name != name))
 
     @cached_property
@@ -384,7 +384,7 @@ class StepRun(Data):
         return isinstance(verdict, Pass) or (not self.is_final and self.allows_facts(verdict))
 
     def allows_facts(self, verdict: object) -> bool:
-        """Exactly what the step produces, of the right types; never of a commit."""
+        """Check for exactly the facts that the step produces, of the right types; never of a commit."""
         if not isinstance(verdict, Substitute) or self.row.effect is Commit or self.never_ends:
             return False
         facts, learns = verdict.value, self.row.learns
@@ -413,7 +413,10 @@ def may_after(request: Asked, answer: Answer, verdict: object) -> bool:
 
 
 def may_rewrite(before: Asked, after: object) -> bool:
-    """Prompt and shorter timeout; as many other texts, none blank; narrower reads. Nothing of a commit."""
+    """Check a rewrite: another prompt, a shorter timeout, as many other texts, or a narrower read.
+
+    No text may be blank, and nothing of a commit may change.
+    """
     if type(before) is not type(after) or isinstance(before, Commit) or not is_typed(after):
         return False
     if isinstance(before, AskModel):
@@ -431,7 +434,7 @@ def may_rewrite(before: Asked, after: object) -> bool:
 
 
 def is_narrower(before: Query, after: Query) -> bool:
-    """The same query with a lower limit or further conditions; of all rows the steps want all that fit."""
+    """Check for the same query with a lower limit or more conditions; a read of all rows has no limit."""
     if type(before) is not type(after) or isinstance(before, ByIds):
         return before == after
     assert isinstance(before, ByFilter | CountRows | ByVector | ByWords)
@@ -447,5 +450,5 @@ def is_narrower(before: Query, after: Query) -> bool:
 
 
 def adds_conditions(before: Where, after: Where) -> bool:
-    """Further conditions come behind those that were there."""
+    """Check that further conditions come behind those that were there."""
     return after[: len(before)] == before and len(after) <= max(len(before), CONDITION_COUNT_MAX)

@@ -1,7 +1,7 @@
 """Prompt blocks: fixed blocks of a prompt replaced, added or left out, in the prompts of one task.
 
-Law 1. Blocks have names and stand in the order of ORDINALS; what a prompt is about, its inputs, stays last
-and untouched. Law 2. No block of anybody can look like an input, and the form of the answer is always told.
+Law 1. Blocks have names and stand in the order of ORDINALS; the inputs of a prompt stay last and untouched.
+Law 2. No replaced block can look like an input, and the form of the answer is always told.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from umi_core.errors import BadOption, Rejected
 from umi_core.language.prompts import FIXED
 from umi_core.limits import PROMPT_BYTES_MAX
 from umi_core.messages.effects import AskModel
-from umi_core.text import is_text, shown, size
+from umi_core.text import is_text, show_value, size
 
 ORDINALS: Final = {"objective": 10, "workflow": 20, "rules": 30, "category": 40, "output": 50, "examples": 60}
 BUILT_IN: Final = ("objective", "rules", "output")  # of the memory's own prompts, in this order
@@ -23,9 +23,9 @@ Blocks = Mapping[str, str | None]
 
 
 def prompt_blocks(task: str, blocks: Blocks, name: str = "") -> Interceptor:
-    """An interceptor that puts these blocks into every prompt of the task; None leaves a block out.
+    """Return an interceptor that puts these blocks into every prompt of the task; None leaves a block out.
 
-    Raises Rejected(BadOption) for a task or a block that there is not, and for what no block may say.
+    Raises Rejected(BadOption) for an unknown task or block, and for a text that the block must not have.
     """
     if errors := tuple(bad_blocks(task, blocks)):
         raise Rejected(*errors)
@@ -43,13 +43,13 @@ def prompt_blocks(task: str, blocks: Blocks, name: str = "") -> Interceptor:
 
 def bad_blocks(task: str, blocks: Blocks) -> list[BadOption]:
     if task not in FIXED:
-        return [BadOption("task", shown(task), f"one of {' '.join(FIXED)}")]
-    told = [(block, shown(text), wanted(block, text)) for block, text in blocks.items()]
+        return [BadOption("task", show_value(task), f"one of {' '.join(FIXED)}")]
+    told = [(block, show_value(text), name_requirement(block, text)) for block, text in blocks.items()]
     return [BadOption(block, text, what) for block, text, what in told if what]
 
 
-def wanted(block: str, text: object) -> str:
-    """What a block has to be; empty if it is."""
+def name_requirement(block: str, text: object) -> str:
+    """Return what the block must be, for a message; empty if it is that already."""
     if block not in ORDINALS:
         return f"one of {' '.join(ORDINALS)}"
     if text is None:

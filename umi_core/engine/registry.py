@@ -10,7 +10,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.engine.middleware import Interceptor, Interceptors
-from umi_core.engine.validation import validated
+from umi_core.engine.validation import validate_workflow
 from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import BadWorkflow, Rejected, UnknownRevision
 from umi_core.limits import REVISION_COUNT_MAX
@@ -27,7 +27,7 @@ class Registry(Data):
     generations: tuple[Interceptors, ...] = (Interceptors(),)
 
     def at(self, name: str, revision: int | None = None) -> Workflow:
-        """That revision, or the latest."""
+        """Return that revision, or the latest."""
         known = self.revisions.get(name, ())
         number = len(known) if revision is None else revision
         if not 1 <= number <= len(known):
@@ -38,7 +38,7 @@ class Registry(Data):
         return len(self.revisions[name])
 
     def interceptors(self, generation: int) -> Interceptors:
-        """The set that operations begun with that generation keep."""
+        """Return the set that operations begun with that generation keep."""
         if not 0 <= generation < len(self.generations):
             raise Rejected(UnknownRevision("interceptors", generation))
         return self.generations[generation]
@@ -46,32 +46,32 @@ class Registry(Data):
     def register(self, workflow: Workflow) -> "Registry":
         if workflow.name in self.revisions:
             raise Rejected(BadWorkflow("WorkflowExists", workflow.name))
-        return self._with(validated(workflow))
+        return self._with(validate_workflow(workflow))
 
     def insert_before(self, name: str, at: str, step: Step) -> "Registry":
-        return self._changed(name, at, lambda steps, i: (*steps[:i], step, *steps[i:]))
+        return self._change_step(name, at, lambda steps, i: (*steps[:i], step, *steps[i:]))
 
     def insert_after(self, name: str, at: str, step: Step) -> "Registry":
-        return self._changed(name, at, lambda steps, i: (*steps[: i + 1], step, *steps[i + 1 :]))
+        return self._change_step(name, at, lambda steps, i: (*steps[: i + 1], step, *steps[i + 1 :]))
 
     def replace(self, name: str, at: str, step: Step) -> "Registry":
-        return self._changed(name, at, lambda steps, i: (*steps[:i], step, *steps[i + 1 :]))
+        return self._change_step(name, at, lambda steps, i: (*steps[:i], step, *steps[i + 1 :]))
 
     def remove(self, name: str, at: str) -> "Registry":
-        return self._changed(name, at, lambda steps, i: (*steps[:i], *steps[i + 1 :]))
+        return self._change_step(name, at, lambda steps, i: (*steps[:i], *steps[i + 1 :]))
 
     def configure(self, name: str, at: str, **options: str | int | bool) -> "Registry":
-        return self._changed(
-            name, at, lambda steps, i: (*steps[:i], configured(steps[i], options), *steps[i + 1 :])
+        return self._change_step(
+            name, at, lambda steps, i: (*steps[:i], configure_step(steps[i], options), *steps[i + 1 :])
         )
 
     def with_interceptor(self, interceptor: Interceptor) -> "Registry":
-        return attrs.evolve(self, generations=(*self.generations, self.generations[-1].added(interceptor)))
+        return attrs.evolve(self, generations=(*self.generations, self.generations[-1].add(interceptor)))
 
     def without_interceptor(self, name: str) -> "Registry":
-        return attrs.evolve(self, generations=(*self.generations, self.generations[-1].removed(name)))
+        return attrs.evolve(self, generations=(*self.generations, self.generations[-1].remove(name)))
 
-    def _changed(
+    def _change_step(
         self, name: str, at: str, change: Callable[[tuple[Step, ...], int], tuple[Step, ...]]
     ) -> "Registry":
         if name not in self.revisions:
@@ -80,7 +80,7 @@ class Registry(Data):
         index = latest.index(at)
         if index is None:
             raise Rejected(BadWorkflow("UnknownStep", at))
-        return self._with(validated(attrs.evolve(latest, steps=change(latest.steps, index))))
+        return self._with(validate_workflow(attrs.evolve(latest, steps=change(latest.steps, index))))
 
     def _with(self, workflow: Workflow) -> "Registry":
         known = self.revisions.get(workflow.name, ())
@@ -89,7 +89,7 @@ class Registry(Data):
         return attrs.evolve(self, revisions={**self.revisions, workflow.name: (*known, workflow)})
 
 
-def configured(step: Step, options: Mapping[str, str | int | bool]) -> Step:
+def configure_step(step: Step, options: Mapping[str, str | int | bool]) -> Step:
     declared = dict(step.config)
     if unknown := tuple(sorted(key for key in options if key not in declared)):
         raise Rejected(BadWorkflow("UnknownConfigKey", step.id, unknown))

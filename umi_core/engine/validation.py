@@ -1,4 +1,4 @@
-"""What is wrong with a table: all findings together, so that it is valid as a whole or refused.
+"""Checks of a table: all findings together, so that it is valid as a whole or refused.
 
 Law 1. Read from the top, each fact is produced before it is needed, under the type it is needed as, and once.
 Law 2. Jumps lead forward, and replanning goes back no further than to the commit before. Law 3. A step that
@@ -58,7 +58,7 @@ def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
 
 
 def of_other_types(step: Step, known: Mapping[str, Fact[Any]]) -> list[str]:
-    """What it needs under a type that does not cover the one under which it is produced."""
+    """Return the names of needed facts whose type does not cover the one under which they are produced."""
     return [
         name for name, fact in step.needs.items()
         if (made := known.get(name, fact)) is not fact and not fact.covers(made)
@@ -66,7 +66,7 @@ def of_other_types(step: Step, known: Mapping[str, Fact[Any]]) -> list[str]:
 
 
 def without_units(step: Step) -> list[str]:
-    """What is no tuple of units, where a step runs once per unit."""
+    """Return the names of facts that are no tuple of units in a step that runs once per unit."""
     facts = (step.each, *step.produces) if step.each else ()
     return [fact.name for fact in facts if unit_of(fact.kind) is None]
 
@@ -93,7 +93,7 @@ def can_replan(workflow: Workflow, target: str, at: int) -> bool:
 
 
 def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
-    """Rows that may be skipped must say what they leave, and what of it may be read is of its type."""
+    """Check that rows that may be skipped state what they leave, of the types under which it is read."""
     found = []
     followers = followers_of_skipped(workflow)
     for row in (step for step in workflow.steps if step.id in followers):
@@ -107,13 +107,14 @@ def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
 
 
 def is_bad(name: str, row: Step, value: object, readers: Iterable[Mapping[str, Fact[Any]]]) -> bool:
-    """Whether a row may not leave this: a fact of another row, or not of the type under which it is read."""
+    """Check for a value that is no fact of this row, or not of the type under which a reader needs it."""
+    # None is fine for a fact that is not read by any row that can run after a skip.
     needed = (needs[name] for needs in readers if name in needs)
     return name not in row.learns or not all(fact.holds(value) for fact in needed)
 
 
 def followers_of_skipped(workflow: Workflow) -> dict[str, list[Step]]:
-    """Each row that may be skipped, with the rows that may run when it was."""
+    """Return for each row that may be skipped the rows that may run then."""
     followers: dict[str, list[Step]] = {}
     for at, step in enumerate(workflow.steps):
         if step.when is not None:
@@ -125,7 +126,7 @@ def followers_of_skipped(workflow: Workflow) -> dict[str, list[Step]]:
     return followers
 
 
-def validated(workflow: Workflow) -> Workflow:
+def validate_workflow(workflow: Workflow) -> Workflow:
     if found := findings(workflow):
         raise Rejected(*found)
     return workflow

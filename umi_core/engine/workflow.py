@@ -102,7 +102,7 @@ class OnFailure(Data):
 
 
 def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
-    """What the reply of an operation says that ended at this row; without an effect a hook refused it."""
+    """Return the error of an operation that ended at this row; a hook refused it if it has no effect."""
     by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
     of_commit = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
     by_effect |= {Commit: of_commit.get(kind, StorageFailed), Read: StorageFailed}
@@ -120,8 +120,8 @@ class Step(Data):
     what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
     kind that is in `spares` reaches `take` without a body; any other one makes the read fail. The next commit
     expects each row that was read to be as it was, unless its kind is in `loose`: the plan is right whatever
-    becomes of such a row. What a row `claims` no later operation of this memory that claims it too works on
-    before this one has ended.
+    becomes of such a row. A later operation of this memory that `claims` the same waits until this one has
+    ended.
     """
 
     id: str
@@ -146,18 +146,18 @@ class Step(Data):
 
     @cached_property
     def needs(self) -> Mapping[str, Fact[Any]]:
-        """By name, what must be known before it runs."""
+        """Return the facts that must be known before it runs, by name."""
         return {fact.name: fact for fact in (*self.requires, *([self.each] if self.each else []))}
 
     @cached_property
     def learns(self) -> Mapping[str, Fact[Any]]:
-        """By name, what is known after it."""
+        """Return the facts that are known after it, by name."""
         return {fact.name: fact for fact in self.produces}
 
 
 @attrs.frozen
 class Law(Data):
-    """What holds of facts together, beside the type of each, once all of them are known.
+    """A relation between facts that holds beside their types, once all of them are known.
 
     Steps rely on it, so it is checked where facts come from outside: from the bytes of a saved memory.
     """
@@ -167,7 +167,7 @@ class Law(Data):
     holds: Callable[[Facts, Scope], bool]
 
     def holds_of(self, known: Mapping[str, Any], scope: Scope) -> bool:
-        """True too while a fact is not known yet, or is none because its step was skipped."""
+        """Check the law; it holds, too, while a fact is unknown, or is None because its step was skipped."""
         return any(known.get(fact.name) is None for fact in self.of) or self.holds(Facts(known), scope)
 
 
@@ -182,17 +182,17 @@ class Workflow(Data):
 
     @cached_property
     def never_ends(self) -> bool:
-        """Whether it tries without end, as recovery does: then nobody else may end it either."""
+        """Return True if it tries without end, as recovery does: it must not be ended from outside then."""
         return any(step.on_failure is not None and step.on_failure.attempts == 0 for step in self.steps)
 
     @cached_property
     def commits(self) -> bool:
-        """Return whether a row of it commits."""
+        """Return True if one of its rows commits."""
         return any(step.effect is Commit for step in self.steps)
 
     @cached_property
     def knows(self) -> Mapping[str, Fact[Any]]:
-        """By name, what is given."""
+        """Return the given facts, by name."""
         return {fact.name: fact for fact in self.given}
 
     def index(self, step_id: str) -> int | None:
@@ -207,31 +207,32 @@ class Workflow(Data):
         memory saved in flight under the old table is refused.
         """
         rows = [[str(part) for part in describe(step)] for step in self.steps]
-        return blake2b(pack([self.name, described(self.given), rows]), digest_size=8).hexdigest()
+        return blake2b(pack([self.name, describe_facts(self.given), rows]), digest_size=8).hexdigest()
 
 
 def describe(step: Step) -> tuple[object, ...]:
     effect = EFFECT_NAMES.get(step.effect) if step.effect else ""
     return (
-        step.id, described(step.requires), described(step.produces), sorted(step.otherwise or ()), effect,
-        qualified(step.ask), qualified(step.take), qualified(step.when), qualified(step.claims),
+        step.id, describe_facts(step.requires), describe_facts(step.produces), sorted(step.otherwise or ()),
+        effect,
+        qualify_name(step.ask), qualify_name(step.take), qualify_name(step.when), qualify_name(step.claims),
         step.each and step.each.name,
         step.skips_to, step.spares, step.loose, step.config,
         *(describe_failure(step.on_failure) if step.on_failure else ()),
     )  # fmt: skip
 
 
-def described(facts: Iterable[Fact[Any]]) -> list[str]:
-    """Names and types: saved facts are read under the types that they were checked for."""
+def describe_facts(facts: Iterable[Fact[Any]]) -> list[str]:
+    """Return names and types: saved facts are read under the types that they were checked for."""
     return sorted(f"{fact.name}: {fact.kind}" for fact in facts)
 
 
 def describe_failure(policy: OnFailure) -> tuple[object, ...]:
-    then = (policy.then.name, qualified(policy.then.facts)) if policy.then else ()
-    return policy.attempts, policy.replan, policy.plans_max, qualified(policy.conflict_error), *then
+    then = (policy.then.name, qualify_name(policy.then.facts)) if policy.then else ()
+    return policy.attempts, policy.replan, policy.plans_max, qualify_name(policy.conflict_error), *then
 
 
-def qualified(function: Callable[..., object] | None) -> str:
+def qualify_name(function: Callable[..., object] | None) -> str:
     return f"{function.__module__}.{function.__qualname__}" if function else ""
 
 
@@ -244,23 +245,23 @@ def retry(
     replan: str | None = None,
     conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None,
 ) -> OnFailure:
-    """`attempts` in all, then abort or degrade; at a conflict plan again from the row `replan`."""
+    """Make `attempts` in all, then abort or degrade; after a conflict plan again from the row `replan`."""
     assert attempts >= 1
     return OnFailure(attempts, then, replan, conflict_error)
 
 
 def forever(replan: str | None = None) -> OnFailure:
-    """Only for recovery: no other operation may try without end."""
+    """Try without end. This is only for recovery: no other operation may do so."""
     return OnFailure(0, None, replan)
 
 
 def degrade(to: str, facts: Mapping[str, object] = {}) -> Degrade:
-    """Constant substitutes; one that depends on facts or on the failure is `Degrade(name, function)`."""
+    """Degrade to constants; substitutes that depend on facts or the failure are `Degrade(name, function)`."""
     return Degrade(to, lambda known, reason: facts)
 
 
 def nothing(*facts: Fact[Any]) -> dict[str, None]:
-    """What a skipped row leaves: None, where nobody who needs one of these facts can come after it."""
+    """Return None for each fact: what a skipped row leaves if no row that needs one of them can follow."""
     return dict.fromkeys(fact.name for fact in facts)
 
 
@@ -321,5 +322,5 @@ def asks(
 
 
 def asks(effect: type[Asked], ask: Ask[Any], take: Take[Any], on_failure: OnFailure) -> Asking:
-    """The step asks this effect, or nothing where `ask` gives None; then `take` gets None as well."""
+    """Ask this effect, or nothing where `ask` returns None; then `take` gets None as well."""
     return Asking(effect=effect, ask=ask, take=take, on_failure=on_failure)

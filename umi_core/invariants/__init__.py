@@ -8,7 +8,7 @@
     prompts.py      what a model is asked
     calls.py        what is told of each question to a model or an embedder
     settling.py     commits whose outcome was unknown, and what is learnt of them in the end
-    plans.py        commits as they are planned: who enters core, who leaves, and why
+    plans.py        commits as they are planned: which entries enter core, which leave, and why
     homes.py        in which block of core an entry stands
     vectors.py      what an embedder is asked, and what is made of its answer
     walk.py         admission and eviction a second time, in the simplest way, to compare with
@@ -26,7 +26,7 @@ from umi_core.invariants import limits, rules
 from umi_core.invariants.broken import Broken
 from umi_core.invariants.operations import WorkflowTables, check_in_flight, check_tables
 from umi_core.invariants.plans import check_plan
-from umi_core.invariants.stands import StateSnapshot, before_step, told_by
+from umi_core.invariants.stands import StateSnapshot, before_step, describe_step
 from umi_core.invariants.steps import check_replies, check_self_stays, check_step
 from umi_core.invariants.tiers import (
     check_core,
@@ -45,18 +45,18 @@ __all__ = [
     "Broken", "StateSnapshot", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
     "check_in_flight", "check_memory", "check_plan", "check_rendering", "check_replies",
     "check_scores", "check_self_stays", "check_snapshot", "check_step", "check_tables", "check_whole_step",
-    "check_working", "told_by",
+    "check_working", "describe_step",
 ]  # fmt: skip
 
 
 def check_whole_step(
     before: StateSnapshot, value: Value, state: State, tables: WorkflowTables, replies: Sequence[Reply]
 ) -> StateSnapshot:
-    """Every rule over one step: what was before it, what it was given, and what came of it.
+    """Check every rule over one step: `before` it, the `value` it was given, and what it made.
 
-    Returns what the next step is compared with, if nothing else changes the state meanwhile.
+    Returns the snapshot that the next step is compared with, if nothing else changes the state meanwhile.
     """
-    told = told_by(before, value, state)
+    told = describe_step(before, value, state)
     check_step(before, told, state)
     check_replies(before, told, state, replies)
     known = [stand.waiting for stand in before.stands.values() if stand.waiting is not None]
@@ -66,13 +66,13 @@ def check_whole_step(
 
 
 def check_memory(state: State) -> None:
-    """Every rule over the state alone."""
+    """Check every rule over the state alone."""
     check_cheap(state)
     check_full(state)
 
 
 def check_cheap(state: State) -> None:
-    """Totals within their limits, operations in flight consistent; counts nothing again."""
+    """Check totals against their limits, and operations in flight; counts nothing again."""
     config, tiers = state.config, state.tiers
     used, count = tiers.working.used_bytes, len(tiers.working.entries)
     if not 0 <= used <= config.working_bytes_max:
@@ -86,7 +86,7 @@ def check_cheap(state: State) -> None:
 
 
 def check_full(state: State) -> None:
-    """Everything in the tiers, counted again."""
+    """Check everything in the tiers, counted again."""
     tiers, config, now_ms = state.tiers, state.config, state.seen_ms
     check_working(tiers.working, now_ms)
     check_snapshot(tiers.working, tiers.session, now_ms, config)

@@ -44,7 +44,10 @@ def may_end_unanswered(heard: OperationSnapshot) -> bool:
 def check_access_source(
     was: AccessTable, now: AccessTable, value: Value, heard: OperationSnapshot | None
 ) -> None:
-    """A look at a candidate is no access; what is forgotten or pruned leaves with the commit that says so."""
+    """Demand that accesses change only when something was learnt.
+
+    A look at a candidate is no access; what is forgotten or pruned leaves with the commit that says so.
+    """
     if now.records is was.records or now.records == was.records:
         return
     workflow = heard.pinned[0] if heard else ""
@@ -61,10 +64,10 @@ def check_kept(
     heard: OperationSnapshot | None,
     cores: Sequence[Collection[str]] = ((),),
 ) -> None:
-    """A record stays, unless its entity was forgotten, nobody asked for it for long, or there is no room.
+    """Demand that a record stays, unless its entity was forgotten, was unused for long, or there is no room.
 
-    Which go with a rebalance its plan says, and is judged for it. `cores`: ids in core before the step and
-    after it; with either of them the longest unused ones leave.
+    The plan of a rebalance says which records go, and is judged for it. `cores`: ids in core before the step
+    and after it; with either of them the longest unused records leave.
     """
     if now.records is was.records:
         return
@@ -74,7 +77,8 @@ def check_kept(
     young = [it.entity_id for it in lost if it.last_ms >= now_ms - ACCESS_PRUNE_MS]
     needless = [key for key in young if key not in now.forgotten]
     if needless:
-        due = [evicted(was, now, inside) for inside in cores]
+        # 10,000 records, and a new one: of those outside core the longest unused leaves
+        due = [list_evicted(was, now, inside) for inside in cores]
         told = "records that vanished without a reason"
         demand(any({*needless} <= {*keys} for keys in due), rules.ACCESS_TRUTH, told, due, needless)
 
@@ -82,7 +86,7 @@ def check_kept(
 def check_room(
     was: AccessTable, now: AccessTable, heard: OperationSnapshot | None, cores: Sequence[Collection[str]]
 ) -> None:
-    """There are no more records than there may be, but for those in core or accessed in this step."""
+    """Demand that there are no more records than allowed, but for those in core or accessed in this step."""
     is_loaded = heard is not None and heard.pinned[0] == "recover"
     touched = [key for key, record in now.records.items() if was.records.get(key) != record]
     spared = () if is_loaded else touched
@@ -91,7 +95,7 @@ def check_room(
     demand(holds, rules.TABLES_BOUNDED, "access records", ACCESS_RECORD_COUNT_MAX, len(now.records))
 
 
-def evicted(was: AccessTable, now: AccessTable, inside: Collection[str]) -> list[str]:
+def list_evicted(was: AccessTable, now: AccessTable, inside: Collection[str]) -> list[str]:
     """Return which records leave because there are too many: the longest unused, outside core, untouched."""
     new_count = sum(key not in was.records for key in now.records)
     too_many = max(0, len(was.records) + new_count - ACCESS_RECORD_COUNT_MAX)
@@ -117,7 +121,7 @@ def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: Acc
 
 
 def check_gone(told: Iterable[Row], gone: object) -> None:
-    """`gone`: entities that a scan has not found in storage, among whose rows are these."""
+    """Demand that a scan takes no row for gone that is among `told`, the rows it was shown."""
     there = [row.address.id for row in told if row.address.kind == "entity"]
     needless = [key for key in there if isinstance(gone, tuple) and key in gone]
     demand(not needless, rules.ACCESS_TRUTH, "entities that a scan took for gone", [], needless)
@@ -126,7 +130,11 @@ def check_gone(told: Iterable[Row], gone: object) -> None:
 def prune_fault(
     pruned: Iterable[AccessRecord], gone: object, inside: Collection[str], table: AccessTable, at_ms: int
 ) -> Broken | None:
-    """What is wrong with what a rebalance prunes: just the records of the gone, and those unused for long."""
+    """Compare the records that a rebalance prunes with those it must: rows that are `gone`, and unused ones.
+
+    Returns the broken rule, or None. `inside`: ids in core, whose records stay. `at_ms`: when the plan was
+    made.
+    """
     stale = [
         it for key, it in table.records.items() if key not in inside and it.last_ms < at_ms - ACCESS_PRUNE_MS
     ]
@@ -157,9 +165,10 @@ def check_counted(
     replies: Iterable[Reply],
     late: Iterable[Outcome],
 ) -> None:
-    """`replies` are those of the step that was given what the operation had waited for.
+    """Demand that each access is counted once, when the operation that made it ends.
 
-    `late`: outcomes of other operations that ended in it, since nobody had answered their last question.
+    `replies`: those of the step that was given what the operation had waited for. `late`: outcomes of other
+    operations that ended in it because their last question got no answer.
     """
     op_id = getattr(heard.request, "op_id", None) if heard is not None else None
     mine = [reply.outcome for reply in replies if heard is not None and reply.op_id == op_id]
@@ -167,7 +176,8 @@ def check_counted(
         return  # not at its end yet; a remember whose earlier plan won reads core before it replies
     counted = Counter[str]()
     for outcome in (*mine[:1], *late):
-        counted.update(accessed(heard, outcome))
+        counted.update(count_accesses(heard, outcome))
+    # accessed and forgotten in one step: no record is left to count in
     expected = {key: count for key, count in counted.items() if key not in now.forgotten}
     got = {key: more for key, record in now.records.items() if (more := record.count - count_of(was, key))}
     demand(got == expected, rules.ACCESS_TRUTH, "how often each was accessed", expected, got)
@@ -176,7 +186,7 @@ def check_counted(
 def unanswered_ends(
     ended: Iterable[OperationSnapshot], heard: OperationSnapshot | None, replies: Iterable[Reply]
 ) -> list[Outcome]:
-    """How those ended to which this step brought no answer, but the end of their waiting."""
+    """Return the outcomes of operations that ended in this step without the answer they waited for."""
     names = [getattr(it.request, "op_id", None) for it in ended if it is not heard and may_end_unanswered(it)]
     return [reply.outcome for reply in replies if reply.op_id in names]
 
@@ -186,8 +196,8 @@ def count_of(table: AccessTable, key: str) -> int:
     return record.count if record else 0
 
 
-def accessed(heard: OperationSnapshot | None, outcome: Outcome) -> Mapping[str, int]:
-    """What an outcome tells that was accessed in the step that brought it."""
+def count_accesses(heard: OperationSnapshot | None, outcome: Outcome) -> Mapping[str, int]:
+    """Count the accesses per id that an `outcome` reports, in the step that brought it."""
     value = outcome.value if isinstance(outcome, Done) else None
     if isinstance(value, Recalled):
         return Counter(hit.id for hit in value.hits)
@@ -205,7 +215,7 @@ def accessed(heard: OperationSnapshot | None, outcome: Outcome) -> Mapping[str, 
 
 
 def check_recorded(entities: Iterable[Entity], writes: Iterable[Write]) -> None:
-    """The records that are written with a remember have importance and type of what it tells."""
+    """Demand that access records written with a remember have importance and type of its entities."""
     told = {entity.id: (entity.importance_ppm, entity.type) for entity in entities}
     for body in (write.body for write in writes if write.address.id in told):
         if isinstance(body, AccessRecord):
@@ -218,13 +228,14 @@ def check_recorded(entities: Iterable[Entity], writes: Iterable[Write]) -> None:
 def check_scan(
     operation: Operation, tables: Sequence[AccessTable], inside: Sequence[str], now_ms: int, config: Config
 ) -> None:
-    """A scan that has just asked for the rows of its page; one of the tables is what it saw."""
+    """Check the page of a scan that has just asked for its rows; one of the tables is what it saw."""
     facts = operation.facts
     candidates, others = facts.get("candidates"), facts.get("others")
     is_new = operation.plan_number == 1 and "rows" not in facts
     if not isinstance(candidates, tuple) or not isinstance(others, tuple) or not is_new:
         return
     looked, cursor = (*candidates, *others), facts["cursor"]
+    # an access that this step counted may have come before the scan or after it: either table will do
     pages = [page_of(table) for table in tables]
     missing = [[key for key in page if key not in looked and key not in inside] for page, _ in pages]
     demand([] in missing, rules.PROMOTION_FAIR, "records of its page that a scan passed over", pages, looked)
@@ -238,7 +249,8 @@ def check_scan(
 
 
 def page_of(table: AccessTable) -> tuple[list[str], str]:
-    """The records that are next, and where the page after them begins."""
+    """Return the ids of the next page of records, and the cursor where the page after it begins."""
+    # records a b c d, cursor b, pages of one: the page is [c], the next begins after c; after d at ""
     later = sorted(key for key in table.records if key > table.cursor)
     page = later[:SCAN_COUNT_MAX]
     return page, page[-1] if len(later) > len(page) else ""

@@ -17,7 +17,7 @@ LEFT_OUT: Final = "..."
 Counts = dict[str, int]  # a Counter would take three times as long, forty times in each step of a run
 
 COUNTS: Final[list[Counts]] = [{}]
-"""How often each rule was judged: the last one is counted in, the first for nobody."""
+"""How often each rule was judged: the last dict is counted in; the first is there if no block counts."""
 
 
 class Broken(Exception):
@@ -26,22 +26,23 @@ class Broken(Exception):
     def __init__(self, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
         super().__init__(f"{rule.name}: {message}")
         self.rule, self.message = rule.name, message
-        self.expected, self.got = contrasted(str(expected), str(got))
+        self.expected, self.got = contrast_texts(str(expected), str(got))
 
 
-def contrasted(expected: str, got: str) -> tuple[str, str]:
-    """Both texts cut to a line, at the same place: where they differ is in it."""
+def contrast_texts(expected: str, got: str) -> tuple[str, str]:
+    """Cut both texts to a line, at the same place, so that the place where they differ is in it."""
     length = min(len(expected), len(got))
     alike = next((at for at in range(length) if expected[at] != got[at]), length)
     if alike < SHOWN_CHARS_MAX - ALIKE_CHARS_MAX:
         return expected[:SHOWN_CHARS_MAX], got[:SHOWN_CHARS_MAX]
+    # 500 equal characters come first: both are shown from character 460 on
     start = alike - ALIKE_CHARS_MAX
     end = start + SHOWN_CHARS_MAX - len(LEFT_OUT)
     return f"{LEFT_OUT}{expected[start:end]}", f"{LEFT_OUT}{got[start:end]}"
 
 
 def demand(holds: object, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
-    """Raises Broken unless it holds; the texts of expected and got are made only then."""
+    """Raise Broken unless `holds` is true; the texts of `expected` and `got` are made only then."""
     counts = COUNTS[-1]
     try:
         counts[rule.name] += 1
@@ -52,10 +53,10 @@ def demand(holds: object, rule: Rule, message: str, expected: object = "", got: 
 
 
 @contextmanager
-def counted(counts: Counts) -> Iterator[None]:
-    """Until the block ends, rules that are judged are counted here, by name; then for those around it."""
+def count_rules(counts: Counts) -> Iterator[None]:
+    """Count by name, until the block ends, the rules that are judged; then also for the block around it."""
     try:
-        with counted_apart(counts):
+        with count_rules_apart(counts):
             yield
     finally:
         around = COUNTS[-1]
@@ -64,8 +65,8 @@ def counted(counts: Counts) -> Iterator[None]:
 
 
 @contextmanager
-def counted_apart(counts: Counts) -> Iterator[None]:
-    """The same for nobody around it: who judges here is not the judge of their run."""
+def count_rules_apart(counts: Counts) -> Iterator[None]:
+    """Count rules like `count_rules`, without adding them to the run around this block."""
     COUNTS.append(counts)
     try:
         yield

@@ -14,23 +14,23 @@ from umi_core.state import Operation
 
 
 def check_opened(operation: Operation, now_ms: int) -> None:
-    """The question that this operation has just sent, if it is one to a model or an embedder."""
+    """Check the record of the question that this operation has just sent to a model or an embedder."""
     sent = operation.sent
     if not isinstance(sent, AskModel | Embed):
         return
     told = operation.calls[-1] if operation.calls else None
     got = (told.operation, *outline(told)) if told is not None else ()
-    due = (sent.task if isinstance(sent, AskModel) else "embed", *due_of(sent, operation, now_ms))
+    due = (sent.task if isinstance(sent, AskModel) else "embed", *expect_outline(sent, operation, now_ms))
     demand(got == due, rules.WORKFLOW_CONTRACT, "the record of a call", due, got)
 
 
 def outline(call: ModelCall) -> tuple[object, ...]:
-    """All that is known of a call when it is sent."""
+    """Return all that is known of a call when it is sent."""
     at = (call.workflow, call.revision, call.unit, call.attempt, call.request_id, call.profile, call.asked_ms)
     return *at, call.outcome, call.prompt_hash, call.prompt_bytes, call.texts_count
 
 
-def due_of(sent: AskModel | Embed, operation: Operation, now_ms: int) -> tuple[object, ...]:
+def expect_outline(sent: AskModel | Embed, operation: Operation, now_ms: int) -> tuple[object, ...]:
     texts = sent.texts if isinstance(sent, Embed) else (sent.prompt,)
     whole = b"\n".join(text.encode(errors="surrogatepass") for text in texts)
     digest, count = blake2b(whole, digest_size=8).hexdigest(), len(texts) if isinstance(sent, Embed) else 0
@@ -40,13 +40,14 @@ def due_of(sent: AskModel | Embed, operation: Operation, now_ms: int) -> tuple[o
 
 
 def check_all_told(was: Iterable[ModelCall], now: Iterable[ModelCall]) -> None:
-    """None of the calls so far is left out, and each keeps its place."""
+    """Demand that each of the earlier calls is still listed, at its place."""
     due, got = [call.request_id for call in was], [call.request_id for call in now]
+    # before the step [q1, q2]; after it [q1, q2, q3] is sound, [q1, q3] is not
     demand(got[: len(due)] == due, rules.WORKFLOW_CONTRACT, "the calls so far", due, got)
 
 
 def check_closed(value: Value, calls: Iterable[ModelCall]) -> None:
-    """What came of a question is told as it was; `calls` of the operation that waited for this value."""
+    """Demand that a call is recorded as it was answered; `calls` of the operation that waited for `value`."""
     if not isinstance(value, ModelReplied | Embedded | EffectFailed):
         return
     outcome = value.kind if isinstance(value, EffectFailed) else "ok"

@@ -1,7 +1,7 @@
 """Hooks: which interceptors an operation in flight must tell on the way back of what it waits for.
 
 Law 1. Those around the step, and while it asks those around the question: all whose filters name the place.
-Law 2. One that did not pass on the way out is noted instead, unless nobody waits for a reply.
+Law 2. One that did not pass on the way out is noted instead, unless the operation has no reply.
 Law 3. A fallback that one of them gave is told with what the operation went without.
 """
 
@@ -33,9 +33,14 @@ class Hook(Protocol):
 
 
 def check_hooks(operation: Operation, step: str, asks: type[Asked] | None, hooks: Sequence[Hook]) -> None:
-    """`step` is its row, and `asks` what that asks; `hooks` are of its generation, outermost first."""
+    """Check which interceptors have to hear of the answer.
+
+    `step`: the id of its row. `asks`: the kind of question of that row. `hooks`: its generation, outermost
+    first.
+    """
     if operation.asked is None:
         return  # its step has not begun
+    # while a question is open, the hooks around it have to hear of its answer, too
     sites = ("step", "effect") if operation.waiting is not None else ("step",)
     around = [hook for site in sites for hook in hooks if hook.site == site]
     due = [hook.name for hook in around if is_named(hook, operation, step, asks)]
@@ -49,7 +54,7 @@ def may_have_failed(name: str, operation: Operation, step: str) -> bool:
 
 
 def is_named(hook: Hook, operation: Operation, step: str, asks: type[Asked] | None) -> bool:
-    """Whether each of its filters that is not empty names this place."""
+    """Return True if each filter of `hook` that is not empty names this place."""
     effect = EFFECT_NAMES[asks] if asks is not None else ""
     task = operation.asked.task if isinstance(operation.asked, AskModel) else ""
     here = (operation.workflow, step, effect, task)
@@ -58,11 +63,12 @@ def is_named(hook: Hook, operation: Operation, step: str, asks: type[Asked] | No
 
 
 def check_fallbacks(reply: Reply, plan_number: int) -> None:
-    """A fallback of an interceptor is less than was asked for; with a plan goes what it went without."""
+    """Demand that fallbacks of interceptors are reported as degraded; a new plan drops those of the old."""
     if not isinstance(reply.outcome, Done):
         return
     notes = [it for it in reply.hooks if (it.hook, it.what) == ("on_error", "substituted")]
     due = sorted({f"{it.step}{BY_HOOK}{it.name}" for it in notes})
     got = sorted({it.name for it in reply.outcome.degraded if BY_HOOK in it.name})
+    # a new plan forgets what the old one went without, and its notes stay
     holds = due == got if plan_number == 1 else {*got} <= {*due}
     demand(holds, rules.HOOK_ORDER, "fallbacks of interceptors among the degradations", due, got)

@@ -15,7 +15,7 @@ from umi_core.messages.effects import Asked, AskModel, Embed
 from umi_core.state import Operation, Queued, Sleeping, State, Waiting
 
 BACKGROUND_COUNT_MAX: Final = (
-    4  # recover, rebalance, evolve_category, and upkeep or purge: asked for by nobody
+    4  # recover, rebalance, evolve_category, and upkeep or purge, which no request asked for
 )
 CONTRACT: Final = rules.WORKFLOW_CONTRACT
 
@@ -39,7 +39,7 @@ def check_counts(state: State) -> None:
 
 
 def check_operation(number: int, operation: Operation, state: State) -> None:
-    """It has its number, and waits for one answer or sleeps until a stated time."""
+    """Check the number of an operation, and that it waits for one answer or sleeps until a stated time."""
     own, last = operation.number, state.operation_count
     demand(number == own <= last, CONTRACT, "number of an operation", number, own)
     if isinstance(operation.progress, Queued):
@@ -63,7 +63,8 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
 
 
 def check_turn(operation: Operation, state: State) -> None:
-    """It has asked nothing yet, and waits for an operation that claimed the same before."""
+    """Demand that a queued operation waits for an earlier one that claimed the same."""
+    # turns 3 and 5 claim one block: 5 is queued until 3 has ended
     others = [it for it in state.operations.values() if 0 < it.turn < operation.turn]
     shared = [it.number for it in others if any(claim in it.claims for claim in operation.claims)]
     demand(
@@ -76,8 +77,9 @@ def check_turn(operation: Operation, state: State) -> None:
 
 
 def longest_ms(operation: Operation, state: State) -> int:
-    """Interceptors shorten time-outs and never lengthen them."""
+    """Return the longest time an operation may wait: interceptors only shorten time-outs."""
     config = state.config
+    # a failure may name an hour to sleep; a question waits for its time-out at most
     is_asleep = operation.waiting is None
     return limits.RETRY_AFTER_MS_MAX if is_asleep else max(config.model_timeout_ms, config.store_timeout_ms)
 
@@ -111,7 +113,7 @@ class WorkflowTable(Protocol):
 
 
 class Generation(Protocol):
-    """The interceptors of one time, outermost first."""
+    """The interceptors registered at one time, outermost first."""
 
     @property
     def ordered(self) -> Sequence[Hook]: ...
@@ -126,9 +128,9 @@ class WorkflowTables(Protocol):
 
 
 def check_tables(state: State, tables: WorkflowTables, known: Container[int | None] = ()) -> None:
-    """Every operation in flight stands where its table says: facts, effect, attempts, hooks.
+    """Demand that every operation in flight is as its table says: facts, effect, attempts, hooks.
 
-    `known`: questions of operations that were looked at before; whoever still waits for one has not moved.
+    `known`: questions of operations that were checked before; one that still waits for its answer is skipped.
     """
     for operation in state.operations.values():
         if operation.waiting in known:
@@ -144,6 +146,7 @@ def check_tables(state: State, tables: WorkflowTables, known: Container[int | No
 
 def check_facts(operation: Operation, table: WorkflowTable) -> None:
     declared = dict(table.knows)
+    # at row 3: what it began with, and what rows 0 to 2 have learnt
     for row in table.steps[: operation.row]:
         declared |= row.learns
     where, holds = f"facts of {operation.workflow}", operation.facts.keys() == declared.keys()
@@ -153,7 +156,7 @@ def check_facts(operation: Operation, table: WorkflowTable) -> None:
 
 
 def check_patience(operation: Operation, config: Config, is_hooked: bool) -> None:
-    """It waits as long as is configured; only interceptors shorten that."""
+    """Demand that the time-out of a question is the configured one; only interceptors shorten it."""
     sent = operation.sent
     if sent is None:
         return

@@ -1,7 +1,7 @@
-"""Commits as they are planned: who enters core, who leaves, and why.
+"""Commits as they are planned: which entries enter core, which leave, and why.
 
 Law 1. An entry leaves only if that was asked for, or if its room was needed; the reply names it.
-Law 2. Who leaves, enters or is turned away is what walk.py says, the simpler second implementation.
+Law 2. Which entries leave, enter or are refused is what walk.py says, the simpler second implementation.
 Law 3. A commit touches its own scope, and for what leaves core it deletes nothing.
 
 A plan is judged in the step that made it, because scores move with time and accesses. If an access was
@@ -45,6 +45,9 @@ class Planned(Protocol):
     decisions: tuple[RoutingDecision, ...] | None
 
 
+RowVersion = tuple[str, int]  # id and version
+
+
 class RememberDraft(Protocol):
     """A draft of a remember, which lies a layer above this file."""
 
@@ -53,7 +56,7 @@ class RememberDraft(Protocol):
 
 
 def check_new_plan(operation: Operation, state: State, access_before: AccessTable) -> None:
-    """The commit that this operation has just asked for the first time, if it is one."""
+    """Check the commit that this operation has just asked for the first time, if it is one."""
     if not isinstance(operation.asked, Commit):
         return
     check_scope(operation.asked.writes, state.scope)
@@ -83,7 +86,7 @@ def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> Non
     pairs = {
         ends: None
         for draft, rows in zip(drafts, candidates, strict=True)
-        for ends in asked(draft, [newest[row.address.id] for row in rows])
+        for ends in list_asked_ends(draft, [newest[row.address.id] for row in rows])
     }
     for relation in (write.body for write in writes):
         if isinstance(relation, Relation) and relation.kind in EVOLUTION_KINDS:
@@ -110,7 +113,7 @@ def check_compared(facts: Mapping[str, object]) -> None:
 
 
 def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
-    """What is new has a vector, or is marked as lacking one that was wanted, so that a scan repairs it."""
+    """Demand that a new entity has a vector, or is marked as lacking a wanted one, so that a scan adds it."""
     request, drafts = facts.get("request"), facts.get("drafts")
     if isinstance(request, Remember | AddArchival) and isinstance(drafts, tuple):
         rows = {(write.address.kind, write.address.id): write.body for write in writes}
@@ -121,8 +124,8 @@ def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
             demand(holds, rules.INDEX_FOLLOWS_ROW, f"{key} lacks a vector and is marked so", is_due, entity)
 
 
-def asked(draft: RememberDraft, rows: Iterable[Row]) -> Iterable[tuple[tuple[str, int], tuple[str, int]]]:
-    """The ends of the relations that may lead to this draft."""
+def list_asked_ends(draft: RememberDraft, rows: Iterable[Row]) -> Iterable[tuple[RowVersion, RowVersion]]:
+    """List the ends of the relations that may lead to this draft."""
     candidates = (row.body for row in rows if isinstance(row.body, Entity))
     for old in candidates:
         yield (old.id, old.version), (draft.entity.id, draft.entity.version)
@@ -131,7 +134,10 @@ def asked(draft: RememberDraft, rows: Iterable[Row]) -> Iterable[tuple[tuple[str
 def check_plan(
     facts: Mapping[str, object], writes: Sequence[Write], tables: Sequence[AccessTable], config: Config
 ) -> None:
-    """`facts` are of an operation that has planned, and one of `tables` is what it scored with."""
+    """Check what a plan does to core.
+
+    `facts` are of an operation that has planned; one of `tables` is what it scored with.
+    """
     plan, core = facts.get("plan"), facts.get("core")
     if not isinstance(core, CoreTier) or not isinstance(plan, Planned):  # the second takes longer
         return
@@ -147,14 +153,14 @@ def check_plan(
     check_recorded(plan.accessed, writes)
     if "gone" in facts:  # of a scan
         gone, inside = facts["gone"], ids_of(core)
-        one_of([prune_fault(plan.pruned, gone, inside, table, plan.at_ms) for table in tables])
-    one_of([walk_fault(change, facts, table, config) for table in tables])
+        require_one_sound([prune_fault(plan.pruned, gone, inside, table, plan.at_ms) for table in tables])
+    require_one_sound([walk_fault(change, facts, table, config) for table in tables])
     if change.left_ids:  # found to be needed, and the weakest
         demand(True, rules.DISPLACEMENT if change.entered_ids else rules.FEWEST_VICTIMS, "")
 
 
-def one_of(faults: Sequence[Broken | None]) -> None:
-    """With one of the tables nothing must be wrong."""
+def require_one_sound(faults: Sequence[Broken | None]) -> None:
+    """Raise the first fault unless one of the tables has none."""
     if faults[0] is not None and None not in faults:
         raise faults[0]
 
@@ -165,11 +171,12 @@ def asked_to_leave(request: object, core: CoreTier, plan: Planned) -> tuple[str,
         case ForgetResource() | DeleteArchival():
             return tuple(key for key in ids_of(core) if key in plan.forgotten)
         case UpdateEntity(entity_id=entity_id):
+            # another text makes another fact with another id: then the old one leaves
             return () if entity_id in [it.id for it in plan.accessed] else (entity_id,)
         case Forget(entity_id=entity_id):
             return (entity_id,)
         case Remember() | AddArchival() | Memorize():
-            return tuple(getattr(said(plan), "ended", ()))
+            return tuple(getattr(find_core_reply(plan), "ended", ()))
         case RemoveBlock(kind=kind, label=label):
             block = core.find(kind, label)
             return tuple(entry.entity_id for entry in block.entries) if block else ()
@@ -192,7 +199,7 @@ class CoreChange(NamedTuple):
 
     @property
     def left_ids(self) -> tuple[str, ...]:
-        """Who leaves without having been named, in the order of core."""
+        """List the ids that leave without having been named, in the order of core."""
         there = (*ids_of(self.after), *self.asked_ids)
         return tuple(key for key in ids_of(self.before) if key not in there)
 
@@ -203,8 +210,8 @@ class CoreChange(NamedTuple):
 
     @property
     def evicted_ids(self) -> Collection[str]:
-        """Who leaves by what the reply will say."""
-        told: Collection[str] = getattr(said(self.plan), "evicted", self.left_ids)
+        """List the ids that leave according to the reply."""
+        told: Collection[str] = getattr(find_core_reply(self.plan), "evicted", self.left_ids)
         return told
 
 
@@ -213,8 +220,8 @@ def endings_of(writes: Iterable[Write]) -> Mapping[str, str]:
     return {it.body.id: it.body.by for it in writes if isinstance(it.body, Ended)}
 
 
-def said(plan: Planned) -> object:
-    """What the reply will say of core."""
+def find_core_reply(plan: Planned) -> object:
+    """Return the part of the reply that is about core."""
     return getattr(plan.value, "facts", plan.value)
 
 
@@ -252,9 +259,9 @@ def is_self(core: CoreTier, entity_id: str) -> bool:
 
 
 def check_entering(change: CoreChange) -> None:
-    """What is told of promotions is what core will show, and nobody enters who was not asked about."""
+    """Demand that the reply names the promotions core will show, and that only asked entities enter."""
     plan = change.plan
-    check_promoted(change, getattr(said(plan), "promoted", change.entered_ids))
+    check_promoted(change, getattr(find_core_reply(plan), "promoted", change.entered_ids))
     if plan.decisions is not None:
         named = [entity.id for entity in plan.accessed]
         decided = [decision.entity_id for decision in plan.decisions]
@@ -263,7 +270,10 @@ def check_entering(change: CoreChange) -> None:
 
 
 def check_promoted(change: CoreChange, told: Iterable[str]) -> None:
-    """Who was driven out and came back at once may be told or not."""
+    """Compare `told`, the promoted ids of a reply, with those that enter.
+
+    An entry that left and came back in the same plan may be named or not.
+    """
     came_back = [key for key in ids_of(change.before) if key in change.evicted_ids]
     promoted = sorted(key for key in told if key not in came_back)
     entered = sorted(change.entered_ids)
@@ -283,7 +293,7 @@ def walk_fault(
     change: CoreChange, facts: Mapping[str, object], access: AccessTable, config: Config
 ) -> Broken | None:
     """Return what is wrong with the entries of core after the plan; None if nothing is."""
-    scored = scored_with(change, access)
+    scored = find_scoring_table(change, access)
     successors, candidates = successors_of(change, scored), candidates_of(change, facts, scored)
     texts = {slot_of(block): bytes_of_text(block) for block in change.after.blocks}
     walk = Walk(config, texts, seats_of(change, scored))
@@ -299,7 +309,10 @@ def walk_fault(
 
 
 def difference(walk: Walk, seats: dict[str, Seat], change: CoreChange) -> Broken | None:
-    """Where the plan and the twin part. `seats` are of all that were in core or asked for a place."""
+    """Return the rule that breaks where plan and reference differ.
+
+    `seats` are of all entries that were in core or asked for a place.
+    """
     expected, got = sorted(walk.seats), sorted(ids_of(change.after))
     if expected == got:
         return None
@@ -308,20 +321,23 @@ def difference(walk: Walk, seats: dict[str, Seat], change: CoreChange) -> Broken
     intruders = [key for key in got if key not in expected and key in change.entered_ids]
     is_needless = any(planned.has_room_for(seats[key]) for key in missing)
     is_over_quota = any(key in seats and seats[key].is_self for key in intruders)
+    # c is in core, a is not: c displaced a wrongly; with room for a, it left or was refused without need
     rule = rules.CORE_LIMITS if is_over_quota else rules.DISPLACEMENT if intruders else rules.FEWEST_VICTIMS
     return Broken(
         rules.FEWEST_VICTIMS if is_needless else rule, "entries of core after the plan", expected, got
     )
 
 
-def scored_with(change: CoreChange, access: AccessTable) -> AccessTable:
-    """A remember scores with the records as they will be after its commit."""
+def find_scoring_table(change: CoreChange, access: AccessTable) -> AccessTable:
+    """Return the records to score with: of a remember, as they will be after its commit."""
     plan = change.plan
-    return access.touched(plan.accessed, plan.at_ms, ids_of(change.before)) if plan.accessed else access
+    return (
+        access.record_accesses(plan.accessed, plan.at_ms, ids_of(change.before)) if plan.accessed else access
+    )
 
 
 def score_of(entity_id: str, access: AccessTable, at_ms: int) -> int:
-    """Without a record it is the first to leave."""
+    """Return the score of an entry; 0, the first to leave, if it has no record."""
     record = access.records.get(entity_id)
     return promotion.score_ppm(record, at_ms) if record else 0
 
@@ -374,6 +390,6 @@ def best_first(seats: list[Seat]) -> list[Seat]:
 
 
 def is_fresh(entity_id: str, access: AccessTable, at_ms: int) -> bool:
-    """It has a record that is not about to be pruned."""
+    """Return True if an entity has a record that is not about to be pruned."""
     record = access.records.get(entity_id)
     return record is not None and record.last_ms >= at_ms - ACCESS_PRUNE_MS

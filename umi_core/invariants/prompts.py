@@ -51,7 +51,7 @@ as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 
 
 def check_prompt(operation: Operation, config: Config) -> None:
-    """The question that this operation has just asked, if a model is asked about a request."""
+    """Check the question that this operation has just asked, if a model is asked about a request."""
     asked, request = operation.asked, operation.facts.get("request")
     if not isinstance(asked, AskModel) or not isinstance(request, ASKING):
         return
@@ -59,17 +59,18 @@ def check_prompt(operation: Operation, config: Config) -> None:
         return
     lines = [line.partition(" = ") for line in asked.prompt.split("\n") if line.startswith("INPUT ")]
     names = tuple(name.removeprefix("INPUT ") for name, _, _ in lines)
+    # speaker and summary are inputs only if there is one
     due += ("speaker",) if asked.task == "extract" and getattr(request, "speaker", None) is not None else ()
     due = (*due[:2], "summary", *due[2:]) if "summary" in names else due
     demand(names == due, RULE, f"the inputs of a prompt to {asked.task}", due, names)
     values = {name: value for name, (_, _, value) in zip(names, lines, strict=True)}
-    for name, wanted in given(asked.task, operation.facts, config).items():
+    for name, wanted in expect_inputs(asked.task, operation.facts, config).items():
         demand(values[name] == as_json(wanted), RULE, f"the {name}", as_json(wanted), values[name])
     check_refs({name: read(value) for name, value in values.items()})
 
 
-def given(task: str, facts: Mapping[str, object], config: Config) -> Mapping[str, object]:
-    """What the request alone says that a prompt shows; with the query as it was resolved."""
+def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> Mapping[str, object]:
+    """Return the inputs of a prompt, by name, that follow from the request alone and its resolved query."""
     match task, facts["request"], facts.get("resolution"):
         case "extract", Remember() as request, _:
             told = {"text": cut(request.text, TEXT_BYTES_MAX)}
@@ -92,7 +93,7 @@ def given(task: str, facts: Mapping[str, object], config: Config) -> Mapping[str
 
 
 def check_turns(given: Recall | Descent, kept: object, count_max: int = TURN_COUNT_MAX) -> None:
-    """What an operation keeps of the turns that were given with a query: the last that say something."""
+    """Demand that an operation keeps the last turns of its query that are not blank, each cut."""
     if isinstance(kept, Recall | Descent) and kept.op_id == given.op_id:
         due = [(it.role, it.text[:TURN_CHARS_MAX]) for it in given.turns if it.text[:TURN_CHARS_MAX].strip()]
         got = [(it.role, it.text) for it in kept.turns]
@@ -107,8 +108,9 @@ def read(value: str) -> Any:  # any JSON
 
 
 def check_refs(values: Mapping[str, Any]) -> None:  # any JSON
-    """Each pair names a new statement and an old one; each statement is listed once, and named."""
+    """Demand that each pair names a new statement and an old one, and each statement is listed once."""
     for side in ("new", "old") if "pairs" in values else ():
         listed = [statement["ref"] for statement in values[side]]
+        # pairs n1-o1 and n1-o2: the new statements are [n1], the old ones [o1, o2]
         named = list(dict.fromkeys(pair[side] for pair in values["pairs"]))
         demand(sorted(listed) == sorted(named), RULE, f"the {side} statements", sorted(named), sorted(listed))

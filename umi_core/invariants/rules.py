@@ -1,4 +1,4 @@
-"""Rules: what a memory promises, each with its name and id, who sees it broken, and what that costs.
+"""Rules: what a memory promises, each with its name and id, which judge sees it broken, and what that costs.
 
 A check gives its rule to `demand`, which raises `Broken` with it if the rule does not hold. Names and ids are
 permanent: if a rule goes, neither is used again. docs/spec/invariants.md lists all rules, planned ones too.
@@ -25,7 +25,7 @@ NONE: Final = "none"
 
 @attrs.frozen
 class Rule(Data):
-    """One promise. `statement` is what is promised, in a few words.
+    """One promise of the memory. `statement` says it in a few words.
 
     `seen_by`: from outside by the oracle, inside the memory or storage, by two ways that must agree, by
     tests alone, or by the simulator about itself. `cost`: cheap rules are judged at each step or reply, full
@@ -41,7 +41,7 @@ class Rule(Data):
 
     @property
     def is_checked(self) -> bool:
-        """Whether a run judges it."""
+        """Return True if a run judges this rule."""
         return self.seen_by not in (TEST, HARNESS)
 
     @property
@@ -53,7 +53,10 @@ class Rule(Data):
 
 
 def declared_rules(namespace: Mapping[str, Any]) -> tuple[Rule, ...]:
-    """Every rule of a module, in the order of the file. Raises ValueError if two share a name or an id."""
+    """List every rule of a module, in the order of the file.
+
+    Raises ValueError if two share a name or an id.
+    """
     found = tuple(it for it in namespace.values() if isinstance(it, Rule))
     for word in ("name", "id"):
         words = [getattr(it, word) for it in found]

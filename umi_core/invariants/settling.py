@@ -1,4 +1,4 @@
-"""Settling: commits of which nobody knows how they ended, and what is learnt of them in the end.
+"""Settling: commits of unknown outcome, and what is learnt of them in the end.
 
 Law 1. The same batch is sent again, three times in all. Law 2. If another plan had won, what that one decided
 is told, nothing of this one counts as stored, and core is read again. Law 3. Core that was read, or written,
@@ -24,7 +24,11 @@ WRITERS_OF_CORE: Final = (
 
 
 def check_sent_again(heard: OperationSnapshot, value: Value, operation: Operation | None) -> None:
-    """`operation`: that which asked, as it is after the step; None if it has ended."""
+    """Demand that a commit of unknown outcome is sent again.
+
+    `operation`: the asking one; None if it ended.
+    """
+    # sent, unknown, sent, unknown, sent, unknown: after the third time it need not be sent again
     is_unknown = isinstance(value, EffectFailed) and value.kind == "unknown"
     if not is_unknown or not isinstance(heard.asked, Commit) or heard.attempt >= ATTEMPTS:
         return
@@ -34,14 +38,16 @@ def check_sent_again(heard: OperationSnapshot, value: Value, operation: Operatio
 
 
 def is_durable(asked: Asked | None, value: Value) -> bool:
-    """Whether it is this batch that storage has: not an earlier plan, nor another request with its key."""
+    """Return True if storage has this very batch, not an earlier plan or another request with its key."""
     writes = asked.writes if isinstance(asked, Commit) else ()
     own = next((write.body for write in writes if isinstance(write.body, Receipt)), None)
     return isinstance(value, Committed) and (own is None or value.receipt == own)
 
 
 def winner(asked: Asked | None, value: Value) -> Receipt | None:
-    """The receipt of an earlier plan for the same request; None if it is this one that was committed."""
+    """Return the receipt of an earlier plan for the same request; None if this plan was committed."""
+    # plan 1 is sent, no answer comes   it lands after all
+    # plan 2 is sent under the same key  -> refused, with the receipt of plan 1
     receipt = value.receipt if isinstance(value, Committed) else None
     writes = asked.writes if isinstance(asked, Commit) else ()
     own = next((write.body for write in writes if isinstance(write.body, Receipt)), None)
@@ -73,7 +79,7 @@ def reads_core(asked: Asked | None) -> bool:
 
 
 def check_believed(told: CoreTier | None, core: CoreTier) -> None:
-    """`told`: the core row of an answer that an operation has gone on with."""
+    """Demand that core is no older than `told`, the core row of an answer that was used."""
     if told is not None:
         due, got = told.guard_version, core.guard_version
         demand(due <= got, rules.CORE_CURRENT, "a newer core was told, and not believed", due, got)

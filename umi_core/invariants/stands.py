@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import attrs
 
-from umi_core.answer_checks import held
+from umi_core.answer_checks import check_answer
 from umi_core.data import Owner
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone, Value
 from umi_core.messages.effects import Asked, Degraded, ModelCall
@@ -16,7 +16,7 @@ from umi_core.state import Operation, Phase, State, Tiers
 
 
 class OperationSnapshot(NamedTuple):
-    """Where an operation stood."""
+    """The place of an operation in its workflow, and all that a step can change of it."""
 
     pinned: tuple[str, int, int]
     place: tuple[int, int, int]
@@ -60,7 +60,7 @@ def total(lacks: Iterable[Degraded]) -> int:
 
 @attrs.define
 class StateSnapshot(Owner):
-    """What a step is compared with: the state as the step before has left it."""
+    """The state as the last step left it, to compare the next one with."""
 
     phase: Phase
     tiers: Tiers
@@ -73,17 +73,17 @@ class StateSnapshot(Owner):
 
 
 def before_step(state: State) -> StateSnapshot:
-    """To be taken at any time between two steps."""
+    """Take a snapshot of a state, at any time between two steps."""
     working = state.tiers.working
     size = working.used_bytes, len(working.entries)
     stands = {number: stand_of(operation) for number, operation in state.operations.items()}
-    counts = state.operation_count, state.request_count, hooked_count(state), dict(state.counters)
+    counts = state.operation_count, state.request_count, count_hooked(state), dict(state.counters)
     return StateSnapshot(state.phase, state.tiers.copy(), size, *counts, stands)
 
 
 @attrs.define
 class StepInput(Owner):
-    """What the step was given, as the memory takes it, and the operation that waited for it, if any did.
+    """The value that a step was given, as the memory takes it, and the operation that waited for it, or None.
 
     `is_hooked`: an interceptor refused a question in this step, or answered it. `still`: where each operation
     stood that goes on, and where it stands now. `after`: what the next step is compared with.
@@ -96,15 +96,16 @@ class StepInput(Owner):
     after: StateSnapshot
 
 
-def told_by(before: StateSnapshot, value: Value, state: State) -> StepInput:
-    """`state`: as it is after the step that was given this value."""
-    heard, after = heard_by(before, value), before_step(state)
+def describe_step(before: StateSnapshot, value: Value, state: State) -> StepInput:
+    """Describe a step. `state`: as it is after the step that was given `value`."""
+    heard, after = find_waiting(before, value), before_step(state)
     now = after.stands
     still = [(stand, now[number]) for number, stand in before.stands.items() if number in now]
-    return StepInput(as_held(heard, value), heard, after.hooked_count != before.hooked_count, still, after)
+    is_hooked = after.hooked_count != before.hooked_count
+    return StepInput(normalise_answer(heard, value), heard, is_hooked, still, after)
 
 
-def heard_by(before: StateSnapshot, value: Value) -> OperationSnapshot | None:
+def find_waiting(before: StateSnapshot, value: Value) -> OperationSnapshot | None:
     request_id = getattr(value, "request_id", None)
     if request_id is not None:
         for stand in before.stands.values():
@@ -113,22 +114,22 @@ def heard_by(before: StateSnapshot, value: Value) -> OperationSnapshot | None:
     return None
 
 
-def as_held(heard: OperationSnapshot | None, value: Value) -> Value:
-    """An answer as the memory takes it."""
+def normalise_answer(heard: OperationSnapshot | None, value: Value) -> Value:
+    """Return an answer as the memory takes it: a malformed one becomes a failure."""
     if heard is None or heard.asked is None:
         return value
     assert isinstance(value, ModelReplied | Embedded | ReadDone | Committed | EffectFailed)
-    return held(heard.asked, value)
+    return check_answer(heard.asked, value)
 
 
-def hooked_count(state: State) -> int:
-    """How often an interceptor has refused a question, or answered it, in place of the world."""
+def count_hooked(state: State) -> int:
+    """Count how often an interceptor refused a question, or answered it in place of the world."""
     counters = state.counters
     return counters.get("hook refused", 0) + counters.get("hook substituted", 0)
 
 
-def now_of(before: StateSnapshot, heard: OperationSnapshot, state: State) -> Operation | None:
-    """The operation that waited, as it is after the step; None if it has ended."""
+def find_operation(before: StateSnapshot, heard: OperationSnapshot, state: State) -> Operation | None:
+    """Return the operation that waited, as it is after the step; None if it has ended."""
     number = next(number for number, stand in before.stands.items() if stand is heard)
     return state.operations.get(number)
 

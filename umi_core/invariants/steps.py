@@ -2,7 +2,7 @@
 
 Law 1. Core changes only to what storage has just told: rows read, or a batch known to be durable.
 Law 2. A self entry leaves it only by what names it. Law 3. A late answer changes nothing.
-Law 4. After a failure nobody asks again before the policy, or the failure itself, allows it.
+Law 4. After a failure no operation asks again before the policy, or the failure itself, allows it.
 Law 5. A load puts the saved session in place as a whole, or changes nothing.
 Law 6. Accesses are counted when a commit or the rows of a recall are learnt, and at no other time.
 Law 7. An operation keeps its revision, and what it knows until it plans again.
@@ -50,14 +50,14 @@ from umi_core.invariants.stands import (
     OperationSnapshot,
     StateSnapshot,
     StepInput,
+    find_operation,
     is_late,
-    now_of,
     stand_of,
     total,
 )
 from umi_core.invariants.tiers import check_equal_entries, check_share_of_self
 from umi_core.invariants.vectors import check_counted as check_vectors_counted
-from umi_core.invariants.vectors import check_learnt, check_texts, named_count
+from umi_core.invariants.vectors import check_learnt, check_texts, count_named
 from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
 from umi_core.messages.requests import Descent, InCore, Recall, request_name
@@ -80,9 +80,9 @@ TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
 
 
 def check_step(before: StateSnapshot, told: StepInput, state: State) -> None:
-    """The rules that compare a memory before and after the step that was given this."""
+    """Check the rules that compare a memory before and after a step."""
     was, tiers, heard = before.tiers, state.tiers, told.heard
-    if not before.stands and not state.operations and not replaced(was, tiers):
+    if not before.stands and not state.operations and not list_replaced(was, tiers):
         return
     check_late(before, told, state)
     check_revisions(told, state)
@@ -108,7 +108,7 @@ def check_step(before: StateSnapshot, told: StepInput, state: State) -> None:
 
 
 def is_switched(told: StepInput, state: State) -> bool:
-    """Whether a life that goes on has claimed the next epoch, and found its agent closed or opened."""
+    """Return True if a running memory claimed the next epoch and found its agent closed or opened."""
     heard = told.heard
     if heard is None or heard.pinned[0] != "recover" or is_late(heard, state):
         return False
@@ -119,14 +119,14 @@ def is_switched(told: StepInput, state: State) -> bool:
 
 
 def check_emptied(was: Tiers, now: Tiers) -> None:
-    """Nothing is kept of what the agent had; its working tier and its session are not the agent's."""
+    """Demand that nothing the agent had is left; its working tier and its session are not the agent's."""
     fresh = Tiers(working=was.working, session=was.session)
     kept = [name for name in TIERS if name != "upkeep" and getattr(now, name) != getattr(fresh, name)]
     demand(not kept, rules.CLOSED_IS_CLOSED, "tiers that outlived an agent", [], kept)
 
 
 def check_replies(before: StateSnapshot, told: StepInput, state: State, replies: Sequence[Reply]) -> None:
-    """The rules about what a step has replied."""
+    """Check the rules about the replies of a step."""
     if isinstance(told.value, InCore):
         check_in_core(told.value, state.tiers.core, replies)
     if before.stands:
@@ -141,22 +141,23 @@ def check_replies(before: StateSnapshot, told: StepInput, state: State, replies:
             check_taken(told, state, replies)
     for reply in replies:
         mine = [stand for stand in ended if getattr(stand.request, "op_id", None) == reply.op_id]
-        if len(mine) == 1:  # of two under one name nobody knows which
+        if len(mine) == 1:  # of two under one name either may have ended
             check_all_told(mine[0].calls, reply.calls)
             check_fallbacks(reply, mine[0].place[2])
 
 
 def check_told(before: StateSnapshot, told: StepInput, state: State, replies: Sequence[Reply]) -> None:
-    """What operations went without is counted; what interceptors did is counted, and in the reply."""
+    """Demand that degradations and notes of interceptors are counted, and that replies have the notes."""
     is_told_of = any(operation.degraded or operation.notes for operation in state.operations.values())
     if state.counters == before.counters and not is_told_of:
         return  # every end of an operation is counted
-    lack_count, note_count = counted_since(before.counters, state.counters)
+    lack_count, note_count = count_since(before.counters, state.counters)
     lacks = sum(total(reply.outcome.degraded) for reply in replies if isinstance(reply.outcome, Done))
     notes = sum(len(reply.hooks) for reply in replies)
     ended = [stand for number, stand in before.stands.items() if number not in state.operations]
     for operation in state.operations.values():
         stand = before.stands.get(operation.number)
+        # two degradations before the step, three now: this step has added one
         lacks += total(operation.lacks) - (stand.told_of[0] if stand else 0)
         notes += len(operation.notes) - (stand.told_of[1] if stand else 0)
     lacks -= sum(stand.told_of[0] for stand in ended)
@@ -169,7 +170,7 @@ def check_told(before: StateSnapshot, told: StepInput, state: State, replies: Se
 
 
 def may_have_been_dropped(before: StateSnapshot, state: State, replies: Iterable[Reply]) -> bool:
-    """What a plan went without is forgotten with it, and only what is done tells of it."""
+    """Return True if degradations may be missing: a new plan drops them, and only Done reports them."""
     stands = ((stand, state.operations.get(number)) for number, stand in before.stands.items())
     is_new_plan = any(now is not None and now.plan_number != stand.place[2] for stand, now in stands)
     return (
@@ -178,7 +179,7 @@ def may_have_been_dropped(before: StateSnapshot, state: State, replies: Iterable
 
 
 def is_for_nobody(before: StateSnapshot, state: State) -> bool:
-    """Whether something ran that nobody asked for, and that replies of interceptors to nobody."""
+    """Return True if background work ran in this step: its interceptors have no reply to be noted in."""
     running = any(operation.op_id is None for operation in state.operations.values())
     was_running = any(not stand.is_asked for stand in before.stands.values())
     now, was = state.counters.items(), before.counters
@@ -187,7 +188,7 @@ def is_for_nobody(before: StateSnapshot, state: State) -> bool:
 
 
 def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> None:
-    """In core is what a rendering shows."""
+    """Demand that an entity is in core if a rendering shows it."""
     is_there = any(entry.entity_id == request.entity_id for _, entry in core.entries())
     outcomes = [reply.outcome for reply in replies if reply.op_id == request.op_id]
     told = [outcome.value for outcome in outcomes if isinstance(outcome, Done)]
@@ -195,17 +196,17 @@ def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> 
 
 
 def ids_in_core(before: CoreTier, state: State) -> list[str]:
-    """Who was in core before the step or is now: a scan passes them over."""
+    """List the ids in core before the step or now: a scan passes them over."""
     return [entry.entity_id for core in (before, state.tiers.core) for _, entry in core.entries()]
 
 
-def replaced(was: Tiers, now: Tiers) -> list[str]:
-    """The tiers that are others than before; of the working tier alone, changed in place, that is not all."""
+def list_replaced(was: Tiers, now: Tiers) -> list[str]:
+    """List the names of the replaced tiers; the working tier may also have changed in place."""
     return [name for name in TIERS if getattr(was, name) is not getattr(now, name)]
 
 
-def counted_since(was: Mapping[str, int], now: Mapping[str, int]) -> tuple[int, int]:
-    """What was added to the counters of things gone without, and of interceptors; no counter ever goes."""
+def count_since(was: Mapping[str, int], now: Mapping[str, int]) -> tuple[int, int]:
+    """Return how much the counters of degradations and of interceptors grew; no counter ever goes."""
     lacks = notes = 0
     for name, count in now.items():
         added = count - was.get(name, 0)
@@ -223,25 +224,29 @@ def check_settling(before: StateSnapshot, told: StepInput, state: State) -> None
     heard = told.heard
     if heard is None or state.phase == "deposed":
         return
-    operation = now_of(before, heard, state)
+    operation = find_operation(before, heard, state)
     check_sent_again(heard, told.value, operation)
     check_won(heard, told.value, operation, before.tiers, state.tiers)
     if is_durable(heard.asked, told.value):
         check_deleted(heard.asked, told.value, before.tiers.access, state.tiers.access)
+    # an operation that asks again has believed nothing of the answer
     if operation is not None and stand_of(operation).place > heard.place:
-        check_believed(core_told(told), state.tiers.core)
+        check_believed(find_core_row(told), state.tiers.core)
 
 
 def check_taken(told: StepInput, state: State, replies: Iterable[Reply]) -> None:
-    """Core as it was told in the answer that ended an operation, unless that says that core was not read."""
+    """Demand that core is not older than the core row of the answer that ended an operation.
+
+    A reply that says that core was not read (`settle:`) is exempt.
+    """
     op_id = getattr(getattr(told.heard, "request", None), "op_id", None)
     for outcome in (reply.outcome for reply in replies if reply.op_id == op_id):
         if isinstance(outcome, Done) and not any(it.name.startswith("settle:") for it in outcome.degraded):
-            check_believed(core_told(told), state.tiers.core)
+            check_believed(find_core_row(told), state.tiers.core)
 
 
-def core_told(told: StepInput) -> CoreTier | None:
-    """The core row of an answer, if it is that of storage: of a plan that did not win nobody knows which."""
+def find_core_row(told: StepInput) -> CoreTier | None:
+    """Return the core row of an answer; None if another plan won, since its core row is unknown."""
     asked = told.heard.asked if told.heard is not None else None
     return core_row(told.value, asked) if winner(asked, told.value) is None else None
 
@@ -250,24 +255,24 @@ def core_told(told: StepInput) -> CoreTier | None:
 
 
 def check_embedded(before: StateSnapshot, told: StepInput, state: State) -> None:
-    """What came of a question to an embedder is known, and what is missing of it is told."""
+    """Demand that the vectors of an answer are learnt, and that missing ones are reported."""
     heard, answer = told.heard, told.value
     if heard is None or not isinstance(answer, Embedded) or is_late(heard, state):
         return
     assert isinstance(heard.asked, Embed)
     count, dims = len(heard.asked.texts), state.config.embedding_dims
-    check_learnt(count, answer, now_of(before, heard, state), dims)
+    check_learnt(count, answer, find_operation(before, heard, state), dims)
     is_alone = not any(is_late(stand, state) for stand in before.stands.values())
-    counted = named_count(state.counters) - named_count(before.counters)
+    counted = count_named(state.counters) - count_named(before.counters)
     check_vectors_counted(count, answer, counted, is_alone, dims)
 
 
 def check_scanned(before: StateSnapshot, told: StepInput, state: State) -> None:
-    """What a scan takes for gone is nothing that it has just been shown."""
+    """Demand that a scan takes no row for gone that it has just been shown."""
     heard, answer = told.heard, told.value
     if heard is None or not isinstance(answer, ReadDone) or heard.pinned[0] != "rebalance":
         return
-    operation = now_of(before, heard, state)
+    operation = find_operation(before, heard, state)
     if operation is not None and "gone" not in heard.facts:
         check_gone(answer.rows, operation.facts.get("gone", ()))
 
@@ -276,13 +281,13 @@ def check_scanned(before: StateSnapshot, told: StepInput, state: State) -> None:
 
 
 def check_late(before: StateSnapshot, told: StepInput, state: State) -> None:
-    """Unless something else was due or began, a late answer leaves everything as it was."""
+    """Demand that a late answer changes nothing, unless something else was scheduled or began."""
     if told.heard is not None or not hasattr(told.value, "request_id"):
         return
     is_due = any((stand.due_ms or 0) <= state.seen_ms for stand in before.stands.values())
     if is_due or before.operation_count != state.operation_count:
         return
-    rule, others = rules.LATE_IS_INERT, replaced(before.tiers, state.tiers)
+    rule, others = rules.LATE_IS_INERT, list_replaced(before.tiers, state.tiers)
     asked_count = state.request_count - before.request_count
     demand(asked_count == 0, rule, "questions after a late answer", 0, asked_count)
     was = {number: stand.waiting for number, stand in before.stands.items()}
@@ -299,6 +304,7 @@ def check_revisions(told: StepInput, state: State) -> None:
         if now.calls is not stand.calls:
             check_all_told(stand.calls, now.calls)
         demand(stand.pinned == now.pinned, rules.REVISION_PINNED, "its revision", stand.pinned, now.pinned)
+        # four batches had landed when the plan began, five have now: it may give way to the fifth
         gave_way = now.yields[0] > stand.yields[0]
         has_cause = not gave_way or state.landed_count > stand.yields[1]
         demand(has_cause, rules.BACKOFF, "a plan gave way to nothing that landed", "", now.yields)
@@ -314,7 +320,7 @@ def check_attempts(told: StepInput, now_ms: int) -> None:
 
 
 def check_attempt(stand: OperationSnapshot, now: OperationSnapshot, told: StepInput, now_ms: int) -> None:
-    """On the same row as before: it slept until its time, or an attempt failed, and it sleeps long enough."""
+    """Demand that an operation on the same row slept until its time, or sleeps long enough now."""
     if stand.waiting is None:
         was_due = (stand.due_ms or 0) <= now_ms
         holds = was_due or (now.waiting, now.due_ms) == (None, stand.due_ms)
@@ -326,7 +332,8 @@ def check_attempt(stand: OperationSnapshot, now: OperationSnapshot, told: StepIn
 
 
 def least_wait_ms(stand: OperationSnapshot, told: StepInput, now_ms: int) -> int:
-    """Doubled with each attempt, and what the failure named if it came in time."""
+    """Return the backoff, doubled with each attempt; at least the time that a failure in time names."""
+    # after attempt 1: 100 ms, 2: 200 ms, 6: 3,200 ms, from 7 on 5,000 ms
     wait_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(stand.attempt - 1, 16))
     in_time = stand is told.heard and now_ms < (stand.due_ms or 0)
     named_ms: int = getattr(told.value, "retry_after_ms", 0) if in_time else 0
@@ -345,6 +352,7 @@ def check_core_source(before: CoreTier, told: StepInput, core: CoreTier, config:
     demand(row is not None, rules.REFUSED_MEANS_UNCHANGED, what, before, core)
     assert heard is not None
     demand(core == row, rules.CORE_CURRENT, "core after an answer", row, core)
+    # core of version 7; a read that was answered with version 6 comes late, and must not be taken
     was, now = before.guard_version, core.guard_version
     demand(was < now, rules.CORE_CURRENT, "core went back to an older version", f"more than {was}", now)
     if isinstance(told.value, Committed):
@@ -355,13 +363,16 @@ def check_core_source(before: CoreTier, told: StepInput, core: CoreTier, config:
 
 
 def is_built_on(core: CoreTier, asked: Asked | None) -> bool:
-    """Whether a batch expected storage to have this very core; another memory may have written one since."""
+    """Return True if a batch expected storage to have this very core.
+
+    Another memory may have written a newer one since: then this core is not what the batch was made from.
+    """
     expects = asked.expects if isinstance(asked, Commit) else ()
     return any(it.address.kind == "core" and it.version == core.guard_version for it in expects)
 
 
 def core_row(value: Value, asked: Asked | None) -> CoreTier | None:
-    """The core row that was asked for and read, or that a batch has written; a search finds none of ours."""
+    """Return the core row that was asked for and read, or that a batch wrote; None if there is none."""
     found: list[tuple[object, int]] = []
     if isinstance(value, ReadDone) and reads_core(asked):
         found = [(row.body, row.version) for row in value.rows if row.address.kind == "core"]
@@ -378,7 +389,10 @@ def ended_by(asked: Asked | None) -> tuple[str, ...]:
 
 
 def check_self_stays(before: CoreTier, after: CoreTier, cause: str, ended: tuple[str, ...] = ()) -> None:
-    """`cause`: the request whose commit was learnt, by name; its workflow if nobody asked for it."""
+    """Demand that entries of self leave core only by a request that may remove them.
+
+    `cause`: name of the request whose commit was learnt, or of the workflow in background work.
+    """
     there = [*(entry.entity_id for _, entry in after.entries()), *ended]
     mine = [entry.entity_id for block, entry in before.entries() if block.kind == SELF_BLOCK]
     gone = [entity_id for entity_id in mine if entity_id not in there]
@@ -396,7 +410,11 @@ def check_decisions_source(was: Decisions, told: StepInput, now: Decisions) -> N
 
 
 def check_questions(before: StateSnapshot, told: StepInput, state: State) -> None:
-    """Where hooked, accesses and core may have been read twice; of that two tables are seen."""
+    """Check the questions of this step.
+
+    With interceptors, accesses and core may have been read twice, and only two tables are seen: then plans
+    and scans are skipped unless neither changed.
+    """
     was, now = before.tiers, state.tiers
     new = range(before.operation_count + 1, state.operation_count + 1)
     for operation in (state.operations[number] for number in new if number in state.operations):
@@ -444,8 +462,8 @@ def check_loaded(snapshot: bytes, state: State) -> None:
 
 
 def is_sealed(snapshot: bytes) -> bool:
-    """The digest is that of the body (M5.1)."""
-    match session.unpacked(snapshot):
+    """Return True if the digest is that of the body (M5.1)."""
+    match session.unpack_value(snapshot):
         case [name, version, bytes(body), bytes(digest)]:
             return blake2b(pack([name, version, body]), digest_size=16).digest() == digest
     return False

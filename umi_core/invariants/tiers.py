@@ -60,11 +60,12 @@ def check_entry(key: str, value: bytes) -> None:
 
 
 def check_snapshot(tier: WorkingTier, info: SessionInfo, now_ms: int, config: Config) -> None:
-    """What is saved now and loaded now is what is alive now, in whatever order it came."""
+    """Demand that a snapshot taken now and loaded now holds just the entries alive now, in any order."""
     bad = session.bad_field(info)
     demand(bad is None, rules.SESSION_KEYS_TRUE, "a field of the session is beyond its limits", "", bad)
     live = {key: entry for key, entry in tier.entries.items() if now_ms < entry[1]}
     saved = session.encode(tier, info, now_ms)
+    # the bytes must not tell in which order the entries came
     backwards = session.encode(WorkingTier(dict(reversed(live.items()))), info, now_ms)
     demand(saved == backwards, rules.SNAPSHOT_CANONICAL, "equal states, other bytes", saved, backwards)
     loaded = session.decode(saved, now_ms, config)
@@ -86,7 +87,7 @@ def check_equal_entries(expected: Rows, got: Rows) -> None:
 
 
 def check_core(core: CoreTier) -> None:
-    """In core is what is rendered: each id and each slot once, in one order."""
+    """Demand that core is what is rendered: each id and each slot once, in one order."""
     ids = [entry.entity_id for block in core.blocks for entry in block.entries]
     demand(len(dict.fromkeys(ids)) == len(ids), rules.CORE_BIJECTION, "an entity is in core twice", "", ids)
     slots = [slot_of(block) for block in core.blocks]
@@ -125,10 +126,11 @@ def check_block(block: Block) -> None:
 
 
 def check_core_limits(core: CoreTier, config: Config) -> None:
-    """Limits of the tier; they may be lowered between two lives, and hold again when recovery is done."""
+    """Check the limits of the tier. They may be lowered between two lives, and hold again after recovery."""
     check_core_counts(core, config)
     sizes = [bytes_of_text(block) + sum(map(bytes_of_entry, block.entries)) for block in core.blocks]
     demand(sum(sizes) <= config.core_bytes_max, rules.CORE_LIMITS, "bytes", config.core_bytes_max, sum(sizes))
+    # a block has a limit of its own: it may be full while core is not
     largest = max(sizes, default=0)
     demand(largest <= BLOCK_BYTES_MAX, rules.CORE_LIMITS, "bytes of a block", BLOCK_BYTES_MAX, largest)
     for block in core.blocks:
@@ -149,7 +151,8 @@ def check_core_counts(core: CoreTier, config: Config) -> None:
 
 
 def check_share_of_self(before: CoreTier, after: CoreTier, config: Config) -> None:
-    """Entries of self grow only within their share; they may already be beyond one that was lowered."""
+    """Demand that entries of self grow only within their share, even if that was lowered."""
+    # 40,000 bytes of core: self grows up to 10,000; 12,000 from before the limit fell may stay, and not grow
     share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
     was_bytes, now_bytes = bytes_of_self(before), bytes_of_self(after)
     holds = now_bytes <= max(share_bytes, was_bytes)
@@ -174,7 +177,7 @@ def bytes_of_entry(entry: Entry) -> int:
 
 
 def check_rendering(core: CoreTier) -> None:
-    """Both renderings are read back as the blocks, in the order of the tier."""
+    """Demand that both renderings are read back as the blocks, in the order of the tier."""
     told = rendering.as_rendered(core)
     check_parsed("XML", told, rendering.parse_xml(rendering.render_xml(core)))
     check_parsed("Markdown", told, rendering.parse_markdown(rendering.render_markdown(core)))
@@ -191,14 +194,15 @@ def check_parsed(form: str, told: Sequence[Block], parsed: Sequence[Block]) -> N
 
 
 def check_unsaved(access: AccessTable) -> None:
-    """What waits to be stored is due (M7.3)."""
+    """Demand that a write is scheduled while records wait to be stored (M7.3)."""
     is_due = access.is_due or not access.unsaved
     demand(is_due, rules.ACCESS_TRUTH, "nothing is due, and records wait to be stored", (), access.unsaved)
 
 
 def check_scores(access: AccessTable, now_ms: int) -> None:
-    """One record, another one at another time."""
+    """Check one record of the table, a different one at each time."""
     count = len(access.records)
+    # ten records: number 3 at 1,003 ms, number 4 at 1,004 ms
     start = now_ms % count if count else 0
     for key, record in islice(access.records.items(), start, start + SAMPLE_COUNT):
         demand(key == record.entity_id, rules.UNIQUE_ROWS, "a record under another id", key, record.entity_id)
@@ -210,7 +214,7 @@ def check_scores(access: AccessTable, now_ms: int) -> None:
 
 
 def check_score(record: AccessRecord, now_ms: int) -> None:
-    """Neither importance nor another access ever lowers it."""
+    """Demand that neither higher importance nor another access lowers the score."""
     score = check_ppm("score", promotion.score_ppm(record, now_ms))
     dearer = attrs.evolve(record, importance_ppm=min(PPM, record.importance_ppm + 1_000))
     for raised in (dearer, attrs.evolve(record, count=record.count + 1)):
@@ -219,7 +223,7 @@ def check_score(record: AccessRecord, now_ms: int) -> None:
 
 
 def check_recency(age_ms: int) -> None:
-    """It never rises with age, and does not jump at the start."""
+    """Demand that recency never rises with age, and does not jump at the start."""
     ages = sorted({0, 1, age_ms, age_ms + 1, age_ms + DAY_MS})
     recency = [check_ppm("recency", promotion.recency_ppm(age)) for age in ages]
     falling = sorted(recency, reverse=True)
@@ -229,7 +233,7 @@ def check_recency(age_ms: int) -> None:
 
 
 def check_frequency(record: AccessRecord, now_ms: int) -> None:
-    """It never falls with count, and does not jump at the start."""
+    """Demand that frequency never falls with the count, and does not jump at the start."""
     counts = (record.count, record.count + 1, record.count + 1_000)
     frequency = [check_ppm("frequency", promotion.frequency_ppm(n, record.first_ms, now_ms)) for n in counts]
     demand(frequency == sorted(frequency), rules.SCORE_SHAPE, "frequency falls with count", "", frequency)

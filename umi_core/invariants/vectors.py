@@ -23,8 +23,8 @@ BY_HOOK: Final = ":hook:"  # what an interceptor of that step did, which is told
 MISCOUNTED: Final = "wrong number of vectors"
 
 
-def owed(facts: Mapping[str, object]) -> list[Entity] | None:
-    """The rows that are to get a vector each, in order; None if these are facts of no such operation."""
+def list_owed(facts: Mapping[str, object]) -> list[Entity] | None:
+    """Return the entities that are to get a vector each, in order; None if no such operation has `facts`."""
     drafts, lacking = facts.get("drafts"), facts.get("lacking")
     if isinstance(drafts, tuple):
         return [draft.entity for draft in drafts if draft.old is None]
@@ -35,7 +35,7 @@ def owed(facts: Mapping[str, object]) -> list[Entity] | None:
 
 
 def check_texts(operation: Operation) -> None:
-    """The question that this operation has just asked, if it is one to the embedder."""
+    """Check the question that this operation has just asked, if it is one to the embedder."""
     asked = operation.asked
     if isinstance(asked, Embed) and (due := texts_due(operation)) is not None:
         demand(asked.texts == due, RULE, f"texts that {operation.workflow} embeds", due, asked.texts)
@@ -48,7 +48,7 @@ def texts_due(operation: Operation) -> tuple[str, ...] | None:
     texts = operation.facts.get("unshelved")
     if isinstance(texts, tuple) and "vectors" in operation.facts:  # those of facts have been asked for
         return tuple(text for _, text in texts)
-    entities = owed(operation.facts)
+    entities = list_owed(operation.facts)
     return None if entities is None else tuple(map(text_of, entities))
 
 
@@ -62,26 +62,32 @@ def text_of(entity: Entity) -> str:
 
 
 def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None, dims: int) -> None:
-    """`operation`: that which asked for so many vectors; None if it has ended in the same step."""
+    """Check the vectors that an operation learnt from `answer`.
+
+    `operation`: the one that asked for `texts_count` vectors; None if it ended in the same step.
+    """
     if operation is None or "vectors" not in operation.facts:
         return
     due = as_answered(answer.vectors, texts_count, dims)
     got = operation.facts.get("shelf_vectors") or operation.facts["vectors"]
     demand(got == due, RULE, f"vectors that {operation.workflow} learnt", due, got)
-    if (reason := why_lacking(answer.vectors, texts_count, dims)[0]) != "":
+    if (reason := find_missing(answer.vectors, texts_count, dims)[0]) != "":
         told = [lack.reason for lack in operation.lacks if lack.name.startswith(STEP)]
         demand(reason in told, rules.DEGRADATION_NAMED, "why a vector is missing", reason, told)
 
 
 def check_counted(texts_count: int, answer: Embedded, counted: int, is_alone: bool, dims: int) -> None:
-    """`counted`: vectors that this step says are missing; `is_alone`: no other operation can have said so."""
-    lacking = why_lacking(answer.vectors, texts_count, dims)[1]
+    """Check how many vectors are reported missing.
+
+    `counted`: vectors that this step says are missing. `is_alone`: no other operation can have said so.
+    """
+    lacking = find_missing(answer.vectors, texts_count, dims)[1]
     holds = counted == lacking if is_alone else counted >= lacking
     demand(holds, rules.DEGRADATION_NAMED, "how many vectors are missing", lacking, counted)
 
 
-def named_count(counters: Mapping[str, int]) -> int:
-    """How many vectors the counters say were missing, whatever interceptors did."""
+def count_named(counters: Mapping[str, int]) -> int:
+    """Count the vectors that the counters say were missing, whatever interceptors did."""
     named = [name for name in counters if name.startswith(NAMED) and BY_HOOK not in name]
     return sum(counters[name] for name in named)
 
@@ -92,16 +98,17 @@ def as_answered(told: object, count: int, dims: int) -> tuple[tuple[int, ...] | 
     return tuple(None if fault_of(vector, dims) else tuple(vector) for vector in told)
 
 
-def why_lacking(told: object, count: int, dims: int) -> tuple[str, int]:
-    """What is wrong with the first vector that is missing, and how many are; of a wrong number that alone."""
+def find_missing(told: object, count: int, dims: int) -> tuple[str, int]:
+    """Return why the first missing vector is missing, and how many are; a wrong number counts as one."""
     if not isinstance(told, tuple | list) or len(told) != count:
         return MISCOUNTED, 1
+    # two dims, [[1, 2], [0, 0], [9]]: ("zero", 2), as [0, 0] and [9] are missing and [0, 0] is the first
     faults = [fault for vector in told if (fault := fault_of(vector, dims))]
     return (faults[0], len(faults)) if faults else ("", 0)
 
 
 def fault_of(vector: object, dims: int) -> str:
-    """Why a vector is missing; nothing if it is sound."""
+    """Return why a vector counts as missing; empty if it is sound."""
     if not isinstance(vector, tuple | list) or len(vector) != dims:
         return "wrong_length"
     if {*map(type, vector)} != {int}:
@@ -115,11 +122,12 @@ def fault_of(vector: object, dims: int) -> str:
 
 
 def check_written(facts: Mapping[str, object], writes: Iterable[Write]) -> None:
-    """Each row gets the vector that was answered for it, under its version; what has none gets none."""
-    entities, vectors = owed(facts), facts.get("vectors")
+    """Demand that each row gets the vector that was answered for it, under its version, or none."""
+    entities, vectors = list_owed(facts), facts.get("vectors")
     if entities is None or not isinstance(vectors, tuple):
         return
     demand(len(entities) == len(vectors), RULE, "a vector or none for each row", len(entities), len(vectors))
+    # entities [a, b], vectors [(1, 2), None]: one vector row, that of a
     due = [Vector(it.id, it.version, one) for it, one in zip(entities, vectors, strict=True) if one]
     texts, others = facts.get("unshelved"), facts.get("shelf_vectors")
     if isinstance(texts, tuple) and isinstance(others, tuple):

@@ -35,14 +35,14 @@ class Seat(Data):
 
 @attrs.define
 class Walk(Owner):
-    """`texts` are the bytes of labels and authored texts, which nothing drives out."""
+    """Reference eviction. `texts`: bytes of labels and authored texts by slot; these never leave."""
 
     config: Config
     texts: dict[Slot, int]
     seats: dict[str, Seat]
 
     def make_room(self) -> bool:
-        """For authored text, or limits that were lowered; False if all that may leave is not enough."""
+        """Let entries leave for authored text, or lowered limits. Return False if that is not enough."""
         victims = self.victims("")
         self.leave(victims or [])
         return victims is not None
@@ -53,6 +53,7 @@ class Walk(Owner):
         score_ppm = 0 if is_successor else seat.score_ppm
         self.seats[seat.entity_id] = seat
         victims = self.victims(seat.entity_id)
+        # score 600,000, margin 50,000: entries up to 550,000 may leave, one of 560,000 may not
         limit_ppm = PPM if seat.is_self else score_ppm - self.config.displace_margin_ppm
         if victims is None or any(victim.score_ppm > limit_ppm for victim in victims):
             del self.seats[seat.entity_id]
@@ -69,25 +70,29 @@ class Walk(Owner):
         return len(sizes) > SELF_ENTRY_COUNT_MAX or sum(sizes) > share_bytes
 
     def has_room_for(self, seat: Seat) -> bool:
-        """True if it could be here too, and nobody would have to leave."""
+        """Return True if `seat` would fit too, and no entry would have to leave."""
         more = Walk(self.config, self.texts, {**self.seats, seat.entity_id: seat})
         return not more.is_short([])
 
     def victims(self, newcomer: str) -> list[Seat] | None:
-        """Who leaves for the newcomer, or for what is in core already; None if there is no way."""
+        """List the entries that leave for `newcomer`, or for what is in core already.
+
+        None if even without all other entries a limit is broken.
+        """
         seats = [seat for seat in self.seats.values() if not seat.is_self and seat.entity_id != newcomer]
         weakest = sorted(seats, key=lambda seat: (seat.score_ppm, seat.entity_id))
         enough = next((n for n in range(len(weakest) + 1) if not self.is_short(weakest[:n])), None)
         if enough is None:
             return None
         needed: list[Seat] = []
+        # weakest first a (10 bytes), b (90), with 80 bytes too many: a and b leave, then a comes back
         for n in reversed(range(enough)):
             if self.is_short([*weakest[:n], *needed]):
                 needed.append(weakest[n])
         return needed
 
     def is_short(self, gone: Sequence[Seat]) -> bool:
-        """True if a limit is broken even without these."""
+        """Return True if a limit is broken even without the entries of `gone`."""
         gone_ids = {seat.entity_id for seat in gone}
         kept = [seat for key, seat in self.seats.items() if key not in gone_ids]
         sizes = dict(self.texts)

@@ -56,7 +56,7 @@ def take_agent(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def take_switch(facts: Facts, answer: None, view: View) -> Taken:
-    """The agent as it is to be; of one that is open already nothing is written."""
+    """Plan to close or open the agent; nothing is written if it is open already."""
     rows = {row.address: row.body for row in facts[ROWS]}
     now, is_deleted = rows.get(address(view.scope, "epoch")), isinstance(facts[SWITCH], DeleteAgent)
     is_closed = isinstance(now, Epoch) and now.is_closed
@@ -72,9 +72,10 @@ def take_switch(facts: Facts, answer: None, view: View) -> Taken:
 
 
 def begun_anew(row: Row) -> Write | None:
-    """A log with nothing in it, which gives no number a second time."""
+    """Return the write of an empty log, which gives no number a second time."""
     if not isinstance(row.body, Log):
         return None
+    # Numbers up to 7 were given: the log starts at 8, so an id never names two messages.
     return Write(row.address, attrs.evolve(row.body, first_seq=row.body.next_seq))
 
 
@@ -107,7 +108,7 @@ def ask_page(facts: Facts, view: View) -> Read:
 
 
 def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    """A page of rows, damaged ones too; where there is none, all is done."""
+    """Take a page of rows, damaged ones too; an empty page means that all is done."""
     if not answer.rows and answer.cursor is None:
         view.tiers.upkeep = dues.without(view.tiers.upkeep, dues.PURGE)
     writes = tuple(Write(row.address, None) for row in answer.rows)
@@ -115,7 +116,7 @@ def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def take_purged(facts: Facts, answer: Committed | None, view: View) -> Taken:
-    """There may be another page: it is due at once."""
+    """Make the next page due at once: there may be one."""
     taken = take_commit(facts, answer, view)
     if answer is not None:
         view.tiers.upkeep = {dues.PURGE: view.now_ms}

@@ -55,7 +55,7 @@ from umi_core.messages.effects import ByFilter, ByIds, Done, Read, Write
 from umi_core.rows import Receipt, Row
 from umi_core.text import line_ends, size, tidy
 from umi_core.tiers.core import CoreTier, check_author, remove_block, set_block
-from umi_core.tiers.rendering import authored, named, slot_of
+from umi_core.tiers.rendering import find_authored, list_authored, slot_of
 from umi_core.values import BLOCK_KINDS, USER, Block, Scope
 from umi_core.workflows.blocks import ask_load, claim_core, take_load
 from umi_core.workflows.commits import (
@@ -69,7 +69,7 @@ from umi_core.workflows.commits import (
     ask_if_any,
     commit_row,
     core_of,
-    found,
+    index_rows,
     key_of,
     put,
     scores_of,
@@ -101,7 +101,7 @@ class BlockState(Data):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether its text came into core otherwise, or went."""
+        """Return True if its text was set or removed in core by other requests than those of this API."""
         return hash_of(self.text) != (self.sheet.text_hash if self.sheet else "")
 
     @property
@@ -157,10 +157,10 @@ class EditedBlock(Data):
 
 
 def sought(request: BlockEdit, facts: Facts, view: View) -> BlockState | Error:
-    """The block that is meant, or the place of the one to make."""
+    """Return the block that the request names, or the state of the one to create."""
     core, sheets = facts[CORE], by_id(facts[SHEETS])
     wanted = request.label if isinstance(request, CreateBlock) else request.block
-    there = named(core, wanted, view.scope)
+    there = find_authored(core, wanted, view.scope)
     if there is not None:
         it = standing(*there, sheets, view.scope)
         return LabelTaken(it.label, it.id) if isinstance(request, CreateBlock) else it
@@ -170,27 +170,27 @@ def sought(request: BlockEdit, facts: Facts, view: View) -> BlockState | Error:
     return standing(label or kind, Block(kind, label), sheets, view.scope)
 
 
-def edited(request: BlockEdit, now: BlockState) -> EditedBlock | Error:
-    """What the request makes of a block, or why it may not."""
+def edit_block(request: BlockEdit, now: BlockState) -> EditedBlock | Error:
+    """Return the block after the request, or the error that forbids it."""
     same = EditedBlock("unchanged", now.text, now.description, now.limit_bytes, now.read_only)
-    if (error := barred(request, now)) is not None:
+    if (error := check_access(request, now)) is not None:
         return error
     match request:
         case CreateBlock(value=value, description=description, limit_bytes=limit_bytes, read_only=read_only):
             limit_bytes = API_BLOCK_BYTES_DEFAULT if limit_bytes is None else limit_bytes
             return EditedBlock("created", line_ends(value), description, limit_bytes, read_only)
         case UpdateBlock():
-            return updated(request, same)
+            return update_block(request, same)
         case AppendToBlock(text=text):
-            return appended(same, line_ends(text))
+            return append_text(same, line_ends(text))
         case ReplaceInBlock():
-            return replaced(request, same, now.label)
+            return replace_text(request, same, now.label)
         case _:
             return EditedBlock("deleted", None, "", same.limit_bytes, read_only=False)
 
 
-def barred(request: BlockEdit, now: BlockState) -> Error | None:
-    """Who may not do this, or asks it of another version."""
+def check_access(request: BlockEdit, now: BlockState) -> Error | None:
+    """Return the error if the author may not do this, or expects another version of the block; else None."""
     expected = getattr(request, "expected_version", None)
     if expected is not None and expected != now.version:
         return VersionConflict(expected, now.version)
@@ -201,14 +201,14 @@ def barred(request: BlockEdit, now: BlockState) -> Error | None:
 
 
 def writes_text(request: BlockEdit) -> bool:
-    """Whether it is about the text of a block that is there, and goes on being there."""
+    """Check whether the request writes text into a block that stays."""
     if isinstance(request, UpdateBlock):
         return request.value is not None
     return isinstance(request, AppendToBlock | ReplaceInBlock)
 
 
-def updated(request: UpdateBlock, same: EditedBlock) -> EditedBlock:
-    """What is given takes the place of what was."""
+def update_block(request: UpdateBlock, same: EditedBlock) -> EditedBlock:
+    """Return the block with the given fields replaced; a field of None stays."""
     new = attrs.evolve(
         same,
         text=same.text if request.value is None else line_ends(request.value),
@@ -221,15 +221,15 @@ def updated(request: UpdateBlock, same: EditedBlock) -> EditedBlock:
     return attrs.evolve(new, change="described" if new.text == same.text else "set")
 
 
-def appended(same: EditedBlock, text: str) -> EditedBlock:
-    """A newline stands between two texts that both say something."""
+def append_text(same: EditedBlock, text: str) -> EditedBlock:
+    """Append the text behind a newline, unless one of the two is empty."""
     if same.text is None:
         return attrs.evolve(same, change="created", text=text)
     joined = "\n".join(part for part in (same.text, text) if part)
     return attrs.evolve(same, change="appended", text=joined) if joined != same.text else same
 
 
-def replaced(request: ReplaceInBlock, same: EditedBlock, label: str) -> EditedBlock | Error:
+def replace_text(request: ReplaceInBlock, same: EditedBlock, label: str) -> EditedBlock | Error:
     assert same.text is not None
     old, new = line_ends(request.old), line_ends(request.new)
     count = same.text.count(old) if old else 0
@@ -243,7 +243,7 @@ def replaced(request: ReplaceInBlock, same: EditedBlock, label: str) -> EditedBl
 
 
 def too_large(edit: EditedBlock, now: BlockState) -> Error | None:
-    """A text that is above a limit may still be made smaller."""
+    """Return the error of a text above the limit; one that was too large before may still be made smaller."""
     if edit.text is None or edit.text == now.text:
         return None
     size_bytes, block_bytes = size(edit.text), size(now.own_label) + size(edit.text)
@@ -257,9 +257,9 @@ def too_large(edit: EditedBlock, now: BlockState) -> Error | None:
 
 
 def key_of_block(request: BlockEdit | FindBlock, core: CoreTier, scope: Scope) -> str:
-    """The id of the block that is meant, or of the one to make."""
+    """Return the id of the block that the request names, or of the one to create."""
     wanted = request.label if isinstance(request, CreateBlock) else request.block
-    there = named(core, wanted, scope)
+    there = find_authored(core, wanted, scope)
     if there is None and wanted.startswith(ID_PREFIX):
         return wanted
     kind = request.kind if isinstance(request, CreateBlock) else None
@@ -268,13 +268,13 @@ def key_of_block(request: BlockEdit | FindBlock, core: CoreTier, scope: Scope) -
 
 
 def take_meant(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    core = core_of(found(answer), view.scope)
+    core = core_of(index_rows(answer), view.scope)
     adopt(view, core)
     return Learned(MEANT(tuple(dict.fromkeys(ids_of(facts[EDIT], core, view.scope)))))
 
 
 def ids_of(request: BlockEdit, core: CoreTier, scope: Scope) -> Iterator[str]:
-    """The block that is meant now, and those of this label that may come."""
+    """Yield the ids of the block that the request names now, and of those that may get this label."""
     yield key_of_block(request, core, scope)
     label = tidy(request.label if isinstance(request, CreateBlock) else request.block)
     yield from (block_id(scope, *slot_of(label, kind)) for kind in BLOCK_KINDS)
@@ -287,7 +287,7 @@ def ask_block(facts: Facts, view: View) -> Read:
 
 
 def take_block(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = found(answer)
+    rows = index_rows(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
     sheets = tuple(row for row in answer.rows if isinstance(row.body, Sheet))
@@ -313,7 +313,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Taken:
     now = sought(request, facts, view)
     if isinstance(now, Error):
         return Rejection(now)
-    edit = edited(request, now)
+    edit = edit_block(request, now)
     error = edit if isinstance(edit, Error) else too_large(edit, now)
     if isinstance(error, Error):
         return Rejection(error)
@@ -321,15 +321,15 @@ def take_plan(facts: Facts, answer: None, view: View) -> Taken:
     if edit.change == "unchanged":
         done = BlockWritten(now.id, now.label, now.version, edit.change, view.now_ms, edit.count)
         return Learned(PLAN(Plan(view.now_ms, value=done)))
-    return planned(edit, now, facts, view)
+    return build_plan(edit, now, facts, view)
 
 
-def planned(edit: EditedBlock, now: BlockState, facts: Facts, view: View) -> Taken:
+def build_plan(edit: EditedBlock, now: BlockState, facts: Facts, view: View) -> Taken:
     after = core_after(edit, now, facts[CORE], facts[EDIT].author, view)
     if isinstance(after, Error):
         return Rejection(after)
     core, left_ids = after
-    changes = (*erased(facts[PAST]), *changes_of(edit, now, facts[EDIT].author, view))
+    changes = (*erase_changes(facts[PAST]), *changes_of(edit, now, facts[EDIT].author, view))
     sheet = address(view.scope, "sheet", now.id)
     plan = Plan(
         view.now_ms,
@@ -345,7 +345,7 @@ def planned(edit: EditedBlock, now: BlockState, facts: Facts, view: View) -> Tak
 def core_after(
     edit: EditedBlock, now: BlockState, core: CoreTier, author: str, view: View
 ) -> tuple[CoreTier | None, tuple[str, ...]] | Error:
-    """None if its text is the same."""
+    """Return core after the edit, or None if the text stays, and the ids that left; or an error."""
     if edit.text == now.text:
         return None, ()
     scores = scores_of(core, view.tiers.access, view.now_ms)
@@ -357,8 +357,13 @@ def core_after(
 
 
 def changes_of(edit: EditedBlock, now: BlockState, author: str, view: View) -> list[Write]:
-    """The next version; before it the one that came into core otherwise."""
+    """Return the next version, and before it one for a text that came into core by another request."""
     rows = [change_of(now.version + 1, edit.change, author, edit.text, now, view)]
+    # The history lacks a text that set_block wrote, so it is imported before this edit:
+    #
+    #     version 3   append_to_block      in the history
+    #     version 4   set_block            imported now
+    #     version 5   append_to_block      this edit
     if now.is_foreign:
         rows = [change_of(now.version, "imported", "user", now.text if edit.text else None, now, view), *rows]
     return [put(view.scope, "change", row.own_id(), row) for row in rows]
@@ -371,7 +376,7 @@ def change_of(
     return BlockChange(now.id, version, change, author, view.now_ms, size(told), told, is_erased=text is None)
 
 
-def erased(past: tuple[Row, ...]) -> list[Write]:
+def erase_changes(past: tuple[Row, ...]) -> list[Write]:
     bodies = [row.body for row in past]
     return [
         Write(row.address, attrs.evolve(body, text="", is_erased=True))
@@ -420,7 +425,7 @@ SHOW: Final = Fact("request", ListBlocks | FindBlock)
 HISTORY: Final = Fact("request", BlockHistory)
 
 
-def shown(it: BlockState) -> ApiBlock:
+def show_block(it: BlockState) -> ApiBlock:
     assert it.text is not None
     created_ms, updated_ms = (it.kept.created_ms, it.kept.updated_ms) if it.kept else (0, 0)
     return ApiBlock(
@@ -430,7 +435,7 @@ def shown(it: BlockState) -> ApiBlock:
 
 
 def keys_of(core: CoreTier, scope: Scope) -> list[str]:
-    return [block_id(scope, block.kind, block.label) for block in authored(core).values()]
+    return [block_id(scope, block.kind, block.label) for block in list_authored(core).values()]
 
 
 def ask_shown(facts: Facts, view: View) -> Read:
@@ -443,18 +448,22 @@ def ask_shown(facts: Facts, view: View) -> Read:
 
 
 def take_shown(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    request, core, scope = facts[SHOW], core_of(found(answer), view.scope), view.scope
+    request, core, scope = facts[SHOW], core_of(index_rows(answer), view.scope), view.scope
     adopt(view, core)
     sheets = by_id(answer.rows)
-    blocks = [standing(label, block, sheets, scope) for label, block in authored(core).items()]
+    blocks = [standing(label, block, sheets, scope) for label, block in list_authored(core).items()]
     if isinstance(request, FindBlock):
         key = key_of_block(request, facts[CORE], scope)
         there = next((it for it in blocks if it.id == key), None)
-        return Learned(OUTCOME(Done(shown(there)))) if there else Rejection(NotFound("block", request.block))
+        return (
+            Learned(OUTCOME(Done(show_block(there))))
+            if there
+            else Rejection(NotFound("block", request.block))
+        )
     known = [
         block_id(scope, block.kind, block.label) for block in facts[CORE].blocks if block.text is not None
     ]
-    return Learned(OUTCOME(Done(BlocksShown(tuple(shown(it) for it in blocks if it.id in known)))))
+    return Learned(OUTCOME(Done(BlocksShown(tuple(show_block(it) for it in blocks if it.id in known)))))
 
 
 def ask_history(facts: Facts, view: View) -> Read:

@@ -37,7 +37,7 @@ OP: Final = "delegate"  # the label of its requests; a driver that has several i
 
 
 class DelegateError(Exception):
-    """A request was refused, failed, or nobody knows how it ended; `outcome` says which."""
+    """A request was refused, failed, or has an unknown outcome; `outcome` says which."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(str(getattr(outcome, "error", outcome)))
@@ -45,7 +45,7 @@ class DelegateError(Exception):
 
 
 class Delegate:
-    """One agent's blocks, messages and records, through whatever drives its memory.
+    """One agent's blocks, messages and records, through a function that drives its memory.
 
     `author`: on whose authority blocks are written; "user" only for calls that no model can make.
     """
@@ -54,7 +54,7 @@ class Delegate:
         self.drive, self.author = drive, author
 
     def ask(self, request: Request, shape: type[Reply]) -> Reply:
-        """Raises DelegateError."""
+        """Return the value of the reply. Raises DelegateError."""
         outcome = self.drive(request)
         if not isinstance(outcome, Done):
             raise DelegateError(outcome)
@@ -82,7 +82,7 @@ class Delegate:
         expected_version: int | None = None,
         key: str | None = None,
     ) -> BlockWritten:
-        """What is left out stays."""
+        """Change the given parts of a block; None leaves a part as it is."""
         request = api.UpdateBlock(
             OP, block, value, description, limit_bytes, None, expected_version, self.author, key
         )
@@ -104,7 +104,7 @@ class Delegate:
         return self.add_messages([{"role": role, "content": content}], key=key)
 
     def add_messages(self, messages: Sequence[Mapping[str, str]], *, key: str | None = None) -> Appended:
-        """All of them or none."""
+        """Add all of the messages or none."""
         parts = tuple(tuple(message.items()) for message in messages)
         return self.ask(api.AddMessages(OP, parts, key), Appended)
 
@@ -123,7 +123,7 @@ class Delegate:
         before: int | None = None,
         skip: int = 0,
     ) -> MessagesFound:
-        """Newest first."""
+        """Return the messages found, the newest first."""
         request = api.SearchMessages(OP, query, from_ms, until_ms, before, limit, skip)
         return self.ask(request, MessagesFound)
 
@@ -139,7 +139,7 @@ class Delegate:
         speaker: str | None = None,
         key: str | None = None,
     ) -> Appended:
-        """`extract`: what it says of people and things is remembered, too; then the reply tells of whom."""
+        """Add a record; with `extract` its statements become facts, too, and the reply lists them."""
         pairs = tuple((metadata or {}).items())
         request = api.AddArchival(OP, content, tuple(tags), pairs, key, extract, speaker)
         return self.ask(request, Appended)
@@ -153,7 +153,7 @@ class Delegate:
     def search_archival(
         self, query: str, limit: int | None = None, tags: Sequence[str] = (), *, skip: int = 0
     ) -> RecordsShown:
-        """Best first."""
+        """Return the records found, the best first."""
         return self.ask(api.SearchArchival(OP, query, limit, tuple(tags), skip), RecordsShown)
 
     def delete_archival(self, record_id: str, *, key: str | None = None) -> RecordDeleted:
@@ -165,7 +165,7 @@ class Delegate:
         return self.ask(api.DeleteAgent(OP, key), AgentSwitched)
 
     def open_agent(self, *, key: str | None = None) -> AgentSwitched:
-        """One that was deleted begins again, with nothing."""
+        """Open the agent; one that was deleted begins again, with nothing."""
         return self.ask(api.OpenAgent(OP, key), AgentSwitched)
 
     # What was said of people and things, by remember and memorize.
@@ -173,7 +173,7 @@ class Delegate:
     def recent_entities(
         self, types: Sequence[str] | None = None, limit: int | None = None, *, skip: int = 0
     ) -> tuple[ListedRow, ...]:
-        """Those that changed last, newest first."""
+        """Return the entities that changed last, newest first."""
         kinds = None if types is None else tuple(types)
         return self.ask(RecentEntities(OP, kinds, limit, skip), Listed).rows
 

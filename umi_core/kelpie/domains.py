@@ -1,4 +1,4 @@
-"""Domains of the API of an agent server: labels, limits, messages, tags, and who asks."""
+"""Domains of the API of an agent server: labels, limits, messages, tags, and authors."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Final
@@ -8,7 +8,7 @@ from umi_core.conversations import list_positions
 from umi_core.domains import Domain, bad_block_label, bad_flag, is_int, one_of, text_of
 from umi_core.errors import Error
 from umi_core.kelpie.errors import BadCursor, BadLabel, BadMessages
-from umi_core.text import is_text, shown, size, tidy
+from umi_core.text import is_text, show_value, size, tidy
 from umi_core.values import AUTHORS, BLOCK_KINDS, Pairs
 
 ID_PREFIX: Final = "blk_"
@@ -24,29 +24,29 @@ Wrong = Callable[[str, Any], Error | None]
 
 
 def bad_api_label(name: str, value: object) -> Error | None:
-    """A label is a name for people: never empty, and never to be taken for an id or a path."""
+    """Check a label: a name for people, never empty, and never to be taken for an id or a path."""
     if (error := bad_block_label(name, value)) is not None:
         return error
     label = tidy(str(value))
     good = label and "/" not in label and not label.startswith(ID_PREFIX)
-    return None if good else BadLabel(shown(value))
+    return None if good else BadLabel(show_value(value))
 
 
 def bad_record_cursor(name: str, value: object) -> Error | None:
-    """A place in the list of records is the id of one, also of one that is deleted."""
+    """Check a place in the list of records: the id of one, which may be deleted."""
     digits = value.removeprefix("arc_") if is_text(value) else ""
     good = value == f"arc_{digits}" and len(digits) == SEQ_DIGITS and digits.isascii() and digits.isdigit()
-    return None if good else BadCursor(shown(value))
+    return None if good else BadCursor(show_value(value))
 
 
 def bad_block_limit(name: str, value: object) -> Error | None:
     good = is_int(value, 1)
-    return None if good else errors.BadOption(name, shown(value), "a whole number from 1")
+    return None if good else errors.BadOption(name, show_value(value), "a whole number from 1")
 
 
 def bad_skip(name: str, value: object) -> Error | None:
     most = limits.SEARCH_DEPTH_MAX
-    return None if is_int(value, 0, most) else errors.BadOption(name, shown(value), f"0 to {most}")
+    return None if is_int(value, 0, most) else errors.BadOption(name, show_value(value), f"0 to {most}")
 
 
 def bad_messages(name: str, value: object) -> Error | None:
@@ -58,7 +58,7 @@ def bad_messages(name: str, value: object) -> Error | None:
     if type(value) is tuple and 1 <= len(value) <= count_max and all(map(is_message, value)):
         return None
     wanted = f"1 to {count_max} messages with role and content, each text of at most {bytes_max} bytes"
-    return BadMessages(name, shown(value), wanted)
+    return BadMessages(name, show_value(value), wanted)
 
 
 def has_text(value: object) -> bool:
@@ -72,7 +72,7 @@ def has_text(value: object) -> bool:
 
 
 def is_message(value: object) -> bool:
-    """Role and content, then what there is of the call of a tool; in this order, each once."""
+    """Check a message: role and content, then the parts of the call of a tool; in this order, each once."""
     if type(value) is not tuple or not all(map(is_part, value)):
         return False
     names = [name for name, _ in value]
@@ -86,9 +86,9 @@ def is_part(value: object) -> bool:
 
 
 def bad_details(name: str, value: object) -> Error | None:
-    """What a stored message has besides role and content."""
+    """Check the parts of a stored message beside role and content."""
     good = type(value) is tuple and is_message((("role", "user"), ("content", ""), *value))
-    return None if good else BadMessages(name, shown(value), "parts of a message")
+    return None if good else BadMessages(name, show_value(value), "parts of a message")
 
 
 def bad_tags(name: str, value: object) -> Error | None:
@@ -96,7 +96,7 @@ def bad_tags(name: str, value: object) -> Error | None:
     good = type(value) is tuple and len(value) <= count_max and all(map(is_tag, value))
     is_once = good and type(value) is tuple and len(dict.fromkeys(value)) == len(value)
     wanted = f"at most {count_max} different texts of 1 to {bytes_max} bytes"
-    return None if is_once else errors.BadOption(name, shown(value), wanted)
+    return None if is_once else errors.BadOption(name, show_value(value), wanted)
 
 
 def is_tag(value: object) -> bool:

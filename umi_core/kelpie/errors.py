@@ -71,7 +71,7 @@ class AboveLimit(Error):
 
 @attrs.frozen
 class TextNotFound(Error):
-    """What is to be replaced does not occur in the text that was written."""
+    """The text to replace does not occur in the block."""
 
     tag = 586
     sentence: ClassVar[str] = "text not found in block {label}"
@@ -80,7 +80,7 @@ class TextNotFound(Error):
 
 @attrs.frozen
 class TextAmbiguous(Error):
-    """What is to be replaced occurs more than once, and one occurrence was meant."""
+    """The text to replace occurs more than once, and one occurrence was meant."""
 
     tag = 587
     sentence: ClassVar[str] = "text occurs {count} times in block {label}, expected once"

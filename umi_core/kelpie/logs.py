@@ -45,11 +45,21 @@ from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered
 from umi_core.policies.term_scores import score_alone
 from umi_core.rows import Entity
 from umi_core.workflows import evolving, forget_resource, remember
-from umi_core.workflows.commits import CORE, PLAN, REQUEST_KEY, Plan, address, commit_row, found, key_of, put
-from umi_core.workflows.drafting import DRAFTS, chained
+from umi_core.workflows.commits import (
+    CORE,
+    PLAN,
+    REQUEST_KEY,
+    Plan,
+    address,
+    commit_row,
+    index_rows,
+    key_of,
+    put,
+)
+from umi_core.workflows.drafting import DRAFTS, chain_drafts
 from umi_core.workflows.evolving import DROPPED, MENTIONS
-from umi_core.workflows.forget_resource import RESOURCE, plan_without, told
-from umi_core.workflows.giving import told_by
+from umi_core.workflows.forget_resource import RESOURCE, plan_without, report_facts
+from umi_core.workflows.giving import add_source
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN, claim_entities, plan_of
 
 APPEND: Final = Fact("request", AddMessages)
@@ -89,7 +99,7 @@ def take_append(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def append_plan(bodies: tuple[Archival | Message, ...], facts: Facts, view: View) -> Plan:
-    """These rows under the next numbers of their log."""
+    """Return the plan that adds these rows under the next numbers of their log."""
     log = facts[LOG]
     rows = tuple(put(view.scope, log.name, body.id, body) for body in bodies)
     after = put(view.scope, "log", log.name, attrs.evolve(log, next_seq=log.next_seq + len(rows)))
@@ -135,10 +145,11 @@ def take_end(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def span_of(request: ListMessages, log: Log) -> range:
-    """The numbers of the page."""
+    """Return the numbers of the rows on the page."""
     limit = request.limit or PAGE_ROWS_DEFAULT
     end = log.next_seq if request.before is None else min(request.before, log.next_seq)
     if request.after is None:
+        # Next number 11, limit 4, no bounds: 7 to 10. A log that was begun anew at 9: 9 and 10.
         return range(max(log.first_seq, end - limit), max(log.first_seq, end))
     first = max(request.after + 1, log.first_seq)
     return range(first, max(first, min(first + limit, end)))
@@ -155,6 +166,7 @@ def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
     span = span_of(facts[PAGE], log)
     rows = answer.rows if answer is not None else ()
     messages = tuple(row.body for row in rows if isinstance(row.body, Message))
+    # Numbers are dense, so a gap is a lost or damaged row, and the read is tried again.
     if len(messages) < len(span):
         return Unusable("messages are missing")
     total = log.next_seq - log.first_seq
@@ -311,8 +323,8 @@ ADD: Final = Fact("request", AddArchival)
 DELETE: Final = Fact("request", DeleteArchival)
 
 
-def revised(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *steps: Step) -> Workflow:
-    """The table with these rows in the place of those of the same name."""
+def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *steps: Step) -> Workflow:
+    """Return the table under another name, with these steps in place of those of the same id."""
     by_name = {step.id: step for step in steps}
     strange = by_name.keys() - {step.id for step in workflow.steps}
     assert not strange, f"{name}: {workflow.name} has no row {', '.join(sorted(strange))}"
@@ -321,7 +333,7 @@ def revised(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *steps:
 
 
 def skippable(workflow: Workflow) -> Workflow:
-    """Whoever gave the same key before is told what was done: nothing else runs."""
+    """Return the table with a first step that answers a repeated request key; no other step runs then."""
     rows = (attrs.evolve(step, otherwise=nothing(*step.produces)) for step in workflow.steps)
     return attrs.evolve(workflow, steps=(SEEN, *rows), laws=(*workflow.laws, KNOWN_ANSWER))
 
@@ -336,13 +348,13 @@ def take_facts(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
 
 
 def claim_turn(facts: Facts, view: View) -> tuple[str, ...]:
-    """All claims of an operation are made at once: those of the log, too."""
+    """Claim the log as well: all claims of an operation are made at once."""
     return ("log archival", *claim_entities(facts, view))
 
 
 def ask_known(facts: Facts, view: View) -> Read:
     log = address(view.scope, "log", "archival")
-    known = remember.wanted(facts, view) if facts[MENTIONS] else ()
+    known = remember.list_addresses(facts, view) if facts[MENTIONS] else ()
     return Read(ByIds((*known, log)))
 
 
@@ -362,9 +374,9 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
-    """The record, and what it tells: nobody has told anything under its id before."""
-    drafts = tuple(told_by(key, draft, view.now_ms) for draft in remember.settled(facts))
-    plan = plan_of(chained(drafts, facts[ADD].text, None), facts, view)
+    """Return the plan for the record and its facts; its id is new, so none of them has it as a source yet."""
+    drafts = tuple(add_source(key, draft, view.now_ms) for draft in remember.place_drafts(facts))
+    plan = plan_of(chain_drafts(drafts, facts[ADD].text, None), facts, view)
     assert isinstance(plan.value, Remembered)
     return attrs.evolve(
         plan,
@@ -374,7 +386,7 @@ def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
     )
 
 
-ADD_ARCHIVAL: Final = revised(
+ADD_ARCHIVAL: Final = replace_steps(
     remember.REMEMBER, "add_archival", (ADD, REQUEST_KEY),
     attrs.evolve(evolving.EXTRACT, take=take_facts),
     Step("lookup", requires=(ADD, MENTIONS), produces=(DRAFTS, CORE, LOG),
@@ -394,22 +406,22 @@ def ask_deleted(facts: Facts, view: View) -> Read:
 
 
 def take_record(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    """An earlier plan, or an equal request with its key, may have taken it away: then the receipt tells."""
+    """Take the record; an earlier plan, or an equal request with its key, may have deleted it already."""
     if not answer.rows:
         return Rejection(NotFound("archival", facts[DELETE].record_id))
     record = address(view.scope, "archival", facts[DELETE].record_id)
-    return Learned(RESOURCE(found(answer).get(record)))
+    return Learned(RESOURCE(index_rows(answer).get(record)))
 
 
 def take_delete(facts: Facts, answer: None, view: View) -> Learned:
     row, value = facts[RESOURCE], RecordForgotten(facts[DELETE].record_id)
     if row is None:
         return Learned(PLAN(Plan(view.now_ms, value=value)))
-    value = attrs.evolve(value, entities=tuple(told(facts)))
+    value = attrs.evolve(value, entities=tuple(report_facts(facts)))
     return Learned(PLAN(attrs.evolve(plan_without(row, facts, view), value=value)))
 
 
-DELETE_ARCHIVAL: Final = revised(
+DELETE_ARCHIVAL: Final = replace_steps(
     skippable(forget_resource.FORGET_RESOURCE), "delete_archival", (DELETE, REQUEST_KEY),
     Step("load", requires=(DELETE,), produces=(RESOURCE,), otherwise=nothing(RESOURCE),
          claims=forget_resource.claim_resource, **asks(Read, ask_deleted, take_record, retry(3))),

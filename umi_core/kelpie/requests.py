@@ -1,4 +1,4 @@
-"""What an agent server asks of the memory of one agent: blocks, messages, archival records, the prompt.
+"""Requests of an agent server to the memory of one agent: blocks, messages, archival records, the prompt.
 
 Their request keys are a space of their own: a key may name one request here and another remember or forget.
 """
@@ -69,7 +69,7 @@ class CreateBlock(ApiRequest):
 
 @attrs.frozen
 class UpdateBlock(ApiRequest):
-    """What is left out stays as it is; an empty description takes it away."""
+    """A change of a block: None leaves a part as it is, an empty description removes it."""
 
     tag = 131
     workflow = "edit_block"
@@ -139,7 +139,7 @@ class FindBlock(ApiRequest):
 
 @attrs.frozen
 class BlockHistory(ApiRequest):
-    """The changes of a block, oldest first, behind the version `after`; of a deleted one too."""
+    """The changes of a block, deleted or not, oldest first, behind the version `after`."""
 
     tag = 137
     workflow = "block_history"
@@ -191,7 +191,7 @@ class SearchMessages(ApiRequest):
     skip: Skip = 0
 
     def contradiction(self) -> Error | None:
-        """A search for nothing is a list."""
+        """Refuse a search without words or dates: that is a list."""
         if self.query is None and self.from_ms is None and self.until_ms is None:
             return BadOption("query", "None", "a query, from_ms or until_ms")
         return None
@@ -202,9 +202,9 @@ class SearchMessages(ApiRequest):
 
 @attrs.frozen
 class AddArchival(ApiRequest):
-    """`extract`: what the text says of people and things is remembered too, as told by this record.
+    """A new record; with `extract` its statements become facts, too, with this record as their source.
 
-    `speaker`: who says "I" in it.
+    `speaker`: the person who says "I" in it.
     """
 
     tag = 140

@@ -1,4 +1,4 @@
-"""What the API of an agent server replies: what was decided, and what there is."""
+"""Replies of the API of an agent server."""
 
 import attrs
 
@@ -24,7 +24,7 @@ class BlockWritten(Data):
 
 @attrs.frozen
 class ApiBlock(Data):
-    """A block as the API shows it. Of one that only the core tier knows the dates are 0."""
+    """A block as the API shows it. The dates are 0 if only the core tier knows it."""
 
     tag = 151
     id: str
@@ -56,7 +56,7 @@ class ChangesShown(Data):
 
 @attrs.frozen
 class Appended(Data):
-    """What was added to a log: so many rows from this number on."""
+    """Rows added to a log: `count` rows, numbered from `first_seq`."""
 
     tag = 154
     log: str
@@ -119,8 +119,10 @@ class Prompt(Data):
 
 @attrs.frozen
 class AgentSwitched(Data):
-    """`change` is what was done: closed, opened, or unchanged, of one that was open; purged of some of its
-    rows, which nobody asked for."""
+    """The state of the agent after a request: `change` is closed, opened, or unchanged.
+
+    `purged` is told of the rows of a closed agent, whose removal no caller asked for.
+    """
 
     tag = 623
     change: str

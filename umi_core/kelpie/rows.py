@@ -24,8 +24,11 @@ from umi_core.kelpie.domains import Author, ChangeKind, Description, Details, Lo
 
 @attrs.frozen
 class Sheet(Body, Data):
-    """What the API keeps of a block beside its text. `text_hash` is that of the text at this version, empty
-    once the block is deleted: then the sheet is its tombstone."""
+    """The data of a block beside its text.
+
+    `text_hash` is that of the text at this version, empty once the block is deleted: then the sheet is its
+    tombstone.
+    """
 
     tag = 120
     row_kind = "sheet"
@@ -46,7 +49,7 @@ class Sheet(Body, Data):
 
 @attrs.frozen
 class BlockChange(Body, Data):
-    """One version of a block: what was done, by whom, the text after it. `is_erased`: the block is gone."""
+    """One version of a block: the change, its author, the text after it. `is_erased`: the block is gone."""
 
     tag = 121
     row_kind = "change"

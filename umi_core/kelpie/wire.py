@@ -36,7 +36,7 @@ Made = Callable[[OpId, "HttpRequest"], Request]
 
 @attrs.frozen
 class Malformed(Data):
-    """What is sent cannot be meant; `status` is that of HTTP."""
+    """A request that cannot be read as one of the API; `status` is that of HTTP."""
 
     reason: str
     status: int = 400
@@ -60,7 +60,7 @@ class Response(Data):
 
 @attrs.frozen
 class HttpRequest(Data):
-    """One request over HTTP, read: the rest of its path, its query, its body, its key, and who asks."""
+    """One request over HTTP: the rest of its path, its query, its body, its key, and its author."""
 
     name: str
     query: Mapping[str, str]
@@ -68,13 +68,13 @@ class HttpRequest(Data):
     key: str | None
     author: str
 
-    def given(self, *names: str) -> Json:
-        """The fields of the body that are there and are not null."""
+    def pick_fields(self, *names: str) -> Json:
+        """Return those of these fields of the body that are there and not null."""
         return {name: frozen(self.body[name]) for name in names if self.body.get(name) is not None}
 
 
 def frozen(value: Any) -> Any:
-    """Lists as tuples and objects as pairs: what a request holds."""
+    """Return lists as tuples and objects as pairs, as requests hold them."""
     if isinstance(value, list):
         return tuple(map(frozen, value))
     return tuple((name, frozen(part)) for name, part in value.items()) if isinstance(value, dict) else value
@@ -86,9 +86,10 @@ def frozen(value: Any) -> Any:
 def parse(
     op_id: OpId, method: str, path: str, headers: Mapping[str, str], body: str, author: str = MODEL
 ) -> AgentCall | Malformed:
-    """Return the request that is meant. Headers by any spelling of their names; an empty body is none.
+    """Return the request, or why it is malformed. Header names may be in any case; an empty body is none.
 
-    `author`: who was authenticated, `user` or `model`; nothing that is sent can say it. Tools are a model's.
+    `author`: the authenticated author, `user` or `model`; nothing in the request can say it. Tools are a
+    model's.
     """
     where, _, query = path.partition("?")
     parts = tuple(unquote(part) for part in where.strip("/").split("/"))
@@ -130,18 +131,18 @@ def json_object(body: str) -> Json | None:
 
 
 def is_flat(value: Any, levels: int) -> bool:
-    """Whether it is nested in no more levels."""
+    """Check whether the value is nested in at most so many levels."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels > 0 and all(is_flat(part, levels - 1) for part in parts)
 
 
 def no_json(word: str) -> None:
-    """Infinity and its like. Raises ValueError."""
+    """Refuse Infinity and its like. Raises ValueError."""
     raise ValueError(word)
 
 
 def number(asked: HttpRequest, name: str) -> int | None:
-    """A whole number of the query. Raises ValueError."""
+    """Return a whole number of the query, or None without one. Raises ValueError."""
     text = asked.query.get(name)
     if text is None:
         return None
@@ -151,7 +152,7 @@ def number(asked: HttpRequest, name: str) -> int | None:
 
 
 def instant(text: str | None, name: str, *, is_end: bool = False) -> int | None:
-    """A time of RFC 3339, or a date. Raises ValueError."""
+    """Return the time of RFC 3339, or of a date, in milliseconds. Raises ValueError."""
     at_ms = times.instant(text, is_end=is_end) if isinstance(text, str) else None
     if at_ms is None and text is not None:
         raise ValueError(name)
@@ -159,19 +160,19 @@ def instant(text: str | None, name: str, *, is_end: bool = False) -> int | None:
 
 
 def page(asked: HttpRequest) -> int | None:
-    """A page above the most is cut."""
+    """Return the size of the page; one above the most is cut."""
     limit = number(asked, "limit")
     return None if limit is None else min(limit, PAGE_MAX)
 
 
 def seq(asked: HttpRequest, name: str) -> int | None:
-    """A number, or the id of a message."""
+    """Return the number, given as such or as the id of a message."""
     told = {key: text.removeprefix("msg_") for key, text in asked.query.items()}
     return number(attrs.evolve(asked, query=told), name)
 
 
 def create(op_id: OpId, it: HttpRequest) -> Request:
-    options = it.given("kind", "description", "read_only")
+    options = it.pick_fields("kind", "description", "read_only")
     value, limit_bytes = it.body.get("value", ""), it.body.get("limit")
     return api.CreateBlock(
         op_id,
@@ -185,7 +186,7 @@ def create(op_id: OpId, it: HttpRequest) -> Request:
 
 
 def update(op_id: OpId, it: HttpRequest) -> Request:
-    options = it.given("value", "read_only", "expected_version")
+    options = it.pick_fields("value", "read_only", "expected_version")
     if "description" in it.body:
         options["description"] = it.body["description"] or ""  # null takes it away
     limit_bytes = it.body.get("limit")
@@ -197,19 +198,19 @@ def update(op_id: OpId, it: HttpRequest) -> Request:
 def add_archival(op_id: OpId, it: HttpRequest) -> Request:
     content = it.body["content"] if "content" in it.body else it.body["text"]
     return api.AddArchival(
-        op_id, content, request_key=it.key, **it.given("tags", "metadata", "extract", "speaker")
+        op_id, content, request_key=it.key, **it.pick_fields("tags", "metadata", "extract", "speaker")
     )
 
 
 def find_archival(op_id: OpId, it: HttpRequest) -> Request:
-    """A list without a question, a search with one."""
+    """Return a list request without a question, and a search with one."""
     if question := it.query.get("q"):
         return api.SearchArchival(op_id, question, page(it), skip=number(it, "skip") or 0)
     return api.ListArchival(op_id, page(it), it.query.get("cursor", it.query.get("after")))
 
 
 def find_messages(op_id: OpId, it: HttpRequest) -> Request:
-    """A list without a question, a search with one."""
+    """Return a list request without a question, and a search with one."""
     from_ms = instant(it.query.get("from"), "from")
     until_ms = instant(it.query.get("until"), "until", is_end=True)
     question = it.query.get("q") or None
@@ -221,12 +222,12 @@ def find_messages(op_id: OpId, it: HttpRequest) -> Request:
 
 def add_messages(op_id: OpId, it: HttpRequest) -> Request:
     messages = it.body["messages"]
-    parts = [ordered(each) for each in messages] if isinstance(messages, list) else messages
+    parts = [order_fields(each) for each in messages] if isinstance(messages, list) else messages
     return api.AddMessages(op_id, frozen(parts), it.key)
 
 
-def ordered(message: Any) -> Any:
-    """Role and content first, as the memory keeps them; the rest as it came."""
+def order_fields(message: Any) -> Any:
+    """Return the message with role and content first, as the memory stores them; the rest as it came."""
     if not isinstance(message, dict):
         return message
     return {name: message[name] for name in sorted(message, key=lambda it: PLACES.get(it, len(PLACES)))}
@@ -249,23 +250,24 @@ def tool_insert(op_id: OpId, it: HttpRequest) -> Request:
 
 
 def tool_search_archival(op_id: OpId, it: HttpRequest) -> Request:
-    return api.SearchArchival(op_id, it.body["query"], PAGE_OF_TOOLS, skip=passed_over(it))
+    return api.SearchArchival(op_id, it.body["query"], PAGE_OF_TOOLS, skip=count_skipped(it))
 
 
 def tool_search_messages(op_id: OpId, it: HttpRequest) -> Request:
-    return api.SearchMessages(op_id, it.body["query"], limit=PAGE_OF_TOOLS, skip=passed_over(it))
+    return api.SearchMessages(op_id, it.body["query"], limit=PAGE_OF_TOOLS, skip=count_skipped(it))
 
 
 def tool_search_dates(op_id: OpId, it: HttpRequest) -> Request:
-    """A range of days, the last one with all its hours."""
+    """Return a search in a range of days, the last one with all its hours."""
     from_ms = instant(it.body["start_date"], "start_date")
     until_ms = instant(it.body["end_date"], "end_date", is_end=True)
-    return api.SearchMessages(op_id, None, from_ms, until_ms, limit=PAGE_OF_TOOLS, skip=passed_over(it))
+    return api.SearchMessages(op_id, None, from_ms, until_ms, limit=PAGE_OF_TOOLS, skip=count_skipped(it))
 
 
-def passed_over(asked: HttpRequest) -> Any:
-    """What stands on the pages before: pages of a tool are counted from 0. Raises ValueError."""
+def count_skipped(asked: HttpRequest) -> Any:
+    """Return how many rows are on the pages before; a tool counts pages from 0. Raises ValueError."""
     page_number = asked.body.get("page", 0)
+    # No isinstance: a bool is an int to Python, and `true` is no page.
     if type(page_number) is not int:
         raise ValueError("page")
     return PAGE_OF_TOOLS * page_number
@@ -330,36 +332,38 @@ STATUS: Final[Mapping[type, int]] = {
         422,
     ),
 }  # fmt: skip
-"""Of what a caller asked wrongly; 400 for all else."""
+"""Status by error of the caller; 400 for all others."""
 
 
 def respond(outcome: Outcome) -> Response:
-    """The response that tells this outcome."""
+    """Return the response for this outcome."""
     if isinstance(outcome, Done):
         repeated = getattr(outcome.value, "repeated", False)
         headers = (JSON_TYPE, ("x-idempotency-replayed", "true")) if repeated else (JSON_TYPE,)
         return Response(200, headers, json.dumps(as_json(outcome.value), ensure_ascii=False))
     if isinstance(outcome, Refused):
-        return told(STATUS.get(type(outcome.error), 400), type(outcome.error).__name__, str(outcome.error))
+        return build_error(
+            STATUS.get(type(outcome.error), 400), type(outcome.error).__name__, str(outcome.error)
+        )
     if isinstance(outcome, Failed):
-        return told(503, "Failed", str(outcome.error))
+        return build_error(503, "Failed", str(outcome.error))
     assert isinstance(outcome, Unknown)
-    return told(504, "Unknown", "it may have happened: ask again with the same key")
+    return build_error(504, "Unknown", "it may have happened: ask again with the same key")
 
 
 JSON_TYPE: Final = ("content-type", "application/json")
 
 
-def told(status: int, name: str, sentence: str) -> Response:
+def build_error(status: int, name: str, sentence: str) -> Response:
     return Response(status, (JSON_TYPE,), json.dumps({"error": name, "detail": sentence}, ensure_ascii=False))
 
 
 def malformed(found: Malformed) -> Response:
-    return told(found.status, "Malformed", found.reason)
+    return build_error(found.status, "Malformed", found.reason)
 
 
 def as_json(value: object) -> object:
-    """What a reply says, in the words of the wire."""
+    """Return the value of a reply in the words of the wire."""
     match value:
         case results.BlocksShown(blocks):
             return [as_json(block) for block in blocks]
@@ -372,11 +376,11 @@ def as_json(value: object) -> object:
         case results.ChangesShown():
             return {**fields(value), "changes": [fields(it) for it in value.changes]}
         case RecordAdded():
-            return {**appended(value), "entities": [fields(it) for it in value.facts.entities]}
+            return {**show_appended(value), "entities": [fields(it) for it in value.facts.entities]}
         case RecordForgotten():
             return {**fields(value), "entities": [fields(it) for it in value.entities]}
         case results.Appended():
-            return appended(value)
+            return show_appended(value)
         case results.ApiBlock() | results.BlockWritten() | results.RecordDeleted() | results.Prompt():
             return fields(value)
         case results.AgentSwitched():
@@ -384,13 +388,13 @@ def as_json(value: object) -> object:
     raise TypeError(f"no reply of the API: {type(value).__name__}")
 
 
-def appended(value: results.Appended) -> Json:
+def show_appended(value: results.Appended) -> Json:
     told_parts = {name: part for name, part in fields(value).items() if name != "facts"}
     return {**told_parts, "ids": value.ids}
 
 
 def row_json(row: Any) -> Json:
-    """A message or a record, with its pairs as objects; what a message has besides stands beside it."""
+    """Return a message or a record, with pairs as objects; other fields of a message stand beside them."""
     told_parts = fields(row)
     if "metadata" in told_parts:
         return {**told_parts, "metadata": dict(row.metadata)}
@@ -398,10 +402,11 @@ def row_json(row: Any) -> Json:
 
 
 def fields(value: Any) -> Json:
-    """Under the names of the wire; a time as RFC 3339 has it."""
+    """Return the fields under the names of the wire; times are RFC 3339."""
     parts = ((field.name, getattr(value, field.name)) for field in attrs.fields(type(value)))
     return {
-        WIRE_NAMES.get(name, name): times.told(part) if name.endswith("_ms") else part for name, part in parts
+        WIRE_NAMES.get(name, name): times.format_time(part) if name.endswith("_ms") else part
+        for name, part in parts
     }
 
 

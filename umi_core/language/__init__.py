@@ -1,1 +1,1 @@
-"""What the memory says to a model, and how it reads replies: prompts, parsers that take any text, words."""
+"""The language spoken with models: prompts, parsers that take any text, words."""

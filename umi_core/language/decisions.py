@@ -48,7 +48,7 @@ def parse_decision(reply: str) -> Decision:
 
 
 def pairs(text: str, name: str) -> Iterator[str]:
-    """What stands between each opening tag and the next closing one."""
+    """Yield the text between each opening tag and the next closing one."""
     begin: int | None = None
     for tag in re.finditer(rf"<(/?){name}(?:\s[^<>]*)?>", text, re.IGNORECASE):
         if tag[0].endswith("/>"):

@@ -35,7 +35,7 @@ class Undescribed(Data):
 
 
 def parse_description(reply: str) -> Description | Undescribed:
-    """The text between the first pair of content tags, else all; the caption, or its first sentence."""
+    """Return the text between the first content tags, else all; and the caption, or the first sentence."""
     told = whole(reply)
     if size(told) > REPLY_BYTES_MAX:
         return Undescribed("too_long")
@@ -48,5 +48,5 @@ def parse_description(reply: str) -> Description | Undescribed:
 
 
 def first_line(text: str) -> str:
-    """That says something."""
+    """Return the first line that is not blank."""
     return cut(next((line.strip() for line in text.split("\n") if line.strip()), ""), CAPTION_BYTES_MAX)

@@ -36,7 +36,7 @@ Pair = tuple[str, str]  # refs: of the new statement, of the old one
 
 @attrs.frozen
 class StatementVerdict(Data):
-    """What a new statement does to an old one."""
+    """The effect of a new statement on an old one."""
 
     kind: Change
     confidence_ppm: Importance
@@ -64,7 +64,10 @@ class Evolution(Data):
 
 
 def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int) -> Evolution | UnusableReply:
-    """Verdicts that relate; a sound row that says `none`, or is not sure enough, is no verdict."""
+    """Return the verdicts that relate two statements, or why the reply cannot be used.
+
+    A sound row that says `none`, or is not sure enough, is no verdict.
+    """
     payload = find_json(reply, ArrayOf(dict))
     if isinstance(payload, UnusableReply):
         return payload
@@ -96,7 +99,7 @@ def pair_of(element: Json) -> Pair | None:
 def read_row(
     element: Json, pair: Pair | None, asked: Container[Pair], is_repeated: bool
 ) -> StatementVerdict | Drop:
-    """The verdict of a row, or the first reason against it."""
+    """Return the verdict of a row, or the first reason against it."""
     if not isinstance(element, dict):
         return "not_object"
     if pair is None or pair not in asked:

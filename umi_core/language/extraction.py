@@ -43,19 +43,20 @@ SENTENCE_END: Final = rf"\n|(?<=[.!?…؟।]){NOT_BEHIND}\s+|(?<=[。！？])"
 
 
 def sentences(text: str) -> tuple[str, ...]:
-    """The sentences of a text in order, with their end marks."""
+    """Return the sentences of a text in order, with their end marks."""
     return tuple(part for piece in re.split(SENTENCE_END, text) if (part := piece.strip()))
 
 
 def telling(sentence: str) -> frozenset[str]:
-    """The content words that are neither idle nor a mere number."""
+    """Return the content words that are neither idle nor a mere number."""
     return frozenset(word for word in content(words(sentence)) if word not in IDLE and not word.isdecimal())
 
 
-def uncovered(text: str, told: Iterable[str]) -> tuple[str, ...]:
-    """The sentences of a text of which no telling word stands in what is told, each once."""
+def find_uncovered(text: str, told: Iterable[str]) -> tuple[str, ...]:
+    """Return the sentences of a text of which no telling word stands in `told`, each once."""
     said = {word for each in told for word in words(each)}
     found = ((sentence, telling(sentence)) for sentence in sentences(text))
+    # "I am allergic to nuts." tells `allergic` and `nuts`; one of them in a listed content is enough.
     return tuple(unique(sentence for sentence, tells in found if tells and said.isdisjoint(tells)).values())
 
 
@@ -125,6 +126,7 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
     found, dropped = sift(
         payload["entities"], EXTRACT_ENTITY_COUNT_MAX, lambda element: read_mention(element, text, floor_ppm)
     )
+    # A content of several sentences is several statements; equal ones become one below.
     stated = [it for mention, _ in found for it in divide(mention)]
     told = merge(stated)
     links, link_mends = read_links(payload.get("relations"), told)
@@ -132,6 +134,7 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
     partial = any(reason in MALFORMED for _, reason in dropped)
     again: list[Mend] = ["merged"] * (len(stated) - len(told))
     mended = (*(mend for _, mends in found for mend in mends), *again, *link_mends)
+    # Last, so that a sentence counts as passed over only if neither a statement nor a relation tells it.
     notes, count = rest_of(text, mentions)
     return Extraction((*mentions, *notes), dropped, partial, count, mended, len(mentions))
 
@@ -152,7 +155,7 @@ def notes_of(sentences: Sequence[str]) -> tuple[Mention, ...]:
 
 
 def passed_over(text: str, mentions: Iterable[Mention]) -> tuple[str, ...]:
-    return uncovered(text, (told for it in mentions for told in (*it.names, it.content)))
+    return find_uncovered(text, (told for it in mentions for told in (*it.names, it.content)))
 
 
 def notes_of_text(text: str) -> tuple[Mention, ...]:
@@ -170,7 +173,7 @@ Read = TypeVar("Read", tuple[Mention, Mends], tuple[tuple[Mention, Mention], Men
 
 
 def sift(elements: Json, count_max: int, read: Callable[[Json], Read | str]) -> tuple[list[Read], Dropped]:
-    """What `read` makes of the elements of a list, and why it dropped the others."""
+    """Return the results of `read` for the elements of a list, and why it dropped the others, by index."""
     found: list[Read] = []
     dropped: list[tuple[int, str]] = []
     for index, element in enumerate(elements if isinstance(elements, list) else ()):
@@ -213,7 +216,7 @@ def read_note(element: dict[str, Json]) -> tuple[Mention, Mends] | None:
 
 
 def mends_of(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
-    """In what the mention is not what its element says."""
+    """Yield the differences between the mention and its element."""
     name, kind = element["name"], element.get("type")
     assert isinstance(name, str)
     if clean_name(name) != tidy(name):
@@ -238,7 +241,7 @@ def read_name(value: Json) -> str:
 
 
 def is_pronoun(name: str) -> bool:
-    """Whether a name is nothing but pronouns; one without any word is none."""
+    """Check whether a name consists of pronouns; one without any word does not."""
     return bool(words(name)) and all(word in NAME_PRONOUNS for word in words(name))
 
 
@@ -366,13 +369,13 @@ FIRST_PERSONS: Final = ("i", "my", "we", "our")
 
 
 def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
-    """The extraction with the sentences of the first person that it passes over under the speaker's name."""
+    """Return the extraction with first-person sentences that it passes over, under the speaker's name."""
     told = extraction.entities[: extraction.told_count]
     lost = passed_over(text, told)
     own = tuple(sentence for sentence in lost if is_in_first_person(sentence))[:EXTRACT_ENTITY_COUNT_MAX]
     if not own:
         return extraction
-    name = spelled(speaker, told)
+    name = spell_speaker(speaker, told)
     stated = (Mention("person", name, sentence, CONFIDENCE_PPM) for sentence in own)
     rest = tuple(sentence for sentence in lost if sentence not in own)
     entities = (*told, *stated, *notes_of(rest))
@@ -381,7 +384,7 @@ def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
     )
 
 
-def spelled(speaker: str, mentions: tuple[Mention, ...]) -> str:
+def spell_speaker(speaker: str, mentions: tuple[Mention, ...]) -> str:
     """Return the name of the speaker as the reply spells it."""
     names = (name for it in mentions for name in it.names if norm(name) == norm(speaker))
     return next(names, tidy(speaker))

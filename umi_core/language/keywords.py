@@ -1,7 +1,7 @@
 """Keywords: what texts are about, and the names of groups of texts that are made of such words.
 
 Law 1. Pure and total: any texts have keywords, the same in whatever order the texts come.
-Law 2. A model may name a group; its answer is read as the words of it. What has no word is no name.
+Law 2. A model may name a group; its answer is read as words. An answer without a word is no name.
 """
 
 import unicodedata
@@ -17,7 +17,7 @@ from umi_core.json_text import whole
 from umi_core.language.rewriting import clean_line
 from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
 from umi_core.limits import KEYWORD_COUNT_MAX, REPLY_BYTES_MAX, SUBCATEGORY_NAME_BYTES_MAX
-from umi_core.text import composed, cut, norm, size, without_later
+from umi_core.text import compose_text, cut, norm, size, without_later
 
 ASCII_LENGTH_MIN: Final = 3
 LENGTH_MIN: Final = 2
@@ -32,8 +32,8 @@ class Unnamed(Data):
 
 
 def key_words(text: str) -> list[str]:
-    """The words of a text that may tell what it is about, in order."""
-    folded = composed(without_later(text)).casefold()
+    """Return the words of a text that may tell what it is about, in order."""
+    folded = compose_text(without_later(text)).casefold()
     runs = ("".join(chars) for is_word, chars in groupby(folded, is_of_word) if is_word)
     return [run for run in runs if is_key_word(run)]
 
@@ -49,14 +49,14 @@ def is_key_word(run: str) -> bool:
 
 
 def keywords(texts: Iterable[str]) -> tuple[str, ...]:
-    """The most frequent words of all texts together, ties by the word."""
+    """Return the most frequent words of all texts together, ties by the word."""
     counts = Counter(word for text in texts for word in key_words(text))
     weights = {word: count * (2 if word in TECHNICAL else 1) for word, count in counts.items()}
     return tuple(sorted(weights, key=lambda word: (-weights[word], word))[:KEYWORD_COUNT_MAX])
 
 
 def parse_name(reply: str) -> str | Unnamed:
-    """The words of the first line that says something."""
+    """Return the words of the first line that says something."""
     text = whole(reply)
     if size(text) > REPLY_BYTES_MAX:
         return Unnamed("too_long")
@@ -65,13 +65,13 @@ def parse_name(reply: str) -> str | Unnamed:
 
 
 def name_of(words: Collection[str], founder_id: str) -> str:
-    """A name that needs no model."""
+    """Return a name without a model."""
     first = cut("_".join(tuple(words)[:NAMING_KEYWORD_COUNT]), SUBCATEGORY_NAME_BYTES_MAX)
     return first or f"group_{founder_id[-8:]}"
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:
-    """The name, with a number behind it if another one of the category has it; `taken` by their `norm`."""
+    """Return the name, numbered if another one of the category has it; `taken`: the others by `norm`."""
     if norm(wanted) not in taken:
         return wanted
     return next(name for n in range(1, len(taken) + 2) if norm(name := f"{wanted}-{n}") not in taken)

@@ -54,7 +54,7 @@ def each_word(text: str) -> Iterator[WrittenWord]:
 
 
 def language_of(text: str, written: tuple[WrittenWord, ...]) -> str:
-    """The language of most marks, English first; empty without any."""
+    """Return the language of most marks, English first; empty without any."""
     if "¿" in text or "¡" in text:
         return "es"
     told = [word.text for word in written if not word.is_capital or (word.opens and is_sure(word.text))]
@@ -64,5 +64,5 @@ def language_of(text: str, written: tuple[WrittenWord, ...]) -> str:
 
 
 def is_sure(word: str) -> bool:
-    """Whether a word with a capital is a mark all the same: `Wann`, but not `Ella`, `Su` or `Er`."""
+    """Check whether a word with a capital is a mark all the same: `Wann`, but not `Ella`, `Su` or `Er`."""
     return word not in MAYBE_NAMES

@@ -57,14 +57,14 @@ class Unread(Data):
 
 
 def parse_memories(reply: str) -> Memories | Unread:
-    """What a reply tells, each content once."""
-    text, diagnostics = cleaned(reply)
+    """Return the facts of a reply, each content once, or why it cannot be read."""
+    text, diagnostics = clean_reply(reply)
     if not text.strip():
         return Unread("empty")
     if size(text) > REPLY_BYTES_MAX:
         return Unread("too_long")
-    reading = MarkedText(text, list(scanned(text, diagnostics)), diagnostics)
-    memories = kept(reading.blocks(), diagnostics)
+    reading = MarkedText(text, list(scan_markup(text, diagnostics)), diagnostics)
+    memories = merge_equal(reading.blocks(), diagnostics)
     if not any(mark.name in FACT_TAGS for mark in reading.marks):
         return Unread("no_tag")
     return Memories(memories, tuple(diagnostics))
@@ -97,22 +97,26 @@ class MarkupTag(Data):
         return self.name in names and not self.is_end and not self.is_alone
 
     def is_part(self, *names: str) -> bool:
-        """Whether it opens or closes one of these elements; a tag that stands alone is a blank."""
+        """Check whether it opens or closes one of these elements; a tag that stands alone is a blank."""
         return self.name in names and not self.is_alone
 
     def closes(self, name: str) -> bool:
         return self.name == name and self.is_end
 
 
-def cleaned(reply: str) -> tuple[str, list[Diagnostic]]:
-    """Without characters that no text should hold."""
+def clean_reply(reply: str) -> tuple[str, list[Diagnostic]]:
+    """Return the reply without characters that no text should hold, and whether there were any."""
+    # A carriage return before a line feed is no fault; any other control character is.
     text = reply.replace("\r\n", "\n")
     whole = CONTROL.sub("", SURROGATE.sub("\ufffd", text))
     return whole, ["control"] if whole != text else []
 
 
-def scanned(text: str, diagnostics: list[Diagnostic]) -> Iterator[MarkupTag]:
-    """All markup in order; a `<` that begins none is text, as is the begin of what is never closed."""
+def scan_markup(text: str, diagnostics: list[Diagnostic]) -> Iterator[MarkupTag]:
+    """Yield all markup in order.
+
+    A `<` that begins none is text, and so is the begin of a comment or literal that is never closed.
+    """
     at, last = 0, {begin: text.rfind(end) for begin, end in ENDS.items()}
     while match := MARKUP.search(text, at):
         begin, at = match[0], match.end()
@@ -144,7 +148,7 @@ class MarkedText(Owner):
     noted: list[Diagnostic]
 
     def blocks(self) -> Iterator[ExtractedFact]:
-        """Each memory with a content, in order."""
+        """Yield each memory with a content, in order."""
         at = 0
         while at < len(self.marks):
             mark = self.marks[at]
@@ -157,13 +161,13 @@ class MarkedText(Owner):
                     yield memory
 
     def block(self, at: int) -> tuple[ExtractedFact | None, int]:
-        """What the block that begins here holds, and where to go on."""
+        """Return the fact of the block that begins here, or None, and the number of the next mark."""
         name, content, categories = "", None, Categories()
         while at < len(self.marks) and not self.marks[at].opens("memory"):
             mark = self.marks[at]
             at += 1
             if mark.closes("memory"):
-                return self.ended(name, content, categories), at
+                return self.build_fact(name, content, categories), at
             if mark.opens("content"):
                 told, at = self.content(at)
                 if told is None:
@@ -172,24 +176,24 @@ class MarkedText(Owner):
                     self.noted.append("second_content")
                 content = told if content is None else content
             elif mark.opens("name") and not name:
-                name, at = self.closed("name", at) or ("", at)
+                name, at = self.read_element("name", at) or ("", at)
             elif mark.opens("categories"):
                 categories.listed = (self.inside("categories", at) or "").strip()
             elif mark.opens("category"):
                 at = self.category(at, categories)
         if content is not None:
             self.noted.append("unclosed_memory")
-        return self.ended(name, content, categories), at
+        return self.build_fact(name, content, categories), at
 
-    def ended(self, name: str, content: str | None, categories: "Categories") -> ExtractedFact | None:
+    def build_fact(self, name: str, content: str | None, categories: "Categories") -> ExtractedFact | None:
         if not content:
             self.noted.append("no_content" if content is None else "empty_content")
             return None
         kept_name = cut(clean_name(name), ENTITY_NAME_BYTES_MAX).rstrip()
-        return ExtractedFact(kept_name, content, categories.told(self.noted))
+        return ExtractedFact(kept_name, content, categories.list_names(self.noted))
 
     def content(self, at: int) -> tuple[str | None, int]:
-        """The content that begins here, None if it is lost with its block; and where to go on."""
+        """Return the content that begins here, None if it is lost with its block; and where to go on."""
         again = self.next_of(at, lambda mark: mark.opens("content"))
         end = self.next_of(at, lambda mark: mark.closes("content"), again)
         if end < again:
@@ -205,37 +209,40 @@ class MarkedText(Owner):
 
     def category(self, at: int, categories: "Categories") -> int:
         categories.is_tagged = True
-        found = self.closed("category", at)
+        found = self.read_element("category", at)
         if found is None:
             self.noted.append("truncated_category")
             return at
         categories.texts.append(found[0])
         return found[1]
 
-    def closed(self, name: str, at: int) -> tuple[str, int] | None:
-        """The text up to the end of this element, unless another part comes first; and where to go on."""
+    def read_element(self, name: str, at: int) -> tuple[str, int] | None:
+        """Return the text up to the end of this element, and the number of the next mark.
+
+        None if another part comes first.
+        """
         end = self.next_of(at, lambda mark: mark.is_part(name, *STRUCTURE))
         if end == len(self.marks) or not self.marks[end].closes(name):
             return None
         return self.plain(at, end), end + 1
 
     def inside(self, name: str, at: int) -> str | None:
-        """The text up to the end of this element, if the block has one."""
+        """Return the text up to the end of this element, if the block has one."""
         end = self.next_of(at, lambda mark: mark.is_part(name, "memory", "content"))
         is_there = end < len(self.marks) and self.marks[end].closes(name)
         return self.plain(at, end) if is_there else None
 
     def next_of(self, at: int, wanted: Callable[[MarkupTag], bool], before: int | None = None) -> int:
-        """The number of the next mark that is wanted; if there is none, that behind the last one."""
+        """Return the number of the next mark that is wanted; if there is none, that behind the last one."""
         end = len(self.marks) if before is None else before
         return next((n for n in range(at, end) if wanted(self.marks[n])), end)
 
     def plain(self, first: int, end: int) -> str:
-        """The text between two marks: pairs of tags go, what stands alone is a blank, all others stay."""
-        gone = paired(self.marks[first:end])
+        """Return the text between two marks: paired tags go, single ones become blanks, all others stay."""
+        gone = match_tags(self.marks[first:end])
         parts, start = list[str](), self.marks[first - 1].end
         for at, mark in enumerate(self.marks[first:end]):
-            parts.append(decoded(self.text[start : mark.start]))
+            parts.append(resolve_references(self.text[start : mark.start]))
             start = mark.end
             if not mark.name:
                 parts.append(mark.literal)
@@ -244,11 +251,11 @@ class MarkedText(Owner):
             elif at not in gone:
                 parts.append(self.text[mark.start : mark.end])
         last = self.marks[end].start if end < len(self.marks) else len(self.text)
-        return "".join((*parts, decoded(self.text[start:last]))).strip()
+        return "".join((*parts, resolve_references(self.text[start:last]))).strip()
 
 
-def paired(marks: Sequence[MarkupTag]) -> frozenset[int]:
-    """The numbers of the tags that are opened and closed among these."""
+def match_tags(marks: Sequence[MarkupTag]) -> frozenset[int]:
+    """Return the numbers of the tags that are opened and closed among these."""
     opened: dict[str, list[int]] = {}
     found: list[int] = []
     for at, mark in enumerate(marks):
@@ -262,15 +269,16 @@ def paired(marks: Sequence[MarkupTag]) -> frozenset[int]:
 REFERENCE: Final = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6}));")
 
 
-def decoded(text: str) -> str:
-    """References once; one to a character that no text should hold stays as it is."""
-    return REFERENCE.sub(referred, text) if "&" in text else text
+def resolve_references(text: str) -> str:
+    """Resolve character references once; one to a character that no text should hold stays as it is."""
+    return REFERENCE.sub(resolve_reference, text) if "&" in text else text
 
 
-def referred(match: re.Match[str]) -> str:
+def resolve_reference(match: re.Match[str]) -> str:
     named, decimal, hexadecimal = match.groups()
     if named:
         return CHARACTER_NAMES[named]
+    # &#65; and &#x41; are A; a number beyond Unicode, or of a control character, stays as it is written.
     code = int(decimal) if decimal else int(hexadecimal, 16)
     char = chr(code) if code <= 0x10FFFF else "\x00"
     return match[0] if CONTROL.search(char) or SURROGATE.search(char) else char
@@ -284,7 +292,7 @@ class Categories:
     listed: str = ""
     is_tagged: bool = False
 
-    def told(self, noted: list[Diagnostic]) -> tuple[str, ...]:
+    def list_names(self, noted: list[Diagnostic]) -> tuple[str, ...]:
         texts = self.texts if self.is_tagged else re.split("[,;\n]", self.listed) if self.listed else []
         noted += ["blank_category"] * sum(not text.strip() for text in texts)
         return each_once(text.strip() for text in texts if text.strip())
@@ -300,16 +308,18 @@ def each_once(texts: Iterable[str]) -> tuple[str, ...]:
 # What is kept.
 
 
-def kept(memories: Iterable[ExtractedFact], noted: list[Diagnostic]) -> tuple[ExtractedFact, ...]:
-    """Equal ones are one, with the categories of all; the prompt's own example is none."""
+def merge_equal(memories: Iterable[ExtractedFact], noted: list[Diagnostic]) -> tuple[ExtractedFact, ...]:
+    """Return each fact once, with the categories of all equal ones, and without the example of the prompt."""
     once: dict[tuple[str, str], ExtractedFact] = {}
     for memory in memories:
+        # A model that repeats the example of the prompt has stated nothing by it.
         if norm(memory.content) == norm(EXAMPLE):
             noted.append("template_echo")
             continue
         if size(memory.content) > EXTRACT_CONTENT_BYTES_MAX:
             noted.append("cut")
             memory = attrs.evolve(memory, content=cut(memory.content, EXTRACT_CONTENT_BYTES_MAX))
+        # Under different names equal contents are different facts: "likes tea", of Ann and of Bob.
         key = norm(memory.name), norm(memory.content)
         if key in once:
             noted.append("duplicate")

@@ -1,6 +1,6 @@
-"""Persons: the words for who speaks and who is spoken to, which a rewrite may not change.
+"""Persons: the words for the speaker and the listener, which a rewrite may not change.
 
-Law 1. What the asker said of itself stays so; what somebody else said changes sides: their `my` is `your`.
+Law 1. Words of the asker stay as they are; those of another speaker change sides: their `my` is `your`.
 Law 2. The table is frozen: a changed word changes recorded runs.
 """
 
@@ -13,7 +13,7 @@ from umi_core.language.tables import PERSON_ROWS, SAID_BY_OTHERS
 from umi_core.language.words import words
 from umi_core.values import Turn
 
-ASKER: Final = "user"  # the role of who asks
+ASKER: Final = "user"  # the role of the asker
 
 PERSONS: Final = {word: person for person, row in PERSON_ROWS for word in row.split()}
 
@@ -21,7 +21,7 @@ Placed = tuple[str, str]  # a person and the word behind it
 
 
 def changes_person(rewrite: str, query: str, turns: tuple[Turn, ...]) -> bool:
-    """Whether a person of the query is missing, or one was added that nobody spoke of so: `my flat`."""
+    """Check whether a person of the query is missing, or an unmentioned one was added: `my flat`."""
     kept, given = persons(query), persons(rewrite)
     asked, told = Counter(person for person, _ in kept), Counter(person for person, _ in given)
     added = told - asked
@@ -32,19 +32,20 @@ def changes_person(rewrite: str, query: str, turns: tuple[Turn, ...]) -> bool:
 
 
 def is_within(some: list[str], others: list[str]) -> bool:
-    """Whether all of them are among the others, in their order."""
+    """Check whether all of them are among the others, in their order."""
+    # `in` consumes the iterator up to the match, so each is looked for behind the one before.
     rest = iter(others)
     return all(one in rest for one in some)
 
 
 def persons(text: str) -> list[Placed]:
-    """Each person of a text, with the word behind it."""
+    """Return each person of a text, with the word behind it."""
     found = (*words(text), "")
     return [(PERSONS[word], behind) for word, behind in pairwise(found) if word in PERSONS]
 
 
 def said_in(turn: Turn) -> Iterator[Placed]:
-    """What a turn says of persons, as the asker would say it."""
+    """Yield the persons that a turn speaks of, as the asker would name them."""
     for person, behind in persons(turn.text):
         seen = (person,) if turn.role == ASKER else SAID_BY_OTHERS[person]
         yield from ((it, behind) for it in seen)

@@ -242,9 +242,9 @@ assert not any("\nINPUT " in "\n" + block for blocks in FIXED.values() for block
 
 @attrs.frozen
 class Statement(Data):
-    """What is said of one entity, under a ref that an answer can name: `id@version`.
+    """A statement about an entity, under a ref that an answer can name: `id@version`.
 
-    `told_ms`: since when it is current; `happened_ms`: when what it says was so, if its caller said.
+    `told_ms`: since when it is current; `happened_ms`: when it was so, if its caller said.
     """
 
     ref: str
@@ -255,7 +255,7 @@ class Statement(Data):
 
 
 def ask_extract(text: str, speaker: str | None = None) -> str:
-    """`speaker`: who says I and me, if that is known."""
+    """Return the prompt; `speaker`: the person who says I and me, if known."""
     return prompt("extract", (("text", text), *((("speaker", speaker),) if speaker is not None else ())))
 
 
@@ -267,13 +267,16 @@ def ask_route(entities: tuple[Entity, ...], text: str) -> str:
 def ask_evolve(
     new: tuple[Statement, ...], old: tuple[Statement, ...], pairs: tuple[tuple[str, str], ...]
 ) -> str:
-    """`new` and `old` are listed once each; `pairs` are (ref of new, ref of old)."""
+    """Return the prompt; `new` and `old` are listed once each, `pairs` are (ref of new, ref of old)."""
     asked: Input = tuple({"new": new_ref, "old": old_ref} for new_ref, old_ref in pairs)
     limit = EXTRACT_CONTENT_BYTES_MAX
-    return prompt("evolve", (("new", shown(new, limit)), ("old", shown(old, limit)), ("pairs", asked)))
+    return prompt(
+        "evolve",
+        (("new", show_statements(new, limit)), ("old", show_statements(old, limit)), ("pairs", asked)),
+    )
 
 
-def shown(statements: tuple[Statement, ...], bytes_max: int = SHOWN_CONTENT_BYTES_MAX) -> Input:
+def show_statements(statements: tuple[Statement, ...], bytes_max: int = SHOWN_CONTENT_BYTES_MAX) -> Input:
     return tuple(shown_statement(it, bytes_max) for it in statements)
 
 
@@ -284,7 +287,7 @@ def shown_statement(it: Statement, bytes_max: int) -> dict[str, Input]:
 
 
 def ask_rewrite(query: str, turns: tuple[Turn, ...]) -> str:
-    """`turns` newest first."""
+    """Return the prompt; `turns`: the newest first."""
     return prompt("rewrite", (("turns", shown_turns(turns)), ("query", query)))
 
 
@@ -293,20 +296,20 @@ def ask_expand(query: str) -> str:
 
 
 def ask_memories(memory_type: str, text: str, topics: Pairs) -> str:
-    """`topics`: the categories that there are, each with what belongs there."""
+    """Return the prompt; `topics`: the categories, each with what belongs there."""
     categories: Input = tuple({"name": name, "about": about} for name, about in topics)
     return prompt("memories", (("memory_type", memory_type), ("categories", categories), ("text", text)))
 
 
 def ask_summary(category: str, about: str, old: str | None, facts: tuple[Statement, ...]) -> str:
-    """`old`: the summary that the facts are added to, if there is one that is still true."""
+    """Return the prompt; `old`: the summary to which the facts are added, if it is still true."""
     summary: tuple[tuple[str, Input], ...] = () if old is None else (("summary", old),)
     told: tuple[tuple[str, Input], ...] = (("category", category), ("about", about))
-    return prompt("summarise_category", (*told, *summary, ("facts", shown(facts))))
+    return prompt("summarise_category", (*told, *summary, ("facts", show_statements(facts))))
 
 
 def ask_reflection(texts: tuple[str, ...]) -> str:
-    """`texts`: the first that was told stands first."""
+    """Return the prompt; `texts`: the first that was told stands first."""
     return prompt("reflect", (("texts", texts),))
 
 
@@ -317,17 +320,17 @@ def ask_name(category: str, keywords: tuple[str, ...], contents: tuple[str, ...]
 
 
 def ask_description(task: str, payload: str) -> str:
-    """`task`: of an image, an audio or a video; `payload`: where it is, or what it is made of."""
+    """Return the prompt; `task`: image, audio or video; `payload`: its address or its content."""
     return prompt(task, (("payload", payload),))
 
 
 def ask_segment(text: str) -> str:
-    """`text` has its lines numbered, as a conversation has."""
+    """Return the prompt; `text` has numbered lines, as a conversation has."""
     return prompt("segment", (("text", text),))
 
 
 def ask_need(query: str, turns: tuple[Turn, ...]) -> str:
-    """`turns` as `shown_turns` gives them."""
+    """Return the prompt; `turns` as `shown_turns` returns them."""
     return prompt("decide_need", (("turns", shown_turns(turns)), ("query", query)))
 
 
@@ -337,7 +340,7 @@ def ask_enough(query: str, found: tuple[str, ...]) -> str:
 
 
 def ask_rank(query: str, count: int, candidates: tuple[tuple[str, str], ...]) -> str:
-    """`candidates`: alias and text of each."""
+    """Return the prompt; `candidates`: alias and text of each."""
     listed: Input = tuple({"id": alias, "text": as_shown(text)} for alias, text in candidates)
     return prompt("rank", (("query", query), ("count", count), ("candidates", listed)))
 
@@ -356,7 +359,7 @@ def shown_entity(entity: Entity) -> Input:
 
 
 def prompt(task: str, inputs: tuple[tuple[str, Input], ...]) -> str:
-    """The fixed blocks of a task and a last one with a line per input, joined by blank lines."""
+    """Return the fixed blocks of a task and a last one with a line per input, joined by blank lines."""
     assert inputs
     text = "\n\n".join((*FIXED[task], "\n".join(input_line(name, value) for name, value in inputs)))
     assert size(text) <= PROMPT_BYTES_MAX

@@ -62,7 +62,7 @@ def phrase(text: str) -> tuple[str, ...]:
 
 
 def patterns_of(idiom: str) -> Iterator[Pattern]:
-    """The patterns of an idiom, one for each way to leave out what stands in brackets."""
+    """Yield the patterns of an idiom, one for each way to leave out what stands in brackets."""
     parts = idiom.split()
     behind, before = parts[0] == "^", parts[-1] == "$"
     parts = parts[behind : len(parts) - before]
@@ -73,7 +73,7 @@ def patterns_of(idiom: str) -> Iterator[Pattern]:
 
 
 def options_of(part: str) -> Iterator[Option]:
-    """What fits at the places of a part: one place, but for words of one character each, as 其他 has two."""
+    """Yield the words that fit at each place of a part: one place, but one per character in 其他."""
     if part == "*":
         yield None
     elif "/" in part:
@@ -84,7 +84,7 @@ def options_of(part: str) -> Iterator[Option]:
 
 @cache
 def by_first_word(is_ascii: bool) -> dict[str, tuple[Pattern, ...]]:
-    """The patterns that a word may begin, the longest first.
+    """Return the patterns that a word may begin, the longest first.
 
     `is_ascii`: those that a text in ASCII can hold; words of other letters take longer to find.
     """
@@ -117,7 +117,7 @@ class ReferenceReading(Data):
 
 @lru_cache(maxsize=64)  # a query is read when it is asked, answered and judged
 def read(text: str, language: str | None = None) -> ReferenceReading:
-    """What a text refers to. `What did he say about that?` has the terms `he` and `that`.
+    """Return the references of a text. `What did he say about that?` has the terms `he` and `that`.
 
     `language`: that of the query, for a rewrite of it.
     """
@@ -130,6 +130,7 @@ def read(text: str, language: str | None = None) -> ReferenceReading:
     at = 0
     while at < len(written):
         fitting = (it for it in known.get(written[at].text, ()) if it.fits(written, at))
+        # The longest idiom wins, and its words are read once: `that place` leaves no `that` to be read again.
         pattern = next((it for it in fitting if not it.term or counts(it, written, at, spoken, names)), None)
         end = at + (len(pattern.places) if pattern else 1)
         if pattern is not None and pattern.term:
@@ -149,16 +150,17 @@ def read(text: str, language: str | None = None) -> ReferenceReading:
 
 
 def names_in(text: str, written: tuple[WrittenWord, ...], language: str) -> frozenset[int]:
-    """The places of the words that may be names: those with a capital that their place does not explain.
+    """Return the places of words that may be names: those with a capital that their place does not explain.
 
-    That of a first word says nothing, unless no language is known, as of `Su called`, or in Spanish, where
-    `Ella` is a name and a pronoun, another capital follows. In a title all capitals say nothing.
+    The capital of a first word says nothing, unless no language is known, as of `Su called`, or in Spanish,
+    where `Ella` is a name and a pronoun, another capital follows. In a title all capitals say nothing.
     """
     is_mixed = has_small(text)
     in_text = [word for word in written if not word.opens]
     is_title = all(word.is_capital or not word.written[0].isalpha() for word in in_text)
     found = set[int]()
     for at, word in enumerate(written):
+        # `NASA` is a name wherever it stands, but not in `WHAT DID NASA SAY`.
         is_acronym = is_mixed and len(word.text) > 1 and is_capital(word.written)
         is_full = language == "es" and any(it.is_capital and it.is_joined for it in written[at + 1 : at + 2])
         is_due = not language or is_full if word.opens else not is_title
@@ -170,18 +172,19 @@ def names_in(text: str, written: tuple[WrittenWord, ...], language: str) -> froz
 def counts(
     pattern: Pattern, written: tuple[WrittenWord, ...], at: int, language: str, names: frozenset[int]
 ) -> bool:
-    """Whether a term that stands here is of the language of the text, and refers to something."""
+    """Check whether a term that stands here is of the language of the text, and refers to something."""
     own = LANGUAGES[pattern.term]
     if own != "zh" and language not in ("", own):
         return False
     if len(pattern.places) > 1:
         return True
+    # `There's a cat` points at no place.
     is_existing = written[at].written.casefold().replace("’", "'") == "there's"
     return not (at in names or is_existing or opens_clause(written, at, names))
 
 
 def opens_clause(written: tuple[WrittenWord, ...], at: int, names: frozenset[int]) -> bool:
-    """Whether this is the `that` of `the place that serves ramen`, which points at nothing said before."""
+    """Check whether this is the `that` of `the place that serves ramen`, which refers to nothing before."""
     if written[at].text != "that" or not all(word.is_joined for word in written[at : at + 2]):
         return False
     before, behind = written[at - 1].text, [word.text for word in written[at + 1 : at + 2]]
@@ -192,7 +195,7 @@ def opens_clause(written: tuple[WrittenWord, ...], at: int, names: frozenset[int
 
 
 def noun_behind(written: tuple[WrittenWord, ...], at: int, end: int, term: str) -> Iterator[str]:
-    """The noun that a demonstrative may take along: `initiative` in `came up with this initiative`.
+    """Yield the noun that a demonstrative may take along: `initiative` in `came up with this initiative`.
 
     Behind a verb that helps another it may be a verb: `Why did that fail?`
     """

@@ -24,7 +24,7 @@ class Ranks(Data):
 
 
 def parse_ranks(reply: str, count: int, limit: int) -> Ranks | UnusableReply:
-    """`count` things were shown, as c1, c2, and so on; `limit` of them are wanted."""
+    """Return the order of `limit` of the `count` things that were shown as c1, c2, and so on."""
     payload = find_json(reply, ObjectWith("ids"))
     ids = find_json(reply, ArrayOf(str)) if isinstance(payload, UnusableReply) else payload["ids"]
     if isinstance(ids, UnusableReply):
@@ -42,7 +42,7 @@ def parse_ranks(reply: str, count: int, limit: int) -> Ranks | UnusableReply:
 
 
 def drop_of(it: object, shown: dict[str, None], kept: dict[str, None], limit: int) -> RankDrop | None:
-    """The first reason against an element."""
+    """Return the first reason against an element."""
     if not isinstance(it, str):
         return "bad_element"
     if it not in shown:

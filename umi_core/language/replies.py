@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args, overload
 import attrs
 
 from umi_core.data import Data
-from umi_core.json_text import Json, JsonNumber, cleaned, decoded, value_end, whole
+from umi_core.json_text import Json, JsonNumber, clean_value, decode_at, value_end, whole
 from umi_core.limits import JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, PPM, REPLY_BYTES_MAX
 from umi_core.text import cut, size
 
@@ -64,7 +64,7 @@ def find_json(reply: str, wanted: ObjectWith) -> dict[str, Json] | UnusableReply
 @overload
 def find_json(reply: str, wanted: ArrayOf | ArrayWith) -> list[Json] | UnusableReply: ...
 def find_json(reply: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json | UnusableReply:
-    """The first value of the wanted shape; what stands before and after it is ignored."""
+    """Return the first value of the wanted shape; the text around it is ignored."""
     text = whole(reply)
     if not text.strip():
         return UnusableReply("empty")
@@ -75,22 +75,22 @@ def find_json(reply: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json | Un
         start = text.find("{" if isinstance(wanted, ObjectWith) else "[", start + 1)
         if start < 0:
             break
-        value = decoded(text, start)
+        value = decode_at(text, start)
         if wanted.suits(value):
-            return cleaned(value)
+            return clean_value(value)
     return UnusableReply("no_json")
 
 
 def find_objects(reply: str, keys: tuple[str, ...]) -> list[Json]:
-    """All objects with these keys, each searched for behind the one before."""
+    """Return all objects with these keys, each searched for behind the one before."""
     text, start, found = whole(reply), -1, list[Json]()
     for _ in range(JSON_START_COUNT_MAX):
         start = text.find("{", start + 1)
         if start < 0:
             break
-        value = decoded(text, start)
+        value = decode_at(text, start)
         if has_keys(value, keys):
-            found.append(cleaned(value))
+            found.append(clean_value(value))
             start = (value_end(text, start) or start + 1) - 1
     return found
 
@@ -102,7 +102,7 @@ DECIMAL: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?"
 
 
 def confidence_ppm(value: Json) -> int | None:
-    """A number in [0, 1] times 10^6, floored in exact decimal; None for anything else."""
+    """Return a number in [0, 1] times 10^6, floored in exact decimal; None for anything else."""
     parts = DECIMAL.fullmatch(value.text) if isinstance(value, JsonNumber) else None
     if parts is None:
         return None
@@ -120,13 +120,13 @@ def confidence_ppm(value: Json) -> int | None:
 
 
 def reason_of(row: dict[str, Json], bytes_max: int) -> str:
-    """What a row gives as its reason, cut to so many bytes; empty if it is no text."""
+    """Return the reason that a row gives, cut to `bytes_max`; empty if it is no text."""
     reason = row.get("reason")
     return cut(reason, bytes_max) if isinstance(reason, str) else ""
 
 
 def reason_mend(row: dict[str, Json], bytes_max: int) -> str:
-    """The name of what became of the reason of a row; empty if it stands as it is."""
+    """Return the name of what became of the reason of a row; empty if it stands as it is."""
     reason = row.get("reason")
     if not isinstance(reason, str):
         return "reason missing"

@@ -41,7 +41,7 @@ ENDINGS: Final = {
 
 
 def stem(word: str, language: str) -> str:
-    """A word without its endings. Equal stems are taken for forms of one word."""
+    """Return the word without its endings. Equal stems are taken for forms of one word."""
     endings = ENDINGS.get(language, ())
     while found := next((it for it in endings if word.endswith(it)), ""):
         if len(word) - len(found) < STEM_CHARS_MIN:
@@ -59,7 +59,7 @@ class Forms(Data):
     language: str
 
     def has(self, word: str, capitals: frozenset[str]) -> bool:
-        """Whether a word stands there; in another form too, unless it is among those with a capital."""
+        """Check whether the word occurs; in another form too, unless it is among those with a capital."""
         return word in self.words or (word not in capitals and stem(word, self.language) in self.stems)
 
 
@@ -68,8 +68,10 @@ def forms_of(some: Iterable[str], capitals: frozenset[str], language: str) -> Fo
     return Forms(every, frozenset(stem(word, language) for word in every - capitals), language)
 
 
-def detected(query: str, turns: tuple[Turn, ...], enabled: bool, force: bool = False) -> Resolution | None:
-    """The resolution that needs no model; None if one is to be asked. `force`: though no term is found."""
+def resolve_without_model(
+    query: str, turns: tuple[Turn, ...], enabled: bool, force: bool = False
+) -> Resolution | None:
+    """Return the resolution if no model is needed, else None; `force` needs one even without a term."""
     terms = tuple(dict.fromkeys(read(query).terms)) if enabled else ()
     if enabled and (terms or force) and turns:
         return None
@@ -77,7 +79,7 @@ def detected(query: str, turns: tuple[Turn, ...], enabled: bool, force: bool = F
 
 
 def shown_turns(turns: tuple[Turn, ...], count_max: int = TURN_COUNT_MAX) -> tuple[Turn, ...]:
-    """The last turns that say something, newest first, each cut to its first code points."""
+    """Return the last turns that say something, newest first, each cut to its first code points."""
     cut = [Turn(turn.role, turn.text[:TURN_CHARS_MAX]) for turn in turns]
     return tuple(reversed([turn for turn in cut if turn.text.strip()][-count_max:]))
 
@@ -92,14 +94,16 @@ VERDICTS: Final[tuple[str, ...]] = ("resolved", "unchanged", *get_args(Refusal))
 """What may come of a reply."""
 
 
-def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int) -> Resolution:
-    """A reply weighed against the query it rewrites and the turns it was shown."""
-    rewrite, asked = collapsed(clean_line(whole(reply))), read(query)
+def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int) -> Resolution:
+    """Judge a reply by the query that it rewrites and the turns that the model was shown."""
+    rewrite, asked = collapse_blanks(clean_line(whole(reply))), read(query)
     terms = tuple(dict.fromkeys(asked.terms))
-    if (rewrite and rewrite == collapsed(clean_line(query))) or collapsed(reply) == collapsed(query):
+    is_same = bool(rewrite) and rewrite == collapse_blanks(clean_line(query))
+    if is_same or collapse_blanks(reply) == collapse_blanks(query):
         return Resolution("unchanged", query, terms, turn_count=len(turns))
     given = read(rewrite, asked.language)
     reason = refusal(rewrite, given, query, asked, turns)
+    # Two references in the query and one in the rewrite: half of them are resolved.
     gone = len(asked.terms) - len(given.terms)
     confidence_ppm = PPM * max(0, gone) // len(asked.terms) if asked.terms else PPM
     if not reason and confidence_ppm < confidence_min_ppm:
@@ -112,8 +116,9 @@ def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: 
 def refusal(
     rewrite: str, given: ReferenceReading, query: str, asked: ReferenceReading, turns: tuple[Turn, ...]
 ) -> Refusal | None:
-    """Why a rewrite is refused, the first reason that holds."""
+    """Return the first reason against a rewrite, or None."""
     added = heavy(given.others, asked.terms)
+    # The words of a reference are in the query, too, though they are no content: a rewrite may keep them.
     of_terms = tuple(word for term in asked.terms for word in words(term))
     whole_query = forms_of((*asked.others, *of_terms), asked.capitals, asked.language)
     told = forms_of(content(whole_query.words), asked.capitals, asked.language)
@@ -130,7 +135,7 @@ def refusal(
 
 
 def has_dropped(rewrite: str, given: ReferenceReading, asked: ReferenceReading) -> bool:
-    """Whether a name or a content word is missing, but for the noun of a demonstrative that is gone."""
+    """Check whether a name or a content word is missing, except the noun of a demonstrative that is gone."""
     gone = (Counter(asked.terms) - Counter(given.terms)).keys()
     free = frozenset(asked.pointed) if not gone.isdisjoint(BEFORE_NOUN) else frozenset[str]()
     kept = (*heavy(asked.others, asked.terms), *asked.names)
@@ -141,7 +146,7 @@ def has_dropped(rewrite: str, given: ReferenceReading, asked: ReferenceReading) 
 def has_foreign(
     given: ReferenceReading, added: tuple[str, ...], whole_query: Forms, turns: tuple[Turn, ...]
 ) -> bool:
-    """Whether a content word stands neither in the query nor in the turns."""
+    """Check whether a content word stands neither in the query nor in the turns."""
     written = [word for turn in turns for word in written_words(turn.text)]
     capitals = frozenset(word.text for word in written if word.is_capital)
     said = forms_of((word.text for word in written), capitals, given.language)
@@ -149,7 +154,7 @@ def has_foreign(
 
 
 def heavy(some_words: Iterable[str], terms: tuple[str, ...]) -> tuple[str, ...]:
-    """The content words; those of a language that some term belongs to lack its light words too."""
+    """Return the content words; those of a language that some term belongs to lack its light words too."""
     languages = dict.fromkeys(LANGUAGES[term] for term in terms)
     return tuple(
         word
@@ -166,15 +171,16 @@ QUOTES: Final = (('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("«", 
 
 
 def clean_line(text: str) -> str:
-    """The one line that a model was asked for, without fence, label and quotes around it."""
+    """Return the one line that a model was asked for, without fence, label and quotes around it."""
     before = None
+    # Several layers, in any order: a fenced `Query: "..."` loses the fence, the label and the quotes.
     while text != before:
         before = text
-        text = unquoted(unlabelled(first_line(unfenced(text.strip()))))
+        text = strip_quotes(strip_label(first_line(strip_fence(text.strip()))))
     return text
 
 
-def unfenced(text: str) -> str:
+def strip_fence(text: str) -> str:
     match = FENCE.fullmatch(text)
     return match[1] if match else text
 
@@ -183,12 +189,12 @@ def first_line(text: str) -> str:
     return next((line.strip() for line in text.split("\n") if line.strip()), "")
 
 
-def unlabelled(text: str) -> str:
+def strip_label(text: str) -> str:
     match = LABEL.match(text)
     return text[match.end() :] if match else text
 
 
-def unquoted(text: str) -> str:
+def strip_quotes(text: str) -> str:
     for left, right in QUOTES:
         inner = text[1:-1]
         if len(text) > 1 and text[0] == left and text[-1] == right and not {left, right} & set(inner):
@@ -196,7 +202,7 @@ def unquoted(text: str) -> str:
     return text
 
 
-def collapsed(text: str) -> str:
+def collapse_blanks(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -204,7 +210,7 @@ def collapsed(text: str) -> str:
 
 
 def is_deep(query: str, deep: bool | None) -> bool:
-    """Whether variants are asked for: as the caller says, else by a trigger among the words."""
+    """Check whether variants are wanted: as the caller says, else by a trigger among the words."""
     return any(word in TRIGGERS for word in words(query)) if deep is None else deep
 
 
@@ -221,14 +227,14 @@ class Variants(Data):
 
 
 def parse_variants(reply: str, query: str) -> Variants | UnusableReply:
-    """The query and what the model adds, each once."""
+    """Return the query and what the model adds, each once."""
     payload = find_json(reply, ArrayOf(str))
     if isinstance(payload, UnusableReply):
         return payload
     variants = {norm(query): query}
     dropped: list[VariantDrop] = []
     for element in payload:
-        text = collapsed(element) if isinstance(element, str) else ""
+        text = collapse_blanks(element) if isinstance(element, str) else ""
         reason = variant_drop(element, text, variants)
         if reason:
             dropped.append(reason)
@@ -238,7 +244,7 @@ def parse_variants(reply: str, query: str) -> Variants | UnusableReply:
 
 
 def variant_drop(element: Json, text: str, known: Mapping[str, str]) -> VariantDrop | None:
-    """The first reason against an element; `text` is what stands in it."""
+    """Return the first reason against an element; `text` is what stands in it."""
     reasons: tuple[tuple[VariantDrop, bool], ...] = (
         ("not_text", not isinstance(element, str)),
         ("blank", not text),

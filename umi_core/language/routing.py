@@ -53,7 +53,7 @@ class Routes(Data):
 
 
 def parse_routes(reply: str, asked: tuple[Entity, ...], config: Config) -> Routes | UnusableReply:
-    """What the model decided about each asked entity; the table decides where it said nothing sound."""
+    """Return a decision for each asked entity: the one of the model, or of the table if that is unsound."""
     payload = find_json(reply, ArrayOf(dict))
     if isinstance(payload, UnusableReply):
         return payload
@@ -72,7 +72,7 @@ RouteRow = dict[str, Json]
 def rows_by_id(
     elements: list[Json], ids: Iterable[str]
 ) -> tuple[dict[str, list[RouteRow]], tuple[Malformed, ...]]:
-    """The rows of each id, and why each other element is the row of none."""
+    """Return the rows of each id, and why each other element is the row of none."""
     rows: dict[str, list[RouteRow]] = {entity_id: [] for entity_id in ids}
     strays: list[Malformed] = []
     for element in elements:
@@ -94,7 +94,7 @@ def decide(entity: Entity, rows: list[RouteRow], config: Config) -> RoutingDecis
 
 
 def refusal(entity: Entity, row: RouteRow, config: Config) -> Malformed | Cause | None:
-    """Why a row does not count: the first of these that holds."""
+    """Return the first reason why a row does not count, or None."""
     block, confidence = read_block(row), confidence_ppm(row.get("confidence"))
     causes: tuple[tuple[Malformed | Cause, bool], ...] = (
         ("bad_block", block not in BLOCK_KINDS),
@@ -109,10 +109,11 @@ def refusal(entity: Entity, row: RouteRow, config: Config) -> Malformed | Cause 
 
 
 def by_model(entity: Entity, row: RouteRow, config: Config) -> RoutingDecision:
-    """What a sound row says, short of a promotion that it is not sure enough of."""
+    """Return the decision of a sound row, without a promotion of too little confidence."""
     block, confidence = read_block(row), confidence_ppm(row.get("confidence"))
     assert confidence is not None
     promote = row.get("promote") is True
+    # The block is taken all the same: only the promotion needs this much confidence.
     low = promote and confidence < config.promote_confidence_min_ppm
     cause: Cause | None = (
         "promote_low" if low else "promote_scratch" if promote and block == "scratch" else None

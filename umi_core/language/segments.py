@@ -46,15 +46,15 @@ class Useless(Data):
 
 
 def parse_segments(reply: str, line_count: int) -> Partition | Useless:
-    elements, mended = found(reply)
+    elements, mended = find_elements(reply)
     if isinstance(elements, UnusableReply):
         return Useless(elements.reason)
     spans = partition([pair_of(element) for element in elements], line_count, mended)
     return Useless("no_segment") if spans is None else Partition(spans, tuple(mended))
 
 
-def found(reply: str) -> tuple[list[Json] | UnusableReply, list[Mend]]:
-    """The elements of the list that was asked for, or whatever looks like them."""
+def find_elements(reply: str) -> tuple[list[Json] | UnusableReply, list[Mend]]:
+    """Return the elements of the requested list, or any objects that look like its elements."""
     payload = find_json(reply, ObjectWith("segments"))
     if isinstance(payload, dict) and isinstance(elements := payload["segments"], list):
         return elements, []
@@ -69,7 +69,7 @@ NUMBER: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
 
 
 def pair_of(element: Json) -> Span | None:
-    """Both ends as numbers."""
+    """Return both ends as numbers; None if they are none."""
     ends = [end_of(element.get(name)) for name in ENDS] if isinstance(element, dict) else [None, None]
     start, end = ends
     return None if start is None or end is None else (start, end)
@@ -85,8 +85,8 @@ def end_of(value: Json) -> int | None:
 
 
 def partition(pairs: Iterable[Span | None], line_count: int, mended: list[Mend]) -> tuple[Span, ...] | None:
-    """The lines, each in one span; None if no pair is left."""
-    spans = list(ordered(sorted(inside(pairs, line_count, mended)), mended))
+    """Return the lines, each in one span; None if no pair is left."""
+    spans = list(drop_overlaps(sorted(inside(pairs, line_count, mended)), mended))
     if not spans:
         return None
     begins = [0, *(start for start, _ in spans[1:])]
@@ -97,7 +97,7 @@ def partition(pairs: Iterable[Span | None], line_count: int, mended: list[Mend])
 
 
 def inside(pairs: Iterable[Span | None], line_count: int, mended: list[Mend]) -> Iterator[Span]:
-    """Those that are about lines that there are."""
+    """Yield the spans that are within the lines of the text."""
     for pair in pairs:
         if pair is None:
             mended.append("bad_element")
@@ -109,8 +109,8 @@ def inside(pairs: Iterable[Span | None], line_count: int, mended: list[Mend]) ->
             yield max(0, pair[0]), min(line_count - 1, pair[1])
 
 
-def ordered(pairs: Iterable[Span], mended: list[Mend]) -> Iterator[Span]:
-    """Without what an earlier one has."""
+def drop_overlaps(pairs: Iterable[Span], mended: list[Mend]) -> Iterator[Span]:
+    """Yield the spans without the lines that an earlier one has."""
     covered = -1
     for start, end in pairs:
         if end <= covered:
@@ -118,6 +118,7 @@ def ordered(pairs: Iterable[Span], mended: list[Mend]) -> Iterator[Span]:
             continue
         if start <= covered:
             mended.append("overlap")
+        # Spans 1-4 and 3-6 become 1-4 and 5-6: the earlier one keeps the lines that both have.
         yield max(start, covered + 1), end
         covered = end
 
@@ -126,7 +127,7 @@ def ordered(pairs: Iterable[Span], mended: list[Mend]) -> Iterator[Span]:
 
 
 def segments_of(lines: list[str], spans: Iterable[Span]) -> tuple[Segment, ...]:
-    """The texts of these spans, in parts where they are too long."""
+    """Return the texts of these spans, in parts where they are too long."""
     return tuple(part for span in spans for part in short_parts(lines, span))
 
 

@@ -25,7 +25,7 @@ class Unwritten(Data):
 
 
 def parse_summary(reply: str) -> str | Unwritten:
-    """What stands between the first pair of tags, else all of it; without the fence around it."""
+    """Return the text between the first pair of tags, else all of it; without the fence around it."""
     text = whole(reply)
     if size(text) > REPLY_BYTES_MAX:
         return Unwritten("too_long")
@@ -33,13 +33,14 @@ def parse_summary(reply: str) -> str | Unwritten:
     bare = (tagged[1] if tagged else text).strip()
     fenced = FENCED.fullmatch(bare)
     bare = (fenced[1] if fenced and "```" not in fenced[1] else bare).strip()
-    return shortened(bare) if bare else Unwritten("empty")
+    return shorten_summary(bare) if bare else Unwritten("empty")
 
 
-def shortened(text: str) -> str:
-    """As many lines as fit; a first one that does not is cut."""
+def shorten_summary(text: str) -> str:
+    """Return as many lines as fit; a first line that does not is cut."""
     if size(text) <= SUMMARY_BYTES_MAX:
         return text
+    # The last line is dropped, as it may have been cut; a single line has no end to cut it at.
     head = cut(text, SUMMARY_BYTES_MAX)
     lines = head.rpartition("\n")[0].rstrip()
     return lines or head.rstrip()

@@ -2,7 +2,8 @@
 
     2026-11-25T16:26:18.250Z     1795623978250
 
-Law 1. Pure and total: any text is a time or None. Law 2. What `told` says, `instant` reads as the same time.
+Law 1. Pure and total: any text is a time or None. Law 2. `instant` reads what `format_time` wrote as the
+same time.
 """
 
 import re
@@ -20,8 +21,8 @@ FORM: Final = re.compile(
 DAYS_OF_MONTH: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-def told(at_ms: int) -> str | None:
-    """None of 0, which is the date of a block that nobody dated; of what is behind the last year its end."""
+def format_time(at_ms: int) -> str | None:
+    """Return the time as text; None of 0, which means no date; years after 9999 show the end of that one."""
     if at_ms == 0:
         return None
     seconds, ms = divmod(min(at_ms, LAST_MS), 1_000)
@@ -37,7 +38,10 @@ def minute_of(at_ms: int) -> str:
 
 
 def instant(text: str, *, is_end: bool) -> int | None:
-    """A date alone is the beginning of its day; as an end, which is left out, of the day after."""
+    """Return the time in milliseconds. A date alone is the beginning of its day.
+
+    As an end, which is excluded, a date is the beginning of the day after.
+    """
     found = FORM.fullmatch(text)
     if found is None:
         return None
@@ -57,7 +61,7 @@ def instant(text: str, *, is_end: bool) -> int | None:
 
 
 def offset(text: str) -> int | None:
-    """How far ahead of UTC. A plus that came through a query is a blank."""
+    """Return how far ahead of UTC it is. A plus that came through a query is a blank."""
     if text in ("Z", "z"):
         return 0
     hours, minutes = int(text[1:3]), int(text[4:])
@@ -75,18 +79,18 @@ def days_of(year: int, month: int) -> int:
 
 
 def days_to(year: int, month: int, day: int) -> int:
-    """Days from the beginning of 1970."""
+    """Return the days from the beginning of 1970."""
     year -= month <= 2
     return year * 365 + year // 4 - year // 100 + year // 400 + days_before(month) + day - 1 - EPOCH_DAY
 
 
 def days_before(month: int) -> int:
-    """In a year that begins with March."""
+    """Return the days before this month in a year that begins with March."""
     return (153 * ((month + 9) % 12) + 2) // 5
 
 
 def date_of(days: int) -> tuple[int, int, int]:
-    """The year, month and day so many days after the beginning of 1970."""
+    """Return the year, month and day so many days after the beginning of 1970."""
     centuries, rest = divmod(days + EPOCH_DAY, DAYS_OF_400_YEARS)
     year = (rest - rest // 1_460 + rest // 36_524 - rest // 146_096) // 365
     day = rest - (365 * year + year // 4 - year // 100)

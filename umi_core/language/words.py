@@ -1,7 +1,7 @@
 """Words: how texts are split, compared and named.
 
 Law 1. Total and pure: any text has words, the same on every machine.
-Law 2. Every word rule of the project uses these words; nobody tests for substrings.
+Law 2. Every word rule of the project uses these words; none tests for substrings.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from umi_core.language.tables import STOP_WORDS
-from umi_core.text import CONTROL, composed, cut, size, tidy, without_later
+from umi_core.text import CONTROL, compose_text, cut, size, tidy, without_later
 
 AUTO_NAME_BYTES_MAX: Final = 50
 
@@ -20,24 +20,24 @@ ASCII_WORD: Final = re.compile("([0-9A-Za-z]+)(?:'[0-9A-Za-z]+)*")  # the same, 
 
 
 def word_matches(text: str) -> Iterator[re.Match[str]]:
-    """The words of a text in order as written; group 1 is what stands before the first apostrophe."""
+    """Yield the words of a text in order as written; group 1 is what stands before the first apostrophe."""
     if text.isascii():
         return ASCII_WORD.finditer(text)
-    return re.finditer(WORD, composed(without_later(text)))
+    return re.finditer(WORD, compose_text(without_later(text)))
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text in order, casefolded, each up to its first apostrophe."""
+    """Return the words of a text in order, casefolded, each up to its first apostrophe."""
     return tuple(match[1].casefold() for match in word_matches(text))
 
 
 def content(some_words: Iterable[str]) -> tuple[str, ...]:
-    """The words that are not stop words, in order."""
+    """Return the words that are not stop words, in order."""
     return tuple(word for word in some_words if word not in STOP_WORDS)
 
 
 def auto_name(text: str) -> str:
-    """The name of a text that has none: its first non-blank line, cut at a word."""
+    """Return the name of a text that has none: its first non-blank line, cut at a word."""
     line = next((name for line in text.split("\n") if (name := clean_name(line))), "")
     if size(line) <= AUTO_NAME_BYTES_MAX:
         return line
@@ -46,5 +46,5 @@ def auto_name(text: str) -> str:
 
 
 def clean_name(text: str) -> str:
-    """A text as a name may be: tidy, and each control character shown as U+FFFD."""
+    """Return the text as a name may be: tidy, with U+FFFD for each control character."""
     return CONTROL.sub("\ufffd", tidy(text))

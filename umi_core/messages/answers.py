@@ -17,7 +17,7 @@ class ModelReplied(Data):
 
 @attrs.frozen
 class Embedded(Data):
-    """One vector per text, in order. What is not a whole number in range is refused by the memory."""
+    """One vector per text, in order. The memory refuses values that are not whole numbers in range."""
 
     tag = 70
     request_id: int

@@ -1,4 +1,4 @@
-"""All a memory can ask: four effects with their queries, and the reply to whoever asked the memory.
+"""All a memory can ask: four effects with their queries, and the reply to its caller.
 
 Law 1. The set is closed. Law 2. Each effect but Reply gets exactly one answer that counts, matched by
 `request_id`; every further one is late and changes nothing. Law 3. `request_id` grows, and is never reused.
@@ -29,7 +29,7 @@ FailureKind = Literal[
 ]
 
 
-MAIN: Final = "main"  # the store of whoever names none
+MAIN: Final = "main"  # the store of a question that names none
 
 
 # Queries. Rows of by_ids come in the order of the addresses, absent ones are missing.
@@ -122,10 +122,10 @@ ANYBODY: Final = ("timeout", "unavailable", "rate_limited", "refused")
 
 @attrs.frozen
 class Question(Data):
-    """What a memory asks the world. Each kind is one class, and this is all of its declaration.
+    """A question of a memory to the world. Each kind is one class, and this is all of its declaration.
 
-    `word`: what hooks, tables and traces call it. `service` answers it, under the name `verb`. `failures`:
-    how it may fail; any other failure counts as `unavailable`.
+    `word`: its name in hooks, tables and traces. `service` answers it, under the name `verb`. `failures`: how
+    it may fail; any other failure counts as `unavailable`.
     """
 
     tag: ClassVar[int]
@@ -192,7 +192,7 @@ Asked = AskModel | Embed | Read | Commit
 
 
 def filled_in(asked: Asked, request_id: int, timeout_ms: int, profile: str, key: str) -> Asked:
-    """What rows leave open: the profile of the row, a key where there is none, the size of a page."""
+    """Return the question with the parts that rows leave open: profile, key, size of a page, timeout."""
     if isinstance(asked, AskModel | Embed):
         return attrs.evolve(asked, request_id=request_id, timeout_ms=timeout_ms, profile=profile)
     if isinstance(asked, Commit):
@@ -274,8 +274,10 @@ class ModelCall(Data):
 
 @attrs.frozen
 class HookNote(Data):
-    """What an interceptor did besides passing: it `refused` or `substituted`, or failed: the class of what it
-    raised, or `bad_result`. One that failed at `after` says that what it is around had succeeded.
+    """An act of an interceptor besides passing: it `refused` or `substituted`, or it failed.
+
+    After a failure `what` is the class of the exception, or `bad_result`. A failure at `after` implies that
+    the step or effect had succeeded.
     """
 
     tag = 38

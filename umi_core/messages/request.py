@@ -1,4 +1,4 @@
-"""What a request is: the bases that all classes of requests are made of."""
+"""Requests: the base classes of all of them."""
 
 from typing import ClassVar
 
@@ -26,7 +26,7 @@ class Request(Data):
     op_id: OpLabel
 
     def contradiction(self) -> Error | None:
-        """What is wrong with fields that are right one by one."""
+        """Return the error of fields that contradict each other; None if there is none."""
         return None
 
 

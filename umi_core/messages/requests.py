@@ -18,7 +18,7 @@ import attrs
 from umi_core.conditions import Filter, RowFilter
 from umi_core.conversations import conversation, find_unreadable, list_positions
 from umi_core.data import Data
-from umi_core.declared import declared
+from umi_core.declared import list_declared
 from umi_core.domains import (
     BlockKind,
     BlockLabel,
@@ -220,7 +220,7 @@ class SetBlock(WorkflowRequest):
     author: Author = "model"
 
     def contradiction(self) -> Error | None:
-        """Text and label share the space of their block."""
+        """Check that text and label together fit into their block."""
         size_bytes = size(tidy(self.label)) + size(line_ends(self.text))
         return BlockTooLarge(size_bytes, BLOCK_BYTES_MAX) if size_bytes > BLOCK_BYTES_MAX else None
 
@@ -358,9 +358,9 @@ class Memorize(WorkflowRequest):
 
 @attrs.frozen
 class List(WorkflowRequest):
-    """The rows of a kind by ascending id, behind the cursor that the page before gave.
+    """The rows of a kind by ascending id, behind the cursor of the page before.
 
-    `where`: conditions that each of them holds; a kind whose rows lack a field of them has none.
+    `where`: conditions that each row holds; no row of a kind without such a field holds them.
     """
 
     tag = 101
@@ -398,11 +398,11 @@ class EvolveCategory(WorkflowRequest):
 class Descent(WorkflowRequest):
     """A question to the levels of the archive, from the summary to the source, until there is enough.
 
-    `route_intention`: a model says first whether anything is needed at all. `enough`: who says that there is
-    enough; `min_results` hits with `min_avg_ppm` on average are, if scores decide. `levels` come in their own
-    order, `levels_max` of them at most; a limit of 0 asks nothing. `rank`: who orders the hits of a level.
-    `where`: conditions that each hit holds; a level whose rows lack a field of them is skipped.
-    `force`: as in `Recall`.
+    `route_intention`: a model decides first whether anything is needed at all. `enough`: whether scores or a
+    model decide that there is enough; by scores it is `min_results` hits with `min_avg_ppm` on average.
+    `levels` come in their own order, `levels_max` of them at most; a limit of 0 asks nothing. `rank`: whether
+    scores or a model order the hits of a level. `where`: conditions that each hit holds; a level whose rows
+    lack a field of them is skipped. `force`: as in `Recall`.
     """
 
     workflow = "retrieve"
@@ -457,7 +457,7 @@ class CreateEntity(WorkflowRequest):
 
 @attrs.frozen
 class UpdateEntity(WorkflowRequest):
-    """What an entity says from now on, and the categories that it is in; what is None stays as it is."""
+    """A change of the content or categories of an entity; None leaves either as it is."""
 
     tag = 631
     workflow = "update_entity"
@@ -497,11 +497,11 @@ class ForgetResource(WorkflowRequest):
 
 
 def request_name(request_type: type) -> str:
-    """`SetBlock` is `set_block`: the name in scenarios, seed files and reports."""
+    """Return the name in scenarios, seed files and reports: `set_block` for `SetBlock`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", request_type.__name__).lower()
 
 
-ALL: Final = declared(globals() | vars(api_requests) | vars(migration_requests), Request)
+ALL: Final = list_declared(globals() | vars(api_requests) | vars(migration_requests), Request)
 REQUESTS: Final[dict[str, type[Request]]] = {request_name(cls): cls for cls in ALL}
 COMMON: Final = {name: cls for name, cls in REQUESTS.items() if cls.is_common}
 OF_MEMORY: Final = {name: cls for name, cls in REQUESTS.items() if cls.served_by == "memory"}
@@ -509,19 +509,19 @@ WORKING: Final = frozenset(cls for cls in ALL if issubclass(cls, WorkingRequest)
 
 
 def is_working(value: object) -> TypeGuard[WorkingRequest]:
-    """A look-up, for those who ask at every step."""
+    """Check the class by one look-up, for callers that ask at every step."""
     return value.__class__ in WORKING
 
 
 def bad_request(request: Request) -> Error | None:
-    """The first thing wrong with what a caller gave, field by field, then with the fields together."""
+    """Return the first thing wrong with what a caller gave, field by field, then with the fields together."""
     return bad_fields(request, CHECKS[request.__class__]) or request.contradiction()
 
 
 CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in ALL}
 
 
-# Arguments: what a caller fills in of each request, for those who draw and read requests.
+# Arguments: the fields of each request that a caller fills in, for programs that draw and read requests.
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""What the replies of operations carry; working operations reply plain None, bool, int or bytes."""
+"""Values of the replies of operations; working operations reply plain None, bool, int or bytes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeVar
@@ -54,7 +54,7 @@ class Remembered(Data):
 
 @attrs.frozen
 class RecordAdded(Appended):
-    """A record whose text was read for facts. `facts`: what a remember of it would say that it did."""
+    """A record whose text was read for facts. `facts`: the result of a remember of the text."""
 
     tag = 614
     facts: Remembered = Remembered(())
@@ -96,11 +96,11 @@ ResolutionOutcome = Literal["disabled", "clear", "no_context", "resolved", "unch
 
 @attrs.frozen
 class Resolution(Data):
-    """What became of the references of a query.
+    """The outcome of resolving the references of a query.
 
     `query` is the one that is searched. `terms` stand once each, by first occurrence. `reason` says why a
-    rewrite was rejected or failed. `confidence_ppm` is the share of references gone; None unless resolved.
-    `turn_count`: how many turns a model was shown.
+    rewrite was rejected or failed. `confidence_ppm` is the share of references resolved; None unless
+    resolved. `turn_count`: how many turns a model was shown.
     """
 
     tag = 94
@@ -113,8 +113,7 @@ class Resolution(Data):
 
     @property
     def certainty_ppm(self) -> int:
-        """How sure it is, with or without a model, that what is searched says what was meant: half, where
-        something refers and nobody has said to what."""
+        """Return how certain it is that the searched query is what was meant; unresolved references: half."""
         match self.outcome:
             case "clear":
                 return PPM
@@ -161,7 +160,7 @@ class LevelHit(Data):
 
 @attrs.frozen
 class LevelTried(Data):
-    """What a level gave for the query that it was asked with; `is_failed`: it could not be searched."""
+    """The result of a level for the query that it was asked; `is_failed`: it could not be searched."""
 
     tag = 110
     level: str
@@ -215,7 +214,7 @@ Repeatable = Remembered | Forgotten | Keyed  # the replies of requests that have
 
 
 def as_repeated(value: object) -> Repeatable:
-    """What the first request with this request key was told."""
+    """Return the value of the first request with this request key, marked as repeated."""
     assert isinstance(value, Repeatable), value
     return attrs.evolve(value, repeated=True)
 
@@ -344,7 +343,7 @@ class SessionLoaded(Data):
 
 @attrs.frozen
 class Rebalanced(Data):
-    """What a rebalance did; `cursor` is empty when the scan reached the end."""
+    """The result of a rebalance; `cursor` is empty when the scan reached the end."""
 
     tag = 84
     promoted: tuple[str, ...] = ()

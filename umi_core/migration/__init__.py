@@ -6,13 +6,13 @@
 
 Law 1. One thing is done at a time, so a switch meets no write. Law 2. Every commit to main expects the
 fence, the version of the row that holds the phase: what an earlier phase or life has on its way never lands.
-Law 3. Until dual_read legacy has the truth, from then on main; whoever has it not is told later: legacy by
-the outbox, which is written in the commit of the write, main by reconcile.
+Law 3. Until dual_read legacy leads, from then on main; the other store is updated later: legacy by the
+outbox, which is written in the commit of the write, main by reconcile.
 Law 4. A deleted row leaves a tombstone in main, so that legacy never brings it back.
-Law 5. The truth changes its place only while both stores are equal, behind a new fence.
+Law 5. The lead changes only while both stores are equal, behind a new fence.
 
-Legacy has no atomic batches and no versions: of a write that may have happened nobody knows until somebody
-looks. What this machine asks is of one agent and one kind of row.
+Legacy has no atomic batches and no versions: only a later read shows whether an uncertain write has happened.
+Each machine is for one agent and one kind of row.
 
 requests.py  what is asked of a migration, and its replies
 rows.py      the rows that it stores

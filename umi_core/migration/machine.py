@@ -36,14 +36,14 @@ BACK: Final = {
 
 @attrs.frozen
 class Once(Data):
-    """What was asked under a key: that the row `id` becomes `content`, and what it was before."""
+    """A write under a request key: the row `id` becomes `content`, and was `before`."""
 
     id: str
     before: str | None
     content: str | None
 
     def is_in(self, rows: "Told") -> bool:
-        """Whether it is done, as the store that has the truth shows before anybody else writes that row."""
+        """Check whether the write is done, by the rows of the leading store before the next write of it."""
         return row(rows, ("row", self.id)).value == self.content
 
 
@@ -73,7 +73,7 @@ class Ask(Data):
 
     With writes: one batch to main, or one row to legacy.
 
-    A write without a value deletes; of the table `row` of main it leaves a tombstone.
+    A write without a value deletes; in the table `row` of main it leaves a tombstone.
     """
 
     store: Store
@@ -84,7 +84,7 @@ class Ask(Data):
 
 @attrs.frozen
 class StoreResult(Data):
-    """`failed`: nothing has happened. `unknown`: nobody knows. `rows`: of a read that is ok."""
+    """The result of a store. `failed`: nothing has happened; `unknown`: it may have. `rows`: if it is ok."""
 
     kind: Literal["ok", "failed", "unknown"]
     rows: Told = ()
@@ -105,7 +105,7 @@ class MigrationReply(Data):
 
 @attrs.frozen
 class Job(Data):
-    """What is under way: at which step, and what it has learnt."""
+    """The request in progress: its current step, and the rows that were read for it."""
 
     request: MigrationRequest
     step: str
@@ -143,7 +143,7 @@ Steps = Mapping[str, Step]  # by its name, what follows the answer
 def ask(
     it: Migration, question: Ask, step: str, *, main: Told | None = None, legacy: Told | None = None
 ) -> Came:
-    """The next question; `main` and `legacy` are what was read, if a later step needs it."""
+    """Return the next question; `main` and `legacy` are what was read, if a later step needs it."""
     assert it.job is not None
     seen = (it.job.main if main is None else main, it.job.legacy if legacy is None else legacy)
     return attrs.evolve(it, job=Job(it.job.request, step, *seen)), question
@@ -153,8 +153,8 @@ def end(it: Migration, kind: Ended, value: Value | None = None, degraded: str = 
     return attrs.evolve(it, job=None), MigrationReply(kind, value, degraded)
 
 
-def doubted(it: Migration, own: str, answer: StoreResult) -> Migration:
-    """After a write to main: it may still land, or nothing that was asked before it can any more."""
+def update_doubt(it: Migration, own: str, answer: StoreResult) -> Migration:
+    """Return the migration after a write to main: it may still land, or no earlier write can any more."""
     if answer.kind == "unknown":
         return attrs.evolve(it, doubt=it.doubt | {own})
     return attrs.evolve(it, doubt=it.doubt - {own}) if answer.kind == "ok" else it
@@ -165,20 +165,21 @@ def row(rows: Told, key: Key) -> Held:
 
 
 def next_id(rows: Told) -> str:
-    """Of a log: the number after the last one. What has another id is no row of a log."""
+    """Return the id after the last one of a log. A row with another kind of id is not a row of the log."""
+    # Twelve digits with leading zeros: the order of the texts is that of the numbers.
     numbers = (key[1] for key, _ in rows if key[0] == "row" and NUMBER.fullmatch(key[1]))
     return f"{int(max(numbers, default='0')) + 1:012}"
 
 
-def fenced(it: Migration, *expects: tuple[Key, int]) -> tuple[tuple[Key, int], ...]:
+def add_fence(it: Migration, *expects: tuple[Key, int]) -> tuple[tuple[Key, int], ...]:
     return ((PHASE, it.fence), *expects)
 
 
 def versions(rows: Told, writes: tuple[Write, ...]) -> tuple[tuple[Key, int], ...]:
-    """Of what is written, as it was read."""
+    """Return the versions of the rows to be written, as they were read."""
     return tuple((key, row(rows, key).version) for key, _ in writes)
 
 
 def waiting(rows: Told) -> list[str]:
-    """The ids in the outbox."""
+    """Return the ids in the outbox."""
     return sorted(key for (table, key), _ in rows if table == "outbox")

@@ -1,10 +1,10 @@
-"""Migrator: the move of rows between two stores, behind a door like that of a memory: a step takes a value.
+"""Migrator: the move of rows between two stores, behind an entry point like that of a memory.
 
-It serves the requests of requests.py, and asks what the machine wants to know: reads and
-commits of the stores `main` and `legacy`. A crash takes nothing that it needs: a new one begins anew.
+It serves the requests of requests.py, and asks what the machine wants to know: reads and commits of the
+stores `main` and `legacy`. A crash loses nothing that it needs: a new one starts from the stores.
 
-Law 1. Each kind of rows has a machine and a phase of its own; of one kind one request is done at a time.
-Law 2. An answer that cannot be one, or does not come in time, is a failure; of a write then nobody knows.
+Law 1. Each kind of rows has a machine and a phase of its own, which does one request at a time.
+Law 2. An answer that is malformed or too late is a failure; a write then has an unknown outcome.
 Law 3. In main a batch has an idempotency key that no other one has. Legacy knows neither keys nor versions.
 """
 
@@ -16,7 +16,7 @@ from typing import Final
 import attrs
 
 from umi_core import limits
-from umi_core.answer_checks import held, in_order, judged_rows
+from umi_core.answer_checks import check_answer, in_order, judged_rows
 from umi_core.codec import encode
 from umi_core.conditions import Condition
 from umi_core.data import Data, Owner
@@ -76,7 +76,10 @@ class Track(Owner):
 
 
 class Migrator:
-    """One life. `life`: a number that no other life of this scope has, for the keys of its batches."""
+    """One incarnation of the migration.
+
+    `life`: a number that no other incarnation of this scope has, for the keys of its batches.
+    """
 
     def __init__(self, scope: Scope, life: int, timeout_ms: int = TIMEOUT_MS) -> None:
         self.scope, self.life, self.timeout_ms = scope, life, timeout_ms
@@ -92,15 +95,15 @@ class Migrator:
             if track.sent is not None and track.sent.due_ms <= self.seen_ms:
                 effects += self.hear(track, unheard(track.sent.ask))
         if isinstance(value, MigrationRequest):
-            effects += self.asked(value)
+            effects += self.admit(value)
         elif isinstance(value, ReadDone | Committed | EffectFailed):
             for track in self.tracks.values():
                 if track.sent is not None and track.sent.effect.request_id == value.request_id:
-                    effects += self.hear(track, heard(track.sent, value))
+                    effects += self.hear(track, read_answer(track.sent, value))
         return tuple(effects)
 
     def deadline_ms(self) -> int | None:
-        """When it wants to be stepped, if nothing happens before; None if never."""
+        """Return when it wants to be stepped if nothing happens before; None if never."""
         return min((it.sent.due_ms for it in self.tracks.values() if it.sent is not None), default=None)
 
     def busy_count(self) -> int:
@@ -109,7 +112,7 @@ class Migrator:
 
     # Requests.
 
-    def asked(self, request: MigrationRequest) -> Iterator[Effect]:
+    def admit(self, request: MigrationRequest) -> Iterator[Effect]:
         error = bad_request(request)
         if error is None and self.busy_count() >= limits.OP_COUNT_MAX:
             error = TooBusy(self.busy_count(), limits.OP_COUNT_MAX)
@@ -127,7 +130,7 @@ class Migrator:
             yield self.came(track, steps.begin(track.machine, track.request))
 
     def hear(self, track: Track, answer: machine.StoreResult) -> Iterator[Effect]:
-        yield self.came(track, steps.heard(track.machine, answer))
+        yield self.came(track, steps.handle_answer(track.machine, answer))
         yield from self.go_on(track)
 
     def came(self, track: Track, came: machine.Came) -> Effect:
@@ -160,8 +163,11 @@ class Migrator:
         return Commit(writes, expects, batch_key, ask.store, number, timeout_ms)
 
     def key_of(self, number: int, writes: tuple[Write, ...], expects: tuple[Expect, ...]) -> str:
-        """Of this batch alone. What it holds is in it too: a life whose number was used before by mistake
-        would else be told that its batches are done, as others under these keys were."""
+        """Return the key of this batch alone, with a digest of its content.
+
+        Without the digest, an incarnation whose number was used before by mistake would be told that its
+        batches are done, because others under these keys were.
+        """
         digest = blake2b(encode((writes, expects)), digest_size=8).hexdigest()
         return commit_key(self.scope, self.life, number, digest)
 
@@ -190,13 +196,13 @@ def body_of(kind: str, key: Key, address: Address, value: str | Once | None) -> 
 
 
 def unheard(ask: Ask) -> machine.StoreResult:
-    """No answer came in time."""
+    """Return the result of a question whose answer did not come in time."""
     return machine.StoreResult("unknown" if ask.writes else "failed")
 
 
-def heard(sent: Sent, answer: Answer) -> machine.StoreResult:
-    """What an answer says to the machine. A page that is not all, or has a strange row, is a failure."""
-    answer = held(sent.effect, answer)
+def read_answer(sent: Sent, answer: Answer) -> machine.StoreResult:
+    """Return the answer as a result of a store; a page that is cut or has a strange row is a failure."""
+    answer = check_answer(sent.effect, answer)
     if isinstance(answer, Committed):
         return machine.StoreResult("ok")
     if isinstance(answer, EffectFailed):
@@ -207,11 +213,11 @@ def heard(sent: Sent, answer: Answer) -> machine.StoreResult:
     judged = judged_rows(sent.effect, answer, ())
     if judged.failure is not None or answer.cursor is not None:
         return machine.StoreResult("failed")
-    return machine.StoreResult("ok", tuple(map(told, in_order(sent.effect, judged.rows))))
+    return machine.StoreResult("ok", tuple(map(convert_row, in_order(sent.effect, judged.rows))))
 
 
-def told(row: Row) -> tuple[Key, Held]:
-    """A row as the machine knows it."""
+def convert_row(row: Row) -> tuple[Key, Held]:
+    """Return the key and value of a row as the machine has them."""
     match row.body:
         case MigrationPhase(phase=phase):
             return machine.PHASE, Held(row.version, phase)

@@ -1,6 +1,6 @@
-"""What is asked of rows that move from an old server's store to the memory's own (umi_core/migration).
+"""Requests to a migration of rows from an old server's store to the memory's own (umi_core/migration).
 
-A `Memory` does not serve these: whoever hosts one beside an old store gives them to a `Migrator`.
+A `Memory` does not serve these: a host that has an old store gives them to a `Migrator`.
 """
 
 from typing import ClassVar
@@ -118,7 +118,7 @@ class Purge(MigrationRequest):
 
 @attrs.frozen
 class CompareStores(MigrationRequest):
-    """What differs between the two stores."""
+    """Ask for the differences between the two stores."""
 
     tag = 178
 
@@ -147,7 +147,7 @@ class RowsListed(Data):
 
 @attrs.frozen
 class StoresCompared(Data):
-    """What differs between the two stores, by ids. `unsettled`: what is still on its way to one of them."""
+    """The differences between the two stores, by ids. `unsettled`: rows still on their way to one of them."""
 
     tag = 159
     phase: str
@@ -160,5 +160,5 @@ class StoresCompared(Data):
 
     @property
     def is_clean(self) -> bool:
-        """Nothing differs, and nothing is on its way."""
+        """Return True if nothing differs, and nothing is on its way."""
         return not (self.missing_in_main or self.missing_in_legacy or self.different or self.unsettled)

@@ -9,7 +9,7 @@ from umi_core.body import Body
 from umi_core.data import Data
 from umi_core.domains import Content, Domain, Word, one_of, text_of
 from umi_core.errors import Error
-from umi_core.text import shown
+from umi_core.text import show_value
 
 MOVED_TABLES: Final = ("blocks", "archival")
 MOVED_LOGS: Final = ("messages",)
@@ -18,9 +18,9 @@ PHASES: Final = ("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", 
 
 
 def bad_moved_id(name: str, value: object) -> Error | None:
-    """The old server's own id: any text that is not empty."""
+    """Check an id of the old server: any text that is not empty."""
     return text_of(limits.SCOPE_PART_BYTES_MAX)(name, value) or (
-        None if value else errors.BadOption(name, shown(value), "a text that is not empty")
+        None if value else errors.BadOption(name, show_value(value), "a text that is not empty")
     )
 
 
@@ -60,7 +60,7 @@ class Outbox(Body, Data):
 
 @attrs.frozen
 class MovedKey(Body, Data):
-    """What was done under a request key: that the row `row_id` became `content`; None deleted it."""
+    """A write that was done under a request key: the row `row_id` became `content`; None deleted it."""
 
     tag = 128
     row_kind = "moved_key"
@@ -75,9 +75,9 @@ class MovedKey(Body, Data):
 
 @attrs.frozen
 class MovedBegun(Body, Data):
-    """What may have been done under a request key: only the store that has the truth shows whether it was.
+    """A write that may have been done under a request key: only the leading store shows whether it was.
 
-    `before`: what the row was.
+    `before`: the content of the row before it.
     """
 
     tag = 129

@@ -1,4 +1,4 @@
-"""The steps of all requests, by name: `begin` a request, then give each answer to `heard`.
+"""The steps of all requests, by name: `begin` a request, then give each answer to `handle_answer`.
 
 Starts come first, then writes and reads of a row, the switch of a phase, and what makes both stores equal.
 """
@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.declared import complete, declared
+from umi_core.declared import complete, list_declared
 from umi_core.migration import requests
 from umi_core.migration.machine import (
     BACK,
@@ -31,12 +31,12 @@ from umi_core.migration.machine import (
     Told,
     Value,
     Write,
+    add_fence,
     ask,
-    doubted,
     end,
-    fenced,
     next_id,
     row,
+    update_doubt,
     versions,
     waiting,
 )
@@ -59,15 +59,15 @@ from umi_core.migration.requests import (
 
 
 def begin(it: Migration, request: MigrationRequest) -> Came:
-    """The first question of a request, or its reply."""
+    """Return the first question of a request, or its reply."""
     assert it.job is None
     if not it.phase:
         return ask(attrs.evolve(it, job=Job(request, "")), Ask("main"), "find")
     return FIRST[type(request)](attrs.evolve(it, job=Job(request, "")))
 
 
-def heard(it: Migration, answer: StoreResult) -> Came:
-    """What follows an answer."""
+def handle_answer(it: Migration, answer: StoreResult) -> Came:
+    """Return the next question, or the end, after an answer."""
     assert it.job is not None
     return STEPS[it.job.step](it, it.job, answer)
 
@@ -99,16 +99,15 @@ def read_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
 # What a write is about, and its request key: one that comes again is not done again, in whatever
 # phase.
 #
-# Law 1. While main has the truth, the key stands in the commit of the write. Law 2. While legacy
-# has it, the key is begun in main before legacy is written, and done after it. Law 3. A row that
-# was begun nobody else writes until main says what came of it: so the store that has the truth
-# shows it.
+# Law 1. While main leads, the key stands in the commit of the write. Law 2. While legacy leads, the
+# key is begun in main before legacy is written, and done after it. Law 3. No other write of a row is
+# made between the two, so the leading store shows whether this one was.
 
 
-def written(job: Job) -> tuple[Key, str | None]:
-    """The row that a write is about, and its new content; None deletes it.
+def write_of(job: Job) -> tuple[Key, str | None]:
+    """Return the row that a write is about, and its new content; None deletes it.
 
-    What is added comes behind all rows of the store that has the truth, which was read before.
+    An added row comes behind all rows of the leading store, which were read before.
     """
     match job.request:
         case AddRow(content=content):
@@ -119,9 +118,9 @@ def written(job: Job) -> tuple[Key, str | None]:
     return ("row", job.request.id), None
 
 
-def done(it: Migration, job: Job, degraded: str = "") -> Came:
-    """A write is done; of what was added its id is told."""
-    return end(it, "done", written(job)[0][1] if isinstance(job.request, AddRow) else None, degraded)
+def finish_write(it: Migration, job: Job, degraded: str = "") -> Came:
+    """End a write that is done; the id of an added row is in the reply."""
+    return end(it, "done", write_of(job)[0][1] if isinstance(job.request, AddRow) else None, degraded)
 
 
 def key_of(job: Job) -> str | None:
@@ -130,27 +129,27 @@ def key_of(job: Job) -> str | None:
 
 
 def is_held_up(it: Migration, job: Job) -> bool:
-    """Whether main has to say first what came of another write of this row; of a log, of any."""
-    return bool(it.begun) if isinstance(job.request, AddRow) else written(job)[0][1] in it.begun
+    """Check whether another write of this row, or of any row of a log, must be settled in main first."""
+    return bool(it.begun) if isinstance(job.request, AddRow) else write_of(job)[0][1] in it.begun
 
 
 def once_of(job: Job, truth: Told) -> Once:
-    (_, own_id), content = written(job)
+    (_, own_id), content = write_of(job)
     return Once(own_id, row(truth, ("row", own_id)).value, content)
 
 
-def begun(main: Told) -> dict[str, Once]:
-    """By key, what may have been done."""
+def list_begun(main: Told) -> dict[str, Once]:
+    """Return the writes that may have been done, by their request keys."""
     return {key[1]: held.once for key, held in main if key[0] == "begun" and held.once is not None}
 
 
 def begun_ids(main: Told) -> frozenset[str]:
-    return frozenset(once.id for once in begun(main).values())
+    return frozenset(once.id for once in list_begun(main).values())
 
 
 def done_before(job: Job, main: Told, truth: Told) -> Once | None:
-    """What was begun under its key, if the store that has the truth shows that it is done."""
-    once = begun(main).get(key_of(job) or "")
+    """Return the write that was begun under this key, if the leading store shows that it is done."""
+    once = list_begun(main).get(key_of(job) or "")
     return once if once is not None and once.is_in(truth) else None
 
 
@@ -158,10 +157,10 @@ def as_done(key: str, once: Once) -> tuple[Write, ...]:
     return (("begun", key), None), (("key", key), once)
 
 
-def settled(main: Told, truth: Told) -> dict[Key, str | Once | None]:
-    """What came of each key that was begun: it is done, or it was never used."""
+def settle_keys(main: Told, truth: Told) -> dict[Key, str | Once | None]:
+    """Return the marks of each key that was begun: it is done, or it was never used."""
     marks: dict[Key, str | Once | None] = {}
-    for key, once in begun(main).items():
+    for key, once in list_begun(main).items():
         marks["begun", key] = None
         if once.is_in(truth):
             marks["key", key] = once
@@ -169,8 +168,8 @@ def settled(main: Told, truth: Told) -> dict[Key, str | Once | None]:
 
 
 def again(it: Migration, job: Job, once: Once) -> Came:
-    """The reply of the first, unless another request has that key."""
-    (_, own_id), content = written(job)
+    """Reply as to the first request with this key, unless it was another one."""
+    (_, own_id), content = write_of(job)
     is_add = isinstance(job.request, AddRow)
     if content != once.content or not (is_add or own_id == once.id):
         return end(it, "reused", key_of(job))
@@ -208,13 +207,13 @@ def put_new(it: Migration, job: Job) -> Came:
         return ask(it, Ask("main"), "key_main")
     if isinstance(job.request, AddRow):
         return ask(it, Ask("legacy"), "add_legacy")
-    return ask(it, Ask("legacy", (written(job),)), "put_legacy")
+    return ask(it, Ask("legacy", (write_of(job),)), "put_legacy")
 
 
 def add_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    write = written(attrs.evolve(job, legacy=answer.rows))
+    write = write_of(attrs.evolve(job, legacy=answer.rows))
     return ask(it, Ask("legacy", (write,)), "put_legacy", legacy=answer.rows)
 
 
@@ -225,31 +224,31 @@ def key_main(it: Migration, job: Job, answer: StoreResult) -> Came:
 
 
 def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
-    """What was begun is settled, and this write begun, in one commit; what is so already is only noted."""
+    """Settle the keys that were begun and begin this one in one commit; a finished write is only noted."""
     if answer.kind != "ok":
         return end(it, "failed")
     if (earlier := done_before(job, job.main, answer.rows)) is not None:
         return again(it, job, earlier)
     key, read = key_of(job), attrs.evolve(job, legacy=answer.rows)
-    marks, once, step = settled(job.main, answer.rows), once_of(read, answer.rows), "key_begun"
+    marks, once, step = settle_keys(job.main, answer.rows), once_of(read, answer.rows), "key_begun"
     if key is not None and once.is_in(answer.rows):
         marks, step = {**marks, ("key", key): once}, "key_noted"
     elif key is not None:
         marks = {**marks, ("begun", key): once}
     if not marks:
-        return ask(it, Ask("legacy", (written(read),)), "put_legacy", legacy=answer.rows)
+        return ask(it, Ask("legacy", (write_of(read),)), "put_legacy", legacy=answer.rows)
     writes = tuple(marks.items())
     expects = dict(versions(job.main, writes))
     if key is not None:
         expects["key", key] = 0  # what was on its way may have landed since it was seen
-    return ask(it, Ask("main", writes, fenced(it, *expects.items())), step, legacy=answer.rows)
+    return ask(it, Ask("main", writes, add_fence(it, *expects.items())), step, legacy=answer.rows)
 
 
 def key_noted(it: Migration, job: Job, answer: StoreResult) -> Came:
-    """What may land later is kept out by the fence of a new start."""
+    """Finish; a new start raises the fence if the outcome is unknown, so that nothing lands later."""
     if answer.kind == "unknown":
         return end(Migration(), "unknown")
-    return done(attrs.evolve(it, begun=NOBODY), job) if answer.kind == "ok" else end(it, "failed")
+    return finish_write(attrs.evolve(it, begun=NOBODY), job) if answer.kind == "ok" else end(it, "failed")
 
 
 def key_begun(it: Migration, job: Job, answer: StoreResult) -> Came:
@@ -257,51 +256,52 @@ def key_begun(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(Migration(), "failed")
     if answer.kind == "failed":
         return end(it, "failed")
-    begun = frozenset([written(job)[0][1]]) if key_of(job) is not None else NOBODY
-    return ask(attrs.evolve(it, begun=begun), Ask("legacy", (written(job),)), "put_legacy")
+    begun = frozenset([write_of(job)[0][1]]) if key_of(job) is not None else NOBODY
+    return ask(attrs.evolve(it, begun=begun), Ask("legacy", (write_of(job),)), "put_legacy")
 
 
 def put_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind == "failed":
         return end(it, "failed")
-    return mirrored(it, job) if answer.kind == "ok" else ask(it, Ask("legacy"), "put_look")
+    return mirror_write(it, job) if answer.kind == "ok" else ask(it, Ask("legacy"), "put_look")
 
 
 def put_look(it: Migration, job: Job, answer: StoreResult) -> Came:
-    """Whether a write that may have happened has; if not, it may still be on its way."""
-    key, content = written(job)
+    """Look up whether an uncertain write has happened; if not, it may still be on its way."""
+    key, content = write_of(job)
     if answer.kind != "ok" or row(answer.rows, key).value != content:
         return end(it, "unknown")
-    return mirrored(it, job)
+    return mirror_write(it, job)
 
 
-def mirrored(it: Migration, job: Job) -> Came:
-    """Main is told of it in dual_write, and of its key in any phase."""
+def mirror_write(it: Migration, job: Job) -> Came:
+    """Copy the write to main in dual_write, and its request key in any phase."""
     is_told = it.phase == "dual_write" or key_of(job) is not None
-    return ask(it, Ask("main"), "put_copy") if is_told else done(it, job)
+    return ask(it, Ask("main"), "put_copy") if is_told else finish_write(it, job)
 
 
 def put_copy(it: Migration, job: Job, answer: StoreResult) -> Came:
-    """What is added waits for those before it: reconcile brings them all."""
+    """Copy the write; an added row waits for those before it: reconcile copies them all."""
     if answer.kind != "ok":
-        return done(it, job, "mirror:later")
-    key, content = written(job)
+        return finish_write(it, job, "mirror:later")
+    key, content = write_of(job)
     copy: tuple[Write, ...] = ((key, content),) if it.phase == "dual_write" else ()
+    # Rows 1 and 2 are in main, this is row 4: row 3 is still to come, and 4 must not be seen before it.
     if isinstance(job.request, AddRow) and key[1] > next_id(answer.rows):
         copy = ()
     own = key_of(job)
     writes = copy if own is None else (*copy, *as_done(own, once_of(job, job.legacy)))
     if not writes:
-        return done(it, job)
-    return ask(it, Ask("main", writes, fenced(it, *versions(answer.rows, writes))), "put_copied")
+        return finish_write(it, job)
+    return ask(it, Ask("main", writes, add_fence(it, *versions(answer.rows, writes))), "put_copied")
 
 
 def put_copied(it: Migration, job: Job, answer: StoreResult) -> Came:
-    own = written(job)[0][1]
-    it = doubted(it, own, answer)
+    own = write_of(job)[0][1]
+    it = update_doubt(it, own, answer)
     if answer.kind != "ok":
-        return done(it, job, "mirror:later")
-    return done(attrs.evolve(it, begun=it.begun - {own}), job)
+        return finish_write(it, job, "mirror:later")
+    return finish_write(attrs.evolve(it, begun=it.begun - {own}), job)
 
 
 # Writes when main has the truth: one commit, with the outbox row for legacy.
@@ -313,22 +313,22 @@ def put_main(it: Migration, job: Job, answer: StoreResult) -> Came:
     if (earlier := done_before(job, answer.rows, answer.rows)) is not None:
         return again(it, job, earlier)
     own, read = key_of(job), attrs.evolve(job, main=answer.rows)
-    key, content = written(read)
+    key, content = write_of(read)
     outbox = ((("outbox", key[1]), "x"),) if it.phase in WITH_OUTBOX else ()
-    marks = settled(answer.rows, answer.rows)
+    marks = settle_keys(answer.rows, answer.rows)
     if own is not None:
         marks = {**marks, ("key", own): once_of(read, answer.rows)}
     writes = ((key, content), *marks.items())
-    expects = fenced(it, *versions(answer.rows, writes))
+    expects = add_fence(it, *versions(answer.rows, writes))
     return ask(it, Ask("main", (*writes, *outbox), expects), "put_done", main=answer.rows)
 
 
 def put_done(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind == "failed":
         return end(it, "failed")
-    own = written(job)[0][1]
-    told = attrs.evolve(doubted(it, own, answer), pending=it.pending | {own})
-    return done(told, job) if answer.kind == "ok" else end(told, "unknown")
+    own = write_of(job)[0][1]
+    told = attrs.evolve(update_doubt(it, own, answer), pending=it.pending | {own})
+    return finish_write(told, job) if answer.kind == "ok" else end(told, "unknown")
 
 
 # Reads.
@@ -338,15 +338,15 @@ def get(it: Migration) -> Came:
     return ask(it, Ask("legacy"), "get_legacy") if it.phase in OF_LEGACY else ask(it, Ask("main"), "get_main")
 
 
-def wanted(job: Job) -> Key:
+def wanted_key(job: Job) -> Key:
     assert isinstance(job.request, ReadRow)
     return "row", job.request.id
 
 
-def shown(job: Job, rows: Told) -> Value | None:
-    """What a read tells of these rows."""
+def show_rows(job: Job, rows: Told) -> Value | None:
+    """Return the value of a read from these rows."""
     if isinstance(job.request, ReadRow):
-        return row(rows, wanted(job)).value
+        return row(rows, wanted_key(job)).value
     there = ((key[1], it.value) for key, it in rows if key[0] == "row")
     return RowsListed(tuple(sorted((own_id, content) for own_id, content in there if content is not None)))
 
@@ -354,44 +354,48 @@ def shown(job: Job, rows: Told) -> Value | None:
 def get_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    return end(it, "done", shown(job, answer.rows))
+    return end(it, "done", show_rows(job, answer.rows))
 
 
 def get_main(it: Migration, job: Job, answer: StoreResult) -> Came:
-    """In dual_read legacy is asked when main has no such row, or cannot be read and legacy lacks nothing."""
+    """Read main; in dual_read ask legacy if main has no such row, or if main fails and legacy is complete."""
     if answer.kind != "ok":
         may_ask = it.phase == "dual_read" and not it.pending and not it.doubt
         return ask(it, Ask("legacy"), "get_instead") if may_ask else end(it, "failed")
-    is_missed = isinstance(job.request, ReadRow) and row(answer.rows, wanted(job)).version == 0
+    # Version 0 is a row that never was in main; a deleted one has left a tombstone with a version.
+    is_missed = isinstance(job.request, ReadRow) and row(answer.rows, wanted_key(job)).version == 0
     if is_missed and it.phase == "dual_read":
         return ask(it, Ask("legacy"), "get_missed")
-    return end(it, "done", shown(job, answer.rows))
+    return end(it, "done", show_rows(job, answer.rows))
 
 
 def get_instead(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    return end(it, "done", shown(job, answer.rows), "read:legacy")
+    return end(it, "done", show_rows(job, answer.rows), "read:legacy")
 
 
 def get_missed(it: Migration, job: Job, answer: StoreResult) -> Came:
-    """Main has no such row, and it has the truth: that legacy cannot be asked makes nothing fail."""
-    found = row(answer.rows, wanted(job))
+    """Copy the row from legacy, if it has one that main lacks.
+
+    Main leads, so it is no failure if legacy cannot be asked: there is no such row then.
+    """
+    found = row(answer.rows, wanted_key(job))
     if answer.kind != "ok" or found.value is None:
         return end(it, "done")
-    copy = Ask("main", ((wanted(job), found.value),), fenced(it, (wanted(job), 0)))
+    copy = Ask("main", ((wanted_key(job), found.value),), add_fence(it, (wanted_key(job), 0)))
     return ask(it, copy, "get_copied", legacy=answer.rows)
 
 
 def get_copied(it: Migration, job: Job, answer: StoreResult) -> Came:
-    return end(it, "done", row(job.legacy, wanted(job)).value, "read:legacy")
+    return end(it, "done", row(job.legacy, wanted_key(job)).value, "read:legacy")
 
 
 # A switch of the phase: a new fence, a look at both stores, and the phase in one commit.
 
 
 def aim(it: Migration) -> str:
-    """The phase that is to be next; empty if there is none."""
+    """Return the phase that is to be next; empty if there is none."""
     assert it.job is not None
     request = it.job.request
     if isinstance(request, AdvanceMigration):
@@ -402,7 +406,7 @@ def aim(it: Migration) -> str:
 def advance(it: Migration) -> Came:
     if aim(it) not in SWITCHES[it.phase]:
         return end(it, "not_ready", "another phase")
-    return ask(it, Ask("main", ((PHASE, it.phase),), fenced(it)), "shut")
+    return ask(it, Ask("main", ((PHASE, it.phase),), add_fence(it)), "shut")
 
 
 def shut(it: Migration, job: Job, answer: StoreResult) -> Came:
@@ -426,7 +430,7 @@ def switch(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(it, "not_ready", missing)
     dropped = tuple((("outbox", each), None) for each in ids) if to == "cleanup" else ()
     known = attrs.evolve(it, pending=frozenset(ids), begun=begun_ids(answer.rows))
-    return ask(known, Ask("main", ((PHASE, to), *dropped), fenced(it)), "switched")
+    return ask(known, Ask("main", ((PHASE, to), *dropped), add_fence(it)), "switched")
 
 
 def nothing_needed(main: Told, legacy: Told) -> str:
@@ -447,11 +451,11 @@ NEEDS: Final[Mapping[tuple[str, str], Callable[[Told, Told], str]]] = {
     ("dual_write", "dual_read"): need_equal, ("rolling_back", "legacy"): need_equal,
     ("cleanup", "done"): need_empty,
 }  # fmt: skip
-"""What must be so at a switch; it returns what is missing."""
+"""The conditions of a switch; each check returns what is missing."""
 
 
-def switched(it: Migration, job: Job, answer: StoreResult) -> Came:
-    """Whether it happened is looked up before anything else is done, if that is not sure."""
+def end_switch(it: Migration, job: Job, answer: StoreResult) -> Came:
+    """End the switch; if its outcome is unknown the phase is read again before anything else is done."""
     if answer.kind != "ok":
         return end(Migration(), answer.kind)
     new = attrs.evolve(it, phase=aim(it), fence=it.fence + 1)
@@ -480,10 +484,10 @@ def see_main(it: Migration, job: Job, answer: StoreResult) -> Came:
         return end(it, "done")
     writes = tuple((key, row(job.legacy, key).value) for key in differing)
     expects = tuple((key, row(answer.rows, key).version) for key in differing)
-    return ask(it, Ask("main", writes, fenced(it, *expects)), "reconciled")
+    return ask(it, Ask("main", writes, add_fence(it, *expects)), "reconciled")
 
 
-def reconciled(it: Migration, job: Job, answer: StoreResult) -> Came:
+def end_reconcile(it: Migration, job: Job, answer: StoreResult) -> Came:
     return end(it, "done" if answer.kind == "ok" else "failed")
 
 
@@ -510,11 +514,11 @@ def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     key = ("outbox", waiting(job.main)[0])
-    expects = fenced(it, (key, row(job.main, key).version))
+    expects = add_fence(it, (key, row(job.main, key).version))
     return ask(it, Ask("main", ((key, None),), expects), "taken")
 
 
-def taken(it: Migration, job: Job, answer: StoreResult) -> Came:
+def end_take(it: Migration, job: Job, answer: StoreResult) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
     return end(attrs.evolve(it, pending=frozenset(waiting(job.main)[1:])), "done")
@@ -535,7 +539,7 @@ def see_rest(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, Ask("legacy", ((answer.rows[0][0], None),)), "purged")
 
 
-def purged(it: Migration, job: Job, answer: StoreResult) -> Came:
+def end_purge(it: Migration, job: Job, answer: StoreResult) -> Came:
     return end(it, "done" if answer.kind == "ok" else "failed")
 
 
@@ -576,7 +580,7 @@ def report(it: Migration, main: Told, legacy: Told) -> StoresCompared:
 
 FIRST: Final[Firsts] = complete(
     "first step",
-    declared(vars(requests), MigrationRequest),
+    list_declared(vars(requests), MigrationRequest),
     {
         PutRow: put, DropRow: put, AddRow: put, ReadRow: get, ListRows: get,
         AdvanceMigration: advance, RollBack: advance,
@@ -591,9 +595,9 @@ STEPS: Final[Steps] = {
     "put_copy": put_copy, "put_copied": put_copied, "put_main": put_main, "put_done": put_done,
     "get_legacy": get_legacy, "get_main": get_main, "get_instead": get_instead, "get_missed": get_missed,
     "get_copied": get_copied,
-    "shut": shut, "see_both": see_both, "switch": switch, "switched": switched,
-    "see_legacy": see_legacy, "see_main": see_main, "reconciled": reconciled,
-    "see_outbox": see_outbox, "mirrored": take_from_outbox, "taken": taken,
-    "see_rest": see_rest, "purged": purged,
+    "shut": shut, "see_both": see_both, "switch": switch, "switched": end_switch,
+    "see_legacy": see_legacy, "see_main": see_main, "reconciled": end_reconcile,
+    "see_outbox": see_outbox, "mirrored": take_from_outbox, "taken": end_take,
+    "see_rest": see_rest, "purged": end_purge,
     "compare_legacy": compare_legacy, "compare_main": compare_main,
 }  # fmt: skip

@@ -4,11 +4,11 @@ Law 1. Pure, in whole numbers; any order of the input gives the same groups. Law
 keeps its place while enough members are still near its centroid. Law 3. In the end every member is near the
 centroid of its group, every group is large enough, and no two groups are near each other.
 
-    assign      who is near the centroid of a known group goes there
-    form        among the others, whoever has most neighbours makes a group of them, again and again
-    merge       two groups that are near each other are one
-    settle      who is least near the new centroid, and not near enough, leaves
-    dissolve    a group that has become too small is none; then from merge on again, until nothing changes
+    assign      members near the centroid of a known group join it
+    form        of the others, the member with most neighbours forms a group with them, again and again
+    merge       two groups near each other become one
+    settle      the member least near to the new centroid leaves if it is not near enough
+    dissolve    a group that has become too small is dropped; then again from merge, until nothing changes
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,8 +25,11 @@ Vectors = Mapping[str, Vector]  # by id
 
 @attrs.frozen
 class Bounds(Data):
-    """`near_ppm`: who belongs together; `merge_ppm`: which groups are one; at least `size_min` members make a
-    group, and at most `count_max` groups are kept."""
+    """Bounds of a division.
+
+    `near_ppm`: relevance from which members belong together; `merge_ppm`: from which two groups become one.
+    At least `size_min` members make a group, and at most `count_max` groups are kept.
+    """
 
     near_ppm: int
     merge_ppm: int
@@ -36,7 +39,7 @@ class Bounds(Data):
 
 @attrs.frozen
 class KnownGroup(Data):
-    """A group that is there; `member_ids`: who is in it now."""
+    """A group of an earlier division; `member_ids`: its members now."""
 
     id: str
     created_ms: int
@@ -45,7 +48,7 @@ class KnownGroup(Data):
 
     @property
     def age(self) -> tuple[int, str]:
-        """The older one comes first."""
+        """Return a sort key by which the older group comes first."""
         return self.created_ms, self.id
 
 
@@ -59,7 +62,8 @@ class Cluster(Data):
 
 
 def clusters(members: Vectors, known: Sequence[KnownGroup], bounds: Bounds, *, afresh: bool) -> list[Cluster]:
-    """The groups, the largest first; `afresh`: as if none was known, and known ones go on where they fit.
+    """Return the groups, the largest first; `afresh`: made as if none was known, then matched with known
+    ones.
 
     `members` have vectors of one length. There may be so many rounds as members, so a round compares only
     groups that have changed, and SUBCATEGORY_COUNT_MAX bounds how many new ones there are.
@@ -68,12 +72,12 @@ def clusters(members: Vectors, known: Sequence[KnownGroup], bounds: Bounds, *, a
         return []
     ids = sorted(members)
     space = MemberVectors.of([members[key] for key in ids])
-    drafts = divided(space, () if afresh else known, bounds)
+    drafts = divide_members(space, () if afresh else known, bounds)
     found = [
         Cluster(it.known, tuple(ids[at] for at in it.places), it.centroid.components)
         for it in sorted(drafts, key=GroupDraft.rank)[: bounds.count_max]
     ]
-    return inherited(found, known) if afresh else found
+    return inherit_groups(found, known) if afresh else found
 
 
 @attrs.frozen(eq=False)
@@ -87,20 +91,23 @@ class GroupDraft:
     is_settled: bool = False
 
     def rank(self) -> tuple[int, bool, tuple[int, str]]:
-        """The larger one comes first, then the older one."""
+        """Return a sort key by which the larger group comes first, then the older one."""
         return -len(self.places), self.known is None, self.known.age if self.known else (self.places[0], "")
 
 
-def divided(space: MemberVectors, known: Iterable[KnownGroup], bounds: Bounds) -> list[GroupDraft]:
-    homes = assigned(space, known, bounds.near_ppm)
+def divide_members(space: MemberVectors, known: Iterable[KnownGroup], bounds: Bounds) -> list[GroupDraft]:
+    homes = assign_members(space, known, bounds.near_ppm)
     drafts = [GroupDraft(it, places, space.centroid(places)) for it, places in homes]
     taken = {place: None for _, places in homes for place in places}
     free = [place for place in range(space.count) if place not in taken]
+    # Once: forming only takes members away, and relevance between those that are left stays the same.
     near = space.neighbours(free, bounds.near_ppm)
-    drafts += [GroupDraft(None, places, space.centroid(places)) for places in formed(near, bounds.size_min)]
+    drafts += [
+        GroupDraft(None, places, space.centroid(places)) for places in form_groups(near, bounds.size_min)
+    ]
     while not all(it.is_settled for it in drafts):
-        drafts = merged(drafts, space, bounds.merge_ppm)
-        drafts = [it if it.is_settled else settled(it, space, bounds.near_ppm) for it in drafts]
+        drafts = merge_groups(drafts, space, bounds.merge_ppm)
+        drafts = [it if it.is_settled else settle_group(it, space, bounds.near_ppm) for it in drafts]
         drafts = [it for it in drafts if len(it.places) >= bounds.size_min]
     return drafts
 
@@ -111,16 +118,16 @@ def divided(space: MemberVectors, known: Iterable[KnownGroup], bounds: Bounds) -
 def nearest_known(
     vector: Vector, known: Iterable[tuple[str, Vector]], floor_ppm: int
 ) -> tuple[str, int] | None:
-    """The id of the centroid that is most similar, and how similar, if that is enough; ties by id."""
+    """Return the id of the centroid that is most similar, and how similar, if that is enough; ties by id."""
     scores = [(vector_relevance_ppm(vector, centroid), key) for key, centroid in known]
     best = min(scores, key=lambda it: (-it[0], it[1]), default=None)
     return (best[1], best[0]) if best is not None and best[0] >= floor_ppm else None
 
 
-def assigned(
+def assign_members(
     space: MemberVectors, known: Iterable[KnownGroup], floor_ppm: int
 ) -> list[tuple[KnownGroup, list[int]]]:
-    """The known groups that somebody is near to; ties by id."""
+    """Return the known groups with the places of the members near to them; ties by id."""
     groups = sorted((it for it in known if len(it.centroid) == space.dims), key=lambda it: it.id)
     found: dict[int, list[int]] = {}
     for place, (ppm, at) in enumerate(space.nearest([it.centroid for it in groups]) if groups else ()):
@@ -129,8 +136,11 @@ def assigned(
     return [(groups[at], places) for at, places in found.items()]
 
 
-def formed(near: Mapping[int, Sequence[int]], size_min: int) -> Iterator[Sequence[int]]:
-    """Again and again whoever has most neighbours that are still free, with these; ties by id."""
+def form_groups(near: Mapping[int, Sequence[int]], size_min: int) -> Iterator[Sequence[int]]:
+    """Yield the free member with most free neighbours, together with these, until the groups get too small.
+
+    Ties by id.
+    """
     for _ in range(SUBCATEGORY_COUNT_MAX):
         group = max((near[place] for place in near), key=len, default=())
         if len(group) < size_min:
@@ -147,10 +157,10 @@ def formed(near: Mapping[int, Sequence[int]], size_min: int) -> Iterator[Sequenc
 # Merge and settle.
 
 
-def merged(drafts: list[GroupDraft], space: MemberVectors, floor_ppm: int) -> list[GroupDraft]:
-    """While two are near each other, the nearest two are one, under the better rank; ties by rank.
+def merge_groups(drafts: list[GroupDraft], space: MemberVectors, floor_ppm: int) -> list[GroupDraft]:
+    """Merge the nearest two groups, under the better rank, while any two are near; ties by rank.
 
-    Those that are settled are compared with the others alone; at least one is not.
+    Settled groups are compared with the others alone; at least one is not settled.
     """
     while True:
         changed = [it for it in drafts if not it.is_settled]
@@ -164,8 +174,8 @@ def merged(drafts: list[GroupDraft], space: MemberVectors, floor_ppm: int) -> li
         drafts = [*(it for it in drafts if it is not first and it is not second), union]
 
 
-def settled(draft: GroupDraft, space: MemberVectors, floor_ppm: int) -> GroupDraft:
-    """Without the member that is least near, if that is not near enough; ties by id."""
+def settle_group(draft: GroupDraft, space: MemberVectors, floor_ppm: int) -> GroupDraft:
+    """Return the group without its least near member, or settled if that is near enough; ties by id."""
     scores = space.relevances_ppm(draft.places, draft.centroid)
     worst_ppm = min(scores)
     if worst_ppm >= floor_ppm:
@@ -175,8 +185,8 @@ def settled(draft: GroupDraft, space: MemberVectors, floor_ppm: int) -> GroupDra
     return GroupDraft(draft.known, places, space.centroid(places))
 
 
-def inherited(found: Sequence[Cluster], known: Sequence[KnownGroup]) -> list[Cluster]:
-    """Each known group goes on where most of its members are, once; of equals the older one."""
+def inherit_groups(found: Sequence[Cluster], known: Sequence[KnownGroup]) -> list[Cluster]:
+    """Let each known group continue where most of its members are, once; of equals the older one."""
     pairs = [
         (-len(shared), group.age, cluster.member_ids)
         for cluster in found

@@ -12,7 +12,7 @@ from umi_core.rows import AccessRecord, Membership
 def in_use(
     members: Iterable[Membership], records: Mapping[str, AccessRecord], unused_ms: int
 ) -> tuple[Membership, ...]:
-    """Whoever was used after that time, and whoever is in a group with such a member."""
+    """Return the members used after `unused_ms`, and all members of a group with such a member."""
     every = tuple(members)
     used = [it for it in every if last_use_ms(it, records) > unused_ms]
     ids, groups = {it.id for it in used}, {it.subcategory_id for it in used if it.subcategory_id}
@@ -20,6 +20,6 @@ def in_use(
 
 
 def last_use_ms(member: Membership, records: Mapping[str, AccessRecord]) -> int:
-    """To become a member is a use."""
+    """Return the time of the last use; becoming a member is one."""
     record = records.get(member.entity_id)
     return max(member.created_ms, record.last_ms if record is not None else 0)

@@ -37,17 +37,18 @@ class Shortage(Data):
         return max(lacking) <= 0
 
     def after(self, entry: EvictionCandidate, count: int = 1) -> "Shortage":
-        """What is lacking when the entry has left, or with count -1 when it has come back."""
+        """Return the shortage when the entry has left, or with count -1 when it has come back."""
+        # 300 bytes leave a shortage of 900: 600; they come back (count -1): 900 again.
         freed = count * entry.size_bytes
         blocks = ((block, lack - freed if block == entry.block else lack) for block, lack in self.block_bytes)
         return Shortage(self.core_bytes - freed, self.entry_count - count, tuple(blocks))
 
 
 def victims(entries: Iterable[EvictionCandidate], shortage: Shortage) -> tuple[str, ...] | None:
-    """The ids that leave, by (score, id); None if all that may leave would not be enough.
+    """Return the ids that leave, by (score, id); None if all that may leave would not be enough.
 
     Why two passes: the first, from the weakest up, marks small ones before the one that alone is enough, and
-    ones that help no limit still short. The second, from the best down, lets all stay who are not needed.
+    ones that help no limit still short. The second, from the best down, unmarks all that are not needed.
 
         lacking 900   a 300 bytes, 610_000   b 1_200, 640_000   c 200, 655_000
         mark          a (600 lacking)        b (600 to spare)   not asked
@@ -62,7 +63,7 @@ def victims(entries: Iterable[EvictionCandidate], shortage: Shortage) -> tuple[s
 
 
 def unmark(marked: list[EvictionCandidate], shortage: Shortage) -> tuple[str, ...]:
-    """The ids of the marked entries that are needed, looking at the best ones first."""
+    """Return the ids of the marked entries that are needed, looking at the best ones first."""
     needed: list[str] = []
     for entry in reversed(marked):
         if (without := shortage.after(entry, -1)).is_met:

@@ -29,11 +29,12 @@ assert tuple(TYPE_PPM) == ENTITY_TYPES
 
 
 def score_ppm(record: AccessRecord, now_ms: int) -> int:
-    """S of an entity at this instant: one score for promotion, eviction and displacement."""
+    """Return the score of an entity at `now_ms`, one for promotion, eviction and displacement."""
     recency = recency_ppm(now_ms - record.last_ms)
     frequency = frequency_ppm(record.count, record.first_ms, now_ms)
     assert 0 <= record.importance_ppm <= PPM
     of_entity = 400_000 * record.importance_ppm + 100_000 * TYPE_PPM[record.type]
+    # A person of importance 500,000, accessed once, just now: 200,000 + 70,000 + 300,000 + 20,000 = 590,000.
     return (of_entity + 300_000 * recency + 200_000 * frequency) // PPM
 
 
@@ -47,7 +48,8 @@ assert len(ROOTS) == STEPS
 
 
 def recency_ppm(age_ms: int) -> int:
-    """One at age 0 (or below), half of it after each half-life."""
+    """Return PPM at age 0 (or below), and half of it after each half-life."""
+    # 10.5 days are a half-life of 7 and half another one: PPM * 2^-1.5 = 353,553.
     halvings, rest_ms = divmod(max(age_ms, 0), HALF_LIFE_MS)
     fraction = (rest_ms << STEPS) // HALF_LIFE_MS
     x = 1 << 62
@@ -59,6 +61,7 @@ def recency_ppm(age_ms: int) -> int:
 
 
 def frequency_ppm(count: int, first_ms: int, now_ms: int) -> int:
-    """A tenth per access and day, over at least one day."""
+    """Return a tenth of PPM per access and day, over at least one day, up to PPM."""
     assert count >= 0
+    # Six accesses in three days are two a day: 200,000. Ten a day and more are PPM.
     return min(PPM, count * 100_000 * DAY_MS // max(now_ms - first_ms, DAY_MS))

@@ -27,7 +27,7 @@ class Ranked(Data):
 
 
 def current(lists: Iterable[Iterable[Row]]) -> list[tuple[Row, ...]]:
-    """The same lists, read one after the other, without what a later one has in a newer version."""
+    """Return the same lists, read one after the other, without what a later one has in a newer version."""
     whole = [tuple(rows) for rows in lists]
     newest: dict[str, int] = {}
     for row in (row for rows in whole for row in rows):
@@ -35,7 +35,7 @@ def current(lists: Iterable[Iterable[Row]]) -> list[tuple[Row, ...]]:
     return [tuple(row for row in rows if row.version == newest[row.address.id]) for rows in whole]
 
 
-def united(by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[Row, ...]:
+def unite_lists(by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[Row, ...]:
     """Return one list of one query variant: each row once, with its relevance as score; at most `limit`."""
     vectors, words = best_of(by_vector), best_of(by_words)
     rows = [
@@ -81,8 +81,8 @@ def order(score_ppm: int, row: Row) -> tuple[int, str]:
     return -score_ppm, row.address.id
 
 
-def fused(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ...]:
-    """The best of all lists: relevance and reciprocal rank fusion, 7 to 3. One list is cut and no more."""
+def fuse_lists(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ...]:
+    """Return the best of all lists: relevance and reciprocal rank fusion, 7 to 3. One list is only cut."""
     if len(lists) == 1:
         return tuple(Ranked(row, relevance(row), relevance(row)) for row in lists[0][:limit])
     best: dict[str, Row] = {}
@@ -90,6 +90,7 @@ def fused(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ...]:
     for rows in lists:
         for rank, row in enumerate(rows):
             key = row.address.id
+            # First in two lists and absent from a third: two thirds of the most that is possible.
             sums[key] = sums.get(key, 0) + RRF_SCALE // (RRF_K + rank)
             if key not in best or relevance(row) > relevance(best[key]):
                 best[key] = row

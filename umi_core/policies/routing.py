@@ -1,7 +1,7 @@
 """Routing: which core block an entity belongs to.
 
 Law 1. The table is total: every type has exactly one block.
-Law 2. Nothing is routed to system. Law 3. Self entities go to persona, and nobody else does.
+Law 2. Nothing is routed to system. Law 3. Self entities go to persona, and no others do.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ assert [kind for kind, block in BLOCK_OF_TYPE.items() if block == SELF_BLOCK] ==
 
 
 def table_decision(entity: Entity, cause: str | None = None) -> RoutingDecision:
-    """What the table says; `cause` is why it was asked, not the model. Only self enters core at once."""
+    """Return the decision of the table; `cause`: why no model decided. Only self enters core at once."""
     return RoutingDecision(
         entity_id=entity.id,
         block=BLOCK_OF_TYPE[entity.type],

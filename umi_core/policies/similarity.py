@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def vector_relevance_ppm(query: Sequence[int], row: Sequence[int]) -> int:
-    """The cosine of two whole-number vectors, floored; 0 unless they point the same way."""
+    """Return the cosine of two whole-number vectors, floored; 0 unless they point the same way."""
     dot = inner(query, row) if len(query) == len(row) else 0
     return 0 if dot <= 0 else cosine_ppm(dot, inner(query, query), inner(row, row))
 
 
 def cosine_ppm(dot: int, query_square: int, row_square: int) -> int:
-    """The floored cosine of a positive product."""
+    """Return the floored cosine of a positive product."""
     score_ppm = isqrt(dot * dot * PPM * PPM // (query_square * row_square))
     assert 0 <= score_ppm <= PPM  # Cauchy-Schwarz
     return score_ppm
@@ -51,14 +51,14 @@ class VectorRows:
 
 
 def exact_type(dims: int) -> str:
-    """The smaller float that holds every sum of products of `dims` components, made in whatever order."""
+    """Return the smaller float type that holds every sum of products of `dims` components exactly."""
     return "float32" if dims * COMPONENT_MAX**2 < 2**24 else "float64"
 
 
-def measured(
+def measure_rows(
     matrix: "NDArray[np.floating[Any]]",
 ) -> "tuple[NDArray[np.int64], NDArray[np.float32]]":
-    """Squares and scales of a matrix of `exact_type`."""
+    """Return the squares and scales of the rows of a matrix of `exact_type`."""
     import numpy as np
 
     squares = np.einsum("ij,ij->i", matrix, matrix).astype(np.int64)
@@ -75,11 +75,11 @@ def nearest(
     min_score_ppm: int,
     allowed: "NDArray[np.bool_] | None" = None,
 ) -> list[tuple[int, int]]:
-    """The best rows as (relevance, row), by (relevance descending, id): at most `limit`, none with 0.
+    """Return the best rows as (relevance, row), by (relevance descending, id): at most `limit`, none with 0.
 
     `query` is sound. The products are exact (`exact_type`); times the scales they are rounded, by less than
-    their 2**-22nd part, so by less than a quarter of a ppm. Two rows of equal relevance differ by less than
-    1 ppm before the floor. So a row that is 2 ppm below the k-th best cannot be among the k best.
+    their 2**-22nd part, so by less than a quarter of a ppm. Two rows of equal relevance differ by less than 1
+    ppm before the floor. So a row that is 2 ppm below the k-th best cannot be among the k best.
     """
     import numpy as np
 
@@ -116,7 +116,7 @@ class Peaks:
 
     @classmethod
     def of(cls, values: "NDArray[Any]", k: int) -> "Peaks":
-        """With so many columns that the k largest values mostly lie in different ones."""
+        """Return peaks of so many columns that the k largest values mostly lie in different ones."""
         import numpy as np
 
         width = min(values.size, max(1_024, 16 * k))
@@ -127,14 +127,14 @@ class Peaks:
         return cls(values, tops)
 
     def kth(self, k: int) -> Any:
-        """Not more than the k-th largest value, or than the least one if there are fewer."""
+        """Return at most the k-th largest value; the least one if there are fewer."""
         import numpy as np
 
         place = max(0, self.tops.size - k)
         return np.partition(self.tops, place)[place]
 
     def reaching(self, bound: Any) -> "NDArray[np.intp]":
-        """Where the values are that are not less than this."""
+        """Return the places of the values that are at least `bound`."""
         import numpy as np
 
         columns = np.flatnonzero(self.tops >= bound)
@@ -246,7 +246,7 @@ class MemberVectors:
         return Centroid(sums.astype(self.matrix.dtype))
 
     def neighbours(self, places: Sequence[int], floor_ppm: int) -> dict[int, list[int]]:
-        """Of each of these those of them that are at least so relevant to it, its own place among them."""
+        """Return for each place those of `places`, itself included, whose relevance reaches `floor_ppm`."""
         import numpy as np
 
         some = self.matrix[places]
@@ -257,19 +257,19 @@ class MemberVectors:
         }
 
     def relevances_ppm(self, places: Sequence[int], centroid: Centroid) -> list[int]:
-        """How relevant each of these is to a centroid."""
+        """Return the relevance of each of these members to a centroid."""
         table: list[list[int]] = relevance_table(centroid.line[None], self.matrix[places]).tolist()
         return table[0]
 
     def nearest(self, centroids: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-        """Of each the relevance of the centroid that is nearest, and which it is; the first of equals."""
+        """Return for each member the relevance and index of the nearest centroid, the first of equals."""
         table = relevance_table(self.matrix, MemberVectors.of(centroids).matrix)
         best = table.argmax(axis=1)
         return [(int(row[at]), int(at)) for row, at in zip(table, best, strict=True)]
 
 
 def nearest_pairs(some: Sequence[Centroid], all_of: Sequence[Centroid]) -> tuple[int, list[tuple[int, int]]]:
-    """The highest relevance of one of some to another of all, and the places of whoever has it, in both."""
+    """Return the highest relevance between `some` and `all_of`, and the pairs of indices that have it."""
     import numpy as np
 
     table = relevance_table(*(np.stack([it.line for it in each]) for each in (some, all_of)))
@@ -282,7 +282,8 @@ def nearest_pairs(some: Sequence[Centroid], all_of: Sequence[Centroid]) -> tuple
 def relevance_table(
     rows: "NDArray[np.floating[Any]]", columns: "NDArray[np.floating[Any]]"
 ) -> "NDArray[np.int64]":
-    """How relevant each row of one matrix is to each of the other: `vector_relevance_ppm` of all pairs.
+    """Return the relevance of each row of one matrix to each of the other: `vector_relevance_ppm` of all
+    pairs.
 
     Products of `exact_type` are exact, and so are products of their squares, which 53 bits hold. The quotient
     is wrong by less than 10**-9 ppm. Where it is so near a whole number that this could count, whole numbers
@@ -295,6 +296,7 @@ def relevance_table(
     squares = np.outer(*lengths)
     scores = np.divide(PPM * dots, np.sqrt(squares), out=np.zeros_like(dots), where=dots > 0)
     table: NDArray[np.int64] = np.floor(scores).astype(np.int64)
+    # 699,999.999_999_9 may be 700,000 in exact numbers, and a floor of 700,000 would let it in.
     doubtful = (np.abs(scores - np.rint(scores)) * PPM < 1) & (dots > 0) & (dots * dots != squares)
     for at, to in np.argwhere(doubtful).tolist():
         table[at, to] = cosine_ppm(int(dots[at, to]), int(lengths[0][at]), int(lengths[1][to]))
@@ -305,20 +307,20 @@ def relevance_table(
 
 
 def sound_vectors(vectors: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...] | None:
-    """The vectors with None for each that counts as missing; None for a wrong number of them, a failure."""
+    """Return the vectors, None for each that counts as missing; None if their number is wrong."""
     if not isinstance(vectors, tuple | list) or len(vectors) != count:
         return None
     return tuple(tuple(vector) if vector_fault(vector, dims) is None else None for vector in vectors)
 
 
 def lacking_vectors(code: str, told: Sequence[object], dims: int) -> tuple[tuple[str, str, int], ...]:
-    """The degradation of this code: what is wrong with the first vector that is missing, and how many are."""
+    """Return the degradation for missing vectors: the fault of the first one, and their number."""
     faults = [fault for vector in told if (fault := vector_fault(vector, dims)) is not None]
     return ((code, faults[0], len(faults)),) if faults else ()
 
 
 def vector_fault(vector: object, dims: int) -> str | None:
-    """Why one vector counts as missing: wrong_length, not_whole, out_of_range, zero; None if it is sound."""
+    """Return why a vector counts as missing: wrong_length, not_whole, out_of_range, zero; None if sound."""
     if not isinstance(vector, tuple | list) or len(vector) != dims:
         return "wrong_length"
     if {*map(type, vector)} != {int}:  # a bool is no number

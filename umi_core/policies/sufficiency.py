@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from umi_core.data import Data
-from umi_core.policies.ranking import best_of, current, relevance, united
+from umi_core.policies.ranking import best_of, current, relevance, unite_lists
 from umi_core.rows import Resource, Row
 
 LIST_FACTOR = 2  # a list is asked for more than is wanted, since two lists are united
@@ -26,15 +26,15 @@ class ScoredRow(Data):
 
 
 def union(level: str, by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[ScoredRow, ...]:
-    """Two lists as one, the best first; of a text and its own part the better one."""
+    """Return two lists as one, the best first, with the better one of a text and its own part."""
     by_vector, by_words = current((by_vector, by_words))
     vectors = {key: relevance(row) for key, row in best_of(by_vector).items()}
-    rows = without_wholes(united(by_vector, by_words, len(by_vector) + len(by_words)))
+    rows = without_wholes(unite_lists(by_vector, by_words, len(by_vector) + len(by_words)))
     return tuple(ScoredRow(level, row, relevance(row), vectors.get(row.address.id)) for row in rows[:limit])
 
 
 def without_wholes(rows: Sequence[Row]) -> list[Row]:
-    """The rows but for a text of which a part is as good, and the parts of a text that is better."""
+    """Return the rows but for a text of which a part is as good, and the parts of a text that is better."""
     scores = {row.address.id: relevance(row) for row in rows}
     best_part: dict[str, int] = {}
     for row in rows:
@@ -48,7 +48,7 @@ def without_wholes(rows: Sequence[Row]) -> list[Row]:
 
 
 def wins(parent: str | None, scores: dict[str, int], best_part: dict[str, int]) -> bool:
-    """Whether the whole text is better than each of its parts."""
+    """Check whether the whole text is better than each of its parts."""
     return parent is not None and scores.get(parent, 0) > best_part[parent]
 
 
@@ -57,6 +57,7 @@ def parent_of(row: Row) -> str | None:
 
 
 def is_enough(found: Iterable[ScoredRow], wanted: int, average_min_ppm: int) -> bool:
-    """Whether the best `wanted` that count are there, and reach this average."""
+    """Check whether `wanted` rows count, and the best of them reach this average."""
+    # Rows found by words alone have no relevance by vector, so they cannot make it enough.
     counted = sorted((it.vector_ppm for it in found if it.vector_ppm is not None), reverse=True)[:wanted]
     return len(counted) == wanted and sum(counted) >= wanted * average_min_ppm

@@ -34,10 +34,10 @@ OCCURRENCE_COUNT_MAX: Final = 4  # more occurrences of a term count as so many
 
 @attrs.define
 class TermStatistics(Owner):
-    """What the score of a row depends on beside the row: of all rows of one scope and kind.
+    """Statistics of all rows of one scope and kind, on which the score of each row depends.
 
-    `row_count`, `term_count`: how many rows there are, and how many terms they have together.
-    `holding`: by term how many rows have it.
+    `row_count`, `term_count`: how many rows there are, and how many terms they have together. `holding`: by
+    term how many rows have it.
     """
 
     row_count: int = 0

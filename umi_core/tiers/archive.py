@@ -1,10 +1,10 @@
-"""The archive as the memory holds it: who was accessed how often, and what storage has not been told yet.
+"""The archive as the memory holds it: how often each entity was accessed, and which records are unsaved.
 
 Law 1. An access is a hit of an answered recall or a name in a committed remember; nothing else counts.
 Law 2. At most ACCESS_RECORD_COUNT_MAX records; the longest unused one outside core goes first.
 Law 3. `unsaved` names every record that differs in storage, or may differ; the next commit writes them, and
-one is due. Of two batches on their way the one that was planned first may arrive last, and its answer first,
-last or never:
+one is due. The first planned of two batches on their way may arrive last, and its answer first, last or
+never:
 
     remember  plan Bob, Alice's count 2 ..................... lands last: storage has count 2 again
     recall        Alice: 3
@@ -21,7 +21,7 @@ from umi_core.domains import Count, Moment
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, FORGOTTEN_COUNT_MAX
 from umi_core.messages.effects import Write
 from umi_core.rows import AccessRecord, Address, Entity
-from umi_core.text import shown
+from umi_core.text import show_value
 from umi_core.tiers.paged import PagedTable
 from umi_core.values import Scope
 
@@ -78,8 +78,8 @@ class AccessTable(Data):
     `touch_count` grows with every change by an access, so that a scan can tell what came after it.
     `forgotten`: ids that left lately, oldest first; a recall that read them before must not bring their
     records back.
-    `versions`: of the newest row of an id that this life was told of; of ids that were written lately, oldest
-    first. Both are tuples as bytes: what is encoded and decoded must go on in the same order.
+    `versions`: the newest row version known of each id that was written lately, oldest first. `forgotten` and
+    `versions` are tuples as bytes: what is encoded and decoded must go on in the same order.
     `told_count`: the next turn of `versions`.
     """
 
@@ -99,32 +99,37 @@ class AccessTable(Data):
     )
 
     def unsound(self) -> str:
-        """What does not fit each other, of a table that was read from bytes."""
+        """Describe the first contradiction in a table that was read from bytes; empty if there is none."""
         others = (key for key, record in self.records.items() if key != record.entity_id or not record.count)
-        return next((f"the record of {shown(key)} is another's, or of no access" for key in others), "")
+        return next((f"the record of {show_value(key)} is another's, or of no access" for key in others), "")
 
-    def touched(self, entities: Collection[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
-        """One more access for each entity."""
+    def record_accesses(
+        self, entities: Collection[Entity], now_ms: int, in_core: Collection[str]
+    ) -> "AccessTable":
+        """Count one more access of each entity at `now_ms`; records of `in_core` never make room."""
         if not entities:
             return self
         put = dict[str, AccessRecord]()
         for entity in entities:
-            put[entity.id] = accessed(put.get(entity.id, self.records.get(entity.id)), entity, now_ms)
-        records = self.records.changed(put)
+            put[entity.id] = add_access(put.get(entity.id, self.records.get(entity.id)), entity, now_ms)
+        records = self.records.change_rows(put)
+        # One record too many: the longest unused leaves, but none of this very access and none in core.
         gone = surplus(records, {*in_core, *put})
         unsaved = {**self.unsaved, **dict.fromkeys((*put, *gone))}
         return attrs.evolve(
-            self, records=records.changed({}, gone), unsaved=unsaved, is_due=True,
+            self, records=records.change_rows({}, gone), unsaved=unsaved, is_due=True,
             touch_count=self.touch_count + 1,
         )  # fmt: skip
 
-    def recalled(self, entities: Iterable[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
-        """An access to each hit that has not been forgotten since it was read."""
+    def record_recall(
+        self, entities: Iterable[Entity], now_ms: int, in_core: Collection[str]
+    ) -> "AccessTable":
+        """Count an access of each hit that has not been forgotten since it was read."""
         gone = dict.fromkeys(self.forgotten)
         there = [self.as_known(entity) for entity in entities if entity.id not in gone]
-        return self.touched(there, now_ms, in_core)
+        return self.record_accesses(there, now_ms, in_core)
 
-    def committed(
+    def record_commit(
         self,
         entities: Collection[Entity],
         gone: Collection[str],
@@ -133,9 +138,10 @@ class AccessTable(Data):
         versions: Versions = (),
         newest: Mapping[str, int] | None = None,
     ) -> "AccessTable":
-        """A durable commit named these entities and made those go; `versions` of the rows that it wrote.
+        """Record a durable commit that named `entities` and removed `gone`; `versions` of the rows that it
+        wrote.
 
-        `newest`: of these versions, for who has asked already.
+        `newest`: the newest known versions of these rows, if the caller has looked them up already.
         """
         stored = dict(of_access(versions))
         newest = self.newest(versions) if newest is None else newest
@@ -145,11 +151,11 @@ class AccessTable(Data):
         left = {key: None for key in self.forgotten if key not in back} | dict.fromkeys(gone)
         forgotten = tuple(left)[-FORGOTTEN_COUNT_MAX:]
         named = [self.as_known(entity) if entity.id in late else entity for entity in entities]
-        table = self.touched(named, now_ms, in_core).without(gone)
+        table = self.record_accesses(named, now_ms, in_core).without(gone)
         return attrs.evolve(table, forgotten=forgotten) if forgotten != self.forgotten else table
 
     def as_known(self, entity: Entity) -> Entity:
-        """With the importance that is known: what is learnt late takes back nothing that was said since."""
+        """Return the entity with the importance on record: what is learnt late takes back nothing newer."""
         record = self.records.get(entity.id)
         if record is None or record.importance_ppm == entity.importance_ppm:
             return entity
@@ -159,15 +165,15 @@ class AccessTable(Data):
         gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
         if not gone:
             return self
-        records = self.records.changed({}, gone)
+        records = self.records.change_rows({}, gone)
         return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone}, is_due=True)
 
-    def saved(
+    def record_writes(
         self, writes: Iterable[Write], versions: Versions, newest: Mapping[str, int] | None = None
     ) -> "AccessTable":
-        """Storage holds what the access writes of a commit say, but where it is known to hold a newer row.
+        """Mark the access writes of a commit as saved, unless storage is known to hold a newer row.
 
-        To delete what is absent makes no newer version. `newest` as above.
+        Deleting an absent row makes no newer version. `newest` as above.
         """
         stored = of_access(versions)
         newest = self.newest(versions) if newest is None else newest
@@ -175,28 +181,30 @@ class AccessTable(Data):
         if not newer:
             return self
         told = {write.address.id: write.body for write in writes if write.address.kind == "access"}
+        # A record that was accessed since the plan differs from what was written, and stays unsaved.
         same = [key for key in newer if key in told and told[key] == self.records.get(key)]
         unsaved = {**self.unsaved, **dict.fromkeys(newer)}
         for key in same:
             del unsaved[key]
         turns = enumerate(newer.items(), self.told_count)
-        known = self.versions.changed({key: (turn, version) for turn, (key, version) in turns})
+        known = self.versions.change_rows({key: (turn, version) for turn, (key, version) in turns})
+        # Versions are remembered for as many ids as records, the ones written last.
         too_many = max(0, len(known) - ACCESS_RECORD_COUNT_MAX)
-        known = known.changed({}, tuple(islice(known.oldest_first(), too_many)))
+        known = known.change_rows({}, tuple(islice(known.oldest_first(), too_many)))
         is_due, told_count = self.is_due or len(same) < len(newer), self.told_count + len(newer)
         return attrs.evolve(self, unsaved=unsaved, versions=known, is_due=is_due, told_count=told_count)
 
-    def passed(self) -> "AccessTable":
-        """Somebody else wrote a record before this life did, a forget in doubt, say: another scan is due."""
+    def request_scan(self) -> "AccessTable":
+        """Make another scan due: another process wrote a record in between, for example a forget in doubt."""
         return attrs.evolve(self, is_due=True, touch_count=self.touch_count + 1)
 
     def newest(self, versions: Versions) -> dict[str, int]:
-        """The versions that are known of these."""
+        """Return the known versions of these rows, by entity id."""
         known = {key: self.versions.get(key) for key, _ in of_access(versions)}
         return {key: told[1] for key, told in known.items() if told is not None}
 
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
-        """Their records are deleted once more with the next commit.
+        """Delete these records once more with the next commit.
 
         A commit that was answered before the forget, or the scan, may have landed after it, and put the
         record back.
@@ -211,21 +219,21 @@ class AccessTable(Data):
         return tuple(Write(Address(scope, "access", key), self.records.get(key)) for key in keys)
 
     def stale(self, now_ms: int, in_core: Collection[str]) -> tuple[str, ...]:
-        """Ids that nobody accessed for the pruning time, outside core."""
+        """Return the ids outside core that were not accessed for ACCESS_PRUNE_MS."""
         old, records = now_ms - ACCESS_PRUNE_MS, self.records
         unused = takewhile(lambda key: records[key].last_ms < old, records.oldest_first())
         return tuple(sorted(key for key in unused if key not in in_core))
 
     def scan_at(self, cursor: str, head_version: int) -> "AccessTable":
-        """Where the head row says the scan stands; an older head takes nothing back."""
+        """Return the table with the scan where the head row says it is; an older head takes nothing back."""
         return self.scan_from(cursor, head_version) if head_version > self.head_version else self
 
     def scan_from(self, cursor: str, head_version: int) -> "AccessTable":
-        """The same of a head that was read again after a conflict: storage may have lost a newer one."""
+        """Do the same with a head that was read again after a conflict: storage may have lost a newer one."""
         return attrs.evolve(self, cursor=cursor, head_version=head_version)
 
     def after(self, cursor: str, count: int) -> tuple[tuple[AccessRecord, ...], str]:
-        """The next records of the fair scan, by id, and the new cursor: empty when the end was reached."""
+        """Return the next records of the scan, by id, and the new cursor: empty when the end was reached."""
         later = self.records.after(cursor, count + 1)
         page = later[:count]
         return tuple(self.records[key] for key in page), (page[-1] if len(later) > count else "")
@@ -236,14 +244,15 @@ def of_access(versions: Versions) -> list[tuple[str, int]]:
 
 
 def is_passed(writes: Iterable[Write], versions: Versions, newest: Mapping[str, int]) -> bool:
-    """Whether a record that is put is more than one version newer than the newest that is known of it."""
+    """Check whether a record that was put is more than one version newer than the newest that is known."""
     put = {it.address.id for it in writes if it.address.kind == "access" and it.body is not None}
     told = [(key, version) for key, version in of_access(versions) if key in put]
+    # Version 3 was known and this commit became version 5: another process wrote version 4 in between.
     return any(version > newest.get(key, version) + 1 for key, version in told)
 
 
-def accessed(record: AccessRecord | None, entity: Entity, now_ms: int) -> AccessRecord:
-    """One access more; of two that are learnt in the wrong order the later one stays the last."""
+def add_access(record: AccessRecord | None, entity: Entity, now_ms: int) -> AccessRecord:
+    """Return the record with one more access; learnt in the wrong order, the later one stays the last."""
     count, first_ms, last_ms = (
         (record.count, record.first_ms, record.last_ms) if record else (0, now_ms, now_ms)
     )

@@ -8,7 +8,7 @@ Law 4. Entries stand only in blocks without a label, never in system; those abou
 Law 5. Limits hold after every transition. Entries make room for authored text, never the other way round.
        An entry shows its whole fact: core is a selection of facts, and no fact in it is cut.
 Law 6. Only the user writes or removes the system block, or one that is labelled like it. An author that is
-       not named is a model, so a new caller that forgets to say whose text it brings cannot write there.
+       not named is a model, so a new caller that forgets to name the author of its text cannot write there.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -62,7 +62,7 @@ class CoreTier(Data):
         return sum(block.text is not None for block in self.blocks)
 
     def entries(self) -> Iterator[tuple[Block, Entry]]:
-        """Every promoted entry with its block, in the order of the rendering."""
+        """Yield every promoted entry with its block, in the order of the rendering."""
         return ((block, entry) for block in self.blocks for entry in block.entries)
 
     def find(self, kind: str, label: str = "") -> Block | None:
@@ -74,7 +74,7 @@ class CoreTier(Data):
 
 
 def core_of(blocks: Iterable[Block], guard_version: int = 0) -> CoreTier:
-    """The tier of these blocks, in whatever order they come; blocks with nothing in them do not exist."""
+    """Return the tier of these blocks, in any order; blocks without text and entries are left out."""
     kept = (block for block in blocks if block.text is not None or block.entries)
     return CoreTier(tuple(sorted(kept, key=lambda block: block.order)), guard_version)
 
@@ -128,7 +128,7 @@ def set_block(
 
 
 def core_full(core: CoreTier, old: Block, asked: Block, config: Config) -> CoreFull:
-    """By the limit that is short: of its block, beside entries that never leave, or of the whole tier."""
+    """Return the error of the limit that is short: of the block beside entries of self, or of core."""
     kept_bytes = sum(entry.size_bytes for entry in old.entries) if old.kind == SELF_BLOCK else 0
     if kept_bytes + asked.size_bytes > BLOCK_BYTES_MAX:
         return CoreFull(kept_bytes, BLOCK_BYTES_MAX, asked.size_bytes)
@@ -190,6 +190,7 @@ def admit(
         return Admission(core, "refused_quota")
     wanted = put_entry(core, kind, entry)
     left = leaving(core, wanted, scores, config)
+    # Score 600,000 and margin 50,000: an entry of 550,000 leaves for it, one of 550,001 does not.
     limit_ppm = PPM if forced or kind == SELF_BLOCK else score_ppm - config.displace_margin_ppm
     if left is None or any(scores.get(victim, 0) > limit_ppm for victim in left):
         return Admission(core, "refused_full")
@@ -197,20 +198,20 @@ def admit(
 
 
 def is_over_quota(core: CoreTier, entry: Entry, config: Config) -> bool:
-    """True if self would have too many entries or too large a share of core."""
+    """Check whether self would have too many entries or too large a share of core."""
     persona = core.find(SELF_BLOCK) or Block(SELF_BLOCK)
     has_count = len(persona.entries) < limits.SELF_ENTRY_COUNT_MAX
     return not has_count or entry.size_bytes > self_room_bytes(persona, config)
 
 
 def self_room_bytes(persona: Block, config: Config) -> int:
-    """What the entries of self may still take; less than nothing after the limits were lowered."""
+    """Return how many bytes the entries of self may still take; negative after the limits were lowered."""
     share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
     return share_bytes - sum(entry.size_bytes for entry in persona.entries)
 
 
 def fit(core: CoreTier, scores: Scores, config: Config) -> tuple[CoreTier, tuple[str, ...]] | None:
-    """The tier under limits that may be lower now, and who left; None if text and self alone do not fit."""
+    """Return the tier under lower limits, and the ids that left; None if text and self do not fit."""
     left = leaving(core, core, scores, config)
     return None if left is None else (without(core, left), left)
 
@@ -219,7 +220,7 @@ def fit(core: CoreTier, scores: Scores, config: Config) -> tuple[CoreTier, tuple
 
 
 def leaving(core: CoreTier, wanted: CoreTier, scores: Scores, config: Config) -> tuple[str, ...] | None:
-    """Who must leave the tier for the wanted one to hold its limits; None if that is not enough."""
+    """Return the ids that must leave for `wanted` to hold its limits; None if that is not enough."""
     standings = (
         EvictionCandidate(entry.entity_id, scores.get(entry.entity_id, 0), entry.size_bytes, block.kind)
         for block, entry in core.entries()
@@ -236,7 +237,7 @@ def shortage(core: CoreTier, config: Config) -> Shortage:
 
 
 def put(core: CoreTier, block: Block) -> CoreTier:
-    """With this block in its slot, whatever was there before."""
+    """Return the tier with this block in its slot, in place of any other."""
     others = (other for other in core.blocks if other.order != block.order)
     return core_of((*others, block), core.guard_version)
 
@@ -249,11 +250,11 @@ def put_entry(core: CoreTier, kind: str, entry: Entry) -> CoreTier:
 
 
 def without(core: CoreTier, entity_ids: tuple[str, ...]) -> CoreTier:
-    """A block that loses its last entry and has no text is gone, and its importance with it."""
-    return core_of((stripped(block, entity_ids) for block in core.blocks), core.guard_version)
+    """Return the tier without these entries; a block without entries and text goes with its importance."""
+    return core_of((drop_entries(block, entity_ids) for block in core.blocks), core.guard_version)
 
 
-def stripped(block: Block, entity_ids: tuple[str, ...]) -> Block:
+def drop_entries(block: Block, entity_ids: tuple[str, ...]) -> Block:
     kept = tuple(entry for entry in block.entries if entry.entity_id not in entity_ids)
     return attrs.evolve(block, entries=kept)
 

@@ -1,11 +1,11 @@
-"""Dues: when the members of which category are to be divided anew, because they are others than they were,
-and when what an operation had to leave undone is to be done: a summary of others, a text that was not read.
+"""Dues: when categories whose members have changed are to be divided anew, and when work that an operation
+left undone is to be done: a summary of other members, a text that was not read.
 
-Law 1. What is due follows from the row alone, so a restart neither forgets nor repeats it.
-Law 2. Nothing is due of a category whose members are as they were, or that has too few of them.
-Law 3. Nothing is due of a row that says that nothing is left to do.
-Law 4. A commit whose answer comes late may tell of rows that are older than others that are known. It makes
-something due, and keeps nothing from being due:
+Law 1. Due work follows from the row alone, so a restart neither forgets nor repeats it.
+Law 2. A category is not due if its members are as they were, or are too few.
+Law 3. A row is not due if it says that no work is left.
+Law 4. A commit whose answer comes late may tell of older rows than others that are known. It can make work
+due, and cannot make it not due:
 
     evolve_category   plan: nothing is due ...... lands, its answer is lost ..................... told at last
     memorize                                                                 one member more: due
@@ -21,7 +21,7 @@ from umi_core.rows import Category, Reflection, Resource
 
 KEPT_UP: Final = ("resource", "category", "reflection")  # kinds of rows of which something may be left to do
 PURGE: Final = "epoch"  # the row of a closed agent, of which the purge is left to do
-Dues = Mapping[str, Moment]  # by the name of the category; of what is left to do by the id of the row
+Dues = Mapping[str, Moment]  # by the name of the category; for upkeep by the id of the row
 
 
 def due_ms(category: Category, config: Config) -> int | None:
@@ -32,14 +32,14 @@ def due_ms(category: Category, config: Config) -> int | None:
     return last_ms + config.evolution_interval_ms
 
 
-def learnt(dues: Dues, bodies: Iterable[object], config: Config, *, is_late: bool = False) -> Dues:
-    """What is due when these rows are stored; `is_late`: there may be newer ones of them."""
+def update_dues(dues: Dues, bodies: Iterable[object], config: Config, *, is_late: bool = False) -> Dues:
+    """Return the due dates when these rows are stored; `is_late`: there may be newer ones of them."""
     told = {it.name: due_ms(it, config) for it in bodies if isinstance(it, Category)}
-    return merged(dues, told, is_late=is_late)
+    return merge_dues(dues, told, is_late=is_late)
 
 
-def merged(dues: Dues, told: Mapping[str, int | None], *, is_late: bool = False) -> Dues:
-    """What is due now that more is known of some keys: when, or None if nothing is."""
+def merge_dues(dues: Dues, told: Mapping[str, int | None], *, is_late: bool = False) -> Dues:
+    """Return the due dates with those of `told`: a time, or None if nothing is due of that key any more."""
     if is_late:
         told = {key: at_ms for key, at_ms in told.items() if at_ms is not None and key not in dues}
     news = {key: at_ms for key, at_ms in told.items() if at_ms is not None}
@@ -49,7 +49,7 @@ def merged(dues: Dues, told: Mapping[str, int | None], *, is_late: bool = False)
 
 
 def upkeep_ms(body: object, config: Config) -> int | None:
-    """When what this row lacks is to be done; None if it lacks nothing."""
+    """Return when the work that this row lacks is to be done; None if it lacks nothing."""
     match body:
         case Resource(pending=pending, parent_id=None) if pending:
             last_ms = body.updated_ms
@@ -63,18 +63,21 @@ def upkeep_ms(body: object, config: Config) -> int | None:
 
 
 def again_ms(body: object, now_ms: int, config: Config) -> int:
-    """When what this row lacks, and what is done about now, is tried again if that fails: after as long as it
-    has been left, so that what never succeeds is tried ever less often, and at last once a day."""
+    """Return when the work of this row is tried again if it fails now: after as long as it has been left.
+
+    So work that never succeeds is tried ever less often, and at last once a day.
+    """
     assert isinstance(body, Resource | Category | Reflection)
+    # Left for 3 hours: tried again in 3 hours, then in 6, in 12, and from then on once a day.
     return now_ms + max(config.upkeep_interval_ms, min(now_ms - body.updated_ms, DAY_MS))
 
 
-def noticed(
+def update_upkeep(
     upkeep: Dues, rows: Iterable[tuple[str, object]], config: Config, *, is_late: bool = False
 ) -> Dues:
-    """What is left to do when these rows, by their ids, are stored; a body of None is gone."""
+    """Return the work left to do when these rows, by their ids, are stored; None is a deleted row."""
     told = {row_id: upkeep_ms(body, config) for row_id, body in rows}
-    return merged(upkeep, told, is_late=is_late)
+    return merge_dues(upkeep, told, is_late=is_late)
 
 
 def without(dues: Dues, name: str) -> Dues:

@@ -32,7 +32,7 @@ class TablePage(Data, Generic[V]):
 
 
 class PagedTable(Mapping[str, V]):
-    """A mapping that does not change: `changed` returns another one, which shares all other pages."""
+    """A mapping that does not change: `change_rows` returns another one, which shares all other pages."""
 
     __slots__ = ("pages", "row_count", "starts")
 
@@ -42,7 +42,7 @@ class PagedTable(Mapping[str, V]):
     @staticmethod
     @abstractmethod
     def time_of(value: V) -> int:
-        """Return by what rows are older than others; of equal ones the smaller key is the older."""
+        """Return the time of a row; of two rows with the same time the one with the smaller key is older."""
 
     def set_pages(self, pages: list[TablePage[V]]) -> None:
         self.pages, self.row_count = pages, sum(len(page.rows) for page in pages)
@@ -59,7 +59,7 @@ class PagedTable(Mapping[str, V]):
     def times_of(self, rows: Mapping[str, V]) -> list[tuple[int, str]]:
         return [(self.time_of(value), key) for key, value in rows.items()]
 
-    def changed(self, put: Mapping[str, V], gone: Iterable[str] = ()) -> Self:
+    def change_rows(self, put: Mapping[str, V], gone: Iterable[str] = ()) -> Self:
         """Return the table with these rows put, and then without these keys."""
         parts: dict[int, dict[str, V]] = {}
         for key, value in put.items():

@@ -19,7 +19,7 @@ Told = tuple[str, str, str]  # id, name and text of an entry
 
 
 def as_rendered(core: CoreTier) -> tuple[Block, ...]:
-    """What a rendering tells of the blocks: rounded importance, entries by position, no versions."""
+    """Return the blocks as a rendering shows them: rounded importance, entries by position, no versions."""
     return tuple(map(block_as_rendered, core.blocks))
 
 
@@ -37,7 +37,7 @@ HUNDREDTH_PPM: Final = PPM // 100
 
 
 def importance_text(importance_ppm: int) -> str:
-    """Hundredths, rounded half up."""
+    """Return hundredths, rounded half up."""
     assert 0 <= importance_ppm <= PPM
     hundredths = (importance_ppm + HUNDREDTH_PPM // 2) // HUNDREDTH_PPM
     return f"{hundredths // 100}.{hundredths % 100:02}"
@@ -67,7 +67,7 @@ def escape_text(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """For attributes."""
+    """Escape the text for an attribute."""
     return escape_text(text).replace('"', "&quot;")
 
 
@@ -126,7 +126,7 @@ SPECIAL: Final = "\\#`~<=-"
 
 
 def escape_line(line: str) -> str:
-    """With one backslash before what Markdown could read as a heading, a fence, a rule or markup."""
+    """Put a backslash before what Markdown could read as a heading, a fence, a rule or markup."""
     rest = line.lstrip(" \t")
     bare = "".join(line.split())
     is_rule = bare != "" and "" in (bare.strip("="), bare.strip("-"))
@@ -149,7 +149,7 @@ MARKDOWN_BLOCK: Final = re.compile(
 
 
 def parse_markdown(text: str) -> tuple[Block, ...]:
-    """Headings split the text; what stands between two of them belongs to the first."""
+    """Return the blocks of a rendering: a heading and the text up to the next one."""
     parts = MARKDOWN_BLOCK.split(text)[1:]
     return tuple(map(markdown_parsed, parts[0::4], parts[1::4], parts[2::4], parts[3::4]))
 
@@ -174,12 +174,13 @@ KIND_DEFAULT: Final = "facts"
 
 
 def slot_of(label: str, kind: str | None) -> Slot:
-    """Where a new block of this label goes: that of a kind's name, in any spelling, has no label."""
+    """Return the slot of a new block of this label; the name of a kind, in any spelling, has no label."""
+    # "Persona" is the block of that kind; "Travel plans" is a block of kind facts with this label.
     return (norm(label), "") if norm(label) in BLOCK_KINDS else (kind or KIND_DEFAULT, label)
 
 
 def names_of(core: CoreTier) -> dict[str, Block]:
-    """Each block under its label; under kind and label, if one before it is called so."""
+    """Return each block by its label, or by kind and label if an earlier one has that label."""
     shown: dict[str, Block] = {}
     taken: dict[str, None] = {}
     for block in core.blocks:
@@ -190,14 +191,14 @@ def names_of(core: CoreTier) -> dict[str, Block]:
     return shown
 
 
-def authored(core: CoreTier) -> dict[str, Block]:
-    """Those that somebody wrote."""
+def list_authored(core: CoreTier) -> dict[str, Block]:
+    """Return the blocks with authored text, by their labels."""
     return {label: block for label, block in names_of(core).items() if block.text is not None}
 
 
-def named(core: CoreTier, wanted: str, scope: Scope) -> tuple[str, Block] | None:
-    """The authored block of this id, or else of this label in any spelling."""
-    blocks = authored(core)
+def find_authored(core: CoreTier, wanted: str, scope: Scope) -> tuple[str, Block] | None:
+    """Return the authored block of this id, or else of this label in any spelling; None if there is none."""
+    blocks = list_authored(core)
     by_id = {block_id(scope, block.kind, block.label): label for label, block in blocks.items()}
     by_norm = {norm(label): label for label in blocks}
     label = by_id.get(wanted) or by_norm.get(norm(wanted))
@@ -210,11 +211,11 @@ XML_NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 def render_tagged(core: CoreTier) -> str:
-    blocks = (tagged(label, block) for label, block in names_of(core).items())
+    blocks = (tag_block(label, block) for label, block in names_of(core).items())
     return "<memory>\n" + "".join(blocks) + "</memory>"
 
 
-def tagged(label: str, block: Block) -> str:
+def tag_block(label: str, block: Block) -> str:
     is_name = XML_NAME.fullmatch(label) is not None
     head, tail = (label, label) if is_name else (f'block label="{escape(label)}"', "block")
     text = "" if block.text is None else escape_text(block.text) + "\n"

@@ -22,7 +22,7 @@ KEPT: Final = ("resolved", "unchanged")
 
 
 def rewrite_key(scope: Scope, query: str, turns: tuple[Turn, ...]) -> bytes:
-    """`turns` as they are shown to the model."""
+    """Return the key; `turns` as they are shown to the model."""
     said = [[turn.role, turn.text] for turn in turns]
     data = pack([FIXED_DIGEST, scope.user, scope.agent, query, said])
     return blake2b(data, digest_size=16).digest()
@@ -49,16 +49,17 @@ class RewriteCache(Data):
     def alive(self, now_ms: int, keep_ms: int) -> tuple[CachedRewrite, ...]:
         return tuple(it for it in self.rewrites if now_ms < it.stored_ms + keep_ms)
 
-    def used(self, key: bytes, now_ms: int, keep_ms: int = RESOLVE_CACHE_MS) -> "RewriteCache":
-        """That rewrite is the most recently used now."""
+    def mark_used(self, key: bytes, now_ms: int, keep_ms: int = RESOLVE_CACHE_MS) -> "RewriteCache":
+        """Return the cache with this rewrite as the most recently used one."""
         alive = self.alive(now_ms, keep_ms)
         return RewriteCache((*(it for it in alive if it.key != key), *(it for it in alive if it.key == key)))
 
     def put(
         self, key: bytes, now_ms: int, resolution: Resolution, keep_ms: int = RESOLVE_CACHE_MS
     ) -> "RewriteCache":
-        """With this answer, if it is one to keep."""
+        """Return the cache with this answer, if it is one to keep."""
         if resolution.outcome not in KEPT:
             return self
+        # The newest is last, so the cut from the left drops the least recently used.
         others = tuple(it for it in self.alive(now_ms, keep_ms) if it.key != key)
         return RewriteCache((*others, CachedRewrite(key, now_ms, resolution))[-RESOLVE_CACHE_COUNT_MAX:])

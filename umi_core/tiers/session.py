@@ -24,7 +24,7 @@ from umi_core.ids import pack
 from umi_core.text import cut, is_text, size
 from umi_core.tiers.working import WorkingTier
 
-__all__ = ["Loaded", "SessionInfo", "decode", "encode", "recalled", "remembered", "reserved"]
+__all__ = ["Loaded", "SessionInfo", "decode", "encode", "read_reserved", "record_recall", "record_remember"]
 
 FORMAT: Final = "umi.session"
 VERSION: Final = 1
@@ -32,11 +32,11 @@ VERSION: Final = 1
 
 @attrs.frozen
 class SessionInfo(Data):
-    """What is known of the session.
+    """State of the session.
 
-    In no snapshot: `version`, its row's as loaded or saved last, and `load_count`, how often this life has
-    put a session in place, so that the answer to a save can tell whether what was saved is still here;
-    `last_fact`, the last one that was told in it.
+    No snapshot has `version`, the row version as loaded or saved last, `load_count`, how often this process
+    put a session in place, by which the answer to a save can tell whether the saved session is still here,
+    and `last_fact`, the last fact that was told in it.
     """
 
     tag = 88
@@ -52,14 +52,14 @@ class SessionInfo(Data):
     load_count: Count = 0
     last_fact: str | None = None
 
-    def reserved(self, key: str) -> bytes | None:
-        """What a reserved key shows; None if there is no such key or its value is not known."""
+    def read_reserved(self, key: str) -> bytes | None:
+        """Return the value of a reserved key; None if there is no such key or its value is not known."""
         show = RESERVED.get(key)
         value = None if show is None else show(self)
         return None if value is None else str(value).encode()
 
 
-reserved = SessionInfo.reserved
+read_reserved = SessionInfo.read_reserved
 
 RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
     "__session_id": lambda info: info.session_id,
@@ -71,21 +71,21 @@ RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
 }
 
 
-def remembered(info: SessionInfo, text: str, names: Sequence[str], last_fact: str | None) -> SessionInfo:
-    """The info once a remember is known to be committed; `names` are the stored ones, in order."""
+def record_remember(info: SessionInfo, text: str, names: Sequence[str], last_fact: str | None) -> SessionInfo:
+    """Return the info after a committed remember; `names` are the stored ones, in order."""
     count, text = min(info.interaction_count + 1, limits.I64_MAX), cut(text, limits.SESSION_TEXT_BYTES_MAX)
     return attrs.evolve(
         info, interaction_count=count, last_input=text, names=fitting(names), last_fact=last_fact
     )
 
 
-def recalled(info: SessionInfo, query: str) -> SessionInfo:
-    """The info once a recall is done; `query` is the original one."""
+def record_recall(info: SessionInfo, query: str) -> SessionInfo:
+    """Return the info after a recall; `query` is the original one."""
     return attrs.evolve(info, last_query=cut(query, limits.SESSION_TEXT_BYTES_MAX))
 
 
 def fitting(names: Sequence[str]) -> tuple[str, ...]:
-    """The longest prefix whose JSON array keeps its limit."""
+    """Return the longest prefix of the names whose JSON array keeps its limit."""
     used_bytes = 1  # one bracket; each name brings a comma or the other bracket
     for count, name in enumerate(names):
         used_bytes += size(json_array([name])) - 1
@@ -102,21 +102,21 @@ def json_array(names: Sequence[str]) -> str:
 
 
 def encode(tier: WorkingTier, info: SessionInfo, now_ms: int) -> bytes:
-    """The canonical snapshot of what is alive."""
+    """Return the canonical snapshot of the entries that are alive."""
     assert bad_field(info) is None, bad_field(info)
     live = [[key, value, ms - now_ms] for key, (value, ms) in sorted(tier.entries.items()) if now_ms < ms]
-    data = sealed(pack([now_ms, live, fields(info)]))
+    data = seal_body(pack([now_ms, live, fields(info)]))
     assert len(data) <= limits.SNAPSHOT_BYTES_MAX
     return data
 
 
 def fields(info: SessionInfo) -> list[object]:
-    """The info as a snapshot holds it."""
+    """Return the info as a snapshot holds it."""
     texts = info.last_input, info.last_query
     return [info.session_id, info.started_ms, info.interaction_count, *texts, list(info.names)]
 
 
-def sealed(body: bytes) -> bytes:
+def seal_body(body: bytes) -> bytes:
     digest = blake2b(pack([FORMAT, VERSION, body]), digest_size=16).digest()
     return pack([FORMAT, VERSION, body, digest])
 
@@ -134,31 +134,33 @@ def decode(data: bytes, now_ms: int, config: Config) -> Loaded | Error:
     """Check everything, in the order of M5.4, and only then make a tier."""
     if len(data) > limits.SNAPSHOT_BYTES_MAX:
         return errors.SnapshotTooBig(len(data), limits.SNAPSHOT_BYTES_MAX)
-    match unpacked(data):
+    match unpack_value(data):
         case [name, version, bytes(body), bytes()] if name == FORMAT and is_int(version):
             pass
         case _:
             return SnapshotDamaged("not a session snapshot")
     if version != VERSION:
         return errors.SnapshotVersion(version)
-    return opened(body, now_ms, config) if data == sealed(body) else SnapshotDamaged("checksum differs")
+    return open_body(body, now_ms, config) if data == seal_body(body) else SnapshotDamaged("checksum differs")
 
 
-def opened(body: bytes, now_ms: int, config: Config) -> Loaded | Error:
-    match unpacked(body):
+def open_body(body: bytes, now_ms: int, config: Config) -> Loaded | Error:
+    match unpack_value(body):
         case [saved_ms, list(rows), [own_id, start, count, text, query, list(names)]] if is_int(saved_ms):
             info = SessionInfo(own_id, start, count, text, query, tuple(names))
         case _:
             return SnapshotDamaged("wrong shape of the body")
     if (reason := bad_rows(rows) or bad_field(info)) is not None:
         return SnapshotDamaged(reason)
+    # One state has one snapshot: other bytes that decode to the same values are refused.
     if body != pack([saved_ms, rows, fields(info)]):
         return SnapshotDamaged("not in canonical form")
-    return fitted(rows, info, max(0, now_ms - saved_ms), now_ms, config)
+    return fit_rows(rows, info, max(0, now_ms - saved_ms), now_ms, config)
 
 
-def fitted(rows: list[Any], info: SessionInfo, rest_ms: int, now_ms: int, config: Config) -> Loaded | Error:
-    """What is still alive after `rest_ms`, if the tier has room for it."""
+def fit_rows(rows: list[Any], info: SessionInfo, rest_ms: int, now_ms: int, config: Config) -> Loaded | Error:
+    """Return the entries that are still alive after `rest_ms`, or the error that they do not fit."""
+    # Saved with 60 s left and loaded 20 s later: 40 s are left.
     live = {key: (value, now_ms + left_ms - rest_ms) for key, value, left_ms in rows if left_ms > rest_ms}
     used_bytes = sum(size(key) + len(value) for key, (value, _) in live.items())
     if used_bytes > config.working_bytes_max or len(live) > config.working_entry_count_max:
@@ -176,7 +178,7 @@ STRICT: Final = {
 }
 
 
-def unpacked(data: bytes) -> Any:  # whatever a stranger packed: None unless it is one value within STRICT
+def unpack_value(data: bytes) -> Any:  # whatever a stranger packed: None unless it is one value within STRICT
     try:
         return msgpack.unpackb(data, **STRICT)
     except ValueError:
@@ -184,7 +186,7 @@ def unpacked(data: bytes) -> Any:  # whatever a stranger packed: None unless it 
 
 
 def bad_rows(rows: list[Any]) -> str | None:
-    """What is wrong with the entries of a snapshot, or None."""
+    """Return the first error in the entries of a snapshot, or None."""
     reason = next((reason for row in rows if (reason := bad_row(row)) is not None), None)
     if reason is None and any(one[0] >= other[0] for one, other in pairwise(rows)):
         return "keys out of order"
@@ -203,7 +205,7 @@ def bad_row(row: object) -> str | None:
 
 
 def bad_field(info: SessionInfo) -> str | None:
-    """The first field that is not within its limits, or None."""
+    """Return the first field that is not within its limits, or None."""
     good = {
         "session_id": info.session_id is None or is_id(info.session_id),
         "started_ms": info.started_ms is None or domains.is_int(info.started_ms),

@@ -33,9 +33,9 @@ SHOWN_VALUE_BYTES_MAX: Final = 64
 
 
 class Info(Protocol):
-    """What this tier needs of a `SessionInfo`, whose file imports this one."""
+    """The part of a `SessionInfo` that this tier needs; its file imports this one."""
 
-    def reserved(self, key: str) -> bytes | None: ...
+    def read_reserved(self, key: str) -> bytes | None: ...
 
 
 @attrs.define
@@ -61,12 +61,13 @@ def answer(
 
 
 def drop_expired(tier: WorkingTier, now_ms: int) -> None:
-    """The expiry pass; afterwards `due_ms` is exact, or so late that no new entry can come after it."""
+    """Drop expired entries; `due_ms` is exact then, or so late that no new entry can come after it."""
     dead = [key for key, (_, expires_ms) in tier.entries.items() if expires_ms <= now_ms]
     for key in dead:
         drop(tier, key)
     tier.expired_count += len(dead)
     latest_ms = now_ms + limits.TTL_MS_MAX
+    # Of an empty tier the latest time at which an entry that is set now can expire.
     tier.due_ms = min((expires_ms for _, expires_ms in tier.entries.values()), default=latest_ms)
     assert now_ms < tier.due_ms
 
@@ -102,27 +103,28 @@ def on_delete(
 def on_incr(tier: WorkingTier, request: requests.Incr, now_ms: int, config: Config, info: Info) -> Outcome:
     key, delta = request.key, request.delta
     value, expires_ms = tier.entries.get(key, (b"0", now_ms))
+    # The stored value is bytes: `incr` works on any that spell a number, as `append` may have written them.
     number = i64(value)
     if number is None:
-        return Refused(errors.TypeMismatch(got(value)))
+        return Refused(errors.TypeMismatch(show_value(value)))
     total = number + delta
     if not limits.I64_MIN <= total <= limits.I64_MAX:
         return Refused(errors.Overflow(number, delta))
-    return put(tier, key, b"%d" % total, renewed(expires_ms, now_ms, config), config, Done(total))
+    return put(tier, key, b"%d" % total, extend_expiry(expires_ms, now_ms, config), config, Done(total))
 
 
 def on_append(
     tier: WorkingTier, request: requests.Append, now_ms: int, config: Config, info: Info
 ) -> Outcome:
     value, expires_ms = tier.entries.get(request.key, (b"", now_ms))
-    expires_ms = renewed(expires_ms, now_ms, config)
+    expires_ms = extend_expiry(expires_ms, now_ms, config)
     return put(tier, request.key, value + request.value, expires_ms, config, DONE)
 
 
 def on_touch(tier: WorkingTier, request: requests.Touch, now_ms: int, config: Config, info: Info) -> Outcome:
     if (entry := tier.entries.get(request.key)) is None:
         return Refused(errors.KeyNotFound(request.key))
-    tier.entries[request.key] = entry[0], renewed(entry[1], now_ms, config)
+    tier.entries[request.key] = entry[0], extend_expiry(entry[1], now_ms, config)
     return DONE
 
 
@@ -167,6 +169,7 @@ def put(tier: WorkingTier, key: str, value: bytes, expires_ms: int, config: Conf
     if len(value) > limits.WORKING_VALUE_BYTES_MAX:
         return Refused(errors.EntryTooLarge(len(value), limits.WORKING_VALUE_BYTES_MAX))
     old = tier.entries.get(key)
+    # A key counts once: replacing b"12" by b"12345" adds 3 bytes, whatever the key.
     more_bytes = len(value) - len(old[0]) if old is not None else len(value) + size(key)
     if tier.used_bytes + more_bytes > config.working_bytes_max:
         return Refused(errors.WorkingFull(tier.used_bytes, config.working_bytes_max, size(key) + len(value)))
@@ -189,16 +192,17 @@ def look_up(tier: WorkingTier, key: str, config: Config, info: Info) -> bytes | 
     entry = tier.entries.get(key)
     if entry is not None:
         return entry[0]
-    return info.reserved(key) if config.auto_populate and key.startswith("__") else None
+    return info.read_reserved(key) if config.auto_populate and key.startswith("__") else None
 
 
-def renewed(expires_ms: int, now_ms: int, config: Config) -> int:
+def extend_expiry(expires_ms: int, now_ms: int, config: Config) -> int:
+    # A write never shortens a life: an entry that was set to expire later keeps its time.
     fresh_ms = now_ms + config.working_ttl_ms_default
     return fresh_ms if fresh_ms > expires_ms else expires_ms
 
 
 def i64(value: bytes) -> int | None:
-    """The number that the whole value spells, `[+-]?[0-9]+` in at most 20 bytes and 64 bits."""
+    """Return the number that the whole value spells, `[+-]?[0-9]+` in 20 bytes and 64 bits; else None."""
     digits = value[1:] if value[:1] in SIGNS else value
     if not digits.isdigit() or len(value) > NUMBER_BYTES_MAX:  # of bytes, only 0-9 are digits
         return None
@@ -206,8 +210,8 @@ def i64(value: bytes) -> int | None:
     return number if limits.I64_MIN <= number <= limits.I64_MAX else None
 
 
-def got(value: bytes) -> str:
-    """What stood where a number was due, for a message."""
+def show_value(value: bytes) -> str:
+    """Describe a value that is no number, for a message."""
     try:
         return f"string: {cut(value.decode(), SHOWN_VALUE_BYTES_MAX)}"
     except UnicodeDecodeError:

@@ -70,7 +70,7 @@ BUILT_IN: Final = built_in()
 
 
 def check_served(requests: Iterable[type[Request]], registry: Registry) -> None:
-    """Raises Incomplete for a request whose workflow nobody has registered."""
+    """Raise Incomplete for a request whose workflow is not in the registry."""
     for request in requests:
         if issubclass(request, WorkflowRequest) and request.workflow not in registry.revisions:
             told = f"{request.__name__} has no workflow {request.workflow}: add it to WORKFLOWS"

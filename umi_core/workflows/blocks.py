@@ -23,7 +23,7 @@ from umi_core.workflows.commits import (
     adopt,
     commit_row,
     core_of,
-    found,
+    index_rows,
     scores_of,
 )
 
@@ -33,7 +33,7 @@ REQUEST: Final = Fact("request", BlockRequest)
 
 
 def claim_core(facts: Facts, view: View) -> tuple[str, ...]:
-    """All blocks are one row."""
+    """Claim the one row that holds all blocks."""
     return ("core",)
 
 
@@ -42,7 +42,7 @@ def ask_load(facts: Facts, view: View) -> Read:
 
 
 def take_load(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    core = core_of(found(answer), view.scope)
+    core = core_of(index_rows(answer), view.scope)
     adopt(view, core)
     return Learned(CORE(core))
 
@@ -58,7 +58,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Taken:
 def change(
     request: BlockRequest, core: CoreTier, view: View
 ) -> tuple[CoreTier, BlockSet | BlockRemoved | None] | Error:
-    """The core tier after the request, and what the reply says; or the caller's fault."""
+    """Return the core tier after the request and the value of the reply, or the error of the caller."""
     match request:
         case SetBlock(_, kind, text, label, importance_ppm, author):
             scores = scores_of(core, view.tiers.access, view.now_ms)
@@ -71,11 +71,11 @@ def change(
             assert_never(request)
     if isinstance(done, Error):
         return done
-    return done.core, told(request, done)
+    return done.core, build_value(request, done)
 
 
-def told(request: BlockRequest, done: CoreWrite) -> BlockSet | BlockRemoved | None:
-    """The value of the reply."""
+def build_value(request: BlockRequest, done: CoreWrite) -> BlockSet | BlockRemoved | None:
+    """Return the value of the reply; None for a request that only sets importance."""
     if isinstance(request, RemoveBlock):
         return BlockRemoved(done.text, done.left_ids)
     return BlockSet(done.left_ids) if isinstance(request, SetBlock) else None

@@ -10,7 +10,7 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Read
 from umi_core.messages.requests import EvolveCategory, Summarise
 from umi_core.rows import Category, Row
-from umi_core.workflows.commits import address, found
+from umi_core.workflows.commits import address, index_rows
 
 ABOUT: Final = Fact("request", Summarise | EvolveCategory)
 HOME: Final = Fact("home", Row | None)  # the category
@@ -30,7 +30,7 @@ def ask_home(facts: Facts, view: View) -> Read:
 
 
 def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(HOME(next(iter(found(answer).values()), None)))
+    return Learned(HOME(next(iter(index_rows(answer).values()), None)))
 
 
 def category_of(facts: Facts) -> Category | None:

@@ -46,13 +46,13 @@ from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Head, Recei
 from umi_core.tiers import dues
 from umi_core.tiers.archive import AccessTable, Versions, is_passed
 from umi_core.tiers.core import CoreTier
-from umi_core.tiers.session import remembered
+from umi_core.tiers.session import record_remember
 from umi_core.values import RoutingDecision, Scope
 
 
 @attrs.frozen
 class Plan(Data):
-    """What a commit will write, and what the memory learns when it is durable."""
+    """Rows that a commit will write, and the changes of the tiers once it is durable."""
 
     at_ms: int
     writes: tuple[Write, ...] = ()
@@ -83,7 +83,7 @@ LOST: Final = Fact("lost", bool)
 
 
 def address(scope: Scope, kind: str, row_id: str | None = None) -> Address:
-    """Epoch, head and core are one row each: their id is their kind."""
+    """Return the address; epoch, head and core are one row each, whose id is their kind."""
     return Address(scope, kind, kind if row_id is None else row_id)
 
 
@@ -91,12 +91,13 @@ def put(scope: Scope, kind: str, row_id: str, body: Body | None) -> Write:
     return Write(Address(scope, kind, row_id), body)
 
 
-def found(answer: ReadDone) -> Mapping[Address, Row]:
+def index_rows(answer: ReadDone) -> Mapping[Address, Row]:
+    """Return the rows of the answer by their addresses."""
     return {row.address: row for row in answer.rows}
 
 
 def core_of(rows: Mapping[Address, Row], scope: Scope) -> CoreTier:
-    """The core tier as storage has it; absent is empty under version 0."""
+    """Return the core tier as storage has it; an absent row is an empty tier under version 0."""
     row = rows.get(address(scope, "core"))
     if row is None:
         return CoreTier()
@@ -105,12 +106,13 @@ def core_of(rows: Mapping[Address, Row], scope: Scope) -> CoreTier:
 
 
 def head_of(rows: Mapping[Address, Row], scope: Scope) -> tuple[str, int]:
-    """Where the fair scan stands as storage has it, under which row version; absent is the start under 0."""
+    """Return the cursor of the fair scan as storage has it, and its row version; without a row `("", 0)`."""
     row = rows.get(address(scope, "head"))
     return (row.body.cursor, row.version) if row and isinstance(row.body, Head) else ("", 0)
 
 
 def adopt(view: View, core: CoreTier) -> None:
+    # A read may be older than the tier: read core 7, a commit makes it 8, and then the answer arrives.
     if core.guard_version > view.tiers.core.guard_version:
         view.tiers.core = core
 
@@ -120,7 +122,7 @@ def entity_ids(core: CoreTier) -> tuple[str, ...]:
 
 
 def scores_of(core: CoreTier, access: AccessTable, now_ms: int) -> dict[str, int]:
-    """The score of every entry in core at this instant."""
+    """Return the score at `now_ms` of every entry in core that has an access record."""
     records = access.records
     return {key: score_ppm(records[key], now_ms) for key in entity_ids(core) if key in records}
 
@@ -132,6 +134,7 @@ def key_of(facts: Facts, view: View) -> str:
     request_key = facts.get(REQUEST_KEY)
     if request_key is not None:
         return commit_key(view.scope, key_space(facts), request_key)
+    # Epoch and number never occur together again, not even after a restart.
     return commit_key(view.scope, view.epoch, view.number, "commit")
 
 
@@ -142,7 +145,10 @@ def key_space(facts: Facts) -> str:
 
 
 def ask_if_any(facts: Facts, view: View) -> Commit | None:
-    """Nothing, if there is nothing to write: no rows, and no receipt for whoever asks with the same key."""
+    """Ask for the commit unless there is nothing to write: no rows, and no receipt under a request key.
+
+    In doubt it is asked all the same: an earlier attempt may have been committed, and only its receipt tells.
+    """
     is_keyed = facts.get(REQUEST_KEY) is not None
     if facts[PLAN].is_empty and not is_keyed and not view.in_doubt:  # an earlier attempt may have done it
         return None
@@ -160,13 +166,13 @@ def ask_commit(facts: Facts, view: View) -> Commit:
 
 
 def digest(plan: Plan, view: View) -> bytes:
-    """Of what this operation, and no other one of this life, wants to write."""
+    """Return a digest of the plan, by which an operation recognises the receipt of this very plan."""
     blocks = None if plan.core is None else plan.core.blocks
     return blake2b(encode((view.number, plan.writes, blocks)), digest_size=16).digest()
 
 
 def request_digest(facts: Facts) -> bytes:
-    """Of the request behind a request key, so that another one is noticed; its op_id does not count."""
+    """Return a digest of the request without its op_id, so that another request under its key is noticed."""
     request = facts.get(REQUEST)
     asked = b"" if request is None else encode(attrs.evolve(request, op_id=0))  # type: ignore[misc]
     return blake2b(asked, digest_size=16).digest()
@@ -179,17 +185,22 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
         learn_plan(plan, (), view, is_late=True)
         return Learned(STORED(plan.value) | LOST(False))
     receipt = answer.receipt
+    # The key was used before, so storage answers with the first outcome instead of writing:
+    #
+    #     plan 1   commit ... timeout ........ lands
+    #     plan 2       read again        commit: the receipt of plan 1
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
         if is_ours(receipt, view):
             gone = (*plan.forgotten, *ended_in(receipt))
-            won = attrs.evolve(plan, decisions=decided(plan, receipt), forgotten=gone)
+            won = attrs.evolve(plan, decisions=decisions_of(plan, receipt), forgotten=gone)
             learn_lost(won, answer.versions, view)
-        else:  # whoever wrote those rows is told of them
+        else:  # those rows are learnt by the operation that wrote them
             learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)
         value = with_text(first_value(receipt, view), plan.value)
         return Learned(STORED(value) | LOST(True))
     if plan.core is not None:
+        # The version comes from storage: the tier counts as newer only under a higher one.
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
     learn_plan(plan, answer.versions, view, is_late=view.landed_since > 1)
@@ -198,12 +209,12 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
 
 
 def learn_lost(plan: Plan, versions: Versions, view: View) -> None:
-    """The rows are those of another plan; what the operation meant has happened all the same."""
+    """Learn the effects of the plan but not its rows: those in storage are of another plan."""
     learn_plan(attrs.evolve(plan, writes=()), versions, view, is_late=True)
 
 
-def decided(plan: Plan, receipt: Receipt) -> tuple[RoutingDecision, ...] | None:
-    """The decisions of the plan that won, if this one had decided anything."""
+def decisions_of(plan: Plan, receipt: Receipt) -> tuple[RoutingDecision, ...] | None:
+    """Return the decisions of the plan that was committed; None if this plan decided nothing."""
     value = receipt.value.facts if isinstance(receipt.value, RecordAdded) else receipt.value
     return value.routing if plan.decisions is not None and isinstance(value, Remembered) else None
 
@@ -215,17 +226,17 @@ def ended_in(receipt: Receipt) -> tuple[str, ...]:
 
 
 def first_value(receipt: Receipt, view: View) -> object:
-    """Of an earlier plan of ours, or of the first request with this request key: then this one repeats it."""
+    """Return the value of an earlier plan, or that of an earlier request with this key as repeated."""
     return receipt.value if is_ours(receipt, view) else as_repeated(receipt.value)
 
 
 def is_ours(receipt: Receipt, view: View) -> bool:
-    """Of an earlier plan of this operation; a request key may have been used by an earlier request."""
+    """Check whether an earlier plan of this operation wrote the receipt, not a request with the same key."""
     return receipt.by == (view.epoch, view.number)
 
 
 def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> Taken:
-    """Another request may have taken the request key while this one was planned."""
+    """Take the commit, but reject a request key that another request has used since this one was planned."""
     receipt = answer.receipt if answer is not None else None
     if isinstance(receipt, Receipt) and receipt.request_digest != request_digest(facts):
         return Rejection(KeyReused(str(facts.get(REQUEST_KEY))))
@@ -233,32 +244,33 @@ def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> Tak
 
 
 def learn_plan(plan: Plan, versions: Versions, view: View, *, is_late: bool) -> None:
-    """Access, dues, sessions and decisions, as the plan said; `versions` of the rows that are stored now.
+    """Update access, dues, sessions and decisions by the plan; `versions`: those of the rows stored now.
 
-    `is_late`: another commit landed since, which may have been planned later. If none has, these versions are
-    the newest, though storage has lost rows and counts from a lower one again.
+    `is_late`: another commit was answered since, and may have been planned later. If none was, these versions
+    are the newest, though storage has lost rows and counts from a lower one again.
     """
     tiers = view.tiers
     access = tiers.access
     in_core = entity_ids(tiers.core)
     newest = access.newest(versions)  # of ten thousand: looked for once
+    # Before the versions are replaced: the check compares them with what was known until now.
     has_passed = is_passed(plan.writes, versions, newest)
     newest = newest if is_late else dict.fromkeys(newest, 0)
-    access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, in_core, versions, newest)
+    access = access.record_commit(plan.accessed, plan.forgotten, plan.at_ms, in_core, versions, newest)
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
-    access = access.without(pruned)  # who was named again meanwhile stays
-    access = access.saved(plan.writes, versions, newest)
-    access = access.passed() if has_passed else access
+    access = access.without(pruned)  # a record that was accessed again meanwhile stays
+    access = access.record_writes(plan.writes, versions, newest)
+    access = access.request_scan() if has_passed else access
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
-    tiers.dues = dues.learnt(
+    tiers.dues = dues.update_dues(
         tiers.dues, (write.body for write in plan.writes), view.config, is_late=is_late
     )  # fmt: skip
     kept_up = ((it.address.id, it.body) for it in plan.writes if it.address.kind in dues.KEPT_UP)
-    tiers.upkeep = dues.noticed(tiers.upkeep, kept_up, view.config, is_late=is_late)
+    tiers.upkeep = dues.update_upkeep(tiers.upkeep, kept_up, view.config, is_late=is_late)
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:
-        tiers.session = remembered(tiers.session, *plan.spoken)
+        tiers.session = record_remember(tiers.session, *plan.spoken)
 
 
 def ask_core(facts: Facts, view: View) -> Read | None:
@@ -267,7 +279,7 @@ def ask_core(facts: Facts, view: View) -> Read | None:
 
 def take_core(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     if answer is not None:
-        adopt(view, core_of(found(answer), view.scope))
+        adopt(view, core_of(index_rows(answer), view.scope))
     return Learned()
 
 

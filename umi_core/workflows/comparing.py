@@ -26,7 +26,7 @@ from umi_core.workflows.ending import (
     successors,
 )
 from umi_core.workflows.evolving import CANDIDATES, COMPARE_STEPS, VERDICTS
-from umi_core.workflows.relating import Related, related
+from umi_core.workflows.relating import Related, relate_facts
 
 COMPARE: Final = (*COMPARE_STEPS, FIND_ENDING, READ_MEMBERSHIPS, READ_SHELVES)
 COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, SHELVES)
@@ -49,7 +49,7 @@ class Comparison(Data):
 
 def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison:
     """Return what the verdicts on these drafts come to."""
-    relating, after = related(facts, drafts, view), {draft.entity.id: draft.entity for draft in drafts}
+    relating, after = relate_facts(facts, drafts, view), {draft.entity.id: draft.entity for draft in drafts}
     ended = {key: after[it.entity.id] for key, it in successors(facts).items()}
     return Comparison(
         relating.drafts, relating.relations, relating.dropped_count, ended,

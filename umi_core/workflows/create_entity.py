@@ -26,35 +26,35 @@ from umi_core.workflows.commits import (
     commit_row,
     core_of,
     entity_ids,
-    found,
+    index_rows,
 )
-from umi_core.workflows.drafting import DRAFTS, PLACES, SharedOptions, drafted, id_of
+from umi_core.workflows.drafting import DRAFTS, PLACES, SharedOptions, draft_fact, id_of
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
-from umi_core.workflows.linking import addresses, default_of, linked
-from umi_core.workflows.remember import VECTORS, changed, entity_rows, no_vectors, take_vectors
+from umi_core.workflows.linking import addresses, default_of, link_facts
+from umi_core.workflows.remember import VECTORS, entity_rows, list_changed, no_vectors, take_vectors
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
     SHELF_LAW,
     SHELF_VECTORS,
     UNSHELVED,
-    shelved,
-    unshelved,
+    list_unembedded,
+    write_vectors,
 )
 from umi_core.workflows.telling import (
     TOLD,
     TYPE_OF,
     CategorisedFact,
     ask_vectors,
-    classed,
+    classify_draft,
     links_of,
-    settled,
+    mark_missing_vectors,
 )
 
 REQUEST: Final = Fact("request", CreateEntity)
 
 
 def told_of(request: CreateEntity, view: View) -> CategorisedFact:
-    """The fact, in the categories that were named; in that of its memory type if nobody says."""
+    """Return the fact with the categories of the request, or else with the one of its memory type."""
     kind, content = request.memory_type, request.content
     mention = Mention(TYPE_OF[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind)
     if request.categories is None:
@@ -74,26 +74,26 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows, told = found(answer), told_of(facts[REQUEST], view)
+    rows, told = index_rows(answer), told_of(facts[REQUEST], view)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    draft = classed(drafted(told.mention, SharedOptions(), rows, view), told.mention.memory_type)
+    draft = classify_draft(draft_fact(told.mention, SharedOptions(), rows, view), told.mention.memory_type)
     shelf = tuple(row for row in answer.rows if row.address.kind in ("category", "membership"))
-    lacking = unshelved((), told.categories, rows, view)
+    lacking = list_unembedded((), told.categories, rows, view)
     return Learned(TOLD((told,)) | DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
-    core, drafts = facts[CORE], settled(facts)
+    core, drafts = facts[CORE], mark_missing_vectors(facts)
     entities = tuple(draft.entity for draft in drafts)
-    access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
+    access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
     shelf = {row.address: row for row in facts[SHELF]}
-    links = linked(links_of(facts, drafts, view), shelf, view)
+    links = link_facts(links_of(facts, drafts, view), shelf, view)
     (draft,) = drafts
     plan = Plan(
         view.now_ms,
         writes=(
-            *entity_rows(drafts, facts, view), *links, *shelved(facts, {}, (), view.scope),
+            *entity_rows(drafts, facts, view), *links, *write_vectors(facts, {}, (), view.scope),
             *access.writes(view.scope)
         ),
         value=Stored(draft.entity.id, draft.entity.version, draft.change),
@@ -126,7 +126,7 @@ CREATE_ENTITY: Final = Workflow(
     laws=(
         Law("a draft of what is told", (TOLD, DRAFTS), is_of_request),
         Law("a vector or none for each change", (DRAFTS, VECTORS),
-            lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
+            lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
         SHELF_LAW,
     ),
 )  # fmt: skip

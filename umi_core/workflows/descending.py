@@ -2,8 +2,8 @@
 
 The steps of a level are the same for all; each is told by its options which level it is of.
 
-Law 1. Nothing is asked of a level that was not asked for. Law 2. What is found is ordered, each row once, and
-cut; who is asked to order it adds nobody. Law 3. Scores decide before a model is asked.
+Law 1. Only levels that were asked for are searched. Law 2. The rows found are ordered, each once, and cut; a
+model that orders them adds none. Law 3. Scores decide before a model is asked.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ from umi_core.language.decisions import Decision, parse_decision
 from umi_core.language.prompts import FOUND_BYTES_MAX, ask_enough, ask_rank
 from umi_core.language.ranks import alias_of, parse_ranks
 from umi_core.language.replies import UnusableReply
-from umi_core.language.rewriting import judged, shown_turns
+from umi_core.language.rewriting import judge_rewrite, shown_turns
 from umi_core.limits import RANK_CANDIDATE_COUNT_MAX
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByVector, ByWords, Embed, Read
@@ -38,7 +38,7 @@ Vector = tuple[int, ...]
 
 @attrs.frozen
 class LevelFacts(Data):
-    """What is known of one level, and the level before it."""
+    """The facts about one level of the archive; `before`: the level above it."""
 
     name: str
     before: str | None
@@ -69,14 +69,17 @@ OF: Final = {name: facts_of_level(name, NAMES[at - 1] if at else None) for at, n
 
 
 def asked_levels(request: Descent, scope: Scope) -> tuple[str, ...]:
-    """In their own order, without those that the filter leaves no row of; none if no hit is wanted."""
+    """Return the levels to search, in their own order; none if no hit is wanted.
+
+    Levels of which the filter can match no row are left out.
+    """
     is_wanted = request.limit_per_level > 0 and request.total_limit > 0
     names = tuple(name for name in NAMES if name in request.levels) if is_wanted else ()
     return tuple(name for name in names if reaches(request.where, LEVELS[name], scope))
 
 
 def skipped_levels(request: Descent, scope: Scope) -> tuple[str, ...]:
-    """Those of which the filter leaves no row."""
+    """Return the levels of which the filter can match no row."""
     asked = (name for name in NAMES if name in request.levels)
     return tuple(name for name in asked if not reaches(request.where, LEVELS[name], scope))
 
@@ -94,7 +97,7 @@ def is_tried(facts: Facts, view: View) -> bool:
 
 
 def query_at(facts: Facts, name: str | None) -> str:
-    """The query behind this level: the last words that were found for it."""
+    """Return the query behind this level: the last words that were found for it."""
     while name is not None:
         if (query := facts.get(OF[name].query)) is not None:
             return query
@@ -111,7 +114,7 @@ def ask_first_vector(facts: Facts, view: View) -> Embed:
 
 
 def ask_vector(facts: Facts, view: View) -> Embed | None:
-    """Only when there are other words than before."""
+    """Ask for a vector only if the words differ from those of the level before."""
     before = level_of(view).before
     assert before is not None  # the first level always asks
     return Embed((query_at(facts, before),)) if facts[OF[before].query] is not None else None
@@ -170,7 +173,7 @@ def take_by_words(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 
 
 def candidates(facts: Facts, level: LevelFacts) -> tuple[ScoredRow, ...]:
-    """What a model may put in order; without one, what is found."""
+    """Return the rows that a model may put in order, or the result itself if no model is asked."""
     request = facts[REQUEST]
     limit = RANK_CANDIDATE_COUNT_MAX if request.rank == "model" else request.limit_per_level
     vector_list, word_list = facts[level.by_vector], facts[level.by_words]
@@ -200,7 +203,7 @@ def take_order(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
 
 
 def found_at(facts: Facts, level: LevelFacts) -> tuple[ScoredRow, ...]:
-    """What this level gives, in its order."""
+    """Return the result of this level in its final order."""
     shown, order = candidates(facts, level), facts[level.order]
     if order is None:
         return shown[: facts[REQUEST].limit_per_level]
@@ -209,7 +212,7 @@ def found_at(facts: Facts, level: LevelFacts) -> tuple[ScoredRow, ...]:
 
 
 def order_law(name: str) -> Law:
-    """What a model has put in order are rows that this level gave, each once."""
+    """Return the law that the order of a model consists of rows that this level found, each once."""
     level = OF[name]
     return Law(
         f"an order of {name} that were found", (REQUEST, level.by_vector, level.order),
@@ -223,13 +226,13 @@ def is_order(facts: Facts, level: LevelFacts) -> bool:
 
 
 def found_until(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
-    """What this level and those before it give."""
+    """Return the results of this level and of those before it."""
     names = NAMES[: NAMES.index(name) + 1]
     return tuple(it for each in names for it in found_at(facts, OF[each]))
 
 
 def text_of(found: ScoredRow) -> str:
-    """What a model or a reader is shown of a row."""
+    """Return the text of a row as a model or a reader is shown it."""
     name, text = name_and_text(found.row)
     return f"{name}: {text}" if name else text
 
@@ -250,7 +253,7 @@ def name_and_text(row: Row) -> tuple[str, str]:
 
 
 def stop_reason(facts: Facts, name: str, scope: Scope) -> str | None:
-    """Why the search ends behind this level, by what needs no model; None if a model is to say."""
+    """Return why the search ends behind this level, if no model is needed for that; else None."""
     request, found = facts[REQUEST], found_until(facts, name)
     wanted = min(request.min_results, request.total_limit)
     by_score = request.enough in ("score", "score_then_model")
@@ -290,7 +293,7 @@ def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learn
 
 
 def as_turn(found: ScoredRow) -> Turn:
-    """What was found is known to both sides of the conversation from now on."""
+    """Return a found row as a turn: from now on both sides of the conversation know it."""
     return Turn("tool", cut(text_of(found), FOUND_BYTES_MAX))
 
 
@@ -301,11 +304,11 @@ def learn_stop(level: LevelFacts, reason: str, query: str | None, shapes: tuple[
 def adopt(
     decision: Decision, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int
 ) -> tuple[Resolution | None, tuple[str, ...]]:
-    """The rewrite that a decision offers, if it passes the gate; and what is to be marked of the reply."""
+    """Return the rewrite of a decision, if it passes the gate, and the marks of the reply."""
     shapes = (decision.why,) if decision.why is not None else ()
     if decision.rewrite is None or not turns:
         return None, shapes
-    resolution = judged(decision.rewrite, query, turns, confidence_min_ppm)
+    resolution = judge_rewrite(decision.rewrite, query, turns, confidence_min_ppm)
     if resolution.outcome == "resolved":
         return resolution, (*shapes, "adopted")
     return None, (*shapes, "bad_rewrite") if resolution.outcome == "rejected" else shapes
@@ -315,7 +318,7 @@ def adopt(
 
 
 def steps_of(name: str) -> tuple[Step, ...]:
-    """How it is embedded, read by vector and by words, and put in order."""
+    """Return the steps that embed the query, read the level by vector and by words, and order it."""
     level = OF[name]
     known = tuple(OF[it].query for it in NAMES[: NAMES.index(name)])
     before = (OF[level.before].vector,) if level.before is not None else ()
@@ -341,7 +344,7 @@ def steps_of(name: str) -> tuple[Step, ...]:
 
 
 def verdict_of(name: str) -> Step:
-    """Whether it is enough after this level."""
+    """Return the step that asks whether the results up to this level are enough."""
     names = NAMES[: NAMES.index(name) + 1]
     lists = tuple(fact for it in names for fact in (OF[it].by_vector, OF[it].by_words, OF[it].order))
     known, level = tuple(OF[it].query for it in names[:-1]), OF[name]

@@ -20,7 +20,7 @@ from umi_core.language.prompts import Statement
 from umi_core.limits import EMBED_TEXT_BYTES_MAX
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Ended, Entity, Row, Tombstone
-from umi_core.text import cut, shown
+from umi_core.text import cut, show_value
 from umi_core.values import Pairs, Scope
 from umi_core.workflows.commits import address
 
@@ -30,7 +30,7 @@ def bad_draft(name: str, value: object) -> Error | None:
     decided = isinstance(value, Entity) and (value if value.block else attrs.evolve(value, block=SELF_BLOCK))
     if decided and decided.is_sound:
         return None
-    return BadOption(name, shown(value), "an entity whose fields are in their domains")
+    return BadOption(name, show_value(value), "an entity whose fields are in their domains")
 
 
 Draft = Annotated[Entity, Domain("draft", bad_draft)]
@@ -61,7 +61,7 @@ class Drafted(Data):
 
 
 class Options(Protocol):
-    """What a request says of all facts of its text; nothing of it need be given."""
+    """Values that a request gives for all facts of its text; each may be None or empty."""
 
     @property
     def importance_ppm(self) -> int | None: ...
@@ -95,24 +95,25 @@ def id_of(mention: Mention, scope: Scope) -> str:
     return fact_id(scope, about_of(mention, scope), mention.content)
 
 
-def drafted(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
-    """Return what this statement makes of the stored rows; its caller tells it itself, not a resource."""
-    draft = looked_up(mention, request, rows, view)
+def draft_fact(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
+    """Return the draft of a statement that its caller makes directly, not by way of a resource."""
+    draft = look_up_fact(mention, request, rows, view)
     return with_entity(draft, attrs.evolve(draft.entity, is_direct=True))
 
 
-def looked_up(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
+def look_up_fact(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
+    """Return the draft of a statement: of the stored fact with its options, or of a new one."""
     key = id_of(mention, view.scope)
     row = rows.get(address(view.scope, "entity", key))
     if row is None:
-        return created(mention, request, rows, view)
+        return create_fact(mention, request, rows, view)
     old = row.body
     assert isinstance(old, Entity)
     fresh = with_options(old, request)
     return Drafted(fresh, fresh != old, old=old)
 
 
-def created(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
+def create_fact(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
     """Return a fact that is new, or current again: after it was forgotten or ended, its number goes on."""
     key = id_of(mention, view.scope)
     grave, past = (rows.get(address(view.scope, kind, key)) for kind in ("tombstone", "ended"))
@@ -120,6 +121,7 @@ def created(mention: Mention, request: Options, rows: Mapping[Address, Row], vie
         old = past.body.fact
         again = attrs.evolve(old, version=old.version + 1, updated_ms=view.now_ms)
         return Drafted(with_options(again, request), True, "ended")
+    # Forgotten as version 3 and told again it is version 4: no two different rows have one version.
     version = grave.body.version + 1 if grave and isinstance(grave.body, Tombstone) else 1
     entity = Entity(
         key, mention.type, mention.name, mention.content, version, 500_000, mention.confidence_ppm, "",
@@ -129,7 +131,7 @@ def created(mention: Mention, request: Options, rows: Mapping[Address, Row], vie
 
 
 def with_options(entity: Entity, request: Options) -> Entity:
-    """Explicit values only; what is not given stays."""
+    """Return the entity with the explicit options; what is not given stays."""
     importance_ppm, event_time_ms = request.importance_ppm, request.event_time_ms
     return attrs.evolve(
         entity,
@@ -144,7 +146,7 @@ def with_entity(draft: Drafted, entity: Entity) -> Drafted:
     return attrs.evolve(draft, entity=entity, is_row_changed=draft.is_row_changed or entity != draft.entity)
 
 
-def chained(drafts: Sequence[Drafted], text: str, last: str | None) -> tuple[Drafted, ...]:
+def chain_drafts(drafts: Sequence[Drafted], text: str, last: str | None) -> tuple[Drafted, ...]:
     """Let each new fact follow the one that the text tells before it, and the first one follow `last`."""
     before = dict[str, str | None]()
     for key in told_order((draft.entity for draft in drafts), text):

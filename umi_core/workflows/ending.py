@@ -25,7 +25,7 @@ from umi_core.values import ENDING_KINDS
 from umi_core.workflows.commits import address, put
 from umi_core.workflows.drafting import DRAFTS, ref
 from umi_core.workflows.evolving import CANDIDATES, VERDICTS, all_verdicts, candidate_rows
-from umi_core.workflows.linking import homes_as_read, unlinked
+from umi_core.workflows.linking import expect_memberships, unlink_members
 
 ENDING: Final = Fact("ending", tuple[Row, ...], ("entity",))  # the rows of the facts that end
 MEMBERSHIPS: Final = Fact("memberships", tuple[tuple[Row, ...], ...])  # of each of them
@@ -118,12 +118,13 @@ def ended_rows(after: Mapping[str, Entity], facts: Facts, view: View) -> Iterato
         assert isinstance(fact, Entity)
         yield from end_fact(after.get(key, fact), it.entity.id, it.how, view)
     memberships = [row for rows in found for row in rows]
+    # An ended fact is in no category: told again, it is linked again as a new one is.
     yield from (Write(row.address, None) for row in memberships)
-    yield from unlinked(memberships, shelves, view)
+    yield from unlink_members(memberships, shelves, view)
 
 
 def expected_homes(facts: Facts, view: View) -> tuple[Expect, ...]:
     """Return what must still hold of the memberships of the facts that end."""
     ending, found = facts[ENDING], facts[MEMBERSHIPS]
     pairs = zip(ending, found, strict=True)
-    return tuple(it for row, rows in pairs for it in homes_as_read(row.address.id, rows, view))
+    return tuple(it for row, rows in pairs for it in expect_memberships(row.address.id, rows, view))

@@ -1,9 +1,9 @@
 """evolve_category: the members of a category in groups that are about one thing each, with names.
 
-Law 1. Members that are as they were when it was done last are not looked at again: nothing is asked of a
-model, and nothing is written. Law 2. What a group is follows from vectors alone; a model only names it, and
-if it fails the keywords do. Law 3. All rows of it change in one commit, or none does. Law 4. Nobody leaves
-the category: who is in no group stays a member. Law 5. What nobody has used for long takes no part.
+Law 1. If no member has changed since the last division, no model is asked and nothing is written. Law 2.
+Groups follow from vectors alone; a model only names them, and if it fails the keywords do. Law 3. All rows
+change in one commit, or none does. Law 4. No member leaves the category: one without a group stays a member.
+Law 5. Members that were not used for long take no part.
 """
 
 from collections import Counter
@@ -54,7 +54,7 @@ from umi_core.workflows.commits import (
     commit_row,
     put,
 )
-from umi_core.workflows.grouping import NOWHERE, GroupPlace, group_addresses, matched, put_into
+from umi_core.workflows.grouping import NOWHERE, GroupPlace, group_addresses, match_keywords, put_into
 from umi_core.workflows.shelving import vector_row
 
 LOOSE: Final = ("entity", "membership")  # a member that changes marks the category, which is divided anew
@@ -102,7 +102,7 @@ NAMES: Final = Fact("names", tuple[str, ...])  # of these, as a model gave them;
 
 
 def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    """A category that is not there, or as it was, is not due: somebody else has seen to it."""
+    """Take the category; if it is missing or unchanged, another operation divided it, and it is not due."""
     learned = category_reads.take_home(facts, answer, view)
     body = next((row.body for row in answer.rows), None)
     if not isinstance(body, Category) or dues.due_ms(body, view.config) is None:
@@ -111,13 +111,14 @@ def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def memberships_of(facts: Facts) -> list[Membership]:
-    """By entity; the first of them are looked at, if there are too many."""
+    """Return the memberships by entity id; if there are too many, the first ones are divided."""
     bodies = [row.body for row in facts[MEMBERS]]
     return sorted((it for it in bodies if isinstance(it, Membership)), key=lambda it: it.entity_id)
 
 
 def looked_at(facts: Facts, view: View) -> list[str]:
-    """As many as can be divided while everybody else waits."""
+    """Return as many members as can be divided in one step, which blocks all other operations."""
+    # Longer vectors, fewer members: the time of a division grows with their product.
     count = min(EVOLVE_MEMBER_COUNT_MAX, EVOLVE_COMPONENT_COUNT_MAX // view.config.embedding_dims)
     return [it.entity_id for it in memberships_of(facts)[:count]]
 
@@ -151,7 +152,7 @@ def vectors_of(facts: Facts, view: View) -> dict[str, Vector]:
 
 
 def vectors_among(rows: tuple[Row, ...], dims: int) -> dict[str, Vector]:
-    """By id; one of another length is none."""
+    """Return the vectors by id; one of another length is left out."""
     bodies = [row.body for row in rows]
     return {it.entity_id: it for it in bodies if isinstance(it, Vector) and len(it.components) == dims}
 
@@ -162,7 +163,7 @@ def groups_of(facts: Facts) -> dict[str, Subcategory]:
 
 
 def used_of(facts: Facts, view: View) -> dict[str, str | None]:
-    """The members that are in use, each with its group."""
+    """Return the members in use, each with its group."""
     decay_ms = view.config.group_decay_ms
     unused_ms = view.now_ms - decay_ms if decay_ms else NEVER_MS
     used = in_use(memberships_of(facts), view.tiers.access.records, unused_ms)
@@ -170,7 +171,7 @@ def used_of(facts: Facts, view: View) -> dict[str, str | None]:
 
 
 def known_of(facts: Facts, used: Mapping[str, str | None], view: View) -> list[KnownGroup]:
-    """Without the groups of which no member is in use."""
+    """Return the known groups, without those of which no member is in use."""
     vectors, homes = vectors_of(facts, view), {it.subcategory_id for it in memberships_of(facts)}
     left = homes - set(used.values())
     if not left.isdisjoint(groups_of(facts)):
@@ -189,8 +190,9 @@ def members_of(facts: Facts, view: View) -> Vectors:
 
 
 def digest_of(facts: Facts, used: Container[str], bounds: Bounds, view: View) -> str:
-    """Of all that groups are made of, and of the rules that make them."""
+    """Return a digest of everything that groups are made of, and of the rules that make them."""
     vectors = vectors_of(facts, view)
+    # Versions instead of components: a vector that is made anew for a changed text has another version.
     ends = tuple((key, vectors[key].version, key in used) for key in members_of(facts, view))
     left_count = len(facts[MEMBERS])
     told = (RULES, attrs.astuple(bounds), ends, left_count)
@@ -208,8 +210,10 @@ def take_division(facts: Facts, answer: None, view: View) -> Learned:
     category, bounds, force = category_of(facts), bounds_of(view), facts[REQUEST].force
     if category is None:
         return Learned(DIVISION(None) | NEWCOMERS(()))
+    # A member that falls out of use, or comes back into it, changes the digest without any row changing.
     used = used_of(facts, view)
     digest = digest_of(facts, used, bounds, view)
+    # The same digest as after the last division: it would give the same groups again.
     if digest == category.evolved_digest and not force:
         view.marks.append("evolve_category: unchanged")
         return Learned(DIVISION(None) | NEWCOMERS(()))
@@ -222,8 +226,12 @@ def take_division(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def parts_of(clusters: Sequence[Cluster], facts: Facts) -> Iterator[PlannedGroup]:
-    """Each with who founds it: of a new one the first member that founds no other. Without any it is none."""
+    """Yield each cluster with its founder: of a new one the first member that founds no other group.
+
+    A cluster without such a member is left out.
+    """
     founders = {key: it.founder_id for key, it in groups_of(facts).items()}
+    # The id of a group is made of its founder, so no two groups may have the same one.
     taken = dict.fromkeys(founders[it.known.id] for it in clusters if it.known)
     for it in clusters:
         free = next((key for key in it.member_ids if key not in taken), None)
@@ -277,7 +285,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     before = memberships_of(facts)
     if category is None or division is None:
         groups = [it for key in category_ids(category) if (it := groups_of(facts).get(key))]
-        return Learned(PLAN(Plan(view.now_ms, value=told("unchanged", groups, before))))
+        return Learned(PLAN(Plan(view.now_ms, value=build_reply("unchanged", groups, before))))
     groups = list(groups_after(category, division, facts, view))
     after = [
         put_into(it, place) for it, place in zip(before, places(division, groups, facts, view), strict=True)
@@ -289,10 +297,10 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         category, subcategory_ids=tuple(it.id for it in groups), evolved_digest=division.digest
     )  # fmt: skip
     if not writes and shelf == category:
-        return Learned(PLAN(Plan(view.now_ms, value=told("unchanged", groups, after))))
+        return Learned(PLAN(Plan(view.now_ms, value=build_reply("unchanged", groups, after))))
     shelf = attrs.evolve(shelf, evolved_ms=view.now_ms, updated_ms=view.now_ms)
     writes += (put(view.scope, "category", shelf.id, shelf),)
-    plan = Plan(view.now_ms, writes, value=told("updated", groups, after))
+    plan = Plan(view.now_ms, writes, value=build_reply("updated", groups, after))
     return Learned(PLAN(plan))
 
 
@@ -300,7 +308,7 @@ def category_ids(category: Category | None) -> tuple[str, ...]:
     return category.subcategory_ids if category is not None else ()
 
 
-def told(change: str, groups: Sequence[Subcategory], members: Sequence[Membership]) -> Evolved:
+def build_reply(change: str, groups: Sequence[Subcategory], members: Sequence[Membership]) -> Evolved:
     counts = Counter(it.subcategory_id for it in members)
     return Evolved(
         change, tuple(Group(it.id, it.name, it.keywords, counts[it.id]) for it in groups), counts[None]
@@ -308,7 +316,7 @@ def told(change: str, groups: Sequence[Subcategory], members: Sequence[Membershi
 
 
 def groups_after(category: Category, division: Division, facts: Facts, view: View) -> Iterator[Subcategory]:
-    """Those that go on keep their names; each new one gets a name that no other has."""
+    """Yield the groups: known ones keep their names, each new one gets a name that no other has."""
     groups, parts, names = groups_of(facts), division.parts, facts[NAMES]
     given = iter(names)
     taken = {norm(groups[it.known_id].name): None for it in parts if it.known_id}
@@ -329,7 +337,7 @@ def groups_after(category: Category, division: Division, facts: Facts, view: Vie
 def places(
     division: Division, groups: Sequence[Subcategory], facts: Facts, view: View
 ) -> Iterator[GroupPlace]:
-    """Of each membership; one that was not looked at stays in its group while there is that group."""
+    """Yield the place of each membership; one that was not looked at keeps its group while that exists."""
     vectors, said, seen = vectors_of(facts, view), contents_of(facts), dict.fromkeys(looked_at(facts, view))
     homes = {
         key: (group, it.centroid)
@@ -341,7 +349,7 @@ def places(
         if it.entity_id in homes and it.entity_id in vectors:  # a saved memory may want other lengths by now
             group, centroid = homes[it.entity_id]
             near_ppm = vector_relevance_ppm(vectors[it.entity_id].components, centroid)
-            yield GroupPlace(group.id, near_ppm, matched(said.get(it.entity_id, ""), group.keywords))
+            yield GroupPlace(group.id, near_ppm, match_keywords(said.get(it.entity_id, ""), group.keywords))
         elif it.entity_id not in seen and it.subcategory_id in living:
             yield GroupPlace(it.subcategory_id, it.confidence_ppm, it.keywords_matched)
         else:
@@ -356,7 +364,7 @@ def changes(
     facts: Facts,
     view: View,
 ) -> tuple[Write, ...]:
-    """What differs from what was read, but for the category itself."""
+    """Return the writes of all rows that differ from those read, except the category itself."""
     old_groups, vectors, before = groups_of(facts), vectors_of(facts, view), memberships_of(facts)
     living = {group.id: part for group, part in zip(groups, division.parts, strict=True)}
     centroids = {key: it.components for key, it in vectors.items()}
@@ -378,7 +386,7 @@ def changes(
 
 
 def is_of_contents(facts: Facts, scope: Scope) -> bool:
-    """Members have a vector as long as the middle of their group; known groups were read, others named."""
+    """Check that members have vectors as long as their centroid, and that groups were read or are named."""
     division, groups = facts[DIVISION], groups_of(facts)
     parts = division.parts if division is not None else ()
     bodies = [row.body for row in facts[CONTENTS]]

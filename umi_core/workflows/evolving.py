@@ -27,7 +27,7 @@ from umi_core.engine.workflow import (
 from umi_core.kelpie.requests import AddArchival
 from umi_core.language import replies
 from umi_core.language.evolution import Pair, StatementVerdict, parse_evolution
-from umi_core.language.extraction import Extraction, Mention, notes_of_text, own_words, parse_extraction
+from umi_core.language.extraction import Mention, notes_of_text, own_words, parse_extraction
 from umi_core.language.prompts import ask_evolve, ask_extract
 from umi_core.limits import (
     EVOLVE_CANDIDATE_COUNT_MAX,
@@ -69,16 +69,13 @@ def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Ta
     extraction = parse_extraction(answer.text, facts[REQUEST].text, view.config)
     if isinstance(extraction, replies.UnusableReply):
         return Unusable(extraction.reason)
-    extraction = attributed(extraction, facts[REQUEST])
+    request = facts[REQUEST]
+    extraction = own_words(extraction, request.text, request.speaker) if request.speaker else extraction
     count = extraction.uncovered_count
     partial = (("partial", "malformed", 1),) if extraction.partial else ()
     uncovered = (("uncovered", "passed_over", count),) if count else ()
     learned = MENTIONS(extraction.entities) | DROPPED(extraction.dropped)
     return Learned(learned, degraded=(*partial, *uncovered), shapes=extraction.shapes)
-
-
-def attributed(extraction: Extraction, request: Telling) -> Extraction:
-    return own_words(extraction, request.text, request.speaker) if request.speaker else extraction
 
 
 def notes(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -128,7 +125,8 @@ def take_candidates(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def candidate_rows(facts: Facts) -> Mapping[str, Row]:
-    """Each candidate once, as it was read last: another remember may have come between two reads."""
+    """Return each candidate as it was read last: another remember may commit between two reads."""
+    # The dict keeps the last, so the newest version of a row that two reads brought.
     rows = sorted((row for found in facts[CANDIDATES] for row in found), key=lambda row: row.version)
     return {row.address.id: row for row in rows}
 

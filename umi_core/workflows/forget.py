@@ -1,6 +1,6 @@
 """forget: a fact leaves with everything that is its own: relations, memberships, vector, access, core entry.
 
-Its categories are written again. What it takes with it otherwise stands in linking.py.
+Its categories are written again. The rows that it takes with it are described in linking.py.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ from umi_core.workflows.commits import (
     ask_if_any,
     commit_row,
     core_of,
-    found,
+    index_rows,
 )
 from umi_core.workflows.linking import (
     ENDS,
@@ -35,9 +35,9 @@ from umi_core.workflows.linking import (
     READ_TOUCHING,
     ROW,
     TOUCHING,
-    departure,
-    homes_as_read,
-    unlinked,
+    delete_fact,
+    expect_memberships,
+    unlink_members,
 )
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
@@ -58,7 +58,7 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = found(answer)
+    rows = index_rows(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
     row = next((it for it in rows.values() if fact_of(it.body) is not None), None)
@@ -72,11 +72,11 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         after = without(core, (key,)) if core.home_of(key) else None
         return Learned(PLAN(Plan(view.now_ms, core=after, value=Forgotten(False), forgotten=(key,))))
     rides = view.tiers.access.writes(view.scope, (key,))
-    shelf = unlinked(touching, ends, view)
+    shelf = unlink_members(touching, ends, view)
     plan = Plan(
         view.now_ms,
-        writes=(*departure(row, facts, shelf, view.scope), *rides),
-        expects=homes_as_read(key, touching, view),
+        writes=(*delete_fact(row, facts, shelf, view.scope), *rides),
+        expects=expect_memberships(key, touching, view),
         value=Forgotten(True),
         forgotten=(key,),
     )

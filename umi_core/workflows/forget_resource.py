@@ -3,8 +3,8 @@
 An archival record leaves by the same steps (archival.py).
 
 Law 1. A fact stays that another resource told as well, or that was told otherwise; any other is forgotten.
-Law 2. What was made of the text, a summary or a reflection, says nothing until
-it is made anew. Law 3. All of it leaves in one commit, or nothing does.
+Law 2. A summary or reflection made of the text is emptied until it is
+made anew. Law 3. All of it leaves in one commit, or nothing does.
 """
 
 from collections import Counter
@@ -47,11 +47,11 @@ from umi_core.workflows.commits import (
     ask_if_any,
     commit_row,
     core_of,
-    found,
+    index_rows,
     put,
 )
 from umi_core.workflows.giving import left_without
-from umi_core.workflows.linking import homes_as_read, unlinked
+from umi_core.workflows.linking import expect_memberships, unlink_members
 from umi_core.workflows.shelving import vector_row
 
 REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
@@ -79,8 +79,8 @@ def ask_resource(facts: Facts, view: View) -> Read:
 
 
 def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    """A segment is a part of a text, and no text of its own."""
-    row = next(iter(found(answer).values()), None)
+    """Take the row; a segment is only a part of a text, so it counts as missing."""
+    row = next(iter(index_rows(answer).values()), None)
     is_whole = row is not None and isinstance(row.body, Resource) and row.body.parent_id is None
     return Learned(RESOURCE(row if is_whole else None))
 
@@ -120,14 +120,14 @@ def ask_ends(facts: Facts, view: View) -> Read | None:
 
 
 def reflection_address(facts: Facts, scope: Scope) -> tuple[Address, ...]:
-    """Of the session of the text, which may be ended while this goes on."""
+    """Return the address of the reflection of the text's session, which may end while this goes on."""
     row = facts[RESOURCE]
     session = row.body.session_id if row is not None and isinstance(row.body, Resource) else None
     return () if session is None else (address(scope, "reflection", reflection_id(scope, session)),)
 
 
 def take_ends(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
-    rows = found(answer) if answer is not None else {}
+    rows = index_rows(answer) if answer is not None else {}
     core = core_of(rows, view.scope)
     if answer is not None:
         adopt(view, core)
@@ -137,19 +137,19 @@ def take_ends(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 # What becomes of the entities.
 
 
-def left(facts: Facts) -> list[tuple[Row, tuple[Row, ...], Entity | None]]:
-    """Return each fact that the text told, what belongs to it, and what is left of it; None: it goes."""
+def split_facts(facts: Facts) -> list[tuple[Row, tuple[Row, ...], Entity | None]]:
+    """Return each fact of the text, its rows, and what is left of it without the text; None: nothing."""
     known, belonging = facts[KNOWN], facts[TOUCHING]
     told = [(row, rows, fact_of(row.body)) for row, rows in zip(known, belonging, strict=True)]
     return [(row, rows, left_without(id_of(facts), it)) for row, rows, it in told if it is not None]
 
 
 def gone_ids(facts: Facts) -> tuple[str, ...]:
-    return tuple(row.address.id for row, _, it in left(facts) if it is None)
+    return tuple(row.address.id for row, _, it in split_facts(facts) if it is None)
 
 
 def lost_relations(facts: Facts) -> Iterator[Relation]:
-    """Those that have an end that goes, each once."""
+    """Yield the relations with an end that is forgotten, each once."""
     gone = gone_ids(facts)
     rows = {row.address: row.body for rows in facts[TOUCHING] for row in rows}
     for body in rows.values():
@@ -158,7 +158,7 @@ def lost_relations(facts: Facts) -> Iterator[Relation]:
 
 
 def lost_counts(facts: Facts) -> Mapping[str, int]:
-    """How many relations each entity loses that stays."""
+    """Count the relations that each remaining fact loses."""
     gone = gone_ids(facts)
     ends = (end for it in lost_relations(facts) for end, _ in (it.source, it.target) if end not in gone)
     return Counter(ends)
@@ -169,10 +169,11 @@ def other_ends(facts: Facts) -> tuple[str, ...]:
     return tuple(key for key in sorted(lost_counts(facts)) if key not in known)
 
 
-def bereft(entity: Entity, facts: Facts) -> Entity:
-    """Without its relations to those that go."""
+def without_lost_ends(entity: Entity, facts: Facts) -> Entity:
+    """Return the fact without its relations to those that are forgotten."""
     gone = gone_ids(facts)
     refs = tuple(it for it in entity.contradicts if it.partition("@")[0] not in gone)
+    # Never below 0: a count in a row that was changed from outside may be too low.
     count = max(0, entity.relation_count - lost_counts(facts).get(entity.id, 0))
     return attrs.evolve(entity, relation_count=count, contradicts=refs)
 
@@ -184,12 +185,12 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     resource = facts[RESOURCE]
     if resource is None:
         return Learned(PLAN(Plan(view.now_ms, value=ResourceForgotten(False))))
-    value = ResourceForgotten(True, tuple(told(facts)))
+    value = ResourceForgotten(True, tuple(report_facts(facts)))
     return Learned(PLAN(attrs.evolve(plan_without(resource, facts, view), value=value)))
 
 
 def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
-    """The text away, and what only it told."""
+    """Return the plan that deletes the text and the facts that only it told."""
     gone = gone_ids(facts)
     core = without(facts[CORE], gone)
     is_moved = core.blocks != facts[CORE].blocks
@@ -207,20 +208,21 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
 
 
 def homes_of_gone(facts: Facts, view: View) -> Iterator[Expect]:
-    for row, touching, it in left(facts):
+    for row, touching, it in split_facts(facts):
         if it is None:
-            yield from homes_as_read(row.address.id, touching, view)
+            yield from expect_memberships(row.address.id, touching, view)
 
 
-def told(facts: Facts) -> Iterator[Stored]:
-    for row, _, it in left(facts):
+def report_facts(facts: Facts) -> Iterator[Stored]:
+    """Yield the outcome of each fact that the text told, for the reply."""
+    for row, _, it in split_facts(facts):
         fact = fact_of(row.body)
         assert fact is not None
         yield Stored(fact.id, fact.version, "forgotten" if it is None else "unchanged")
 
 
 def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
-    """The text and its segments away, with what they are found by; reflections of it emptied."""
+    """Yield the deletions of the text, its segments and their vectors, and the reflections of it emptied."""
     for row in (resource, *(row for row in facts[MADE_OF_IT] if row.address.kind == "resource")):
         yield Write(row.address, None)
         if row.address.kind == "resource":
@@ -234,7 +236,7 @@ def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
 
 
 def gone_writes(facts: Facts, view: View) -> Iterator[Write]:
-    for row, touching, it in left(facts):
+    for row, touching, it in split_facts(facts):
         fact = fact_of(row.body)
         if it is None and fact is not None:
             own = (row.address, *(address(view.scope, kind, fact.id) for kind in ("vector", "access")))
@@ -245,17 +247,17 @@ def gone_writes(facts: Facts, view: View) -> Iterator[Write]:
 def kept_writes(facts: Facts, view: View) -> Iterator[Write]:
     """Yield the facts that stay, without this source, and those at the other ends of what goes."""
     ends = facts[ENDS]
-    kept = [(row, it) for row, _, it in left(facts)]
+    kept = [(row, it) for row, _, it in split_facts(facts)]
     for row, fact in (*kept, *((row, fact_of(row.body)) for row in ends)):
-        if fact is not None and (after := with_fact(row.body, bereft(fact, facts))) != row.body:
+        if fact is not None and (after := with_fact(row.body, without_lost_ends(fact, facts))) != row.body:
             yield Write(row.address, after)
 
 
 def category_writes(facts: Facts, view: View) -> tuple[Write, ...]:
-    lost = [row for _, touching, it in left(facts) if it is None for row in touching]
+    lost = [row for _, touching, it in split_facts(facts) if it is None for row in touching]
     bodies = [row.body for row in lost]
     homes = {address(view.scope, "category", it.category_id) for it in bodies if isinstance(it, Membership)}
-    return unlinked(lost, [row for row in facts[ENDS] if row.address in homes], view)
+    return unlink_members(lost, [row for row in facts[ENDS] if row.address in homes], view)
 
 
 PLANNED_FROM: Final = (REQUEST, RESOURCE, MADE_OF_IT, KNOWN, TOUCHING, ENDS, CORE)

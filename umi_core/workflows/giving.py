@@ -11,19 +11,21 @@ from umi_core.rows import Entity
 from umi_core.workflows.drafting import Drafted, with_entity
 
 
-def told_by(source: str, draft: Drafted, now_ms: int) -> Drafted:
+def add_source(source: str, draft: Drafted, now_ms: int) -> Drafted:
     """Return the draft with this source; a known fact is reinforced by each source that it lacks."""
     entity = draft.entity
     if source in entity.sources:
         return draft
+    # No room to remember this source, so the fact must not leave with the others: it counts as told directly.
     if len(entity.sources) >= SOURCE_COUNT_MAX:
         return with_entity(draft, attrs.evolve(entity, is_direct=True))
     entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, source))))
     is_known = draft.old is not None or draft.replaces == "ended"
-    return with_entity(draft, reinforced(entity, now_ms) if is_known else entity)
+    return with_entity(draft, reinforce_fact(entity, now_ms) if is_known else entity)
 
 
-def reinforced(entity: Entity, now_ms: int) -> Entity:
+def reinforce_fact(entity: Entity, now_ms: int) -> Entity:
+    """Return the fact with one more source counted, at `now_ms`."""
     count = min(entity.reinforced_count + 1, I64_MAX)
     return attrs.evolve(entity, reinforced_count=count, last_reinforced_ms=now_ms)
 
@@ -34,5 +36,6 @@ def left_without(source: str, entity: Entity) -> Entity | None:
     if not sources and not entity.is_direct:
         return None
     count = max(1, entity.reinforced_count - 1)
+    # One source is no reinforcement, so there is no time of one.
     last_ms = entity.last_reinforced_ms if count > 1 else None
     return attrs.evolve(entity, sources=sources, reinforced_count=count, last_reinforced_ms=last_ms)

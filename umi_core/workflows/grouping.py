@@ -57,7 +57,7 @@ def group_addresses(category: Category, scope: Scope) -> Iterator[Address]:
 
 
 def homes_of(rows: Iterable[Row]) -> tuple[Home, ...]:
-    """The subcategories among these rows that have their centroid there."""
+    """Return the subcategories among these rows whose centroid is among them, too."""
     bodies = [row.body for row in rows]
     centroids = {it.entity_id: it.components for it in bodies if isinstance(it, Vector)}
     groups = [it for it in bodies if isinstance(it, Subcategory)]
@@ -67,14 +67,17 @@ def homes_of(rows: Iterable[Row]) -> tuple[Home, ...]:
 
 
 def place_of(vector: Components | None, content: str, homes: Iterable[Home], floor_ppm: int) -> GroupPlace:
-    """The subcategory that is nearest, if it is near enough."""
+    """Return the nearest subcategory, or NOWHERE if none is as near as `floor_ppm`."""
     by_id = {home.id: home for home in homes}
     centroids = [(key, home.centroid) for key, home in by_id.items()]
     nearest = nearest_known(vector, centroids, floor_ppm) if vector else None
-    return NOWHERE if nearest is None else GroupPlace(*nearest, matched(content, by_id[nearest[0]].keywords))
+    if nearest is None:
+        return NOWHERE
+    return GroupPlace(*nearest, match_keywords(content, by_id[nearest[0]].keywords))
 
 
-def matched(content: str, keywords: Iterable[str]) -> tuple[str, ...]:
+def match_keywords(content: str, keywords: Iterable[str]) -> tuple[str, ...]:
+    """Return the keywords that occur in the content."""
     words = key_words(content)
     return tuple(word for word in keywords if word in words)
 

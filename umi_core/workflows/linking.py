@@ -33,7 +33,7 @@ from umi_core.rows import (
     with_fact,
 )
 from umi_core.state import Tiers
-from umi_core.text import shown
+from umi_core.text import show_value
 from umi_core.values import Scope
 from umi_core.workflows.commits import address, put
 from umi_core.workflows.grouping import NOWHERE, GroupPlace, put_into
@@ -54,8 +54,8 @@ class Choice(Data):
     unknown_count: int = 0
 
 
-def chosen(told: Iterable[str], memory_type: str, config: Config) -> Choice:
-    """The first few known ones, each once."""
+def choose_categories(told: Iterable[str], memory_type: str, config: Config) -> Choice:
+    """Return the first known ones of the names that a model gave, at most a few, or the default."""
     called = [config.category_called(name) for name in told]
     known = tuple(dict.fromkeys(name for name in called if name is not None))
     unknown_count = called.count(None)
@@ -65,7 +65,7 @@ def chosen(told: Iterable[str], memory_type: str, config: Config) -> Choice:
 
 
 def default_of(memory_type: str, config: Config) -> str:
-    """Return the default of this memory type; of a list without it the first category."""
+    """Return the default of this memory type, or the first category of a list that lacks it."""
     return config.category_called(DEFAULT[memory_type]) or config.categories[0][0]
 
 
@@ -76,10 +76,10 @@ def bad_names(request: Request, tiers: Tiers, scope: Scope, config: Config) -> E
     match request:
         case CreateEntity(categories=names) | UpdateEntity(categories=names) if names:
             if not all(name in listed for name in names):
-                return BadType("categories", shown(names), f"none, or categories: {', '.join(listed)}")
+                return BadType("categories", show_value(names), f"none, or categories: {', '.join(listed)}")
         case Summarise(category=name) | EvolveCategory(category=name):
             if name not in listed and category_id(scope, name) not in tiers.retired:
-                return BadOption("category", shown(name), ", ".join(listed))
+                return BadOption("category", show_value(name), ", ".join(listed))
     return None
 
 
@@ -107,14 +107,14 @@ class Link(Data):
 
 
 def addresses(entity_id: str, names: Iterable[str], scope: Scope) -> Iterator[Address]:
-    """The rows of these categories and of the memberships in them."""
+    """Yield the addresses of these categories and of the fact's memberships in them."""
     for name in names:
         yield address(scope, "category", category_id(scope, name))
         yield address(scope, "membership", link_id(scope, entity_id, name))
 
 
 def all_addresses(entity_id: str, view: View) -> Iterator[Address]:
-    """The rows of all categories in which a fact may be, and of the memberships in them."""
+    """Yield the addresses of every category in which a fact may be, and of its membership there."""
     for key in category_ids(view):
         yield address(view.scope, "category", key)
         yield address(view.scope, "membership", membership_id(view.scope, entity_id, key))
@@ -128,24 +128,29 @@ def link_id(scope: Scope, entity_id: str, name: str) -> str:
     return membership_id(scope, entity_id, category_id(scope, name))
 
 
-def homes_as_read(entity_id: str, rows: Iterable[Row], view: View) -> tuple[Expect, ...]:
-    """All its memberships as they were read, and that there are no others: one that comes writes no row of
-    the entity itself, so that nothing else tells whoever makes it go, or says in what it is."""
+def expect_memberships(entity_id: str, rows: Iterable[Row], view: View) -> tuple[Expect, ...]:
+    """Expect all memberships of the fact to be as they were read, and no others to exist.
+
+    A membership that is added meanwhile writes no row of the fact itself, so without this an operation that
+    deletes or moves the fact would leave it behind.
+    """
     versions = {row.address: row.version for row in rows}
     return tuple(Expect(where, versions.get(where, 0)) for where in memberships_of(entity_id, view))
 
 
-def linked(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
-    """The memberships that are lacking, or of an older version; and their categories, which tell of them."""
+def link_facts(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
+    """Return the memberships that are missing or of an older version, and the categories that count them."""
     scope = view.scope
+    # By address, so that a fact that is named twice for one category is one membership.
     wanted = {address(scope, "membership", link_id(scope, it.entity_id, it.category)): it for it in links}
     news = {where: link for where, link in wanted.items() if is_news(link, rows.get(where))}
     writes = [Write(where, membership(where.id, link, rows.get(where), view)) for where, link in news.items()]
     touched = {category_id(scope, link.category): link.category for link in news.values()}
+    # A membership that only names a newer version of its fact is no further member.
     counts = Counter(link.category for where, link in news.items() if where not in rows)
     for key, name in touched.items():
         row = rows.get(address(scope, "category", key))
-        writes.append(put(scope, "category", key, grown(row, key, name, counts[name], view)))
+        writes.append(put(scope, "category", key, grow_category(row, key, name, counts[name], view)))
     return tuple(writes)
 
 
@@ -162,8 +167,8 @@ def membership(key: str, link: Link, row: Row | None, view: View) -> Membership:
     return put_into(new, link.place)
 
 
-def grown(row: Row | None, key: str, name: str, count: int, view: View) -> Category:
-    """With so many more members; neither summary nor groups know of them yet."""
+def grow_category(row: Row | None, key: str, name: str, count: int, view: View) -> Category:
+    """Return the category with `count` more members; its summary and groups are out of date then."""
     if row is None or not isinstance(row.body, Category):
         return Category(key, name, view.config.abouts.get(name, ""), count, view.now_ms, view.now_ms)
     count = min(row.body.member_count + count, I64_MAX)
@@ -172,13 +177,13 @@ def grown(row: Row | None, key: str, name: str, count: int, view: View) -> Categ
     )
 
 
-def unlinked(memberships: Iterable[Row], categories: Iterable[Row], view: View) -> tuple[Write, ...]:
-    """Return the categories without these members; what is gone besides is not their business."""
+def unlink_members(memberships: Iterable[Row], categories: Iterable[Row], view: View) -> tuple[Write, ...]:
+    """Return the writes of these categories without these members; other deletions are up to the caller."""
     bodies = [row.body for row in memberships]
     lost = [it for it in bodies if isinstance(it, Membership)]
     found = [row.body for row in categories]
     before = [it for it in found if isinstance(it, Category)]
-    after = [shrunk(it, lost, view) for it in before]
+    after = [shrink_category(it, lost, view) for it in before]
     emptied = [new for old, new in zip(before, after, strict=True) if old.summary != new.summary]
     return (
         *(put(view.scope, "category", it.id, it) for it in after),
@@ -186,9 +191,13 @@ def unlinked(memberships: Iterable[Row], categories: Iterable[Row], view: View) 
     )
 
 
-def shrunk(category: Category, lost: Iterable[Membership], view: View) -> Category:
-    """There may be fewer than are taken away, if somebody changed rows. A summary forgets whom it names."""
+def shrink_category(category: Category, lost: Iterable[Membership], view: View) -> Category:
+    """Return the category without these members, and without its summary if that names one of them.
+
+    The count may be lower than the number of members lost if rows were changed behind the memory's back.
+    """
     gone = [it.entity_id for it in lost if it.category_id == category.id]
+    # Rows may have been changed from outside: a count of 1 that loses 2 is 0, not less.
     left_count = max(0, category.member_count - len(gone))
     after = attrs.evolve(category, member_count=left_count, evolved_digest="", updated_ms=view.now_ms)
     if left_count and not any(key in gone for key, _ in category.summary_sources):
@@ -220,7 +229,7 @@ def take_touching(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 
 
 def lost_counts(facts: Facts, own_id: str) -> dict[str, int]:
-    """How many relations each other entity loses."""
+    """Count the relations that each other fact loses."""
     relations = [row.body for row in facts[TOUCHING] if isinstance(row.body, Relation)]
     ends = (end for relation in relations for end, _ in (relation.source, relation.target))
     return dict(sorted(Counter(end for end in ends if end != own_id).items()))
@@ -265,20 +274,20 @@ ENDS_LAW: Final = Law("ends of relations that go", (ROW, TOUCHING, ENDS), are_en
 # What is written.
 
 
-def departure(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) -> tuple[Write, ...]:
-    """Its own rows go, those at other ends and its categories are without it, and a tombstone stays."""
+def delete_fact(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) -> tuple[Write, ...]:
+    """Delete the rows of the fact, update those at other ends and its categories, and leave a tombstone."""
     fact, key = fact_of(row.body), row.address.id
     assert fact is not None
     own = (row.address, address(scope, "vector", key), address(scope, "access", key))
     gone = (Write(where, None) for where in (*own, *(it.address for it in facts[TOUCHING])))
     ends = [(it, fact_of(it.body)) for it in facts[ENDS]]
     counts = lost_counts(facts, key)
-    after = [(it, old, bereft(old, key, counts[old.id])) for it, old in ends if old is not None]
+    after = [(it, old, without_relations(old, key, counts[old.id])) for it, old in ends if old is not None]
     kept = (Write(it.address, with_fact(it.body, new)) for it, old, new in after if new != old)
     return (*gone, *kept, *shelf, put(scope, "tombstone", key, Tombstone(fact.version)))
 
 
-def bereft(entity: Entity, gone_id: str, count: int) -> Entity:
+def without_relations(entity: Entity, gone_id: str, count: int) -> Entity:
     """Return the fact at the other end, without its relations to the one that leaves."""
     refs = tuple(it for it in entity.contradicts if it.partition("@")[0] != gone_id)
     return attrs.evolve(entity, relation_count=max(0, entity.relation_count - count), contradicts=refs)

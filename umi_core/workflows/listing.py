@@ -15,7 +15,7 @@ from umi_core.messages.effects import ByFilter, ByIds, CountRows, Done, Read
 from umi_core.messages.requests import Count, GetEntity, List
 from umi_core.messages.results import Listed, ListedRow
 from umi_core.rows import Entity
-from umi_core.workflows.commits import address, found
+from umi_core.workflows.commits import address, index_rows
 
 WANTED: Final = Fact("request", List)
 RECENT: Final = Fact("request", RecentEntities)
@@ -90,7 +90,7 @@ def ask_entity(facts: Facts, view: View) -> Read:
 
 
 def take_entity(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    row = next(iter(found(answer).values()), None)
+    row = next(iter(index_rows(answer).values()), None)
     return Learned(OUTCOME(Done(row.body if row else None)))
 
 

@@ -47,15 +47,23 @@ from umi_core.workflows.commits import (
     commit_row,
     core_of,
     entity_ids,
-    found,
+    index_rows,
 )
 from umi_core.workflows.comparing import COMPARE, COMPARED_FROM, compare
-from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted, SharedOptions, chained, id_of, looked_up
+from umi_core.workflows.drafting import (
+    DRAFTS,
+    PLACES,
+    Drafted,
+    SharedOptions,
+    chain_drafts,
+    id_of,
+    look_up_fact,
+)
 from umi_core.workflows.ending import SHELVES
 from umi_core.workflows.evolving import COMPARE_LAWS
-from umi_core.workflows.giving import told_by
+from umi_core.workflows.giving import add_source
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
-from umi_core.workflows.linking import addresses, chosen, linked
+from umi_core.workflows.linking import addresses, choose_categories, link_facts
 from umi_core.workflows.placing import show_successors
 from umi_core.workflows.reading import (
     CAPTION,
@@ -81,14 +89,14 @@ from umi_core.workflows.reading import (
     lacks_description,
     own_address,
     own_id,
+    reply_unchanged,
     segment_ids,
-    unchanged,
     wanted_types,
 )
 from umi_core.workflows.remember import (
     VECTORS,
-    changed,
     entity_rows,
+    list_changed,
     no_vectors,
     take_vectors,
 )
@@ -98,18 +106,18 @@ from umi_core.workflows.shelving import (
     SHELF_LAW,
     SHELF_VECTORS,
     UNSHELVED,
-    shelved,
+    list_unembedded,
     unfound,
-    unshelved,
+    write_vectors,
 )
 from umi_core.workflows.telling import (
     TOLD,
     TYPE_OF,
     CategorisedFact,
     ask_vectors,
-    classed,
+    classify_draft,
     links_of,
-    settled,
+    mark_missing_vectors,
 )
 
 Rows = Mapping[Address, Row]
@@ -129,13 +137,13 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
             told, shape = read(memory, unit, view)
             groups.setdefault(norm(memory.content), []).append(told)
             shapes += shape
-    all_told = tuple(told for group in groups.values() for told in united(group))
+    all_told = tuple(told for group in groups.values() for told in unite_facts(group))
     return Learned(TOLD(all_told), shapes=tuple(dict.fromkeys(shapes)))
 
 
 def read(memory: ExtractedFact, unit: Unit, view: View) -> tuple[CategorisedFact, list[str]]:
-    """A memory as a mention: of the name it is about, if that is a name."""
-    choice = chosen(memory.categories, unit.memory_type, view.config)
+    """Return the memory as a fact, about its name if that is usable, and the shapes to mark."""
+    choice = choose_categories(memory.categories, unit.memory_type, view.config)
     is_named = bool(memory.name) and not is_pronoun(memory.name)
     name = memory.name if is_named else auto_name(memory.content)
     mention = Mention(
@@ -146,8 +154,9 @@ def read(memory: ExtractedFact, unit: Unit, view: View) -> tuple[CategorisedFact
     return CategorisedFact(mention, choice.names, choice.by), shapes
 
 
-def united(group: list[CategorisedFact]) -> Iterator[CategorisedFact]:
-    """Yield the facts that equal contents are, in all categories that were named for them."""
+def unite_facts(group: list[CategorisedFact]) -> Iterator[CategorisedFact]:
+    """Yield equal contents as one fact, in all categories that were named for any of them."""
+    # "likes tea" under Ann, in two memory types: one fact in the categories of both.
     for mention in merge(told.mention for told in group):
         names = {norm(name) for name in mention.names}
         its = [it for it in group if not it.mention.named or norm(it.mention.name) in names]
@@ -174,18 +183,18 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = found(answer)
+    rows = index_rows(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
     drafts = tuple(draft_of(told, rows, facts, view) for told in facts[TOLD])
     shelf = tuple(row for row in answer.rows if row.address.kind in SHELVED)
     names = [name for told in facts[TOLD] for name in told.categories]
-    lacking = unshelved(captions(facts, view.scope), names, rows, view)
+    lacking = list_unembedded(captions(facts, view.scope), names, rows, view)
     return Learned(DRAFTS(drafts) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
 
 
 def captions(facts: Facts, scope: Scope) -> Iterator[tuple[str, str]]:
-    """Of the whole text, and of its segments if there are several."""
+    """Yield the id and caption of the whole text, and of each segment if there are several."""
     segments = facts[SEGMENTS]
     yield own_id(facts, scope), caption_of_whole(facts)
     if len(segments) > 1:
@@ -198,32 +207,34 @@ def caption_of_whole(facts: Facts) -> str:
 
 
 def draft_of(told: CategorisedFact, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
-    """The entity as the text leaves it; a fact of no other resource than before is not reinforced."""
-    draft = looked_up(told.mention, SharedOptions(facts[REQUEST].happened_ms), rows, view)
-    return classed(told_by(own_id(facts, view.scope), draft, view.now_ms), told.mention.memory_type)
+    """Return the entity as the text leaves it; a fact of no other resource than before is not reinforced."""
+    draft = look_up_fact(told.mention, SharedOptions(facts[REQUEST].happened_ms), rows, view)
+    return classify_draft(add_source(own_id(facts, view.scope), draft, view.now_ms), told.mention.memory_type)
 
 
 # plan: all rows of it.
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
-    """What nobody asked for brings back no text that another has replaced, or that is forgotten by now."""
+    """Take the plan; upkeep, which has no caller, brings back no text that was replaced or forgotten."""
     shelf = {row.address: row for row in (*facts[SHELF], *facts[NEWER])}
+    # upkeep       begin: text A is pending ..... plan: text B is stored, so A stays replaced
+    # memorize         text B under the same uri   commit
     if view.is_unasked and same_before(facts, shelf, view) is None:
         view.marks.append("memorize: overtaken")
-        return Learned(PLAN(Plan(view.now_ms, value=unchanged(facts, view.scope))))
-    return Learned(PLAN(planned(facts, shelf, view)))
+        return Learned(PLAN(Plan(view.now_ms, value=reply_unchanged(facts, view.scope))))
+    return Learned(PLAN(build_plan(facts, shelf, view)))
 
 
-def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
+def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     core = facts[CORE]
-    compared = compare(chained(settled(facts), facts[REQUEST].text, None), facts, view)
+    compared = compare(chain_drafts(mark_missing_vectors(facts), facts[REQUEST].text, None), facts, view)
     drafts, ended = compared.drafts, tuple(compared.ended)
     entities = tuple(draft.entity for draft in drafts)
-    access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
+    access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
     after = show_successors(core, compared.ended, access, view)
     is_moved = after.blocks != core.blocks
-    links = linked(links_of(facts, drafts, view), with_leaving(compared.writes, facts, shelf), view)
+    links = link_facts(links_of(facts, drafts, view), with_leaving(compared.writes, facts, shelf), view)
     resources = resources_of(facts, shelf, view)
     pending = pending_of(facts, shelf, view)
     is_there = own_address(facts, view.scope) in shelf
@@ -235,7 +246,7 @@ def planned(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     )  # fmt: skip
     writes = (
         *entity_rows(drafts, facts, view), *compared.writes, *links, *resources,
-        *shelved(facts, shelf, resources, view.scope), *access.writes(view.scope, ended),
+        *write_vectors(facts, shelf, resources, view.scope), *access.writes(view.scope, ended),
     )  # fmt: skip
     return Plan(
         view.now_ms,
@@ -252,6 +263,7 @@ def with_leaving(leaving: tuple[Write, ...], facts: Facts, shelf: Rows) -> Rows:
     """Return what is stored of categories, as it is without the facts that end."""
     read = {row.address: row for row in facts[SHELVES]}
     after = {it.address: it.body for it in leaving}
+    # A category that loses a member here and gets another one is written once, with both changes.
     left = {where: attrs.evolve(row, body=after[where]) for where, row in read.items() if where in after}
     return {**shelf, **left}
 
@@ -260,25 +272,25 @@ def with_leaving(leaving: tuple[Write, ...], facts: Facts, shelf: Rows) -> Rows:
 
 
 def whole_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resource | None:
-    """The resource as it is, whatever it says."""
+    """Return the resource as it is, whatever it says."""
     row = shelf.get(own_address(facts, view.scope))
     return row.body if row is not None and isinstance(row.body, Resource) else None
 
 
 def same_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resource | None:
-    """The resource, if it says already what is to be memorized."""
+    """Return the resource, if it says already what is to be memorized."""
     before = whole_before(facts, shelf, view)
     return before if before is not None and is_same_text(before, facts[REQUEST]) else None
 
 
 def read_now(facts: Facts) -> frozenset[Unit]:
-    """What this memorize has read itself."""
+    """Return the units that this memorize has read itself."""
     units, found_in = facts[UNITS], facts[FOUND]
     return frozenset(unit for unit, it in zip(units, found_in, strict=True) if not it.is_missing)
 
 
 def types_read(facts: Facts, shelf: Mapping[Address, Row], scope: Scope) -> list[tuple[str, ...]]:
-    """Of each segment the memory types for which it has been read by now."""
+    """Return for each segment the memory types for which it has been read by now."""
     if lacks_description(facts):
         return [()]
     request, segments = facts[REQUEST], facts[SEGMENTS]
@@ -295,9 +307,11 @@ def types_read(facts: Facts, shelf: Mapping[Address, Row], scope: Scope) -> list
 
 
 def pending_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[str, ...]:
-    """The types that were asked for, now or before, and that some segment lacks; `describe` before them, and
-    `embed` behind, if the text or a segment has no vector."""
+    """Return the types that were asked for, now or before, and that some segment lacks; `describe` before
+    them, and `embed` behind, if the text or a segment has no vector.
+    """
     same = same_before(facts, shelf, view)
+    # Types that an earlier request has left pending stay pending, though this one does not ask for them.
     asked = {*wanted_types(facts[REQUEST]), *(same.pending if same is not None else ())}
     done = types_read(facts, shelf, view.scope)
     lacking = [kind for kind in MEMORY_TYPES if kind in asked and any(kind not in types for types in done)]
@@ -311,7 +325,7 @@ def unfound_texts(facts: Facts, scope: Scope) -> list[str]:
 
 
 def resources_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
-    """What differs from what is stored, segments that are no more among it."""
+    """Return the writes of new and changed resources, and the deletions of segments that are gone."""
     wanted = {address(view.scope, "resource", it.id): it for it in as_resources(facts, shelf, view)}
     gone = [where for where in shelf if where.kind == "resource" and where not in wanted]
     writes = [Write(where, it) for where, it in wanted.items() if is_news(it, shelf.get(where))]
@@ -321,11 +335,12 @@ def resources_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tupl
 
 def is_news(resource: Resource, row: Row | None) -> bool:
     old = row.body if row is not None else None
+    # A row that differs only in the time of its update would be written for nothing.
     return not isinstance(old, Resource) or attrs.evolve(old, updated_ms=resource.updated_ms) != resource
 
 
 def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iterator[Resource]:
-    """The rows as they are to be; segments have rows of their own if there are several."""
+    """Yield the rows to store; segments have rows of their own if there are several."""
     request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, shelf, view.scope)
     parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
     before, same = whole_before(facts, shelf, view), same_before(facts, shelf, view)
@@ -356,7 +371,7 @@ def caption(text: str) -> str:
 
 
 def since(key: str, shelf: Mapping[Address, Row], view: View) -> int:
-    """When this row was made: now, if it is new."""
+    """Return when this row was created: now, if it is new."""
     row = shelf.get(address(view.scope, "resource", key))
     return row.body.created_ms if row and isinstance(row.body, Resource) else view.now_ms
 
@@ -409,7 +424,7 @@ MEMORIZE: Final = Workflow(
         Law("a draft for each fact", (TOLD, DRAFTS), are_of_told),
         *COMPARE_LAWS,
         Law("a vector or none for each change", (DRAFTS, VECTORS),
-            lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
+            lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
         SHELF_LAW,
         Law("some segment", (SEGMENTS,), lambda facts, scope: len(facts[SEGMENTS]) > 0),
     ),

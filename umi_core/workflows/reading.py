@@ -4,7 +4,7 @@
     unit        one segment, read for one memory type; asked about by itself, and missing by itself
 
 Law 1. The segments together are the text: no line is lost, and none is read twice for one memory type.
-Law 2. What was read before is not asked about again. Law 3. Whatever a model does the text is kept.
+Law 2. Parts that were read before are not asked about again. Law 3. The text is stored whatever a model does.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from umi_core.messages.results import Memorized
 from umi_core.rows import Address, Resource, Row
 from umi_core.text import size
 from umi_core.values import DESCRIBED_BY, MEMORY_TYPES, Scope
-from umi_core.workflows.commits import address, found
+from umi_core.workflows.commits import address, index_rows
 from umi_core.workflows.grouping import SHELF
 from umi_core.workflows.shelving import EMBED
 
@@ -48,7 +48,7 @@ class Unit(Data):
 
 @attrs.frozen
 class UnitReading(Data):
-    """What a unit came to; nothing, if it could not be read."""
+    """The facts that a model found in a unit; `is_missing`: it could not be read."""
 
     memories: tuple[ExtractedFact, ...]
     is_missing: Flag
@@ -96,7 +96,7 @@ def ask_resource(facts: Facts, view: View) -> Read:
 
 
 def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    row = next(iter(found(answer).values()), None)
+    row = next(iter(index_rows(answer).values()), None)
     body = row.body if row is not None and isinstance(row.body, Resource) else None
     if view.is_unasked and (body is None or left_to_read(body) != facts[REQUEST]):
         view.marks.append("memorize: overtaken")
@@ -104,22 +104,23 @@ def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
         view.marks.append("memorize: unchanged")
     else:
         return Learned(RESOURCE(row) | KNOWN(None))
-    return Learned(RESOURCE(row) | KNOWN(unchanged(facts, view.scope)), skip_to="reply")
+    return Learned(RESOURCE(row) | KNOWN(reply_unchanged(facts, view.scope)), skip_to="reply")
 
 
-def unchanged(facts: Facts, scope: Scope) -> Memorized:
+def reply_unchanged(facts: Facts, scope: Scope) -> Memorized:
     return Memorized(own_id(facts, scope), "unchanged")
 
 
 def left_to_read(resource: Resource) -> Memorize:
-    """What upkeep asks for of a text of which something is pending, and does only while that is so."""
+    """Return the memorize that upkeep asks for while something of a text is pending."""
     kinds = tuple(kind for kind in MEMORY_TYPES if kind in resource.pending) or resource.extracted_types
     return Memorize("", resource.text, resource.modality, resource.uri, kinds, resource.happened_ms)
 
 
 def is_read(resource: Resource, request: Memorize) -> bool:
-    """Whether nothing is left to do: the same text of the same session, read for all that is asked for, with
-    its vectors."""
+    """Check whether nothing is left to do: the same text and session, read for all memory types asked for,
+    with its vectors.
+    """
     is_whole = set(wanted_types(request)) <= set(resource.extracted_types) and EMBED not in resource.pending
     is_at_home = request.session_id in (None, resource.session_id)
     return is_same_text(resource, request) and is_whole and is_at_home
@@ -139,7 +140,7 @@ def take_parts(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
 
 
 def ask_parts_again(facts: Facts, view: View) -> Read | None:
-    """If the text is another one than `ingest` found: a plan that was in doubt then has landed since."""
+    """Read the parts again if the text changed since `ingest`: a plan in doubt has landed since then."""
     own = own_address(facts, view.scope)
     now = next((row for row in facts[SHELF] if row.address == own), None)
     return None if now == facts[RESOURCE] else Read(parts_of(own))
@@ -168,8 +169,8 @@ REREAD_PARTS: Final = Step(
 # preprocess: what there is to read. An image, an audio or a video is described once.
 
 
-def described(facts: Facts) -> Resource | None:
-    """The resource, if a model has said before what this payload holds."""
+def find_described(facts: Facts) -> Resource | None:
+    """Return the resource if a model has described this payload before."""
     row = facts[RESOURCE]
     body = row.body if row is not None else None
     if not isinstance(body, Resource) or not is_same_text(body, facts[REQUEST]):
@@ -180,11 +181,15 @@ def described(facts: Facts) -> Resource | None:
 def ask_payload(facts: Facts, view: View) -> AskModel | None:
     request = facts[REQUEST]
     task = DESCRIBED_BY.get(request.modality)
-    return AskModel(task, ask_description(task, request.text)) if task and described(facts) is None else None
+    return (
+        AskModel(task, ask_description(task, request.text))
+        if task and find_described(facts) is None
+        else None
+    )
 
 
 def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
-    request, known = facts[REQUEST], described(facts)
+    request, known = facts[REQUEST], find_described(facts)
     if answer is not None:
         found = parse_description(answer.text)
         if isinstance(found, Undescribed):
@@ -195,19 +200,19 @@ def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> Taken
     return Learned(CONTENT(NORMALISERS[request.modality](request.text)) | CAPTION(""))
 
 
-def undescribed(facts: Facts, reason: str = "") -> Mapping[str, object]:
+def skip_description(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return CONTENT("") | CAPTION("")
 
 
 PREPROCESS: Final = Step(
     "preprocess", requires=(REQUEST, RESOURCE), produces=(CONTENT, CAPTION), config=(("profile", "default"),),
     otherwise=nothing(CONTENT, CAPTION),
-    **asks(AskModel, ask_payload, take_payload, retry(2, then=Degrade("none", undescribed))),
+    **asks(AskModel, ask_payload, take_payload, retry(2, then=Degrade("none", skip_description))),
 )  # fmt: skip
 
 
 def lacks_description(facts: Facts) -> bool:
-    """Nobody knows yet what the payload holds, so that none of it has been read."""
+    """Check whether the payload was never described, so that none of it has been read."""
     return facts[REQUEST].modality in DESCRIBED_BY and not facts[CONTENT]
 
 
@@ -219,7 +224,7 @@ def lines_of(facts: Facts) -> list[str]:
 
 
 def known_segments(facts: Facts) -> tuple[Segment, ...]:
-    """Of a text that was read before, as it was read then; else none."""
+    """Return the segments of a text that was read before, as they were then; empty if it is new."""
     row = facts[RESOURCE]
     if row is None or not isinstance(row.body, Resource) or not is_same_text(row.body, facts[REQUEST]):
         return ()
@@ -268,7 +273,7 @@ SEGMENT: Final = Step(
 
 
 def take_units(facts: Facts, answer: None, view: View) -> Learned:
-    """What was not read before, segment by segment."""
+    """Take the units that were not read before, segment by segment."""
     spans = facts[SPANS]
     segments = known_segments(facts) or segments_of(lines_of(facts), spans)
     ids = segment_ids(segments, facts, view.scope)
@@ -283,7 +288,7 @@ def take_units(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def segment_ids(segments: tuple[Segment, ...], facts: Facts, scope: Scope) -> list[str]:
-    """Their rows; a single one has none of its own."""
+    """Return the ids of the segments' rows; a single segment is the resource itself."""
     parent, counts, ids = own_id(facts, scope), Counter[str](), list[str]()
     for segment in segments:
         ids.append(segment_id(scope, parent, segment.text, counts[segment.text]))
@@ -292,7 +297,7 @@ def segment_ids(segments: tuple[Segment, ...], facts: Facts, scope: Scope) -> li
 
 
 def extracted_before(key: str, known: Mapping[str, Resource], request: Memorize) -> tuple[str, ...]:
-    """The memory types for which a segment was read; a single one is the resource itself."""
+    """Return the memory types for which a segment was read; a single segment is the resource itself."""
     it = known.get(key)
     if it is None or (it.parent_id is None and not is_same_text(it, request)):
         return ()

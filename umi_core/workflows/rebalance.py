@@ -1,11 +1,11 @@
-"""rebalance: a fair scan of the access records, promotion of who deserves it, and repair of missing vectors.
+"""rebalance: a fair scan of the access records, promotion by score, and repair of missing vectors.
 
 Law 1. Every record is looked at within ceil(n / SCAN_COUNT_MAX) + 1 runs. Law 2. The entry is built from the
-row as it is now, not as a scan once saw it. Law 3. Nothing to write, no commit; a moved cursor is something.
-Law 4. A cursor moves on from where its scan began, and from nowhere else: of two runs that began at one place
-the first moves it. Law 5. It is due again while anything is left: records touched since its scan, or that
-storage lacks, the rest of a scan, vectors that are or may be missing. Law 6. A damaged entity keeps no other
-from what it deserves, and a text that no embedder can do keeps none from its vector.
+row as it is now, not as a scan once saw it. Law 3. It commits only if there is something to write; a moved
+cursor is. Law 4. A cursor moves on only from where its scan began: the first of two runs that began at one
+place moves it. Law 5. It is due again while anything is left: records accessed since its scan, or unsaved,
+the rest of a scan, vectors that are or may be missing. Law 6. A damaged entity, or a text that no embedder
+takes, does not keep others from promotion or from their vectors.
 """
 
 from collections.abc import Mapping
@@ -39,14 +39,14 @@ from umi_core.workflows.commits import (
     ask_if_any,
     core_of,
     entity_ids,
-    found,
     head_of,
+    index_rows,
     scores_of,
     take_commit,
 )  # fmt: skip
 from umi_core.workflows.drafting import embedded_text
 
-REQUEST: Final = Fact("request", Rebalance | None)  # None: nobody asked for it, it was due
+REQUEST: Final = Fact("request", Rebalance | None)  # None: it has no caller, it was due
 BEGIN: Final = Fact("begin", str)  # where this scan begins, and the next one
 CURSOR: Final = Fact("cursor", str)
 CANDIDATES: Final = Fact("candidates", tuple[str, ...])  # eligible by record alone
@@ -58,14 +58,16 @@ GONE: Final = Fact("gone", tuple[str, ...])
 REPAIR_FROM: Final = Fact("repair_from", str)
 LACKING: Final = Fact("lacking", tuple[Row, ...], ("entity",))  # entities without a vector
 PASSED: Final = Fact("passed", int)
-ONWARD: Final = Fact("onward", str | None)  # None: nobody has looked, or storage does not know that place
+ONWARD: Final = Fact("onward", str | None)  # None: it was not read, or storage does not know the cursor
 VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of those that lack one, in order
 MISSING: Final = Fact("missing", bool)
 REPAIR_CURSOR: Final = Fact("repair_cursor", str)
 
 
 def take_scan(facts: Facts, answer: None, view: View) -> Learned:
-    """Who is eligible by record alone, who is only looked up, and where the next scan begins."""
+    """Take the next page of the scan: ids eligible by their record alone, ids that are only looked up, and
+    where the next scan begins.
+    """
     access, inside = view.tiers.access, entity_ids(view.tiers.core)
     page, cursor = access.after(access.cursor, SCAN_COUNT_MAX)
     outside = [record for record in page if record.entity_id not in inside]
@@ -88,11 +90,12 @@ def looked_at(facts: Facts) -> tuple[str, ...]:
 
 
 def take_rows(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = found(answer)
+    rows = index_rows(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
     head = head_of(rows, view.scope)
     access = view.tiers.access
+    # A second plan follows a conflict over the head, so its row is believed though its version is lower.
     view.tiers.access = access.scan_from(*head) if view.plan_count > 1 else access.scan_at(*head)
     there = {row.address.id: row for row in rows.values() if isinstance(row.body, Entity)}
     gone = tuple(key for key in looked_at(facts) if address(view.scope, "entity", key) not in rows)
@@ -146,13 +149,14 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         view.now_ms, (*repairs, *access.writes(view.scope)), current,
         after if after.blocks != core.blocks else None, value, pruned=gone,
     )  # fmt: skip
+    # Another run may have moved the cursor since this scan began; moving it back would scan a page twice.
     plan = moving(plan, cursor, view) if access.cursor == facts[BEGIN] != cursor else plan
     repair_cursor, missing = after_repairs(facts, len(facts[LACKING]) - len(repaired))
     return Learned(PLAN(plan) | MISSING(missing) | REPAIR_CURSOR(repair_cursor))
 
 
 def after_repairs(facts: Facts, unrepaired_count: int) -> tuple[str, bool]:
-    """Where the next look begins, and whether there is anything left: what gets no vector is passed over."""
+    """Return the cursor of the next look, and whether anything is left; failed texts are passed over."""
     begin, onward = facts[REPAIR_FROM], facts[ONWARD]
     if onward is None:
         return "", True
@@ -161,7 +165,7 @@ def after_repairs(facts: Facts, unrepaired_count: int) -> tuple[str, bool]:
 
 
 def moving(plan: Plan, cursor: str, view: View) -> Plan:
-    """The plan that also moves the cursor."""
+    """Return the plan that also moves the cursor of the scan."""
     head, version = address(view.scope, "head"), view.tiers.access.head_version
     writes, expects = (*plan.writes, Write(head, Head(cursor))), (*plan.expects, Expect(head, version))
     return attrs.evolve(plan, writes=writes, expects=expects, cursor=cursor)
@@ -178,7 +182,10 @@ def find_stale(facts: Facts, view: View) -> tuple[str, ...]:
 def promotions(
     rows: tuple[Row, ...], core: CoreTier, access: AccessTable, view: View
 ) -> tuple[CoreTier, tuple[str, ...], tuple[str, ...]]:
-    """Core with the eligible, the higher score first; who came in, and who left. A refusal is no error."""
+    """Admit the eligible into core, the highest score first; return core, and the ids that entered and left.
+
+    A refusal is no error.
+    """
     entities = {row.address.id: row.body for row in rows if isinstance(row.body, Entity)}
     asking = [key for key in entities if key in access.records and core.home_of(key) is None]
     scores = {key: score_ppm(access.records[key], view.now_ms) for key in asking}
@@ -195,7 +202,7 @@ def promotions(
 
 
 def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[str, ...]]:
-    """Vectors that have come, and the rows without their mark."""
+    """Return the writes of the vectors that came, with their rows unmarked, and the ids of those rows."""
     lacking, vectors = facts[LACKING], facts[VECTORS]
     writes: tuple[Write, ...] = ()
     repaired: tuple[str, ...] = ()
@@ -211,11 +218,12 @@ def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[st
 
 
 def take_done(facts: Facts, answer: Committed | None, view: View) -> Learned:
-    """The scan goes on from the new cursor; it is due again while something is left to do."""
+    """Move the cursor of the scan, which is due again while something is left to do."""
     learned, plan = take_commit(facts, answer, view), facts[PLAN]
     access, lost = view.tiers.access, learned.facts[LOST.name]
     if answer is not None and plan.cursor is not None and not lost:
         access = access.scan_at(plan.cursor, dict(answer.versions)[address(view.scope, "head")])
+    # An access since the scan may have made an entity eligible that the scan has passed.
     is_touched = access.touch_count != facts[TOUCHES]
     is_due = bool(is_touched or access.unsaved or access.cursor or facts[MISSING] or lost)
     view.tiers.access = attrs.evolve(access, is_due=is_due, repair_cursor=facts[REPAIR_CURSOR])

@@ -4,7 +4,7 @@ Law 1. No model is asked unless the query refers to something said, or a deep se
 filters before it cuts; the memory asks for twice the limit of each list. Law 3. A row's relevance is the best
 that any list gave it; ties go to the smaller id. Law 4. What fails and is optional is named in the reply: the
 original query, a single variant, words only, nothing beside the hits. Without words the read failed: an
-error, never an empty result. Law 5. What a hit shows of other facts holds the filter as well.
+error, never an empty result. Law 5. Other facts that a hit shows hold the filter, too.
 """
 
 from collections.abc import Mapping
@@ -28,16 +28,22 @@ from umi_core.engine.workflow import (
 from umi_core.language import replies
 from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.pronouns import read
-from umi_core.language.rewriting import detected, is_deep, judged, parse_variants, shown_turns
+from umi_core.language.rewriting import (
+    is_deep,
+    judge_rewrite,
+    parse_variants,
+    resolve_without_model,
+    shown_turns,
+)
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByVector, ByWords, Done, Embed, Read
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.policies.ranking import Ranked, current, fused, united
+from umi_core.policies.ranking import Ranked, current, fuse_lists, unite_lists
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Ended, Entity, Row
 from umi_core.tiers.rewrites import rewrite_key
-from umi_core.tiers.session import recalled
+from umi_core.tiers.session import record_recall
 from umi_core.values import Scope
 from umi_core.workflows.commits import entity_ids
 
@@ -55,17 +61,17 @@ REPLACED: Final = Fact("replaced", tuple[Row, ...], ("ended",))  # what the hits
 
 
 def known_resolution(facts: Facts, view: View) -> Resolution | None:
-    """What needs no model: nothing to resolve, or resolved before."""
+    """Return the resolution if no model is needed: there is nothing to resolve, or it was resolved before."""
     request, turns = facts[REQUEST], shown_turns(facts[REQUEST].turns)
     is_wanted = request.resolve and view.config.resolve_queries
-    found = detected(request.query, turns, is_wanted, request.force)
+    found = resolve_without_model(request.query, turns, is_wanted, request.force)
     if found is None and view.config.resolve_cache:
         found = view.tiers.rewrites.find(rewrite_key(view.scope, request.query, turns), *alive_at(view))
     return found
 
 
 def alive_at(view: View) -> tuple[int, int]:
-    """The time, and how long a rewrite is kept."""
+    """Return the time, and how long a rewrite is kept, both in milliseconds."""
     return view.now_ms, view.config.resolve_cache_ms
 
 
@@ -81,9 +87,9 @@ def take_resolution(facts: Facts, answer: ModelReplied | None, view: View) -> Le
     if answer is None:
         known = known_resolution(facts, view)
         assert known is not None  # else the model would have been asked
-        tiers.rewrites = tiers.rewrites.used(key, *alive_at(view))
+        tiers.rewrites = tiers.rewrites.mark_used(key, *alive_at(view))
         return Learned(RESOLUTION(known))
-    resolution = judged(answer.text, request.query, turns, view.config.resolve_confidence_min_ppm)
+    resolution = judge_rewrite(answer.text, request.query, turns, view.config.resolve_confidence_min_ppm)
     if view.config.resolve_cache:
         tiers.rewrites = tiers.rewrites.put(key, view.now_ms, resolution, view.config.resolve_cache_ms)
     refused = resolution.outcome == "rejected" and resolution.reason != "unresolved"
@@ -127,7 +133,7 @@ def limit_of(facts: Facts, view: View) -> int:
 
 
 def where_of(facts: Facts) -> Where:
-    """The caller's filter, built in one place; scope, kind and currency are storage's."""
+    """Return the filter of the caller; scope, kind and currency are checked by storage."""
     request = facts[REQUEST]
     start_ms, end_ms = request.time_range or (None, None)
     asked = ("type", "in", request.types), ("time_ms", "gte", start_ms), ("time_ms", "lte", end_ms)
@@ -136,7 +142,7 @@ def where_of(facts: Facts) -> Where:
 
 
 def is_about_some(facts: Facts, view: View) -> bool:
-    """Whether the filter leaves any entity; if not, nothing is looked for."""
+    """Check whether the filter can match an entity; if not, nothing is searched."""
     return reaches(facts[REQUEST].where, "entity", view.scope)
 
 
@@ -199,6 +205,7 @@ def hit_ids(facts: Facts, view: View) -> tuple[str, ...]:
 
 def ask_context(facts: Facts, view: View) -> Read | None:
     ids = hit_ids(facts, view)
+    # A hit that follows another hit is shown already, so it is no context of it.
     where = (Condition("follows", "in", ids), Condition("id", "not_in", ids), *where_of(facts))
     return Read(ByFilter(view.scope, ("entity",), where)) if ids else None
 
@@ -242,9 +249,9 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     ranked = ranking(facts, limit_of(facts, view))
     entities = [it.row.body for it in ranked if isinstance(it.row.body, Entity)]
     tiers = view.tiers
-    tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
+    tiers.access = tiers.access.record_recall(entities, view.now_ms, entity_ids(tiers.core))
     if is_about_some(facts, view):
-        tiers.session = recalled(tiers.session, facts[REQUEST].query)
+        tiers.session = record_recall(tiers.session, facts[REQUEST].query)
     after, before = told_next(facts[CONTEXT]), ended_by(facts[REPLACED], where_of(facts))
     keys = [it.row.address.id for it in ranked]
     hits = tuple(
@@ -256,8 +263,9 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
 def ranking(facts: Facts, limit: int) -> tuple[Ranked, ...]:
     vector_lists, word_lists = facts[VECTOR_LISTS], facts[WORD_LISTS]
     lists = current((*vector_lists, *word_lists))
+    # One list by vector and one by words for each variant, in the same order; the halves are matched again.
     pairs = zip(lists[: len(vector_lists)], lists[len(vector_lists) :], strict=True)
-    return fused([united(*pair, 2 * limit) for pair in pairs], limit)
+    return fuse_lists([unite_lists(*pair, 2 * limit) for pair in pairs], limit)
 
 
 def hit_of(it: Ranked, after: Entity | None, replaced: tuple[tuple[str, str], ...]) -> Hit:

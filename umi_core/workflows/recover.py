@@ -1,15 +1,15 @@
-"""recover: the first thing a life does. It claims the epoch, then loads core, access records and
+"""recover: the first operation of an incarnation. It claims the epoch, then loads core, access records and
 what is due.
 
-Law 1. It never gives up, and never starts from "no data" on an error. Law 2. Every commit of a life expects
-the epoch it claimed, so nothing that an earlier life sent lands later:
+Law 1. It never gives up, and never starts from "no data" on an error. Law 2. Every commit of an
+incarnation expects the epoch it claimed, so no commit that an earlier one sent lands later:
 
     life 1, epoch 7   plan ................................... arrives last: the epoch is 8, conflict
     life 2                    recover, epoch 8   plan   commit
 
-Law 3. The claim has no idempotency key: two lives that read one epoch must not both be told they hold it.
-Law 4. Behind a delete_agent or open_agent that may have happened it runs once more, in the same life: what
-it finds closed, or opened, it begins with nothing; and a row that is another life's it leaves alone.
+Law 3. The claim has no idempotency key: two that read one epoch must not both be told that they hold it.
+Law 4. After a delete_agent or open_agent of unknown outcome it runs again, in the same incarnation: if the
+agent was closed or opened, it begins with nothing; the row of another incarnation stays as it is.
 """
 
 from typing import Final
@@ -40,8 +40,8 @@ from umi_core.workflows.commits import (
     ask_if_any,
     core_of,
     entity_ids,
-    found,
     head_of,
+    index_rows,
     scores_of,
     take_commit,
 )
@@ -59,7 +59,7 @@ def ask_head(facts: Facts, view: View) -> Read:
 
 
 def take_head(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = found(answer)
+    rows = index_rows(answer)
     last, _ = facts[LAST]
     row = rows.get(address(view.scope, "epoch"))
     before, body = (row.version, row.body) if row else (0, None)
@@ -70,7 +70,10 @@ def take_head(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ask_claim(facts: Facts, view: View) -> Commit:
-    """The agent stays open or closed, as it is; a life that has lost the answer knows its claim again."""
+    """Ask for the next epoch; the agent stays open or closed, as it is.
+
+    The row names the epoch and phase of this process, which so recognises a claim whose answer was lost.
+    """
     epoch = address(view.scope, "epoch")
     last, _ = facts[LAST]
     claimed = Epoch(view.now_ms, facts[CLOSED], last)
@@ -78,7 +81,7 @@ def ask_claim(facts: Facts, view: View) -> Commit:
 
 
 def take_claim(facts: Facts, answer: Committed, view: View) -> Learned:
-    """There is something to load of an open agent that was not this life's until now."""
+    """Take the epoch; nothing is loaded of a closed agent, or of one that this process held already."""
     epoch = dict(answer.versions)[address(view.scope, "epoch")]
     last, is_closed = facts[LAST], facts[CLOSED]
     if is_switched(last, is_closed):
@@ -88,7 +91,7 @@ def take_claim(facts: Facts, answer: Committed, view: View) -> Learned:
 
 
 def is_switched(last: tuple[int, str], is_closed: bool) -> bool:
-    """Whether the agent was closed or opened by this life."""
+    """Check whether this process has closed or opened the agent."""
     return last[0] > 0 and is_closed != (last[1] == "closed")
 
 
@@ -97,12 +100,13 @@ def ask_core(facts: Facts, view: View) -> Read:
 
 
 def take_core(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    core = core_of(found(answer), view.scope)
+    core = core_of(index_rows(answer), view.scope)
     adopt(view, core)
     return Learned(CORE(core))
 
 
 def ask_access(facts: Facts, view: View) -> Read:
+    # Without upkeep nothing looks at reflections, so they are not read.
     kept_up = ("reflection",) * bool(view.config.upkeep_interval_ms)
     return Read(ByFilter(view.scope, ("access", "category", *kept_up)))
 
@@ -110,31 +114,33 @@ def ask_access(facts: Facts, view: View) -> Read:
 def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
     records = {row.address.id: row.body for row in answer.rows if isinstance(row.body, AccessRecord)}
     table = AccessTable(records, is_due=True, ran_ms=view.now_ms).scan_at(*facts[HEAD])
+    # A limit that was lowered since, or a lost deletion, may leave more records than there may be.
     view.tiers.access = table.without(surplus(table.records, entity_ids(view.tiers.core)))
-    view.tiers.dues = dues.learnt({}, (row.body for row in answer.rows), view.config)
-    view.tiers.upkeep = noticed({}, answer.rows, view)
+    view.tiers.dues = dues.update_dues({}, (row.body for row in answer.rows), view.config)
+    view.tiers.upkeep = update_upkeep({}, answer.rows, view)
     view.tiers.retired = retired_of(answer.rows, view)
     return Learned(LOADED(len(records)))
 
 
-def noticed(upkeep: dues.Dues, rows: tuple[Row, ...], view: View) -> dues.Dues:
-    return dues.noticed(upkeep, ((row.address.id, row.body) for row in rows), view.config)
+def update_upkeep(upkeep: dues.Dues, rows: tuple[Row, ...], view: View) -> dues.Dues:
+    """Return what is left to do, with these rows taken into account."""
+    return dues.update_upkeep(upkeep, ((row.address.id, row.body) for row in rows), view.config)
 
 
 def ask_pending(facts: Facts, view: View) -> Read | None:
-    """Texts of which something is left to read."""
+    """Ask for texts of which something is left to read."""
     where = (Condition("pending", "ne", ()), Condition("parent_id", "eq", None))
     return Read(ByFilter(view.scope, ("resource",), where)) if view.config.upkeep_interval_ms else None
 
 
 def take_pending(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     if answer is not None:
-        view.tiers.upkeep = noticed(view.tiers.upkeep, answer.rows, view)
+        view.tiers.upkeep = update_upkeep(view.tiers.upkeep, answer.rows, view)
     return Learned()
 
 
 def take_fit(facts: Facts, answer: None, view: View) -> Learned:
-    """Limits may have been lowered since core was written: entries make room, authored text never does."""
+    """Fit core under limits that may be lower now: entries leave, authored text never does."""
     core = facts[CORE]
     fitted = fit(core, scores_of(core, view.tiers.access, view.now_ms), view.config)
     if fitted is None:
@@ -145,15 +151,15 @@ def take_fit(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def ask_fit(facts: Facts, view: View) -> Commit | None:
-    return ask_if_any(facts, claimed(facts, view))
+    return ask_if_any(facts, with_claimed_epoch(facts, view))
 
 
 def take_fitted(facts: Facts, answer: Committed | None, view: View) -> Learned:
-    return take_commit(facts, answer, claimed(facts, view))
+    return take_commit(facts, answer, with_claimed_epoch(facts, view))
 
 
-def claimed(facts: Facts, view: View) -> View:
-    """The epoch of this life, which the memory itself learns at the end: receipts name it already."""
+def with_claimed_epoch(facts: Facts, view: View) -> View:
+    """Return the view with the claimed epoch: receipts name it before the memory itself learns it."""
     return attrs.evolve(view, epoch=facts[EPOCH])
 
 

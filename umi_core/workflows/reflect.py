@@ -1,8 +1,8 @@
 """reflect: what was told in a session that has ended, as one text that names what it was made of.
 
 Law 1. `sources` are the resources, with the versions of their rows, that the model was shown: no more, no
-less. Law 2. Of one session there is one reflection, however often it is ended; while nothing else was told in
-it, nothing is asked of a model and nothing is written. Law 3. If the model fails, the beginning of what was
+less. Law 2. A session has one reflection, however often it is ended; if nothing else was told in
+it since, no model is asked and nothing is written. Law 3. If the model fails, the beginning of what was
 told stands there, and says so; ending the session again asks once more.
 """
 
@@ -40,7 +40,17 @@ from umi_core.messages.results import Reflected
 from umi_core.rows import Address, Reflection, Resource, Row, SessionRow
 from umi_core.text import cut, size
 from umi_core.values import Scope
-from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, found, put
+from umi_core.workflows.commits import (
+    PLAN,
+    REPLY,
+    SETTLE,
+    Plan,
+    address,
+    ask_if_any,
+    commit_row,
+    index_rows,
+    put,
+)
 from umi_core.workflows.sessions import session_address
 from umi_core.workflows.shelving import VECTOR, take_vector, vector_row
 
@@ -60,7 +70,7 @@ class ShownResource(Data):
     text: str
 
 
-# session: who may end it, and what is known of it already.
+# session: whether this agent may end it, and its earlier reflection.
 
 
 def own_id(facts: Facts, view: View) -> str:
@@ -72,7 +82,7 @@ def claim_reflection(facts: Facts, view: View) -> tuple[str, ...]:
 
 
 def addresses(facts: Facts, scope: Scope) -> tuple[Address, Address]:
-    """Of the session, and of its reflection."""
+    """Return the addresses of the session and of its reflection."""
     session = facts[REQUEST].session_id
     return session_address(scope, session), address(scope, "reflection", reflection_id(scope, session))
 
@@ -82,7 +92,7 @@ def ask_session(facts: Facts, view: View) -> Read:
 
 
 def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    rows, (session, reflection) = found(answer), addresses(facts, view.scope)
+    rows, (session, reflection) = index_rows(answer), addresses(facts, view.scope)
     body = rows[session].body if session in rows else None
     if not isinstance(body, SessionRow) or view.scope.agent not in body.members:
         return Rejection(SessionNotFound(facts[REQUEST].session_id))
@@ -120,7 +130,7 @@ def as_shown(row: Row, body: Resource) -> ShownResource:
 
 
 def last_fitting(shown: list[ShownResource]) -> list[ShownResource]:
-    """Those at the end that fit into one question."""
+    """Return the last texts that fit into one question."""
     room_bytes, count = TEXT_BYTES_MAX, 0
     for it in reversed(shown[-SOURCE_COUNT_MAX:]):
         room_bytes -= size(it.text)
@@ -161,7 +171,7 @@ def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
 
 
 def beginning(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    """The first of what was told."""
+    """Return the beginning of the first text, in place of a reflection."""
     told = "\n".join(it.text for it in shown_in(facts))
     return TEXT(cut(told, BEGINNING_BYTES_MAX).rstrip()) | BEGINS(True)
 
@@ -191,7 +201,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def is_as_before(facts: Facts, text: str) -> bool:
-    """Whether the model has failed once more, over the same texts."""
+    """Check whether the model failed again over the same texts."""
     old, sources = reflection_of(facts), tuple(it.end for it in shown_in(facts))
     return facts[BEGINS] and old is not None and (old.text, old.sources) == (text, sources)
 

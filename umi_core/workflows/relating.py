@@ -31,7 +31,7 @@ class Related(Data):
     dropped_count: int
 
 
-def related(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
+def relate_facts(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
     """Return the relations of this text, from its verdicts on candidates."""
     rows = candidate_rows(facts)
     entities = {key: row.body for key, row in rows.items() if isinstance(row.body, Entity)}
@@ -40,9 +40,12 @@ def related(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
     wanted = tuple(verdict_relations(facts, drafts, view))
     for relation in wanted:
         ends = (relation.source[0], relation.target[0])
+        # Both ends count the relation, so it needs room at both.
         if all(entities[end].relation_count < RELATION_COUNT_MAX for end in ends):
             kept.append(relation)
-            entities |= {end: counted(entities[end]) for end in ends}
+            for end in ends:
+                count = entities[end].relation_count + 1
+                entities[end] = attrs.evolve(entities[end], relation_count=count)
     for relation in kept:
         contradict(relation, entities)
     others = tuple((row, entities[key]) for key, row in rows.items() if entities[key] != row.body)
@@ -54,12 +57,8 @@ def related(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
     )
 
 
-def counted(entity: Entity) -> Entity:
-    return attrs.evolve(entity, relation_count=entity.relation_count + 1)
-
-
 def contradict(relation: Relation, entities: dict[str, Entity]) -> None:
-    """Both facts say so."""
+    """Let both facts name each other in `contradicts`."""
     if relation.kind != "contradict":
         return
     ends = relation.target, relation.source
@@ -75,7 +74,7 @@ def contradicting(entity: Entity, statement: str) -> Entity:
 # The relations.
 
 
-def made(source: End, target: End, verdict: StatementVerdict, view: View) -> Relation:
+def build_relation(source: End, target: End, verdict: StatementVerdict, view: View) -> Relation:
     row_id = relation_id(view.scope, source, target, verdict.kind)
     return Relation(
         row_id, verdict.kind, source, target, verdict.confidence_ppm, verdict.reason, verdict.by, view.now_ms
@@ -88,4 +87,4 @@ def verdict_relations(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> 
     bodies = [row.body for row in candidate_rows(facts).values() if isinstance(row.body, Entity)]
     sources = {ref(body): (body.id, body.version) for body in bodies}
     for (new, old), verdict in all_verdicts(facts):
-        yield made(sources[old], targets[new], verdict, view)
+        yield build_relation(sources[old], targets[new], verdict, view)

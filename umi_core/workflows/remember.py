@@ -50,7 +50,7 @@ from umi_core.workflows.commits import (
     commit_row,
     core_of,
     entity_ids,
-    found,
+    index_rows,
     key_of,
     put,
     request_digest,
@@ -61,11 +61,11 @@ from umi_core.workflows.drafting import (
     PLACES,
     Drafted,
     SharedOptions,
-    chained,
-    drafted,
+    chain_drafts,
+    draft_fact,
     embedded_text,
     id_of,
-    looked_up,
+    look_up_fact,
     told_order,
 )
 from umi_core.workflows.evolving import COMPARE_LAWS, DROPPED, EXTRACT, MENTIONS, REQUEST
@@ -85,7 +85,7 @@ def ask_seen(facts: Facts, view: View) -> Read | None:
 
 
 def take_seen(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
-    row = next(iter(found(answer).values()), None) if answer else None
+    row = next(iter(index_rows(answer).values()), None) if answer else None
     if row is None:
         return Learned(RECEIPT(None))
     assert isinstance(row.body, Receipt)
@@ -117,24 +117,25 @@ def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
-    return Read(ByIds(wanted(facts, view)))
+    return Read(ByIds(list_addresses(facts, view)))
 
 
-def wanted(facts: Facts, view: View) -> tuple[Address, ...]:
+def list_addresses(facts: Facts, view: View) -> tuple[Address, ...]:
+    """Return the addresses of everything known about the facts of this text, and of core."""
     ids = claim_entities(facts, view)
     rows = [address(view.scope, kind, key) for key in ids for kind in PLACES]
     return (*rows, address(view.scope, "core"))
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    rows = found(answer)
+    rows = index_rows(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
     request, mentions = facts[REQUEST], facts[MENTIONS]
     drafts = (
-        tuple(drafted(it, request, rows, view) for it in mentions)
+        tuple(draft_fact(it, request, rows, view) for it in mentions)
         if isinstance(request, Remember)
-        else tuple(looked_up(it, SharedOptions(), rows, view) for it in mentions)
+        else tuple(look_up_fact(it, SharedOptions(), rows, view) for it in mentions)
     )
     return Learned(DRAFTS(drafts) | CORE(core))
 
@@ -142,12 +143,12 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
 # embed and route: for what changed.
 
 
-def changed(facts: Facts) -> tuple[Drafted, ...]:
+def list_changed(facts: Facts) -> tuple[Drafted, ...]:
     return tuple(draft for draft in facts[DRAFTS] if draft.is_changed)
 
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
-    entities = [draft.entity for draft in changed(facts)]
+    entities = [draft.entity for draft in list_changed(facts)]
     if not entities or not facts[REQUEST].embed:
         return None
     return Embed(tuple(embedded_text(entity) for entity in entities))
@@ -156,7 +157,7 @@ def ask_vectors(facts: Facts, view: View) -> Embed | None:
 def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
     if answer is None:
         return Learned(no_vectors(facts))
-    vectors = sound_vectors(answer.vectors, len(changed(facts)), view.config.embedding_dims)
+    vectors = sound_vectors(answer.vectors, len(list_changed(facts)), view.config.embedding_dims)
     if vectors is None:
         return Unusable("wrong number of vectors")
     lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
@@ -164,11 +165,11 @@ def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return VECTORS((None,) * len(changed(facts)))
+    return VECTORS((None,) * len(list_changed(facts)))
 
 
 def ask_routes(facts: Facts, view: View) -> AskModel | None:
-    entities = tuple(draft.entity for draft in changed(facts))
+    entities = tuple(draft.entity for draft in list_changed(facts))
     if not entities or not view.config.semantic_routing:
         return None
     return AskModel("route", ask_route(entities, facts[REQUEST].text))
@@ -177,7 +178,7 @@ def ask_routes(facts: Facts, view: View) -> AskModel | None:
 def take_routes(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if answer is None:
         return Learned(by_table(facts))
-    routes = parse_routes(answer.text, tuple(draft.entity for draft in changed(facts)), view.config)
+    routes = parse_routes(answer.text, tuple(draft.entity for draft in list_changed(facts)), view.config)
     if isinstance(routes, replies.UnusableReply):
         return Unusable(routes.reason)
     partial = tuple(("partial", reason, 1) for reason in routes.degraded)
@@ -185,14 +186,14 @@ def take_routes(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
 
 
 def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return ROUTES(tuple(table_decision(draft.entity) for draft in changed(facts)))
+    return ROUTES(tuple(table_decision(draft.entity) for draft in list_changed(facts)))
 
 
 # plan: rows, core and the reply, from what is known.
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
-    drafts = chained(settled(facts), facts[REQUEST].text, view.tiers.session.last_fact)
+    drafts = chain_drafts(place_drafts(facts), facts[REQUEST].text, view.tiers.session.last_fact)
     return Learned(PLAN(plan_of(drafts, facts, view)))
 
 
@@ -204,7 +205,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     entities = tuple(draft.entity for draft in drafts)
     text = facts[REQUEST].text
     names = tuple(name for it in entities for name in (it.name, *it.others))
-    access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
+    access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
     succeeded = show_successors(core, compared.ended, access, view)
     placed = place(entities, decisions, core, succeeded, access, view)
     is_moved = placed.core.blocks != core.blocks
@@ -228,9 +229,13 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     )
 
 
-def settled(facts: Facts) -> tuple[Drafted, ...]:
-    """The drafts with block and vector mark, as routing and embedding came out."""
+def place_drafts(facts: Facts) -> tuple[Drafted, ...]:
+    """Return the drafts with the blocks that routing chose, and marked if their vector is missing."""
     drafts, routes, vectors = facts[DRAFTS], facts[ROUTES], facts[VECTORS]
+    # Routes and vectors are of the changed drafts alone, in their order:
+    #
+    #     drafts   Ann (new)   Bob (known)   Eve (new)
+    #     routes   first           -         second
     todo = iter(zip(routes, vectors, strict=True))
     return tuple(placed_draft(draft, *next(todo), facts) if draft.is_changed else draft for draft in drafts)
 
@@ -241,13 +246,13 @@ def placed_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: 
 
 
 def all_decisions(facts: Facts, drafts: tuple[Drafted, ...]) -> tuple[RoutingDecision, ...]:
-    """One decision per entity, in entity order; what did not change keeps its block."""
+    """Return one decision for each fact, in their order; an unchanged fact keeps its block."""
     routes = facts[ROUTES]
     todo = iter(routes)
-    return tuple(next(todo) if draft.is_changed else kept(draft.entity) for draft in drafts)
+    return tuple(next(todo) if draft.is_changed else keep_block(draft.entity) for draft in drafts)
 
 
-def kept(entity: Entity) -> RoutingDecision:
+def keep_block(entity: Entity) -> RoutingDecision:
     return RoutingDecision(entity.id, entity.block, False, None, "", "kept", None)
 
 
@@ -269,9 +274,9 @@ def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
 
 
 def vectors_of(facts: Facts) -> dict[str, tuple[int, ...] | None]:
-    """Of each entity that changes its new vector, if one came."""
+    """Return for each changed fact its new vector; None if none came."""
     vectors = facts[VECTORS]
-    return {draft.entity.id: it for draft, it in zip(changed(facts), vectors, strict=True)}
+    return {draft.entity.id: it for draft, it in zip(list_changed(facts), vectors, strict=True)}
 
 
 def vector_of(draft: Drafted, facts: Facts) -> Vector | None:
@@ -330,9 +335,9 @@ REMEMBER = Workflow(
         Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
         *COMPARE_LAWS,
         Law("a vector or none for each change", (DRAFTS, VECTORS),
-            lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
+            lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
         Law("a route for each change", (DRAFTS, ROUTES),
-            lambda facts, scope: len(facts[ROUTES]) == len(changed(facts))),
+            lambda facts, scope: len(facts[ROUTES]) == len(list_changed(facts))),
     ),
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ from umi_core.policies.sufficiency import ScoredRow, union
 from umi_core.rows import Entity, Row
 from umi_core.text import cut, size
 from umi_core.tiers.rendering import escape
-from umi_core.tiers.session import recalled
+from umi_core.tiers.session import record_recall
 from umi_core.values import LEVELS
 from umi_core.workflows import recall
 from umi_core.workflows.commits import entity_ids
@@ -127,9 +127,9 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     context, left_out_count = context_of(hits, view.config.context_bytes_max)
     tiers = view.tiers
     entities = [it.row.body for it in found if isinstance(it.row.body, Entity)]
-    tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
+    tiers.access = tiers.access.record_recall(entities, view.now_ms, entity_ids(tiers.core))
     if facts[NEED] != "nothing_asked":
-        tiers.session = recalled(tiers.session, request.query)
+        tiers.session = record_recall(tiers.session, request.query)
     asked = asked_levels(request, view.scope)
     tried = tuple(tried_of(facts, asked))
     value = Retrieved(
@@ -141,7 +141,7 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def found_in(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
-    """What a level gave, in the end."""
+    """Return the final result of a level, after a second search if the first missed."""
     missed, given = facts[MISSED], facts[AGAIN]
     again = dict(zip(missed, given, strict=True))
     if name in again:
@@ -150,7 +150,7 @@ def found_in(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
 
 
 def best_found(facts: Facts) -> list[ScoredRow]:
-    """By score, then by level, then by id; as a model ordered them level by level."""
+    """Return the hits by score, level and id; level by level if a model ordered them."""
     request, found = facts[REQUEST], [it for name in NAMES for it in found_in(facts, name)]
     if request.rank == "vector":
         found.sort(key=lambda it: (-it.score_ppm, NAMES.index(it.level), it.row.address.id))
@@ -158,10 +158,11 @@ def best_found(facts: Facts) -> list[ScoredRow]:
 
 
 def reached_levels(facts: Facts, asked: tuple[str, ...]) -> tuple[str, ...]:
-    """The levels that were tried, in their order."""
+    """Return the levels that were tried, in their order."""
     if facts[NEED] != "retrieve":
         return ()
     tried = asked[: facts[REQUEST].levels_max]
+    # The level that gave a reason to stop was searched itself, so it is the last one reached.
     end = next((at for at, name in enumerate(tried) if facts.get(OF[name].stop)), len(tried))
     return tried[: end + 1]
 
@@ -173,7 +174,7 @@ def tried_of(facts: Facts, asked: tuple[str, ...]) -> Iterable[LevelTried]:
 
 
 def reason_of(facts: Facts, asked: tuple[str, ...]) -> StopReason:
-    """What was decided before the levels, or behind the last of them; else there was no other."""
+    """Return why the descent stopped: decided before the levels or after the last one, else `exhausted`."""
     levels = reached_levels(facts, asked)
     said = facts.get(OF[levels[-1]].stop) if levels else facts[NEED]
     return next((reason for reason in get_args(StopReason) if reason == said), "exhausted")
@@ -187,10 +188,11 @@ def hit_of(found: ScoredRow) -> LevelHit:
 
 
 def context_of(hits: tuple[LevelHit, ...], bytes_max: int) -> tuple[str, int]:
-    """The first hits whose texts fit, level by level, as a text for a prompt; and how many do not."""
+    """Return the texts of the first hits that fit into `bytes_max`, and how many hits do not fit."""
     lines: list[tuple[str, str]] = []
     room_bytes = bytes_max
     for hit in hits:
+        # The first text is cut rather than left out, so a context is never empty for want of room.
         text = hit.text if lines else cut(hit.text, bytes_max)
         if size(text) > room_bytes:
             break

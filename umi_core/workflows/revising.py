@@ -18,8 +18,8 @@ from umi_core.messages.effects import Write
 from umi_core.rows import Address, Category, Entity, Membership, Row
 from umi_core.values import Scope
 from umi_core.workflows.commits import address
-from umi_core.workflows.drafting import Drafted, SharedOptions, created, with_entity
-from umi_core.workflows.linking import link_id, linked, unlinked
+from umi_core.workflows.drafting import Drafted, SharedOptions, create_fact, with_entity
+from umi_core.workflows.linking import link_facts, link_id, unlink_members
 from umi_core.workflows.telling import link_of
 
 Rows = Mapping[Address, Row]
@@ -33,7 +33,7 @@ def new_id(old: Entity, content: str | None, scope: Scope) -> str:
     return old.id if content is None else fact_id(scope, old.about, content)
 
 
-def revised(row: Row, content: str | None, rows: Rows, view: View) -> Drafted:
+def revise_fact(row: Row, content: str | None, rows: Rows, view: View) -> Drafted:
     """Return the draft of the fact as it is, or under another id; `rows` of that id."""
     old = row.body
     assert isinstance(old, Entity)
@@ -43,11 +43,11 @@ def revised(row: Row, content: str | None, rows: Rows, view: View) -> Drafted:
     if key == old.id:
         direct = attrs.evolve(old, is_direct=True)
         return Drafted(direct, direct != old, old=old)
-    return moved(old, content, key, rows, view)
+    return move_fact(old, content, key, rows, view)
 
 
-def moved(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafted:
-    """Return the new fact with all that is known of the old one; of a known fact only sources are added."""
+def move_fact(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafted:
+    """Return the new fact with everything known of the old one; a known fact only gets more sources."""
     row = rows.get(address(view.scope, "entity", key))
     if row is not None and isinstance(row.body, Entity):
         view.marks.append("update_entity: two facts became one")
@@ -57,7 +57,7 @@ def moved(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafte
     name = old.name if old.about else auto_name(content)
     mention = Mention(old.type, name, content, old.confidence_ppm, bool(old.about), others=old.others)
     given = SharedOptions(old.event_time_ms, old.importance_ppm, old.metadata, old.source)
-    draft = created(mention, given, rows, view)
+    draft = create_fact(mention, given, rows, view)
     entity = attrs.evolve(
         draft.entity, block=old.block, memory_type=draft.entity.memory_type or old.memory_type, is_direct=True
     )
@@ -71,7 +71,7 @@ def moved(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafte
 
 
 def also_told(entity: Entity, sources: tuple[str, ...], now_ms: int) -> Entity:
-    """Reinforced by each source that it lacks, while there is room for them."""
+    """Return the entity reinforced by each source that it lacks, while there is room for them."""
     news = [key for key in sources if key not in entity.sources][: SOURCE_COUNT_MAX - len(entity.sources)]
     if not news:
         return entity
@@ -85,7 +85,7 @@ def also_told(entity: Entity, sources: tuple[str, ...], now_ms: int) -> Entity:
 
 
 def members_of(key: str, rows: Rows, view: View) -> dict[str, Row]:
-    """The memberships of an entity, by the name of their category; `rows`: with the retired ones."""
+    """Return the memberships of an entity, by the name of their category; `rows`: with the retired ones."""
     scope, retired = view.scope, (rows.get(address(view.scope, "category", it)) for it in view.tiers.retired)
     stored = [row.body for row in retired if row is not None]
     names = (*view.config.abouts, *(it.name for it in stored if isinstance(it, Category)))
@@ -93,8 +93,10 @@ def members_of(key: str, rows: Rows, view: View) -> dict[str, Row]:
     return {name: rows[where] for name, where in places.items() if where in rows}
 
 
-def wanted(named: tuple[str, ...] | None, ids: tuple[str, str], rows: Rows, view: View) -> dict[str, str]:
-    """The categories that it will be in, with who says so; `ids`: where it was, and where it will be."""
+def list_wanted_categories(
+    named: tuple[str, ...] | None, ids: tuple[str, str], rows: Rows, view: View
+) -> dict[str, str]:
+    """Return the wanted categories, each with its `assigned_by`; `ids`: of the fact before and after."""
     if named is not None:
         return dict.fromkeys(named, "user")
     held = members_of(ids[1], rows, view) | members_of(ids[0], rows, view)
@@ -102,18 +104,22 @@ def wanted(named: tuple[str, ...] | None, ids: tuple[str, str], rows: Rows, view
     return {name: it.assigned_by for name, it in bodies.items() if isinstance(it, Membership)}
 
 
-def rehomed(
+def move_memberships(
     draft: Drafted, old_id: str, homes: dict[str, str], facts: Facts, rows: Rows, view: View
 ) -> tuple[Write, ...]:
-    """Memberships and categories; `homes`: in which of them it is wanted. Those of an old id go with it."""
+    """Return the writes of memberships and categories; `homes`: the wanted categories by name.
+
+    The memberships of an old id are deleted elsewhere, with the fact that ends.
+    """
     entity, scope = draft.entity, view.scope
     held, before = members_of(entity.id, rows, view), members_of(old_id, rows, view)
     unwanted = [row for name, row in held.items() if name not in homes]
     lost = [*unwanted, *(before.values() if old_id != entity.id else ())]
-    left = unlinked(lost, categories_of(lost, rows, scope), view)
+    left = unlink_members(lost, categories_of(lost, rows, scope), view)
+    # The categories without the old members are the ones that get the new one: one row, both changes.
     between = {**rows, **{it.address: attrs.evolve(rows[it.address], body=it.body) for it in left if it.body}}
     lacking = {name: by for name, by in homes.items() if draft.is_changed or name not in held}
-    came = linked((link_of(entity, name, by, facts, view) for name, by in lacking.items()), between, view)
+    came = link_facts((link_of(entity, name, by, facts, view) for name, by in lacking.items()), between, view)
     gone = tuple(Write(row.address, None) for row in unwanted)
     writes = {it.address: it for it in (*gone, *left, *came)}
     return tuple(writes.values())

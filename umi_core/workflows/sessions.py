@@ -1,6 +1,6 @@
 """Sessions: the working tier as a row that its members hand on.
 
-Law 1. A save names the version it was made from; of two saves from one version at most one succeeds.
+Law 1. A save names the version it was made from; at most one of two saves from one version succeeds.
 Law 2. A load checks everything before anything changes; a missing or foreign session is an error.
 Law 3. A session lies in a scope of its own, (user, session id): no search, count or other memory meets it.
 Law 4. A memory holds the version that it loaded or saved last; a save that is answered after a load says
@@ -27,7 +27,7 @@ from umi_core.rows import Address, SessionRow
 from umi_core.tiers.session import SessionInfo, decode, encode
 from umi_core.tiers.working import WorkingTier, drop_expired
 from umi_core.values import Scope
-from umi_core.workflows.commits import LOST, PLAN, REPLY, STORED, Plan, ask_commit, found, take_commit
+from umi_core.workflows.commits import LOST, PLAN, REPLY, STORED, Plan, ask_commit, index_rows, take_commit
 
 CREATE: Final = Fact("request", CreateSession)
 SAVE: Final = Fact("request", SaveSession)
@@ -40,8 +40,8 @@ def session_address(scope: Scope, row_id: str) -> Address:
     return Address(Scope(scope.user, row_id), "session", row_id)
 
 
-def joined(members: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...] | Error:
-    """Members in order, each once."""
+def join_members(members: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...] | Error:
+    """Return the members in order, each once, or the error that there are too many."""
     everyone = tuple(sorted({*members, *more}, key=str.encode))
     too_many = len(everyone) > SESSION_MEMBER_COUNT_MAX
     return TooManyMembers(len(everyone), SESSION_MEMBER_COUNT_MAX) if too_many else everyone
@@ -51,7 +51,7 @@ def joined(members: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...] |
 
 
 def take_new(facts: Facts, answer: None, view: View) -> Taken:
-    members = joined((view.scope.agent,), facts[CREATE].members)
+    members = join_members((view.scope.agent,), facts[CREATE].members)
     if isinstance(members, Error):
         return Rejection(members)
     row_id = session_id(view.scope, view.now_ms, view.plan_count - 1)
@@ -80,7 +80,7 @@ def take_packed(facts: Facts, answer: None, view: View) -> Taken:
     info = view.tiers.session
     if info.session_id is None:
         return Rejection(NoSession())
-    members = joined(info.members, facts[SAVE].hand_to)
+    members = join_members(info.members, facts[SAVE].hand_to)
     if isinstance(members, Error):
         return Rejection(members)
     saved = SessionSaved(info.session_id, info.version + 1, view.now_ms)
@@ -102,7 +102,11 @@ def take_save(facts: Facts, answer: Committed, view: View) -> Learned:
 
 
 def put_in_place(info: SessionInfo, view: View) -> SessionInfo:
-    """Another session than before, or another version of it."""
+    """Return the info of a session that replaces the current one, or another version of it."""
+    # By the count the answer to a save knows whether its session is still here:
+    #
+    #     save A ................. answer: load_count differs, so B does not get the version of A
+    #     load B    load_count 2
     return attrs.evolve(info, load_count=view.tiers.session.load_count + 1)
 
 
@@ -119,7 +123,10 @@ def plan_of(
 
 
 def changed_by_another(facts: Facts, failure: EffectFailed, view: View) -> Error | None:
-    """The session row itself is newer: the caller must load it again; planning again would overwrite it."""
+    """Return the conflict if the session row itself is newer: the caller must load it again.
+
+    Planning again would overwrite the other save.
+    """
     info = facts[INFO]
     assert info.session_id is not None
     versions = dict(failure.changed)
@@ -135,7 +142,7 @@ def ask_session(facts: Facts, view: View) -> Read:
 
 
 def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    row = next(iter(found(answer).values()), None)
+    row = next(iter(index_rows(answer).values()), None)
     body = row.body if row else None
     if row is None or not isinstance(body, SessionRow) or view.scope.agent not in body.members:
         return Rejection(SessionNotFound(facts[LOAD].session_id))

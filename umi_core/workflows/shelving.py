@@ -28,10 +28,10 @@ EMBED: Final = "embed"  # what is pending of a text, or of a part of it, that ha
 VERSION: Final = 1  # of the vector of a row that has no versions
 
 
-def unshelved(
+def list_unembedded(
     captions: Iterable[tuple[str, str]], names: Iterable[str], shelf: Mapping[Address, Row], view: View
 ) -> tuple[tuple[str, str], ...]:
-    """What needs a vector: captions that are new, changed or without one, and new categories."""
+    """Return ids and texts that need a vector: new captions, those without one, and new categories."""
     scope, abouts = view.scope, view.config.abouts
     texts = [
         (row_id, text)
@@ -40,7 +40,7 @@ def unshelved(
     ]
     keys = {category_id(scope, name): name for name in names}
     new = [(key, name) for key, name in keys.items() if address(scope, "category", key) not in shelf]
-    return (*texts, *((key, described(name, abouts.get(name, ""), "")) for key, name in new))
+    return (*texts, *((key, describe_category(name, abouts.get(name, ""), "")) for key, name in new))
 
 
 def has_vector(row: Row | None, caption: str) -> bool:
@@ -52,13 +52,13 @@ def caption_of(row: Row | None) -> str | None:
     return row.body.caption if row is not None and isinstance(row.body, Resource) else None
 
 
-def described(name: str, description: str, summary: str) -> str:
-    """The text that a category is found by."""
+def describe_category(name: str, description: str, summary: str) -> str:
+    """Return the text by which a category is found."""
     return summary or f"{name}: {description}"
 
 
 def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    """Of the one text that a row is found by."""
+    """Take the vector of the one text that a row is found by."""
     if answer is None:
         return Learned(VECTOR(None))
     vectors = sound_vectors(answer.vectors, 1, view.config.embedding_dims)
@@ -87,30 +87,31 @@ def none_of_shelf(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return SHELF_VECTORS((None,) * len(facts[UNSHELVED]))
 
 
-def shelved(
+def write_vectors(
     facts: Facts, shelf: Mapping[Address, Row], resources: Iterable[Write], scope: Scope
 ) -> Iterator[Write]:
-    """The vectors that come, and those that go with their text."""
+    """Yield the new vectors, and the deletions of those whose text is gone."""
     texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
     for (row_id, text), components in zip(texts, vectors, strict=True):
+        # No new vector, and the caption is the stored one: the old vector still fits. Else it is deleted.
         if components or caption_of(shelf.get(address(scope, "resource", row_id))) != text:
             yield vector_row(row_id, components, scope)
     yield from (vector_row(it.address.id, None, scope) for it in resources if not is_found(it.body))
 
 
 def unfound(facts: Facts) -> tuple[str, ...]:
-    """The ids of what needs a vector and got none."""
+    """Return the ids of what needs a vector and got none."""
     texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
     return tuple(row_id for (row_id, _), it in zip(texts, vectors, strict=True) if it is None)
 
 
 def is_found(body: Body | None) -> bool:
-    """Whether there is something to find a text by."""
+    """Check whether the row has a caption by which it can be found."""
     return isinstance(body, Resource) and bool(body.caption.strip())
 
 
 def vector_row(row_id: str, components: Components | None, scope: Scope) -> Write:
-    """Without components there is none any more."""
+    """Return the write of a vector; without components it deletes the vector."""
     return put(scope, "vector", row_id, Vector(row_id, VERSION, components) if components else None)
 
 

@@ -32,7 +32,7 @@ from umi_core.workflows.category_reads import (
 )
 from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, put
 from umi_core.workflows.drafting import statement_of
-from umi_core.workflows.shelving import VECTOR, described, take_vector, vector_row
+from umi_core.workflows.shelving import VECTOR, describe_category, take_vector, vector_row
 
 REQUEST: Final = Fact("request", Summarise)
 SHOWN: Final = Fact("contents", tuple[Row, ...])  # the entities that are summarised, the last updated first
@@ -98,7 +98,7 @@ def ask_vector(facts: Facts, view: View) -> Embed | None:
     category, text = category_of(facts), facts[TEXT]
     if category is None or text is None or text == category.summary:
         return None
-    return Embed((described(category.name, category.description, text),))
+    return Embed((describe_category(category.name, category.description, text),))
 
 
 # plan.
@@ -107,23 +107,23 @@ def ask_vector(facts: Facts, view: View) -> Embed | None:
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     row, category, text = facts[HOME], category_of(facts), facts[TEXT]
     if row is None or category is None:
-        return Learned(PLAN(Plan(view.now_ms, value=told(None))))
+        return Learned(PLAN(Plan(view.now_ms, value=build_reply(None))))
     if text is None:  # of what is shown, even where the row does not know of it: a remember marks no category
-        return Learned(PLAN(Plan(view.now_ms, value=told(attrs.evolve(category, summary_dirty=True)))))
+        return Learned(PLAN(Plan(view.now_ms, value=build_reply(attrs.evolve(category, summary_dirty=True)))))
     after = attrs.evolve(
         category, summary=text, summary_sources=tuple(sorted(sources_of(facts))), summary_dirty=False
     )
     if after == category:
-        return Learned(PLAN(Plan(view.now_ms, value=told(category))))
+        return Learned(PLAN(Plan(view.now_ms, value=build_reply(category))))
     after = attrs.evolve(after, updated_ms=view.now_ms)
     writes = [put(view.scope, "category", after.id, after)]
     if text != category.summary:
         writes.append(vector_row(after.id, facts[VECTOR], view.scope))
-    plan = Plan(view.now_ms, tuple(writes), value=told(after))
+    plan = Plan(view.now_ms, tuple(writes), value=build_reply(after))
     return Learned(PLAN(plan))
 
 
-def told(category: Category | None) -> Summarised:
+def build_reply(category: Category | None) -> Summarised:
     if category is None:
         return Summarised("", (), False)
     return Summarised(category.summary, category.summary_sources, category.summary_dirty)

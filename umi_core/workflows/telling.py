@@ -20,7 +20,7 @@ from umi_core.rows import Entity
 from umi_core.workflows.drafting import DRAFTS, Drafted, embedded_text, with_entity
 from umi_core.workflows.grouping import HOMES, place_of
 from umi_core.workflows.linking import Link
-from umi_core.workflows.remember import changed, vectors_of
+from umi_core.workflows.remember import list_changed, vectors_of
 
 TYPE_OF: Final = {
     "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
@@ -39,8 +39,8 @@ class CategorisedFact(Data):
 TOLD: Final = Fact("told", tuple[CategorisedFact, ...])
 
 
-def classed(draft: Drafted, memory_type: str | None) -> Drafted:
-    """As what it is memorized, and in which block; a known one stays what it is, where it is."""
+def classify_draft(draft: Drafted, memory_type: str | None) -> Drafted:
+    """Return the draft with its memory type and block; a known fact keeps those that it has."""
     entity = draft.entity
     block = entity.block if draft.old is not None else BLOCK_OF_TYPE[entity.type]
     entity = attrs.evolve(entity, memory_type=entity.memory_type or memory_type, block=block)
@@ -51,12 +51,12 @@ def classed(draft: Drafted, memory_type: str | None) -> Drafted:
 
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
-    texts = tuple(embedded_text(draft.entity) for draft in changed(facts))
+    texts = tuple(embedded_text(draft.entity) for draft in list_changed(facts))
     return Embed(texts) if texts else None
 
 
-def settled(facts: Facts) -> tuple[Drafted, ...]:
-    """The drafts with the mark of those that lack a vector."""
+def mark_missing_vectors(facts: Facts) -> tuple[Drafted, ...]:
+    """Return the drafts, each changed one marked if its vector is missing."""
     lacking = [key for key, vector in vectors_of(facts).items() if vector is None]
     return tuple(
         attrs.evolve(draft, entity=attrs.evolve(draft.entity, vector_missing=draft.entity.id in lacking))
@@ -73,7 +73,7 @@ def links_of(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[
 
 
 def link_of(entity: Entity, category: str, by: str, facts: Facts, view: View) -> Link:
-    """In the group of its category that is nearest to its new vector, if it has one."""
+    """Return the link to a category, in the group that is nearest to the new vector, if there is one."""
     key, homes, vector = category_id(view.scope, category), facts[HOMES], vectors_of(facts).get(entity.id)
     near = [home for home in homes if home.category_id == key]
     place = place_of(vector, entity.content, near, view.config.assign_ppm)

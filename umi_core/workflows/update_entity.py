@@ -40,7 +40,7 @@ from umi_core.workflows.commits import (
     commit_row,
     core_of,
     entity_ids,
-    found,
+    index_rows,
     take_keyed_commit,
 )
 from umi_core.workflows.drafting import DRAFTS, PLACES, Drafted
@@ -48,21 +48,27 @@ from umi_core.workflows.ending import end_fact
 from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF
 from umi_core.workflows.linking import (
     all_addresses,
-    homes_as_read,
+    expect_memberships,
     memberships_of,
 )
 from umi_core.workflows.placing import show_successors
-from umi_core.workflows.remember import VECTORS, changed, entity_rows, no_vectors, take_vectors
-from umi_core.workflows.revising import members_of, new_id, rehomed, revised, wanted
+from umi_core.workflows.remember import VECTORS, entity_rows, list_changed, no_vectors, take_vectors
+from umi_core.workflows.revising import (
+    list_wanted_categories,
+    members_of,
+    move_memberships,
+    new_id,
+    revise_fact,
+)
 from umi_core.workflows.shelving import (
     EMBED_SHELF,
     SHELF_LAW,
     SHELF_VECTORS,
     UNSHELVED,
-    shelved,
-    unshelved,
+    list_unembedded,
+    write_vectors,
 )
-from umi_core.workflows.telling import ask_vectors, settled
+from umi_core.workflows.telling import ask_vectors, mark_missing_vectors
 
 REQUEST: Final = Fact("request", UpdateEntity)
 # The entity; None only where an earlier plan may have moved it.
@@ -85,8 +91,11 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    """In doubt it may be gone because an earlier plan has moved it: then the receipt of that one tells."""
-    rows, request = found(answer), facts[REQUEST]
+    """Take the entity; reject an id without one.
+
+    In doubt it may be missing because an earlier plan moved it: the receipt of that plan tells.
+    """
+    rows, request = index_rows(answer), facts[REQUEST]
     core = core_of(rows, view.scope)
     adopt(view, core)
     row = rows.get(address(view.scope, "entity", request.entity_id))
@@ -98,7 +107,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Taken:
 
 
 def goal(row: Row, request: UpdateEntity, scope: Scope) -> str:
-    """The id under which it will be."""
+    """Return the id that the fact will have."""
     assert isinstance(row.body, Entity)
     return new_id(row.body, request.content, scope)
 
@@ -119,8 +128,8 @@ def take_target(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     row, scope, request = facts[CURRENT], view.scope, facts[REQUEST]
     if row is None:
         return Learned(DRAFTS(()) | SHELF(()) | UNSHELVED(()))
-    there = found(answer) if answer is not None else {}
-    draft = revised(row, request.content, there, view)
+    there = index_rows(answer) if answer is not None else {}
+    draft = revise_fact(row, request.content, there, view)
     rows = {it.address: it for it in (*facts[HELD], *there.values())}
     homes = homes_of(facts, draft, rows, view)
     touched = {
@@ -130,12 +139,12 @@ def take_target(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     }
     keys = [category_id(scope, name) for name in touched]
     shelf = tuple(it for it in rows.values() if it.address.kind == "membership" or it.address.id in keys)
-    return Learned(DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(unshelved((), homes, rows, view)))
+    return Learned(DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(list_unembedded((), homes, rows, view)))
 
 
 def homes_of(facts: Facts, draft: Drafted, rows: dict[Address, Row], view: View) -> dict[str, str]:
     request = facts[REQUEST]
-    return wanted(request.categories, (request.entity_id, draft.entity.id), rows, view)
+    return list_wanted_categories(request.categories, (request.entity_id, draft.entity.id), rows, view)
 
 
 # plan: one batch.
@@ -144,20 +153,20 @@ def homes_of(facts: Facts, draft: Drafted, rows: dict[Address, Row], view: View)
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     old_id, leaving, scope = facts[REQUEST].entity_id, facts[ROW], view.scope
     if not facts[DRAFTS]:
-        told = Stored(old_id, 0, "unchanged")  # that nobody is told
+        told = Stored(old_id, 0, "unchanged")  # no caller sees it
         return Learned(PLAN(Plan(view.now_ms, value=told, forgotten=(old_id,))))
-    core, (draft,) = facts[CORE], settled(facts)
+    core, (draft,) = facts[CORE], mark_missing_vectors(facts)
     entity, rows = draft.entity, {row.address: row for row in facts[SHELF]}
-    access = view.tiers.access.touched((entity,), view.now_ms, entity_ids(core))
+    access = view.tiers.access.record_accesses((entity,), view.now_ms, entity_ids(core))
     after = show_successors(core, {old_id: entity}, access, view) if leaving is not None else core
     is_moved = after.blocks != core.blocks
-    links = rehomed(draft, old_id, homes_of(facts, draft, rows, view), facts, rows, view)
+    links = move_memberships(draft, old_id, homes_of(facts, draft, rows, view), facts, rows, view)
     rides = access.writes(scope, () if leaving is None else (old_id,))
     writes = (
         *(ended_by(entity, leaving, facts, view) if leaving is not None else ()),
-        *entity_rows((draft,), facts, view), *links, *shelved(facts, {}, (), scope), *rides,
+        *entity_rows((draft,), facts, view), *links, *write_vectors(facts, {}, (), scope), *rides,
     )  # fmt: skip
-    homes = (it for key in (old_id, entity.id) for it in homes_as_read(key, rows.values(), view))
+    homes = (it for key in (old_id, entity.id) for it in expect_memberships(key, rows.values(), view))
     plan = Plan(
         view.now_ms,
         writes=tuple({it.address: it for it in writes}.values()),  # of two, one is at the other's end as well
@@ -182,14 +191,14 @@ def ended_by(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[Wri
 
 
 def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:
-    """What is not there, and no earlier plan of its own has moved, somebody else has forgotten."""
+    """Reject a missing entity, unless an earlier plan of this operation moved it: it was forgotten."""
     taken = take_keyed_commit(facts, answer, view)
     is_gone = facts[CURRENT] is None and isinstance(taken, Learned) and not taken.facts[LOST.name]
     return Rejection(NotFound("entity", facts[REQUEST].entity_id)) if is_gone else taken
 
 
 def is_of_current(facts: Facts, scope: Scope) -> bool:
-    """The draft is of what the entity says now, under the id that this gives."""
+    """Check that the draft is of the current content, under the id that this gives."""
     row, drafts = facts[CURRENT], facts[DRAFTS]
     ids = [] if row is None else [goal(row, facts[REQUEST], scope)]
     return [draft.entity.id for draft in drafts] == ids
@@ -218,7 +227,7 @@ UPDATE_ENTITY: Final = Workflow(
     laws=(
         Law("a draft of the entity", (REQUEST, CURRENT, DRAFTS), is_of_current),
         Law("a vector or none for each change", (DRAFTS, VECTORS),
-            lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
+            lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts))),
         SHELF_LAW,
     ),
 )  # fmt: skip

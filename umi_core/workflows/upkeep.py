@@ -1,10 +1,10 @@
-"""upkeep: what is to be done of a row that lacks something; whoever begins this does it next, as if asked.
+"""upkeep: finds the work that a row lacks; the memory, which begins this, does that work next, as if asked.
 
     a text with something pending    memorize, for what is pending; for a vector alone, as it was read before
     a category with other members than its summary names    summarise
     a reflection that no model has made, or that is empty    end_session, for its session
 
-Law 1. The row decides, as it is stored now: what has been done meanwhile is not done again.
+Law 1. The row decides, as it is stored now: work that was done meanwhile is not done again.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ from umi_core.messages.effects import ByIds, Done, Read
 from umi_core.messages.requests import EndSession, Memorize, Summarise
 from umi_core.rows import Category, Reflection, Resource
 from umi_core.tiers import dues
-from umi_core.workflows.commits import address, found
+from umi_core.workflows.commits import address, index_rows
 from umi_core.workflows.reading import left_to_read
 
 Work = Memorize | Summarise | EndSession
@@ -24,12 +24,12 @@ ROW_ID: Final = Fact("row_id", str)
 
 
 def ask_row(facts: Facts, view: View) -> Read:
-    """Under an id there is a row of one of these kinds at most."""
+    """Read the row of this id: at most one of these kinds has it."""
     return Read(ByIds(tuple(address(view.scope, kind, facts[ROW_ID]) for kind in dues.KEPT_UP)))
 
 
 def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    row = next(iter(found(answer).values()), None)
+    row = next(iter(index_rows(answer).values()), None)
     row_id, upkeep, config = facts[ROW_ID], view.tiers.upkeep, view.config
     if row is None or dues.upkeep_ms(row.body, config) is None:
         view.tiers.upkeep = dues.without(upkeep, row_id)

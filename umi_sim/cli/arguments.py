@@ -49,7 +49,7 @@ def config_of(
         refuse(error)
     from umi_sim.workload import conversations as talking
 
-    config = talking.spoken(config, conversation)
+    config = talking.with_conversation(config, conversation)
     return config if {"workload", "workload.operations"} & overrides.keys() else talking.whole(config)
 
 
@@ -113,7 +113,7 @@ def readable_trace(file: str) -> "SavedTrace":
 
 
 def is_seed_file(file: str) -> bool:
-    """By its first character; any other file may be a trace."""
+    """Check the first character; any other file may be a trace."""
     if Path(file).exists() and not Path(file).is_file():
         refuse(f"{file}: cannot be read: not a file")
     with Path(file).open("rb") as opened:

@@ -130,7 +130,7 @@ def complain(message: str, code: int = USAGE) -> int:
 
 
 def error_lines(message: str) -> Iterator[str]:
-    """As wide as a terminal is; elsewhere each in one piece, for whoever searches a log."""
+    """Yield lines as wide as a terminal; elsewhere each in one piece, for a search in a log."""
     is_shown = sys.stderr is not None and sys.stderr.isatty()
     for line in message.splitlines():
         if is_shown:
@@ -163,7 +163,7 @@ def shows(*, one_list: bool = False) -> Callable[[Callable[..., Any]], Callable[
 
     def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
-        def shown(*args: Any, as_json: bool, quiet: bool, no_color: bool, **given: Any) -> int:
+        def run_and_show(*args: Any, as_json: bool, quiet: bool, no_color: bool, **given: Any) -> int:
             with progress.watch_progress(str(command.__name__), quiet=quiet):
                 made = command(*args, **given)
                 reports = [made] if isinstance(made, Report) else made
@@ -174,8 +174,8 @@ def shows(*, one_list: bool = False) -> Callable[[Callable[..., Any]], Callable[
             click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
             click.option("--json", "as_json", is_flag=True, help="JSON instead of text."),
         ):
-            shown = option(shown)
-        return shown
+            run_and_show = option(run_and_show)
+        return run_and_show
 
     return with_options
 

@@ -68,7 +68,7 @@ def hunt_in_store(
     told = report.of_shrunk(done, path, repeat(called, path), verdict.failure)
     told = attrs.evolve(told, repeat=repeat(called, path), file="")
     value = lambda: {**report.told_as_json(told), "saved": path, **counts(found)}  # noqa: E731  # used once
-    return attrs.evolve(report.failed(told).also(row("found", told_of(found))), value=value)
+    return attrs.evolve(report.of_failure(told).also(row("found", told_of(found))), value=value)
 
 
 def repeat(called: Sequence[str], path: str) -> str:
@@ -88,7 +88,7 @@ def counts(found: "WholeMemoryHunt") -> dict[str, Any]:
 
 
 def report_pass(command: str, found: "WholeMemoryHunt") -> Report:
-    """How much was asked, met and judged: a pass that tests nothing shows here."""
+    """Tell how much was asked, met and judged: a pass that tests nothing shows here."""
     from umi_core.messages.requests import OF_MEMORY
 
     often = sorted(found.fired, key=lambda name: (-found.fired[name], name))

@@ -70,7 +70,7 @@ def list_shipped() -> dict[str, object]:
     """The shipped scenarios by id: how many agents, and the title."""
     from umi_sim.scenario import files as scenario
 
-    found = [scenario.load(path) for path in scenario.shipped().values()]
+    found = [scenario.load(path) for path in scenario.list_shipped().values()]
     return {each.id: f"{agents_of(each.count):10}  {each.title}{MANUAL[each.manual]}" for each in found}
 
 

@@ -84,7 +84,7 @@ def html(
 
 
 def page_path(file: str, out: str | None) -> Path:
-    """Where the page goes; what is there and is no page of ours stays."""
+    """Return where the page goes; a file that is no page of ours is not replaced."""
     path = Path(out) if out else FOLDER / f"{name_page(file)}.html"
     if path.suffix != ".html":
         refuse(f"--out {out}: name a file that ends in .html")
@@ -162,7 +162,7 @@ def open_address(address: str) -> bool:
 
 
 def command_of(text: str) -> str:
-    """How to run a seed that is written as SCENARIO:SEED, or as behind `umi-sim run`."""
+    """Return the command that runs a seed written as SCENARIO:SEED, or as behind `umi-sim run`."""
     name, colon, seed = text.partition(" ")[0].rpartition(":")
     return f"umi-sim run {name} --seed {seed}" if colon else f"umi-sim run {text}"
 

@@ -51,7 +51,7 @@ class StageView(Owner):
 
 
 def counts(stage: Stage) -> tuple[int, int]:
-    """How much is done, of how much if that is known."""
+    """Return how much is done, and of how much, if that is known."""
     return stage.within() if stage.unit == "operation" else (stage.done, stage.of)
 
 
@@ -61,12 +61,12 @@ def count_done(stage: Stage) -> str:
 
 
 def standing() -> str:
-    """Where the command is, behind `interrupted`: what it was doing, and how much of that is done."""
+    """Tell, behind `interrupted`, what the command was doing, and how much of that is done."""
     return f": {', '.join(filter(None, (NOW.doing, count_done(NOW))))}" if NOW.doing else ""
 
 
 def rate(new: int, elapsed_ms: int) -> str:
-    """How fast: never none a second."""
+    """Return how fast it goes: never 0 a second."""
     if new <= 0 or elapsed_ms <= 0:
         return ""
     a_second = new * 1_000 // elapsed_ms
@@ -115,7 +115,7 @@ WATCHES: Final[list[ProgressDisplay]] = []  # the one of the command that runs
 
 @contextmanager
 def watch_progress(doing: str, *, quiet: bool) -> Iterator[None]:
-    """While the block runs, whoever waits for it is told where it is."""
+    """Show progress while the block runs."""
     if quiet or sys.stderr is None:
         yield
         return
@@ -131,7 +131,7 @@ def watch_progress(doing: str, *, quiet: bool) -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """A line beside the report, at once, unless nobody wants any."""
+    """Print a line beside the report at once, unless the user wants none."""
     with WRITING, suppress(OSError, ValueError):  # who read it may have gone
         for watch in WATCHES:
             watch.write(line, now_ms())

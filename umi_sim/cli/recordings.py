@@ -20,7 +20,7 @@ HEAD_BYTES: Final = 4_096
 
 
 def is_recording(file: str) -> bool:
-    """By its first line; anything else is for others to complain about."""
+    """Check the first line alone; the reader reports all else."""
     with suppress(OSError), Path(file).open("rb") as opened:
         return MARK in opened.read(HEAD_BYTES).partition(b"\n")[0]
     return False
@@ -73,10 +73,10 @@ def shrink_recording(file: str, runs_max: int) -> Report:
 
     try:
         head, steps = recorded.read(Path(file))
-        done = shrinking.shrunk(head, steps, runs_max)
+        done = shrinking.shrink_recording(head, steps, runs_max)
     except recorded.BadRecording as error:
         refuse(error)
     except NothingToShrink as error:
         refuse(f"{file}: {error}")
-    recorded.write(Path(file), head, [recorded.undigested(step) for step in done.steps])
+    recorded.write(Path(file), head, [recorded.drop_digest(step) for step in done.steps])
     return report_recording(file, done, row("shrunk", f"{len(steps)} steps -> {len(done.steps)}"))

@@ -28,14 +28,14 @@ def redact(file: str, out: str) -> Report:
     umi-sim redact life.jsonl shared.jsonl
     """
     from umi_sim.runs import recorded
-    from umi_sim.runs.redacted import redacted
+    from umi_sim.runs.redacted import redact_recording
 
     path = Path(out)
     if os.path.lexists(out) or not path.parent.is_dir():
         refuse(f"{out}: name a new file, in a folder that is there")
     head, steps = recordings.readable(file)
     try:
-        new_head, new_steps = redacted(head, steps, os.urandom(SECRET_BYTES))
+        new_head, new_steps = redact_recording(head, steps, os.urandom(SECRET_BYTES))
     except RecursionError:
         refuse(f"{file}: a value in it is nested too deeply")
     before, after = recorded.live(head, steps), recorded.live(new_head, new_steps)

@@ -137,7 +137,7 @@ def write_trace(path: Path, config: "RunConfig") -> None:
 
 
 def untold(verdict: "Verdict") -> list[ReportRow]:
-    """How much of a conversation was told, if some of it was not."""
+    """Return a row that tells how much of a conversation was told; empty if all of it was."""
     from umi_sim.workload import conversations as conversation
 
     remark = conversation.remark(verdict.config, verdict.items)
@@ -190,7 +190,7 @@ def seed_file_report(file: str, all_items: bool) -> Report:
     told = report.ReportedFailure(
         config, seed.items, seed.failure, seed.fingerprint, again(file), file=file, minimised=seed.minimised
     )
-    failed = report.failed(told, all_items=all_items)
+    failed = report.of_failure(told, all_items=all_items)
     head, rows = failed.head, failed.lines
     if seed.expect.result == "pass":
         head, rows = (

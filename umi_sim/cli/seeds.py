@@ -74,7 +74,7 @@ def replay_file(
             why = f"its run was ended by force, so it holds no items: umi-sim replay --regenerate {file}"
             return Report("", exit_code=complain(f"{file}: {why}"))
         if regenerate:
-            done = replaying.regenerated(seed, expect, own)
+            done = replaying.regenerate(seed, expect, own)
         else:
             done = replaying.replay(seed, relaxed=relaxed, expect=expect)
     except seed_file.BadSeedFile as error:
@@ -162,7 +162,7 @@ def bless(file: str, ticket: str, other: bool) -> Report:
     from umi_sim.seedfile import files as seed_file
 
     try:
-        done = blessing.blessed(readable(file), ticket, other=other)
+        done = blessing.bless(readable(file), ticket, other=other)
     except blessing.NotBlessed as error:
         refuse(f"{file}: {error}")
     if done.is_new:
@@ -207,7 +207,7 @@ def list_files(folders: Sequence[str]) -> Report:
     for folder in folders:
         if not Path(folder).is_dir():
             refuse(f"{folder}: no such folder")
-    files = [kept for folder in folders or (DURABLE, EPHEMERAL) for kept in keeping.listed(Path(folder))]
+    files = [kept for folder in folders or (DURABLE, EPHEMERAL) for kept in keeping.list_files(Path(folder))]
     code = 2 if any(kept.seed is None for kept in files) else 0
     head = "" if files else "no seed files"
     return Report(head, map(file_row, files), lambda: list(map(file_as_json, files)), code)

@@ -110,7 +110,7 @@ def small(path: Path, done: "Shrunk", command: str, before: "Failure") -> Report
     told = report.of_shrunk(done, path.as_posix(), command, before)
     value = lambda: {**report.told_as_json(told), "others": others}  # noqa: E731  # one line, used once
     rows = (row("other", "failure met on the way:", replay_of(other)) for other in others)
-    return attrs.evolve(report.failed(told).also(*rows), value=value)
+    return attrs.evolve(report.of_failure(told).also(*rows), value=value)
 
 
 def is_of_another_run(verdict: "Verdict", path: Path, *, is_whole: bool) -> bool:
@@ -135,7 +135,7 @@ def before_shrinking(file: str) -> "SeedFile":
 
 
 def kept_others(done: "Shrunk") -> Iterator[str]:
-    """Where other failures that were met have their files."""
+    """Return where other failures that were met have their files."""
     for verdict in done.others:
         if path := kept_path(verdict):
             yield path.as_posix()

@@ -43,9 +43,9 @@ def edits_wanted(name: str | None, sample: int, seed: int) -> "Sequence[SourceEd
     from umi_sim.mutants import source_edits
 
     if name is None:
-        return list(source_edits.sampled(seed, sample))
+        return list(source_edits.draw_edits(seed, sample))
     try:
-        return [source_edits.named(name)]
+        return [source_edits.find_edit(name)]
     except KeyError:
         refuse(f"{cut(name)}: no such edit; give FILE:LINE:NUMBER as a sample names it, like text.py:10:0")
 

@@ -70,7 +70,9 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(command)
-    def shown(json_file: str | None, junit: str | None, html: str | None, reached: bool, **given: Any) -> int:
+    def run_and_show(
+        json_file: str | None, junit: str | None, html: str | None, reached: bool, **given: Any
+    ) -> int:
         from umi_sim.sweep import report
 
         quiet, no_color = given.pop("quiet"), given.pop("no_color")
@@ -92,8 +94,8 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--reached", is_flag=True, help="List what was reached, and what never was."),
     ):  # fmt: skip
-        shown = option(shown)
-    return shown
+        run_and_show = option(run_and_show)
+    return run_and_show
 
 
 def write_reports(
@@ -213,7 +215,7 @@ def sweep(
     except (executors.NoExecutor, journal.BadLedger) as error:
         refuse(error)
     job_count, files = jobs or default_jobs(), failure_files.FailureFolder()
-    held = book.held() if book else nullcontext()
+    held = book.lock() if book else nullcontext()
     with refusing((journal.BadLedger, executors.NoExecutor)), worker_process.keep_children(), held:
         remove_outputs(reports)
         at("sweep: the canary")
@@ -278,7 +280,7 @@ def sources_of(names: Sequence[str]) -> "tuple[ScenarioSource, ...]":
     from umi_sim.sweep.plan import source_of
 
     try:
-        given = list(dict.fromkeys(names)) or list(scenario.shipped())
+        given = list(dict.fromkeys(names)) or list(scenario.list_shipped())
         found = tuple(source_of(name) for name in given)
     except scenario.BadScenario as error:
         refuse(error)

@@ -16,7 +16,7 @@ COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
 
 
 def width(descriptor: int = 1) -> int:
-    """As COLUMNS says, else as wide as the terminal of this output is; WIDTH where there is none."""
+    """Return the width by COLUMNS, else that of the terminal of this output; WIDTH where there is none."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return max(int(columns), WIDTH_MIN)

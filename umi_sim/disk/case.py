@@ -114,17 +114,17 @@ class CaseRun:
             assert self.store is not None
             try:
                 answer = self.store.commit(commit, AT_MS)
-            except apsw.FullError:  # whoever asked is told that nothing has happened
+            except apsw.FullError:  # the caller is told that nothing has happened
                 self.pending = None
                 return
             except (apsw.IOError, apsw.CantOpenError):
                 continue
-            agree("a batch is answered as it should be", answer, self.expected(commit))
+            agree("a batch is answered as it should be", answer, self.expect_answer(commit))
             self.pending = None
             return
         raise AssertionError("a disk that failed once fails for ever")
 
-    def expected(self, commit: Commit) -> Committed | EffectFailed:
+    def expect_answer(self, commit: Commit) -> Committed | EffectFailed:
         first = [answer for known, answer in self.done if known.key == commit.key]
         if first:
             return first[0]
@@ -150,7 +150,7 @@ class CaseRun:
         rows = self.twin.matching(CountRows(SCOPE, KINDS))
         if self.pending is not None and found != rows:
             agree("a batch is there as a whole or not at all", found, ahead(self.twin, self.pending))
-            self.expected(self.pending)  # from now on it counts, though nobody was told
+            self.expect_answer(self.pending)  # from now on it counts, though no caller was told
         else:
             agree("what was acknowledged is there", found, rows)
         for commit, answer in self.done[-2:]:

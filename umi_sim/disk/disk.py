@@ -19,7 +19,7 @@ KEPT: Final = (1, 2)  # of the sectors that were not synced
 
 
 class PowerCut(Exception):
-    """The power has gone. Whoever had files open has nothing any more."""
+    """The power has gone. Open files are lost."""
 
 
 class DiskFull(Exception):
@@ -95,7 +95,7 @@ class Disk(Owner):
         self.moves = []
 
     def event(self, kind: str, place: int, data: bytes) -> None:
-        """Raises PowerCut, DiskFull, DiskFailed. Who was cut off goes on with files that are nobody's."""
+        """Raises PowerCut, DiskFull, DiskFailed. A process that was cut off goes on with files of no disk."""
         if self.left is not None:
             return
         self.event_count += 1

@@ -14,7 +14,7 @@ JOURNALS: Final = apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL
 
 
 class Opened:
-    """An open file. Nobody else has one, so locks are nothing."""
+    """An open file, the only one there is, so that locks do nothing."""
 
     def __init__(self, disk: Disk, file: File, is_new_journal: bool) -> None:
         self.disk, self.file, self.is_new = disk, file, is_new_journal

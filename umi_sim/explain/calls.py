@@ -19,8 +19,8 @@ HANG: Final = 4
 ITEM_CHARS: Final = 58
 
 
-def uncut(text: str) -> str:
-    """What runs as it is printed is never cut."""
+def keep_whole(text: str) -> str:
+    """Return the text as it is: a script that runs as it is printed is never cut."""
     return text
 
 
@@ -33,7 +33,7 @@ def call(name: str, *args: str) -> ReportRow:
 
 
 def world_call(config: RunConfig, *, is_limited: bool = False) -> ReportRow:
-    """How to make the world: as its seed draws it, or plain, but for what is said; limits too if asked."""
+    """Write the call that makes the world, drawn or plain with its differences; limits too if asked."""
     parts = [literal(config.scenario), f"seed={config.seed}"]
     if is_drawn(config):
         names = literal([agent.name for agent in config.agents])
@@ -42,14 +42,16 @@ def world_call(config: RunConfig, *, is_limited: bool = False) -> ReportRow:
     kept += LIMITS if is_limited else ()
     odd = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
     agents = ", ".join(map(agent_told, config.agents))
-    return call("script = Script", *parts, "plain=True", f"agents=[{agents}]", *named(odd, uncut))
+    return call(
+        "script = Script", *parts, "plain=True", f"agents=[{agents}]", *name_arguments(odd, keep_whole)
+    )
 
 
 def is_drawn(config: RunConfig) -> bool:
-    """Whether a seed and the id of a shipped scenario say all of it."""
+    """Check whether a seed and the id of a shipped scenario determine the whole configuration."""
     from umi_sim.scenario import files as scenario  # only for a report; a replay needs none
 
-    path = scenario.shipped().get(config.scenario)
+    path = scenario.list_shipped().get(config.scenario)
     return path is not None and scenario.draw(scenario.load(path), config.seed) == config
 
 
@@ -61,7 +63,7 @@ def agent_told(agent: AgentConfig) -> str:
 
 
 def usual_agent(name: str) -> AgentConfig:
-    """What an agent of this name is in a world with one user and clocks that are right."""
+    """Return the agent of this name in a world with one user and correct clocks."""
     return attrs.evolve(PLAIN.agents[0], name=name, scope=Scope("u1", f"a{NAMES.find(name[0]) + 1}"))
 
 
@@ -70,20 +72,23 @@ def item_call(item: Item) -> ReportRow:
     first: tuple[str, ...]
     match item:
         case Op():
-            first, args = ("script.op", item.id, item.agent, item.name), named(item.args, uncut)
+            first, args = ("script.op", item.id, item.agent, item.name), name_arguments(item.args, keep_whole)
         case Fault():
             first, args = ("script.fault", item.id, item.fault), [f"at={literal(item.at)}"]
-            args += [f"args={literal(item.args, uncut)}"] if item.args else []
+            args += [f"args={literal(item.args, keep_whole)}"] if item.args else []
         case Deviation():
-            first, args = ("script.schedule", item.id), named({"take": item.take, "over": item.over})
+            first, args = ("script.schedule", item.id), name_arguments({"take": item.take, "over": item.over})
         case ClockMove():
-            first, args = ("script.clock", item.id, item.agent, item.move), named(item.args, uncut)
+            first, args = (
+                ("script.clock", item.id, item.agent, item.move),
+                name_arguments(item.args, keep_whole),
+            )
     at_ms = item.at_ms if isinstance(item, Op | ClockMove) else 0
     name, *texts = first
     return call(name, *map(literal, texts), *args, *([f"at_ms={at_ms}"] if at_ms else []))
 
 
-def named(args: Mapping[str, object], short: Shortener = shorten_text) -> list[str]:
+def name_arguments(args: Mapping[str, object], short: Shortener = shorten_text) -> list[str]:
     return [f"{name}={literal(value, short)}" for name, value in args.items()]
 
 
@@ -91,11 +96,11 @@ def in_words(item: Item) -> str:
     """An item in a few words: f1 storage_lost at o3/commit#1."""
     match item:
         case Op():
-            told = f"{item.id} {item.name} {', '.join(named(item.args))}"
+            told = f"{item.id} {item.name} {', '.join(name_arguments(item.args))}"
         case Fault():
             told = f"{item.id} {item.fault} at {item.at}"
         case Deviation():
             told = f"{item.id} {item.take} before {item.over}"
         case ClockMove():
-            told = f"{item.id} clock of {item.agent}: {item.move} {', '.join(named(item.args))}"
+            told = f"{item.id} clock of {item.agent}: {item.move} {', '.join(name_arguments(item.args))}"
     return cut(told.rstrip(), ITEM_CHARS)

@@ -61,7 +61,7 @@ class FirstDifference(Data):
 def apart(
     first: Traced, second: Traced, names: tuple[str, str] = NAMES, around: int = AROUND_COUNT
 ) -> FirstDifference | None:
-    """Where two runs part; None if they do not."""
+    """Find where two runs part; None if they do not."""
     found = trace.first_difference(first, second)
     if found is None:
         return None
@@ -88,7 +88,7 @@ def rows(found: FirstDifference) -> Iterator[Line]:
 
 
 def delta(first: Playback, second: Playback, step: int) -> list[TreeChange]:
-    """Where the states of two runs differ after this step."""
+    """Find where the states of two runs differ after this step."""
     one, other = (look(each.at(step).live) for each in (first, second))
     return list(state_tree.changes(one, other))
 

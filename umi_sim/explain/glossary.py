@@ -25,7 +25,7 @@ def groups() -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def meanings() -> Mapping[str, str]:
-    """All words with their meanings. Raises TwoMeanings."""
+    """Return all words with their meanings. Raises TwoMeanings."""
     found: dict[str, str] = {}
     for group, words in groups().items():
         for word, meaning in words.items():

@@ -20,8 +20,10 @@ STORY_CHARS_MAX: Final = 108
 TEXT_CHARS_MAX: Final = 2 * LINE_CHARS_MAX - 20
 
 
-def changed(texts: Sequence[str], config: RunConfig, items: Sequence[Item], file: str) -> Iterator[ReportRow]:
-    """What the failing step changed, a line for each place."""
+def list_changes(
+    texts: Sequence[str], config: RunConfig, items: Sequence[Item], file: str
+) -> Iterator[ReportRow]:
+    """Yield what the failing step changed, a line for each place."""
     head, *places = (
         texts if are_clocks_moved(config, items) else [with_moments(text, config) for text in texts]
     )
@@ -33,17 +35,17 @@ def changed(texts: Sequence[str], config: RunConfig, items: Sequence[Item], file
 
 
 def with_moments(text: str, config: RunConfig) -> str:
-    """Where a clock's time stands in a text, the time of the world behind it, as events tell it."""
+    """Add to each time of a clock in a text the time of the world, as events tell it."""
 
-    def told(found: re.Match[str]) -> str:
+    def add_moment(found: re.Match[str]) -> str:
         at_ms = int(found[0]) - config.start_ms
         return f"{found[0]} ({group_digits(at_ms)} ms)" if 0 <= at_ms <= config.virtual_ms_max else found[0]
 
-    return text if config.start_ms < CLOCK_MS_MIN else re.sub(CLOCK_TIME, told, text)
+    return text if config.start_ms < CLOCK_MS_MIN else re.sub(CLOCK_TIME, add_moment, text)
 
 
 def are_clocks_moved(config: RunConfig, items: Sequence[Item]) -> bool:
-    """Whether a clock may tell another time than the world's."""
+    """Check whether a clock may show another time than the world's."""
     return any(isinstance(it, ClockMove) for it in items) or any(agent.skew_ms for agent in config.agents)
 
 
@@ -55,12 +57,12 @@ CLOCK_TIME: Final = r"\b\d{13}\b"
 
 
 def room_beside(changes: Sequence[str]) -> int:
-    """How many events fit on a screen that shows these changes."""
+    """Return how many events fit on a screen that shows these changes."""
     return EVENT_COUNT_MAX - min(CHANGE_COUNT_MAX, len(changes)) - bool(changes)
 
 
 def story(tail: Sequence[Event], items: Sequence[Item], rule: str, room: int) -> Iterator[ReportRow]:
-    """Such as `step    7  1 ms  o8  Reply Done b''`, the failing one marked."""
+    """Yield lines such as `step    7  1 ms  o8  Reply Done b''`, the failing one marked."""
     events = shown_of(tail, {item.id for item in items}, room)
     width = max(len(group_digits(event.world_ms)) for event in events)
     step, told = -1, list[ReportRow]()

@@ -21,7 +21,7 @@ from umi_sim.record.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_
 from umi_sim.record.trace import Record, Tag, Trace, decode
 from umi_sim.record.trace_fields import TAG
 from umi_sim.record.verdict import Failure, Verdict
-from umi_sim.runs.runner import Run, begun, outcome_of, run_once
+from umi_sim.runs.runner import Run, begin_run, outcome_of, run_once
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
@@ -57,7 +57,7 @@ class Course(Data):
 
 
 class Watcher(Inspector):
-    """An inspector that others may look over the shoulder of."""
+    """An inspector with callbacks before and after each step."""
 
     def __init__(self, config: RunConfig) -> None:
         super().__init__(config)
@@ -68,10 +68,10 @@ class Watcher(Inspector):
         self.begins()
         super().stepping(agent, machine, value, reading_ms)
 
-    def stepped(
+    def observe_step(
         self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
-        super().stepped(agent, machine, storage, value, effects)
+        super().observe_step(agent, machine, storage, value, effects)
         self.ends()
 
 
@@ -83,19 +83,19 @@ class Playback(Data):
     items: Sequence[Item] | None = None
 
     @contextmanager
-    def begun(self) -> Iterator[tuple[Run, Watcher]]:
-        """The run before its first step; the bug that its memory has is there until the block ends."""
+    def begin(self) -> Iterator[tuple[Run, Watcher]]:
+        """Set up the run before its first step; the bug of its memory is there until the block ends."""
         watcher = Watcher(self.config)
-        with begun(self.config, self.items, inspector=watcher, keep_trace=True) as live:
+        with begin_run(self.config, self.items, inspector=watcher, keep_trace=True) as live:
             yield live, watcher
 
-    def lived(self) -> tuple[Verdict, Trace]:
+    def live(self) -> tuple[Verdict, Trace]:
         """Live it to its end, with all records."""
         return run_once(self.config, self.items, keep_trace=True)
 
     def course(self) -> Course:
-        """What happened in it, step by step."""
-        verdict, trace = self.lived()
+        """Live it and return the event of each step, the step that sent each effect, and its failure."""
+        verdict, trace = self.live()
         events: list[str] = []
         sent: dict[str, int] = {}
         for record in map(decode, trace.kept):
@@ -123,9 +123,9 @@ class Playback(Data):
             if live.world.step_count == step - 1:
                 first = live.world.trace.record_count
 
-        with self.begun() as (live, watcher):
+        with self.begin() as (live, watcher):
             watcher.begins, watcher.ends = begins, ends
-            failure = stopped(live)
+            failure = run_until_stop(live)
         records = [decode(record) for record in list(live.world.trace.kept)[first:]] if before else []
         return PausedRun(before[0] if before else None, live, records, failure)
 
@@ -144,14 +144,14 @@ class Playback(Data):
                 raise Stop
             seen.append(now)
 
-        with self.begun() as (live, watcher):
+        with self.begin() as (live, watcher):
             watcher.ends = ends
-            stopped(live)
+            run_until_stop(live)
         return found[0] if found else None
 
 
-def stopped(live: Run) -> Failure | None:
-    """Live until somebody says stop, or to the end."""
+def run_until_stop(live: Run) -> Failure | None:
+    """Live until Stop is raised, or to the end."""
     try:
         return outcome_of(live)
     except Stop:
@@ -162,12 +162,12 @@ def stopped(live: Run) -> Failure | None:
 
 
 def look(live: Run, path: str = "") -> Tree:
-    """What a run has at a path at this instant, as a copy; the empty path is all. Raises NoSuchPath."""
+    """Return a copy of a part of a run at this instant; the empty path is all. Raises NoSuchPath."""
     return tree_at(roots(live), path)
 
 
 def roots(live: Run) -> dict[str, object]:
-    """What paths begin with."""
+    """Return the objects that paths begin with."""
     world = live.world
     memories = {name: memory_of(agent.machine) for name, agent in world.agents.items()}
     states = {name: memory and memory.state for name, memory in memories.items()}

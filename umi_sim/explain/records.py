@@ -15,7 +15,7 @@ HANG: Final = 8
 
 
 def is_step(record: Record) -> bool:
-    """Whether the memory is stepped with this: a request, an answer, or the time alone."""
+    """Check whether the memory is stepped with this: a request, an answer, or the time alone."""
     return record[TAG] in (Tag.OP, Tag.STEP)
 
 
@@ -29,8 +29,8 @@ def name_of(record: Record) -> str:
     return Tag(tag).name.lower() if isinstance(tag, int) and tag in list(Tag) else f"tag {tag!r}"
 
 
-def told(record: Record) -> tuple[str, object, str, str]:
-    """The agent, what its clock reads, the event, and what happened."""
+def read_record(record: Record) -> tuple[str, object, str, str]:
+    """Return the agent, what its clock reads, the event, and what happened."""
     tag, fields = record[TAG], record[TAG + 1 :]
     places = COLUMNS.get(tag if isinstance(tag, int) else 0, REST)
     agent, reading, event = (fields[place] if place < len(fields) else "" for place in places[:3])
@@ -49,13 +49,13 @@ def in_column(record: Record | None) -> str:
 
 def in_words(record: Record) -> str:
     """Its event or agent, and what it tells."""
-    agent, _, event, said = told(record)
+    agent, _, event, said = read_record(record)
     return " ".join(filter(None, (event or agent, said)))
 
 
 def subject(record: Record) -> tuple[Field, str]:
-    """What it tells of: records of two subjects have no field in common that says more than that."""
-    agent, _, event, _ = told(record)
+    """Return what a record is about: records of two subjects have no other telling field in common."""
+    agent, _, event, _ = read_record(record)
     return record[TAG], event or agent
 
 
@@ -63,7 +63,7 @@ def in_lines(records: Iterable[Record]) -> Iterator[ReportRow]:
     """A line for each: its number, step, world time, agent with its reading, event, and what it tells."""
     kept = list(records)
     for record, step in zip(kept, accumulate(map(is_step, kept)), strict=True):
-        agent, reading, event, said = told(record)
+        agent, reading, event, said = read_record(record)
         clock = f"{agent} {group_digits(reading)}" if isinstance(reading, int) else agent
         place = f"{record[0]!s:>6} {step:>5} {group_digits(int(str(record[1]))):>17} ms  {clock:19}"
         yield row("", cut(f"{place}  {event:{EVENT_COLUMN}} {said}", 2 * LINE_CHARS_MAX), hang=HANG, column=0)

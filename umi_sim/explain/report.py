@@ -94,13 +94,13 @@ def of_run(
     failure = verdict.failure
     value = lambda: {**as_json(verdict), "repeat": repeat}  # noqa: E731  # shorter than a function of its own
     if failure is None:
-        return Report(headline(verdict), passed(verdict, repeat, with_details=with_details), value)
+        return Report(headline(verdict), passed_rows(verdict, repeat, with_details=with_details), value)
     mark = fingerprint.of(failure)
     told = ReportedFailure(
         verdict.config, verdict.items, failure, mark, repeat, seed, file, smaller, verdict.tail,
         verdict.changed,
     )  # fmt: skip
-    return attrs.evolve(failed(told), value=value)
+    return attrs.evolve(of_failure(told), value=value)
 
 
 # A run that passed.
@@ -113,7 +113,7 @@ def headline(verdict: Verdict) -> str:
     return f"PASS {verdict.config.scenario} seed {verdict.config.seed}: {told}, every promise kept"
 
 
-def passed(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterator[ReportRow]:
+def passed_rows(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterator[ReportRow]:
     yield whole("repeat", repeat)
     if verdict.config.planted:
         yield row("planted", f"{verdict.config.planted}, which this run does not show")
@@ -128,14 +128,14 @@ def passed(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterator[Rep
 
 
 def details(verdict: Verdict) -> Iterator[ReportRow]:
-    """Everything else that is known, in words."""
+    """Yield everything else that is known, in words."""
     from umi_sim.explain.glossary import meaning  # a short report needs no glossary
 
     config, without_effect = verdict.config, verdict.without_effect
     if without_effect:
-        yield list_row("", labelled("without effect", show_counts(without_effect)))
+        yield list_row("", label_first("without effect", show_counts(without_effect)))
     if never := [name for name in config.faults if name not in {**verdict.fired, **without_effect}]:
-        yield list_row("", labelled("switched on, and never struck", never), NEVER_COUNT_MAX)
+        yield list_row("", label_first("switched on, and never struck", never), NEVER_COUNT_MAX)
     yield row("mode", f"{' '.join((config.mode, *one_kind(config)))}: {meaning(config.mode)}")
     users = dict.fromkeys(agent.scope.user for agent in config.agents)
     counts = {"agent": len(config.agents), "user": len(users), "key": config.key_count}
@@ -145,7 +145,7 @@ def details(verdict: Verdict) -> Iterator[ReportRow]:
     if odd := unusual(config):
         yield row("unusual", ", ".join(odd))
     if config.equivalences:
-        yield row("compared", ", ".join(compared(verdict, name) for name in config.equivalences))
+        yield row("compared", ", ".join(compare_equivalence(verdict, name) for name in config.equivalences))
     yield list_row("replies", [f"{count} {name}" for name, count in verdict.replies.items()] or ["none"])
     if verdict.degraded:
         yield list_row("degraded", show_counts(verdict.degraded))
@@ -159,7 +159,7 @@ def details(verdict: Verdict) -> Iterator[ReportRow]:
         yield list_row("skipped", show_counts(verdict.skipped))
 
 
-def labelled(what: str, parts: Sequence[str]) -> list[str]:
+def label_first(what: str, parts: Sequence[str]) -> list[str]:
     return [f"{what}: {parts[0]}", *parts[1:]]
 
 
@@ -174,7 +174,7 @@ SHARES: Final = {
 
 
 def unusual(config: RunConfig) -> list[str]:
-    """What the seed decided otherwise than a plain run has it."""
+    """List what the seed decided otherwise than a plain run has it."""
     shares = [(name, getattr(config, name)) for name in SHARES]
     skewed = [agent for agent in config.agents if agent.skew_ms]
     told = {
@@ -199,8 +199,8 @@ def differ(one: Ratio, other: Ratio) -> bool:
     return one[0] * other[1] != other[0] * one[1]
 
 
-def compared(verdict: Verdict, name: str) -> str:
-    """How often the two ways of an equivalence met."""
+def compare_equivalence(verdict: Verdict, name: str) -> str:
+    """Tell how often the two ways of an equivalence met."""
     rule = rule_named(name)
     return f"{rule.statement} ({name}): equal {plural(verdict.marks.get(f'equal: {name}', 0), 'time')}"
 
@@ -216,8 +216,8 @@ def phases(verdict: Verdict) -> str:
 # A run that failed.
 
 
-def failed(told: ReportedFailure, *, all_items: bool = False) -> Report:
-    """The layout of a failure; from a seed file there are no events."""
+def of_failure(told: ReportedFailure, *, all_items: bool = False) -> Report:
+    """Return the layout of a failure; from a seed file there are no events."""
     failure = told.failure
     head = f"FAIL {failure.named} at step {failure.step}"
     return Report(head, failed_rows(told, all_items), lambda: told_as_json(told), EXIT_CODES[failure.kind])
@@ -233,28 +233,28 @@ def failed_rows(told: ReportedFailure, all_items: bool) -> Iterator[Line]:
     yield from (BLANK, *cause(told))
     yield from (BLANK, *under("script", script(told, all_items)))
     if told.changed:
-        yield from (BLANK, *happened.changed(told.changed, told.config, told.items, told.file))
+        yield from (BLANK, *happened.list_changes(told.changed, told.config, told.items, told.file))
     if told.tail:
         room = happened.room_beside(told.changed)
         yield from (BLANK, *happened.story(told.tail, told.items, told.failure.rule, room))
     yield BLANK
     yield from under("next", (whole("", command) for command in what_next(told)))
     if minimised:
-        yield row("shrunk", shrunk(minimised))
+        yield row("shrunk", describe_shrinking(minimised))
     yield row("file", f"fingerprint {told.fingerprint}")
 
 
 def cause(told: ReportedFailure) -> Iterator[ReportRow]:
-    """What was promised, what came instead, and what the failure needs."""
+    """Yield what was promised, what came instead, and what the failure needs."""
     yield row("promised", promise(told.failure))
     yield from instead(told.failure)
     yield from frames(told.failure)
     if told.minimised:
-        yield from needed(told, told.minimised)
+        yield from needed_rows(told, told.minimised)
 
 
 def what_next(told: ReportedFailure) -> Iterator[str]:
-    """What a person may want to type now."""
+    """Yield commands that a user may want to type now."""
     if file := told.smaller or told.file:
         yield join(["umi-sim", "why", file])
         yield join(["umi-sim", "html", file, "--open"])
@@ -262,17 +262,17 @@ def what_next(told: ReportedFailure) -> Iterator[str]:
 
 
 def promise(failure: Failure) -> str:
-    """What the rule says that is broken."""
+    """Return the statement of the rule that is broken."""
     return CRASH if failure.kind == "crash" else rule_named(failure.rule_id).statement
 
 
 def instead(failure: Failure) -> Iterator[ReportRow]:
-    """What came in place of what was due; if it is short, as in: get 'k' answered b'' - nothing was due."""
+    """Yield the answer and the expected one; in one line if short: get 'k' answered b'' - nothing was due."""
     due, came = failure.expected, failure.got
     subject = due.partition(": ")[0] + ": "
     if due.startswith(subject) and came.startswith(subject):
         due, came = due.removeprefix(subject), came.removeprefix(subject)
-    alike = max(0, shared(due, came) - ALIKE_CHARS_MAX)  # what they share is not what differs
+    alike = max(0, count_shared(due, came) - ALIKE_CHARS_MAX)  # what they share is not what differs
     told = (f"...{text[alike:]}" if alike else text for text in (due, came))
     due, came = ("nothing" if text == "None" else cut(text, happened.TEXT_CHARS_MAX) for text in told)
     message = cut(failure.message, happened.TEXT_CHARS_MAX)
@@ -283,8 +283,8 @@ def instead(failure: Failure) -> Iterator[ReportRow]:
     yield from (row(label, text) for label, text in (("due", due), ("came", came)) if text)
 
 
-def shared(one: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
+def count_shared(one: str, other: str) -> int:
+    """Count the characters with which two texts begin in common."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
 
 
@@ -296,8 +296,8 @@ def seed_remark(told: ReportedFailure) -> Sequence[str]:
 NOUNS: Final = {"op": "operation", "fault": "fault", "schedule": "schedule move", "clock": "clock move"}
 
 
-def shrunk(minimised: Minimised) -> str:
-    """From 50 operations and 6 faults to 1 operation: kinds of which none are there are left out."""
+def describe_shrinking(minimised: Minimised) -> str:
+    """Tell what shrinking did: `from 50 operations and 6 faults to 1 operation`, without empty kinds."""
     before, after = map(counts_told, (minimised.before, minimised.after))
     tried = plural(minimised.runs, "run")
     if before == after and minimised.one_minimal:
@@ -315,12 +315,12 @@ def counts_told(counts: Mapping[str, int]) -> str:
 
 
 def in_a_row(names: Sequence[str]) -> str:
-    """One, two and three."""
+    """Join words: one, two and three."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def needed(told: ReportedFailure, minimised: Minimised) -> Iterator[ReportRow]:
-    """Each item that a failure needs, with what happens without it; then what it does not need."""
+def needed_rows(told: ReportedFailure, minimised: Minimised) -> Iterator[ReportRow]:
+    """Yield each item that a failure needs, with what happens without it; then what it does not need."""
     items = {item.id: item for item in told.items}
     yield from under("needed", (without(items[it], told.without.get(it, "")) for it in minimised.needed))
     if names := [name for name, is_plain in PLAIN_PARTS.items() if is_plain(told)]:
@@ -344,7 +344,7 @@ PLAIN_PARTS: Final[Mapping[str, Callable[[ReportedFailure], bool]]] = {
 
 
 def frames(failure: Failure) -> Iterator[ReportRow]:
-    """Where a crash came from: the innermost functions of ours, without the folders of this machine."""
+    """Tell where a crash came from: the innermost functions of ours, without the folders of this machine."""
     found = [f"{place}:{line} {name}" for place, line, name in re.findall(FRAME, failure.traceback)]
     known = [failure.frame] if failure.frame else []
     yield from under("frame", (whole("", place) for place in (*known, *found[: -FRAME_COUNT_MAX - 1 : -1])))

@@ -40,7 +40,7 @@ class CannotDo(ValueError):
 
 
 class Stepper:
-    """Where somebody stands in a run."""
+    """The step of a run at which the user stands."""
 
     def __init__(self, playback: Playback, seed: SeedFile | None = None) -> None:
         self.step = 0
@@ -73,7 +73,7 @@ class Stepper:
         return escape_text(f"{self.step}/{self.step_count} {cut(event, LINE_CHARS_MAX)}> ")
 
     def do(self, line: str) -> tuple[Report, bool]:
-        """What a command says, and whether it could be done."""
+        """Carry out a command; return its output, and False if that was impossible."""
         words = line.split(maxsplit=1) or ["n"]
         name, rest = words[0], words[1].strip() if len(words) > 1 else ""
         try:
@@ -82,7 +82,7 @@ class Stepper:
             said = list(self._commands[name](rest))
         except (CannotDo, NoSuchPath) as error:
             return Report(cut(str(error), VALUE_CHARS_MAX)), False
-        return Report("", bounded([line_of(each) for each in said])), True
+        return Report("", limit_lines([line_of(each) for each in said])), True
 
     # Moving.
 
@@ -119,7 +119,9 @@ class Stepper:
             yield f"{cut(rest)} does not change after step {self.step}"
             return
         yield from self.go(str(step))
-        yield from (str(it) for it in self.changed() if it.path == rest or it.path.startswith(f"{rest}."))
+        yield from (
+            str(it) for it in self.list_changes() if it.path == rest or it.path.startswith(f"{rest}.")
+        )
 
     def here(self) -> Iterator[Said]:
         """The records of the step, and the failure if it is the one."""
@@ -132,13 +134,13 @@ class Stepper:
     # Looking.
 
     def state(self, rest: str) -> Iterator[Said]:
-        yield from shown(look(self.stand.live, rest))
+        yield from show_tree(look(self.stand.live, rest))
 
     def delta(self, rest: str) -> Iterator[Said]:
-        found = [str(change) for change in self.changed()] if self.step else []
+        found = [str(change) for change in self.list_changes()] if self.step else []
         yield from found or ["nothing"]
 
-    def changed(self) -> Iterator[TreeChange]:
+    def list_changes(self) -> Iterator[TreeChange]:
         return changes(self.stand.before, look(self.stand.live))
 
     def why(self, rest: str) -> Iterator[Said]:
@@ -158,8 +160,8 @@ class Stepper:
         return iter(())
 
 
-def shown(tree: Tree) -> Iterator[Said]:
-    """The parts of what stands at a path, a line each; a value in full."""
+def show_tree(tree: Tree) -> Iterator[Said]:
+    """Yield the parts of the value at a path, a line each; a value in full."""
     if not isinstance(tree, Branch):
         yield literal(tree, lambda text: cut(text, VALUE_CHARS_MAX))
     elif not tree.parts:
@@ -180,7 +182,7 @@ def line_of(said: Said) -> Line:
     return row("", cut(said, VALUE_CHARS_MAX), hang=HANG, column=0) if isinstance(said, str) else said
 
 
-def bounded(lines: Sequence[Line]) -> list[Line]:
+def limit_lines(lines: Sequence[Line]) -> list[Line]:
     if len(lines) <= LINE_COUNT_MAX:
         return list(lines)
     return [*lines[: LINE_COUNT_MAX - 1], line_of(f"and {len(lines) - LINE_COUNT_MAX + 1} more")]

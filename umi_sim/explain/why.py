@@ -29,7 +29,7 @@ from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import SeedFile
-from umi_sim.shrink.candidate import OPTIONS, Candidate, dropped
+from umi_sim.shrink.candidate import OPTIONS, Candidate, drop_agent
 from umi_sim.shrink.search import Budget, OutOfBudget
 
 TAIL_OPERATION_COUNT_MAX: Final = 12
@@ -67,7 +67,7 @@ class Share(Data):
     runs: int
 
     def rose_since(self, before: "Share | None") -> bool:
-        """Whether the share is higher by at least a fifth."""
+        """Check whether the share is higher by at least a fifth."""
         if before is None or not (self.runs and before.runs):
             return False
         n, d = DECIDED
@@ -77,7 +77,7 @@ class Share(Data):
 
 @attrs.define
 class Analysis(Owner):
-    """What is known so far. `nearest` is the part whose lack comes closest to the failing run and passes."""
+    """The results so far. `nearest`: the part without which the run passes and differs latest."""
 
     items: tuple[Item, ...]
     failure: Failure
@@ -95,8 +95,8 @@ class Analysis(Owner):
     def is_interrupted(self) -> bool:
         return self.stopped == INTERRUPTED
 
-    def decided(self) -> list[int]:
-        """The numbers of kept items at which the share rose by a fifth or more."""
+    def find_decisions(self) -> list[int]:
+        """Return the numbers of kept items at which the share rose by a fifth or more."""
         pairs = zip((None, *self.shares), self.shares, strict=False)
         return [share.kept for before, share in pairs if share.rose_since(before)]
 
@@ -107,7 +107,7 @@ def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None
 
     Raises NothingToExplain before any of it.
     """
-    found = begun(seed)
+    found = begin_analysis(seed)
     inquiry = Inquiry(seed, found, Budget(None, seconds_max))
     try:
         inquiry.find_needed()
@@ -122,10 +122,11 @@ def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None
     return found
 
 
-def begun(seed: SeedFile) -> Analysis:
+def begin_analysis(seed: SeedFile) -> Analysis:
+    """Live the run of the file and return its analysis, still empty. Raises NothingToExplain."""
     if seed.failure is None:
         raise NothingToExplain("the file expects to pass, so there is no failure to explain")
-    verdict, records = Playback(seed.config, seed.items).lived()
+    verdict, records = Playback(seed.config, seed.items).live()
     if verdict.failure is None:
         raise NothingToExplain("it passes now, so there is no failure to explain; umi-sim replay tells more")
     if fingerprint.of(verdict.failure) != seed.fingerprint:
@@ -140,14 +141,14 @@ def as_happened(items: Sequence[Item], records: Trace) -> tuple[Item, ...]:
     left = {item.id: item for item in items}
     found: list[Item] = []
     for record in map(trace.decode, records.kept):
-        item_id = next((item.id for item in left.values() if is_told_by(item, record)), None)
+        item_id = next((item.id for item in left.values() if is_recorded_as(item, record)), None)
         if item_id is not None:
             found.append(left.pop(item_id))
     return (*found, *left.values())
 
 
-def is_told_by(item: Item, record: Record) -> bool:
-    """Whether this is the record of this item, or of one like it."""
+def is_recorded_as(item: Item, record: Record) -> bool:
+    """Check whether this is the record of this item, or of one like it."""
     match record[2], item:
         case ((Tag.OP | Tag.FAULT | Tag.SKIPPED), _):
             return record[3] == item.id
@@ -192,7 +193,7 @@ class Inquiry(Owner):
             self.found.options.append(self.part(name, what, candidate))
 
     def part(self, name: str, what: str, candidate: Candidate) -> RunPart:
-        """What becomes of the run without something."""
+        """Live the run without something; return whether it is needed, and what happens."""
         verdict, records = self.live(candidate, self.seed.config.steps_max)
         if self.fails_so(verdict):
             return RunPart(name, what, False, later(verdict, self.found.failure))
@@ -203,7 +204,7 @@ class Inquiry(Owner):
         )
 
     def find_nearest(self) -> None:
-        """Of the runs that pass without one item, the one that is the failing one for longest."""
+        """Find the run without one item that passes and equals the failing run for the longest time."""
         passing = [part for part in self.found.parts if part.passes]
         if passing:
             nearest = max(passing, key=lambda part: part.apart_at)
@@ -214,7 +215,7 @@ class Inquiry(Owner):
     # Where it was decided.
 
     def find_shares(self, runs: int, own: str) -> None:
-        """One run for each prefix, then the next one for each: what is there is even, whenever it ends."""
+        """Draw one run for each prefix, then the next one for each: whenever it ends, all have as many."""
         try:
             drawn = scenario.draw(scenario.of(self.seed.config, own), self.seed.config.seed)
         except scenario.BadScenario as error:
@@ -270,7 +271,7 @@ def prefixes(count: int) -> list[int]:
 
 
 def plainer(whole: Candidate) -> Iterator[tuple[str, str, Candidate]]:
-    """Each option of the world that is not plain, as it is, and the run with it put to plain."""
+    """Yield each option of the world that is not plain, and the run with it put to plain."""
     config = whole.config
     for name in OPTIONS:
         if name not in (*DRAWN, *JUDGED) and getattr(config, name) != getattr(PLAIN, name):
@@ -289,14 +290,14 @@ def plainer(whole: Candidate) -> Iterator[tuple[str, str, Candidate]]:
                 attrs.evolve(whole, config=attrs.evolve(config, agents=exact)),
             )
         if len(config.agents) > 1:
-            yield f"agent {agent.name}", "", dropped(whole, agent.name)
+            yield f"agent {agent.name}", "", drop_agent(whole, agent.name)
     deviations = [item.id for item in whole.items if isinstance(item, Deviation)]
     if len(deviations) > 1:
         yield "schedule", f"{len(deviations)} deviations", whole.without(deviations.__contains__)
 
 
 def are_options(options: Mapping[str, int | bool]) -> bool:
-    """Whether a memory takes them together: one limit may have to be at least another."""
+    """Check whether a memory takes these options together: one limit may have to be at least another."""
     try:
         Config.of(options)
     except Rejected:
@@ -308,7 +309,7 @@ def are_options(options: Mapping[str, int | bool]) -> bool:
 
 
 def instead(verdict: Verdict, failure: Failure) -> str:
-    """What a run comes to that does not end in the same way."""
+    """Tell how a run ends that does not fail in the same way."""
     other = verdict.failure
     if other is None:
         return "passes"
@@ -318,7 +319,7 @@ def instead(verdict: Verdict, failure: Failure) -> str:
 
 
 def later(verdict: Verdict, failure: Failure) -> str:
-    """When a run fails that ends in the same way."""
+    """Tell that a run fails in the same way, and how much earlier or later."""
     assert verdict.failure is not None
     by = verdict.failure.step - failure.step
     when = (

@@ -49,10 +49,10 @@ def table(first: str, second: str, mark: str = "") -> ReportRow:
 
 
 def verdict(found: Analysis) -> str:
-    """One line: which item decides, or which are needed together."""
+    """Tell in one line which item decides, or which are needed together."""
     told = {item.id: in_words(item) for item in found.items}
     required = [part.name for part in found.parts if part.is_needed]
-    deciding = [found.items[kept - 1].id for kept in found.decided() if kept]
+    deciding = [found.items[kept - 1].id for kept in found.find_decisions() if kept]
     if both := [told[name] for name in deciding if name in required]:
         is_sure = found.shares[-1].failed == found.shares[-1].runs
         then = "each run has failed" if is_sure else "the failure is likely"
@@ -81,15 +81,15 @@ def shares(found: Analysis) -> Iterator[ReportRow]:
         return
     told = f"of {found.shares[0].runs} runs each that fail in the same way, if the items so far are kept"
     yield from (BLANK, row("share", f"{told} and all that follows is drawn afresh, as in {found.tail_from}"))
-    decided, before = found.decided(), 0
+    decided, before = found.find_decisions(), 0
     for share in found.shares:
         mark = "<- decided here" if share.kept in decided else ""
-        yield table(kept_told(found.items, before, share.kept), bar(share), mark)
+        yield table(describe_kept(found.items, before, share.kept), bar(share), mark)
         before = share.kept
 
 
-def kept_told(items: Sequence[Item], before: int, kept: int) -> str:
-    """What a row keeps besides what the one above it keeps."""
+def describe_kept(items: Sequence[Item], before: int, kept: int) -> str:
+    """Tell which items a row of the table keeps beyond those of the row above it."""
     if kept == 0:
         return "nothing kept"
     more = kept - before - 1
@@ -131,7 +131,7 @@ def as_json(found: Analysis) -> dict[str, object]:
         "parts": [part_as_json(part) for part in found.parts],
         "options": [part_as_json(part) for part in found.options],
         "shares": [{"kept": it.kept, "failed": it.failed, "runs": it.runs} for it in found.shares],
-        "order": [item.id for item in found.items], "decided": found.decided(),
+        "order": [item.id for item in found.items], "decided": found.find_decisions(),
         "nearest": found.nearest.name if found.nearest else None, "stopped": found.stopped,
     }  # fmt: skip
 

@@ -71,7 +71,7 @@ Told = tuple[str, str, Sequence[ReportRow]]
 
 
 def page(name: str) -> Report:
-    """One screen about a word, a name, or the id of a rule. Raises UnknownName."""
+    """Return one screen about a word, a name, or the id of a rule. Raises UnknownName."""
     kind, known_as = look_up(name)
     title, means, rows = PAGES[kind][1](known_as)
     value = {"word": known_as, "kind": kind, "means": means, **as_object(rows)}
@@ -79,7 +79,7 @@ def page(name: str) -> Report:
 
 
 def look_up(name: str) -> tuple[str, str]:
-    """What kind of thing has this name, and how it is spelt there. Raises UnknownName."""
+    """Return the kind of thing that has this name, and its spelling there. Raises UnknownName."""
     names_of = {kind: known() for kind, (known, _) in PAGES.items()}  # once: some lie in files
     for each in spellings(name):
         for kind, known_names in names_of.items():
@@ -89,7 +89,7 @@ def look_up(name: str) -> tuple[str, str]:
 
 
 def spellings(name: str) -> Iterator[str]:
-    """What a name may stand for: itself, in other letters, as one of many, or what it is a case of."""
+    """Yield what a name may stand for: itself, in other letters, as one of many, or what it is a case of."""
     before, _, after = re.sub(r"\([0-9]+\)$", "", name).rpartition(":")  # pct(5), route:partial
     first = re.sub("[0-9]+$", "1", name)  # o12 is an item as o1 is
     for each in (name, after.strip(), before.strip(), before.partition(".")[2], first):
@@ -98,13 +98,13 @@ def spellings(name: str) -> Iterator[str]:
 
 
 def names() -> Iterator[str]:
-    """Every name that has a page."""
+    """Yield every name that has a page."""
     for known, _ in PAGES.values():
         yield from known()
 
 
 def all_rules() -> Report:
-    """All rules, a line each, and what else has a page."""
+    """List all rules, a line each, and what else has a page."""
     value = [
         {"rule": it.name, "id": it.id, "promises": it.statement, "checked": it.is_checked} for it in RULES
     ]
@@ -165,7 +165,7 @@ def guarding(rule: Rule) -> list[str]:
 
 
 def places(name: str) -> list[str]:
-    """Where in the code a rule is demanded, as file:line; the first few."""
+    """Return where in the code a rule is demanded, as file:line; the first few."""
     found = mentions().get(name, [])
     more = [f"{len(found) - PLACE_COUNT_MAX} more"] if len(found) > PLACE_COUNT_MAX else []
     return found[:PLACE_COUNT_MAX] + more
@@ -173,7 +173,7 @@ def places(name: str) -> list[str]:
 
 @cache
 def mentions() -> Mapping[str, list[str]]:
-    """Every line that may check a rule, by the name of the rule."""
+    """Return every line that may check a rule, by the name of the rule."""
     named = {rule.name.upper().replace("-", "_"): rule.name for rule in RULES}
     found: dict[str, list[str]] = {}
     for path in sorted(
@@ -276,7 +276,7 @@ def about_mark(name: str) -> Told:
 def floors() -> Mapping[str, list[tuple[str, str]]]:
     """The marks of all scenarios: in which, and in what share of its runs."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for path in scenario.shipped().values():
+    for path in scenario.list_shipped().values():
         each = scenario.load(path)
         for mark, (n, d) in each.marks.items():
             found.setdefault(mark, []).append((each.id, f"{n}/{d}"))
@@ -302,7 +302,7 @@ def about_option(name: str) -> Told:
 
 @cache
 def values() -> Mapping[str, type]:
-    """What a memory is told and tells: classes by name, but for those that are words or requests already."""
+    """Return the values of a memory by class name, except those that are words or requests already."""
     found = {cls.__name__: cls for cls in DECODERS.values() if issubclass(cls, Data)}
     return {name: cls for name, cls in found.items() if name.lower() not in {*meanings(), *REQUESTS}}
 
@@ -344,7 +344,7 @@ EXIT_CODES: Final = {str(code): means for code, means in CODES.items()}
 PAGES: Final[Mapping[str, tuple[Callable[[], Collection[str]], Callable[[str], Told]]]] = {
     "word": (meanings, about_word), "rule": (rule_names, about_rule), "fault": (lambda: KINDS, about_fault),
     "planted bug": (lambda: MUTANTS | OF_TESTS, about_bug), "mark": (floors, about_mark),
-    "scenario": (scenario.shipped, about_scenario), "request": (lambda: REQUESTS, about_request),
+    "scenario": (scenario.list_shipped, about_scenario), "request": (lambda: REQUESTS, about_request),
     "option": (lambda: OPTIONS, about_option), "workflow step": (steps, about_step),
     "value": (values, about_value),
     "exit code": (lambda: EXIT_CODES, lambda code: (code, EXIT_CODES[code], [])),

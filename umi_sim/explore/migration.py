@@ -14,7 +14,7 @@ from umi_sim.explore.one_row import SMALL, EventBudget, OneRowWorld, at, check, 
 
 @attrs.frozen
 class MigrationFindings(Data):
-    """What came of it: how many states, and the steps to the first that breaks a rule, if any does."""
+    """The number of states that were reached, and the steps to the first that breaks a rule, if any does."""
 
     state_count: int
     steps: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class MigrationFindings(Data):
 def explore(
     budget: EventBudget = SMALL, phase: str = "legacy", *, stores_too: bool = True
 ) -> MigrationFindings:
-    """All lives within the budget, from a phase on; `stores_too`: the rules about the stores as well."""
+    """Try all lives within the budget, from a phase on; `stores_too`: check rules about stores as well."""
     start = attrs.evolve(at(phase), left=budget)
     seen: dict[OneRowWorld, tuple[OneRowWorld, str] | None] = {start: None}
     queue = deque([start])

@@ -29,7 +29,7 @@ from umi_core.migration.requests import (
 from umi_sim.record import rules
 
 ID: Final = "r"
-OF: Final = ("op", "blocks")  # who asks, and of which kind
+OF: Final = ("op", "blocks")  # the caller, and the kind of rows
 KEYED: Final = PutRow(*OF, ID, "keyed", request_key="k")
 ROW: Final[Key] = ("row", ID)
 HEAL_STEPS_MAX: Final = 60
@@ -40,7 +40,7 @@ Main = tuple[tuple[Key, Held], ...]
 
 @attrs.frozen
 class ClientKnowledge(Data):
-    """What a client knows: the value now, and values that may yet show; and of its key whether it is used.
+    """The knowledge of a client: the value now, values that may yet show, and whether its key is used.
 
     `is_kept`: what it asked for under its key has been written where the truth is.
     """
@@ -86,8 +86,8 @@ class OneRowWorld(Data):
 # Stores.
 
 
-def landed(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
-    """Main after a batch; None if what it expects is not so."""
+def apply_batch(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
+    """Return the world after a batch in main; None if a row that it expects is another."""
     main, graves = dict(world.main), dict(world.graves)
     if any(main.get(key, machine.NONE).version != version for key, version in ask.expects):
         return None
@@ -100,7 +100,8 @@ def landed(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
     return attrs.evolve(world, main=tuple(sorted(main.items())), graves=tuple(sorted(graves.items())))
 
 
-def done(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
+def write_to_store(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
+    """Return the world after a write of the store that is asked; None if its expectations fail."""
     after, store = written_by(world, ask), "legacy" if phase_of(world) in OF_LEGACY else "main"
     known, is_of_key = world.known, (ROW, KEYED.content) in ask.writes and world.known.asked == KEYED
     if after is None or not is_of_key or ask.store != store:
@@ -112,7 +113,7 @@ def done(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
 
 def written_by(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
     if ask.store == "main":
-        return landed(world, ask)
+        return apply_batch(world, ask)
     ((_, value),) = ask.writes
     assert not isinstance(value, Once)
     return attrs.evolve(world, legacy=value)
@@ -132,7 +133,7 @@ Step = tuple[str, OneRowWorld]
 
 def steps(world: OneRowWorld) -> Iterator[Step]:
     if world.late is not None:
-        yield "the late batch arrives", attrs.evolve(landed(world, world.late) or world, late=None)
+        yield "the late batch arrives", attrs.evolve(apply_batch(world, world.late) or world, late=None)
     if world.asked is None:
         yield from requests(world)
     else:
@@ -140,7 +141,8 @@ def steps(world: OneRowWorld) -> Iterator[Step]:
         yield from crashes(world, world.asked)
 
 
-def spent(world: OneRowWorld, name: str) -> OneRowWorld:
+def spend_one(world: OneRowWorld, name: str) -> OneRowWorld:
+    """Return the world with one failure or crash less to come."""
     left = world.left
     return attrs.evolve(world, left=attrs.evolve(left, **{name: getattr(left, name) - 1}))
 
@@ -149,57 +151,57 @@ def requests(world: OneRowWorld) -> Iterator[Step]:
     left, number = world.left, world.left.writes
     if left.writes:
         value = f"v{number}"
-        yield f"client writes {value}", asked(spent(world, "writes"), PutRow(*OF, ID, value))
-        yield "client deletes", asked(spent(world, "writes"), DropRow(*OF, ID))
+        yield f"client writes {value}", ask_machine(spend_one(world, "writes"), PutRow(*OF, ID, value))
+        yield "client deletes", ask_machine(spend_one(world, "writes"), DropRow(*OF, ID))
     if left.keyed:
-        yield "client writes with its key", asked(spent(world, "keyed"), KEYED)
+        yield "client writes with its key", ask_machine(spend_one(world, "keyed"), KEYED)
     if left.reads:
-        yield "client reads", asked(spent(world, "reads"), ReadRow(*OF, ID))
+        yield "client reads", ask_machine(spend_one(world, "reads"), ReadRow(*OF, ID))
     if left.works:
         phase = world.machine.phase or phase_of(world)
         for to in machine.SWITCHES[phase]:
-            yield f"switch to {to}", asked(spent(world, "works"), AdvanceMigration(*OF, to))
+            yield f"switch to {to}", ask_machine(spend_one(world, "works"), AdvanceMigration(*OF, to))
         if phase == "dual_write":
-            yield "reconcile", asked(spent(world, "works"), Reconcile(*OF))
+            yield "reconcile", ask_machine(spend_one(world, "works"), Reconcile(*OF))
         if phase in machine.MIRRORED:
-            yield "mirror", asked(spent(world, "works"), Mirror(*OF))
+            yield "mirror", ask_machine(spend_one(world, "works"), Mirror(*OF))
         if phase == "cleanup":
-            yield "purge", asked(spent(world, "works"), Purge(*OF))
+            yield "purge", ask_machine(spend_one(world, "works"), Purge(*OF))
 
 
 def phase_of(world: OneRowWorld) -> str:
     return dict(world.main).get(machine.PHASE, machine.NONE).value or "legacy"
 
 
-def asked(world: OneRowWorld, request: MigrationRequest) -> OneRowWorld:
+def ask_machine(world: OneRowWorld, request: MigrationRequest) -> OneRowWorld:
     known = attrs.evolve(world.known, asked=request)
-    return told(attrs.evolve(world, known=known), machine_steps.begin(world.machine, request))
+    return take_output(attrs.evolve(world, known=known), machine_steps.begin(world.machine, request))
 
 
-def told(world: OneRowWorld, came: machine.Came) -> OneRowWorld:
+def take_output(world: OneRowWorld, came: machine.Came) -> OneRowWorld:
     machine, out = came
     world = attrs.evolve(world, machine=machine, asked=None)
-    return judged(world, out) if isinstance(out, MigrationReply) else attrs.evolve(world, asked=out)
+    return judge_reply(world, out) if isinstance(out, MigrationReply) else attrs.evolve(world, asked=out)
 
 
 def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
-    """What the store may say: the truth, or one of the failures that are left."""
+    """Yield each answer that the store may give: the truth, or one of the failures that are left."""
     where = f"{ask.store} {'writes' if ask.writes else 'reads'}"
-    after = done(world, ask) if ask.writes else world
+    after = write_to_store(world, ask) if ask.writes else world
     if not ask.writes:
         yield where, hears(world, StoreResult("ok", rows_of(world, ask)))
     else:
         yield where, hears(after or world, StoreResult("ok" if after else "failed"))
     if not world.left.failures:
         return
-    poorer = spent(world, "failures")
+    poorer = spend_one(world, "failures")
     yield f"{where}: fails", hears(poorer, StoreResult("failed"))
     if ask.writes:
         yield f"{where}: nobody knows, and it is not done", hears(poorer, StoreResult("unknown"))
         if after:
             yield (
                 f"{where}: nobody knows, and it is done",
-                hears(spent(after, "failures"), StoreResult("unknown")),
+                hears(spend_one(after, "failures"), StoreResult("unknown")),
             )
         if ask.store == "main" and world.late is None:
             late = attrs.evolve(poorer, late=ask)
@@ -207,16 +209,16 @@ def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
 
 
 def hears(world: OneRowWorld, answer: StoreResult) -> OneRowWorld:
-    return told(world, machine_steps.heard(world.machine, answer))
+    return take_output(world, machine_steps.handle_answer(world.machine, answer))
 
 
 def crashes(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     """Before the store has done it, after, or while it is on its way."""
     if not world.left.crashes:
         return
-    poorer = spent(world, "crashes")
+    poorer = spend_one(world, "crashes")
     yield "crash", dead(poorer)
-    after = done(poorer, ask) if ask.writes else None
+    after = write_to_store(poorer, ask) if ask.writes else None
     if after:
         yield f"crash, {ask.store} has written", dead(after)
     if ask.writes and ask.store == "main" and world.late is None:
@@ -226,7 +228,7 @@ def crashes(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
 def dead(world: OneRowWorld) -> OneRowWorld:
     known = world.known
     if isinstance(known.asked, PutRow | DropRow):
-        known = doubted(known, known.asked)
+        known = add_doubt(known, known.asked)
     return attrs.evolve(world, machine=Migration(), asked=None, known=attrs.evolve(known, asked=None))
 
 
@@ -237,14 +239,15 @@ def content_of(request: PutRow | DropRow) -> str | None:
     return request.content if isinstance(request, PutRow) else None
 
 
-def judged(world: OneRowWorld, reply: MigrationReply) -> OneRowWorld:
+def judge_reply(world: OneRowWorld, reply: MigrationReply) -> OneRowWorld:
+    """Return the world after a reply, with what its client knows now. Raises Broken."""
     known, request = world.known, world.known.asked
     known = attrs.evolve(known, asked=None)
     if isinstance(request, PutRow | DropRow) and reply.kind == "done":
-        known = written(known, request)
+        known = add_write(known, request)
         check_mirrored(world, request, reply)
     elif isinstance(request, PutRow | DropRow) and reply.kind == "unknown":
-        known = doubted(known, request)
+        known = add_doubt(known, request)
     elif isinstance(request, ReadRow) and reply.kind == "done":
         assert reply.value is None or isinstance(reply.value, str)
         known = read(known, reply.value)
@@ -252,28 +255,28 @@ def judged(world: OneRowWorld, reply: MigrationReply) -> OneRowWorld:
 
 
 def check_mirrored(world: OneRowWorld, request: PutRow | DropRow, reply: MigrationReply) -> None:
-    """What has a key may have been so before, and is not written again."""
+    """Check that main has a write that is done; one under a key may have been done before."""
     wanted, got = content_of(request), dict(world.main).get(ROW, machine.NONE).value
     is_told = world.machine.phase != "dual_write" or request.request_key is not None or reply.degraded
     message = "a write is done, and main does not know"
     demand(is_told or wanted == got, rules.MIRROR_TOLD, message, wanted, got)
 
 
-def doubted(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
-    """It may have happened, unless its key was used before."""
+def add_doubt(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
+    """Add the value to those that may show, unless the key of the request was used before."""
     if request.request_key is not None and known.key == "used":
         return known
     key = known.key if request.request_key is None else "in doubt"
     return attrs.evolve(known, may_be=(*known.may_be, content_of(request)), key=key)
 
 
-def written(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
+def add_write(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
     """Under its key it is done once: now, or when it was in doubt, or when it was told before."""
     if request.request_key is None:
         return ClientKnowledge(content_of(request), key=known.key, is_kept=known.is_kept)
     if known.key == "new":
         return ClientKnowledge(content_of(request), key="used", is_kept=known.is_kept)
-    return attrs.evolve(doubted(known, request), key="used")
+    return attrs.evolve(add_doubt(known, request), key="used")
 
 
 def read(known: ClientKnowledge, value: str | None) -> ClientKnowledge:
@@ -285,12 +288,12 @@ def read(known: ClientKnowledge, value: str | None) -> ClientKnowledge:
     if value == known.value:
         return known
     at = known.may_be.index(value)
-    key = "used" if value == KEYED.content else known.key  # nobody else writes that
+    key = "used" if value == KEYED.content else known.key  # nothing else writes that
     return ClientKnowledge(value, known.may_be[:at] + known.may_be[at + 1 :], key=key, is_kept=known.is_kept)
 
 
 def check(world: OneRowWorld, before: OneRowWorld) -> None:
-    """What must hold of the stores between any two steps, and at each switch."""
+    """Check what must hold of the stores between any two steps, and at each switch."""
     main, phase, was = dict(world.main), phase_of(world), phase_of(before)
     held = main.get(ROW, machine.NONE)
     if (was, phase) in (("dual_write", "dual_read"), ("rolling_back", "legacy")):
@@ -302,16 +305,16 @@ def check(world: OneRowWorld, before: OneRowWorld) -> None:
 
 
 def come_home(world: OneRowWorld) -> None:
-    """Everything is well again: from here the way back to legacy ends, and nothing is lost on it."""
+    """Check that the way back to legacy ends from here without failures, and loses nothing."""
     world = attrs.evolve(world, left=EventBudget(0, 0, 0, 0, 0), late=None)
     for _ in range(HEAL_STEPS_MAX):
-        world = settled(world)
+        world = answer_truthfully(world)
         phase = phase_of(world)
         if phase in ENDS:
             break
-        world = asked(world, way_home(world, phase))
+        world = ask_machine(world, way_home(world, phase))
     demand(phase_of(world) in ENDS, rules.MIGRATION_COMPLETE, "the way back does not end")
-    settled(asked(world, ReadRow(*OF, ID)))
+    answer_truthfully(ask_machine(world, ReadRow(*OF, ID)))
 
 
 def way_home(world: OneRowWorld, phase: str) -> MigrationRequest:
@@ -330,11 +333,11 @@ ENDS: Final = ("legacy", "done")
 
 def at(phase: str) -> OneRowWorld:
     """A world that has come to this phase with one row, and nothing has failed."""
-    world = settled(asked(OneRowWorld(), PutRow(*OF, ID, "v0")))
+    world = answer_truthfully(ask_machine(OneRowWorld(), PutRow(*OF, ID, "v0")))
     for to in ROADS[phase]:
         while phase_of(world) != to:
             for work in (Reconcile(*OF), Purge(*OF), AdvanceMigration(*OF, to)):
-                world = settled(asked(world, work))
+                world = answer_truthfully(ask_machine(world, work))
     return world
 
 
@@ -351,8 +354,8 @@ def with_budget(world: OneRowWorld, budget: EventBudget) -> OneRowWorld:
     return attrs.evolve(world, left=budget)
 
 
-def settled(world: OneRowWorld) -> OneRowWorld:
-    """All that is asked is answered truthfully."""
+def answer_truthfully(world: OneRowWorld) -> OneRowWorld:
+    """Return the world after true answers to all that is asked."""
     while world.asked is not None:
         world = next(answers(world, world.asked))[1]
     return world

@@ -60,7 +60,7 @@ class Untraced(Trace):
     __slots__ = ()
 
     def add(self, tag: Tag, *fields: object) -> None:
-        """Nothing."""
+        """Drop the record."""
 
 
 class Hand:
@@ -91,8 +91,9 @@ class Hand:
         return fault
 
     def draw(self, label: str, n: int) -> int:
-        """The way that was chosen; beyond the choices made so far, the first. Whoever is down may wait."""
+        """Return the chosen way, or the first beyond the choices so far. An agent that is down may wait."""
         assert self.way is not None
+        # n = 3: all of 0, 1, 2; n = 1000, such as a byte to turn: the first and the last alone
         ways = (0,) if label.startswith("down_ms") else tuple(range(n)) if n <= FEW else (0, n - 1)
         turn = self.way.turns[len(self.taken)] if len(self.taken) < len(self.way.turns) else 0
         self.taken.append((turn, len(ways)))
@@ -145,13 +146,13 @@ def inspector_of(world: Explored) -> Inspector:
 
 
 def actions(world: Explored, action_set: ActionSet) -> Iterator[Action]:
-    """Every action that can be played here, without the ways of faults."""
+    """Yield every action that can be played here, without the ways of faults."""
     for agent in world.agents.values():
         if agent.machine is None:
             continue
         if len(agent.in_flight) < world.config.in_flight_max:
             for number, (_, args) in enumerate(action_set.requests):
-                if told(world, agent, args) is not None:
+                if fill_arguments(world, agent, args) is not None:
                     yield Action("request", agent.name, number)
         if any(KINDS[kind].group == "agent" for kind in action_set.faults):
             yield Action("crash", agent.name)
@@ -167,7 +168,7 @@ def actions(world: Explored, action_set: ActionSet) -> Iterator[Action]:
 
 
 def waits(world: Explored, action_set: ActionSet) -> list[int]:
-    """How long time may pass: the given pauses, and landings beside every deadline."""
+    """Return how long time may pass: the given pauses, and landings beside every deadline."""
     found = dict.fromkeys(action_set.advance_ms)
     for agent in world.agents.values() if action_set.land else ():
         for deadline_ms in deadlines(world, agent):
@@ -218,7 +219,7 @@ def play(world: Explored, action: Action, action_set: ActionSet) -> None:
         case "request":
             name, args = action_set.requests[action.number]
             agent = world.agents[action.agent]
-            issue(world, agent, name, told(world, agent, args) or {})
+            issue(world, agent, name, fill_arguments(world, agent, args) or {})
         case "crash":
             hand.begin(crash_way(world.agents[action.agent]))
             issue(world, world.agents[action.agent], "len", {})
@@ -269,7 +270,7 @@ def deliver_ready(world: Explored, number: int) -> None:
 
 
 def let_pass(world: Explored, until_ms: int, action_set: ActionSet) -> None:
-    """What is due until then happens first, unless each delivery is an action."""
+    """Let the time pass; what is due until then happens first, unless each delivery is an action."""
     while not action_set.interleave and (due_ms := world.next_due()) is not None and due_ms <= until_ms:
         world.deliver_next()
     world.set_time(max(until_ms, world.now_ms))
@@ -285,13 +286,16 @@ def settle(world: Explored) -> None:
 # Arguments that only a run can tell.
 
 
-def told(world: Explored, agent: Agent, args: Args) -> Args | None:
-    """The arguments as they are here; None if one stands for what is not there."""
-    given = {name: known(world, agent, it) if isinstance(it, ValueOfRun) else it for name, it in args.items()}
+def fill_arguments(world: Explored, agent: Agent, args: Args) -> Args | None:
+    """Return the arguments with values of this run; None if one stands for an id that is not there."""
+    given = {
+        name: find_value(world, agent, it) if isinstance(it, ValueOfRun) else it for name, it in args.items()
+    }
     return None if any(value is None for value in given.values()) else given
 
 
-def known(world: Explored, agent: Agent, value: ValueOfRun) -> object:
+def find_value(world: Explored, agent: Agent, value: ValueOfRun) -> object:
+    """Return the id that this value stands for here; None if there are not so many."""
     oracle = inspector_of(world).oracle
     if value.what == "others":
         return oracle.other_agents(agent.name)

@@ -29,8 +29,8 @@ from umi_sim.explore.play import (
     ways,
 )
 from umi_sim.explore.state_fingerprint import Fingerprinter
-from umi_sim.explore.worlds import forked
-from umi_sim.mutants import planted
+from umi_sim.explore.worlds import fork_world
+from umi_sim.mutants import plant_mutant
 from umi_sim.record.items import Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
@@ -55,7 +55,7 @@ class ListFailed(Exception):
 
 @attrs.frozen
 class Explanation(Data):
-    """What an exploration came to.
+    """The result of an exploration.
 
     `depth`: how many actions the failed list has, or to which depth every list was tried. `verdict`: of the
     run that repeats the failure. Depth first tells no two worlds apart, so it counts one for each list.
@@ -82,14 +82,14 @@ def explore(
     if action_set is None:
         raise BadScenario(f"{scenario.id}: explore: missing, so there are no actions to explore with")
     config = attrs.evolve(draw(scenario, SEED, PLAIN), planted=mutant or scenario.mutant)
-    with planted(config.planted, BUILT_IN) as registry:
+    with plant_mutant(config.planted, BUILT_IN) as registry:
         search = (DepthFirst if depth_first else BreadthFirst)(config, action_set, registry, states_max)
         try:
             return search.run(depth)
         except ListFailed as found:
             end = found.world
             counts = (search.depth, 0, search.state_count, search.step_count)
-    return Explanation("failed", *counts, verdict=repeated(config, end))
+    return Explanation("failed", *counts, verdict=repeat_list(config, end))
 
 
 PLAIN: Final = {"scenario.swarm.mode": "plain"}
@@ -99,8 +99,8 @@ class Unrepeated(Exception):
     """A list failed, and the run of its items does not."""
 
 
-def repeated(config: RunConfig, end: Explored) -> Verdict:
-    """The items of a failed list, lived as a run. One more request at its end keeps the world awake."""
+def repeat_list(config: RunConfig, end: Explored) -> Verdict:
+    """Live the items of a failed list as a run. One more request at its end keeps the world awake."""
     items: list[Item] = list(hand_of(end).record)
     last = Op(hand_of(end).next_id("o"), end.now_ms, end.lone.name, "len", {})
     for record in (items, [*items, last]):
@@ -112,7 +112,7 @@ def repeated(config: RunConfig, end: Explored) -> Verdict:
 
 @attrs.define
 class StateSearch(ABC):
-    """What both ways have in common: the first world, and how to go on from any."""
+    """The base of both ways to search: the first world, and how to go on from any."""
 
     config: RunConfig
     action_set: ActionSet
@@ -130,7 +130,7 @@ class StateSearch(ABC):
     def state_count(self) -> int: ...
 
     def branches(self, world: Explored) -> Iterator[tuple[Action, Explored]]:
-        """Every action that means something here, and the world after it. Raises ListFailed."""
+        """Yield every action that means something here, and the world after it. Raises ListFailed."""
         for action in actions(world, self.action_set):
             child = self.after(world, action)
             if child is None:
@@ -143,16 +143,17 @@ class StateSearch(ABC):
         """An action with a fault, once for each way that the fault can go."""
         action: Action | None = struck
         while action is not None:
-            child = forked(world)
-            if self.played(child, action):
+            child = fork_world(world)
+            if self.play_action(child, action):
                 yield action, child
             action = next_way(hand_of(child), action)
 
     def after(self, world: Explored, action: Action) -> Explored | None:
-        child = forked(world)
-        return child if self.played(child, action) else None
+        child = fork_world(world)
+        return child if self.play_action(child, action) else None
 
-    def played(self, child: Explored, action: Action) -> bool:
+    def play_action(self, child: Explored, action: Action) -> bool:
+        """Play an action; return False if it changes nothing. Raises ListFailed."""
         before = child.step_count
         try:
             play(child, action, self.action_set)
@@ -165,14 +166,14 @@ class StateSearch(ABC):
         return True
 
     def judge(self, world: Explored) -> None:
-        """Every rule over everything; and, if asked for, how it would end. Raises ListFailed."""
+        """Check every rule over everything and, if asked for, how it would end. Raises ListFailed."""
         inspector, storage = inspector_of(world), world.services.storage
         try:
             for agent in world.agents.values():
                 if agent.machine is not None:
                     inspector.check(agent.machine, storage)
             if self.action_set.finish:
-                finish(forked(world))
+                finish(fork_world(world))
         except Exception as why:
             raise ListFailed(world, why) from why
 
@@ -215,13 +216,13 @@ class BreadthFirst(StateSearch):
                     target = self.numbers.get(digest)
                     if target is None:
                         if len(self.numbers) == self.states_max:
-                            return self.told("stopped", self.depth - 1)
+                            return self.explain("stopped", self.depth - 1)
                         target = self.enter(digest, number, action)
                         self.judge(child)
                     self.edges.append(target)
                 self.ends.append(len(self.edges))
             low, high = high, len(self.numbers)
-        return self.told("complete", depth_max)
+        return self.explain("complete", depth_max)
 
     def enter(self, digest: bytes, parent: int, action: Action) -> int:
         """The number of a new world."""
@@ -238,18 +239,20 @@ class BreadthFirst(StateSearch):
         assert self.near is not None
         if number == 0:
             return first_world(self.config, self.registry)
+        # a parent and an action take 16 bytes, a world is large: so it is played again from its parent
         parent = self.parents[number]
         if self.near[0] != parent:
             self.near = (parent, self.world_of(parent))
-        world = forked(self.near[1])
+        world = fork_world(self.near[1])
         play(world, self.spelt[self.by[number]], self.action_set)
         return world
 
-    def told(self, result: Result, depth: int) -> Explanation:
+    def explain(self, result: Result, depth: int) -> Explanation:
         return Explanation(result, depth, self.list_count(depth), self.state_count, self.step_count)
 
     def list_count(self, depth: int) -> int:
-        """How many lists of 1 to `depth` actions the worlds stand for: paths, counted length by length."""
+        """Count the lists of 1 to `depth` actions for which the worlds stand: paths, length by length."""
+        # two actions that commute lead to one world by two paths: it is visited once and counted twice
         total, reached = 0, {0: 1}
         for _ in range(depth):
             following: dict[int, int] = {}
@@ -282,7 +285,7 @@ class DepthFirst(StateSearch):
         return Explanation("complete", depth_max, self.tried, self.tried, self.step_count)
 
     def dive(self, world: Explored, depth: int) -> bool:
-        """Every list that goes on from here; False if there are too many."""
+        """Try every list that goes on from here; return False if there are too many."""
         for _, child in self.branches(world):
             self.tried += 1
             if self.tried > self.states_max:

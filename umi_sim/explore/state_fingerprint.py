@@ -57,7 +57,7 @@ LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "NetworkMessage": frozenset({"event"}),
     "AccessTable": frozenset({"told_count"}),
     "Receipt": frozenset({"by"}),
-    "Epoch": frozenset({"claimed_ms"}),  # nobody reads it
+    "Epoch": frozenset({"claimed_ms"}),  # nothing reads it
     "Context": frozenset(
         {"scope", "config", "off", "surroundings", "world_ms", "tick", "is_elsewhere", "may_turn_away"}
     ),
@@ -84,6 +84,8 @@ class Fingerprinter:
 
     def digest(self, world: Explored) -> bytes:
         """The same for worlds that are alike."""
+        # worlds that differ by an exchange of agents have the same texts, each in another order of agents:
+        # the least of them is the same
         told = min(pack(StateWriter(self, world, order).whole()) for order in self.orders)
         return blake2b(told, digest_size=DIGEST_BYTES).digest()
 
@@ -159,6 +161,7 @@ class StateWriter:
     def put(self, value: Any) -> Plain:
         cls = value.__class__
         if cls is int:
+            # a deadline in 300 ms is ["ms", 300] whenever the world began; a size of 300 bytes stays 300
             from_now = value - self.base_ms
             return (
                 ["ms", from_now]
@@ -199,6 +202,7 @@ class StateWriter:
                 return value - self.tick
             if name == "ran_ms" and not self.fingerprinter.is_scanned:
                 return None
+            # some are times of the world, which begin at 0, others those of a clock, which begin at start_ms
             if name == "asked_ms":
                 return value - (self.now_ms if value < self.base_ms // 2 else self.base_ms)
             if name in ("seen_ms", "latest_ms"):
@@ -213,7 +217,7 @@ class StateWriter:
 
 
 def rule_of(cls: type) -> Rule:
-    """How values of a class are written, looked up once."""
+    """Return how values of a class are written, looked up once."""
     if issubclass(cls, CONSTANT) or cls is ValueOfRun:
         return lambda writer, value: None
     if issubclass(cls, Mapping):
@@ -289,7 +293,7 @@ def on_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
 
 
 def on_session(writer: StateWriter, known: Session) -> Plain:
-    """Nobody can load what is older than what every load under way must find."""
+    """Drop versions older than what every load under way must find: nothing can load them."""
     oracle = inspector_of(writer.world).oracle
     musts = [save.must_at_issue.get(key, 0) for save in oracle.sessions.open for key in save.must_at_issue]
     musts += [load.must for agent in oracle.agents.values() for load in agent.sessions.loads.values()]
@@ -309,13 +313,13 @@ def on_session_row(writer: StateWriter, row: SessionRow) -> Plain:
 
 
 def snapshot(writer: StateWriter, data: bytes) -> Plain:
-    """What is in it, in an order that no name decides; a damaged one as it is."""
-    outer = session.unpacked(data)
+    """Return the rows in a snapshot, in an order that no name decides; a damaged one as it is."""
+    outer = session.unpack_value(data)
     is_whole = isinstance(outer, list) and len(outer) == 4 and isinstance(outer[2], bytes)
-    if not is_whole or data != session.sealed(outer[2]):
+    if not is_whole or data != session.seal_body(outer[2]):
         writer.is_opaque = True
         return data
-    saved_ms, rows, info = session.unpacked(outer[2])
+    saved_ms, rows, info = session.unpack_value(outer[2])
     ordered = sorted(rows, key=lambda row: (row[2], row[1], row[0]))
     return [writer.put(saved_ms), writer.put(ordered), writer.put(info)]
 
@@ -341,7 +345,7 @@ def on_storage(writer: StateWriter, storage: SimStorage) -> Plain:
 
 
 def is_kept(writer: StateWriter, key: str) -> bool:
-    """Whether anybody may still ask for the receipt of this key."""
+    """Check whether any request may still ask for the receipt of this key."""
     return writer.fingerprinter.keeps_receipts or key in writer.mentions
 
 
@@ -364,7 +368,7 @@ def on_call(writer: StateWriter, call: Call) -> Plain:
 
 
 def on_log(writer: StateWriter, log: BatchLog) -> Plain:
-    """What lies where now, or has since the oldest request in flight was issued; and what may still land."""
+    """Return each row since the oldest request in flight was issued, and the batches that may still land."""
     calls = [message.call for _, _, message in writer.world.network.queue]
     going = dict.fromkeys((*log.flying, *(call.op_id for call in calls if call.op_id in log.ops)))
     oldest = min((it.position for it in log.flying.values()), default=log.position)
@@ -404,7 +408,7 @@ def on_core_model(writer: StateWriter, model: CoreModel) -> Plain:
 
 
 def on_register(writer: StateWriter, register: Register) -> Plain:
-    """Of equal values the latest counts; so it is with writes that nobody will answer any more."""
+    """Return the latest place of each value, with writes that will never be answered, and those in flight."""
     latest: dict[bytes, int] = {}
     lost: dict[bytes, int] = {}
     for value, at in register.settled:

@@ -54,14 +54,15 @@ def candidates(requests: Requests) -> list[object]:
 
 
 def is_like(one: object, other: object) -> bool:
-    """Of one type and one size."""
+    """Check whether two values are of one type and one size."""
+    # sizes count: with a limit of bytes in the way, a longer key may be refused where a shorter one is not
     if isinstance(one, str) and isinstance(other, str):
         return len(one.encode()) == len(other.encode())
     return isinstance(one, bytes) and isinstance(other, bytes) and len(one) == len(other)
 
 
 def is_closed(requests: Requests, one: object, other: object) -> bool:
-    """Whether the same requests are left when the two are exchanged."""
+    """Check whether the set of requests stays the same when the two values are exchanged."""
     swap = {one: other, other: one}
     actions = [(name, dict(args)) for name, args in requests]
     swapped = [
@@ -75,7 +76,7 @@ def swapped_in(swap: Mapping[object, object], value: object) -> object:
 
 
 def same_agents(config: RunConfig, requests: Sequence[tuple[str, Args]]) -> bool:
-    """Whether agents can be exchanged: of one user, with equal clocks, and named by no argument."""
+    """Check whether agents can be exchanged: of one user, with equal clocks, and named by no argument."""
     users = dict.fromkeys((agent.scope.user, agent.skew_ms) for agent in config.agents)
     names = [agent.scope.agent for agent in config.agents]
     return len(users) == 1 and not any(is_named(args, names) for _, args in requests)

@@ -6,8 +6,8 @@ from umi_sim.kernel.prng import Keyed
 from umi_sim.world.agent import Tally
 
 
-def forked(world: Explored) -> Explored:
-    """A world that stands where this one stands, and goes its own way."""
+def fork_world(world: Explored) -> Explored:
+    """Return a copy of a world that goes its own way from here."""
     return fork.fork_graph(world)
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
 import attrs
 
-from umi_core.json_text import JsonNumber, decoded
+from umi_core.json_text import JsonNumber, decode_at
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel
 from umi_sim.faults.arguments import string, whole
@@ -27,7 +27,7 @@ from umi_sim.faults.service import Arrival
 from umi_sim.faults.words import OLD
 from umi_sim.services.calls import Handled, Later
 from umi_sim.services.model import truth
-from umi_sim.services.model.prompts import ENCODER, quoted
+from umi_sim.services.model.prompts import ENCODER, quote_json
 
 T = TypeVar("T")
 Drawn = Mapping[str, object]
@@ -192,7 +192,7 @@ def jsons(options: Sequence[str]) -> Options:
 
 
 def quoted_each(options: Sequence[str]) -> list[str]:
-    return [quoted(new) for new in options]
+    return [quote_json(new) for new in options]
 
 
 class PutAt(Put):
@@ -240,7 +240,7 @@ class Rekey(ValueEdit):
     def rekey_object(self, old: object) -> JsonNumber | None:
         if not isinstance(old, dict) or self.key not in old:
             return None
-        texts = {name: f"{quoted(name)}:{write_json(member)}" for name, member in old.items()}
+        texts = {name: f"{quote_json(name)}:{write_json(member)}" for name, member in old.items()}
         texts[self.key] = self.members.replace(OLD, write_json(old[self.key]))
         return JsonNumber("{" + ",".join(filter(None, texts.values())) + "}")
 
@@ -262,7 +262,7 @@ class Stretch(ValueEdit):
             return old[:at] + [JsonNumber(piece)] * limit_times(self.times, piece) + old[at:]
         if isinstance(old, str):
             at = self.at % (len(old) + 1)
-            return old[:at] + self.text * limit_times(self.times, quoted(self.text)) + old[at:]
+            return old[:at] + self.text * limit_times(self.times, quote_json(self.text)) + old[at:]
         return None
 
 
@@ -295,19 +295,19 @@ def change_at(reply: str, path: str, change: Callable[[object], object]) -> str:
     new = change(held[path]) if path in held else None
     if new is None:
         return reply
-    whole = decoded(reply, 0)
+    whole = decode_at(reply, 0)
     return plain(new) if whole is None else write_json(whole, {path: write_json(new)})
 
 
 def plain(new: object) -> str:
     """A reply that is no JSON stays a text, unless it becomes some other value."""
-    text = new if isinstance(new, str) else decoded(write_json(new), 0)
+    text = new if isinstance(new, str) else decode_at(write_json(new), 0)
     return text if isinstance(text, str) else write_json(new)
 
 
 def values(reply: str) -> list[tuple[str, object]]:
     """Every value of a reply with its path, outer ones first; a reply that is no JSON is one text."""
-    whole = decoded(reply, 0)
+    whole = decode_at(reply, 0)
     return list(walk("", reply if whole is None else whole))
 
 
@@ -332,5 +332,7 @@ def write_json(value: object, news: Mapping[str, str] = MappingProxyType({}), pa
         return value.text
     texts = [write_json(member, news, f"{path}/{step}") for step, member in members_of(value)]
     if isinstance(value, dict):
-        return "{" + ",".join(f"{quoted(key)}:{text}" for key, text in zip(value, texts, strict=True)) + "}"
+        return (
+            "{" + ",".join(f"{quote_json(key)}:{text}" for key, text in zip(value, texts, strict=True)) + "}"
+        )
     return "[" + ",".join(texts) + "]" if isinstance(value, list) else ENCODER.encode(value)

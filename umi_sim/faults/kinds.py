@@ -10,5 +10,5 @@ __all__ = ["CLASSES", "FILES", "KINDS", "FaultKind", "check_kinds"]
 
 FILES = model, embedder, storage, network, agent, clock
 
-for name in sorted(KINDS, key=lambda name: GROUPS.index(KINDS[name].group)):  # whoever was imported first
+for name in sorted(KINDS, key=lambda name: GROUPS.index(KINDS[name].group)):  # whichever was imported first
     KINDS[name] = KINDS.pop(name)

@@ -24,7 +24,7 @@ from umi_sim.faults.service import (
     TimesOut,
 )
 from umi_sim.services.calls import Handled, Later
-from umi_sim.services.model.prompts import quoted
+from umi_sim.services.model.prompts import quote_json
 
 VALUE_BYTES_MAX: Final = {
     "name": (limits.ENTITY_NAME_BYTES_MAX,), "reason": (limits.RELATION_REASON_BYTES_MAX,),
@@ -102,7 +102,7 @@ class WrongType(edits.Put, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        as_text = [quoted(old.text)] if isinstance(old, JsonNumber) else []
+        as_text = [quote_json(old.text)] if isinstance(old, JsonNumber) else []
         return edits.jsons([new for new in (*as_text, *words.EXCHANGES) if new != edits.write_json(old)])
 
 
@@ -111,11 +111,11 @@ class MissingField(edits.Rekey, at="model.ask", is_a="shape", guards=("EXT-1", "
 
     @classmethod
     def instead(cls, key: str, old: object) -> Sequence[str]:
-        name = quoted(key)
+        name = quote_json(key)
         return (
             "",
             f"{name}:null",
-            f"{quoted(key.swapcase())}:{words.OLD}",
+            f"{quote_json(key.swapcase())}:{words.OLD}",
             f'{name}:{words.OLD},"extra":{words.OLD}',
         )
 
@@ -126,7 +126,7 @@ class DuplicateKey(edits.Rekey, at="model.ask", is_a="shape", guards=("EXT-1", "
     @classmethod
     def instead(cls, key: str, old: object) -> Sequence[str]:
         other = '"Zed"' if isinstance(old, str) else "0.10" if isinstance(old, JsonNumber) else "null"
-        first, second = f"{quoted(key)}:{words.OLD}", f"{quoted(key)}:{other}"
+        first, second = f"{quote_json(key)}:{words.OLD}", f"{quote_json(key)}:{other}"
         return f"{first},{second}", f"{second},{first}"
 
 
@@ -202,9 +202,9 @@ class WrongLanguage(edits.Rekey, at="model.ask", is_a="shape", guards=("EXT-1", 
     def instead(cls, key: str, old: object) -> Sequence[str]:
         """Half of them with a key in another language too."""
         if not isinstance(old, str):
-            return [f"{quoted(words.TRANSLATED[key])}:{words.OLD}"] if key in words.TRANSLATED else ()
+            return [f"{quote_json(words.TRANSLATED[key])}:{words.OLD}"] if key in words.TRANSLATED else ()
         keys = (key, words.TRANSLATED.get(key, f"{key} (?)"))
-        return [f"{quoted(name)}:{quoted(sentence)}" for name in keys for sentence in words.SENTENCES]
+        return [f"{quote_json(name)}:{quote_json(sentence)}" for name in keys for sentence in words.SENTENCES]
 
 
 class Oversize(edits.Stretch, at="model.ask", is_a="shape", guards=("CAP-4", "EXT-1")):

@@ -10,7 +10,7 @@ from umi_core.messages.effects import Asked, Commit, FailureKind
 from umi_sim.faults.arguments import among, below, span_ms
 from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.window import WINDOW_MS_MAX
-from umi_sim.services.calls import Call, Flush, Handled, Later, Services, failed
+from umi_sim.services.calls import Call, Flush, Handled, Later, Services, fail_call
 from umi_sim.services.nonsense import nonsense
 from umi_sim.services.stores import SimStore
 
@@ -32,7 +32,7 @@ class Arrival(Generic[E], Owner):
     @property
     def store(self) -> SimStore:
         """The store that a read or a commit is for."""
-        return self.services.store_of(self.effect)  # type: ignore[arg-type]  # of others nobody asks
+        return self.services.store_of(self.effect)  # type: ignore[arg-type]  # never asked of other effects
 
     def begin_commit(self, told: str | int) -> Flush:
         """The batch arrives, and becomes durable one flush later."""
@@ -42,12 +42,12 @@ class Arrival(Generic[E], Owner):
         """The true one."""
         return self.services.answer(self.call)
 
-    def unharmed(self) -> Handled:
+    def handle_unharmed(self) -> Handled:
         """Handle the call without a fault."""
         return self.services.handle(self.call, self.now_ms)
 
     def fails(self, kind: FailureKind) -> Later:
-        return failed(self.call, kind, self.now_ms)
+        return fail_call(self.call, kind, self.now_ms)
 
 
 class Fails(FaultKind):
@@ -84,7 +84,7 @@ class TimesOut(FaultKind):
     after_ms: int = below(lambda call: call.effect.timeout_ms)
 
     def strike(self, call: Arrival[Any]) -> Handled:
-        return failed(call.call, "timeout", call.call.sent_ms + self.after_ms)
+        return fail_call(call.call, "timeout", call.call.sent_ms + self.after_ms)
 
 
 class RefusesForNow(FaultKind):
@@ -93,7 +93,7 @@ class RefusesForNow(FaultKind):
     retry_after_ms: int = among(lambda call: (0, 1, 999, 1_000, 60_000, call.effect.timeout_ms + 1))
 
     def strike(self, call: Arrival[Any]) -> Handled:
-        return failed(call.call, "rate_limited", call.now_ms, self.retry_after_ms)
+        return fail_call(call.call, "rate_limited", call.now_ms, self.retry_after_ms)
 
 
 def around(ms: int) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.kernel.prng import Keyed
 from umi_sim.services.calls import DOUBTS, Handled, Later
 from umi_sim.services.storage import SimStorage
-from umi_sim.services.stored_rows import Rot, address_order, flipped, has_snapshot, matches, place_read
+from umi_sim.services.stored_rows import Rot, address_order, flip_bit, has_snapshot, matches, place_read
 from umi_sim.services.stores import Lag, Tight
 from umi_sim.services.unfit_rows import can_be_unfit, unfit
 
@@ -64,7 +64,7 @@ class Torn(FaultKind, at="storage.commit", is_a="torn", guards=("STO-2",)):
 
     def strike(self, call: Arrival[Commit]) -> Handled:
         ticket = call.begin_commit("nothing").ticket
-        call.store.storage.torn(ticket, min(self.count, len(call.effect.writes)))
+        call.store.storage.tear_batch(ticket, min(self.count, len(call.effect.writes)))
         return dies(call, self.for_ms)
 
 
@@ -108,7 +108,7 @@ class StorageFullFault(FaultKind, at="storage.commit", is_a="window", guards=("C
         call.store.tight = Tight(now_ms + self.for_ms, storage.used_bytes() + self.spare_bytes)
         call.store.turn_to(now_ms)
         is_refused = storage.is_due(call.effect) and not storage.has_room(call.effect)
-        return call.fails("full") if is_refused else call.unharmed()
+        return call.fails("full") if is_refused else call.handle_unharmed()
 
 
 class StorageSlow(AroundTimeout, at="storage.any", is_a="quirk", guards=("DET-4", "IDEM-1")):
@@ -242,7 +242,7 @@ class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2"
         rows, bit = true_rows(call), (self.byte, self.bit)
         for row in [row for row in rows if has_snapshot(row.body)][:1]:
             self.rot(call, row, bit)
-        return with_rows(call, [attrs.evolve(row, body=flipped(row.body, *bit)) for row in rows])
+        return with_rows(call, [attrs.evolve(row, body=flip_bit(row.body, *bit)) for row in rows])
 
 
 class StorageMisdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-1", "WF-1")):
@@ -326,7 +326,7 @@ class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "ST
     def strike(self, call: Arrival[Read]) -> Handled:
         call.store.lags.append(Lag(call.now_ms + self.for_ms, self.lag_ms))
         call.store.turn_to(call.now_ms)
-        return call.unharmed()
+        return call.handle_unharmed()
 
 
 class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2", "PRO-2")):
@@ -338,7 +338,7 @@ class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RE
         """Fewer rows than there are, and a cursor to the rest. Only a scan has pages."""
         query = call.effect.query
         if not isinstance(query, ByFilter):
-            return call.unharmed()
+            return call.handle_unharmed()
         limit = min(query.limit or 1_000, max(1, self.count))
         page = call.store.storage.read(call.effect.request_id, attrs.evolve(query, limit=limit))
         return Later(page, call.now_ms)
@@ -378,8 +378,8 @@ def promised_keys(commit: Commit) -> tuple[Address, ...]:
 
 def may_ack_early(call: Arrival[Commit]) -> bool:
     keys, services = promised_keys(call.effect), call.services
-    is_due = is_losable(call) and call.store.storage.foretold(call.effect) is not None
-    return is_due and keys != () and services.atlas.has_left(keys)
+    is_due = is_losable(call) and call.store.storage.predict_commit(call.effect) is not None
+    return is_due and keys != () and services.atlas.can_lose(keys)
 
 
 class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6", "RET-4")):
@@ -388,9 +388,9 @@ class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6",
     for_ms: int = span_ms(1, WINDOW_MS_MAX, possible=may_ack_early)
 
     def strike(self, call: Arrival[Commit]) -> Handled:
-        answer = call.store.storage.foretold(call.effect)
+        answer = call.store.storage.predict_commit(call.effect)
         if answer is None or not may_ack_early(call):
-            return call.unharmed()
+            return call.handle_unharmed()
         keys, store = promised_keys(call.effect), call.effect.store
         call.services.atlas.lose(self.name, call.call.event, call.now_ms, *keys, store=store)
         dies(call, self.for_ms)
@@ -407,7 +407,7 @@ class Wiped(FaultKind, at="storage.any", is_a="destroys", guards=("STO-6", "RET-
     def strike(self, call: Arrival[Any]) -> Handled:
         """Empty the store, and drop what is on its way to it, if the atlas allows that."""
         if not call.services.atlas.may_wipe():
-            return call.unharmed()
+            return call.handle_unharmed()
         call.services.atlas.lose(self.name, call.call.event, call.now_ms, store=call.effect.store)
         call.services.wipe(call.store, self.for_ms)
         return None

@@ -245,7 +245,7 @@ def several(parts: Sequence[Schema], what: str = "") -> Schema:
 
 
 def read_all(parts: Iterable[tuple[str, Schema, Json]]) -> list[Any]:
-    """Every part; what is wrong with some of them is told together."""
+    """Read every part; what is wrong with some of them is told together."""
     found, findings = [], list[Finding]()
     for place, schema, value in parts:
         try:

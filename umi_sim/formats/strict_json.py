@@ -37,7 +37,7 @@ def parse_json(data: bytes, bytes_max: int = FILE_BYTES_MAX, value_count_max: in
 
 
 def value_count(data: bytes) -> int:
-    """At least as many as there are values in a JSON text; each may become an object of Python."""
+    """Count at least as many values as a JSON text has; each may become an object of Python."""
     return sum(map(data.count, (b",", b"[", b"{")))
 
 

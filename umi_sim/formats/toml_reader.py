@@ -1,11 +1,11 @@
-"""TOML from anybody, bounded before tomllib sees a text: size, nesting, dots and words."""
+"""TOML from untrusted sources, bounded before tomllib sees a text: size, nesting, dots and words."""
 
 import re
 import tomllib
 from itertools import accumulate
 from typing import Any, Final
 
-from umi_core.text import shown
+from umi_core.text import show_value
 
 Table = dict[str, Any]
 
@@ -62,15 +62,15 @@ def put(document: Table, key: str, text: str) -> None:
     """Sets `table.key` to a TOML value; a word or ratio whose quotes a shell took is a text."""
     try:
         given = toml(
-            f'value = "{text}"' if BARE.fullmatch(text) else f"value = {text}", f"--set: {shown(key)}"
+            f'value = "{text}"' if BARE.fullmatch(text) else f"value = {text}", f"--set: {show_value(key)}"
         )
     except BadScenario as bad:
-        raise BadScenario(*(f"{problem}, got {shown(text)}" for problem in bad.problems)) from None
+        raise BadScenario(*(f"{problem}, got {show_value(text)}" for problem in bad.problems)) from None
     *tables, last = key.split(".")
     for name in tables:
         document = document.setdefault(name, {})
         if not isinstance(document, dict):
-            raise BadScenario(f"--set: {shown(key)}: unknown key")
+            raise BadScenario(f"--set: {show_value(key)}: unknown key")
     if list(given) != ["value"]:
-        raise BadScenario(f"--set: {shown(key)}: expected one value, got {shown(text)}")
+        raise BadScenario(f"--set: {show_value(key)}: expected one value, got {show_value(text)}")
     document[last] = given["value"]

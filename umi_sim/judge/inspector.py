@@ -25,7 +25,7 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
 from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Outcome, Reply
 from umi_core.messages.requests import Request, is_working
-from umi_sim.judge.equivalences import recorder
+from umi_sim.judge.equivalences import create_recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.judge.invariants.groups import check_dues
@@ -48,7 +48,8 @@ P = ParamSpec("P")
 CHECK_EVERY: Final = 64
 SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
 JUDGES: Final = (
-    "sent", "landed", "answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check",
+    "observe_call", "observe_commit", "observe_answer", "observe_reply", "observe_crash", "observe_takeover",
+    "life_over", "observe_step", "check",
 )  # fmt: skip
 NOBODY: Final[tuple[Memory | None, StateSnapshot | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
@@ -63,7 +64,7 @@ class Inspector:
         self.woken = self.oracle.read_clock
         self.compared: Counter[str] = Counter()
         self.coverage: dict[str, int] = {}
-        self._lives = recorder(config.equivalences, config.seed)
+        self._lives = create_recorder(config.equivalences, config.seed)
         self._reading_ms = 0
         self._before: StateSnapshot | None = None
         self._after: dict[str, tuple[Memory, StateSnapshot]] = {}  # by agent, what its last step has left
@@ -74,85 +75,89 @@ class Inspector:
         self._is_spoilt = any(map(config.faults.get, SPOILING))
         self._observers = [observer_of(config) for observer_of in OBSERVERS.get(config.target, ())]
         self._of_issued, self._of_answered, self._of_replied, self._of_stepped = (
-            concerned(self._observers, event) for event in ("issued", "answered", "replied", "stepped")
+            list_concerned(self._observers, event)
+            for event in ("observe_request", "observe_answer", "observe_reply", "observe_step")
         )
         for name in JUDGES if config.off else ():
-            setattr(self, name, lenient(getattr(self, name), config.off))
+            setattr(self, name, forgive_rules(getattr(self, name), config.off))
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
-        """The world's time, and the services of the run."""
+        """Take the world's time, and the services of the run."""
         self.oracle.meet(world_ms, services)
         for observer in self._observers:
             observer.meet(services.stores)
 
-    def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
-        self.oracle.issued(agent, op_id, request, reading_ms)
+    def observe_request(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
+        self.oracle.observe_request(agent, op_id, request, reading_ms)
         for observer in self._of_issued:
-            observer.issued(agent, op_id, request)
+            observer.observe_request(agent, op_id, request)
 
-    def sent(self, call: Call) -> None:
-        self.oracle.sent(call)
+    def observe_call(self, call: Call) -> None:
+        self.oracle.observe_call(call)
 
-    def landed(self, call: Call) -> None:
-        self.oracle.landed(call)
+    def observe_commit(self, call: Call) -> None:
+        self.oracle.observe_commit(call)
 
-    def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
+    def observe_answer(self, call: Call, answer: Answer, reading_ms: int) -> None:
         is_old = call.old_asker in self.oracle.old_lives
         self.oracle.read_clock(call.old_asker if is_old else call.agent, reading_ms)
-        if not is_due(call.effect, answer):  # a memory must take it for this, and so does whoever judges it
+        if not is_due(call.effect, answer):  # a memory must take it for this, and so do its judges
             kind: FailureKind = "unknown" if isinstance(call.effect, Commit) else "unavailable"
             answer = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
             answer = attrs.evolve(answer, text=answer_in(answer.text))
             check_reading(call.effect, answer.text, self.oracle.memory)
         for observer in self._of_answered:
-            observer.answered(call, answer, self.oracle.scope_of(call.agent))
-        self.oracle.answered(call, answer)
+            observer.observe_answer(call, answer, self.oracle.scope_of(call.agent))
+        self.oracle.observe_answer(call, answer)
 
-    def replying(self, agent: str, op_id: str, outcome: Outcome) -> None:
-        """Before anybody looks into it: what has no bytes, or is of another kind, goes no further."""
+    def check_outcome(self, agent: str, op_id: str, outcome: Outcome) -> None:
+        """Check an outcome before any other judge reads it: it has bytes, and is of its kind."""
         check_reply(op_id, self.oracle.request_of(agent, op_id), outcome)
 
-    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+    def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         if op_id[0] in PHASES:
             self.heard[op_id] = reply
         self._replies.append(reply)
         scope = self.oracle.scope_of(agent)
         for observer in self._of_replied:
-            observer.replied(agent, scope, op_id, reply.outcome)
-        self.oracle.replied(agent, op_id, reply, reading_ms)
+            observer.observe_reply(agent, scope, op_id, reply.outcome)
+        self.oracle.observe_reply(agent, op_id, reply, reading_ms)
 
-    def crashed(self, agent: str) -> None:
-        self.oracle.crashed(agent)
+    def observe_crash(self, agent: str) -> None:
+        self.oracle.observe_crash(agent)
         for observer in self._observers:
-            observer.crashed(agent)
+            observer.observe_crash(agent)
         self.life_over(agent)
 
-    def taken_over(self, agent: str, old: str) -> None:
-        self.oracle.taken_over(agent, old)
+    def observe_takeover(self, agent: str, old: str) -> None:
+        self.oracle.observe_takeover(agent, old)
         for observer in self._observers:
-            observer.taken_over(agent, old)
+            observer.observe_takeover(agent, old)
         self.life_over(agent)
 
     def old_life_woke(self, old: str) -> None:
         self.oracle.old_life_woke(old)
 
-    def wiped(self) -> None:
-        self.oracle.wiped()
+    def observe_wipe(self) -> None:
+        self.oracle.observe_wipe()
 
-    def tampered(self) -> None:
-        """Somebody has changed rows at rest: from now on little is certain."""
+    def observe_tampering(self) -> None:
+        """Observe that rows at rest were changed: from now on little is certain."""
         self.oracle.rows_tampered()
 
     def life_over(self, agent: str) -> None:
-        """A crash, or the end of the run: what was lived must be equal to what might have been."""
+        """Compare a life that ended with what might have been, by the equivalences that are on."""
         if self._lives is not None and (life := self._lives.over(agent)):
             from umi_sim.judge.equivalences.table import check
 
             check(life, self.oracle.config.equivalences, self.compared)
 
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
-        """Before a step. A working request that meets no operation can change the working tier alone."""
+        """Take a snapshot before a step, unless it can change the working tier alone.
+
+        A working request that meets no operation can change nothing else.
+        """
         self._replies.clear()
         memory = memory_of(machine)
         if memory is None:
@@ -167,22 +172,24 @@ class Inspector:
             self._reading_ms = reading_ms
             if is_new:
                 self._lives.begin(agent)
+        # a get with no operation in flight touches nothing but entries, so cheap checks are enough
         is_lone = is_working(value) and not memory.state.operations
         last, after = self._after.pop(agent, NOBODY)
+        # two steps in a row: the snapshot after the first is the one before the second
         known = after if last is memory else None
         self._before = None if is_lone else known or before_step(memory.state)
 
-    def stepped(
+    def observe_step(
         self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
         memory = memory_of(machine)
         for observer in self._of_stepped:
-            observer.stepped(agent, self.oracle.scope_of(agent), machine, effects)
+            observer.observe_step(agent, self.oracle.scope_of(agent), machine, effects)
         if memory is None:
             return
         is_old = agent not in self.oracle.agents
         if self._lives is not None and not is_old:
-            self._lives.stepped(agent, memory, self._reading_ms, value, tuple(effects))
+            self._lives.record_step(agent, memory, self._reading_ms, value, tuple(effects))
         self._count += 1
         before = self._before
         if before is None:
@@ -208,7 +215,7 @@ class Inspector:
             self.check(machine, storage)
 
     def check(self, machine: Machine, storage: SimStorage) -> None:
-        """Every rule, over everything; what goes on inside another's store nobody can see."""
+        """Check every rule, over everything; the state of another's store cannot be seen."""
         memory = memory_of(machine)
         if memory is None:
             return
@@ -218,27 +225,29 @@ class Inspector:
             has_lied, scope = bool(self.oracle.surroundings.atlas.losses), memory.state.scope
             check_store(storage, memory.state, has_lied=has_lied, was_closed=self.oracle.was_closed(scope))
             for observer in () if self._is_spoilt else self._observers:
-                observer.looked(storage.live_rows(memory.state.scope))
+                observer.observe_rows(storage.live_rows(memory.state.scope))
 
 
 def is_beginning(before: StateSnapshot) -> bool:
-    """Whether a life was recovering that had no epoch before; else it looks up what became of its agent."""
+    """Return True if a life was recovering that had no epoch before; else it looks up the agent's row."""
     last = [it.facts.get("last") for it in before.stands.values() if it.pinned[0] == "recover"]
     return before.phase == "recovering" and last == [(0, "")]
 
 
-def concerned(observers: Sequence[Observer], event: str) -> list[Observer]:
-    """Those that have something to do with it: a step passes by the others without a call."""
+def list_concerned(observers: Sequence[Observer], event: str) -> list[Observer]:
+    """List the observers that override the method of an event: a step calls no others."""
     return [it for it in observers if getattr(type(it), event) is not getattr(Observer, event)]
 
 
-def lenient(judge: Callable[P, None], off: Container[str]) -> Callable[P, None]:
+def forgive_rules(judge: Callable[P, None], off: Container[str]) -> Callable[P, None]:
+    """Return the judge without the rules that are off."""
+
     @wraps(judge)
-    def judged(*args: P.args, **kwargs: P.kwargs) -> None:
+    def forgive(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             judge(*args, **kwargs)
         except Broken as broken:
             if broken.rule not in off:
                 raise
 
-    return judged
+    return forgive

@@ -1,4 +1,4 @@
-"""Observer: what sees the lives of a target from inside, as far as rules are about it alone."""
+"""Observer: sees the lives of a target from inside, as far as rules are about it alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,7 +14,7 @@ from umi_sim.target.machine import Machine
 
 
 class Observer(Owner):
-    """Raises Broken if a promise is broken. It hears of answers and replies before the oracle does.
+    """Raises Broken if a promise is broken. It sees answers and replies before the oracle does.
 
     One that has nothing to do with an event leaves its method as it is here.
     """
@@ -22,25 +22,25 @@ class Observer(Owner):
     __slots__ = ()
 
     def meet(self, stores: Mapping[str, SimStore]) -> None:
-        """The services of the run."""
+        """Take the services of the run."""
 
-    def issued(self, agent: str, op_id: str, request: Request) -> None:
-        """Somebody has asked for something."""
+    def observe_request(self, agent: str, op_id: str, request: Request) -> None:
+        """Observe a request that was handed to the memory."""
 
-    def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
-        """As the memory has to take it."""
+    def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
+        """Observe an answer as the memory has to take it."""
 
-    def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
-        """An operation is over."""
+    def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
+        """Observe the end of an operation."""
 
-    def crashed(self, agent: str) -> None:
-        """A life is over."""
+    def observe_crash(self, agent: str) -> None:
+        """Observe the end of a life."""
 
-    def taken_over(self, agent: str, old: str) -> None:
-        """Another life has this name now, and the one that goes on beside it is called `old`."""
+    def observe_takeover(self, agent: str, old: str) -> None:
+        """Observe that another life has the name `agent` now; the one that goes on beside it is `old`."""
 
-    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
-        """A step was taken."""
+    def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
+        """Observe a step and its effects."""
 
-    def looked(self, rows: Iterable[Row]) -> None:
-        """Now and then, in a world in which stored rows are sound: all of a scope."""
+    def observe_rows(self, rows: Iterable[Row]) -> None:
+        """Observe all rows of a scope, now and then, in a world in which stored rows are sound."""

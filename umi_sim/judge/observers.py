@@ -1,4 +1,4 @@
-"""Observers: who sees the lives of which target from inside; the inspector hands all of them each event."""
+"""Observers of each target, which see its lives from inside; the inspector hands all of them each event."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -19,7 +19,7 @@ from umi_sim.record.run_config import RunConfig
 
 
 def is_forged(config: RunConfig) -> bool:
-    """Whether rows or answers may be others than were committed."""
+    """Return True if rows or answers may be others than were committed."""
     return config.revise_every > 0 or config.tamper_every > 0
 
 

@@ -29,7 +29,7 @@ NEVER: Final = -1
 
 @attrs.define
 class SmallWorld(Owner):
-    """`is_hasty`: it answers the last question first. The memory is a new one."""
+    """A memory and a storage, both new. `is_hasty`: it answers the last question first."""
 
     scope: Scope
     config: Config
@@ -55,20 +55,20 @@ class SmallWorld(Owner):
                 self.pending.append(effect)
 
     def settle(self, count: int = NEVER) -> None:
-        """Answer what is asked, or so many questions of it."""
+        """Answer all open questions, or the first `count` of them."""
         while self.pending and count:
-            self.step(self.answered(self.pending.pop(-1 if self.is_hasty else 0)))
+            self.step(self.answer(self.pending.pop(-1 if self.is_hasty else 0)))
             count -= 1
 
     def ask(self, request: Request) -> Outcome:
-        """Raises Broken if nobody replies, though all was answered."""
+        """Return the outcome of a request. Raises Broken if it has no reply though all was answered."""
         self.step(request)
         self.settle()
         told = f"no reply to {type(request).__name__} in a small world"
         demand(request.op_id in self.outcomes, rules.ONE_REPLY, told)
         return self.outcomes[request.op_id]
 
-    def answered(self, effect: Asked) -> Answer:
+    def answer(self, effect: Asked) -> Answer:
         match effect:
             case AskModel():
                 return ModelReplied(effect.request_id, truth(effect.task, effect.prompt))

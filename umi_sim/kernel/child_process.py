@@ -66,14 +66,14 @@ class Process:
             try:
                 line = line[os.write(self.input.fileno(), line) :]
             except OSError:
-                raise self.ended() from None
+                raise self.describe_end() from None
 
     def line(self) -> bytes:
         while b"\n" not in self.buffer:
             self.wait("says", [self.output], [])
             part = os.read(self.output.fileno(), 65_536)
             if not part:
-                raise self.ended()
+                raise self.describe_end()
             self.buffer += part
             if len(self.buffer) > self.line_bytes_max:
                 raise ProcessBroken(f"says more than {self.line_bytes_max} bytes at once")
@@ -84,8 +84,8 @@ class Process:
         if not any(select.select(outputs, inputs, [], max(0, self.until_s - monotonic()))):
             raise ProcessBroken(f"{does} nothing for {ANSWER_SECONDS_MAX} s")
 
-    def ended(self) -> ProcessBroken:
-        """A pipe is closed: by a process that ends, or by one that goes on without it."""
+    def describe_end(self) -> ProcessBroken:
+        """Return why a pipe is closed: the process has ended, or goes on without it."""
         try:
             return ProcessBroken(f"has ended with status {self.process.wait(ANSWER_SECONDS_MAX)}")
         except subprocess.TimeoutExpired:
@@ -119,6 +119,6 @@ class Process:
 
 
 def show_value(value: object) -> str:
-    """For people, and short."""
+    """Write a value for people, cut short."""
     text = repr(value)
     return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}... ({len(text)} characters)"

@@ -53,7 +53,7 @@ class SimClock:
         self.base_ms = clip_reading(self.base_ms + by_ms)
 
     def drift(self, world_ms: int, num: int, den: int) -> None:
-        """From now on the clock runs at num/den, between half and double speed."""
+        """Let the clock run at num/den from now on, between half and double speed."""
         assert 1 <= num <= RATE_FACTOR_MAX * den
         assert 1 <= den <= RATE_FACTOR_MAX * num
         self._rebase(world_ms)
@@ -80,7 +80,7 @@ class SimClock:
         return True
 
     def heal(self, world_ms: int) -> None:
-        """From now on it runs at rate 1/1, from the present reading."""
+        """Let it run at rate 1/1 from now on, from the present reading."""
         self.thaw(world_ms, catch_up=False)
         self.drift(world_ms, 1, 1)
 

@@ -43,7 +43,7 @@ def share(value: Any, memo: Memo) -> Any:
 
 
 def copier_of(cls: type) -> Copier:
-    """How instances of a class are copied, looked up once."""
+    """Return the function that copies instances of a class, looked up once."""
     if has_own_hash(cls):
         return share
     slots = [name for base in cls.__mro__ for name in getattr(base, "__slots__", ())]
@@ -129,7 +129,7 @@ def copy_partial(value: "partial[Any]", memo: Memo) -> "partial[Any]":
 
 
 def copied_by(copier: Copier, *classes: type) -> None:
-    """From now on instances of these classes are copied so."""
+    """Copy instances of these classes with this function from now on."""
     COPIERS.update(dict.fromkeys(classes, copier))
 
 

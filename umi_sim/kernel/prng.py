@@ -2,7 +2,7 @@
 
 Law 1. A stream is a function of its seed and path; a child comes from its path, not from its parent's state.
 Law 2. Integers in closed ranges only, unbiased; one value is one word, practically always.
-Law 3. A keyed draw has no state: the same key and data give the same number, whoever else asks.
+Law 3. A keyed draw has no state: the same key and data give the same number, whatever else is drawn.
 Law 4. This is `umi-prng-1`. Every change of one number is a new name.
 """
 
@@ -70,7 +70,7 @@ class Stream:
         return low + self.below(high - low + 1)
 
     def chance(self, n: int, d: int) -> bool:
-        """True in n of d cases; draws even for 0/1 and 1/1, so a rate set to zero shifts nothing."""
+        """Return True in n of d cases; draws even for 0/1 and 1/1, so a rate set to zero shifts nothing."""
         assert 0 <= n <= d <= DENOMINATOR_MAX
         product = (self._words or self._next_block()).pop() * d
         if product & WORD_MAX < d:  # as `below`, which a call for each chance would make slower
@@ -78,11 +78,11 @@ class Stream:
         return product < n << 64
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of the items, each as likely as the other."""
+        """Return one of the items, each as likely as the other."""
         return items[self.below(len(items))]
 
-    def weighted(self, items: Sequence[T], weights: Sequence[int]) -> T:
-        """One of the items, each as likely as its weight says; a weight of zero is never taken."""
+    def pick_weighted(self, items: Sequence[T], weights: Sequence[int]) -> T:
+        """Return one of the items, each as likely as its weight says; a weight of zero is never taken."""
         assert len(items) == len(weights)
         rest = self.below(sum(weights))
         for item, weight in zip(items, weights, strict=True):
@@ -125,7 +125,7 @@ class Keyed:
         return self.draw_of(data.encode())
 
     def draw_of(self, data: bytes) -> int:
-        """The same, for whoever draws with several keys from one text."""
+        """Draw from bytes, for a caller that draws with several keys from one text."""
         hashed = self._prepared.copy()
         hashed.update(data)
         return int.from_bytes(hashed.digest(), "little")

@@ -1,4 +1,4 @@
-"""Progress: how far a long computation is, for whoever waits for it. Nothing that is computed depends on it.
+"""Progress: how far a long computation is, for a waiting user. Nothing that is computed depends on it.
 
     at("shrinking", 31, note="8 items left")     is called by the computation
     NOW                                          is read now and then by a command, which knows the time

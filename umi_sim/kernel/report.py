@@ -62,7 +62,7 @@ class Report(Data):
     exit_code: int = 0
 
     def also(self, *rows: ReportRow) -> "Report":
-        """With more rows at its end, in its JSON too."""
+        """Return the report with more rows at its end, in its JSON too."""
         known = self.value
         value = None if known is None else lambda: {**known(), **as_object(rows)}
         return attrs.evolve(self, lines=chain(self.lines, rows), value=value)
@@ -139,7 +139,7 @@ def in_words(part: str) -> Sequence[str]:
 
 
 def side_by_side(pair: Pair, width: int) -> Iterator[str]:
-    """In a narrow terminal one below the other; what both say, once."""
+    """Put them one below the other in a narrow terminal; what both say, once."""
     if width >= NARROW:
         room = (width - 8) // 2
         yield f"  {cut(pair.left, room):{room}} {pair.mark:2}{cut(pair.right, room)}".rstrip()

@@ -49,7 +49,7 @@ def code_of(char: str) -> str:
 
 def near(name: str, known: Iterable[str], most: int = 1) -> str:
     """The end of a complaint about an unknown name: what may have been meant, else a small choice."""
-    import difflib  # nobody who types well needs it
+    import difflib  # not needed for names that are typed well
 
     names = {each.lower(): each for each in known}
     close = [names[each] for each in difflib.get_close_matches(name[:NAME_CHARS_MAX].lower(), names, most)]

@@ -25,7 +25,7 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.mutants.edits import CannotPlant, TextEdit, changes
 from umi_sim.mutants.planting import in_place
 
-__all__ = ["CANARY", "CannotPlant", "Mutant", "Planted", "TestedMutant", "TextEdit", "planted"]
+__all__ = ["CANARY", "CannotPlant", "Mutant", "Planted", "TestedMutant", "TextEdit", "plant_mutant"]
 
 RATE: Final = "1/2"
 QUIRK_RATE: Final = "1/4"
@@ -86,7 +86,7 @@ class Mutant(Planted):
 
     @property
     def overrides(self) -> Mapping[str, str]:
-        """What its scenario is narrowed down to: its own kind of fault, if it has one."""
+        """Return the scenario keys that narrow it down to the kind of fault of this bug, if it has one."""
         if not self.kind:
             return self.settings
         alone = {"scenario.swarm.mode": "one_kind", "scenario.swarm.pin.kind": self.kind}
@@ -95,12 +95,12 @@ class Mutant(Planted):
 
     @property
     def hunted(self) -> Mapping[str, str]:
-        """The same, without equivalences, unless those are what shows it."""
+        """Return the same keys, without equivalences, unless only those show the bug."""
         return self.overrides if self.only_by_equivalences else {**ALONE, **self.overrides}
 
     @property
     def overrides_without(self) -> Mapping[str, str]:
-        """The same small world with every other kind of fault, but those that are one with its own."""
+        """Return the keys of a small world with every other kind of fault, but those like its own."""
         off = {f"faults.{kind}": "false" for kind in (self.kind, *self.alike)}
         every = {"scenario.swarm.mode": "swarm", "scenario.swarm.sites": "all"}
         return {**SMALL, **every, **self.settings, **off}
@@ -117,12 +117,12 @@ CANARY: Final = Mutant(
     ),
     ("ttl-boundary", "reference-agrees", "no-spurious-refusal"), "working",
 )  # fmt: skip
-"""The bug that every sweep must see. Who replays a run of it reads no file of bugs."""
+"""The bug that every sweep must see. A replay of its run reads no file of bugs."""
 
 
 @contextmanager
-def planted(name: str | None, registry: Registry) -> Iterator[Registry]:
-    """The tables of a memory with this bug in its code; None plants nothing.
+def plant_mutant(name: str | None, registry: Registry) -> Iterator[Registry]:
+    """Return the tables of a memory with this bug in its code; None plants nothing.
 
     Raises KeyError for an unknown name.
     """

@@ -31,7 +31,7 @@ class TextEdit(Data):
 
 @attrs.frozen
 class ModuleChange(Data):
-    """What is other in one module: bodies of functions by qualified name, and statements that bind a name."""
+    """The changes of one module: bodies of functions by qualified name, and statements that bind a name."""
 
     module: str
     bodies: Mapping[str, CodeType]
@@ -52,7 +52,7 @@ Parts = Mapping[str, SourceStatement]
 
 @cache
 def changes(edits: tuple[TextEdit, ...]) -> tuple[ModuleChange, ...]:
-    """What these edits change, file by file; compiled once in a process. Raises CannotPlant."""
+    """Return the changes that these edits make, file by file; compiled once. Raises CannotPlant."""
     files = dict.fromkeys(edit.file for edit in edits)
     return tuple(change(file, [edit for edit in edits if edit.file == file]) for file in files)
 
@@ -64,11 +64,12 @@ def change(file: str, edits: Sequence[TextEdit]) -> ModuleChange:
     known, path = parts_of(before, file), str(folders.PROJECT / file)
     bodies: dict[str, CodeType] = {}
     values: dict[str, CodeType] = {}
-    for name, part in touched(known, parts_of(edited(before, edits), file), file):
+    for name, part in list_changed(known, parts_of(apply_edits(before, edits), file), file):
         code = compile(ast.Module([part.node], []), path, "exec", dont_inherit=True)
+        # a function keeps its identity and gets a new body; any other statement is bound anew
         if name in known and isinstance(part.node, ast.FunctionDef | ast.ClassDef):
             codes = codes_in(code)
-            bodies |= {it: codes[it] for it in functions(name, known[name], part, file)}
+            bodies |= {it: codes[it] for it in list_functions(name, known[name], part, file)}
         else:
             values[name] = code
     if not bodies and not values:
@@ -84,8 +85,9 @@ def source(file: str) -> str:
         raise CannotPlant(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def edited(text: str, edits: Iterable[TextEdit]) -> str:
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     for edit in edits:
+        # an empty text would be found everywhere
         count = text.count(edit.old) if edit.old else 0
         if count != 1:
             raise CannotPlant(f"{edit.file}: the old text is there {count} times, not once:\n{edit.old}")
@@ -98,19 +100,21 @@ def edited(text: str, edits: Iterable[TextEdit]) -> str:
 
 def parts_of(text: str, file: str) -> Parts:
     try:
-        return parts(ast.parse(text).body, text.split("\n"))
+        return split_parts(ast.parse(text).body, text.split("\n"))
     except SyntaxError as error:
         raise CannotPlant(f"{file}: the new text is no Python: {error.msg}, line {error.lineno}") from None
 
 
-def parts(body: Iterable[ast.stmt], lines: Sequence[str]) -> Parts:
-    """Each statement under the name that it binds; one that binds none under its own text."""
+def split_parts(body: Iterable[ast.stmt], lines: Sequence[str]) -> Parts:
+    """Return each statement under the name that it binds, or under its own text."""
     found: dict[str, SourceStatement] = {}
     for node in body:
+        # decorators stand before `def`, and belong to the statement
         first = min([node.lineno, *(it.lineno for it in getattr(node, "decorator_list", ()))])
-        members = parts(node.body, lines) if isinstance(node, ast.ClassDef) else {}
+        members = split_parts(node.body, lines) if isinstance(node, ast.ClassDef) else {}
         part = SourceStatement(node, "\n".join(lines[first - 1 : node.end_lineno]), members)
         name = name_of(node) or part.text
+        # overloads have one name: the second is another `name`, so neither hides the other
         found[f"another {name}" if name in found else name] = part
     return found
 
@@ -126,37 +130,40 @@ def name_of(node: ast.stmt) -> str:
     return ""
 
 
-def touched(before: Parts, after: Parts, file: str) -> list[tuple[str, SourceStatement]]:
-    """What is new or other. Raises CannotPlant if something went, or runs only while a module is imported."""
+def list_changed(before: Parts, after: Parts, file: str) -> list[tuple[str, SourceStatement]]:
+    """List the new or changed parts.
+
+    Raises CannotPlant if a part is gone, or runs only while a module is imported.
+    """
     for name in before:
         if name not in after:
             raise CannotPlant(f"{file}: takes away or changes what was done when it was imported: {name}")
     return [(name, it) for name, it in after.items() if name not in before or before[name].text != it.text]
 
 
-def functions(name: str, old: SourceStatement, new: SourceStatement, file: str) -> list[str]:
-    """The functions whose bodies are other: this one, or methods of this class. Raises CannotPlant."""
-    if head(old.node) != head(new.node):
+def list_functions(name: str, old: SourceStatement, new: SourceStatement, file: str) -> list[str]:
+    """List the functions with other bodies: this one, or methods of this class. Raises CannotPlant."""
+    if describe_head(old.node) != describe_head(new.node):
         raise CannotPlant(f"{file}: changes what stands around {name}; only what it does can change")
     if not isinstance(new.node, ast.ClassDef):
         return [name]
     found = []
-    for own, part in touched(old.members, new.members, file):
+    for own, part in list_changed(old.members, new.members, file):
         if own not in old.members or not isinstance(part.node, ast.FunctionDef):
             raise CannotPlant(f"{file}: changes {name}.{own}; of a class only what its methods do can change")
-        found += functions(f"{name}.{own}", old.members[own], part, file)
+        found += list_functions(f"{name}.{own}", old.members[own], part, file)
     return found
 
 
-def head(node: ast.stmt) -> list[str]:
-    """What is evaluated when a function or class is made: arguments with defaults, decorators, bases."""
+def describe_head(node: ast.stmt) -> list[str]:
+    """Return what is evaluated when a function or class is made: defaults, decorators, bases."""
     of_class = (*node.bases, *node.keywords) if isinstance(node, ast.ClassDef) else ()
     args = (node.args,) if isinstance(node, ast.FunctionDef) else ()
     return [type(node).__name__, *map(ast.dump, (*args, *of_class, *getattr(node, "decorator_list", ())))]
 
 
 def codes_in(code: CodeType) -> dict[str, CodeType]:
-    """All code within, by qualified name."""
+    """Return all code objects within, by qualified name."""
     found: dict[str, CodeType] = {}
     for within in code.co_consts:
         if isinstance(within, CodeType):

@@ -1,8 +1,8 @@
 """Planting: a changed module, for the time of a run.
 
 Law 1. The code that is changed has no switch for it.
-Law 2. A function stays the object that it is and gets another body, so whoever has imported it runs that one,
-       and tables that hold it do. Law 3. Whatever happens, afterwards everything is as it was.
+Law 2. A function stays the same object and gets another body, so modules that imported it and tables that
+       hold it run that one. Law 3. Whatever happens, afterwards everything is as it was.
 Law 4. What was computed before is not known to the changed code, and the other way round: caches are emptied.
 
 A value is bound anew, so it must not have been imported by another module; a table or a step of one is put in
@@ -21,7 +21,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.engine.registry import Registry
-from umi_core.engine.validation import validated
+from umi_core.engine.validation import validate_workflow
 from umi_core.engine.workflow import Step, Workflow
 from umi_sim.mutants.edits import CannotPlant, ModuleChange
 from umi_sim.target.stubs import find_renamed
@@ -33,30 +33,30 @@ LIVING: Final = ("umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workl
 
 @contextmanager
 def in_place(changes: tuple[ModuleChange, ...], registry: Registry) -> Iterator[Registry]:
-    """The registry with what is changed of its tables, while everything else is in place."""
+    """Return the registry with the changed tables; all other changes are in place until the block ends."""
     with ExitStack() as stack:
         kept = caches()  # of the modules as they are; a cache that a bug brings is empty, and goes with it
         stack.callback(lambda: empty(caches()))  # of those that the run has loaded, too
         for change in changes:
             module = import_module(change.module)
             for name, code in change.values.items():
-                before, after = stack.enter_context(bound(module, name, code))
+                before, after = stack.enter_context(bind_value(module, name, code))
                 registry = with_table(registry, before, after)
             for name, code in change.bodies.items():
-                stack.enter_context(exchanged(function_of(module, name), code))
+                stack.enter_context(exchange_body(function_of(module, name), code))
         empty(kept)
         yield registry
 
 
 def caches() -> list[Any]:
-    """All functions, of what a run lives in, that keep their earlier results."""
+    """List all functions that keep earlier results, in the modules that a run uses."""
     living = [module for name, module in sys.modules.items() if name.startswith(LIVING)]
     return [function for module in living for function in caches_of(module)]
 
 
 @cache
 def caches_of(module: ModuleType) -> tuple[Any, ...]:
-    """They stay the same: while a bug is planted, nobody looks for them."""
+    """List the cached functions of a module; they stay the same while a bug is planted."""
     return tuple(value for value in vars(module).values() if isinstance(value, CACHED))
 
 
@@ -69,7 +69,7 @@ def empty(kept: list[Any]) -> None:
 
 
 @contextmanager
-def exchanged(function: FunctionType, code: CodeType) -> Iterator[None]:
+def exchange_body(function: FunctionType, code: CodeType) -> Iterator[None]:
     before = function.__code__
     try:
         function.__code__ = code
@@ -82,10 +82,11 @@ def exchanged(function: FunctionType, code: CodeType) -> Iterator[None]:
 
 
 def function_of(module: ModuleType, qualified: str) -> FunctionType:
-    """A function of a module, or a method; also below decorators. Raises CannotPlant."""
+    """Return a function or method of a module, also below decorators. Raises CannotPlant."""
     found: Any = module
     for name in qualified.split("."):
         found = vars(found).get(name)
+    # what a class method, a property or a cached property wraps
     found = getattr(found, "__func__", getattr(found, "fget", getattr(found, "func", found)))
     function = unwrap(found) if found is not None else None
     if not isinstance(function, FunctionType) or hasattr(found, "cache_clear"):
@@ -97,10 +98,11 @@ def function_of(module: ModuleType, qualified: str) -> FunctionType:
 
 
 @contextmanager
-def bound(module: ModuleType, name: str, code: CodeType) -> Iterator[tuple[object, object]]:
-    """The name with another value, or with one at all; gives both, the one before may be ABSENT."""
+def bind_value(module: ModuleType, name: str, code: CodeType) -> Iterator[tuple[object, object]]:
+    """Bind the name anew until the block ends; yields the value before, or ABSENT, and after."""
     names = vars(module)
     before = names.get(name, ABSENT)
+    # `from umi_core.limits import PPM` binds a name of its own, which would keep the old value
     if others := importers(module, name, before):
         raise CannotPlant(f"{module.__name__}: {name} cannot change: {others[0]} has imported it")
     try:
@@ -115,7 +117,7 @@ def bound(module: ModuleType, name: str, code: CodeType) -> Iterator[tuple[objec
 
 
 def importers(module: ModuleType, name: str, value: object) -> list[str]:
-    """Who else has this value under this name; of a table that is no matter."""
+    """List the modules that imported this value; empty for a table, which is replaced in the registry."""
     if value is ABSENT or isinstance(value, Workflow | Step):
         return []
     ours = [it for it in sys.modules if it.startswith(("umi_core.", "umi_sim.")) and it != module.__name__]
@@ -123,14 +125,15 @@ def importers(module: ModuleType, name: str, value: object) -> list[str]:
 
 
 def with_table(registry: Registry, before: object, after: object) -> Registry:
-    """The registry with another table or step in place of this one."""
+    """Return the registry with another table or step in place of this one."""
     revisions = dict(registry.revisions)
     for name, (*earlier, latest) in registry.revisions.items():
         if latest is before:
             assert isinstance(after, Workflow)
-            revisions[name] = (*earlier, validated(after))
+            revisions[name] = (*earlier, validate_workflow(after))
         elif any(step is before for step in latest.steps):
             assert isinstance(after, Step)
+            # a step may be shared: each table that has it gets a revision with the other one
             steps = tuple(after if step is before else step for step in latest.steps)
-            revisions[name] = (*earlier, validated(attrs.evolve(latest, steps=steps)))
+            revisions[name] = (*earlier, validate_workflow(attrs.evolve(latest, steps=steps)))
     return attrs.evolve(registry, revisions=revisions)

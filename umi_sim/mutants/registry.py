@@ -21,11 +21,11 @@ PARTS: Final = tuple(field.name for field in attrs.fields(TextEdit))
 
 
 class BadMutant(Exception):
-    """A row of a file of mutants lacks something, or has something that nobody reads."""
+    """A row of a file of mutants lacks a key, or has one that is not read."""
 
 
 def rows(path: Path) -> Iterator[Mutant | TestedMutant]:
-    """Each table is a bug. The name of the file is its area, unless it says another."""
+    """Read the bugs of a file, one per table. The file name is their area, unless a table says another."""
     for name, row in tomllib.loads(path.read_text("utf-8")).items():
         yield mutant(name, {"area": path.stem.replace("_", " "), **row}, f"{path.name}: {name}")
 
@@ -36,6 +36,7 @@ def mutant(name: str, row: Mapping[str, Any], where: str) -> Mutant | TestedMuta
     A row with `detected_by` is found by a test, any other one by rules.
     """
     given = {key: value for key, value in row.items() if key not in PARTS}
+    # old and new in the row itself, or in tables [[name.edit]] below it
     edits = given.pop("edit", [{key: row[key] for key in PARTS if key in row}])
     for edit in edits:
         check(edit, PARTS, PARTS, where)

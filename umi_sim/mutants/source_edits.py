@@ -1,4 +1,4 @@
-"""Source edits: small mistakes in umi_core that nobody thought of beforehand.
+"""Source edits: small mistakes in umi_core, drawn and not thought of beforehand.
 
 They are made by the operators of the mutation-testing library mutmut: a number one higher, a comparison the
 other way, an argument that is None or gone, `and` for `or`, another text, an assignment of None.
@@ -27,7 +27,7 @@ from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Stream
 
 CORE: Final = "umi_core"
-JUDGED_BY: Final = "invariants"  # a folder: rules that runs check, and nobody else calls
+JUDGED_BY: Final = "invariants"  # a folder: rules that only runs check
 LEFT_OUT: Final = (libcst.Annotation, libcst.Assert, libcst.Decorator, libcst.Import, libcst.ImportFrom)
 
 
@@ -50,37 +50,39 @@ class SourceEdit(Data):
 Change = tuple[libcst.CSTNode, libcst.CSTNode]
 
 
-def sampled(seed: int, count: int) -> Iterator[SourceEdit]:
-    """So many edits of different lines, drawn from the seed."""
-    lines = [(file, line) for file in files() for line in changes(file)]
+def draw_edits(seed: int, count: int) -> Iterator[SourceEdit]:
+    """Draw `count` edits of different lines from the seed."""
+    lines = [(file, line) for file in list_files() for line in list_changes(file)]
     draw = Stream(seed, "source edits")
     while lines and count:
         file, line = lines.pop(draw.below(len(lines)))
+        # a line whose edits are all no Python is dropped, and another one drawn
         if edits := list(edits_of(file, line)):
             yield draw.pick(edits)
             count -= 1
 
 
-def named(name: str) -> SourceEdit:
-    """The edit of this name. Raises KeyError if there is none."""
+def find_edit(name: str) -> SourceEdit:
+    """Return the edit of this name. Raises KeyError if there is none."""
     with suppress(ValueError):
         file, line, number = name.rsplit(":", 2)
-        if f"{CORE}/{file}" in files():
+        if f"{CORE}/{file}" in list_files():
             for edit in edits_of(f"{CORE}/{file}", int(line)):
                 if edit.number == int(number):
                     return edit
     raise KeyError(name)
 
 
-def files() -> list[str]:
-    """The sources of the memory, without the rules that judge it."""
+def list_files() -> list[str]:
+    """List the sources of the memory, without the rules that judge it."""
     paths = (path.relative_to(folders.PROJECT) for path in (folders.PROJECT / CORE).rglob("*.py"))
     return sorted(path.as_posix() for path in paths if JUDGED_BY not in path.parts)
 
 
 def edits_of(file: str, line: int) -> Iterator[SourceEdit]:
-    """All edits of what begins in this line."""
-    for number, (node, other) in enumerate(changes(file).get(line, ())):
+    """List all edits of what begins in this line."""
+    for number, (node, other) in enumerate(list_changes(file).get(line, ())):
+        # an operator may make text that is no Python, as two arguments of one name
         edited = tree(file).module.deep_replace(node, other)
         assert isinstance(edited, libcst.Module)
         if is_python(text := edited.code):
@@ -88,8 +90,9 @@ def edits_of(file: str, line: int) -> Iterator[SourceEdit]:
 
 
 def lines_apart(before: str, after: str) -> tuple[str, str]:
-    """The lines in which two texts differ, each time as one."""
+    """Return the lines in which two texts differ, as one text each."""
     texts = before.split("\n"), after.split("\n")
+    # "a b c", "a x c" by lines: first 1 from the front, last 1 from the back, so b and x are left
     first = next(number for number, (one, other) in enumerate(zip(*texts, strict=False)) if one != other)
     ends = map(reversed, texts)
     last = next(number for number, (one, other) in enumerate(zip(*ends, strict=False)) if one != other)
@@ -111,8 +114,8 @@ def tree(file: str) -> MetadataWrapper:
 
 
 @cache
-def changes(file: str) -> Mapping[int, Sequence[Change]]:
-    """By line, what may stand in the place of what begins there."""
+def list_changes(file: str) -> Mapping[int, Sequence[Change]]:
+    """Return, by line, what may stand in the place of what begins there."""
     places = tree(file).resolve(PositionProvider)
     found: dict[int, list[Change]] = {}
     for node in nodes(tree(file).module):
@@ -131,8 +134,8 @@ def nodes(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
 
 
 @contextmanager
-def overlaid(edit: SourceEdit) -> Iterator[str]:
-    """A folder with umi_core and this edit in it; a process that looks there first has it everywhere."""
+def overlay_sources(edit: SourceEdit) -> Iterator[str]:
+    """Make a folder with umi_core and this edit in it, for a process that looks there first."""
     with tempfile.TemporaryDirectory(prefix="umi-sim-edited-") as folder:
         shutil.copytree(folders.PROJECT / CORE, Path(folder, CORE))
         Path(folder, edit.file).write_text(edit.text, "utf-8")

@@ -14,7 +14,7 @@ from umi_core.data import Data, Owner
 from umi_core.errors import Rejected
 from umi_core.messages.effects import Done, Query
 from umi_sim.explain.calls import in_words
-from umi_sim.explain.why import is_told_by
+from umi_sim.explain.why import is_recorded_as
 from umi_sim.kernel.literals import literal, shorten_text
 from umi_sim.kernel.wording import cut, escape_text, plural
 from umi_sim.record.items import ClockMove, Deviation, Item
@@ -58,7 +58,7 @@ class Lanes(Owner):
         return cls(tuple(agents), {item.id: item for item in items})
 
     def knows(self, item: Item) -> None:
-        """From now on the item can be told in words."""
+        """Note the item, so that it can be described from now on."""
         self.items[item.id] = item
 
     @property
@@ -131,7 +131,7 @@ class Lanes(Owner):
         return Arrow(self.agent, service, "question", line(told_question(str(verb), rest)), line(event))
 
     def fault(self, fields: Sequence[Field]) -> Arrow:
-        """Where it struck: at the service, at the agent, or on the way between them."""
+        """Return the arrow of a fault: at the service, at the agent, or on the way between them."""
         item, kind, event = map(str, fields)
         agent, service = self.asked.get(base(event), (self.agent_of(event), 0))
         group = kind.partition("_")[0]
@@ -169,7 +169,7 @@ class Lanes(Owner):
     def item_of(self, record: Record) -> str:
         """The item that a record is about, of those that say no id in it; each is met once."""
         moves = (it for it in self.items.values() if isinstance(it, ClockMove | Deviation))
-        found = next((it.id for it in moves if is_told_by(it, record)), "")
+        found = next((it.id for it in moves if is_recorded_as(it, record)), "")
         self.items.pop(found, None)
         return found
 
@@ -198,7 +198,7 @@ def told_field(field: Field) -> str:
 
 
 def value_of(field: Field) -> object:
-    """The value that a field of a record was made of; the field itself if nobody knows any more."""
+    """The value that a field of a record was made of; the field itself if the value is not kept."""
     try:
         return decode(pack(field)) if isinstance(field, list) else field
     except Rejected:

@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.explain.playback import Playback, look, stopped
+from umi_sim.explain.playback import Playback, look, run_until_stop
 from umi_sim.explain.records import event_of, is_step
 from umi_sim.pages.lanes import ANSWER, Arrow, Lanes, line
 from umi_sim.pages.states import ROOTS, Delta, States
@@ -40,7 +40,7 @@ class PageStep(Data):
 class PageRun(Data):
     """A whole run, or its last steps. `base`: all that was there before the first of them.
 
-    `failure`: what ended it, if something did. `states` is None where nobody looked.
+    `failure`: what ended it, if something did. `states` is None where they were not read.
     """
 
     lanes: tuple[str, ...]
@@ -52,9 +52,9 @@ class PageRun(Data):
 
 
 def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1) -> PageRun:
-    """The run from its step `first` on, with what stands below these roots; without roots nobody looks."""
+    """The run from its step `first` on, with the states below these roots; without roots, none."""
     states, ends, deltas = States(tuple(roots)), list[int](), list[Delta]()
-    with playback.begun() as (live, watcher):
+    with playback.begin() as (live, watcher):
 
         def keep() -> None:
             ends.append(live.world.trace.record_count)
@@ -63,7 +63,7 @@ def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1)
 
         deltas.append(states.look(partial(look, live)) if roots and first == 1 else NOTHING)
         watcher.ends = keep
-        failure = stopped(live)
+        failure = run_until_stop(live)
         if live.world.step_count > len(ends):  # the step that failed has not ended
             keep()
         records = [decode(record) for record in live.world.trace.kept]

@@ -15,7 +15,7 @@ from umi_sim.explain import difference
 from umi_sim.explain.calls import in_words
 from umi_sim.explain.report import instead, promise
 from umi_sim.explain.why import Analysis, RunPart
-from umi_sim.explain.why_page import kept_told, outcome, verdict
+from umi_sim.explain.why_page import describe_kept, outcome, verdict
 from umi_sim.kernel.report import ReportRow
 from umi_sim.kernel.wording import cut, escape_text
 from umi_sim.pages.lanes import Arrow
@@ -134,9 +134,9 @@ def part_data(told: Mapping[str, str], part: RunPart) -> list[str]:
 
 def shares_data(found: Analysis) -> list[list[object]]:
     """Each row: what is kept, how many of how many runs failed, whether it was decided there."""
-    decided, before, rows = found.decided(), 0, list[list[object]]()
+    decided, before, rows = found.find_decisions(), 0, list[list[object]]()
     for share in found.shares:
-        kept = text(kept_told(found.items, before, share.kept))
+        kept = text(describe_kept(found.items, before, share.kept))
         rows.append([kept, share.failed, share.runs, share.kept in decided])
         before = share.kept
     return rows

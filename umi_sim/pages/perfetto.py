@@ -28,7 +28,7 @@ def lanes(life: PageRun) -> Iterator[dict[str, Any]]:
 
 
 def events(life: PageRun) -> Iterator[dict[str, Any]]:
-    """In their order; a question that is never answered is an instant."""
+    """Yield calls in their order; a question that is never answered is an instant."""
     asked: dict[str, tuple[int, Arrow]] = {}
     now_us = 0
     for step in life.steps:

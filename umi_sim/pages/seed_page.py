@@ -20,7 +20,7 @@ ITEM_COUNT_MAX: Final = 60  # a longer run is lived too often to find what it ne
 def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
     """All that the page shows. `runs`: how often the rest is drawn afresh after each item."""
     playback = Playback(seed.config, seed.items)
-    verdict, _ = playback.lived()
+    verdict, _ = playback.live()
     failure = verdict.failure
     found, remark = found_why(seed, failure, runs)
     passing = nearest_life(seed, found) if found else None
@@ -35,7 +35,7 @@ def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
 
 def drawn_data(config: RunConfig, repeat: str) -> dict[str, object]:
     """The page of what a seed stands for; nothing is asked of its failure, if it has one."""
-    verdict, _ = Playback(config).lived()
+    verdict, _ = Playback(config).live()
     failure = verdict.failure
     about = About(
         title_of(config, failure), repeat, "FAIL" if failure else "PASS",

@@ -74,7 +74,7 @@ class States(Owner):
 
 
 def leaves(parts: Mapping[str, Tree], above: Parts = ()) -> Iterator[tuple[Parts, Tree]]:
-    """All that has no parts, with its path; what might have some and has none counts."""
+    """Yield all that has no parts, with its path; what might have some and has none counts."""
     for name, tree in parts.items():
         path = (*above, name)
         if isinstance(tree, Branch) and tree.parts:

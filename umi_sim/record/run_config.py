@@ -61,7 +61,7 @@ class RunConfig(Data):
     audio or a video. `retold`: the share of sentences that were said before, in whatever text.
     `retry`: the share of requests that were asked with a
     key before, at any time. `revise_every`: after so many ops all workflows have a new revision; 0: never.
-    `tamper_every`: after so many ops somebody changes stored rows; 0: never.
+    `tamper_every`: after so many ops stored rows are changed; 0: never.
     `nearly`: the share of requests that are earlier ones with one small change of text, question or turns.
     `capacity_bytes`: what storage holds until it is healed. `page_rows`: how many rows a page of it has at
     most. `limits`: those of umi_sim/target/limits.py that are lower in this run. `loss_max`: how many keys
@@ -118,7 +118,7 @@ class RunConfig(Data):
     everywhere: bool = False
     equivalences: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    command: str = attrs.field(default="", eq=False)  # who is tested, not what is lived
+    command: str = attrs.field(default="", eq=False)  # decides what is tested, not what happens
     settings: Mapping[str, str] = attrs.field(factory=dict, eq=False)  # where it is from, not what it is
 
 

@@ -64,7 +64,7 @@ def known_words() -> frozenset[str]:
 
 
 def literals(node: ast.AST) -> Iterator[str]:
-    """All texts but those that stand alone, which are docstrings."""
+    """Yield all texts but those that stand alone, which are docstrings."""
     for part in ast.iter_child_nodes(node):
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and not isinstance(node, ast.Expr):
             yield part.value
@@ -128,12 +128,12 @@ class StandIns:
 
     def _snapshot(self, data: bytes) -> bytes:
         """A saved session is opened and sealed again; of any other bytes the length stays."""
-        match session.unpacked(data):
-            case [_, _, bytes(body), bytes()] if data == session.sealed(body):
-                match session.unpacked(body):
+        match session.unpack_value(data):
+            case [_, _, bytes(body), bytes()] if data == session.seal_body(body):
+                match session.unpack_value(body):
                     case [saved_ms, list(rows), info] if session.bad_rows(rows) is None:
                         rows = sorted(self.value(rows))
-                        return session.sealed(pack([saved_ms, rows, self.value(info)]))
+                        return session.seal_body(pack([saved_ms, rows, self.value(info)]))
         return self._stream(data, len(data))
 
     def _json(self, it: Any) -> Any:
@@ -191,7 +191,7 @@ class StandIns:
         return tuple(sign * vector[at] for at, sign in self.turns[len(vector)])
 
     def _turn(self, dims: int) -> list[tuple[int, int]]:
-        """Where each component comes from, and its sign."""
+        """Return where each component comes from, and its sign."""
         keys = [self._stream(b"%d of %d" % (at, dims), 9) for at in range(dims)]
         return [(at, 1 if keys[at][8] % 2 else -1) for at in sorted(range(dims), key=keys.__getitem__)]
 

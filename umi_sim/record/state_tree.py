@@ -167,7 +167,7 @@ def describe_tree(tree: Tree, chars_max: int = TEXT_CHARS_MAX) -> str:
 
 
 def changes(old: Tree, new: Tree, path: str = "") -> Iterator[TreeChange]:
-    """Where two trees differ, in the order of the first; what came or went is one change."""
+    """Yield where two trees differ, in the order of the first; a part added or removed is one change."""
     if isinstance(old, Branch) and isinstance(new, Branch) and old.kind == new.kind:
         for name in dict.fromkeys((*old.parts, *new.parts)):
             below = f"{path}.{name}" if path else name
@@ -186,7 +186,7 @@ def is_same(old: Tree, new: Tree) -> bool:
 
 
 def apart(old: Tree, new: Tree) -> tuple[str, str]:
-    """Both in a few words, in more if a few do not tell them apart."""
+    """Write both in a few words, in more if a few do not tell them apart."""
     few = describe_tree(old), describe_tree(new)
     return (
         few

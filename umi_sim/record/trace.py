@@ -130,7 +130,7 @@ class SavedTrace(Data):
 
 
 def first_difference(a: Trace | SavedTrace, b: Trace | SavedTrace) -> Difference | None:
-    """Where two traces part, among the records that both still keep."""
+    """Find where two traces part, among the records that both still keep."""
     first = max(first_index(a), first_index(b))
     for index, (ours, theirs) in enumerate(zip_longest(kept_since(first, a), kept_since(first, b)), first):
         if ours != theirs:

@@ -101,7 +101,7 @@ def shown_args(args: Args) -> str:
 
 
 def short(value: object) -> str:
-    """One line about an effect, an answer, an outcome or an argument."""
+    """Write an effect, an answer, an outcome or an argument in one line."""
     if not is_shaped(value):
         return f"nonsense: {escape_text(repr(value))}"[:LINE_CHARS_MAX]
     match value:
@@ -137,7 +137,7 @@ def in_store(store: str) -> str:
 
 
 def ends(key: str) -> str:
-    """Both ends of a long key: those of one operation begin alike, and its later batches end in a number."""
+    """Cut the middle of a long key: keys of one operation begin alike, and later batches end in a number."""
     return key if len(key) <= KEY_CHARS_MAX else f"{key[:KEY_HEAD_CHARS]}...{key[-KEY_TAIL_CHARS:]}"
 
 

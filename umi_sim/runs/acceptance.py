@@ -18,7 +18,7 @@ from umi_sim.seedfile.files import ExpectedResult, SeedFile
 
 
 class NotBlessed(ValueError):
-    """What a run came to must not become what is expected; the message says what to do."""
+    """The result of a run must not become what its file expects; the message says what to do."""
 
 
 @attrs.frozen
@@ -30,14 +30,14 @@ class Blessed(Data):
     is_new: bool = True
 
 
-def blessed(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
-    """Run the items and take what they come to. `other`: another failure than the recorded one too."""
+def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
+    """Run the items; return the file with their result. `other`: also a failure that was not recorded."""
     verdict = run(seed.config, seed.items)
     ticket = ticket or seed.history.ticket
     if verdict.failure is not None:
         must_be_known(seed, verdict, ticket, other)
     found = seed_file.of_verdict(verdict)
-    changes = tuple(differences(seed.expect, found.expect))
+    changes = tuple(list_differences(seed.expect, found.expect))
     is_same_bug = found.failure is None or found.fingerprint == seed.fingerprint
     if not changes and is_same_bug and not seed.is_edited and ticket == seed.history.ticket:
         return Blessed(seed, (), is_new=False)
@@ -66,7 +66,7 @@ def must_be_known(seed: SeedFile, verdict: Verdict, ticket: str, other: bool) ->
 
 
 def fixed_in(seed: SeedFile, result: str) -> str:
-    """Where the bug was fixed: here, if it failed and passes now."""
+    """Return where the bug was fixed: here, if it failed and passes now."""
     if result == "fail":
         return ""
     here = provenance.made_by()
@@ -74,8 +74,8 @@ def fixed_in(seed: SeedFile, result: str) -> str:
     return str(here["commit"] or here["umi_sim"]) if is_new else seed.history.fixed_in
 
 
-def differences(old: ExpectedResult, new: ExpectedResult) -> Iterator[str]:
-    """What a run came to otherwise than expected."""
+def list_differences(old: ExpectedResult, new: ExpectedResult) -> Iterator[str]:
+    """Yield a line for each way in which the new result is not the expected one."""
     for name in ("result", "steps", "trace", "state"):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:

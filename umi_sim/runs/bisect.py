@@ -43,7 +43,7 @@ class Tried(Data):
 
 @attrs.frozen
 class Bisected(Data):
-    """What was tried, in order, and the first bad commit; None if only skipped ones are left."""
+    """The commits that were tried, in order, and the first bad one; None if only skipped ones are left."""
 
     tried: tuple[Tried, ...]
     commit: str | None = None
@@ -52,62 +52,64 @@ class Bisected(Data):
 
 def bisect(file: Path, good: str, bad: str, folder: Path) -> Bisected:
     """Look for the first commit after `good` at which the file fails. Raises CannotBisect."""
-    top = git(Path.cwd(), "rev-parse", "--show-toplevel")
+    top = run_git(Path.cwd(), "rev-parse", "--show-toplevel")
     ends = [commit_of(Path(top), name) for name in (good, bad)]
     clone = folder / "clone"
-    git(folder, "clone", "--quiet", "--shared", "--no-checkout", "--", top, str(clone))
-    tried = [replayed(file, clone, commit) for commit in ends]
+    run_git(folder, "clone", "--quiet", "--shared", "--no-checkout", "--", top, str(clone))
+    tried = [replay_at(file, clone, commit) for commit in ends]
     for one, name, wanted in zip(tried, (good, bad), ("good", "bad"), strict=True):
         if one.word != wanted:
             raise CannotBisect(f"{name}: expected a {wanted} commit, but there {WORDS[one.word]}")
-    git(clone, "bisect", "start", "--no-checkout", ends[1], ends[0])
+    run_git(clone, "bisect", "start", "--no-checkout", ends[1], ends[0])
     tried += search(file, clone)
-    first = git(clone, "rev-parse", "refs/bisect/bad")
+    first = run_git(clone, "rev-parse", "refs/bisect/bad")
     if any(one.word == "skip" for one in tried) and is_open(clone):
         return Bisected(tuple(tried))
-    return Bisected(tuple(tried), first, git(clone, "log", "-1", "--format=%s", first))
+    return Bisected(tuple(tried), first, run_git(clone, "log", "-1", "--format=%s", first))
 
 
 def search(file: Path, clone: Path) -> Iterator[Tried]:
     """Ask git which commit is next, until it knows."""
     for number in range(TRIED_COUNT_MAX):
         at("bisect", number, unit="commit")
-        head = git(clone, "rev-parse", "BISECT_HEAD")
+        head = run_git(clone, "rev-parse", "BISECT_HEAD")
         if is_decided(clone, head):
             return
-        one = replayed(file, clone, head)
+        one = replay_at(file, clone, head)
         yield one
-        said = git(clone, "bisect", one.word, head, codes=(0, 2))
+        said = run_git(clone, "bisect", one.word, head, codes=(0, 2))
         if any(end in said for end in ENDS):
             return
 
 
 def is_decided(clone: Path, head: str) -> bool:
-    return head == git(clone, "rev-parse", "refs/bisect/bad")
+    return head == run_git(clone, "rev-parse", "refs/bisect/bad")
 
 
 def is_open(clone: Path) -> bool:
-    """Whether commits are left between what is good and what is bad."""
-    goods = git(clone, "for-each-ref", "--format=%(objectname)", "refs/bisect/good-*").split()
-    left = git(clone, "rev-list", "refs/bisect/bad", *(f"^{good}" for good in goods)).split()
-    return len(left) > 1
+    """Check whether commits are left between the good ones and the bad one."""
+    goods = run_git(clone, "for-each-ref", "--format=%(objectname)", "refs/bisect/good-*").split()
+    left = run_git(clone, "rev-list", "refs/bisect/bad", *(f"^{good}" for good in goods)).split()
+    return len(left) > 1  # the bad commit itself is always left
 
 
-def replayed(file: Path, clone: Path, commit: str) -> Tried:
-    """The file replayed with the code of a commit."""
-    git(clone, "checkout", "--quiet", "--force", "--detach", commit)
+def replay_at(file: Path, clone: Path, commit: str) -> Tried:
+    """Replay the file with the code of a commit."""
+    run_git(clone, "checkout", "--quiet", "--force", "--detach", commit)
     command = [sys.executable, "-m", "umi_sim", "replay", "--json", "--expect", "pass", str(file)]
     env = {**os.environ, "PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1"}
     with suppress(subprocess.TimeoutExpired):
         done = subprocess.run(
             command, cwd=clone, env=env, capture_output=True, check=False, timeout=SECONDS_MAX
         )
-        return Tried(commit, word_of(done.returncode, done.stdout))
+        return Tried(commit, judge_exit(done.returncode, done.stdout))
     return Tried(commit, "skip")
 
 
-def word_of(code: int, said: bytes) -> str:
-    """What a commit is after such a replay. Python ends with 1, too, where it finds nothing to run."""
+def judge_exit(code: int, said: bytes) -> str:
+    """Return `good`, `bad` or `skip` for a replay. A report must be there: Python, too, ends with 1 if it
+    finds nothing to run.
+    """
     try:
         has_judged = isinstance(json.loads(said), dict) and code not in SKIPPED
     except ValueError:
@@ -117,13 +119,13 @@ def word_of(code: int, said: bytes) -> str:
 
 def commit_of(top: Path, name: str) -> str:
     try:
-        return git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return run_git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except CannotBisect:
         raise CannotBisect(f"{name}: no such commit in {top}") from None
 
 
-def git(folder: Path, *args: str, codes: Sequence[int] = (0,)) -> str:
-    """What git says; an error of it is one line."""
+def run_git(folder: Path, *args: str, codes: Sequence[int] = (0,)) -> str:
+    """Run git and return its output. Raises CannotBisect with the first line of its error."""
     try:
         env = {**os.environ, "LC_ALL": "C"}
         done = subprocess.run(

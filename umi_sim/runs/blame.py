@@ -1,6 +1,6 @@
 """Blame: whether an exception that ended a run is a failure of what is tested, or of the simulator.
 
-Law 1. A broken promise and a run without an end are failures of what is tested, whoever noticed them.
+Law 1. A broken promise and a run without an end are failures of what is tested, wherever they show.
 Law 2. Any other exception is its failure only if its own code raised it, or if a memory of ours holds by then
        what none can hold, on which whoever looks at it stumbles. An exception of the simulator goes on to
        whoever called, and ends a command with exit code 4. So does a machine that has no room left.
@@ -50,7 +50,7 @@ def crash_of(world: World, raised: Exception) -> Failure:
 
 
 def wrong_fields(world: World) -> Iterator[str]:
-    """What memories hold that is of no type, or in no range, that it may have."""
+    """Yield a line for each field of a memory's state that holds a value outside its type or range."""
     from umi_sim.judge.plain.rows import STATE_FIELDS
 
     for agent in world.lives:

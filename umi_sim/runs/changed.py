@@ -45,16 +45,16 @@ class Changed(Inspector):
             self._around = machine, machine.digest()
         super().stepping(agent, machine, value, reading_ms)
 
-    def stepped(
+    def observe_step(
         self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
-        super().stepped(agent, machine, storage, value, effects)
+        super().observe_step(agent, machine, storage, value, effects)
         if self._kept and self._kept[-1][0] == self._step:
             step, _, _, before, _ = self._kept[-1]
             self._kept[-1] = (step, agent, machine, before, state_of(machine))
 
-    def told(self) -> tuple[str, ...]:
-        """The step, and what it changed, the most telling first; nothing if nothing changed lately."""
+    def tell_changes(self) -> tuple[str, ...]:
+        """Return the step and its changes, the most telling first; empty if nothing changed lately."""
         for step, agent, machine, before, after in reversed(self._kept):
             found = changes(before, state_of(machine) if after is None else after)
             telling = [change for change in found if not NOT_TOLD.fullmatch(change.path)]

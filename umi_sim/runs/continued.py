@@ -43,9 +43,9 @@ class Continued:
         return self._generator.choose(ready) if index == 0 and self._draws() else index
 
     def _draws(self) -> bool:
-        """Whether the record is over: all of it happened, or only something new brings about what is left."""
+        """Check whether the record is over: all of it happened, or only a new item can cause the rest."""
         if not self._is_over and all(self._through.values()):
             world = self._known.world
             assert world is not None
-            self._is_over = not self._replay.unused() or not world.is_busy()
+            self._is_over = not self._replay.count_unused() or not world.is_busy()
         return self._is_over

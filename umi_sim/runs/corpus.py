@@ -59,10 +59,10 @@ class CorpusFile(Data):
 def keep(seed: SeedFile, folder: Path = EPHEMERAL, hits_min: int = 0) -> Path:
     """Keep a failure in a file of its own, or the smaller run of it that is there already; hits add up.
 
-    `hits_min`: so many hits are known, whoever counted them. Raises BadSeedFile if the run is too large.
+    `hits_min`: so many hits are known at least. Raises BadSeedFile if the run is too large.
     """
 
-    def filled(new: SeedFile, path: Path) -> SeedFile:
+    def merge_history(new: SeedFile, path: Path) -> SeedFile:
         past = seed_file.maybe_read(path) if path.exists() else None
         best = past if past and size_of(past) <= size_of(new) and past.items != new.items else new
         before = past.history if past else attrs.evolve(new.history, hits=0)
@@ -72,7 +72,7 @@ def keep(seed: SeedFile, folder: Path = EPHEMERAL, hits_min: int = 0) -> Path:
         )  # fmt: skip
         return attrs.evolve(best, history=history, repro=f"umi-sim replay {path.as_posix()}")
 
-    return seed_file.save(seed, folder, partial(is_same_failure, seed), filled)
+    return seed_file.save(seed, folder, partial(is_same_failure, seed), merge_history)
 
 
 def keep_run(verdict: Verdict, folder: Path = EPHEMERAL) -> Path:
@@ -81,19 +81,20 @@ def keep_run(verdict: Verdict, folder: Path = EPHEMERAL) -> Path:
 
 
 def is_same_failure(new: SeedFile, past: SeedFile) -> bool:
-    """Whether two runs of one fingerprint are one failure: one was shrunk to the other, or the smaller one,
-    which is there already, still fails.
+    """Check whether two runs of one fingerprint are one failure: one was shrunk to the other, or the smaller
+    one, which is there already, still fails.
     """
     if past.items in (new.original, new.items) or (past.original and past.original == new.items):
         return True
     if size_of(past) > size_of(new):
         return False
-    done = tried(past, relaxed=True)
+    # one rule at one place may be broken by two bugs: the smaller file stands for both only while it fails
+    done = replay_in_time(past, relaxed=True)
     return done is not None and done.what == "same failure"
 
 
-def tried(seed: SeedFile, *, relaxed: bool = False) -> Replayed | None:
-    """What comes of it; None if it computes for too long."""
+def replay_in_time(seed: SeedFile, *, relaxed: bool = False) -> Replayed | None:
+    """Replay a file; None if that computes for too long."""
     try:
         with computing_at_most(REPLAY_S_MAX):
             return replay(seed, relaxed=relaxed)
@@ -102,13 +103,13 @@ def tried(seed: SeedFile, *, relaxed: bool = False) -> Replayed | None:
 
 
 def size_of(seed: SeedFile) -> tuple[int, int, int]:
-    """Items, then their bytes, then the seed."""
+    """Return what decides which run is smaller: its items, then their bytes, then the seed."""
     written = compact([item_json.to_json(item) for item in seed.items])
     return len(seed.items), len(written), seed.config.seed
 
 
-def listed(folder: Path) -> Iterator[CorpusFile]:
-    """The files of a folder, by name; nothing is run."""
+def list_files(folder: Path) -> Iterator[CorpusFile]:
+    """Yield the files of a folder, by name; no run is replayed."""
     for path in sorted(folder.glob("*.json")):
         try:
             yield CorpusFile(path, seed_file.read(path))
@@ -128,7 +129,7 @@ def replay_kept(
     `only`: the ids of scenarios whose files are run; None is all. `known`: fingerprints that need none.
     `removes`: whether a file that passes is removed.
     """
-    for kept in listed(folder):
+    for kept in list_files(folder):
         if kept.seed and only is not None and kept.seed.config.scenario not in only:
             continue
         if kept.seed and kept.seed.fingerprint in known:
@@ -136,7 +137,7 @@ def replay_kept(
         if kept.seed is None or kept.seed.is_bare:
             yield kept
             continue
-        done = tried(kept.seed, relaxed=True)
+        done = replay_in_time(kept.seed, relaxed=True)
         is_removed = removes and done is not None and done.what == "passes"
         if is_removed:
             kept.path.unlink(missing_ok=True)
@@ -167,28 +168,30 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
     if done.exit_code:
         raise NotKept(f"{source}: {done.what}: {done.why}; to expect this: umi-sim bless {source}")
 
-    def filled(seed: SeedFile, path: Path) -> SeedFile:
+    def set_repro(seed: SeedFile, path: Path) -> SeedFile:
         if path.exists() and not path.samefile(source):
-            raise NotKept(f"{source}: {path} is there already{told(path)}: remove one of the two")
+            raise NotKept(
+                f"{source}: {path} is there already{describe_expectation(path)}: remove one of the two"
+            )
         return attrs.evolve(seed, repro=f"umi-sim replay {path.as_posix()}")
 
     if seed.failure:
-        path = seed_file.save(seed, folder, filled=filled)
+        path = seed_file.save(seed, folder, filled=set_repro)
     else:
         path = folder / source.name
-        seed_file.write(path, filled(seed, path))
+        seed_file.write(path, set_repro(seed, path))
     if source.resolve() != path.resolve() and source.resolve().parent == EPHEMERAL.resolve():
         source.unlink()
     return path
 
 
-def told(path: Path) -> str:
+def describe_expectation(path: Path) -> str:
     seed = seed_file.maybe_read(path)
     return f", and expects to {seed.expect.result}" if seed else ""
 
 
 def problem_of(seed: SeedFile) -> str:
-    """Why a file must not be in the durable folder; empty if it may."""
+    """Return why a file must not be in the durable folder; empty if it may."""
     if seed.is_edited:
         return "edited by hand, so its hashes prove nothing: umi-sim bless it"
     if seed.expect.result == "fail" and not seed.history.ticket:

@@ -12,7 +12,7 @@ from umi_sim.world.world import World
 
 @attrs.define
 class RunKnowledge(Owner):
-    """What the generator may know: the oracle's knowledge, and the clocks."""
+    """The knowledge that the generator may use: the oracle's, and the clocks."""
 
     inspector: Inspector
     world: World | None = None

@@ -44,25 +44,28 @@ class Need(Data):
         return self.seed >= 0 and not self.seen_by
 
 
-def lived(bug: Mutant, seed: int, overrides: Mapping[str, str], off: tuple[str, ...] = ()) -> Failure | None:
+def run_with_bug(
+    bug: Mutant, seed: int, overrides: Mapping[str, str], off: tuple[str, ...] = ()
+) -> Failure | None:
+    """Run a seed with a planted bug and without some rules; return its failure, None if it passes."""
     config = draw(find(bug.scenario), seed, overrides)
     return run_once(attrs.evolve(config, planted=bug.name, off=(*config.off, *off)))[0].failure
 
 
 def lived_without(bug: Mutant, seed: int, off: tuple[str, ...]) -> Failure | None:
-    """With these rules off. Whoever judges goes on after what they rule out, and may then fail himself."""
+    """Run without these rules. A judge goes on after what they rule out, and may then fail itself."""
     try:
-        return lived(bug, seed, bug.overrides, off)
+        return run_with_bug(bug, seed, bug.overrides, off)
     except Exception:
         if not off:
             raise
         return None
 
 
-def found(bug: Mutant, rules: Sequence[str], seeds: Iterable[int]) -> tuple[int, str] | None:
-    """The first seed in which one of these rules sees the bug, and which."""
+def find_failure(bug: Mutant, rules: Sequence[str], seeds: Iterable[int]) -> tuple[int, str] | None:
+    """Return the first seed in which one of these rules sees the bug, and that rule."""
     for seed in seeds:
-        failure = lived(bug, seed, bug.overrides)
+        failure = run_with_bug(bug, seed, bug.overrides)
         if failure is not None and failure.rule in rules:
             return seed, failure.rule
     return None
@@ -78,17 +81,17 @@ def kind_needs(names: Sequence[str] = tuple(KINDS)) -> Iterator[Need]:
 
 
 def need_of(bug: Mutant) -> Need:
-    shown = found(bug, bug.rules, range(bug.seeds_max))
+    shown = find_failure(bug, bug.rules, range(bug.seeds_max))
     if shown is None:
         return Need(bug.kind, bug.name, alike=bug.alike)
     seed, rule = shown
     count = max(WITHOUT_COUNT, seed + 1)
-    return Need(bug.kind, bug.name, rule, seed, count, bug.alike, seen_without(bug, count))
+    return Need(bug.kind, bug.name, rule, seed, count, bug.alike, rule_without_fault(bug, count))
 
 
-def seen_without(bug: Mutant, seed_count: int) -> str:
-    """What sees the bug though its kind of fault is off; empty if nothing does."""
-    failures = (lived(bug, seed, bug.overrides_without) for seed in range(seed_count))
+def rule_without_fault(bug: Mutant, seed_count: int) -> str:
+    """Return the rule that sees the bug though its kind of fault is off; empty if none does."""
+    failures = (run_with_bug(bug, seed, bug.overrides_without) for seed in range(seed_count))
     return next((failure.rule for failure in failures if failure is not None), "")
 
 
@@ -107,7 +110,7 @@ def rule_need(rule: str, bugs: Sequence[Mutant]) -> Need:
     best = Need(rule, bugs[0].name if bugs else "")
     for seeds in LOOKS:
         for bug in bugs:
-            need = need_in(bug, rule, seeds)
+            need = find_need(bug, rule, seeds)
             best = need if need and (need.is_met or best.seed < 0) else best
             if best.is_met:
                 return best
@@ -116,13 +119,13 @@ def rule_need(rule: str, bugs: Sequence[Mutant]) -> Need:
     return best
 
 
-def need_in(bug: Mutant, rule: str, seeds: Iterable[int]) -> Need | None:
-    """Whether one of these seeds shows that the rule sees the bug."""
+def find_need(bug: Mutant, rule: str, seeds: Iterable[int]) -> Need | None:
+    """Return a proof from one of these seeds that the rule is what sees the bug; None if none has one."""
     for seed in seeds:
         masks = masks_of(bug, rule, seed)
         if masks is not None:
             count = max(WITHOUT_COUNT, seed + 1)
-            seen_by = masks[0] if masks else seen_by_others(bug, rule, count)
+            seen_by = masks[0] if masks else rule_without_rule(bug, rule, count)
             return Need(rule, bug.name, rule, seed, count, seen_by=seen_by)
     return None
 
@@ -143,8 +146,8 @@ def masks_of(bug: Mutant, rule: str, seed: int) -> tuple[str, ...] | None:
 MASKS: Final = tuple(rule.name for rule in RULES if rule.can_be_off)
 
 
-def seen_by_others(bug: Mutant, rule: str, seed_count: int) -> str:
-    """What sees the bug though this rule is off; empty if nothing does."""
+def rule_without_rule(bug: Mutant, rule: str, seed_count: int) -> str:
+    """Return the rule that sees the bug though this rule is off; empty if none does."""
     failures = (lived_without(bug, seed, (rule,)) for seed in range(seed_count))
     return next((failure.rule for failure in failures if failure and failure.rule != rule), "")
 

@@ -13,7 +13,7 @@ from umi_sim.scenario import files as scenario
 
 @attrs.frozen
 class MutantHunt(Data):
-    """What came of one planted bug: the rule that saw it, or none, after so many seeds and milliseconds.
+    """The search for one planted bug: the rule that saw it, or none, after so many seeds and milliseconds.
 
     `items`: how many the failing run has.
     """
@@ -51,9 +51,11 @@ def hunt(mutant: mutants.Mutant, first: int = 0) -> MutantHunt:
 def hunt_line(done: MutantHunt) -> str:
     if not done.is_found:
         instead = f", where {done.rule} is broken" if done.rule else ""
-        return f"NOT FOUND {done.name} in {taken(done)}{instead}: expected {' or '.join(done.expected)}"
-    return f"FOUND {done.name} by {done.rule} in {taken(done)}: a run of {plural(done.items, 'item')}"
+        return (
+            f"NOT FOUND {done.name} in {describe_cost(done)}{instead}: expected {' or '.join(done.expected)}"
+        )
+    return f"FOUND {done.name} by {done.rule} in {describe_cost(done)}: a run of {plural(done.items, 'item')}"
 
 
-def taken(done: MutantHunt) -> str:
+def describe_cost(done: MutantHunt) -> str:
     return f"{plural(done.seeds, 'seed')} and {done.ms} ms"

@@ -2,7 +2,7 @@
 
 Law 1. Two lives of one recording have the same trace hash, and that of the recorded effects, step by step.
 Law 2. An answer belongs to a question: the nth one of its operation. Where a request was taken out of a
-recording, answers to its questions find nobody, and those to others find them under another number.
+recording, answers to its questions are dropped, and others get the numbers of this life.
 """
 
 from collections.abc import Sequence
@@ -36,10 +36,10 @@ class BadRecording(Exception):
 
 @attrs.frozen
 class Lived(Data):
-    """What a life came to. `failure` is the rule that was broken first, or `crash`; `told` says how.
+    """The result of living a recording again. `failure`: the first broken rule, or `crash`, as `told`.
 
     `differs_at`: the first step whose effects are not those that were recorded. `steps` as they were taken:
-    without answers that found nobody.
+    without answers whose question this life never asked.
     """
 
     steps: tuple[Taken, ...]
@@ -67,7 +67,7 @@ class Questions(Owner):
                 self.labels[request_id] = (name, self.count(name))
 
     def name_of(self, op_id: int | str | None, workflow: str) -> Name:
-        """Of background work: the workflow, and its how manyth run."""
+        """Name an operation by its id, and background work by its workflow and the number of its run."""
         return (workflow, self.count(workflow)) if op_id is None else ("", op_id)
 
     def count(self, name: str | Name) -> int:
@@ -90,12 +90,13 @@ def write(path: Path, head: RecordingHead, steps: Sequence[Taken]) -> None:
     write_whole(path, "\n".join([head.line(), *(step.line() for step in steps), ""]).encode())
 
 
-def undigested(step: Taken) -> Taken:
+def drop_digest(step: Taken) -> Taken:
+    """Return a step without the digest of its effects."""
     return attrs.evolve(step, digest="")
 
 
 def labels_of(head: RecordingHead, steps: Sequence[Taken]) -> list[Label | None]:
-    """For each step, which question it answers; None if it answers none, or is late."""
+    """Return for each step which question it answers; None if it answers none, or is late."""
     memory, questions, found = Memory(head.scope, head.config), Questions(), list[Label | None]()
     for step in steps:
         value, asked = step.value, memory.in_flight
@@ -117,7 +118,7 @@ def live(head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | N
     hashed, taken, differs_at, request_count = blake2b(digest_size=16), list[Taken](), None, 0
     failure = told = ""
     for number, step in enumerate(steps):
-        value = step.value if labels is None else fitted(step.value, labels[number], questions, memory)
+        value = step.value if labels is None else fit_value(step.value, labels[number], questions, memory)
         if value is None:
             continue
         taken.append(Taken(step.now_ms, value, step.digest))
@@ -139,8 +140,8 @@ def live(head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | N
     return Lived(tuple(taken), hashed.hexdigest(), request_count, failure, told, differs_at)
 
 
-def fitted(value: Value, label: Label | None, questions: Questions, memory: Memory) -> Value | None:
-    """The value as it is told in this life; None for an answer that finds nobody."""
+def fit_value(value: Value, label: Label | None, questions: Questions, memory: Memory) -> Value | None:
+    """Return the value under the ids of this life; None for an answer whose question it never asked."""
     if isinstance(value, Request | Wake):
         return value
     for request_id in memory.in_flight if label is not None else ():
@@ -150,7 +151,7 @@ def fitted(value: Value, label: Label | None, questions: Questions, memory: Memo
 
 
 def checked_step(memory: Memory, now_ms: int, value: Value, is_full: bool) -> tuple[Effect, ...]:
-    """One step, with every rule over it. Raises Broken, and whatever the memory raises."""
+    """Take one step, with every rule over it. Raises Broken, and whatever the memory raises."""
     before = before_step(memory.state)
     effects = memory.step(now_ms, value)
     replies = [it for it in effects if isinstance(it, Reply)]

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import attrs
 
-from umi_core.answer_checks import held, is_typed
+from umi_core.answer_checks import check_answer, is_typed
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.ids import category_id, entity_id, fact_id, reflection_id
@@ -28,14 +28,14 @@ from umi_core.recordings import RecordingHead, Taken, digest_of
 from umi_core.rows import Address, Body, Category, Reflection, Row, fact_of
 from umi_core.values import Scope
 from umi_sim.record.stand_ins import ID, StandIns
-from umi_sim.runs.recorded import Label, Questions, fitted, labels_of
+from umi_sim.runs.recorded import Label, Questions, fit_value, labels_of
 from umi_sim.services.storage import SimStorage
 
 
-def redacted(
+def redact_recording(
     head: RecordingHead, steps: Sequence[Taken], secret: bytes
 ) -> tuple[RecordingHead, tuple[Taken, ...]]:
-    """The head and the steps of a recording that may be shown. `secret`: 16 to 64 bytes that nobody knows."""
+    """Return the head and the steps of a recording that may be shown. `secret`: 16 to 64 secret bytes."""
     words = StandIns(secret)
     config = attrs.evolve(head.config, categories=words.value(head.config.categories))
     twins = Twins(words, MemoryRun(head.scope, head.config), MemoryRun(words.value(head.scope), config))
@@ -59,7 +59,7 @@ def there_before(head: RecordingHead, steps: Sequence[Taken]) -> Iterator[Row]:
             own.update(write.address for it in asked for write in it.writes)
 
 
-def derived(it: Body | None, scope: Scope, told: Callable[[str], str] = str) -> tuple[str, ...]:
+def derive_ids(it: Body | None, scope: Scope, told: Callable[[str], str] = str) -> tuple[str, ...]:
     """Return the id of a row in a scope, and those of the entities that it is about.
 
     `told`: a text of the row in other words.
@@ -103,10 +103,10 @@ class Twins(Owner):
     taken: list[Taken] = attrs.field(factory=list)
 
     def step(self, step: Taken, label: Label | None) -> bool:
-        """Whether there is more: a memory that raises has ended."""
+        """Take one step in both lives; return False if it is the last, as a memory that raises has ended."""
         here = None if label is None else (self.words.value(label[0]), label[1])
-        place = fitted(step.value, here, self.new.questions, self.new.memory)
-        value = Wake() if place is None else self.told(step, place)
+        place = fit_value(step.value, here, self.new.questions, self.new.memory)
+        value = Wake() if place is None else self.redact_value(step, place)
         self.taken.append(Taken(step.now_ms, value))
         old = new = None
         with suppress(Exception):  # whatever it is, the memory has raised it
@@ -119,14 +119,14 @@ class Twins(Owner):
         self.learn(old, new)
         return True
 
-    def told(self, step: Taken, place: Value) -> Value:
-        """The value in other words; `place` is the recorded one under the number that it has here."""
+    def redact_value(self, step: Taken, place: Value) -> Value:
+        """Return the value in other words; `place` is the recorded one under the number that it has here."""
         if isinstance(place, Request | Wake):
             told: Value = self.words.value(place)
             return told
         assert not isinstance(step.value, Request | Wake)
         question, asked = self.old.asked[step.value.request_id], self.new.asked[place.request_id]
-        match asked, question, held(question, step.value):
+        match asked, question, check_answer(question, step.value):
             case Commit(), _, Committed() as recorded:
                 return self.commit(asked, recorded, step.now_ms)
             case Read(), Read(), ReadDone() as recorded:
@@ -146,20 +146,20 @@ class Twins(Owner):
         store = self.store(asked)
         self.put_back(question, recorded, store, now_ms)
         if isinstance(asked.query, ByVector | ByWords):
-            return ReadDone(asked.request_id, tuple(self.found(recorded, store)))
+            return ReadDone(asked.request_id, tuple(self.find_twins(recorded, store)))
         return store.read(asked.request_id, asked.query)
 
     def store(self, asked: Commit | Read) -> SimStorage:
         return self.stores.setdefault(asked.store, SimStorage())
 
-    def found(self, recorded: ReadDone, store: SimStorage) -> list[Row]:
-        """What the search found then: of vectors that were there before, nobody knows more than this."""
+    def find_twins(self, recorded: ReadDone, store: SimStorage) -> list[Row]:
+        """Return the twins of the recorded hits: nothing else tells the scores of older vectors."""
         twins = [(store.rows.get(self.words.value(row.address)), row.score_ppm or 0) for row in recorded.rows]
         rows = [attrs.evolve(row, score_ppm=score_ppm) for row, score_ppm in twins if row is not None]
         return sorted(rows, key=lambda row: (-(row.score_ppm or 0), row.address.id))
 
     def put_back(self, question: Read, recorded: ReadDone, store: SimStorage, now_ms: int) -> None:
-        """What the store did not write itself."""
+        """Put rows into the store that it did not write itself, such as those from before the recording."""
         rows: dict[Address, Row | None] = {}
         for row in recorded.rows:
             if self.versions.get((question.store, row.address)) != row.version:
@@ -173,14 +173,18 @@ class Twins(Owner):
 
     def name(self, row: Row) -> None:
         """A row that was there before lies where its new name says."""
-        now, then = derived(row.body, self.new.scope, self.words.text), derived(row.body, row.address.scope)
+        now, then = (
+            derive_ids(row.body, self.new.scope, self.words.text),
+            derive_ids(row.body, row.address.scope),
+        )
         if row.address.id in then[:1]:
             for old_id, new_id in zip(then, now, strict=True):
                 self.words.ids.setdefault(old_id, new_id)
 
     def learn(self, old: tuple[Effect, ...], new: tuple[Effect, ...]) -> None:
-        """What was asked of one row in the old life is asked of its twin in the new one."""
+        """Give ids of the old life a twin: the n-th id in its effects is the n-th of the new one."""
         ids = [re.findall(ID, repr(effects)) for effects in (old, new)]
+        # both lives take the same way, so equal counts mean equal places; unequal ones tell nothing
         if len(ids[0]) == len(ids[1]):
             for old_id, new_id in zip(*ids, strict=True):
                 self.words.ids.setdefault(old_id, new_id)

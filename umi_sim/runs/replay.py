@@ -60,13 +60,13 @@ def replay(seed: SeedFile, *, relaxed: bool = False, expect: str = "") -> Replay
         seed = attrs.evolve(seed, expect=ExpectedResult(expect))
     is_relaxed = relaxed or seed.is_edited or is_asked
     verdict = run(seed.config, seed.items, said=seed.model if is_relaxed else ())
-    done = compared(seed, verdict, is_asked=is_asked)
+    done = compare_failure(seed, verdict, is_asked=is_asked)
     place = "" if is_relaxed else difference(seed, verdict, done.what)
-    return parted(seed, done, place) if place else done
+    return find_divergence(seed, done, place) if place else done
 
 
-def compared(seed: SeedFile, verdict: Verdict, *, is_asked: bool = False) -> Replayed:
-    """By the failure alone. `is_asked`: it is not the file that expects this."""
+def compare_failure(seed: SeedFile, verdict: Verdict, *, is_asked: bool = False) -> Replayed:
+    """Compare the failure alone. `is_asked`: the caller expects the result, not the file."""
     what = class_of(seed, verdict)
     why = REMARKS[what, seed.expect.result]
     if is_asked and (what, seed.expect.result) == ("same failure", "pass"):
@@ -98,7 +98,7 @@ REMARKS: Final[dict[tuple[Class, str], str]] = {
 
 
 def trace_of(seed: SeedFile, *, relaxed: bool = False) -> Trace:
-    """All records of such a replay."""
+    """Return all records of such a replay."""
     said = seed.model if relaxed or seed.is_edited else ()
     return run_once(seed.config, seed.items, keep_trace=True, said=said)[1]
 
@@ -106,7 +106,7 @@ def trace_of(seed: SeedFile, *, relaxed: bool = False) -> Trace:
 # From the seed alone.
 
 
-def regenerated(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
+def regenerate(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
     """Draw scenario and items from the seed anew; `own`: the file of a scenario that is not shipped.
 
     Raises NotRegenerated if they cannot be the same.
@@ -117,15 +117,15 @@ def regenerated(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
         found = scenario.of(seed.config, own)
     except scenario.BadScenario as error:
         raise NotRegenerated(str(error)) from None
-    config = attrs.evolve(drawn_anew(seed, found), planted=seed.config.planted)
+    config = attrs.evolve(draw_anew(seed, found), planted=seed.config.planted)
     is_asked = expect not in ("", seed.expect.result)
     wanted = attrs.evolve(seed, expect=ExpectedResult(expect)) if expect else seed
-    done = compared(wanted, run(config), is_asked=is_asked)
-    return attrs.evolve(done, why=f"{drawn(seed, done.verdict.items)}; {done.why}")
+    done = compare_failure(wanted, run(config), is_asked=is_asked)
+    return attrs.evolve(done, why=f"{compare_items(seed, done.verdict.items)}; {done.why}")
 
 
-def drawn_anew(seed: SeedFile, found: "Scenario") -> RunConfig:
-    """What the seed makes of the scenario with the settings of the file; no file is read for them."""
+def draw_anew(seed: SeedFile, found: "Scenario") -> RunConfig:
+    """Draw the configuration from seed, scenario and the settings in the file, which is not read again."""
     from umi_sim.scenario import files as scenario
 
     recorded = seed.original_config or seed.config
@@ -139,8 +139,8 @@ def drawn_anew(seed: SeedFile, found: "Scenario") -> RunConfig:
     return config
 
 
-def drawn(seed: SeedFile, items: Sequence[Item]) -> str:
-    """How the drawn items compare with those of the file, before it was shrunk."""
+def compare_items(seed: SeedFile, items: Sequence[Item]) -> str:
+    """Tell how the drawn items compare with those of the file, before it was shrunk."""
     if seed.minimised and not seed.original:
         return "the items before shrinking are not in the file"
     for recorded, now in zip_longest(seed.original or seed.items, items):
@@ -153,7 +153,7 @@ def drawn(seed: SeedFile, items: Sequence[Item]) -> str:
 
 
 def difference(seed: SeedFile, verdict: Verdict, what: Class) -> str:
-    """Where the hashes say that this is another run; empty if nothing says so."""
+    """Tell where the hashes show that this is another run; empty if they do not."""
     expect = seed.expect
     block = block_apart(expect, verdict.prefix, verdict.prefix_every)
     if block is None:
@@ -202,8 +202,8 @@ def model_apart(seed: SeedFile, verdict: Verdict) -> str:
     return ""
 
 
-def parted(seed: SeedFile, done: Replayed, place: str) -> Replayed:
-    """It is run once more with all records: to see what it did there, and whether it does so again."""
+def find_divergence(seed: SeedFile, done: Replayed, place: str) -> Replayed:
+    """Run it once more with all records, to see where it departs, and whether it does so again."""
     verdict = done.verdict
     trace = run_once(seed.config, seed.items, keep_trace=True)[1]
     is_same = trace.hexdigest() == verdict.trace_hash

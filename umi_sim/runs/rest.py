@@ -8,7 +8,7 @@ from umi_core.messages.results import Rebalanced
 from umi_core.rows import Address, Category, Row
 from umi_core.values import Scope
 from umi_sim.judge.invariants.store import check_purged, is_closed
-from umi_sim.judge.invariants.upkeep import lacking
+from umi_sim.judge.invariants.upkeep import list_unfinished
 from umi_sim.judge.plain.requests import is_gone
 from umi_sim.judge.plain.rows import category_id
 from umi_sim.judge.plain.scores import division_ms
@@ -41,30 +41,30 @@ def due_later(world: World) -> tuple[tuple[str, Args], ...]:
 
 
 def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
-    """All rows but those that any scan moves on: its cursor, and the receipts of its commits."""
+    """Return all rows but those that any scan moves on: its cursor, and the receipts of its commits."""
     moved_on = ("head", "receipt", "epoch")
     return {where: row for where, row in storage.rows.items() if where.kind not in moved_on}
 
 
 def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
-    """Whether one whole scan, from its first page to its last, finds nothing to do."""
+    """Check whether one whole scan, from its first page to its last, finds nothing to do."""
     is_idle = begins_anew  # otherwise the first page may be of a scan that began long ago
     for reply in pages:
         if is_gone(reply.outcome):
             return True  # of a closed agent nothing is scanned
         page = reply.outcome.value if isinstance(reply.outcome, Done) else None
         if not isinstance(page, Rebalanced):
-            is_idle = False
+            is_idle = False  # what this page would have shown is not known
             continue
         is_idle = is_idle and not (page.promoted or page.repaired or page.pruned)
         if is_idle and not page.cursor:
             return True
-        is_idle = is_idle or not page.cursor
+        is_idle = is_idle or not page.cursor  # it was the last page, so the next one begins a whole scan
     return False
 
 
 def with_something_to_scan(world: World) -> list[Agent]:
-    """Those that want something by themselves, or have stored what a scan looks at."""
+    """Return the agents that want a scan by themselves, or have stored what a scan looks at."""
     agents = world.agents.values() if "rebalance" in world.target.requests else ()
     stored = {where.scope for where in world.services.storage.rows if where.kind in SCANNED}
     return [
@@ -74,13 +74,13 @@ def with_something_to_scan(world: World) -> list[Agent]:
 
 
 def core_of(agent: Agent) -> list[tuple[str, object]]:
-    """What a memory of ours holds of its core, from which all that it says of it follows."""
+    """Return the core that a memory of ours holds, from which all follows that it says of it."""
     memory = memory_of(agent.machine)
     return [] if memory is None else [("phase", memory.state.phase), ("core", memory.state.tiers.core.blocks)]
 
 
 def keep_up(world: World, step_max: int, demand: Demand) -> None:
-    """Time passes until nobody knows of anything that is left to do."""
+    """Let time pass until no memory knows of anything left to do."""
     has_lied = bool(world.services.atlas.losses)
     for _ in range(LYING_ROUND_COUNT_MAX if has_lied else UPKEEP_ROUND_COUNT_MAX):
         waiting = [agent for agent in world.lives if agent.wake_ms is not None]
@@ -100,7 +100,7 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
 
 
 def may_be_left(world: World) -> bool:
-    """Whether something is known to be pending that was not waited for, since storage has lied."""
+    """Check whether something is known to be pending that was not awaited, since storage has lied."""
     return bool(world.services.atlas.losses) and any(wants_upkeep(world, agent) for agent in world.lives)
 
 
@@ -124,13 +124,13 @@ def access_rows(world: World, agent: Agent) -> dict[str, int]:
 
 
 def wants_scan(agent: Agent) -> bool:
-    """Whether the access records of this memory are to be looked at again."""
+    """Check whether the access records of this memory are to be looked at again."""
     machine = memory_of(agent.machine)
     return machine is not None and machine.state.tiers.access.is_due
 
 
 def wants_upkeep(world: World, agent: Agent) -> bool:
-    """Of another's memory nobody knows more than that it wants to be stepped."""
+    """Check whether a memory has upkeep to do; another implementation only tells that it wants a step."""
     machine = agent.machine
     if machine is None or memory_of(machine) is not None:
         return bool(upkeep_of(agent))
@@ -142,12 +142,15 @@ def left_undone(world: World, agent: Agent) -> list[str]:
     machine, storage = memory_of(agent.machine), world.services.storage
     if machine is None or not machine.state.config.upkeep_interval_ms or world.services.atlas.losses:
         return []
-    return [it.id for it in lacking(storage, agent.config.scope)]
+    return [it.id for it in list_unfinished(storage, agent.config.scope)]
 
 
 def has_more_to_divide(world: World, agent: Agent) -> bool:
-    """Whether a category is to be divided, later: also one that only its row tells of, which a memory learns
-    when it begins anew, since the commit that left it so was never acknowledged."""
+    """Check whether a category is still to be divided.
+
+    Counts also one that only its row shows. The commit that left it so was never acknowledged, so that a
+    memory learns of it only when it begins anew.
+    """
     machine, scope = agent.machine, agent.config.scope
     if machine is None or machine.deadline_ms() is not None:
         return machine is not None
@@ -160,16 +163,18 @@ def has_more_to_divide(world: World, agent: Agent) -> bool:
 
 
 def lived_without_room(world: World) -> int:
-    """How many lives had no room for what is stored. Raises Broken if one of them did harm (LIVE-5)."""
+    """Count the lives that had no room for what is stored. Raises Broken if one of them did harm (LIVE-5)."""
     storage, memory, count = world.services.storage, world.config.memory, 0
     for agent in world.agents.values():
         machine, scope = memory_of(agent.machine), agent.config.scope
         has_none = machine is None or is_closed(storage, scope) or not has_core(storage, scope)
         if machine is None or has_none or rules.ROOM_COMES_BACK.name in world.config.off:
             continue
-        from umi_sim.judge.equivalences.room import without_room  # which many runs have no use for
+        from umi_sim.judge.equivalences.room import compare_without_room  # which many runs have no use for
 
-        count += without_room(scope, memory, machine.registry, storage, agent.clock.reading(world.now_ms))
+        count += compare_without_room(
+            scope, memory, machine.registry, storage, agent.clock.reading(world.now_ms)
+        )
     return count
 
 

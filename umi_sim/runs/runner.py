@@ -16,7 +16,7 @@ import attrs
 
 from umi_core.data import Owner
 from umi_core.engine.registry import Registry
-from umi_core.invariants.broken import Broken, counted, demand
+from umi_core.invariants.broken import Broken, count_rules, demand
 from umi_core.limits import RECALL_LIMIT_MAX
 from umi_core.messages.effects import Outcome, Reply
 from umi_core.rows import Address, Row
@@ -68,13 +68,13 @@ class Run(Owner):
     drained: dict[Address, Row] = attrs.field(factory=dict)  # `lasting_rows`, at the end of a drain
 
     def progress(self) -> tuple[int, int]:
-        """How many operations have begun, of how many that will come under faults; 0: nobody knows."""
+        """Return how many operations have begun, of how many that will come under faults; 0: unknown."""
         is_drawn = self.phase == "safety" and not isinstance(self.source, Replay)
         of = self.config.operations_max * len(self.config.agents) if is_drawn else 0
         return self.world.tally.operations.total(), of
 
     def live(self) -> None:
-        """All phases. Raises Broken, OutOfSteps, or whatever the memory raised."""
+        """Live all phases. Raises Broken, OutOfSteps, or whatever the memory raised."""
         self.world.run_until_quiet(self.config.steps_max)
         self.check_all()  # before healing, which may mend what was broken
         self.enter("heal")
@@ -91,19 +91,19 @@ class Run(Owner):
         self.must_not_be_noticed(self.restart_all)
         rest.must_be_kept_up(self.world, self.step_max, self.demand)
         self.inspector.compared[rest.WITHOUT_ROOM] += rest.lived_without_room(self.world)
-        self.compare()
+        self.compare_answers()
         self.enter("end")
 
-    def compare(self) -> None:
-        """What only a healed world answers is asked in two ways; then the last lives are over."""
+    def compare_answers(self) -> None:
+        """Ask in two ways what only a healed world answers; then end the last lives."""
         is_filtering = equivalences.rule_of(equivalences.FILTER) not in self.config.off
         for agent in self.world.agents.values():
             if is_filtering and equivalences.FILTER in self.config.equivalences:
-                from umi_sim.judge.equivalences.questions import filtered
+                from umi_sim.judge.equivalences.questions import compare_filtered
 
                 reads = self.inspector.oracle.audit(agent.name)
                 queries = [str(args["query"]) for name, args in reads if name == "recall"]
-                count = filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
+                count = compare_filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
                 self.inspector.compared[f"equal: {equivalences.FILTER}"] += count
             self.inspector.life_over(agent.name)
 
@@ -134,17 +134,17 @@ class Run(Owner):
             before = rest.access_rows(self.world, agent)
             self.scan(agent)
             if rest.wants_scan(agent) and rest.access_rows(self.world, agent) != before:
-                self.scan(agent)  # what the first one stored, somebody else may have written besides
+                self.scan(agent)  # what the first one stored, another agent may have written besides
             for _ in range(rest.DIVIDED_COUNT_MAX):
                 is_due = rest.has_more_to_divide(self.world, agent)
-                for name, args in self.served(rest.due_later(self.world) if is_due else ()):
+                for name, args in self.select_served(rest.due_later(self.world) if is_due else ()):
                     self.ask(agent, "drain", name, args)
         self.check_all()
         self.must_rest()
         self.drained = rest.lasting_rows(self.world.services.storage)
 
     def scan(self, agent: Agent) -> None:
-        """All pages, until one changes nothing."""
+        """Scan all pages, until one changes nothing."""
         pages = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_PAGE_COUNT_MAX))
         told = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
         is_next = self.scanned.get(agent.name) == self.scans_of(agent)
@@ -152,11 +152,11 @@ class Run(Owner):
         self.scanned[agent.name] = self.scans_of(agent)
 
     def scans_of(self, agent: Agent) -> tuple[int, int]:
-        """Its life, and how many pages it has scanned that nobody asked for: equal if none came between."""
+        """Return its incarnation and its count of background pages: equal if none came between."""
         return agent.life, self.world.network.names[f"{agent.name}:rebalance"]
 
     def must_rest(self) -> None:
-        """Nobody wants to be stepped; only what storage has lied about may be written again and again."""
+        """Check that no memory wants a step; what storage has lied about may be written again and again."""
         for agent in self.world.agents.values():
             due_ms = agent.machine.deadline_ms() if agent.machine else None
             is_at_rest = due_ms is None or self.world.services.atlas.losses
@@ -171,7 +171,7 @@ class Run(Owner):
     def audit(self) -> None:
         """Read everything back; the oracle judges each reply."""
         for agent in self.world.agents.values():
-            for name, args in self.served(rest.LASTING + self.inspector.oracle.audit(agent.name)):
+            for name, args in self.select_served(rest.LASTING + self.inspector.oracle.audit(agent.name)):
                 self.ask(agent, "audit", name, args)
                 self.audit_rows += 1
                 self.has_searched |= name not in LOOKS
@@ -179,23 +179,24 @@ class Run(Owner):
         for agent in self.world.agents.values():
             self.audit_sessions(agent)
 
-    def served(self, reads: Iterable[tuple[str, Args]]) -> Iterator[tuple[str, Args]]:
+    def select_served(self, reads: Iterable[tuple[str, Args]]) -> Iterator[tuple[str, Args]]:
+        """Return the reads that the target serves."""
         return ((name, args) for name, args in reads if name in self.world.target.requests)
 
     def audit_reserved(self, agent: Agent) -> None:
-        """What the reserved keys tell of the session that is open."""
+        """Read what the reserved keys tell of the open session."""
         for key in RESERVED if "load_session" in self.world.target.requests else ():
             self.ask(agent, "audit", "get", {"key": key})
 
     def read_lasting(self) -> dict[str, object]:
-        """What every agent has in its core, by agent and, where one can only ask, by request."""
+        """Return the core of every agent: from its memory, or by request where there is no other way."""
         return {
             f"{agent.name} {what}": lasting for agent in self.world.agents.values()
             for what, lasting in (rest.core_of(agent) or self.told_lasting(agent))
         }  # fmt: skip
 
     def told_lasting(self, agent: Agent) -> Iterator[tuple[str, object]]:
-        for name, args in self.served(rest.LASTING):
+        for name, args in self.select_served(rest.LASTING):
             yield f"{name} {dict(args)}", self.ask(agent, "audit", name, args).outcome
 
     def audit_sessions(self, agent: Agent) -> None:
@@ -219,18 +220,18 @@ class Run(Owner):
         self.demand(is_same, rules.SECOND_DRAIN_EMPTY, "a second drain changed stored rows")
 
     def has_moved(self) -> bool:
-        """Whether the audit may have left something to do: a search counts as an access of what it finds."""
+        """Check whether the audit may have left something to do: a search counts as an access of its hits."""
         return self.has_searched or rest.lasting_rows(self.world.services.storage) != self.drained
 
     def restart_all(self) -> None:
-        """One agent after the other."""
+        """Restart one agent after the other."""
         for agent in self.world.agents.values():
             self.world.crash(agent, 0)
             self.world.start(agent)
             self.world.run_until_quiet(self.step_max)
 
     def must_not_be_noticed(self, done: Callable[[], None]) -> None:
-        """It leaves every row as it is, and each core reads as before."""
+        """Check that a restart leaves every row as it is, and each core as before."""
         rows, before = rest.lasting_rows(self.world.services.storage), self.read_lasting()
         done()
         for key, after in self.read_lasting().items():
@@ -266,11 +267,13 @@ def run(
     is tested, anew for each life. Raises what the simulator itself raised, which is no failure of a target.
     """
     verdict, _ = run_once(config, items, said=said, target_of=target_of)
-    return verdict if verdict.failure is None else told(verdict, said=said, target_of=target_of)
+    return verdict if verdict.failure is None else relive_failure(verdict, said=said, target_of=target_of)
 
 
-def told(verdict: Verdict, *, said: Sequence[RecordedReply] = (), target_of: TargetOf = chosen) -> Verdict:
-    """A failure, lived again: with its last events, what its step changed, and digests around that step."""
+def relive_failure(
+    verdict: Verdict, *, said: Sequence[RecordedReply] = (), target_of: TargetOf = chosen
+) -> Verdict:
+    """Live a failing run again, for its last events, what its step changed, and digests around it."""
     from umi_sim.runs.changed import Changed  # 5 ms that a run which passes has no use for
 
     assert verdict.failure is not None
@@ -279,7 +282,7 @@ def told(verdict: Verdict, *, said: Sequence[RecordedReply] = (), target_of: Tar
         verdict.config, verdict.items, keep_story=True, inspector=seen, said=said, target_of=target_of
     )
     before, after = seen.around()
-    return attrs.evolve(verdict, tail=again.tail, changed=seen.told(), before=before, after=after)
+    return attrs.evolve(verdict, tail=again.tail, changed=seen.tell_changes(), before=before, after=after)
 
 
 def trace_of(config: RunConfig, items: Sequence[Item] | None = None) -> Trace:
@@ -299,11 +302,11 @@ def run_once(
     said: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> tuple[Verdict, Trace]:
-    """One life; `inspector`: not a plain one.
+    """Live one run; `inspector`: not a plain one.
 
     It ends as a timeout after `step_max` steps, or so many of them after healing as `healed_step_max` says.
     """
-    with begun(
+    with begin_run(
         config, items, inspector=inspector, keep_story=keep_story, keep_trace=keep_trace, said=said,
         target_of=target_of,
     ) as live:  # fmt: skip
@@ -313,7 +316,7 @@ def run_once(
 
 
 @contextmanager
-def begun(
+def begin_run(
     config: RunConfig,
     items: "Sequence[Item] | SourceOf | None" = None,
     *,
@@ -323,13 +326,13 @@ def begun(
     said: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> Iterator[Run]:
-    """A life before its first step: the one way to live a run, and to live it again.
+    """Set up a run before its first step: the one way to live it, and to live it again.
 
     It is drawn from the seed, replayed from items, or from a source of its own. The bug that its memory has,
     if any, is there until the block ends.
     """
     inspector = inspector or Inspector(config)
-    with lower_limits(config.limits), tables(config.planted) as registry, counted(inspector.coverage):
+    with lower_limits(config.limits), tables(config.planted) as registry, count_rules(inspector.coverage):
         target = target_of(config, registry)
         with closing(target), arm_fence(target.fence, config.off):
             live = run_of(config, items, inspector, target=target, keep_story=keep_story)
@@ -342,9 +345,9 @@ def tables(bug: str | None) -> AbstractContextManager[Registry]:
     """The tables of a memory with this bug in its code, while it is planted."""
     if bug is None:
         return nullcontext(BUILT_IN)
-    from umi_sim.mutants import planted  # never on the way of a plain replay
+    from umi_sim.mutants import plant_mutant  # never on the way of a plain replay
 
-    return planted(bug, BUILT_IN)
+    return plant_mutant(bug, BUILT_IN)
 
 
 SourceOf = Callable[[RunKnowledge], Source]
@@ -394,7 +397,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     world.trace.add(Tag.END, failure.rule if failure else "pass", world.step_count)
     skipped = dict(world.tally.skipped)
     if isinstance(source, Replay):
-        skipped |= source.unused()
+        skipped |= source.count_unused()
     if changed := len(world.services.sayings.changed):
         skipped["prompt changed"] = changed
     story = tuple(world.story)[-STORY_SHOWN:]
@@ -404,14 +407,14 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     marks = tally.marks + live.inspector.compared
     return Verdict(
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
-        world.trace.every, world.step_count, ordered(tally.operations), ordered(tally.replies),
-        ordered(tally.degraded), ordered(tally.fired), ordered(tally.without_effect), ordered(skipped),
-        ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
+        world.trace.every, world.step_count, sort_counts(tally.operations), sort_counts(tally.replies),
+        sort_counts(tally.degraded), sort_counts(tally.fired), sort_counts(tally.without_effect),
+        sort_counts(skipped), sort_counts(tally.excused), sort_counts(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, world.services.digest().hex()[:16], story,
-        tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
-        rules=ordered(with_equivalences(live.inspector.coverage, marks)),
+        tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.list_replies(),
+        rules=sort_counts(with_equivalences(live.inspector.coverage, marks)),
     )  # fmt: skip
 
 
-def ordered(counts: Mapping[str, int]) -> dict[str, int]:
+def sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: counts[name] for name in sorted(counts)}

@@ -52,7 +52,7 @@ class ValueOfRun(Data):
 
 @attrs.frozen
 class ActionSet(Data):
-    """What a list may be made of.
+    """The actions of which a list may consist.
 
     `interleave`: each delivery is an action; else everything that an action set going ends before the next.
     `land`: time also moves to just before, at and just after each deadline that is known. `finish`: from
@@ -79,7 +79,7 @@ def actions(rows: Sequence[Sequence[tuple[str, Args]]]) -> tuple[tuple[str, Args
 
 
 def combinations(row: Mapping[str, Json]) -> list[tuple[str, Args]]:
-    """Every combination of the arguments of one row."""
+    """Yield every combination of the arguments of one row."""
     name, choices = row["name"], row.get("args", {})
     count = 1
     for each in choices.values():
@@ -87,11 +87,11 @@ def combinations(row: Mapping[str, Json]) -> list[tuple[str, Args]]:
     if count > REQUEST_COUNT_MAX:
         at("args", wrong, f"{count} combinations of arguments, at most {REQUEST_COUNT_MAX}: name fewer")
     args = (dict(zip(choices, each, strict=True)) for each in product(*choices.values()))
-    return [(name, at("args", partial(typed, name), each)) for each in args]
+    return [(name, at("args", partial(type_arguments, name), each)) for each in args]
 
 
-def typed(name: str, args: Mapping[str, object]) -> Args:
-    """The arguments as the memory gets them, written as in a seed file."""
+def type_arguments(name: str, args: Mapping[str, object]) -> Args:
+    """Return the arguments as the memory gets them, written as in a seed file."""
     known = {key: known_of(value) for key, value in args.items()}
     plain = {key: value for key, value in args.items() if known[key] is None}
     missing = {key: EMPTY.get(str(each.what), "") for key, each in known.items() if each is not None}
@@ -125,8 +125,8 @@ ROWS: Final[dict[str, Schema]] = {
 ACTION_SET: Final = then(table(ROWS, "requests"), lambda given: ActionSet(**given))
 
 
-def explored(config: RunConfig, action_set: ActionSet | None) -> RunConfig:
-    """The configuration of a scenario that is explored: what a list decides is not drawn."""
+def without_draws(config: RunConfig, action_set: ActionSet | None) -> RunConfig:
+    """Return the configuration of a scenario that is explored: what a list decides is not drawn."""
     if action_set is None:
         return config
     rates = {kind: RUN_RATE for kind in KINDS if kind in action_set.faults}

@@ -66,7 +66,7 @@ assert all(check_option(name, end) is None for name, ends in TINY.items() for en
 
 
 def config_of(scenario: "Scenario", seed: int) -> RunConfig:
-    """All that the seed decides before the first step."""
+    """Draw all that the seed decides before the first step."""
     return Drawing(scenario, seed, mode_of(scenario, seed)).config()
 
 
@@ -75,7 +75,7 @@ def mode_of(scenario: "Scenario", seed: int) -> str:
     mode: str = scenario.swarm.get("mode", "any")
     if mode != "any":
         return mode
-    drawn = Stream(seed, "config", "scenario.swarm.mode").weighted(tuple(MODES), tuple(MODES.values()))
+    drawn = Stream(seed, "config", "scenario.swarm.mode").pick_weighted(tuple(MODES), tuple(MODES.values()))
     return "swarm" if drawn == "one_kind" and not possible_kinds(scenario) else drawn
 
 
@@ -86,7 +86,7 @@ def possible_kinds(scenario: "Scenario") -> list[str]:
 
 
 def wish(scenario: "Scenario", name: str) -> bool | Ratio:
-    """Of what the file says the most special counts: kind, group, `clock.jumps`, no [faults] at all."""
+    """Return whether a kind of fault is on, or its rate: by kind, group or `clock.jumps`, or by default."""
     given, group, jumps = scenario.faults, KINDS[name].group, scenario.jumps
     default = jumps if jumps is not None and group == "clock" else given is None
     return (given or {}).get(name, (given or {}).get(group, default))
@@ -126,7 +126,7 @@ class Drawing(Data):
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
             everywhere=self.mode == "one_kind" or scenario.swarm.get("sites") == "all",
             categories=self.categories(),
-            equivalences=equivalences.chosen(scenario.equivalences, self.seed, self.mode),
+            equivalences=equivalences.choose_equivalences(scenario.equivalences, self.seed, self.mode),
             steps_max=scenario.steps_max or steps_max(operations, len(agents)),
         )  # fmt: skip
 
@@ -143,15 +143,15 @@ class Drawing(Data):
     def stream(self, key: str) -> Stream:
         return Stream(self.seed, "config", key)
 
-    def given(self, key: str) -> Any:
+    def read_key(self, key: str) -> Any:
         return getattr(self.scenario, key.split(".")[1])
 
     def ends(self, key: str) -> Range:
         """The range of this mode; of a file that gives another, what is nearest to it in there."""
-        own, given = NUMBERS[key][self.mode], self.given(key)
+        own, given = NUMBERS[key][self.mode], self.read_key(key)
         if given is None or self.is_swarm:
             return given or own
-        low, high = given
+        low, high = given  # own 1 .. 20 and given 10 .. 50: 10 .. 20; given 30 .. 50: 30 .. 30
         return min(max(own[0], low), high), min(max(own[1], low), high)
 
     def number(self, key: str, draw: Callable[[Stream, int, int], int] = Stream.between) -> int:
@@ -160,8 +160,9 @@ class Drawing(Data):
     def share(self, key: str, n: Range, d: int, calm: Ratio | None) -> Ratio:
         """n/d for an n of the range; what is below zero is zero, so a range can give zero its own share.
         `calm` is the share of a run that is no swarm run, None if it is drawn there too."""
+        # n of -3 .. 4: four of these eight are 0, so half of the runs have a share of zero
         drawn = (max(0, self.stream(key).between(*n)), d) if self.is_swarm or calm is None else calm
-        given: Ratio | None = self.given(key)
+        given: Ratio | None = self.read_key(key)
         return given or drawn
 
     # The options.
@@ -175,24 +176,24 @@ class Drawing(Data):
         return self.stream("services.latency").pick(allowed) if self.is_swarm else calm
 
     def policy(self) -> str:
-        """Drawn by weight from what the file allows; `pct` alone has any depth."""
+        """Draw by weight from what the file allows; `pct` alone has any depth."""
         allowed = self.scenario.policy or tuple(POLICIES)
         if self.is_plain:
             return "fifo" if "fifo" in allowed else allowed[0].replace("pct", "pct(1)")
         if not self.is_swarm and "random" in allowed:
             return "random"
         weights = [POLICIES[name.partition("(")[0]] for name in allowed]
-        name = self.stream("run.policy").weighted(allowed, weights)
+        name = self.stream("run.policy").pick_weighted(allowed, weights)
         return self.stream("run.policy.depth").pick(DEPTHS) if name == "pct" else name
 
     def revise_every(self) -> int:
-        """Drawn in one of eight swarm runs, and wherever the file says so."""
+        """Draw it in one of eight swarm runs, and wherever the file says so."""
         is_drawn = self.stream("run.revise_every.is_on").chance(1, 8) and self.is_swarm
         low, high = self.scenario.revise_every or (REVISE_EVERY if is_drawn else (0, 0))
         return self.stream("run.revise_every").between(low, high)
 
     def tamper_every(self) -> int:
-        """Never, unless the file says so: of rows that anybody may change little can be promised."""
+        """Return 0 unless the file says otherwise: little is promised of rows that an intruder may change."""
         low, high = self.scenario.tamper_every or (0, 0)
         return self.stream("services.tamper_every").between(low, high)
 
@@ -209,7 +210,8 @@ class Drawing(Data):
     def agents(self) -> tuple[AgentConfig, ...]:
         low, high = self.ends("agents.count")
         counts = range(low, high + 1)
-        count = self.stream("agents.count").weighted(counts, [5 - each for each in counts])
+        # counts of 1 .. 3 agents are as likely as 4 : 3 : 2
+        count = self.stream("agents.count").pick_weighted(counts, [5 - each for each in counts])
         return tuple(
             AgentConfig(name, scope, self.skew_ms(name) if self.is_skewed() else 0)
             for name, scope in zip("abcd"[:count], self.scopes(), strict=False)
@@ -260,7 +262,7 @@ class Drawing(Data):
         return stream.between(low, high) if name.endswith("_ppm") else stream.log_between(low, high)
 
     def drawn_from(self, name: str) -> Range | None:
-        """What is drawn from where the file is silent: tiny limits, and in a swarm run flags."""
+        """Return the range to draw from where the file is silent: tiny limits, and in a swarm run flags."""
         if OPTIONS[name] is None:
             return (False, True) if self.is_swarm else None
         return TINY[name] if name in TINY and self.is_tiny() else None
@@ -279,7 +281,7 @@ class Drawing(Data):
         return {name: base[name] * self.factor(name) for name in REQUESTS if name in base}
 
     def alphabet(self) -> dict[str, int]:
-        """What a file without weights uses: all that is common, or in a swarm run half of it."""
+        """Return the requests of a file without weights: all common ones, or in a swarm run half of them."""
         if not self.is_swarm:
             return {name: OFTEN.get(name, 1) for name in COMMON}
         kept = [name for name in COMMON if self.stream(f"workload.weights.{name}").chance(1, 2)]
@@ -307,7 +309,7 @@ class Drawing(Data):
         return {name: rate for name, rate in rates.items() if rate[0]}
 
     def loss_max(self) -> int:
-        """How many keys may be lost: none in seven of eight swarm runs; with one kind, if that destroys."""
+        """Draw how many keys may be lost: none in 7 of 8 swarm runs; with one kind, if it destroys."""
         stream = self.stream("loss")
         is_lossy, count = stream.chance(1, 8), stream.between(1, 3)
         if not self.is_plain and not self.is_swarm:
@@ -332,5 +334,5 @@ class Drawing(Data):
 
 
 def is_frequent(kind: type[FaultKind]) -> bool:
-    """What is legal; but a clock that jumps at a quarter of all operations would be no clock."""
+    """Check whether a fault is legal behaviour; a clock that jumps at every fourth op would be no clock."""
     return kind.fault_class == "quirk" and kind.group != "clock"

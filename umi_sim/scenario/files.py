@@ -18,7 +18,7 @@ from umi_core.data import Data
 from umi_core.errors import Rejected
 from umi_core.limits import ACCESS_PRUNE_MS, OP_COUNT_MAX, PAGE_ROW_COUNT_MAX
 from umi_core.messages.requests import REQUESTS
-from umi_core.text import shown
+from umi_core.text import show_value
 from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.schema import (
     FLAG,
@@ -55,7 +55,7 @@ from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
 from umi_sim.target.limits import LIMITS
 from umi_sim.target.table import TARGETS, list_unserved
 
-__all__ = ["BadScenario", "Scenario", "draw", "find", "load", "parse", "shipped"]
+__all__ = ["BadScenario", "Scenario", "draw", "find", "list_shipped", "load", "parse"]
 
 Range = tuple[int, int]
 NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
@@ -66,10 +66,10 @@ NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
 def find(name_or_path: str) -> "Scenario":
     """A shipped scenario by its id, or the file at a path that ends in .toml."""
-    known = shipped()
+    known = list_shipped()
     if name_or_path not in known and not name_or_path.endswith(".toml"):
         told = near(name_or_path, known) or "; umi-sim scenarios lists them"
-        raise BadScenario(f"{shown(name_or_path)}: no such scenario{told}")
+        raise BadScenario(f"{show_value(name_or_path)}: no such scenario{told}")
     return load(known.get(name_or_path) or Path(name_or_path))
 
 
@@ -78,13 +78,13 @@ def of(config: RunConfig, path: str = "") -> "Scenario":
 
     Raises BadScenario, also if it is another one or of another version.
     """
-    wanted, known = config.scenario, shipped()
+    wanted, known = config.scenario, list_shipped()
     if not path and wanted not in known:
-        raise BadScenario(f"the scenario {shown(wanted)} is your own: name its file, --scenario FILE")
+        raise BadScenario(f"the scenario {show_value(wanted)} is your own: name its file, --scenario FILE")
     found = find(path or wanted)
     if found.id != wanted:
         raise BadScenario(
-            f"{escape_text(path)}: is the scenario {found.id}, the run is one of {shown(wanted)}"
+            f"{escape_text(path)}: is the scenario {found.id}, the run is one of {show_value(wanted)}"
         )
     if found.version != config.version:
         versions = f"version {config.version}, it is at version {found.version} now"
@@ -92,8 +92,8 @@ def of(config: RunConfig, path: str = "") -> "Scenario":
     return found
 
 
-def shipped() -> dict[str, Path]:
-    """The files that come with umi_sim, by id, in order of ids."""
+def list_shipped() -> dict[str, Path]:
+    """Return the files that come with umi_sim, by id, in order of ids."""
     return {path.stem: path for path in sorted(folders.SCENARIOS.glob("*.toml"))}
 
 
@@ -110,7 +110,7 @@ def load(path: Path) -> "Scenario":
 
 def parse(text: str, name: str, folder: Path | None) -> "Scenario":
     """The scenario in a text. `name` is what problems call it, `folder` where its transcript lies."""
-    return checked(toml(text, name), name, folder)
+    return check_document(toml(text, name), name, folder)
 
 
 def overridden(scenario: "Scenario", overrides: Mapping[str, str]) -> "Scenario":
@@ -118,11 +118,11 @@ def overridden(scenario: "Scenario", overrides: Mapping[str, str]) -> "Scenario"
     document = copy.deepcopy(scenario.document)
     for key, value in overrides.items():
         put(document, key, value)
-    return checked(document, "--set", scenario.folder)
+    return check_document(document, "--set", scenario.folder)
 
 
-def checked(document: Table, name: str, folder: Path | None) -> "Scenario":
-    """Contradictions are looked for in all that could be read, even if something else is wrong."""
+def check_document(document: Table, name: str, folder: Path | None) -> "Scenario":
+    """Return the scenario. All that could be read is searched for contradictions, even if some could not."""
     values, findings = read_fields(document, tables(), ("scenario",))
     rows = [values.pop(name, {}) for name in ("scenario", "agents", "workload", "clock", "services", "run")]
     given = {key: value for row in (*rows, values) for key, value in row.items()}
@@ -159,8 +159,8 @@ def can_be_off(name: str) -> str:
     return wrong(f"{name} cannot be off") if name in ALWAYS_ON else name
 
 
-def typed(op: Table) -> Table:
-    """One op of a script; its arguments are those of its request, written as in a seed file."""
+def type_op(op: Table) -> Table:
+    """Return one op of a script; its arguments are those of its request, written as in a seed file."""
     return {**op, "args": at("args", lambda args: op_args(op["name"], args), op.get("args", {}))}
 
 
@@ -238,7 +238,7 @@ class Scenario(Data):
     pause_ms_max: int = key("workload", whole(1, ACCESS_PRUNE_MS), PAUSE_MS_MAX)
     alike: bool = key("workload", FLAG, False)
     transcript: str | None = key("workload", LINE)
-    script: tuple[Table, ...] = key("workload", list_of(then(OP, typed)), ())
+    script: tuple[Table, ...] = key("workload", list_of(then(OP, type_op)), ())
     start_ms: int | None = key("clock", TIME_MS)
     land: tuple[int, int] | None = key("clock", RATIO)
     skew: bool | None = key("clock", FLAG)
@@ -283,7 +283,10 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         if scenario.kind != kind and given:
             yield f"workload.{kind}", f'belongs to kind = "{kind}", and to no other'
     if scenario.transcript and not transcript_path(scenario):
-        yield "workload.transcript", f"{shown(scenario.transcript)} is no file in the folder of the scenario"
+        yield (
+            "workload.transcript",
+            f"{show_value(scenario.transcript)} is no file in the folder of the scenario",
+        )
     count_min = (scenario.count or (1, 4))[0]
     for index, op in enumerate(scenario.script):
         if op["agent"] not in "abcd"[:count_min]:
@@ -317,7 +320,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         if scenario.mutant not in MUTANTS:
             close = near(scenario.mutant, list(MUTANTS))
             told = f"no such planted bug{close or '; umi-sim mutants --list shows them'}"
-            yield "scenario.mutant", f"{shown(scenario.mutant)}: {told}"
+            yield "scenario.mutant", f"{show_value(scenario.mutant)}: {told}"
     if scenario.off and not scenario.reason:
         yield "run.reason", "missing, say why rules are off"
     try:
@@ -327,7 +330,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def worst(memory: Mapping[str, Range]) -> dict[str, int]:
-    """What contradicts itself if any draw does: least for the one option that another bounds from below."""
+    """Return values that contradict each other if any draw does: least where an option has a lower bound."""
     return {name: ends[name != "promote_confidence_min_ppm"] for name, ends in memory.items()}
 
 
@@ -343,7 +346,7 @@ def transcript_path(scenario: Scenario) -> str | None:
 
 
 def draw(scenario: Scenario, seed: int, overrides: Mapping[str, str] = NO_OVERRIDES) -> RunConfig:
-    """All that the seed decides before the first step. Only overrides can be refused, with BadScenario."""
+    """Draw all that the seed decides before the first step. Raises BadScenario for wrong overrides alone."""
     scenario = overridden(scenario, overrides) if overrides else scenario
-    config = exploring.explored(config_of(scenario, seed), scenario.explore)
+    config = exploring.without_draws(config_of(scenario, seed), scenario.explore)
     return attrs.evolve(config, settings=dict(overrides)) if overrides else config

@@ -34,7 +34,7 @@ Ends = tuple[Value, Value]
 
 @attrs.define
 class Summary:
-    """What the runs of one scenario met.
+    """The counts of what the runs of one scenario met.
 
     `reached`: mark -> runs that met it. `ends`: option -> its least and its greatest value. `pairs`: two
     requests that an agent made one after the other -> how often.
@@ -102,8 +102,8 @@ def pairs_of(verdict: Verdict) -> Iterator[tuple[str, str]]:
 # What a file demands.
 
 
-def enabled(scenario: Scenario) -> tuple[str, ...]:
-    """The kinds of faults that the file turns on, by name, by group or as jumps of clocks."""
+def enabled_kinds(scenario: Scenario) -> tuple[str, ...]:
+    """Return the kinds of faults that the file turns on, by name, by group or as jumps of clocks."""
     mode, pinned = scenario.swarm.get("mode"), scenario.pin.get("kind")
     if mode == "plain":
         return ()
@@ -150,7 +150,7 @@ def value_of(name: str, config: RunConfig) -> Value:
 
 
 def requests_of(scenario: Scenario) -> tuple[str, ...]:
-    """What a generated workload of this file may ask; a script or a talk asks in an order of its own."""
+    """Return the requests of a generated workload of this file; none for a script or a talk."""
     given = scenario.weights or COMMON
     return tuple(name for name in REQUESTS if name in given) if scenario.kind == "generated" else ()
 
@@ -158,13 +158,13 @@ def requests_of(scenario: Scenario) -> tuple[str, ...]:
 # What was missed.
 
 
-def missed(
+def list_missed(
     scenarios: Mapping[str, Scenario],
     summaries: Mapping[str, Summary],
     run_count_min: int,
     pair_run_count_min: int,
 ) -> list[Missed]:
-    """All that these runs should have met and did not, in the order of the scenarios."""
+    """Return all that these runs should have met and did not, in the order of the scenarios."""
     found: list[Missed] = []
     for name, scenario in scenarios.items():
         summary = summaries.get(name, Summary())
@@ -178,7 +178,7 @@ def lacking(scenario: Scenario, summary: Summary) -> Iterator[str]:
         count = summary.reached[mark]
         if count == 0 or count * d < n * summary.runs:
             yield f"mark {mark}: {count} of {summary.runs} runs, floor {n}/{d}"
-    for kind in enabled(scenario):
+    for kind in enabled_kinds(scenario):
         if not summary.fired[kind]:
             yield f"fault {kind}: never fired"
     for name in open_options(scenario):

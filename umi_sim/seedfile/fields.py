@@ -89,7 +89,7 @@ def mutant_schema() -> Schema:
     return one_of(MUTANTS, "mutant")
 
 
-def capped(cap: int) -> Schema:
+def cap_number(cap: int) -> Schema:
     return then(whole(1, 10**18), lambda given: min(cap, given))
 
 
@@ -140,9 +140,9 @@ FAILURE: Final = table(
 )  # fmt: skip
 LIMITS: Final = table(
     {
-        "steps_max": capped(STEPS_CAP),
-        "virtual_ms_max": capped(VIRTUAL_MS_CAP),
-        "wall_ms_max": capped(WALL_MS_CAP),
+        "steps_max": cap_number(STEPS_CAP),
+        "virtual_ms_max": cap_number(VIRTUAL_MS_CAP),
+        "wall_ms_max": cap_number(WALL_MS_CAP),
     }
 )
 DOCUMENT: Final[Mapping[str, Schema]] = {

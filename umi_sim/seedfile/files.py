@@ -57,7 +57,7 @@ def of_verdict(verdict: Verdict) -> SeedFile:
 
 
 def default_path(failure: Failure) -> Path:
-    """Where the first failure of a fingerprint is kept, from the current folder."""
+    """Return where the first failure of a fingerprint is kept, from the current folder."""
     return EPHEMERAL / f"{failure.rule}-{fingerprint.of(failure)}.json"
 
 
@@ -208,7 +208,7 @@ def only_used(config: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfig | None:
-    """What the run had before it was shrunk; limits are those of the file."""
+    """Return the configuration of the run before it was shrunk; limits are those of the file."""
     if "original_config" not in known:
         return None
     absent = {name: getattr(PLAIN, name) for name in CONFIG}
@@ -218,7 +218,7 @@ def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfi
 
 
 def check_agents(config: RunConfig, items: tuple[Item, ...], path: str = "items") -> None:
-    """Every item belongs to an agent that there is, and every op is one that is served."""
+    """Check that every item belongs to an agent that there is, and every op is one that is served."""
     names = [agent.name for agent in config.agents]
     for place, item in enumerate(items):
         if isinstance(item, Op) and any(list_unserved(config.target, (item.name,))):

@@ -39,7 +39,7 @@ KIND_OF: Final = {cls: kind for kind, cls in ITEM_KINDS.items()}
 
 
 def to_json(item: Item) -> Json:
-    """One item as an object: id, kind, then its own fields."""
+    """Write one item as an object: id, kind, then its own fields."""
     fields = {name: getattr(item, name) for name in FIELDS[KIND_OF[type(item)]]}
     if "args" in fields:
         fields["args"] = args_to_json(types_of(item.name) if isinstance(item, Op) else {}, fields["args"])
@@ -71,7 +71,7 @@ def all_from_json(value: Json) -> tuple[Item, ...]:
 
 
 def unpacked_chars(value: Json) -> int:
-    """How many characters all runs below this value come to."""
+    """Count the characters to which all runs below this value come."""
     match value:
         case [str() as piece, int() as count]:
             return len(piece) * max(0, count)

@@ -12,13 +12,13 @@ from umi_sim.record.items import Item
 from umi_sim.seedfile.item_json import UNPACKED_CHARS_MAX, all_from_json, to_json
 
 
-def packed(items: Sequence[Item]) -> str:
-    """The items as one text, for `all_unpacked`."""
+def pack_items(items: Sequence[Item]) -> str:
+    """Return the items as one text, for `all_unpacked`."""
     return b2a_base64(compress(compact([to_json(item) for item in items]).encode()), newline=False).decode()
 
 
 def can_pack(items: Sequence[Item]) -> bool:
-    """Whether a reader would unpack so much."""
+    """Check whether a reader would unpack so much."""
     document = compact([to_json(item) for item in items]).encode()
     return len(document) <= UNPACKED_CHARS_MAX and value_count(document) <= VALUE_COUNT_MAX
 
@@ -41,4 +41,4 @@ def all_unpacked(value: Json) -> tuple[Item, ...]:
     return all_from_json(document)
 
 
-PACKED: Final = Schema(all_unpacked, lambda: {"type": "string", "contentEncoding": "base64"}, packed)
+PACKED: Final = Schema(all_unpacked, lambda: {"type": "string", "contentEncoding": "base64"}, pack_items)

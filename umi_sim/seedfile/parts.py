@@ -23,7 +23,7 @@ class BadSeedFile(ValueError):
 
 @attrs.frozen
 class ExpectedResult(Data):
-    """What a replay must come to: `result` is fail or pass; the hashes hold for the items as they are."""
+    """The result of a replay as it must be: `result` is fail or pass; the hashes hold for unchanged items."""
 
     result: Annotated[str, one_of(("fail", "pass"), "result")]
     trace: Digest = ""
@@ -36,7 +36,7 @@ class ExpectedResult(Data):
 
 @attrs.frozen
 class History(Data):
-    """What became of the failure since it was first seen; written by hand or by commands.
+    """The history of the failure since it was first seen; written by hand or by commands.
 
     `passes` counts replays in a row that found no failure, of a file that is not kept for good.
     """
@@ -51,7 +51,7 @@ class History(Data):
 
 @attrs.frozen
 class Minimised(Data):
-    """What shrinking did: runs used, items of each kind before and after, ids of the items it needs.
+    """The result of shrinking: runs used, items of each kind before and after, ids of the items it needs.
 
     `stopped` says why it ended: fixpoint, or the budget that was used up.
     """
@@ -91,5 +91,5 @@ class SeedFile(Data):
 
     @property
     def is_bare(self) -> bool:
-        """Whether its run was ended by force: it holds a configuration and a seed, and nothing to replay."""
+        """Return True if its run was ended by force: it has configuration and seed, no items to replay."""
         return self.failure is not None and self.failure.kind == "timeout" and not self.items

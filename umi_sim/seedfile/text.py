@@ -33,7 +33,7 @@ NO_SCHEDULE: Final = "too large: schedule items left out, only regeneration from
 
 def text_of(seed: SeedFile) -> str:
     """The file as text. Raises BadSeedFile if what must stay in it is too large to be read."""
-    seed = slimmed(seed)
+    seed = slim(seed)
     written = layout(document_of(seed))
     if is_too_large(seed, written):
         few = tuple(item for item in seed.items if not isinstance(item, Deviation))
@@ -46,8 +46,8 @@ def text_of(seed: SeedFile) -> str:
     return written
 
 
-def slimmed(seed: SeedFile) -> SeedFile:
-    """Without the answers of the model, then without the original items, where there is no room for them."""
+def slim(seed: SeedFile) -> SeedFile:
+    """Return the file without the model's answers, then without the original items, if it is too large."""
     bare = attrs.evolve(seed, original=(), original_config=None)
     if seed.model and len(layout(document_of(bare))) > bytes_max(seed):
         seed, bare = attrs.evolve(seed, model=()), attrs.evolve(bare, model=())

@@ -16,12 +16,12 @@ from umi_core.rows import Address
 
 REBUILT: Final = ("vector",)
 LOSABLE: Final = ("entity", "version", "session")
-OWN_CHECKSUM: Final = ("session",)  # a flipped byte of any other row would be noticed by nobody
+OWN_CHECKSUM: Final = ("session",)  # nothing would notice a flipped byte of any other row
 
 
 @attrs.frozen
 class Loss(Data):
-    """What happened to which keys of a store, when, and at which event; no keys: everything there was."""
+    """A loss of these keys of a store, by a fault at one event. Empty `keys`: the whole store was lost."""
 
     kind: str
     event: str
@@ -48,11 +48,12 @@ class Atlas(Owner):
     losses: list[Loss] = attrs.field(factory=list)
 
     def may_rot(self, address: Address) -> bool:
-        """Whether every copy of this row may be damaged for good."""
-        return address.kind in REBUILT or (address.kind in LOSABLE and self.has_left((address,)))
+        """Return True if every copy of this row may be damaged for good."""
+        return address.kind in REBUILT or (address.kind in LOSABLE and self.can_lose((address,)))
 
-    def has_left(self, keys: tuple[Address, ...]) -> bool:
-        """Whether all these keys may be lost, beside what is lost already."""
+    def can_lose(self, keys: tuple[Address, ...]) -> bool:
+        """Return True if all these keys may be lost in addition to those that are lost already."""
+        # a key that is lost twice counts once: losing it again costs nothing
         lost = dict.fromkeys((*(key for loss in self.losses for key in loss.keys), *keys))
         return not self.is_wiped and len(lost) <= self.loss_max
 
@@ -64,16 +65,16 @@ class Atlas(Owner):
         return any(not loss.keys for loss in self.losses)
 
     def lose(self, kind: str, event: str, at_ms: int, *keys: Address, store: str = MAIN) -> None:
-        """Written down, unless it can be made again."""
+        """Record a loss, except of rows that can be made again (vectors)."""
         lost = tuple(key for key in keys if key.kind not in REBUILT)
         if lost or not keys:
             self.losses.append(Loss(kind, event, at_ms, lost, store))
 
     def has_struck(self, op_id: str) -> bool:
-        """Whether what this operation was told to be stored may not be."""
+        """Return True if a write that this operation was told is stored may be missing."""
         return any(loss.kind == "storage_ack_early" and loss.owner == op_id for loss in self.losses)
 
     def explains(self, row_id: str) -> bool:
-        """Whether this entity or session, or one of its versions, is lost."""
+        """Return True if this entity or session, or one of its versions, is lost."""
         lost = [key.id.partition("@")[0] for loss in self.losses for key in loss.keys]
         return row_id.partition("@")[0] in lost

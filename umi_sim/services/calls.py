@@ -37,13 +37,13 @@ class Call(Data):
 
     @property
     def service(self) -> str:
-        """Whom it is for: `model`, `embedder`, `storage`, or `storage.NAME` if not the main store."""
+        """Return the service: `model`, `embedder`, `storage`, or `storage.NAME` for a store beside main."""
         store = getattr(self.effect, "store", MAIN)
         return self.effect.service if store == MAIN else f"{self.effect.service}.{store}"
 
     @property
     def old_asker(self) -> str:
-        """What the life that asked is called, should another one have taken its place."""
+        """Return the name of the incarnation that asked, as it is once another one has replaced it."""
         return old_name(self.agent, self.life)
 
     @property
@@ -56,7 +56,7 @@ class Call(Data):
 
 
 def old_name(agent: str, life: int) -> str:
-    """What the life of an agent is called when it is no longer the agent's own."""
+    """Return the name of an incarnation of an agent that another one has replaced, such as `alice~2`."""
     return f"{agent}~{life}"
 
 
@@ -69,15 +69,15 @@ class Later(Data):
 
 
 DOUBTS: Final[Mapping[str | int, FailureKind]] = {"unknown": "unknown", "timeout": "timeout"}
-"""What a sender may hear of a batch that nobody knows about."""
+"""The failures that a sender is told in place of an outcome that stays unknown."""
 
 
 @attrs.frozen
 class Flush(Data):
     """A batch that becomes durable one flush later.
 
-    `told`, what its sender hears: true, nothing, unknown, timeout, or the time of a slow answer. `nonsense`:
-    what is wrong with an answer that says that it is durable.
+    `told`: what its sender is told: true, nothing, unknown, timeout, or the time of a slow answer.
+    `nonsense`: what is wrong with an answer that says that the batch is durable.
     """
 
     ticket: int
@@ -121,8 +121,12 @@ class Services:
         """The store that an effect is for."""
         return self.stores[effect.store]
 
-    def arrived(self, call: Call, now_ms: int) -> str:
-        """What a keyed draw about this call is about: for model and embedder the question, else its name."""
+    def register_arrival(self, call: Call, now_ms: int) -> str:
+        """Count the arrival of a call; return the key of its draws.
+
+        For model and embedder that is the question with its attempt, not the event: a run from which an
+        earlier operation was removed still draws the same for the same question.
+        """
         self.turn_to(now_ms)
         if isinstance(call.effect, AskModel | Embed):
             key = self._question(call)
@@ -137,18 +141,18 @@ class Services:
         return call.agent, f"{task}/{digest}"
 
     def attempt(self, call: Call) -> int:
-        """How often this agent has asked this question, this time included."""
+        """Return how often this agent has asked this question, this time included."""
         return self._attempts[self._question(call)]
 
     def is_away(self, call: Call, now_ms: int) -> str:
-        """Why the service strikes every call right now: dead, away, or not at all."""
+        """Return why the service strikes every call right now: `dead`, `away`, or empty if it does not."""
         effect = call.effect
         if isinstance(effect, Read | Commit) and self.store_of(effect).is_dead(call.sent_ms, now_ms):
             return "dead"
         return "away" if now_ms < self.away_until_ms.get(call.service, 0) else ""
 
     def turn_to(self, now_ms: int) -> None:
-        """It is now this time: windows that change a store itself begin or end."""
+        """Set the time: windows that change a store itself begin or end."""
         self.now_ms = now_ms
         for store in self.stores.values():
             store.turn_to(now_ms)
@@ -158,10 +162,10 @@ class Services:
         return self.stores[MAIN].lag_since(at_ms)
 
     def handle(self, call: Call, now_ms: int) -> Handled:
-        """What comes of a call that arrives now and that no fault strikes."""
+        """Answer a call that arrives now and that no fault strikes; None if its store is dead."""
         away = self.is_away(call, now_ms)
         if away:
-            return None if away == "dead" else failed(call, "unavailable", now_ms)
+            return None if away == "dead" else fail_call(call, "unavailable", now_ms)
         if isinstance(call.effect, Commit):
             return self.begin_commit(call, call.effect, "true")
         return Later(self.answer(call), now_ms)
@@ -182,20 +186,20 @@ class Services:
         raise AssertionError(effect)
 
     def begin_commit(self, call: Call, commit: Commit, told: str | int) -> Flush:
-        """The batch has arrived at its store, and becomes durable one flush later."""
+        """Hand a batch to its store, where it becomes durable one flush later."""
         return Flush(self.store_of(commit).storage.arrive(commit, call.agent), told)
 
-    def give_up(self, call: Call, flush: Flush) -> None:
-        """The batch will not become durable."""
+    def drop_batch(self, call: Call, flush: Flush) -> None:
+        """Drop a batch that will not become durable."""
         assert isinstance(call.effect, Commit)
         self.store_of(call.effect).storage.pending.pop(flush.ticket, None)
 
     def is_durable(self, op_id: str) -> bool:
-        """Whether a batch of this operation was made durable, or had been before."""
+        """Return True if a batch of this operation was made durable, or had been before."""
         return op_id in self.durable_ops
 
     def flush(self, call: Call, flush: Flush, now_ms: int) -> Later | None:
-        """The batch becomes durable, if its store has not died since; what the sender is told of it."""
+        """Make a batch durable, unless its store has died since; return what the sender is told of it."""
         assert isinstance(call.effect, Commit)
         self.turn_to(now_ms)
         storage = self.store_of(call.effect).storage
@@ -207,18 +211,19 @@ class Services:
         if answer is None or flush.told == "nothing":
             return None
         answer = attrs.evolve(answer, request_id=call.effect.request_id)
+        # only a success is put in doubt: a conflict or a full store stays true, for nothing happened
         if isinstance(answer, Committed) and (doubt := DOUBTS.get(flush.told)):
             answer = EffectFailed(call.effect.request_id, doubt)
         told: Answer = answer if flush.nonsense is None else nonsense(answer, flush.nonsense)
         return Later(told, flush.told if isinstance(flush.told, int) else now_ms)
 
     def wipe(self, store: SimStore, for_ms: int) -> None:
-        """A store is empty after it was away for a while, and whoever used it begins anew."""
+        """Empty a store after it was away for a while; every user of it begins anew."""
         store.wipe(self.now_ms, for_ms)
         self.on_wipe(max(1, for_ms))
 
     def heal(self, now_ms: int) -> None:
-        """All windows end. What the embedder has become it stays."""
+        """End all windows. The embedder keeps the model that it has by now."""
         self.away_until_ms.clear()
         for store in self.stores.values():
             store.heal(now_ms)
@@ -236,5 +241,6 @@ def question(effect: AskModel | Embed) -> tuple[str, str]:
     return "embed", "\0".join(effect.texts)
 
 
-def failed(call: Call, kind: FailureKind, at_ms: int, retry_after_ms: int = 0) -> Later:
+def fail_call(call: Call, kind: FailureKind, at_ms: int, retry_after_ms: int = 0) -> Later:
+    """Return the answer that this call failed, which leaves its service at `at_ms`."""
     return Later(EffectFailed(call.effect.request_id, kind, retry_after_ms), at_ms)

@@ -29,24 +29,25 @@ def embed(text: str, dims: int, turn: int = 0) -> tuple[int, ...]:
             sums[place] += 1
         for place in down:
             sums[place] -= 1
-    vector, at = scaled(sums), -turn % dims
+    vector, at = scale_sums(sums), -turn % dims
     return vector[at:] + vector[:at]
 
 
 @lru_cache(maxsize=CACHED_WORDS_MAX)
 def places(word: str, dims: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Where a word adds one, and where it takes one away; eight places in all, some perhaps twice."""
+    """Return where a word adds one, and where it takes one away: eight places in all, some perhaps twice."""
     numbers = SIXTEEN.unpack(blake2b(word.encode(), digest_size=24, person=PERSON).digest())
     signed = [(number % dims, sign % 2) for number, sign in zip(numbers[:8], numbers[8:], strict=True)]
     up, down = (tuple(place for place, odd in signed if odd == side) for side in (0, 1))
     return up, down
 
 
-def scaled(sums: list[int]) -> tuple[int, ...]:
-    """The sums stretched until the largest is 127, cut towards zero."""
+def scale_sums(sums: list[int]) -> tuple[int, ...]:
+    """Return the sums stretched until the largest is 127, cut towards zero."""
     peak = max(*sums, -min(sums))
     if peak == 0:
         return (COMPONENT_MAX, *sums[1:])
+    # peak 2: upper is [0, 63, 127] and the table [0, 63, 127, -127, -63], so that table[-1] is -63
     upper = [COMPONENT_MAX * value // peak for value in range(peak + 1)]
     table = upper + [-value for value in upper[:0:-1]]  # counted from the end: table[-v] == -table[v]
     return tuple(map(table.__getitem__, sums))

@@ -24,27 +24,29 @@ class WithLegacy(Services):
 
     def answer(self, call: Call) -> Answer:
         if is_for_legacy(call):
-            self.comes_last(call)
+            self.supersede_earlier(call)
         return super().answer(call)
 
     def begin_commit(self, call: Call, commit: Commit, told: str | int) -> Flush:
         flush = super().begin_commit(call, commit, told)
         if not is_for_legacy(call):
             return flush
-        if self.comes_last(call):
+        if self.supersede_earlier(call):
             self.on_their_way.setdefault(line_of(call), []).append((call, flush))
         else:
-            self.give_up(call, flush)
+            self.drop_batch(call, flush)
         return flush
 
-    def comes_last(self, call: Call) -> bool:
-        """Whether no later call of its line has come; then nothing of an earlier one lands any more."""
+    def supersede_earlier(self, call: Call) -> bool:
+        """Return False if a later call of its line has come; otherwise drop all earlier batches of it."""
+        #   life 1: write x=1 ......(late)......> dropped, or x=1 would take the place of x=2
+        #   life 2:      write x=2 -> done
         line, order = line_of(call), (call.life, call.effect.request_id)
         if order < self.latest.get(line, order):
             return False
         if order > self.latest.get(line, (0, 0)):
             for each in self.on_their_way.pop(line, ()):
-                self.give_up(*each)
+                self.drop_batch(*each)
         self.latest[line] = order
         return True
 

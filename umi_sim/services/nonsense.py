@@ -1,6 +1,6 @@
 """Answers that are none: one part is of another type, is missing, or is a number without end.
 
-Law 1. Pure and total: any answer and any number give an answer that nobody can take for one.
+Law 1. Pure and total: any answer and any number give an answer that is recognisably none.
 """
 
 from collections.abc import Callable, Mapping

@@ -20,7 +20,7 @@ Kind = Any
 
 @attrs.define
 class Postings(Owner):
-    """By term the slots that hold it, and how often each of them does, up to 255 times."""
+    """Slots by the terms that they hold, and how often each of them does, up to 255 times."""
 
     slots: dict[str, "array[int]"] = attrs.field(factory=dict, init=False)
     counts: dict[str, "array[int]"] = attrs.field(factory=dict, init=False)
@@ -41,8 +41,8 @@ class Postings(Owner):
         return Posting(weight, slots, counts)
 
 
-def grown(values: NDArray[Kind], size: int) -> NDArray[Kind]:
-    """The array with room for `size` rows; what is new is zero."""
+def grow_array(values: NDArray[Kind], size: int) -> NDArray[Kind]:
+    """Return the array with room for `size` rows; new rows are zero."""
     wider = np.zeros((size, *values.shape[1:]), values.dtype)
     wider[: len(values)] = values
     return wider

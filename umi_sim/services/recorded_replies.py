@@ -34,8 +34,8 @@ class Sayings:
             self._kept[event] = RecordedReply(event, effect.task, prompt_digest(effect.prompt), text)
         return text
 
-    def kept(self) -> tuple[RecordedReply, ...]:
-        """All answers, in order; none of a run that asked too often to keep them."""
+    def list_replies(self) -> tuple[RecordedReply, ...]:
+        """Return all answers, in order; none of a run that asked too often to keep them."""
         return tuple(self._kept.values()) if len(self._kept) <= ASK_COUNT_MAX else ()
 
 

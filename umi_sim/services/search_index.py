@@ -17,11 +17,11 @@ from umi_core.conditions import Condition, Where, holds
 from umi_core.data import Owner
 from umi_core.limits import COMPONENT_MAX, I64_MAX, I64_MIN
 from umi_core.messages.effects import ByVector, ByWords
-from umi_core.policies.similarity import VectorRows, best_by_words, exact_type, measured, nearest
+from umi_core.policies.similarity import VectorRows, best_by_words, exact_type, measure_rows, nearest
 from umi_core.policies.term_scores import LENGTH_UNIT, TermStatistics
 from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
-from umi_sim.services.postings import Mask, Postings, grown
+from umi_sim.services.postings import Mask, Postings, grow_array
 from umi_sim.services.stored_rows import hit_order, matches, rows_at_most, terms_of, vector_score
 
 Found = tuple[int, Row]  # with its score in ppm
@@ -40,7 +40,8 @@ class SearchIndex(Owner):
     rows: Stored
     shelves: dict[Scope, "ScopeIndex"] = attrs.field(factory=dict, init=False)
 
-    def changed(self, address: Address) -> None:
+    def mark_stale(self, address: Address) -> None:
+        """Have the next search of its scope read this row anew."""
         shelf = self.shelves.get(address.scope)
         if shelf is not None and address.kind in ("entity", "vector"):
             shelf.stale[address.id] = None
@@ -48,18 +49,19 @@ class SearchIndex(Owner):
     def search(self, query: ByVector | ByWords, ids: Sequence[str]) -> list[Found]:
         """The hits of a scope whose entities are `ids`, in order."""
         shelf = self.shelves.get(query.scope)
+        # slots are never used again: a shelf is built anew once more of them are dead than alive
         if shelf is None or shelf.dead_count > ROOM_MIN + len(ids):
             shelf = self.shelves[query.scope] = ScopeIndex(query.scope, self.rows, dict.fromkeys(ids))
         shelf.refresh()
         return shelf.search(query)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Of a copy, and of a pickle, nothing is left."""
+        """Become None in a copy and in a pickle."""
         return type(None), ()
 
 
 def can_answer(query: ByVector | ByWords) -> bool:
-    """False for a vector whose products may not be exact."""
+    """Return False for a vector whose products may not be exact."""
     return isinstance(query, ByWords) or packed_components(query.vector) is not None
 
 
@@ -123,7 +125,7 @@ class ScopeIndex(Owner):
 
     def _place(self, row: Row, room: int) -> None:
         vector = self.rows.get(Address(self.scope, "vector", row.address.id))
-        components = packed(None if vector is None else vector.body)
+        components = pack_vector(None if vector is None else vector.body)
         counts = terms_of(row.body)
         self.counted[row.address.id] = row
         self.statistics.add(counts)
@@ -136,8 +138,8 @@ class ScopeIndex(Owner):
         table.append(row, row.body, components, counts, room)
 
 
-def packed(body: Body | None) -> "array[int] | None":
-    """The components of a vector row, none for no vector; None if one is no small whole number."""
+def pack_vector(body: Body | None) -> "array[int] | None":
+    """Return the components of a vector row, none for no vector; None if one is no small whole number."""
     if not isinstance(body, Vector):
         return array("b")
     return packed_components(body.components)
@@ -152,12 +154,14 @@ def packed_components(components: Iterable[int]) -> "array[int] | None":
 
 
 def fits(row_id: str, entity: Entity) -> bool:
-    """True for an entity whose fields fit the columns. Times at both ends are left for those beyond them."""
+    """Return True for an entity whose fields fit the columns. Times at both ends mean those beyond them."""
     return entity.id == row_id and I64_MIN < entity.time_ms < I64_MAX
 
 
 def id_key(row_id: str) -> int:
     """A number in the order of ids: that of a smaller id is not larger. Most ids begin alike."""
+    # "abc" < "fct_..." < "fcu": sides 0, 1, 2 in the upper bits; below them eight bytes of what differs,
+    # since all of "fct_" would leave only four of them to tell ids apart. Equal keys are told by their ids.
     has_prefix = row_id.startswith(KEY_PREFIX)
     side = 1 if has_prefix else 2 * (row_id > KEY_PREFIX)
     start = row_id[len(KEY_PREFIX) :][:KEY_BYTES] if has_prefix else row_id[:KEY_BYTES]
@@ -221,19 +225,19 @@ class EntityTable:
         """Measure what came since the last time, none of which has gone."""
         fresh = slice(self.measured_count, len(self.ids))
         if self.measured_count < len(self.ids):
-            self.squares[fresh], self.scales[fresh] = measured(self.matrix[fresh])
+            self.squares[fresh], self.scales[fresh] = measure_rows(self.matrix[fresh])
             self.measured_count = len(self.ids)
 
     def _grow(self, size: int) -> None:
         for name in COLUMNS:
-            setattr(self, name, grown(getattr(self, name), size))
+            setattr(self, name, grow_array(getattr(self, name), size))
 
     # Searches.
 
     def by_vector(self, query: tuple[int, ...], limit: int, least_ppm: int, where: Where) -> list[Found]:
         size = len(self.ids)
         rows = VectorRows(self.matrix[:size], self.squares[:size], self.scales[:size])
-        found = nearest(query, rows, self.ids, limit, least_ppm, self._allowed(where))
+        found = nearest(query, rows, self.ids, limit, least_ppm, self._mask_rows(where))
         return [(score_ppm, self.rows[slot]) for score_ppm, slot in found]
 
     def by_words(
@@ -244,7 +248,7 @@ class EntityTable:
         lengths = (
             LENGTH_UNIT * self.term_counts[:size] * statistics.row_count // max(1, statistics.term_count)
         )
-        allowed = self._allowed(where)
+        allowed = self._mask_rows(where)
         if allowed is None and len(self.slots) < size:
             allowed = self.alive[:size]
         found = best_by_words(
@@ -253,8 +257,8 @@ class EntityTable:
         )  # fmt: skip
         return [(score_ppm, self.rows[slot]) for score_ppm, slot in found]
 
-    def _allowed(self, where: Where) -> Mask | None:
-        """The living that hold every condition; None if there is none."""
+    def _mask_rows(self, where: Where) -> Mask | None:
+        """Return which slots are alive and hold every condition; None without conditions."""
         if not where:
             return None
         mask = self.alive[: len(self.ids)].copy()
@@ -263,7 +267,7 @@ class EntityTable:
         return mask
 
     def _holding(self, condition: Condition) -> Mask:
-        """By column where there is one; else one row after the other."""
+        """Return which slots hold a condition: by column where there is one, else row by row."""
         size, value = len(self.ids), condition.value
         mask: Mask
         match condition:

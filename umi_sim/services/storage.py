@@ -4,7 +4,7 @@ Law 1. A batch happens at one instant or not at all; before its flush no read se
 Law 2. Each write of an address takes its next version; a version is never reused, not even after a delete.
 Law 3. A known idempotency key is answered from its first batch and changes nothing, whatever the batch says.
 Law 4. A read is one instant of the durable rows of its scope; conditions hold before any cut; order is total.
-Law 5. A crash takes the pending batches and nothing else. A torn batch is undone before anybody can read.
+Law 5. A crash takes the pending batches and nothing else. A torn batch is undone before any read.
 Law 6. A batch that would need more than the capacity changes nothing; one that does not grow the store always
 fits.
 Law 7. A key is forgotten after RECEIPT_MS_MAX, and its receipt row with it.
@@ -71,7 +71,7 @@ class Pending(Data):
 
 @attrs.frozen
 class CommittedBatch(Data):
-    """What the first durable batch of an idempotency key came to."""
+    """The result of the first durable batch of an idempotency key."""
 
     versions: Versions
     receipt: Body | None
@@ -124,14 +124,14 @@ class SimStorage:
         """Lose what was not durable. Tickets are not reused, so a late flush finds nothing."""
         self.pending.clear()
 
-    def torn(self, ticket: int, count: int) -> None:
-        """Write the first `count` rows of the batch, die, and undo them at restart: nothing has happened."""
+    def tear_batch(self, ticket: int, count: int) -> None:
+        """Write the first `count` rows of a batch, die, and undo them at restart: nothing has happened."""
         writes = self.pending.pop(ticket).commit.writes[:count]
         self._try(writes)
         self.check()
 
-    def foretold(self, commit: Commit) -> Committed | None:
-        """What the batch would be answered now, without making it durable; None if it would fail."""
+    def predict_commit(self, commit: Commit) -> Committed | None:
+        """Return the answer that the batch would get now, and undo the batch; None if it would fail."""
         if not self.is_due(commit) or not self.has_room(commit):
             return None
         return Committed(commit.request_id, self._try(commit.writes), receipt_of(commit))
@@ -146,12 +146,12 @@ class SimStorage:
         self.index, self._used_bytes = None, None
 
     def rot(self, address: Address, rot: Rot = None) -> None:
-        """From now on this row is read so, until it is written again."""
+        """Have this row read with this damage until it is written again."""
         assert address in self.rows
         self.rotten[address] = rot
 
     def put_back(self, rows: Mapping[Address, Row | None], now_ms: int) -> None:
-        """Somebody writes into the files: these rows are so, or were never there. Only searches notice."""
+        """Write rows into the files, or remove them (None), beside all batches. Only searches notice."""
         self._now_ms = now_ms
         for address, row in rows.items():
             self._restore(address, row, None)
@@ -170,11 +170,11 @@ class SimStorage:
         elif isinstance(query, CountRows):
             answer = ReadDone(request_id, count=sum(1 for _ in self._matching(query)))
         else:
-            answer = ReadDone(request_id, self._ranked(query))
+            answer = ReadDone(request_id, self._rank_rows(query))
         return self._as_it_is_read(query, answer) if self.rotten else answer
 
     def live_rows(self, scope: Scope) -> Iterator[Row]:
-        """All rows of a scope in order (kind, id), for those who judge."""
+        """Yield all rows of a scope in order (kind, id), for judges."""
         return self._scan(scope, tuple(self.shelves.get(scope, ())), START)
 
     def digest(self) -> bytes:
@@ -192,27 +192,27 @@ class SimStorage:
         return row.version if row is not None else 0
 
     def entities(self) -> Iterator[Address]:
-        """Where entities lie, or have lain."""
+        """Yield the addresses of entities, deleted ones included."""
         return (
             address for table in (self.rows, self.graves) for address in table if address.kind == "entity"
         )
 
     def used_bytes(self) -> int:
-        """What all rows take, in whole blocks."""
+        """Return the size of all rows, in whole blocks."""
         if self._used_bytes is None:
             self._used_bytes = sum(bytes_of(row.address, row.body) for row in self.rows.values())
         return self._used_bytes
 
     def growth_bytes(self, commit: Commit) -> int:
-        """By how much the batch would grow the store."""
+        """Return by how much the batch would grow the store."""
         last = {write.address: write.body for write in commit.writes}
         old = [self.rows.get(address) for address in last]
         after = sum(bytes_of(address, body) for address, body in last.items())
         return after - sum(bytes_of(row.address, row.body) for row in old if row is not None)
 
     def is_due(self, commit: Commit) -> bool:
-        """Whether the batch would be made durable now, if there is room: its key is new, its expects hold."""
-        return commit.key not in self.receipts and not self._changed(commit.expects)
+        """Check whether the batch, given room, would be durable now: its key is new, its expects hold."""
+        return commit.key not in self.receipts and not self._list_changed(commit.expects)
 
     def has_room(self, commit: Commit) -> bool:
         if self.capacity_bytes is None:
@@ -236,7 +236,7 @@ class SimStorage:
         self.forget(now_ms)
         kept = self.receipts.get(commit.key)
         if kept is None:  # the key comes first: a batch that won already conflicts with itself
-            changed = self._changed(commit.expects)
+            changed = self._list_changed(commit.expects)
             if changed:
                 return EffectFailed(commit.request_id, "conflict", changed=changed)
             if not self.has_room(commit):
@@ -245,21 +245,21 @@ class SimStorage:
         return Committed(commit.request_id, kept.versions, kept.receipt)
 
     def forget(self, now_ms: int) -> None:
-        """It is now this time: keys that are 24 h old are forgotten."""
+        """Forget the keys that are 24 h old at this time."""
         while self.receipts:
             oldest = next(iter(self.receipts))
             if now_ms < self.receipts[oldest].at_ms + RECEIPT_MS_MAX:
                 break
-            self._forget(self.receipts.pop(oldest))
+            self._delete_receipts(self.receipts.pop(oldest))
 
-    def _forget(self, kept: CommittedBatch) -> None:
-        """The receipt rows of a batch go with its key, as long as no later batch has written them."""
+    def _delete_receipts(self, kept: CommittedBatch) -> None:
+        """Delete the receipt rows of a batch with its key, as long as no later batch has written them."""
         for address, version in kept.versions:
             if address.kind == "receipt" and self._version(address) == version:
                 self._delete(address)
 
-    def _changed(self, expects: tuple[Expect, ...]) -> Versions:
-        """The expected rows that differ, with the version found; 0 is absent."""
+    def _list_changed(self, expects: tuple[Expect, ...]) -> Versions:
+        """Return the expected rows that differ, with the version found; 0 is absent."""
         found = [(expect.address, self._version(expect.address)) for expect in expects]
         return tuple(pair for pair, expect in zip(found, expects, strict=True) if pair[1] != expect.version)
 
@@ -283,7 +283,7 @@ class SimStorage:
 
     def _put(self, address: Address, body: Body) -> int:
         row = self.rows.get(address)
-        self._note(row, address, body)
+        self._note_change(row, address, body)
         if row is not None:
             address, version = row.address, row.version + 1  # the address it has: found again by identity
         else:
@@ -291,22 +291,23 @@ class SimStorage:
             version = self.graves.pop(address, 0) + 1
         self.rows[address] = Row(address, version, body)
         if self.index is not None:
-            self.index.changed(address)
+            self.index.mark_stale(address)
         return version
 
     def _delete(self, address: Address) -> int:
         row = self.rows.pop(address, None)
         if row is None:
             return self.graves.get(address, 0)
-        self._note(row, address, None)
+        self._note_change(row, address, None)
         self._unshelve(address)
+        # versions go on after a delete: a writer that expects version 3 must not meet a new row with 3
         self.graves[address] = row.version + 1
         if self.index is not None:
-            self.index.changed(address)
+            self.index.mark_stale(address)
         return row.version + 1
 
-    def _note(self, row: Row | None, address: Address, body: Body | None) -> None:
-        """Before a row changes: it is whole again; what it will take; since when searches could know it."""
+    def _note_change(self, row: Row | None, address: Address, body: Body | None) -> None:
+        """Note a change of a row: it is whole again, its size counts, searches could see it from now on."""
         self.rotten.pop(address, None)
         self.misread.pop(address, None)
         if self._used_bytes is not None:
@@ -319,6 +320,7 @@ class SimStorage:
 
     def _try(self, writes: tuple[Write, ...]) -> Versions:
         """Do the writes and undo them; the versions that they had."""
+        # undone last write first: two writes of one address leave it as it was before the first of them
         rows, graves = dict(self.rows), dict(self.graves)
         fresh_ms, rotten, misread = dict(self.fresh_ms), dict(self.rotten), dict(self.misread)
         before = [(write.address, rows.get(write.address)) for write in writes]
@@ -339,7 +341,7 @@ class SimStorage:
             self._shelve(address)
             self.rows[address] = row
             if self.index is not None:
-                self.index.changed(address)
+                self.index.mark_stale(address)
 
     def _shelve(self, address: Address) -> None:
         insort(self.shelves.setdefault(address.scope, {}).setdefault(address.kind, []), address.id)
@@ -351,7 +353,7 @@ class SimStorage:
     # Detail of reads.
 
     def _as_it_is_read(self, query: Query, answer: ReadDone) -> ReadDone:
-        """Rows without the bodies that are known to be damaged, and with the damage that nobody knows of."""
+        """Return rows without bodies that are known to be damaged, and with damage that is not known."""
         rows = tuple([self._rotten_as(row, place_read(query, row.address)) for row in answer.rows])
         return attrs.evolve(answer, rows=rows)
 
@@ -387,15 +389,15 @@ class SimStorage:
                 for i in range(first, len(ids)):
                     yield self.rows[Address(scope, kind, ids[i])]
 
-    def _ranked(self, query: ByVector | ByWords) -> tuple[Row, ...]:
-        """Rows by relevance: filtered, then ordered by (score descending, id), then cut."""
+    def _rank_rows(self, query: ByVector | ByWords) -> tuple[Row, ...]:
+        """Return rows by relevance: filtered, then ordered by (score descending, id), then cut."""
         ids = self.shelves.get(query.scope, {}).get("entity", [])
         is_indexed = query.kind == "entity" and self.horizon_ms is None
         is_small = not is_indexed or len(ids) < self.indexed_count_min
-        hits = self._scanned(query) if is_small else self._looked_up(query, ids)
+        hits = self._search_by_scan(query) if is_small else self._search_by_index(query, ids)
         return tuple([Row(row.address, row.version, row.body, score_ppm) for score_ppm, row in hits])
 
-    def _scanned(self, query: ByVector | ByWords) -> list[tuple[int, Row]]:
+    def _search_by_scan(self, query: ByVector | ByWords) -> list[tuple[int, Row]]:
         found = [row for row in self._scan(query.scope, (query.kind,), START) if self._is_known(row.address)]
         score_of = self._vector_score(query) if isinstance(query, ByVector) else words_score(query, found)
         if query.where:
@@ -404,14 +406,14 @@ class SimStorage:
         hits = sorted([hit for row in found if (hit := (score_of(row), row))[0] >= floor_ppm], key=hit_order)
         return hits[: rows_at_most(query.limit)]
 
-    def _looked_up(self, query: ByVector | ByWords, ids: list[str]) -> list[tuple[int, Row]]:
+    def _search_by_index(self, query: ByVector | ByWords, ids: list[str]) -> list[tuple[int, Row]]:
         from umi_sim.services.search_index import (  # numpy with it: not for a small run
             SearchIndex,
             can_answer,
         )
 
         if not can_answer(query):
-            return self._scanned(query)
+            return self._search_by_scan(query)
         if self.index is None or self.index.rows is not self.rows:
             self.index = SearchIndex(self.rows)
         return self.index.search(query, ids)
@@ -425,5 +427,5 @@ class SimStorage:
         return score
 
     def _is_known(self, address: Address) -> bool:
-        """Whether searches know this row already."""
+        """Check whether searches see this row already."""
         return self.horizon_ms is None or self.fresh_ms.get(address, 0) <= self.horizon_ms

@@ -30,7 +30,7 @@ BLOCK_BYTES: Final = 64  # rows are kept in whole blocks, so a number that gains
 
 
 def matches(where: Where, body: Body | None) -> bool:
-    """True if all conditions hold; a body that is damaged holds none."""
+    """Return True if all conditions hold; a body that is damaged holds none."""
     return not where or (body is not None and admits(where, body))
 
 
@@ -39,7 +39,7 @@ def receipt_of(commit: Commit) -> Body | None:
 
 
 def is_version_of(row: Row | None, body: Entity) -> bool:
-    """Whether the row says the same already: it is written again for other reasons, such as a relation."""
+    """Check whether a row has the version of this body already: a new relation writes it again, say."""
     return row is not None and isinstance(row.body, Entity) and row.body.version == body.version
 
 
@@ -48,7 +48,7 @@ def is_version_of(row: Row | None, body: Entity) -> bool:
 
 def terms_of(body: Body | None) -> dict[str, int]:
     """Return how often each term stands in a row; the result is shared, so do not change it."""
-    return {} if body is None else counted_terms(*body.told())
+    return {} if body is None else counted_terms(*body.name_and_text())
 
 
 def words_score(query: ByWords, rows: Iterable[Row]) -> Callable[[Row], int]:
@@ -73,8 +73,8 @@ def place_read(query: Query, address: Address) -> Address:
     return attrs.evolve(address, kind="vector") if isinstance(query, ByVector) else address
 
 
-def flipped(body: Body | None, byte: int, bit: int) -> Body | None:
-    """A session with one bit of its snapshot turned; any other body as it is."""
+def flip_bit(body: Body | None, byte: int, bit: int) -> Body | None:
+    """Return a session with one bit of its snapshot turned; any other body as it is."""
     if not has_snapshot(body):
         return body
     data = bytearray(body.snapshot)
@@ -83,21 +83,22 @@ def flipped(body: Body | None, byte: int, bit: int) -> Body | None:
 
 
 def has_snapshot(body: Body | None) -> TypeGuard[SessionRow]:
-    """Whether it is a session of which another fault has not made something else."""
+    """Check whether it is a session whose snapshot no other fault has replaced."""
     return isinstance(body, SessionRow) and type(body.snapshot) is bytes and bool(body.snapshot)
 
 
 def rotten(body: Body | None, rot: Rot) -> Body | None:
     if rot is None:
         return None
-    return unfit(body, rot) if isinstance(rot, int) else flipped(body, *rot)
+    return unfit(body, rot) if isinstance(rot, int) else flip_bit(body, *rot)
 
 
 # Order, cursors, bytes.
 
 
 def bytes_of(address: Address, body: Body | None) -> int:
-    """What a row takes, in whole blocks; nothing if it is not there."""
+    """Return the size of a row, in whole blocks; 0 if there is none."""
+    # rounded up: 1 and 64 bytes take 64, 65 take 128
     return 0 if body is None else -(-len(encode((address, body))) // BLOCK_BYTES) * BLOCK_BYTES
 
 
@@ -110,7 +111,7 @@ def hit_order(hit: tuple[int, Row]) -> tuple[int, str]:
 
 
 def rows_at_most(limit: int | None) -> int:
-    """A page is never longer than 1000 rows; who wants all follows the cursor."""
+    """Return how many rows a page may have: 1000 at most, further ones come by its cursor."""
     return PAGE_ROW_COUNT_MAX if limit is None else min(max(0, limit), PAGE_ROW_COUNT_MAX)
 
 
@@ -121,6 +122,6 @@ def cursor_at(row: Row) -> str:
 
 
 def position(cursor: str) -> Position:
-    """Where a cursor points; total, so any text is a place in the order."""
+    """Return where a cursor points; total, so any text is a place in the order."""
     kind, _, row_id = cursor.partition("/")
     return kind, row_id

@@ -31,7 +31,7 @@ class Lag(Data):
 class SimStore(Owner):
     """One store. `capacity_bytes` is the usual one; None is without end. `page_rows`: of a page at most.
 
-    It answers nobody until `dead_until_ms`. What was sent to it by `wiped_ms` is lost with all it held.
+    It answers nothing until `dead_until_ms`. Calls sent to it by `wiped_ms` are lost with all rows.
     """
 
     capacity_bytes: int | None = None
@@ -46,7 +46,7 @@ class SimStore(Owner):
         self.storage = SimStorage(capacity_bytes=self.capacity_bytes, page_rows=self.page_rows)
 
     def turn_to(self, now_ms: int) -> None:
-        """It is now this time: windows begin or end, and old keys are forgotten."""
+        """Set the time: windows begin or end, and old keys are forgotten."""
         self.storage.forget(now_ms)
         tight = self.tight if self.tight is not None and now_ms < self.tight.until_ms else None
         self.storage.capacity_bytes = self.capacity_bytes if tight is None else tight.capacity_bytes
@@ -54,25 +54,25 @@ class SimStore(Owner):
         self.storage.horizon_ms = now_ms - max(lags) if lags else None
 
     def is_dead(self, sent_ms: int, now_ms: int) -> bool:
-        """Whether what was sent then and arrives now is heard by nobody."""
+        """Check whether a call that was sent then and arrives now is lost."""
         return now_ms < self.dead_until_ms or sent_ms <= self.wiped_ms
 
     def lag_since(self, at_ms: int) -> int:
-        """The longest lag that its searches have had since then, in milliseconds."""
+        """Return the longest lag that its searches have had since then, in milliseconds."""
         return max((lag.lag_ms for lag in self.lags if at_ms < lag.until_ms), default=0)
 
     def crash(self, now_ms: int, for_ms: int) -> None:
-        """What was not durable is gone, and nobody answers for a while."""
+        """Lose all that is not durable, and answer nothing for a while."""
         self.storage.crash()
         self.dead_until_ms = now_ms + for_ms
 
     def wipe(self, now_ms: int, for_ms: int) -> None:
-        """It is empty after it was away for a while."""
+        """Lose everything, and answer nothing for a while."""
         self.storage.wipe()
         self.wiped_ms, self.dead_until_ms = now_ms, now_ms + for_ms
 
     def heal(self, now_ms: int) -> None:
-        """All windows end, and there is room for everything."""
+        """End all windows, and make room for everything."""
         self.dead_until_ms = 0
         self.capacity_bytes = self.tight = None
         self.lags = [Lag(min(now_ms, lag.until_ms), lag.lag_ms) for lag in self.lags]

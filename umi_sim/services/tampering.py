@@ -1,4 +1,4 @@
-"""Tampering: somebody who may write into the storage changes rows at rest, while memories run.
+"""Tampering: an intruder with write access to the storage changes rows at rest, while memories run.
 
 Law 1. What is put there is well formed, under its own address and in its own scope: as it was once before, or
 forged. Nothing in the rows tells of it.
@@ -54,21 +54,21 @@ FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
 
 @attrs.define
 class Tampering(Owner):
-    """What is done to one store once for every so many ops; 0 is never. `kept`: rows as they were."""
+    """Changes of one store at rest, once for every so many operations; 0 is never. `kept`: earlier rows."""
 
     every: int
     luck: Keyed = attrs.field(repr=False)
     kept: list[Rows] = attrs.field(factory=list)
     done_count: int = 0
 
-    def reached(self, op_id: str, storage: SimStorage, now_ms: int) -> str:
-        """What was done before this op; nothing was, if it is empty."""
+    def tamper_before(self, op_id: str, storage: SimStorage, now_ms: int) -> str:
+        """Change rows if a change is due before this operation; return its name, empty if none was."""
         due_count = int(op_id[1:]) // self.every if self.every else 0
         if self.done_count >= due_count:
             return ""
         self.done_count = due_count
         before = dict(storage.rows)
-        ways = [(name, changes) for name, changes in self.ways(before) if changes]
+        ways = [(name, changes) for name, changes in self.list_changes(before) if changes]
         name, changes = self.pick("way", ways) if ways else ("", ({},))
         storage.put_back(self.pick("what", changes), now_ms)
         self.kept = [*self.kept, before][-KEPT_COUNT_MAX:]
@@ -77,8 +77,8 @@ class Tampering(Owner):
     def pick(self, label: str, options: Sequence[T]) -> T:
         return options[self.luck.draw(f"{self.done_count}/{label}") % len(options)]
 
-    def ways(self, rows: Rows) -> Iterator[tuple[str, tuple[Change, ...]]]:
-        """Each way with all that may be done so."""
+    def list_changes(self, rows: Rows) -> Iterator[tuple[str, tuple[Change, ...]]]:
+        """Yield each kind of change with all changes of that kind that may be made."""
         there = sorted(rows, key=address_order)
         yield (
             "a row is rolled back",
@@ -100,11 +100,16 @@ class Tampering(Owner):
         scopes = dict.fromkeys(address.scope for address in there)
         yield (
             "a scope is rolled back",
-            tuple(change for old in self.kept for scope in scopes if (change := of_scope(rows, old, scope))),
+            tuple(
+                change
+                for old in self.kept
+                for scope in scopes
+                if (change := roll_back_scope(rows, old, scope))
+            ),
         )
 
 
-def of_scope(rows: Rows, old: Rows, scope: object) -> Change:
-    """All that is otherwise in a scope than it was; what was not there then is not there again."""
+def roll_back_scope(rows: Rows, old: Rows, scope: object) -> Change:
+    """Return the changes that make a scope as it was; rows that were absent then become absent."""
     both = sorted({**rows, **old}, key=address_order)
     return {it: old.get(it) for it in both if it.scope == scope and old.get(it) != rows.get(it)}

@@ -73,7 +73,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
         without is not None, tuple(without or ()), stopped,
     )  # fmt: skip
     smaller = file_of(seed, search.best, search.verdict, told)
-    return Shrunk(smaller, tuple(map(runner.told, search.others.values())), without or {})
+    return Shrunk(smaller, tuple(map(runner.relive_failure, search.others.values())), without or {})
 
 
 def begin(search: ShrinkSearch, seed: SeedFile) -> None:
@@ -86,7 +86,7 @@ def begin(search: ShrinkSearch, seed: SeedFile) -> None:
 
 
 def to_fixpoint(search: ShrinkSearch) -> dict[str, str]:
-    """All passes, until a whole round changes nothing; what happens without each of the items that are left.
+    """Run all passes until a whole round changes nothing; return what happens without each item that is left.
 
     A round after the first finds that answered already whether one of them could go.
     """
@@ -96,12 +96,12 @@ def to_fixpoint(search: ShrinkSearch) -> dict[str, str]:
         for reduce in PASSES:
             reduce(search)
         if before is not search.best or without is None:
-            without = needed(search)
+            without = find_needed(search)
     return without
 
 
-def needed(search: ShrinkSearch) -> dict[str, str] | None:
-    """What happens without each item alone, in a run to its end; None if one could go, and has gone."""
+def find_needed(search: ShrinkSearch) -> dict[str, str] | None:
+    """Tell what happens without each item alone, in a run to its end; None if one could go, and has gone."""
     without = {}
     for item_id, candidate in alone(search.best):
         if search.tries(candidate, TO_THE_END):
@@ -121,7 +121,7 @@ def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, told: Mini
     assert verdict.failure is not None
     assert fingerprint_of(verdict.failure) == seed.fingerprint, "the shrinker kept another failure"
     return attrs.evolve(
-        seed_file.of_verdict(runner.told(verdict)), minimised=told, original=seed.original or seed.items,
-        original_config=seed.original_config or seed.config,
+        seed_file.of_verdict(runner.relive_failure(verdict)), minimised=told,
+        original=seed.original or seed.items, original_config=seed.original_config or seed.config,
         repro=seed.repro, history=seed.history, extra=seed.extra,
     )  # fmt: skip

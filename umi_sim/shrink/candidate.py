@@ -28,7 +28,7 @@ OPTIONS: Final = tuple(name for name in CONFIG_FIELDS if name not in KEPT)
 
 @attrs.frozen
 class Candidate(Data):
-    """What a run is made of."""
+    """A configuration and items that may fail as the first run did."""
 
     config: RunConfig
     items: tuple[Item, ...]
@@ -39,35 +39,35 @@ class Candidate(Data):
 
     @cached_property
     def outline(self) -> tuple[int, int]:
-        """How many items; how many kinds of them, and options."""
+        """Return the number of items, and that of their kinds and of options."""
         kinds = len({kind_of(item) for item in self.items})
         return len(self.items), kinds + option_count(self.config)
 
     def only(self, kind: type[Item], kept: Sequence[Item]) -> "Candidate":
-        """Of this kind of item only these, in their order; what belonged to the others goes with them."""
+        """Keep only these items of their kind, in their order; what belonged to the others goes with them."""
         ids = {item.id for item in kept}
         gone = {item.id for item in self.items if isinstance(item, kind) and item.id not in ids}
         return self.without(gone.__contains__)
 
     def without(self, is_gone: Callable[[str], bool]) -> "Candidate":
-        """Without the items of these ids, and without what belongs to them; itself if there are none."""
+        """Leave out the items of these ids and what belongs to them; itself if there are none."""
         left = [item for item in self.items if not is_gone(item.id)]
         left = [item for item in left if not any(map(is_gone, owners(item)))]
         return self if len(left) == len(self.items) else Candidate(self.config, tuple(left))
 
-    def changed(self, changes: Mapping[str, Item]) -> "Candidate":
-        """With these items in place of those of the same ids."""
+    def replace_items(self, changes: Mapping[str, Item]) -> "Candidate":
+        """Return the candidate with these items in place of those of the same ids."""
         return attrs.evolve(self, items=tuple(changes.get(item.id, item) for item in self.items))
 
 
 def owners(item: Item) -> tuple[str, ...]:
-    """What an item belongs to: an operation o7 of o7/commit#1, an agent of a/wake#3 or a:rebalance:1/..."""
+    """Return what an item belongs to: op o7 of o7/commit#1, agent a of a/wake#3 or a:rebalance:1/..."""
     events = {Fault: ("at",), Deviation: ("take", "over")}.get(type(item), ())
     return tuple(str(getattr(item, name)).partition("/")[0].partition(":")[0] for name in events)
 
 
 def counts(items: Sequence[Item]) -> dict[str, int]:
-    """How many there are of each kind of item."""
+    """Count the items of each kind."""
     return {name: sum(isinstance(item, kind) for item in items) for name, kind in ITEM_KINDS.items()}
 
 
@@ -81,19 +81,19 @@ class Scale(Owner):
     _texts: dict[str, tuple[object, str]] = attrs.field(factory=dict)
 
     def is_smaller(self, candidate: Candidate, other: Candidate) -> bool:
-        """Whether the first is smaller; the texts, which take longest, are written only where they decide."""
+        """Check whether the first is smaller; the texts, which take longest, are written only for a tie."""
         if candidate is other:
             return False
         one, two = candidate.outline, other.outline
         return one < two if one != two else by_length(self.text(candidate)) < by_length(self.text(other))
 
     def text(self, candidate: Candidate) -> str:
-        """All but the ids, which never change."""
+        """Write all but the ids, which never change."""
         items = (self._text(item.id, item, item_text) for item in candidate.items)
         return "\n".join((*items, self._text("config", candidate.config, config_text)))
 
     def digest(self, candidate: Candidate) -> bytes:
-        """What tells this candidate from any other."""
+        """Return 16 bytes that no other candidate has."""
         ids = " ".join(item.id for item in candidate.items)
         return blake2b(f"{ids}\n{self.text(candidate)}".encode(), digest_size=16).digest()
 
@@ -133,7 +133,7 @@ def kind_of(item: Item) -> str:
 
 
 def option_count(config: RunConfig) -> int:
-    """How much of a configuration is not plain: options, agents, users, clocks that are off."""
+    """Count what of a configuration is not plain: options, agents, users, clocks that are off."""
     users = {agent.scope.user for agent in config.agents}
     odd = [name for name in OPTIONS if getattr(config, name) != getattr(PLAIN, name)]
     skews = sum(agent.skew_ms != 0 for agent in config.agents)
@@ -143,21 +143,21 @@ def option_count(config: RunConfig) -> int:
 # Agents.
 
 
-def dropped(candidate: Candidate, agent: str) -> Candidate:
-    """Without this agent and all that it did."""
+def drop_agent(candidate: Candidate, agent: str) -> Candidate:
+    """Return the candidate without this agent and all its requests."""
     its = {item.id for item in candidate.items if isinstance(item, Op | ClockMove) and item.agent == agent}
     left = candidate.without(lambda name: name in its or name == agent)
     return with_agents(left, (each for each in left.config.agents if each.name != agent))
 
 
-def merged(candidate: Candidate, agent: str, into: str) -> Candidate:
-    """What this agent did, the other one does."""
+def merge_agents(candidate: Candidate, agent: str, into: str) -> Candidate:
+    """Return the candidate in which another agent makes the requests of this one."""
     changes: dict[str, Item] = {
         item.id: attrs.evolve(item, agent=into)
         for item in candidate.items
         if isinstance(item, Op | ClockMove) and item.agent == agent
     }
-    return dropped(candidate.changed(changes), agent)
+    return drop_agent(candidate.replace_items(changes), agent)
 
 
 def with_agents(candidate: Candidate, agents: Iterator[AgentConfig] | Sequence[AgentConfig]) -> Candidate:

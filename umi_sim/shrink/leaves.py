@@ -27,7 +27,7 @@ DERIVED: Final = re.compile(r"(?<![a-z])[a-z]+_[0-9a-f]{12,}")
 
 
 def leaves(value: object, way: Way = ()) -> Iterator[tuple[Way, object]]:
-    """All single values below this one; a list comes before its members."""
+    """Yield all single values below this one; a list comes before its members."""
     match value:
         case Turn():
             yield (*way, "role"), value.role
@@ -60,7 +60,7 @@ def put(value: object, way: Way, leaf: object) -> object:
 def places(
     candidate: Candidate, *kinds: type[Op] | type[Fault] | type[ClockMove]
 ) -> list[tuple[Place, object]]:
-    """Every single value in the arguments of these items."""
+    """Yield every single value in the arguments of these items."""
     return [
         ((item.id, way), leaf)
         for item in candidate.items
@@ -70,7 +70,7 @@ def places(
 
 
 def with_leaves(candidate: Candidate, changes: Mapping[Place, object]) -> Candidate | None:
-    """With these leaves instead; None if a seed file could not hold such an item."""
+    """Put these leaves in place; None if a seed file could not hold such an item."""
     items: dict[str, Item] = {item.id: item for item in candidate.items}
     for (item_id, way), leaf in changes.items():
         item = items[item_id]
@@ -79,7 +79,7 @@ def with_leaves(candidate: Candidate, changes: Mapping[Place, object]) -> Candid
         assert isinstance(args, Mapping)
         items[item_id] = attrs.evolve(item, args=args)
     changed = {item_id: items[item_id] for item_id, _ in changes}
-    return candidate.changed(changed) if all(map(is_writable, changed.values())) else None
+    return candidate.replace_items(changed) if all(map(is_writable, changed.values())) else None
 
 
 def is_writable(item: Item) -> bool:
@@ -109,7 +109,7 @@ def simplify(leaf: object, works: Callable[[object], bool]) -> object:
 
 
 def plainest_word(kind: str, way: Way) -> str | None:
-    """Of an argument of a fault that is one of a few words: the first of them."""
+    """Return the first of the words that an argument of a fault may be; None if it is not one of few."""
     argument = KINDS[kind].arguments.get(str(way[-1])) if way else None
     return argument.words[0] if argument is not None and argument.words else None
 

@@ -9,8 +9,8 @@ from umi_sim.shrink import NothingToShrink
 Items = list[tuple[Taken, Label | None]]
 
 
-def shrunk(head: RecordingHead, steps: Sequence[Taken], runs_max: int) -> Lived:
-    """The smallest life that is found within so many runs: then no single step can be left out.
+def shrink_recording(head: RecordingHead, steps: Sequence[Taken], runs_max: int) -> Lived:
+    """Return the smallest life that is found within so many runs: then no single step can be left out.
 
     Raises NothingToShrink.
     """
@@ -24,20 +24,20 @@ def shrunk(head: RecordingHead, steps: Sequence[Taken], runs_max: int) -> Lived:
         items, left = without(head, items, size, first.failure, left)
         if size > 1 or len(items) == before:
             size //= 2
-    return relived(head, items)
+    return live_items(head, items)
 
 
 def without(head: RecordingHead, items: Items, size: int, failure: str, left: int) -> tuple[Items, int]:
-    """What remains without every part of this size that can be left out, from the end; and runs left."""
+    """Leave out every part of this size that is not needed, from the end; return the rest, and runs left."""
     end = len(items)
     while end > 0 and left > 0:
         start, left = max(0, end - size), left - 1
         rest = items[:start] + items[end:]
-        if relived(head, rest).failure == failure:
+        if live_items(head, rest).failure == failure:
             items = rest
         end = start
     return items, left
 
 
-def relived(head: RecordingHead, items: Items) -> Lived:
+def live_items(head: RecordingHead, items: Items) -> Lived:
     return live(head, [step for step, _ in items], [label for _, label in items])

@@ -23,9 +23,9 @@ def ending(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence
 
 
 def fewer(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence[T]:
-    """What is left when runs of members are taken out, long ones first, from the end to the start."""
+    """Return what is left when runs of members are taken out, long ones first, from the end to the start."""
     kept = tuple(units)
-    size = (len(kept) + 1) // 2
+    size = (len(kept) + 1) // 2  # 9 members: runs of 5, 3, 2, 1; then each member was tried alone
     while size:
         end = len(kept)
         while end > 0:
@@ -45,10 +45,10 @@ def lower(number: int, works: Callable[[int], bool]) -> int:
     for least in (0, 1):
         if abs(number) > least and works(sign * least):
             return sign * least
-    low, high = 1, abs(number)
+    low, high = 1, abs(number)  # low fails and high works, unless both are 1
     if high > low + 1 and works(sign * (high // 2)):
         low, high = magnitude(low, high // 2, lambda least: works(sign * least))
-    elif high - low < 2 or not works(sign * (high - 1)):
+    elif high - low < 2 or not works(sign * (high - 1)):  # on a limit: its neighbour fails
         return number
     else:
         low, high = high // 2, high - 1

@@ -23,13 +23,13 @@ class ReplyListener(Inspector):
         super().__init__(config)
         self.told = told
 
-    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+    def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         self.told[op_id] = reply
-        super().replied(agent, op_id, reply, reading_ms)
+        super().observe_reply(agent, op_id, reply, reading_ms)
 
 
-def followed(candidate: Candidate, before: Told, after: Told) -> Candidate | None:
-    """With the ids that its requests are told now; None if it names none that has changed."""
+def follow_ids(candidate: Candidate, before: Told, after: Told) -> Candidate | None:
+    """Return the candidate with the ids that its requests get now; None if it names none that has changed."""
     named = [(place, leaf) for place, leaf in places(candidate, Op, Fault) if is_id(leaf)]
     now: dict[object, str] = {}
     for op in candidate.ops if named else ():
@@ -41,14 +41,14 @@ def followed(candidate: Candidate, before: Told, after: Told) -> Candidate | Non
 
 
 def with_sources(candidate: Candidate, kept: Sequence[Op], told: Told) -> Sequence[Op]:
-    """These requests, and those that were told the ids which they name."""
+    """Return these requests, and those whose replies gave the ids that they name."""
     sources: dict[object, str] = {}
     for op in candidate.ops:
         for name in ids_of(told.get(op.id)):
             sources.setdefault(name, op.id)
     named = {op.id: [leaf for _, leaf in leaves(op.args)] for op in candidate.ops}
     ids = {op.id for op in kept}
-    for op in reversed(candidate.ops):  # a source comes before whoever names it
+    for op in reversed(candidate.ops):  # a source comes before the requests that name it
         if op.id in ids:
             ids.update(sources[leaf] for leaf in named[op.id] if leaf in sources)
     return [op for op in candidate.ops if op.id in ids]

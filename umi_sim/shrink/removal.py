@@ -10,7 +10,7 @@ import attrs
 
 from umi_sim.faults.kinds import KINDS
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
-from umi_sim.shrink.candidate import Candidate, dropped, merged, with_agents
+from umi_sim.shrink.candidate import Candidate, drop_agent, merge_agents, with_agents
 from umi_sim.shrink.leaves import places
 from umi_sim.shrink.reduction import ending, fewer, lower
 from umi_sim.shrink.references import with_sources
@@ -25,14 +25,14 @@ ASIDE: Final[tuple[type[Item], ...]] = (Fault, Deviation, ClockMove)
 
 
 def after_the_failure(search: ShrinkSearch) -> None:
-    """No request and no move of a clock that comes after the item at which it failed."""
+    """Try without any request or move of a clock that comes after the item at which it failed."""
     assert search.verdict is not None
     assert search.verdict.failure is not None
     search.tries(until(search.best, search.verdict.failure.item))
 
 
 def until(candidate: Candidate, item_id: str) -> Candidate:
-    """Up to this item; as it is if it is none of these, as a request of a later phase."""
+    """Cut behind this item; as it is if the item is none of these, as a request of a later phase."""
     ids = [item.id for item in candidate.items]
     if item_id not in ids:
         return candidate
@@ -60,7 +60,7 @@ def all_but_the_last(search: ShrinkSearch) -> None:
 
 
 def bare(candidate: Candidate) -> Candidate:
-    """Nothing but requests, one after the other, in a plain world."""
+    """Keep nothing but requests, one after the other, in a plain world."""
     return with_plain(one_by_one(without_asides(candidate)), NAMES)
 
 
@@ -71,14 +71,14 @@ def without_asides(candidate: Candidate) -> Candidate:
 
 
 def whole_kinds_of_items(search: ShrinkSearch) -> None:
-    """All faults at once, all deviations, all moves of clocks; all of them, one request after the other."""
+    """Try without all faults, all deviations, all moves of clocks; then requests alone, one by one."""
     for kind in ASIDE:
         search.tries(search.best.only(kind, ()))
     search.tries(one_by_one(without_asides(search.best)))
 
 
 def kinds_of_faults(search: ShrinkSearch) -> None:
-    """One kind of fault at a time, then all of one service."""
+    """Try without one kind of fault at a time, then without all of one service."""
     for group_of in (lambda fault: fault.fault, lambda fault: KINDS[fault.fault].group):
         for group in dict.fromkeys(map(group_of, of_kind(search.best, Fault))):
             left = [fault for fault in of_kind(search.best, Fault) if group_of(fault) != group]
@@ -89,8 +89,8 @@ def agents(search: ShrinkSearch) -> None:
     """An agent with all it did, then its doing given to another; then one user for all."""
     for name in [agent.name for agent in reversed(search.best.config.agents)]:
         others = [agent.name for agent in search.best.config.agents if agent.name != name]
-        if others and not search.tries(dropped(search.best, name)):
-            any(search.tries(merged(search.best, name, into)) for into in others)
+        if others and not search.tries(drop_agent(search.best, name)):
+            any(search.tries(merge_agents(search.best, name, into)) for into in others)
     users = dict.fromkeys(agent.scope.user for agent in search.best.config.agents)
     for user in users if len(users) > 1 else ():
         agents = search.best.config.agents
@@ -108,7 +108,7 @@ def operations(search: ShrinkSearch) -> None:
 
 
 def the_failing_item(search: ShrinkSearch) -> None:
-    """What healing, draining and reading everything back show as well needs no request that shows it."""
+    """Try without the failing request: healing, draining and reading everything back may show it as well."""
     assert search.verdict is not None
     assert search.verdict.failure is not None
     if not search.reach[1]:
@@ -142,7 +142,7 @@ def with_skew(search: ShrinkSearch, number: int, skew_ms: int) -> bool:
 
 
 def remove(search: ShrinkSearch, kind: type[Item]) -> None:
-    """As few items of this kind as will do; what is no request may be there only to keep requests apart."""
+    """Keep as few items of this kind as will do; others than requests may only keep requests apart."""
 
     def works(kept: Sequence[Item]) -> bool:
         candidate = search.best.only(kind, kept)
@@ -165,6 +165,6 @@ def of_kind(candidate: Candidate, kind: type[Item]) -> Sequence[Item]:
 
 
 def alone(candidate: Candidate) -> Iterator[tuple[str, Candidate]]:
-    """Without each of its items, and without what belongs to that one."""
+    """Yield the candidate without each of its items, and without what belongs to that one."""
     for item in candidate.items:
         yield item.id, candidate.without(partial(eq, item.id))

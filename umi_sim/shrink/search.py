@@ -21,7 +21,7 @@ from umi_sim.record import fingerprint
 from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.shrink.candidate import Candidate, Scale
-from umi_sim.shrink.references import ReplyListener, followed
+from umi_sim.shrink.references import ReplyListener, follow_ids
 
 OTHER_COUNT_MAX: Final = 10
 STEPS_MORE: Final = 4  # a run may fail a little later than the best one
@@ -47,7 +47,7 @@ class Budget(Owner):
         self._began_s = self.clock()
 
     def spend(self) -> None:
-        """One more run. Raises OutOfBudget if there is none left."""
+        """Take one more run. Raises OutOfBudget if there is none left."""
         if self.runs_max is not None and self.runs >= self.runs_max:
             raise OutOfBudget("out of runs")
         if self.seconds_max is not None and self.clock() - self._began_s >= self.seconds_max:
@@ -70,16 +70,16 @@ class ShrinkSearch(Owner):
     _tried: dict[bytes, tuple[Reach, str]] = attrs.field(factory=dict)  # how far, and what came of it
 
     def tries(self, candidate: Candidate, reach: Reach | None = None) -> bool:
-        """Whether this candidate is smaller than the best and fails alike; then it is the best.
+        """Return True if this candidate is smaller than the best and fails alike; then it is the best.
 
-        If it does not, and names ids that are told no more, it is tried with those that are told instead.
+        If it does not, and names ids that no reply gives any more, it is tried with those of the new replies.
         It runs as far as the best did, or as `reach` says.
         """
         reach = reach or self.reach
         told: dict[str, Reply] = {}
         if self.tries_as_it_is(candidate, reach, told):
             return True
-        other = followed(candidate, self.told, told) if told else None
+        other = follow_ids(candidate, self.told, told) if told else None
         return other is not None and self.tries_as_it_is(other, reach, {})
 
     def tries_as_it_is(self, candidate: Candidate, reach: Reach, told: dict[str, Reply]) -> bool:
@@ -98,19 +98,20 @@ class ShrinkSearch(Owner):
         return True
 
     def has_tried(self, candidate: Candidate, reach: Reach) -> bool:
-        """Whether it was run as far already."""
+        """Check whether it was run as far already."""
+        # tried as far as (90, 0) says nothing about (90, 24): it never came to healing
         known = self._tried.get(self.scale.digest(candidate))
         return known is not None and not any(map(lt, known[0], reach))
 
     def outcome(self, candidate: Candidate) -> str:
-        """What came of a candidate that was tried and did not fail in the same way."""
+        """Return how a tried candidate ended that did not fail in the same way."""
         return self._tried[self.scale.digest(candidate)][1]
 
     def is_same(self, failure: Failure | None) -> bool:
         return failure is not None and fingerprint.of(failure) == self.fingerprint
 
     def run(self, candidate: Candidate, reach: Reach, told: dict[str, Reply]) -> Verdict | None:
-        """What becomes of a candidate, and what it is told; None if no world can be made of it."""
+        """Run a candidate and note its replies in `told`; None if no world can be made of it."""
         try:
             verdict, _ = run_once(
                 candidate.config, candidate.items, step_max=reach[0], healed_step_max=reach[1],
@@ -133,11 +134,12 @@ class ShrinkSearch(Owner):
 
 
 def reach_of(verdict: Verdict) -> Reach:
-    """How far another run has to go to fail as this one did, or a little later."""
+    """Return how far another run has to go to fail as this one did, or a little later."""
     failure = verdict.failure
     assert failure is not None
     if failure.kind == "timeout":
         return TO_THE_END
+    # a failure after healing may come as late as it likes there; one before it needs no healing at all
     return failure.step + STEPS_MORE, sys.maxsize if verdict.healed_at_step else 0
 
 

@@ -20,7 +20,7 @@ SHARED_MIN: Final = 2  # 0 and 1 are as simple as can be
 
 
 def gaps(search: ShrinkSearch) -> None:
-    """All at once, then each gap as short as it can be; messages that take no time."""
+    """Shorten all gaps at once, then each as far as it can be; then let messages take no time."""
     search.tries(at_times(search.best, dict.fromkeys(times(search.best), 0)))
     for number in reversed(range(len(times(search.best)))):
         lower(gap(search.best, number), partial(with_a_gap, search, number))
@@ -38,13 +38,13 @@ def times(candidate: Candidate) -> list[int]:
 
 
 def gap(candidate: Candidate, at: int) -> int:
-    """How long before the time of this number nothing is asked."""
+    """Return for how long before the time of this number nothing is asked."""
     known = [0, *times(candidate)]
     return known[at + 1] - known[at]
 
 
 def with_gaps(candidate: Candidate, at: list[int], gap_ms: int) -> Candidate:
-    """With the gaps of these numbers so long; what comes later moves with them."""
+    """Set the gaps of these numbers to this length; what comes later moves with them."""
     moved, now_ms = {}, 0
     for number, time_ms in enumerate(times(candidate)):
         now_ms += gap_ms if number in at else gap(candidate, number)
@@ -58,24 +58,24 @@ def at_times(candidate: Candidate, moved: Mapping[int, int]) -> Candidate:
         for item in candidate.items
         if isinstance(item, Op | ClockMove) and moved[item.at_ms] != item.at_ms
     }
-    return candidate.changed(changes) if changes else candidate
+    return candidate.replace_items(changes) if changes else candidate
 
 
 def one_by_one(candidate: Candidate) -> Candidate:
-    """Each request so much later than the one before it that nothing is under way any more."""
+    """Put each request so much later than the one before it that nothing is under way any more."""
     changes: dict[str, Item] = {}
     at_ms = before_ms = 0
-    for item in sorted(timed(candidate), key=lambda item: item.at_ms):
+    for item in sorted(list_timed(candidate), key=lambda item: item.at_ms):
         at_ms += max(item.at_ms - before_ms, APART_MS)
         before_ms = item.at_ms
         changes[item.id] = attrs.evolve(item, at_ms=at_ms)
     config = attrs.evolve(candidate.config, latency=PLAIN.latency)
-    return attrs.evolve(candidate.changed(changes), config=config)
+    return attrs.evolve(candidate.replace_items(changes), config=config)
 
 
 def moved_instead(candidate: Candidate, move_id: str) -> Candidate:
-    """Without a jump of a clock: time goes on by as much, or, where it jumped back, by so much less."""
-    move = next(item for item in timed(candidate) if item.id == move_id)
+    """Leave out a jump of a clock: time goes on by as much, or, where it jumped back, by so much less."""
+    move = next(item for item in list_timed(candidate) if item.id == move_id)
     by_ms = move.args.get("by_ms") if isinstance(move, ClockMove) else None
     left = candidate.without(move_id.__eq__)
     if not isinstance(by_ms, int):
@@ -85,12 +85,12 @@ def moved_instead(candidate: Candidate, move_id: str) -> Candidate:
     return at_times(left, {at_ms: moved.get(at_ms, at_ms) for at_ms in times(left)})
 
 
-def timed(candidate: Candidate) -> list[Op | ClockMove]:
+def list_timed(candidate: Candidate) -> list[Op | ClockMove]:
     return [item for item in candidate.items if isinstance(item, Op | ClockMove)]
 
 
 def arguments(search: ShrinkSearch) -> None:
-    """Of requests: left out if they may be, then simpler."""
+    """Leave out arguments of requests, then make those left simpler."""
     for op in search.best.ops:
         names = optional(op)
         if names and not search.tries(left_out(search.best, op, names)):
@@ -101,7 +101,7 @@ def arguments(search: ShrinkSearch) -> None:
 
 def left_out(candidate: Candidate, op: Op, names: list[str]) -> Candidate:
     args = {name: value for name, value in op.args.items() if name not in names}
-    return candidate.changed({op.id: attrs.evolve(op, args=args)})
+    return candidate.replace_items({op.id: attrs.evolve(op, args=args)})
 
 
 def simplify_at(search: ShrinkSearch, place: Place) -> None:
@@ -117,9 +117,11 @@ def with_a_leaf(search: ShrinkSearch, place: Place, leaf: object) -> bool:
 
 
 def equal_arguments(search: ShrinkSearch) -> None:
-    """What occurs more than once, gaps between requests among it, is changed in all its places; then what is
-    left of names becomes a, b, c ..."""
-    for value in shared(search.best):
+    """Change a value that occurs more than once, or a gap between requests, in all its places.
+
+    What is left of names becomes a, b, c ...
+    """
+    for value in list_shared(search.best):
         together(search, value)
     for value in names(search.best):
         used = names(search.best)
@@ -128,8 +130,8 @@ def equal_arguments(search: ShrinkSearch) -> None:
             with_another(search, value, letter)
 
 
-def shared(candidate: Candidate) -> list[object]:
-    """Values in several places that may get simpler."""
+def list_shared(candidate: Candidate) -> list[object]:
+    """List values in several places that may get simpler."""
     values = [leaf for _, leaf in places(candidate, Op, Fault)]
     values += [gap(candidate, number) for number in range(len(times(candidate)))]
     counts = Counter((type(value), value) for value in values if is_sharable(value))

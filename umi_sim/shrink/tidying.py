@@ -20,12 +20,12 @@ NAMES: Final = (*OPTIONS, "memory")
 
 
 def all_options(search: ShrinkSearch) -> None:
-    """Everything plain."""
+    """Try with everything plain."""
     search.tries(with_plain(search.best, NAMES))
 
 
 def options(search: ShrinkSearch) -> None:
-    """As many plain as can be, then one option of the memory after the other."""
+    """Try with as many plain options as can be, then one option of the memory after the other."""
 
     def works(left: Sequence[str]) -> bool:
         return search.tries(with_plain(search.best, [name for name in NAMES if name not in left]))
@@ -37,7 +37,7 @@ def options(search: ShrinkSearch) -> None:
 
 
 def with_plain(candidate: Candidate, names: Sequence[str]) -> Candidate:
-    """With these options plain, and limits no wider than usual."""
+    """Make these options plain, and limits no wider than usual."""
     config = candidate.config
     plain = {name: getattr(PLAIN, name) for name in names}
     if "faults" in names:
@@ -55,7 +55,7 @@ def kept_faults(candidate: Candidate) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def is_calm(candidate: Candidate) -> bool:
-    """Nothing is left that could be an excuse: such a world is plain, and its judge is strict."""
+    """Check that nothing is left that could be an excuse: such a world is plain, and its judge is strict."""
     return all(isinstance(item, Op | Deviation) for item in candidate.items)
 
 
@@ -68,10 +68,10 @@ def order(search: ShrinkSearch) -> None:
     for number in range(len(search.best.ops) - 1):
         first, second = search.best.ops[number : number + 2]
         if (second.agent, second.name) < (first.agent, first.name):
-            search.tries(exchanged(search.best, first, second))
+            search.tries(exchange_requests(search.best, first, second))
 
 
-def exchanged(candidate: Candidate, first: Op, second: Op) -> Candidate:
+def exchange_requests(candidate: Candidate, first: Op, second: Op) -> Candidate:
     others = {
         first.id: attrs.evolve(second, at_ms=first.at_ms),
         second.id: attrs.evolve(first, at_ms=second.at_ms),

@@ -36,7 +36,7 @@ OVER: Final[Plain] = {"limit": "memory"}
 
 
 def serve() -> None:
-    """Answer until nobody asks any more."""
+    """Answer until the input ends."""
     limit(resource.RLIMIT_CORE, 0)
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "w") as answers:  # who asked may have been killed
         os.dup2(2, 1)
@@ -73,7 +73,7 @@ def spent_s() -> int:
 
 
 def do_run(question: Plain) -> Plain:
-    """One run; with `watched`, also whether it met that place."""
+    """Do one run; with `watched`, tell also whether it met that place."""
     file, place = file_of(question), question.get("watched")
     watched = watching(WatchedLine(**place)) if place else nullcontext(LineWatch(True))
     with watched as watch:

@@ -36,7 +36,7 @@ Tell = Callable[[Chunk, bool], None]
 
 @attrs.define
 class Flight(Owner):
-    """A task under way. `number`: its place in the plan; `executor`: who has it."""
+    """A task under way. `number`: its place in the plan; `executor`: where it runs."""
 
     number: int
     task: Task
@@ -88,6 +88,7 @@ class Conductor(Owner):
 
     def fill(self, tasks: Iterator[tuple[int, Task]]) -> None:
         """Hand out tasks; one that was lost goes alone."""
+        # alone, as it may take all memory with it: then no other task is lost a second time by its fault
         while self.waiting and not self.flights:
             self.begin(self.waiting.pop(0))
         while not self.waiting and len(self.flights) < self.jobs * QUEUE_PER_JOB and not self.is_over():
@@ -119,7 +120,7 @@ class Conductor(Owner):
         self.flights[future] = flight
 
     def is_over(self) -> bool:
-        """Nothing new is begun."""
+        """Check whether nothing new is to be begun."""
         is_late = self.minutes is not None and self.watch.elapsed_ms() >= self.minutes * MINUTE_MS
         return is_late or self.last is not None
 
@@ -127,7 +128,7 @@ class Conductor(Owner):
         return self.last is not None and number > self.last
 
     def land(self, future: "Future[dict[str, Any]]", flight: Flight) -> None:
-        """A task has ended, or whoever had it."""
+        """Take a task back that has ended, or whose executor has."""
         error = CancelledError() if future.cancelled() else future.exception()
         if error is None:
             chunk = chunk_in(future, flight.task)
@@ -166,6 +167,8 @@ class Conductor(Owner):
             self.count(chunk)
             return
         self.held[number] = chunk
+        # tasks 3 and 5 fail while 4 still runs: 3 is the last, whichever came back first, and 4 and 5 do not
+        # count. So the outcome is that of one process
         if chunk.totals.found:
             self.last = number if self.last is None else min(self.last, number)
 
@@ -174,7 +177,7 @@ class Conductor(Owner):
         self.swept.add(chunk.scenario, chunk.seeds, chunk.base)
 
     def end(self) -> None:
-        """Nothing is left behind, also after an interrupt."""
+        """Leave nothing behind, also after an interrupt."""
         for future in self.flights:
             future.cancel()
         if self.flights:
@@ -202,7 +205,7 @@ CANARY_SEED_COUNT: Final = 5
 
 
 def blindness(make: Make) -> str:
-    """Why nothing can be believed: a planted bug stays unseen, or a wrong rule sees it. Empty if it can."""
+    """Return why no verdict can be believed: a planted bug is unseen, or a wrong rule sees it; else empty."""
     source = source_of(CANARY)
     look = Conductor(SweepPlan((source,), range(CANARY_SEED_COUNT)), make, 1, lambda chunk, is_old: None)
     look.conduct()
@@ -230,5 +233,5 @@ def outcome_of(
     swept.names = {name: None for name in files if name in swept.names}
     swept.bases = dict.fromkeys(sorted(swept.bases))
     runs = (floors.RUN_COUNT_MIN, floors.PAIR_RUN_COUNT_MIN)
-    missed = () if is_interrupted else tuple(floors.missed(files, totals.summaries, *runs))
+    missed = () if is_interrupted else tuple(floors.list_missed(files, totals.summaries, *runs))
     return SweepOutcome(totals, swept, files, missed, kept, is_interrupted)

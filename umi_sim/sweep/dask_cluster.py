@@ -41,7 +41,7 @@ class DaskWorkers(Owner):
         return future
 
     def shutdown(self) -> None:
-        """Wait for what has begun; of a cluster of somebody else only the client is closed."""
+        """Wait for what has begun; a cluster that is not ours stays, and only its client is closed."""
         if self.client.status == "running":
             self.executor.shutdown()
         self.client.close()

@@ -87,8 +87,8 @@ def shrink(totals: Totals, executor: Workers) -> str:
             if text := future.result():
                 totals.found[found.fingerprint] = attrs.evolve(found, text=text)
     except KeyboardInterrupt:
-        worker_process.CREW.dismiss()  # whoever is at work ends, and what is small by now stays so
-    except Exception as error:  # of an executor, whoever made it
+        worker_process.CREW.dismiss()  # workers end, and what is small by now stays so
+    except Exception as error:  # of any executor
         return f"{type(error).__name__}: {error}"
     return ""
 
@@ -106,8 +106,8 @@ def verify(totals: Totals, whole: Mapping[str, FoundFailure]) -> None:
 
 
 def differing(seed: SeedFile) -> Sequence[str]:
-    """Why this file does not fail here as it did there; nothing if it does."""
-    done = corpus.tried(seed)
+    """Return why this file does not fail here as it did there; nothing if it does."""
+    done = corpus.replay_in_time(seed)
     if done is None:
         return [f"its file replayed here comes to no end in {corpus.REPLAY_S_MAX} s of computing"]
     return [] if done.what == "same failure" else [f"its file replayed here {done.what}: {done.why}"]

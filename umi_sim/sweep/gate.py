@@ -2,7 +2,7 @@
 
 fresh      drawn from the seed; DET-1 asks for the same in another process, in other surroundings
 record     replayed from the items of the fresh run (ORA-2)
-stirred    drawn from the seed, with an extra draw at every event from a stream that nobody uses (DET-2)
+stirred    drawn from the seed, with an extra draw at every event from a stream that nothing else uses (DET-2)
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ ONE_IN: Final = 20
 
 
 def is_gated(seed: int) -> bool:
-    """One seed in twenty, and always the same ones."""
+    """Return True for one seed in twenty, always the same ones."""
     return Stream(seed, "gate").word() % ONE_IN == 0
 
 
@@ -65,13 +65,13 @@ def hashes(config: RunConfig) -> dict[Way, str]:
 
 
 def without_companions(config: RunConfig) -> RunConfig:
-    """Without what is lived beside the run: it leaves no trace, and has been looked at once."""
+    """Leave out what is lived beside the run: it leaves no trace, and has been looked at once."""
     within = tuple(name for name in config.equivalences if name not in OF_LIVES)
     return attrs.evolve(config, equivalences=within)
 
 
 def write_trace(config: RunConfig, way: Way, path: Path) -> None:
-    """All records of one way, in a file."""
+    """Write all records of one way into a file."""
     live_once(config, way, keep_trace=True)[1].write(path, config_to_json(config))
 
 

@@ -48,7 +48,7 @@ class Chunk(Data):
 
     @property
     def is_done(self) -> bool:
-        """Nothing of it was lost, so there is nothing to try again."""
+        """Return True if nothing of it was lost, so that there is nothing to try again."""
         return not self.totals.lost
 
 
@@ -69,7 +69,7 @@ def add_up(chunks: Mapping[str, Chunk]) -> Totals:
 
 
 def join_chunks(chunks: Iterable[Chunk]) -> Chunks:
-    """Each chunk once, in order of names: the one that lost least, else the first in order of text."""
+    """Return each chunk once, in order of names: the one that lost least, else the first in order of text."""
     found: Chunks = {}
     for chunk in chunks:
         known = found.get(chunk.name)
@@ -217,7 +217,7 @@ class Journal(Owner):
                 raise BadLedger(f"{show_path(self.path)}: the chunk of {task.scenario} seed {seed} {told}")
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Keep other sweeps from writing to it; a torn last line goes. Raises BadLedger if one writes now."""
         with self.path.open("ab") as file:
             try:

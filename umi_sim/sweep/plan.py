@@ -63,7 +63,7 @@ class Task(Data):
 class SweepPlan(Data):
     """The runs of a sweep. `fresh_count`: None is without end; `shard` (i, n) with 1 <= i <= n.
 
-    `is_timed`: given and fresh seeds take turns, since nobody knows where it will end.
+    `is_timed`: given and fresh seeds take turns, since it may end anywhere.
     """
 
     sources: tuple[ScenarioSource, ...]
@@ -76,7 +76,7 @@ class SweepPlan(Data):
 
     @property
     def run_count(self) -> int | None:
-        """How many runs; None if time decides."""
+        """Return how many runs there are; None if time decides."""
         if self.is_timed or self.fresh_count is None:
             return None
         parts = (self.pinned, range(self.fresh_count))
@@ -96,12 +96,12 @@ class SweepPlan(Data):
 
     def tasks(self) -> Iterator[Task]:
         """The chunks in order: by scenario, or in turns if the time may end anywhere."""
-        parts = [part(source) for source in self.sources for part in (self.given, self.fresh)]
+        parts = [part(source) for source in self.sources for part in (self.pinned_tasks, self.fresh)]
         if not self.is_timed:
             return chain.from_iterable(parts)
         return (task for turn in zip_longest(*parts) for task in turn if task)
 
-    def given(self, source: ScenarioSource) -> Iterator[Task]:
+    def pinned_tasks(self, source: ScenarioSource) -> Iterator[Task]:
         return (self.task(source, seeds) for seeds in chunks(iter(self.mine(self.pinned))))
 
     def fresh(self, source: ScenarioSource) -> Iterator[Task]:
@@ -137,7 +137,7 @@ def target() -> str:
 def source_of(name: str) -> ScenarioSource:
     """A shipped scenario, or a file of the user. Raises BadScenario."""
     file = scenario.find(name)
-    path = scenario.shipped().get(name) or Path(name)
+    path = scenario.list_shipped().get(name) or Path(name)
     text = path.read_bytes().decode(errors="surrogateescape")
     spoken = Path(file.transcript).read_bytes() if file.transcript else b""
     return ScenarioSource(name, text, str(path.parent.resolve()), digest_of(text, spoken.hex()), file)
@@ -146,7 +146,7 @@ def source_of(name: str) -> ScenarioSource:
 @cache
 def parse_scenario(name: str, text: str, folder: str) -> Scenario:
     """The scenario of a task; what ships with umi_sim finds its data here, wherever the task was made."""
-    known = scenario.shipped().get(name)
+    known = scenario.list_shipped().get(name)
     return scenario.parse(text, name, known.parent if known else Path(folder))
 
 

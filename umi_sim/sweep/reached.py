@@ -4,7 +4,7 @@
     replies  each name that a parser has for what it drops or mends
     rules    each rule that something checks, once it had something to judge
 
-Law 1. What can come at all follows from the tables and types of umi_core: nobody keeps a list of it, except
+Law 1. What can come at all follows from the tables and types of umi_core: no list of it is kept, except
        of the few rows whose type allows them to ask nothing, and which always ask (ALWAYS_ASK).
 Law 2. The engine marks what a row meets as `workflow.step: what`, what its parser says of a reply as
        `workflow.step reply: what`; rules are counted.
@@ -95,7 +95,7 @@ def rules(judged: Mapping[str, int]) -> ReachedRow:
 
 
 def never(marks: Mapping[str, int], judged: Mapping[str, int]) -> Iterator[tuple[str, list[str]]]:
-    """Where something was never met, and what; of a step that never ran, nothing in particular."""
+    """Yield where something was never met, and what; nothing in particular of a step that never ran."""
     for each in (*steps(marks), *replies(marks), rules(judged)):
         if each.never:
             yield each.name, each.never if each.met else []

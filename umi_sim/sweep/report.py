@@ -38,7 +38,7 @@ def report(outcome: SweepOutcome, *, with_reached: bool = False) -> Report:
     """The report; `with_reached`: with everything that was met, and what never was."""
     totals = outcome.totals
     runs = f"{plural(totals.runs, 'run')}, {plural(totals.steps, 'step')}"
-    head = f"{WORDS[outcome.result]} sweep of {outcome.swept.told()}: {runs}, {failures(outcome)}"
+    head = f"{WORDS[outcome.result]} sweep of {outcome.swept.describe()}: {runs}, {failures(outcome)}"
     more = reached_lines(outcome) if with_reached else ()
     return Report(head, chain(lines(outcome), more), lambda: as_json(outcome), outcome.exit_code)
 
@@ -100,7 +100,7 @@ def failures(outcome: SweepOutcome) -> str:
 
 
 def shares(totals: Totals) -> Iterator[str]:
-    """How much was reached of all that there is."""
+    """Yield how much was reached of all that there is."""
     steps, replies = reached.steps(totals.marks), reached.replies(totals.marks)
     yield f"{sum(bool(each.met) for each in steps)} of {len(steps)} workflow steps"
     for name, parts in (

@@ -22,7 +22,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.kernel import folders
-from umi_sim.mutants.source_edits import SourceEdit, overlaid
+from umi_sim.mutants.source_edits import SourceEdit, overlay_sources
 from umi_sim.sweep.plan import ScenarioSource, fresh_seed
 from umi_sim.sweep.totals import TOTALS, Totals
 from umi_sim.sweep.watched import WatchedLine, place_of
@@ -67,7 +67,7 @@ class SourceHunt(Data):
 def hunts(
     edits: Sequence[SourceEdit], sources: Sequence[ScenarioSource], base: str, run_count: int, jobs: int
 ) -> Iterator[SourceHunt]:
-    """One after another, in the order of the edits."""
+    """Hunt one edit after another, in their order."""
     with ThreadPoolExecutor(jobs) as pool:
         try:
             yield from pool.map(lambda edit: hunt(edit, sources, base, run_count), edits)
@@ -78,7 +78,7 @@ def hunts(
 def hunt(edit: SourceEdit, sources: Sequence[ScenarioSource], base: str, run_count: int) -> SourceHunt:
     survived = SourceHunt(edit.name, edit.before, edit.after, "", "", 0, run_count, 0)
     place, met = place_of(edit.text, edit.file, edit.line), Counter[str]()
-    with overlaid(edit) as folder:
+    with overlay_sources(edit) as folder:
         worker = Worker("plain", folder)
         try:
             for run, (source, seed) in enumerate(islice(turns(sources, base, met), run_count), 1):
@@ -114,6 +114,7 @@ def turns(
     """The runs in their order; `met`: by scenario, how many of its runs met the line so far."""
     run = count()
     for turn in count():
+        # turns 0, 5, 10 ... try every scenario, the others only those in which the line was met so far
         wanted = [it for it in sources if met.get(it.name)] if turn % OF_ALL else []
         for source in wanted or sources:
             yield source, fresh_seed(base, next(run))
@@ -122,7 +123,7 @@ def turns(
 def run_edited(
     worker: Worker, source: ScenarioSource, seed: int, place: WatchedLine | None
 ) -> tuple[str, bool]:
-    """How this run shows the edit, empty if it passes, and whether it met the line."""
+    """Return how this run shows the edit, empty if it passes, and whether it met the line."""
     try:
         if worker.process is None:
             worker.start()

@@ -71,7 +71,7 @@ class DivergentSeed(Data):
 
 @attrs.frozen
 class LostSeed(Data):
-    """One seed without a verdict: whoever ran it died twice."""
+    """One seed without a verdict: the process that ran it died twice."""
 
     scenario: str
     seed: Seed
@@ -139,7 +139,7 @@ class Totals:
         return sorted(self.found.values(), key=lambda each: (-self.hits[each.fingerprint], each.fingerprint))
 
     def doubts(self) -> list[str]:
-        """Why these runs prove nothing, whatever they found."""
+        """Yield why these runs prove nothing, whatever they found."""
         said = []
         if self.apart:
             said.append(f"{plural(len(self.apart), 'run')} came out otherwise when run again")
@@ -175,8 +175,8 @@ class Swept(Owner):
             self.bases[base] = None
         (self.fresh if base else self.given).update(dict.fromkeys(seeds))
 
-    def told(self) -> str:
-        """Such as `2 scenarios, seeds 0..199 and 200 fresh`."""
+    def describe(self) -> str:
+        """Return a line such as `2 scenarios, seeds 0..199 and 200 fresh`."""
         parts = [f"seeds {span_of(sorted(self.given))}"] if self.given else []
         parts += [f"{len(self.fresh)} fresh"] if self.fresh else []
         return f"{plural(len(self.names), 'scenario')}, {' and '.join(parts) or 'no seed'}"
@@ -194,7 +194,7 @@ def span_of(seeds: Sequence[int]) -> str:
 class SweepOutcome(Data):
     """The result of a sweep: `missed` is what it never met although its scenarios are for that.
 
-    `kept`: files of earlier failures that were replayed first. `is_interrupted`: somebody ended it (Ctrl-C).
+    `kept`: files of earlier failures that were replayed first. `is_interrupted`: the user ended it (Ctrl-C).
     """
 
     totals: Totals

@@ -42,7 +42,7 @@ def work(task: Mapping[str, Any]) -> Plain:
 
 
 def live_seed(task: Mapping[str, Any], seed: int) -> Totals:
-    """One seed, with what the gate makes of it."""
+    """Try one seed, again if its process dies; return its totals, also of one that is lost."""
     name, why, broken = task["scenario"], "", None
     for _ in range(CHANCE_COUNT):
         try:

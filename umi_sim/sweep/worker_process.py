@@ -47,7 +47,7 @@ class OutOfLimit(Exception):
 class Worker(Owner):
     """A child, started when it is first needed; what a terminal sends to this process does not reach it.
 
-    `overlay`: a folder where it looks first for what it imports; then its last words interest nobody.
+    `overlay`: a folder where it looks first for what it imports; then its last words are dropped.
     """
 
     kind: Kind
@@ -64,7 +64,7 @@ class Worker(Owner):
             self.process.stdin.write(json.dumps(question).encode() + b"\n")
             self.process.stdin.flush()
         except OSError:
-            raise self.died() from None
+            raise self.report_death() from None
         try:
             answer = self.answer(question["wall_ms_max"])
         except Died as died:
@@ -101,11 +101,11 @@ class Worker(Owner):
             raise OutOfLimit("time", f"no answer after {wall_ms_max // 1000} s")
         line = process.stdout.readline()
         if not line.endswith(b"\n"):
-            raise self.died()
+            raise self.report_death()
         answer: Plain = json.loads(line)
         return answer
 
-    def died(self) -> Died:
+    def report_death(self) -> Died:
         status = self.end(by_force=False)
         return Died(status)
 
@@ -154,7 +154,7 @@ class Crew(Owner):
             worker.end()
 
     def dismiss(self) -> None:
-        """End all children; nobody starts another until the crew is open again."""
+        """End all children; none is started until the crew is open again."""
         self.is_open = False
         for worker in self.all:
             process = worker.process

@@ -65,7 +65,7 @@ ARMED: Final[list[Fence]] = []  # of the runs that are on
 
 
 def step(of: Stepping, now_ms: int, value: Value, fence: Fence) -> Sequence[Effect]:
-    """One step of a machine, inside the fence. Raises Broken if it report_reach for what is outside."""
+    """Run one step of a machine inside the fence. Raises Broken if it reaches for what is outside."""
     WATCH.fence = fence
     try:
         return of(now_ms, value)
@@ -86,7 +86,7 @@ def must_stay_inside() -> None:
 
 
 def report_reach(reach: Reach, what: str) -> None:
-    """Its caller was called. Raises Broken if that happened in a step, by somebody whom the fence blames."""
+    """Note a forbidden call. Raises Broken if it happened in a step, by code that the fence blames."""
     fence = WATCH.fence
     if fence is None or fence not in ARMED or reach not in fence.reaches:
         return
@@ -97,17 +97,17 @@ def report_reach(reach: Reach, what: str) -> None:
         raise Broken(rules.STEP_STAYS_INSIDE, told)
 
 
-# Who it was.
+# The caller to blame.
 
 IMPORTING: Final = ("_frozen_importlib", "_frozen_importlib_external", "importlib")
 BETWEEN: Final = {*IMPORTING, "bdb", "linecache", "pdb", "weakref"}
 """What runs between two lines of a step without its doing."""
 OWN_USE: Final = set("asyncio concurrent logging selectors subprocess tempfile threading warnings".split())
-"""Who reads the clock, or draws a name, and tells his caller nothing of it."""
+"""Functions that read the clock, or draw a name, and tell their caller nothing of it."""
 
 
 def find_blamed(frame: FrameType | None, reach: Reach, blames: Collection[str]) -> FrameType | None:
-    """The frame whose doing it is; None if it is nobody's whom the fence blames."""
+    """Return the frame that made the call; None if the fence does not blame it."""
     excused = BETWEEN | OWN_USE if reach in ("clock", "chance") else BETWEEN
     culprit: FrameType | None = None
     while frame is not None and frame.f_code is not step.__code__:
@@ -118,7 +118,7 @@ def find_blamed(frame: FrameType | None, reach: Reach, blames: Collection[str]) 
         if culprit is None and top not in sys.stdlib_module_names:
             culprit = frame
         frame = frame.f_back
-    if frame is None or culprit is None:  # of another thread, or nobody's
+    if frame is None or culprit is None:  # of another thread, or not blamed
         return None
     return culprit if not blames or is_of(module_of(culprit), blames) else None
 

@@ -45,7 +45,7 @@ class Machine(Protocol):
 
     @property
     def is_recovering(self) -> bool:
-        """It reads what an earlier life has stored."""
+        """Return True while it reads what an earlier life has stored."""
 
     @property
     def is_committing(self) -> bool:
@@ -53,7 +53,7 @@ class Machine(Protocol):
 
     @property
     def is_working(self) -> bool:
-        """It waits for an answer, for a user or for itself."""
+        """Return True while it waits for an answer, for a user or for itself."""
 
     def step(self, now_ms: int, value: Value) -> Sequence[Effect]: ...
     def deadline_ms(self) -> int | None: ...
@@ -67,8 +67,8 @@ class Machine(Protocol):
 
     def origin_of(self, effect: Asked) -> Origin: ...
 
-    def copied(self) -> "Machine | None":
-        """The same machine, made anew from its snapshot; None if it cannot be saved."""
+    def make_copy(self) -> "Machine | None":
+        """Return the same machine, made anew from its snapshot; None if it cannot be saved."""
 
 
 @attrs.frozen

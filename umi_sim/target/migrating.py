@@ -70,8 +70,8 @@ class MigratingMachine(Migrator):
         ]
         return blake2b("\n".join(known).encode(errors="surrogatepass"), digest_size=8).digest()
 
-    def copied(self) -> None:
-        """It is never saved: a new one begins anew."""
+    def make_copy(self) -> None:
+        """Return None: it is never saved, a new one begins anew."""
         return
 
 

@@ -2,11 +2,11 @@
 
 One process for each run serves all lives of it, by number. A life that has crashed is not heard of again.
 
-Law 1. Whatever the process does, it is a finding: it ends, says nothing, babbles, or asks what nobody can.
+Law 1. Whatever the process does is a finding: it ends, says nothing, babbles, or asks the impossible.
 Law 2. With E-SECOND among the equivalences of the run, a memory of ours is given the same inputs, and each
 step must come to the same effects.
 Law 3. One that saves itself is ended in the middle of a run, and another process goes on with what it saved.
-Nobody may notice.
+No caller may notice.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -76,8 +76,8 @@ class Served(Protocol):
     """A process, or the one that took its place."""
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]: ...
-    def stepped(self) -> None:
-        """A life was stepped: now and then another process takes its place, with what it saved."""
+    def count_step(self) -> None:
+        """Count a step of a life: now and then another process takes its place, with what it saved."""
 
 
 @attrs.define
@@ -121,11 +121,11 @@ class ProcessMachine(Owner):
             raise BadStep(str(error)) from None
         if self.twin is not None:
             must_be_alike(self.twin.step(now_ms, value), effects)
-        self.process.stepped()
+        self.process.count_step()
         return effects
 
     def must_be_awaited(self, effects: Sequence[Effect]) -> None:
-        """Each question has a new number and a store that there is, and somebody waits for its answer."""
+        """Check that each question has a new number and a known store, and belongs to an operation."""
         waiting = {it.asks for it in self.standing.operations}
         self.asked = {number: asked for number, asked in self.asked.items() if number in waiting}
         for effect in effects:
@@ -160,8 +160,8 @@ class ProcessMachine(Owner):
         it = next(it for it in self.standing.operations if it.asks == effect.request_id)
         return Origin(it.op, it.workflow, it.number, it.step)
 
-    def copied(self) -> None:
-        """All lives of a process are made anew at once, when another one takes its place."""
+    def make_copy(self) -> None:
+        """Return None: all lives of a process are made anew together when another one takes its place."""
         return
 
     def must_stand_as(self, standing: ProcessState) -> None:
@@ -271,8 +271,8 @@ class Server(Owner):
         ask_process(self, op="begin", life=life, **begin_request(scope, config))
         return machine
 
-    def stepped(self) -> None:
-        """Raises BadStep, and Broken."""
+    def count_step(self) -> None:
+        """Count a step; after some steps, save all and begin a new process. Raises BadStep, and Broken."""
         self.step_count += 1
         if self.hello.get("saves") is True and self.step_count in RESTART_AFTER:
             self.restart()
@@ -285,7 +285,7 @@ class Server(Owner):
             self.restore(machine, saved, begin_request(scope, config))
 
     def restore(self, machine: ProcessMachine, saved: Mapping[int, Any], more: Mapping[str, Any]) -> None:
-        """A life that nobody has stepped begins again."""
+        """Restore a life in a new process; one that was never stepped begins again."""
         life = machine.life
         if life not in saved:
             ask_process(self, op="begin", life=life, **more)

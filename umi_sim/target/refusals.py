@@ -109,7 +109,7 @@ def add_hook(registry: Registry, number: int) -> Registry:
 
 
 def full(registry: Registry) -> Registry:
-    """With as many interceptors as there may be."""
+    """Return a registry with as many interceptors as there may be."""
     for number in range(INTERCEPTOR_COUNT_MAX - len(registry.generations[-1].ordered)):
         registry = add_hook(registry, number)
     return registry

@@ -2,7 +2,7 @@
 
 Law 1. Seen from outside nothing changes: steps that do nothing are added, configured, replaced and removed.
 Law 2. They are the first ones. So a memory that wrongly continues an operation by the steps of another
-revision does one step twice, or leaves one out. A workflow of nobody is registered, and changes as all do.
+revision does one step twice, or leaves one out. An idle workflow is registered, and changes as all do.
 Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
 Law 4. Where they change after every second op, or fourth, and so on, interceptors come with the first change:
 some around effects, and some around steps. Two of each only observe; their calls must be nested: `before`
@@ -74,12 +74,12 @@ class Revisions:
         self._onions = (Onion("effect", meddles), Onion("step", meddles_in_steps))
         self._doorkeeper = Doorkeeper()
 
-    def reached(self, op_id: str | None, registry: Registry) -> Registry:
-        """The registry with which this op begins, or the audit of a healed world, where it is None."""
+    def change_before(self, op_id: str | None, registry: Registry) -> Registry:
+        """Return the registry with which this op begins; None stands for the audit of a healed world."""
         if not self._every:
             return registry
         if op_id is None:
-            return self._doorkeeper.gone(registry)
+            return self._doorkeeper.remove_hooks(registry)
         self.check()
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
         while self._count < due_count:
@@ -167,7 +167,7 @@ class Onion:
     def around(self, registry: Registry) -> Registry:
         """The registry with both of them. The inner one is registered first, and has to wait all the same."""
         for name, priority in (("inner", 3), ("outer", 1)):
-            out, back = partial(self._called, "out", name), partial(self._called, "back", name)
+            out, back = partial(self._check_call, "out", name), partial(self._check_call, "back", name)
             hook = Interceptor(f"{name} {self.site}", self.site, out, back, back, priority)
             registry = registry.with_interceptor(hook)
         for at, hook in enumerate(FILTERED[self.site]):
@@ -193,7 +193,7 @@ class Onion:
             what = f"interceptors of {self.site}s were called otherwise than they must be"
             demand(not self._wrong, rules.HOOK_ORDER, what, "an onion", self._wrong)
 
-    def _called(self, way: str, name: str, place: Place, asked: object, *_: object) -> Pass:
+    def _check_call(self, way: str, name: str, place: Place, asked: object, *_: object) -> Pass:
         first, last = ORDER[way]
         self.call_count += 1
         if place.attempt not in range(self.site == "effect", ATTEMPT_MAX[self.site] + 1):
@@ -222,11 +222,11 @@ FILTERED: Final[Mapping[Site, Sequence[Interceptor]]] = {
     ),
 }
 """Those that name where they want to be; what a memory remembers of them tells whether they were."""
-REPEATABLE: Final = ("model", "embed", "read")  # nobody may say in its place what became of a commit
+REPEATABLE: Final = ("model", "embed", "read")  # no hook may say in its place what became of a commit
 
 
 def echoes(place: Place, asked: object, came: object) -> Verdict:
-    """The same once more, now and then: whoever gives what there was anyway changes nothing."""
+    """Repeat a call now and then: a hook that gives the value that was there anyway changes nothing."""
     if place.operation % ECHOES_EVERY:
         return Pass()
     return Substitute(dict(came.known) if isinstance(came, Facts) else came)
@@ -287,7 +287,7 @@ NO_USE: Final = ModelReplied(0, "")
 
 
 class Doorkeeper:
-    """It turns away around effects and behind commits, and one outside of it sees that nobody comes in."""
+    """Refuse around effects and behind commits; a hook outside of it sees that no call comes in."""
 
     def __init__(self) -> None:
         self._turned_away: Place | None = None
@@ -295,7 +295,7 @@ class Doorkeeper:
 
     def comes_or_goes(self, registry: Registry) -> Registry:
         if DOORKEEPER in registry.generations[-1].named:
-            return self.gone(registry)
+            return self.remove_hooks(registry)
         before, after = partial(self._turns, turns_away), partial(self._turns, turns_back)
         seen, missed = partial(self._looks_on, True), partial(self._looks_on, False)
         behind = partial(self._turns, turns_away_behind)
@@ -308,14 +308,14 @@ class Doorkeeper:
             registry = registry.with_interceptor(hook)
         return registry
 
-    def gone(self, registry: Registry) -> Registry:
+    def remove_hooks(self, registry: Registry) -> Registry:
         if DOORKEEPER in registry.generations[-1].named:
             for name in (DOORKEEPER, ONLOOKER, USHER, BEHIND):
                 registry = registry.without_interceptor(name)
         return registry
 
     def check(self) -> None:
-        """Raises Broken if somebody whom it turned away came in all the same."""
+        """Check that no call that was refused came in all the same. Raises Broken."""
         told = "what an interceptor has refused goes on all the same"
         demand(not self._wrong, rules.HOOK_ORDER, told, "a refusal", self._wrong)
 

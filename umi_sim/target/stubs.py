@@ -109,7 +109,7 @@ def stub(owner: Any, name: str, reach: Reach, harmless_count: int = sys.maxsize)
 
 
 def stub_dates(real: Any) -> Any:
-    """For a class of dates, whose functions nobody can replace: one that makes the same and knows no now."""
+    """Return a stand-in for a class of dates, whose functions cannot be replaced: all of it but now."""
 
     def make(cls: type, *args: Any, **kwargs: Any) -> Any:
         return real(*args, **kwargs)
@@ -166,7 +166,7 @@ def arm_fence(fence: Fence, off: Collection[str] = ()) -> Iterator[None]:
 
 
 def hook() -> None:
-    """Once in a process, since nobody can take it away again."""
+    """Install once in a process, since it cannot be removed again."""
     if not HOOKED:
         HOOKED.append(audit)
         sys.addaudithook(audit)
@@ -176,7 +176,7 @@ HOOKED: Final[list[Callable[..., None]]] = []
 
 
 def put(owner: Any, name: str, old: Any, new: Any) -> None:
-    """Nothing if somebody else has put something there meanwhile: it is his."""
+    """Leave alone what other code has put there meanwhile."""
     if getattr(owner, name, None) is old:
         setattr(owner, name, new)
 

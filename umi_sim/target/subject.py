@@ -68,7 +68,7 @@ class SubjectMachine(Owner):
     def origin_of(self, effect: Asked) -> Origin:
         raise AssertionError(f"a subject asks for nothing, but came with {effect}")
 
-    def copied(self) -> None:
+    def make_copy(self) -> None:
         return None
 
 

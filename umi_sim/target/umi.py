@@ -45,7 +45,7 @@ class UmiMachine(Memory):
         return (operation.workflow for operation in self.state.operations.values())
 
     def awaits(self, request_id: int, reading_ms: int) -> bool:
-        """It waits for the answer, and does not give up in the same step."""
+        """Return True if it waits for the answer, and does not give up in the same step."""
         state = self.state
         operation = state.waiting_for(request_id)
         due_ms = None if operation is None else operation.due_ms
@@ -61,8 +61,8 @@ class UmiMachine(Memory):
         op_id = None if operation.op_id is None else str(operation.op_id)
         return Origin(op_id, operation.workflow, operation.number, step)
 
-    def copied(self) -> "UmiMachine | None":
-        """None while it waits for nothing: then a copy would show nothing."""
+    def make_copy(self) -> "UmiMachine | None":
+        """Return None while it waits for nothing: then a copy would show nothing."""
         if not self.state.operations:
             return None
         return self.restore(self.snapshot(), self.registry, life=self.life, scope=self.state.scope)
@@ -109,7 +109,7 @@ class UmiTarget:
         return config_of_life(self.config, life, core_entry_count_max=limit)
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
-        registry = self._revisions.reached(op_id, self.registry)
+        registry = self._revisions.change_before(op_id, self.registry)
         if registry is self.registry:
             return False
         self.registry = registry

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.codec import DECODERS, TUPLE, UNREADABLE, plain, revived
+from umi_core.codec import DECODERS, TUPLE, UNREADABLE, plain, revive_value
 from umi_core.data import Data
 from umi_core.shapes import shape_of
 
@@ -75,12 +75,12 @@ def from_json(found: Any, kind: Any) -> Any:
 
 def read_tree(tree: Any) -> Any:
     if isinstance(tree, list):
-        return revived([read_tree(part) for part in tree])
+        return revive_value([read_tree(part) for part in tree])
     if isinstance(tree, dict):
         return Other(tree[OTHER]) if OTHER in tree else b64decode(tree[BYTES], validate=True)
     return tree
 
 
 def classes() -> dict[str, list[str]]:
-    """For whoever reads and writes them: by tag the name of each class, then its fields in their order."""
+    """Return by tag the name of each class and its fields in their order, for other implementations."""
     return {str(tag): [cls.__name__, *fields(cls)] for cls, tag in TAGS.items()}

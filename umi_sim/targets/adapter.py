@@ -81,7 +81,7 @@ class Adapter:
     folder: Path
     clock: Clock
     outside: dict[str, Any]
-    """For what lives in other processes, such as a fake server: the same for all lives of a run."""
+    """A place for what lives in other processes, such as a fake server: one for all lives of a run."""
 
     def make(self) -> Any:
         """Open the store. Called at the beginning, and after each restart on a new object."""
@@ -90,7 +90,7 @@ class Adapter:
         """Close it, as a program that ends."""
 
     def killed(self) -> None:
-        """The process has died. What lives outside of it, such as another process, ends here."""
+        """End what lives outside of a process that has died, such as a server that the store has started."""
 
     def now(self) -> float:
         """Seconds since 1970 of this run; `time.time` says the same."""

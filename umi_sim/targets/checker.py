@@ -106,7 +106,7 @@ class Suspects(Data):
     states: Sequence[State] = ()
 
 
-NOBODY: Final = Suspects()
+NO_SUSPECTS: Final = Suspects()
 
 
 class Checker:
@@ -114,31 +114,31 @@ class Checker:
         self.contract = contract
         self.possible: list[State] = [contract.initial(each) for each in resolve_flags(contract, flags, ops)]
         self.suspects: list[Suspects] = []
-        self.blamed = NOBODY
+        self.blamed = NO_SUSPECTS
         self.written: Counter[object] = Counter()  # how many operations wrote each value
 
     # What happened.
 
-    def answered(
+    def take_answer(
         self, op: ContractOp, got: Got, times_ms: Sequence[int], spared: str = ""
     ) -> BrokenContract | None:
-        """An operation has ended. `spared`: the promise that is at stake if it was not applied after all."""
+        """Follow an operation that ended. `spared`: the promise at stake if it was not applied after all."""
         if got.error == NOT_ASKED:
             return None
         self.note_written([op])
         before = self.possible
         if not self.narrow(lambda states: self.after(states, op, got, times_ms)):
-            return self.broken(op, got, times_ms)
+            return self.describe_break(op, got, times_ms)
         if spared:
             self.suspect(spared, before)
         if got.is_refusal:
-            self.suspect("error-applied", self.unanswered(before, op, times_ms))
+            self.suspect("error-applied", self.states_unanswered(before, op, times_ms))
         return None
 
     def at_once(
         self, ops: Sequence[ContractOp], gots: Sequence[Got], times_ms: Sequence[int]
     ) -> BrokenContract | None:
-        """Some order of them explains all answers, and none of them is lost."""
+        """Return what is broken unless some order of them explains all answers and loses none of them."""
         asked = [pair for pair in zip(ops, gots, strict=True) if pair[1].error != NOT_ASKED]
         ops, gots = [op for op, _ in asked], [got for _, got in asked]
         if not asked:
@@ -156,6 +156,7 @@ class Checker:
             return found
 
         if self.narrow(in_some_order):
+            # states with one of them lost must not be: a later answer that only they explain breaks at-once
             for order in permutations(each, len(ops) - 1):
                 left = before
                 for at in order:
@@ -167,10 +168,10 @@ class Checker:
         error = next((got.error for got in gots if got.error), "")
         return BrokenContract(self.blamed.rule or "at-once", names, told, "the answers of some order", error)
 
-    def paged(
+    def take_pages(
         self, ops: Sequence[ContractOp], gots: Sequence[Got], times_ms: Sequence[int]
     ) -> BrokenContract | None:
-        """A scan, and others between its pages: what was there all the time is in it, nothing twice."""
+        """Follow a scan with others between its pages: it has all that stayed, and nothing twice."""
         scan, *others = zip(ops, gots, strict=True)
 
         def follow(states: Sequence[State]) -> list[State]:
@@ -181,7 +182,7 @@ class Checker:
 
         if self.narrow(follow):
             return None
-        broken = (self.answered(op, got, times_ms) for op, got in others)
+        broken = (self.take_answer(op, got, times_ms) for op, got in others)
         rule, got = self.blamed.rule or "pages", gots[0]
         kept = "all that was there from its first page to its last, once"
         return next(filter(None, broken), BrokenContract(rule, ops[0].name, got.told, kept, got.error))
@@ -192,24 +193,27 @@ class Checker:
         answers = [answer for state in path for answer, _ in self.outcomes(state, op, times_ms)]
         return members_during(answers).takes(got.value)
 
-    def failed(self, op: ContractOp, times_ms: Sequence[int]) -> None:
-        """It raised because something under it failed: it must not have been applied."""
+    def take_failure(self, op: ContractOp, times_ms: Sequence[int]) -> None:
+        """Follow an operation that raised as something under it failed: it must not have been applied."""
         self.note_written([op])
-        after = self.unanswered(self.possible, op, times_ms)
+        # `put k 1` raised: k is absent, and k=1 is only suspected. If the next get says 1, no possible state
+        # fits, and the suspected one names the promise: what raised was applied all the same
+        after = self.states_unanswered(self.possible, op, times_ms)
         allowed, forbidden = self.halves(op, times_ms)
         self.possible = distinct([*self.possible, *allowed])
         self.suspect("error-applied", after)
         self.suspect("batch-split", forbidden)
 
-    def undecided(self, op: ContractOp, times_ms: Sequence[int], rule: str) -> None:
-        """It was cut off: it was applied, or it was not."""
+    def take_cut_off(self, op: ContractOp, times_ms: Sequence[int], rule: str) -> None:
+        """Follow an operation that was cut off: it was applied, or it was not."""
         self.note_written([op])
-        after = self.unanswered(self.possible, op, times_ms)
+        after = self.states_unanswered(self.possible, op, times_ms)
         allowed, forbidden = self.halves(op, times_ms)
         self.possible = distinct([*self.possible, *after, *allowed])
         self.suspect(rule, forbidden)
 
-    def reopened(self, is_durable: bool) -> None:
+    def take_reopening(self, is_durable: bool) -> None:
+        """Follow a restart: a store that is not durable is empty after it."""
         empty = [self.contract.initial(state.flags) for state in self.possible]
         if is_durable:
             self.suspect("reopen-lost", empty)
@@ -217,9 +221,9 @@ class Checker:
             self.possible, self.suspects = distinct(empty), []
 
     def note_written(self, ops: Iterable[ContractOp]) -> None:
-        self.written.update(key_of(value) for op in ops for value in self.contract.written(op))
+        self.written.update(key_of(value) for op in ops for value in self.contract.values_written(op))
 
-    def inferred(self, given: Flags, ops: Mapping[str, Sequence[str]]) -> tuple[tuple[str, object], ...]:
+    def infer_flags(self, given: Flags, ops: Mapping[str, Sequence[str]]) -> tuple[tuple[str, object], ...]:
         """Return each flag that the class does not set and that only one value explains, with that value."""
         met = {"", *ops, *chain.from_iterable(ops.values())}
         found = []
@@ -230,11 +234,11 @@ class Checker:
                 found.append((name, values[0]))
         return tuple(found)
 
-    def named(self, name: str, others: Sequence[str]) -> None:
-        """An id was seen that has this name in the run; what it stands for may be of each of the others."""
+    def take_name(self, name: str, others: Sequence[str]) -> None:
+        """Follow an id that was shown for this name: it may belong to any of the adds `others`, too."""
 
         def each_way(states: Sequence[State]) -> list[State]:
-            return once(new for state in states for new in self.contract.named(state, name, others))
+            return once(new for state in states for new in self.contract.follow_name(state, name, others))
 
         self.possible = each_way(self.possible)  # the answer that showed the id leaves few of them
         self.suspects = [Suspects(each.rule, each_way(each.states)) for each in self.suspects]
@@ -249,11 +253,11 @@ class Checker:
         if left:
             self.possible, self.suspects = left, suspects
         else:
-            self.blamed = suspects[0] if suspects else NOBODY
+            self.blamed = suspects[0] if suspects else NO_SUSPECTS
         return bool(left)
 
     def accept(self) -> bool:
-        """Go on from the state that must not be and yet is; whether there is one."""
+        """Go on from a state that must not be and yet is; return False if there is none."""
         if self.blamed.states:
             self.possible, self.suspects = list(self.blamed.states), []
         return bool(self.blamed.states)
@@ -266,7 +270,7 @@ class Checker:
             for answer, new in self.outcomes(state, op, times_ms):
                 if answer.takes(REFUSED if got.is_refusal else got.value):
                     found.append(new)
-            found += [] if got.is_refusal else self.contract.reused(state, op, got.value)
+            found += [] if got.is_refusal else self.contract.follow_reuse(state, op, got.value)
             if got.is_busy or (got.is_refusal and self.contract.is_odd(op)):
                 found.append(state)
         return distinct(found)
@@ -278,19 +282,21 @@ class Checker:
     def all_after(self, states: Iterable[State], op: ContractOp, times_ms: Sequence[int]) -> list[State]:
         return distinct(new for state in states for _, new in self.outcomes(state, op, times_ms))
 
-    def unanswered(self, states: Iterable[State], op: ContractOp, times_ms: Sequence[int]) -> list[State]:
-        """The states after an operation that was applied, and gave no answer."""
+    def states_unanswered(
+        self, states: Iterable[State], op: ContractOp, times_ms: Sequence[int]
+    ) -> list[State]:
+        """Return the states after an operation that was applied, and gave no answer."""
         return [self.contract.untold(state, op) for state in self.all_after(states, op, times_ms)]
 
     def halves(self, op: ContractOp, times_ms: Sequence[int]) -> tuple[list[State], list[State]]:
-        """The states of which a batch was applied in part: those that may be, and those that must not."""
+        """Return the states with half of a batch applied: those that may be, and those that must not."""
         found: tuple[list[State], list[State]] = [], []
         for state in self.possible:
             found[state.flags.get("batch_atomic", True)].extend(self.contract.halves(state, op, times_ms[-1]))
         return found
 
     def suspect(self, rule: str, states: Iterable[State]) -> None:
-        """Only those that are not allowed anyway."""
+        """Note states that must not be, unless they are possible anyway."""
         if not (odd := [*states]):
             return
         possible = {*map(key_of, self.possible)}
@@ -299,7 +305,8 @@ class Checker:
 
     # Words.
 
-    def broken(self, op: ContractOp, got: Got, times_ms: Sequence[int]) -> BrokenContract:
+    def describe_break(self, op: ContractOp, got: Got, times_ms: Sequence[int]) -> BrokenContract:
+        """Tell which answers were possible, and which rule this one breaks."""
         answers = [answer for state in self.possible for answer, _ in self.outcomes(state, op, times_ms)]
         allowed = " or ".join(list(dict.fromkeys(map(str, answers)))[:3])
         reasons = {self.contract.absence(state, op, times_ms[-1]) for state in self.possible}
@@ -313,7 +320,8 @@ class Checker:
             return "pages"
         values = got.value if isinstance(got.value, list) else [got.value]
         foreign = [each for state in self.possible for each in self.contract.foreign(state, op)]
-        foreign = [each for each in foreign if self.written[key_of(each)] < 2]  # else it may be an own one
+        # a value written twice may be of this scope as well: then it proves no leak between scopes
+        foreign = [each for each in foreign if self.written[key_of(each)] < 2]
         if any(same(value, each) for value in values for each in foreign):
             return "scope"
         if op.name == "ttl" or self.is_explained_by_time(op, got):

@@ -1,7 +1,7 @@
-"""Time of a run: a clock that stands still, and whoever asks Python for the time is told it.
+"""Time of a run: a clock that stands still, which all code reads that asks Python for the time.
 
 Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
-Law 2. Code that sleeps moves the clock instead, and waits for nobody.
+Law 2. Code that sleeps moves the clock instead, and does not wait.
 """
 
 import datetime
@@ -120,7 +120,7 @@ def install(clock: Clock) -> Iterator[None]:
 
 @lru_cache(maxsize=2)  # for time, and for chance
 def find_places(reals: tuple[Any, ...], loaded_count: int) -> list[tuple[Any, str, Any]]:
-    """Where these are to be found; names may have been imported one by one. The same until more is loaded."""
+    """Find all names of these functions, also those imported one by one. The same until more is loaded."""
     kinds = type, type(len)  # classes, and functions written in C
     return [
         (module, key, value)

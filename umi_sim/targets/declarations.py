@@ -35,7 +35,7 @@ SYNONYMS: Final[Mapping[str, Sequence[str]]] = {
 
 
 def check_declared(adapter: type[Adapter]) -> None:
-    """Raises BadAdapter if it says something that nobody can mean."""
+    """Raises BadAdapter if it says something that cannot be meant."""
     if not isinstance(given := getattr(adapter, "contract", None), Contract):
         told = "expected what Kv, Sessions or Memory say: inherit from one of them"
         raise BadAdapter(f"{adapter.__name__}.contract: is {show_value(given)}, {told}")
@@ -84,7 +84,7 @@ def check_name(adapter: type[Adapter], name: str, value: object) -> None:
     if isinstance(value, FunctionType | staticmethod | classmethod):
         lacking = [op for op in (*contract.ops, *HOOKS) if op not in own_of(adapter)]
         meant = [op for op in SYNONYMS.get(name, ()) if op in lacking] or get_close_matches(name, lacking, 1)
-        told = f"is no operation of {contract.name}; {asked(meant)}"
+        told = f"is no operation of {contract.name}; {suggest_name(meant)}"
         raise BadAdapter(f"{adapter.__name__}.{name}: {told}egin the names of helpers with _")
     elsewhere = [each for each in CONTRACTS if name in CONTRACTS[each].contract.flags]
     if elsewhere:
@@ -92,12 +92,12 @@ def check_name(adapter: type[Adapter], name: str, value: object) -> None:
             f"{adapter.__name__}.{name}: is a flag of {elsewhere[0]}, and none of {contract.name}"
         )
     if meant := get_close_matches(name, attributes, 1, NEAR):
-        told = f"is no attribute of {contract.name}; {asked(meant)}"
+        told = f"is no attribute of {contract.name}; {suggest_name(meant)}"
         raise BadAdapter(f"{adapter.__name__}.{name}: {told}egin the names of what is yours with _")
 
 
-def asked(meant: Sequence[str]) -> str:
-    """Up to the first letter of what is said next."""
+def suggest_name(meant: Sequence[str]) -> str:
+    """Return the suggestion up to the first letter of the next sentence."""
     return f"did you mean {meant[0]}? B" if meant else "b"
 
 

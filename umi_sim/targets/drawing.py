@@ -119,7 +119,7 @@ def draw_kinds(
 
 
 def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
-    kind = chance.weighted(tuple(plan.kinds), tuple(plan.kinds.values()))
+    kind = chance.pick_weighted(tuple(plan.kinds), tuple(plan.kinds.values()))
     match kind:
         case "advance":
             tick_ms = plan.adapter.tick_ms
@@ -205,7 +205,7 @@ def at_most_one(value: object) -> object:
 def draw_op(plan: DrawingPlan, chance: Stream, at: str, lone: bool = False) -> ContractOp:
     """`lone`: one that takes one answer; the pages of a scan are several, and others may come in between."""
     names = [name for name in plan.ops if not (lone and name == "scan")]
-    return draw_named(plan, chance, at, chance.weighted(names, [WEIGHTS.get(name, 2) for name in names]))
+    return draw_named(plan, chance, at, chance.pick_weighted(names, [WEIGHTS.get(name, 2) for name in names]))
 
 
 def draw_write(plan: DrawingPlan, chance: Stream, at: str) -> ContractOp:

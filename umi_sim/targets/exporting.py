@@ -68,7 +68,7 @@ Kv = Sessions = Memory = Adapter
 
 
 def stand_in(name, text):
-    """In the place of a module of umi_sim, whether it is installed or not."""
+    """Install a module in place of one of umi_sim, whether that is installed or not."""
     module = sys.modules[name] = types.ModuleType(name)
     parent, _, own = name.rpartition(".")
     if parent:

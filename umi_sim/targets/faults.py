@@ -20,7 +20,7 @@ EXECUTING = ("execute", "executemany", "executescript")
 
 
 class Killed(BaseException):
-    """The process is gone; what still runs of it is of no use to anybody."""
+    """The process is gone; what still runs of it is of no use."""
 
 
 class Sites:
@@ -134,7 +134,7 @@ def connection_class(sites: Sites) -> type:
 def install(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
     """Until the block ends, SQLite and files of this folder can fail. SQL reads `seconds` as its clock.
 
-    Nobody waits for a lock: whoever holds it is in this thread too.
+    No lock is waited for: its holder is in this thread too.
     """
     connection = connection_class(sites)
     connect, opened = sqlite3.connect, builtins.open

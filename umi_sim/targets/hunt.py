@@ -99,7 +99,7 @@ def recurs(adapter: type[Adapter], verdict: TargetVerdict, live: Live) -> bool:
 
 
 def moments_of(adapter: type[Adapter]) -> Moments:
-    """When each operation may fail: what it was seen to reach in a few quiet runs. Raises BadAdapter."""
+    """Return when each operation may fail: what it reached in a few quiet runs. Raises BadAdapter."""
     check_judged(adapter)
     most: dict[tuple[str, str], int] = {}
     for seed in PROBES:
@@ -171,7 +171,7 @@ def hunt(
 
 
 def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Moments) -> HuntShare:
-    """Up to the first that breaks a promise, or to the last."""
+    """Run up to the first that breaks a promise, or to the last."""
     adapter, count, op_count = make(), 0, 0
     known, broken, threads, job_count = list[str](), list[tuple[int, TargetVerdict]](), list[str](), 0
     inferred: dict[tuple[str, object], None] = {}

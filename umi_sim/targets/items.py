@@ -70,14 +70,14 @@ class Item(Data):
     site: str = ""
 
     def __str__(self) -> str:
-        return self.told("; ".join(map(str, self.ops)))
+        return self.describe("; ".join(map(str, self.ops)))
 
     @property
     def event(self) -> str:
         """Describe what happens beside the operations."""
-        return self.told("").strip(" ,:").removeprefix("of which ")
+        return self.describe("").strip(" ,:").removeprefix("of which ")
 
-    def told(self, ops: str) -> str:
+    def describe(self, ops: str) -> str:
         return KINDS[self.kind].text.format(ops=ops, number=self.number, site=self.site)
 
     @property

@@ -187,7 +187,7 @@ class KvContract(Contract):
             if ns != own[0] or (own[1] is not None and key != own[1]):
                 yield entry.value
 
-    def written(self, op: ContractOp) -> Iterator[object]:
+    def values_written(self, op: ContractOp) -> Iterator[object]:
         pairs = op.args.get("pairs")
         yield from [op.args["value"]] if "value" in op.args else []
         yield from pairs.values() if isinstance(pairs, dict) else ()

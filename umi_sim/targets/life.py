@@ -117,7 +117,7 @@ class TargetRun:
         except TooMany:
             pass
         except NotOpened as error:
-            return self.stopped(items, self.raised(error.name, self.got_of(error.error)))
+            return self.end_early(items, self.describe_error(error.name, self.got_of(error.error)))
         except Stuck as stuck:
             if more := [each.name for each in threading.enumerate() if each not in self.threads]:
                 raise self.out_of_reach(f"waits for its thread {more[0]}, which") from None
@@ -144,7 +144,7 @@ class TargetRun:
         self.steps.append(TargetStep(item, tuple(map(str, gots))))
         self.gots.append(tuple(gots))
         for name, others in self.world.names.take_guesses():
-            self.checker.named(name, others)
+            self.checker.take_name(name, others)
         broken = self.judge(item, gots)
         if broken is not None and (address := address_of(self.adapter, broken)) and self.checker.accept():
             self.known.append(address)
@@ -152,7 +152,7 @@ class TargetRun:
         if broken is None and item.kind in RESTARTS:
             with computing_at_most(COMPUTING_SECONDS_MAX):
                 self.world.restart(item.kind)
-            self.checker.reopened(self.adapter.durable)
+            self.checker.take_reopening(self.adapter.durable)
         return broken
 
     def judge(self, item: Item, gots: Sequence[Got]) -> BrokenContract | None:
@@ -160,23 +160,24 @@ class TargetRun:
         is_cut = item.kind == ("crash_in" if has_failed else "cancel") and gots[0].error in CUT_OFF
         for op, got in zip(item.ops, gots, strict=True):
             if got.error and not (got.is_refusal or has_failed or is_cut):
-                return self.raised(op.name, got)
+                return self.describe_error(op.name, got)
         if item.kind == "at_once":
             return self.checker.at_once(item.ops, gots, times_ms)
         if item.kind == "paged":
-            return self.checker.paged(item.ops, gots, times_ms)
+            return self.checker.take_pages(item.ops, gots, times_ms)
         for op, got in zip(item.ops, gots, strict=True):  # one, or none
             if is_cut:
-                self.checker.undecided(op, times_ms, CUT_OFF[got.error])
+                self.checker.take_cut_off(op, times_ms, CUT_OFF[got.error])
             elif has_failed and got.error and item.site == "response":
-                self.checker.undecided(op, times_ms, "batch-split")
+                self.checker.take_cut_off(op, times_ms, "batch-split")
             elif has_failed and got.error:
-                self.checker.failed(op, times_ms)
+                self.checker.take_failure(op, times_ms)
             else:
-                return self.checker.answered(op, got, times_ms, "done-lost" if has_failed else "")
+                return self.checker.take_answer(op, got, times_ms, "done-lost" if has_failed else "")
         return None
 
-    def raised(self, name: str, got: Got) -> BrokenContract:
+    def describe_error(self, name: str, got: Got) -> BrokenContract:
+        """Return the broken rule of a method beside the contract that has raised."""
         rule = "process" if got.error == "ProcessBroken" else "raises"
         return BrokenContract(
             rule, name, got.text if rule == "process" else str(got), "", got.error, got.frame
@@ -190,10 +191,10 @@ class TargetRun:
 
     def hung(self, items: Sequence[Item], told: str) -> TargetVerdict:
         names = sorted(op.name for item in items[self.at : self.at + 1] for op in item.ops)
-        return self.stopped(items, BrokenContract("hang", "+".join(names), told))
+        return self.end_early(items, BrokenContract("hang", "+".join(names), told))
 
-    def stopped(self, items: Sequence[Item], broken: BrokenContract) -> TargetVerdict:
-        """In the middle of an item, or in the restart after it."""
+    def end_early(self, items: Sequence[Item], broken: BrokenContract) -> TargetVerdict:
+        """Return the verdict of a run that ends in the middle of an item, or in the restart after it."""
         self.steps[self.at :] = [TargetStep(item, (broken.message,)) for item in items[self.at : self.at + 1]]
         return self.verdict(items, broken)
 
@@ -205,7 +206,7 @@ class TargetRun:
         reached, job_count = self.world.reached, self.world.loop.job_count
         return TargetVerdict(
             tuple(items), steps, digest.hexdigest(), broken, self.at, known, reached, gots, job_count,
-            tuple(self.threaded), self.checker.inferred(flags_of(self.adapter), ops_of(self.adapter)),
+            tuple(self.threaded), self.checker.infer_flags(flags_of(self.adapter), ops_of(self.adapter)),
         )  # fmt: skip
 
     def got_of(self, outcome: Any, op: ContractOp | None = None) -> Got:
@@ -213,16 +214,17 @@ class TargetRun:
         if not isinstance(outcome, BaseException):
             return Got(outcome[0])
         if isinstance(outcome, LookupError) and op is not None and op.name in MAY_MISS:
-            return Got(MISSING, seen=f"raised {self.hidden(repr(outcome))}, taken for: not there")
+            return Got(MISSING, seen=f"raised {self.hide_folder(repr(outcome))}, taken for: not there")
         if isinstance(outcome, NotAsked):
             return Got(None, NOT_ASKED, str(outcome), is_refusal=True, is_busy=True)
         is_busy = isinstance(outcome, self.adapter.busy) and op is not None
         refuses = self.adapter.refuses + (self.adapter.stale if op and op.name == "append" else ())
         is_refusal = is_busy or (isinstance(outcome, refuses) and op is not None)
-        text = self.hidden(show_value(str(outcome)))
+        text = self.hide_folder(show_value(str(outcome)))
         return Got(None, type(outcome).__name__, text, is_refusal, is_busy, frame_of(outcome))
 
-    def hidden(self, text: str) -> str:
+    def hide_folder(self, text: str) -> str:
+        """Put FOLDER in place of the path, which is another one in each run."""
         return text.replace(str(self.world.base), "FOLDER")
 
 

@@ -4,7 +4,7 @@ Law 1. This file needs the standard library alone: a script that is exported car
 Law 2. Callbacks run in the order in which they came, as asyncio promises. Free is only what is free there:
        when a task gets to begin, and which job of an executor is done first; `pick` decides.
 Law 3. A timer runs when its time comes, as in a loop that waits: also while time passes between operations.
-Law 4. What nobody will ever wake is Stuck at once, and what never ends after STEPS_MAX steps.
+Law 4. What nothing will ever wake is Stuck at once, and what never ends after STEPS_MAX steps.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class Jobs:
 
 
 class Loop(asyncio.BaseEventLoop):
-    """`pick(n)`: one of n, where asyncio leaves it open who is first."""
+    """Order tasks by `pick(n)`, one of n, where asyncio leaves open which is first."""
 
     def __init__(self, clock: Any) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class Loop(asyncio.BaseEventLoop):
         self.executors: dict[Any, Jobs] = {}
         self.pick: Callable[[int], int] = lambda n: 0
         self.job_count = 0  # of executors
-        self.turn = 0  # one after the other, so that nobody waits for ever
+        self.turn = 0  # one after the other, so that no task waits for ever
 
     # What asyncio asks of a loop.
 
@@ -105,13 +105,13 @@ class Loop(asyncio.BaseEventLoop):
         return future
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps who had to be woken."""
+        """Do nothing: no other thread sleeps in this loop and has to be woken."""
 
     def is_running(self) -> bool:
         return events._get_running_loop() is self
 
     def call_exception_handler(self, context: Any) -> None:
-        """A task that nobody waits for has failed: nobody is told, as in a program that only logs it."""
+        """Ignore the failure of a task that nothing awaits, as a program does that only logs it."""
 
     # Running.
 
@@ -145,7 +145,7 @@ class Loop(asyncio.BaseEventLoop):
         return not self.ready and not any(jobs.waiting for jobs in self.jobs)
 
     def advance(self, ms: int) -> None:
-        """So much time passes; what is due meanwhile is done at its time."""
+        """Let so much time pass; what is due meanwhile is done at its time."""
         until_ms = self.clock.now_ms + ms
         with self.running():
             for _ in range(ADVANCE_STEPS_MAX):
@@ -265,7 +265,7 @@ WORKER = "run_sync_in_worker_thread"
 
 
 class NoThread:
-    """In the place of a thread that has nothing to do."""
+    """A stand-in for a thread that has nothing to do."""
 
     def start(self) -> None:
         pass

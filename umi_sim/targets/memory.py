@@ -1,4 +1,4 @@
-"""The contract `memory`: texts that are remembered for somebody, and searched.
+"""The contract `memory`: texts that are remembered for a user, and searched.
 
     add(text, user)            get(id)               update(id, text)  delete(id)
     search(query, user, limit) list(user)            count(user)       delete_all(user)      history(id)
@@ -71,16 +71,16 @@ class MemoryState(Data):
 
     def set(self, name: str, entry: MemoryEntry) -> "MemoryState":
         gone = {other: each for other, each in self.gone.items() if other != name}
-        before = self.changed(name)
+        before = self.add_changed(name)
         return attrs.evolve(self, entries={**self.entries, name: entry}, gone=gone, before=before)
 
-    def renamed(self, name: str, to: str) -> "MemoryState":
+    def rename_row(self, name: str, to: str) -> "MemoryState":
         """Give a row whose id was never told the id that a repeated add got."""
-        entry, before = attrs.evolve(self.entries[name], is_untold=False), self.changed(name)
+        entry, before = attrs.evolve(self.entries[name], is_untold=False), self.add_changed(name)
         left = {other: each for other, each in self.entries.items() if other != name}
         return attrs.evolve(self, entries=left, before=before).set(to, entry)
 
-    def exchanged(self, name: str, other: str) -> "MemoryState":
+    def exchange_names(self, name: str, other: str) -> "MemoryState":
         """Return the state in which each of the two names stands for what the other one stood for."""
         names = {name: other, other: name}
         entries, gone = ({names.get(it, it): each for it, each in rows.items()}
@@ -88,7 +88,7 @@ class MemoryState(Data):
         before = tuple((names.get(it, it), each) for it, each in self.before)
         return attrs.evolve(self, entries=entries, gone=gone, before=before)
 
-    def pinned(self, name: str) -> "MemoryState":
+    def pin_name(self, name: str) -> "MemoryState":
         """Return the state in which the id of this name, if it stands for anything, is known."""
         if name not in self.entries or not self.entries[name].is_untold:
             return self
@@ -98,9 +98,10 @@ class MemoryState(Data):
     def without(self, *names: str) -> "MemoryState":
         left = {name: each for name, each in self.entries.items() if name not in names}
         gone = {name: each for name, each in self.entries.items() if name in names}
-        return attrs.evolve(self, entries=left, gone={**self.gone, **gone}, before=self.changed(*gone))
+        return attrs.evolve(self, entries=left, gone={**self.gone, **gone}, before=self.add_changed(*gone))
 
-    def changed(self, *names: str) -> tuple[tuple[str, MemoryEntry | None], ...]:
+    def add_changed(self, *names: str) -> tuple[tuple[str, MemoryEntry | None], ...]:
+        """Return the rows before their change, for a store that may show them for a while."""
         if not self.flags["eventual"]:
             return ()
         return (*self.before, *((name, self.entries.get(name)) for name in names))
@@ -108,7 +109,7 @@ class MemoryState(Data):
     def of(self, scope: Scope) -> dict[str, MemoryEntry]:
         return {name: each for name, each in self.entries.items() if is_within(each.scope, scope)}
 
-    def seen(self, scope: Scope) -> tuple[list[object], list[object]]:
+    def split_listing(self, scope: Scope) -> tuple[list[object], list[object]]:
         """Pairs of a listing: those that must be in it, and those that may be."""
         recent = {name for name, _ in self.before}
         pairs: list[tuple[str, object]] = [(name, [name, each.text]) for name, each in self.of(scope).items()]
@@ -192,7 +193,9 @@ class MemoryContract(Contract):
         twins = same(state.entries, scope, text) if state.flags["dedupes"] else []
         if twins:
             yield any_of(*twins, MISSING, None), state
-            yield from ((Exactly(id), state.renamed(it, id)) for it in twins if state.entries[it].is_untold)
+            yield from (
+                (Exactly(id), state.rename_row(it, id)) for it in twins if state.entries[it].is_untold
+            )
         else:
             known = same(state.gone, scope, text) if state.flags["dedupes"] else []
             for name in (id, *known):
@@ -205,16 +208,16 @@ class MemoryContract(Contract):
         entry = attrs.evolve(state.entries[name], is_untold=True)
         return attrs.evolve(state, entries={**state.entries, name: entry})
 
-    def named(self, state: MemoryState, name: str, others: Sequence[str]) -> Iterator[MemoryState]:
-        """An id that was given by its add, of an entry that is there, can be of nothing else."""
+    def follow_name(self, state: MemoryState, name: str, others: Sequence[str]) -> Iterator[MemoryState]:
+        """Yield the states after an id was shown for this name: one that its add gave is of nothing else."""
         entry = state.entries.get(name)
-        yield state.pinned(name)
+        yield state.pin_name(name)
         if entry is None or entry.is_untold:
             for other in others:
                 if other != name and other in state.entries and state.entries[other].is_untold:
-                    yield state.exchanged(name, other).pinned(name)
+                    yield state.exchange_names(name, other).pin_name(name)
 
-    def reused(self, state: MemoryState, op: ContractOp, got: object) -> Iterator[MemoryState]:
+    def follow_reuse(self, state: MemoryState, op: ContractOp, got: object) -> Iterator[MemoryState]:
         if op.name == "add" and isinstance(got, str) and got in state.gone and not state.flags["dedupes"]:
             args = self.bind(op, state.flags)
             yield state.set(got, MemoryEntry(args["scope"], (args["text"],)))
@@ -239,10 +242,10 @@ class MemoryContract(Contract):
         yield WHATEVER if entry is None else Exactly(list(entry.texts)), state
 
     def on_list(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
-        yield AnyOrder(*state.seen(scope)), state
+        yield AnyOrder(*state.split_listing(scope)), state
 
     def on_count(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
-        must, may = state.seen(scope)
+        must, may = state.split_listing(scope)
         yield any_of(*range(len(must), len(must) + len(may) + 1)), state
 
     def on_delete_all(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
@@ -251,7 +254,7 @@ class MemoryContract(Contract):
     def on_search(
         self, state: MemoryState, now_ms: int, query: str, scope: Scope, limit: int = 10
     ) -> Outcomes:
-        own, recent = state.seen(scope)
+        own, recent = state.split_listing(scope)
         found = ExpectedHits(own, query if state.flags["finds_own"] else None, limit, recent)
         floor = state.flags.get("recall_floor")
         if not isinstance(floor, int) or query not in (text for _, text in pairs_of(own)):

@@ -1,6 +1,6 @@
 """What a contract is made of: states, what an operation may answer in one, and the state after it.
 
-Law 1. A state never changes; an operation gives others. What is left open (a flag that nobody has set, an
+Law 1. A state never changes; an operation gives others. What is left open (a flag that is not set, an
        order among requests at once) is several states, and each answer leaves fewer of them.
 """
 
@@ -226,11 +226,11 @@ class Contract(ABC):
         """The state after an operation that was done, and cut off before it could tell what it made."""
         return state
 
-    def named(self, state: State, name: str, others: Sequence[str]) -> Iterator[State]:
+    def follow_name(self, state: State, name: str, others: Sequence[str]) -> Iterator[State]:
         """Yield the states in which an id of this name, which was seen, is of its own add or of another."""
         yield state
 
-    def reused(self, state: State, op: ContractOp, got: object) -> Iterator[State]:
+    def follow_reuse(self, state: State, op: ContractOp, got: object) -> Iterator[State]:
         """Yield the states after an operation that gave what it made the name of something deleted."""
         return iter(())
 
@@ -238,7 +238,7 @@ class Contract(ABC):
         """Values of other scopes than that of the operation."""
         return iter(())
 
-    def written(self, op: ContractOp) -> Iterator[object]:
+    def values_written(self, op: ContractOp) -> Iterator[object]:
         """Yield the values that this operation writes, as `foreign` has them."""
         return iter(())
 
@@ -254,7 +254,7 @@ class Contract(ABC):
 
     @abstractmethod
     def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
-        """How the arguments of this operation are drawn; `at`: a word that is drawn nowhere else."""
+        """Return how the arguments of this operation are drawn; `at`: a word that is drawn nowhere else."""
 
     def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
         drawers = self.drawers(chance, pool, name, at)

@@ -34,6 +34,7 @@ class Names:
     def id_of(self, name: str) -> Any:
         """Return the id of the store. Raises NotAsked."""
         known = [id for id, ours in self.ours.items() if ours == name]
+        # add m1 "tea" is cut off, add m2 "tea" gives id 7: a store that dedupes may have made 7 for m1
         if known and self.unanswered:
             self.guesses.append((name, [*self.unanswered]))
         if not known and name in self.unanswered:
@@ -46,18 +47,19 @@ class Names:
             raise NotAsked(f"no answer gave version {name}")
         return self.versions[name]
 
-    def added(self, name: str, id: Any) -> str:
+    def add_id(self, name: str, id: Any) -> str:
+        """Take an id for the name of an add; return the name that the id has."""
         self.unanswered.pop(name, None)
         return self.ours.setdefault(id, name)
 
-    def listed(self, row: Any, asked: Mapping[str, Any]) -> Any:
+    def name_row(self, row: Any, asked: Mapping[str, Any]) -> Any:
         """Return a row [id, text] of a listing under the name of the run."""
         if not isinstance(row, list) or len(row) != 2 or isinstance(row[0], list | dict):
             return row
         id, text = row
         names = self.candidates(text, asked)
         if id not in self.ours and names:
-            self.added(names[0], id)
+            self.add_id(names[0], id)
         if id in self.ours and names:
             self.guesses.append((self.ours[id], names))
         return [self.ours.get(id, id), text]

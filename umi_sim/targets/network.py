@@ -38,7 +38,7 @@ def failing_later(sites: Any, real: Any, unsent: Errors, lost: Errors) -> Any:
 
 
 def places() -> Iterator[tuple[Any, str, Any, Errors, Errors]]:
-    """Classes whose methods ask somebody, as far as they are loaded; and the errors of their packages."""
+    """Return the loaded classes whose methods ask a server, and the errors of their packages."""
     for name in ("httpx", "httpx2"):
         if http := sys.modules.get(name):
             yield http.Client, "send", failing, http.ConnectError, http.ReadTimeout

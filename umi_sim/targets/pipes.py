@@ -75,13 +75,15 @@ def asking(command: str, name: str, args: Any, known: Sequence[str]) -> Any:
     if not isinstance(args, list) or any(each not in known for each in args):
         raise BadAdapter(f"{command}: {name} has {show_value(args)}, expected a list of {', '.join(known)}")
 
-    def asked(self: Piped, **args: Any) -> Any:
+    def ask_process(self: Piped, **args: Any) -> Any:
         return ask(self.process, {"op": name, **args, "now_ms": self.clock.now_ms})
 
     names = ["ttl_ms" if each == "ttl" else each for each in dict.fromkeys(args)]
     names += [CURSOR] if name == PAGED else []
-    vars(asked)["__signature__"] = Signature([Parameter(each, Parameter.KEYWORD_ONLY) for each in names])
-    return asked
+    vars(ask_process)["__signature__"] = Signature(
+        [Parameter(each, Parameter.KEYWORD_ONLY) for each in names]
+    )
+    return ask_process
 
 
 def hello(command: str, contract: str) -> dict[str, Any]:

@@ -65,20 +65,20 @@ class SessionsState(Data):
         return self.messages.get(key, ())
 
     def set(self, key: Key, messages: tuple[Message, ...]) -> "SessionsState":
-        return attrs.evolve(self.changed(key), messages={**self.messages, key: messages})
+        return attrs.evolve(self.count_change(key), messages={**self.messages, key: messages})
 
     def plus(self, key: Key, values: Sequence[object], now_ms: int) -> "SessionsState":
         return self.set(key, (*self.of(key), *((now_ms, each) for each in values)))
 
     def without(self, key: Key) -> "SessionsState":
         messages = {of: each for of, each in self.messages.items() if of != key}
-        return attrs.evolve(self.changed(key), messages=messages, states=self.states_without(key))
+        return attrs.evolve(self.count_change(key), messages=messages, states=self.states_without(key))
 
     def states_without(self, key: Key) -> dict[Key, Mapping[str, object]]:
         return {of: each for of, each in self.states.items() if of != key}
 
-    def changed(self, key: Key) -> "SessionsState":
-        """Counted only where a version was seen, so that states stay few."""
+    def count_change(self, key: Key) -> "SessionsState":
+        """Count a change of a session of which a version was seen; any other would only make more states."""
         if not any(each.of == key for each in self.seen.values()):
             return self
         return attrs.evolve(self, counts={**self.counts, key: self.counts.get(key, 0) + 1})
@@ -180,7 +180,7 @@ class SessionsContract(Contract):
         is_empty = op.name in ("get", "pop") and not state.of(self.bind(op, state.flags)["of"])
         return "the session has no message" if is_empty else ""
 
-    def written(self, op: ContractOp) -> Iterator[object]:
+    def values_written(self, op: ContractOp) -> Iterator[object]:
         items = op.args.get("items")
         yield from items if isinstance(items, list) else ()
 
@@ -233,7 +233,7 @@ class SessionsContract(Contract):
 
     def on_put_state(self, state: SessionsState, now_ms: int, of: Key, key: str, value: object) -> Outcomes:
         own = {**state.states.get(of, {}), key: value}
-        yield WHATEVER, attrs.evolve(state.changed(of), states={**state.states, of: own})
+        yield WHATEVER, attrs.evolve(state.count_change(of), states={**state.states, of: own})
 
     def on_state(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         yield exactly(dict(state.states.get(of, {}))), state

@@ -192,7 +192,7 @@ def jobs_as_json(job_count: int) -> dict[str, Any]:
 
 
 def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
-    """Every kind of failure, each with its file; the one that was met most comes first."""
+    """Tell every kind of failure, each with its file; the one that was met most comes first."""
     counted = f"{plural(found.run_count, 'run')}, {plural(found.op_count, 'operation')}"
     pairs = sorted(zip(found.findings, files, strict=True), key=lambda pair: -pair[0].count)
 

@@ -16,7 +16,7 @@ def notice_threads() -> Iterator[list[threading.Thread]]:
             begun.append(self)
         return real(self)
 
-    threading.Thread.start = start  # type: ignore[method-assign] # whoever has a thread begins it by this
+    threading.Thread.start = start  # type: ignore[method-assign] # every thread begins by this
     try:
         yield begun
     finally:

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Final
 
-from umi_core.data import Data, compared
+from umi_core.data import Data, list_compared
 from umi_sim.formats.schema import TEXT, Json, at, wrong
 
 PLAIN_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,19}")
@@ -86,7 +86,7 @@ def key_of(value: object) -> object:
     if isinstance(value, list | tuple):
         return kind, *map(key_of, value)
     if isinstance(value, Data):
-        return kind, *[key_of(getattr(value, name)) for name in compared(kind)]
+        return kind, *[key_of(getattr(value, name)) for name in list_compared(kind)]
     return kind, repr(value)
 
 

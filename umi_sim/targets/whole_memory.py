@@ -84,7 +84,7 @@ def given_to(command: str, config: RunConfig, *, is_compared: bool) -> RunConfig
 
 def names_of(given: Sequence[str]) -> list[str]:
     """The scenarios to run: these, or all that a sweep would. Raises BadScenario, and BadAdapter."""
-    files = {name: scenarios.find(name) for name in given or scenarios.shipped()}
+    files = {name: scenarios.find(name) for name in given or scenarios.list_shipped()}
     fit = [name for name, file in files.items() if file.target == TARGET and file.mutant is None]
     if given and len(fit) < len(files):
         unfit = next(name for name in files if name not in fit)

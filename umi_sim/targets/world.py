@@ -61,7 +61,7 @@ def world_of(adapter: Any, seed: int) -> Iterator["TargetWorld"]:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Until the block ends, no collector closes what somebody lost: when it comes follows from no seed."""
+    """Until the block ends, no collector closes lost objects: when it runs follows from no seed."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -93,7 +93,7 @@ class TargetWorld:
     # Lives of the store.
 
     def begin(self) -> None:
-        """A new process finds the folder. Raises NotOpened."""
+        """Make the store anew on its folder, as a new process does. Raises NotOpened."""
         try:
             self.store = self.adapter()
         except Exception as error:  # its constructor is theirs
@@ -119,7 +119,7 @@ class TargetWorld:
         self.begin()
 
     def copy(self) -> Path:
-        """The folder as a process that dies now leaves it."""
+        """Return a copy of the folder as a process that dies now leaves it."""
         new = self.base / str(len(list(self.base.iterdir())))
         shutil.copytree(self.folder, new, ignore=shutil.ignore_patterns("*-shm"))
         return new
@@ -145,13 +145,13 @@ class TargetWorld:
             case "at_once":
                 said = self.at_once(number, calls)
             case "paged":
-                said = self.paged(*calls)
+                said = self.scan_between(*calls)
             case "cancel":
                 said = [self.cancel(number, calls[0])]
             case _:
                 said = [self.call(*each) for each in calls]
         self.has_failed = self.sites.disarm()
-        said = [self.listed(*each, value) for each, value in zip(calls, said, strict=True)]
+        said = [self.translate_listing(*each, value) for each, value in zip(calls, said, strict=True)]
         for site, count in self.sites.counts.items() if kind == "op" else ():
             self.reached[calls[0][0], site] = max(count, self.reached.get((calls[0][0], site), 0))
         self.times_ms = list(dict.fromkeys([began_ms, self.clock.now_ms]))
@@ -162,13 +162,13 @@ class TargetWorld:
         raise faults.Killed
 
     def at_once(self, order: int, calls: Iterable[Call]) -> list[Any]:
-        """`order` draws who goes on where asyncio leaves it open; 0: whoever came first."""
+        """Start calls together. `order` draws which goes on where asyncio leaves it open; 0: the first."""
         drawn = random.Random(order)
         starts = [lambda call=call: self.start(*call) for call in calls]
         return self.loop.at_once(starts, lambda n: drawn.getrandbits(32) % n if order else 0)
 
     def cancel(self, steps: int, call: Call) -> Any:
-        """It is cancelled after so many steps, if it goes on for so long; what it began comes to its end."""
+        """Cancel a call after so many steps, if it goes on for so long, and wait for all that it began."""
         task = self.loop.create_task(self.start(*call))
         if not self.loop.run([task], steps):
             task.cancel()
@@ -176,13 +176,13 @@ class TargetWorld:
         self.loop.settle(SETTLING_STEPS)
         return asyncio.CancelledError() if task.cancelling() else loop.outcome_of(task)
 
-    def paged(self, scan: Call, *others: Call) -> list[Any]:
-        """The others happen between its pages, and after the last one."""
+    def scan_between(self, scan: Call, *others: Call) -> list[Any]:
+        """Make the other calls between the pages of a scan, and after the last one."""
         left, said = deque(others), list[Any]()
 
         async def between() -> None:
             if left:
-                said.append(await self.came_of(*left.popleft()))
+                said.append(await self.outcome_of_task(*left.popleft()))
 
         name, args = scan
         pages = self.call_of(name, args, lambda: self.pages(getattr(self.store, name), args, between))
@@ -191,10 +191,10 @@ class TargetWorld:
     # Calls.
 
     def call(self, name: str, args: Mapping[str, Any]) -> Any:
-        return self.call_of(name, args, lambda: self.begun(name, args))
+        return self.call_of(name, args, lambda: self.begin_call(name, args))
 
     def call_of(self, name: str, args: Mapping[str, Any], begin: Callable[[], Any]) -> Any:
-        return self.outcome(lambda: self.told(name, args, self.settle(begin())))
+        return self.outcome(lambda: self.translate_value(name, args, self.settle(begin())))
 
     def outcome(self, begin: Callable[[], Any]) -> Any:
         """Call it and return (its value,), or the exception that it raised."""
@@ -203,20 +203,20 @@ class TargetWorld:
         except RAISED as error:
             return error  # whatever the store raises is to be told
 
-    async def came_of(self, name: str, args: Mapping[str, Any]) -> Any:
-        """The same, for a task to wait for."""
+    async def outcome_of_task(self, name: str, args: Mapping[str, Any]) -> Any:
+        """Await a call and return its outcome as `outcome` does, for a task."""
         try:
             return await self.start(name, args)
         except RAISED as error:
             return error
 
     async def start(self, name: str, args: Mapping[str, Any]) -> Any:
-        return (self.told(name, args, await value_of(self.begun(name, args))),)
+        return (self.translate_value(name, args, await value_of(self.begin_call(name, args))),)
 
     def settle(self, value: Any) -> Any:
         return self.loop.run_until_complete(value) if inspect.isawaitable(value) else value
 
-    def begun(self, name: str, args: Mapping[str, Any]) -> Any:
+    def begin_call(self, name: str, args: Mapping[str, Any]) -> Any:
         """Call a method; its result may be awaitable. The ids of the run become those of the store."""
         method = getattr(self.store, name)
         if name == "scan":
@@ -231,7 +231,7 @@ class TargetWorld:
         return method(**fitting(getattr(self.adapter, name), args))
 
     async def pages(self, method: Any, args: Mapping[str, Any], between: Any = None) -> Any:
-        """All pages of a scan, one after the other; `between`: what is waited for after each of them."""
+        """Read all pages of a scan, one after the other; `between`: what is waited for after each of them."""
         found: list[Any] = []
         cursor = None
         for _ in range(PAGES_MAX):
@@ -244,8 +244,8 @@ class TargetWorld:
             await value_of(between and between())
         return f"more than {PAGES_MAX} pages"
 
-    def told(self, name: str, args: Mapping[str, Any], value: Any) -> Any:
-        """A value as the contracts have it: lists for all sequences, our names for ids of the store."""
+    def translate_value(self, name: str, args: Mapping[str, Any], value: Any) -> Any:
+        """Return a value as contracts have it: lists for all sequences, our names for ids of the store."""
         if name == "version":
             self.names.versions[args["version"]] = value
             return args["version"]
@@ -254,15 +254,17 @@ class TargetWorld:
             while isinstance(value, list) and len(value) == 1:
                 value = value[0]
             if value is not None and not isinstance(value, list | dict):
-                return self.names.added(args["id"], value)
+                return self.names.add_id(args["id"], value)
         return value
 
-    def listed(self, name: str, args: Mapping[str, Any], outcome: Any) -> Any:
-        """A listing under our names. It waits for the end of its item: an add at the same time may tell an
-        id that the listing shows."""
+    def translate_listing(self, name: str, args: Mapping[str, Any], outcome: Any) -> Any:
+        """Return a listing under our names.
+
+        It waits for the end of its item: an add at the same time may tell an id that the listing shows.
+        """
         match outcome:
             case (list() as rows,) if name in ("search", "list"):
-                return ([self.names.listed(each, args) for each in rows],)
+                return ([self.names.name_row(each, args) for each in rows],)
         return outcome
 
 

@@ -83,10 +83,10 @@ DIMS: Final = (2, 16, 64)
 def try_all(check: Callable[[Subject, str], None], subject: Subject, how: settings) -> None:
     @how
     @given(TEXTS)
-    def tried(text: str) -> None:
+    def try_text(text: str) -> None:
         check(subject, text)
 
-    tried()
+    try_text()
 
 
 def check_total(truth: Truth, text: str) -> None:
@@ -98,7 +98,7 @@ def check_total(truth: Truth, text: str) -> None:
 
 
 def check_extract(truth: Truth, text: str) -> None:
-    text = admitted(text)
+    text = make_acceptable(text)
     reply = truth("extract", ask_extract(text))
     parsed = parse_extraction(reply, text, Config())
     assert isinstance(parsed, Extraction), f"an extraction has its form, whatever the text says: {reply}"
@@ -106,7 +106,7 @@ def check_extract(truth: Truth, text: str) -> None:
 
 
 def check_route(truth: Truth, text: str) -> None:
-    text = admitted(text)
+    text = make_acceptable(text)
     asked = tuple(entity_of(f"e{n}", fact) for n, fact in enumerate(FACTS))
     asked = (*asked, attrs.evolve(asked[0], id="told", name=text, content=text))
     reply = truth("route", ask_route(asked, text))
@@ -115,8 +115,8 @@ def check_route(truth: Truth, text: str) -> None:
     agree("a true routing has one sound row per entity", parsed.degraded, ())
 
 
-def admitted(text: str) -> str:
-    """The text as a memory would accept it: not blank, no lone surrogates."""
+def make_acceptable(text: str) -> str:
+    """Return the text as a memory would accept it: not blank, no lone surrogates."""
     return text.encode(errors="replace").decode().strip() or "Alice"
 
 

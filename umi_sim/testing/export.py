@@ -2,7 +2,7 @@
 
 Law 1. The test tells one memory what it was told, and imports umi_core alone. Of a failure it demands each
        reply, and all effects of the last step; of a run that passes, all effects.
-Law 2. With the planted bug of the record it fails, without it passes. Of a bug that nobody planted the right
+Law 2. With the planted bug of the record it fails, without it passes. Of a bug that was not planted the right
        effects are unknown: then the last reply must only be another one than was judged to be wrong.
 Law 3. What shows in no effect, reply or rendering of one memory is refused: its seed file is the test.
 """
@@ -38,12 +38,12 @@ from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.literals import INDENT, LiteralWriter, Parts, comment, number, statement
-from umi_sim.mutants import planted
+from umi_sim.mutants import plant_mutant
 from umi_sim.record import fingerprint
 from umi_sim.record.rules import rule_named
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
-from umi_sim.runs.runner import begun, outcome_of
+from umi_sim.runs.runner import begin_run, outcome_of
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.services.storage import SimStorage
@@ -57,7 +57,16 @@ PROBES: Final[tuple[Request, ...]] = (
 )  # fmt: skip
 
 
-JUDGING: Final = ("issued", "woken", "answered", "replied", "stepped", "crashed", "life_over", "check")
+JUDGING: Final = (
+    "observe_request",
+    "woken",
+    "observe_answer",
+    "observe_reply",
+    "observe_step",
+    "observe_crash",
+    "life_over",
+    "check",
+)
 
 
 class CannotShow(ValueError):
@@ -66,7 +75,7 @@ class CannotShow(ValueError):
 
 @attrs.frozen
 class Input(Data):
-    """What a memory was told; `place` counts over all memories of the run."""
+    """An input of a memory; `place` counts over all memories of the run."""
 
     place: int
     now_ms: int
@@ -75,7 +84,7 @@ class Input(Data):
 
 @attrs.define
 class ExportedMemory(Owner):
-    """One memory from its birth on, as it was told."""
+    """One memory from its birth on, with all its inputs."""
 
     agent: str
     number: int
@@ -85,13 +94,13 @@ class ExportedMemory(Owner):
     effects: list[tuple[Effect, ...]] = attrs.field(factory=list)  # of all inputs but one that failed
 
     def is_like(self, seen: Sequence["InputEffects"]) -> bool:
-        """Whether a memory with other tables did the same: a world may change them in mid-life."""
+        """Check whether a memory with other tables did the same: a world may change them in mid-life."""
         return all(it.effects == effects for it, effects in zip(seen, self.effects, strict=False))
 
 
 @attrs.frozen
 class InputEffects(Data):
-    """What one input led to. `raised`: the exception, instead of effects."""
+    """The effects of one input. `raised`: the exception, instead of effects."""
 
     effects: tuple[Effect, ...] = ()
     deadline_ms: int | None = None
@@ -114,7 +123,7 @@ class ExportedTest(Data):
 
 
 class InputListener(Inspector):
-    """An inspector that notes what every memory is told, and whether a reply is being judged.
+    """An inspector that notes the inputs of every memory, and whether a reply is being judged.
 
     A deaf one lets broken promises pass, so that a run goes on to where they show.
     """
@@ -127,16 +136,18 @@ class InputListener(Inspector):
         self._place = 0
         self._judging = partial(suppress, Broken) if is_deaf else nullcontext
         for name in JUDGING:
-            setattr(self, name, self._heard(getattr(self, name)))
+            setattr(self, name, self._wrap_judge(getattr(self, name)))
 
-    def _heard(self, judge: Callable[P, object]) -> Callable[P, Any]:
-        def judged(*args: P.args, **named: P.kwargs) -> object:
+    def _wrap_judge(self, judge: Callable[P, object]) -> Callable[P, Any]:
+        """Return the judge; of a deaf listener, one whose broken promises are dropped."""
+
+        def judge_quietly(*args: P.args, **named: P.kwargs) -> object:
             said: object = None
             with self._judging():
                 said = judge(*args, **named)
             return said  # noqa: RET504  # a deaf one has nothing to say
 
-        return judged
+        return judge_quietly
 
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
         memory = memory_of(machine)
@@ -150,20 +161,20 @@ class InputListener(Inspector):
         self._place += 1
         super().stepping(agent, machine, value, reading_ms)
 
-    def taken_over(self, agent: str, old: str) -> None:
+    def observe_takeover(self, agent: str, old: str) -> None:
         self._current[old] = self._current[agent]
-        super().taken_over(agent, old)
+        super().observe_takeover(agent, old)
 
-    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+    def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         self.is_judging = True
-        super().replied(agent, op_id, reply, reading_ms)
+        super().observe_reply(agent, op_id, reply, reading_ms)
         self.is_judging = False
 
-    def stepped(
+    def observe_step(
         self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
         self._current[agent].effects.append(tuple(effects))
-        super().stepped(agent, machine, storage, value, effects)
+        super().observe_step(agent, machine, storage, value, effects)
 
 
 # What the memories of a run were told, and what they should have done.
@@ -173,24 +184,24 @@ def tests_of(seed: SeedFile) -> tuple[list[ExportedTest], Failure | None]:
     """The tests that show a recorded failure, and the failure as it is today. Raises CannotShow."""
     if seed.config.target != PLAIN.target:
         raise CannotShow(f"it is a run of {seed.config.target}, and a test is of one memory: replay it")
-    listener, failure = listened(seed)
+    listener, failure = listen_to_run(seed)
     bug = seed.config.planted
     if bug is not None:
-        lives = listened(seed, is_deaf=True)[0].lives
+        lives = listen_to_run(seed, is_deaf=True)[0].lives
         test = by_the_bug(listener.lives, bug) or by_the_bug(lives, bug)
         if test is None:
             raise CannotShow(why_not(lives, bug, seed.failure or failure))
         return [test], failure
     if failure is None:
-        return [kept(life) for life in until(listener.lives, seed)], None
+        return [export_life(life) for life in until(listener.lives, seed)], None
     if seed.failure and fingerprint.of(failure) != seed.fingerprint:
         raise CannotShow(f"fails by {failure.rule} now and not by {seed.failure.rule} as recorded: replay it")
     return [by_the_end(listener, failure)], failure
 
 
 def why_not(lives: Iterable[ExportedMemory], bug: str, failure: Failure | None) -> str:
-    """Why no test of one memory shows a planted bug."""
-    if not all(is_told_whole(life, bug) for life in lives):
+    """Return why no test of one memory shows a planted bug."""
+    if not all(does_same(life, bug) for life in lives):
         return "workflows change in the middle of this run, which a test of one memory cannot tell"
     seen_by = rule_named(failure.rule).seen_by if failure and failure.kind != "crash" else ""
     hidden = "is seen inside a memory, and nothing that it said in this run shows it; another seed may"
@@ -202,21 +213,21 @@ def why_not(lives: Iterable[ExportedMemory], bug: str, failure: Failure | None) 
     return f"{rule} {how}"
 
 
-def is_told_whole(life: ExportedMemory, bug: str) -> bool:
-    """Whether a memory with the bug, told the same, does what this one did."""
-    with planted(bug, BUILT_IN):
-        return life.is_like(list(lived(life, born(life, bug))))
+def does_same(life: ExportedMemory, bug: str) -> bool:
+    """Check whether a memory with the bug and the same inputs does what this one did."""
+    with plant_mutant(bug, BUILT_IN):
+        return life.is_like(list(live_again(life, make_memory(life, bug))))
 
 
-def listened(seed: SeedFile, *, is_deaf: bool = False) -> tuple[InputListener, Failure | None]:
-    """The run again, with somebody who notes it; how it failed."""
+def listen_to_run(seed: SeedFile, *, is_deaf: bool = False) -> tuple[InputListener, Failure | None]:
+    """Live the run again with a listener; return the listener, and how the run failed."""
     listener = InputListener(seed.config, is_deaf=is_deaf)
-    with begun(seed.config, seed.items, inspector=listener) as live:
+    with begin_run(seed.config, seed.items, inspector=listener) as live:
         return listener, outcome_of(live)
 
 
 def until(lives: Iterable[ExportedMemory], seed: SeedFile) -> list[ExportedMemory]:
-    """The lives as far as the failure that was once recorded."""
+    """Return the lives as far as the failure that was once recorded."""
     if seed.failure is None:
         return list(lives)
     end = seed.failure.step
@@ -224,9 +235,9 @@ def until(lives: Iterable[ExportedMemory], seed: SeedFile) -> list[ExportedMemor
     return [life for life in cut if life.inputs]
 
 
-def kept(life: ExportedMemory) -> ExportedTest:
-    """Everything as it is."""
-    seen = list(lived(life, born(life, None)))
+def export_life(life: ExportedMemory) -> ExportedTest:
+    """Return a test with all inputs of a life as they are."""
+    seen = list(live_again(life, make_memory(life, None)))
     if not life.is_like(seen):
         raise CannotShow("its workflows change in mid-run, which a memory alone does not")
     return ExportedTest(
@@ -235,21 +246,23 @@ def kept(life: ExportedMemory) -> ExportedTest:
 
 
 def by_the_end(listener: InputListener, failure: Failure) -> ExportedTest:
-    """The last input of the run made it fail: by an exception, or by a reply that was judged to be wrong."""
+    """Return a test of the last input of the run, which failed with an exception or by a wrong reply."""
     life = max(listener.lives, key=lambda each: each.inputs[-1].place)
     if failure.kind != "crash" and not listener.is_judging:
         raise CannotShow(f"{failure.rule} is not seen in a reply")
     test = (
-        kept(attrs.evolve(life, inputs=life.inputs[:-1])) if len(life.inputs) > 1 else ExportedTest(life, [])
+        export_life(attrs.evolve(life, inputs=life.inputs[:-1]))
+        if len(life.inputs) > 1
+        else ExportedTest(life, [])
     )
-    seen = list(lived(life, born(life, None)))[-1]
+    seen = list(live_again(life, make_memory(life, None)))[-1]
     last = life.inputs[-1]
     told = [*test.told, (last.now_ms, last.value, seen.effects)]
     return ExportedTest(life, told, unlike=not seen.raised, is_raised=bool(seen.raised))
 
 
-def lived(life: ExportedMemory, memory: Memory) -> Iterator[InputEffects]:
-    """The life again, in a new memory; it ends with an exception."""
+def live_again(life: ExportedMemory, memory: Memory) -> Iterator[InputEffects]:
+    """Live the life again in a new memory; an exception is the last element."""
     for each in life.inputs:
         try:
             yield InputEffects(memory.step(each.now_ms, each.value), memory.deadline_ms())
@@ -262,20 +275,20 @@ def lived(life: ExportedMemory, memory: Memory) -> Iterator[InputEffects]:
 
 
 def by_the_bug(lives: Sequence[ExportedMemory], bug: str) -> ExportedTest | None:
-    """The life in which the bug shows first, with the effects of the code without it."""
+    """Return a test of the life in which the bug shows first, with the effects of the code without it."""
     found = [test for life in lives if (test := first_sign(life, bug))]
     return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def first_sign(life: ExportedMemory, bug: str) -> tuple[int, ExportedTest] | None:
-    """Where the life parts from that of a memory without the bug, and the test that shows it."""
-    right, wrong = born(life, None), born(life, bug)
-    with planted(bug, BUILT_IN):
-        theirs = list(lived(life, wrong))
+    """Find where the life parts from that of a memory without the bug; return the place and a test."""
+    right, wrong = make_memory(life, None), make_memory(life, bug)
+    with plant_mutant(bug, BUILT_IN):
+        theirs = list(live_again(life, wrong))
     if not life.is_like(theirs):
         return None  # its tables change in mid-run
     told: list[tuple[int, Value, tuple[Effect, ...]]] = []
-    for each, ours, other in zip(life.inputs, lived(life, right), theirs, strict=False):
+    for each, ours, other in zip(life.inputs, live_again(life, right), theirs, strict=False):
         if ours.raised:
             return None  # what the bug has led to is nothing that the code without it ever meets
         told.append((each.now_ms, each.value, ours.effects))
@@ -283,19 +296,20 @@ def first_sign(life: ExportedMemory, bug: str) -> tuple[int, ExportedTest] | Non
             return each.place, ExportedTest(life, told)
         if ours.deadline_ms != other.deadline_ms:
             return each.place, ExportedTest(life, told, has_deadline=True, deadline_ms=ours.deadline_ms)
-    probe = probed(life, right, wrong, bug)
+    probe = find_probe(life, right, wrong, bug)
     return (life.inputs[-1].place, ExportedTest(life, [*told, probe])) if probe else None
 
 
-def born(life: ExportedMemory, bug: str | None) -> Memory:
-    with planted(bug, BUILT_IN) as registry:
+def make_memory(life: ExportedMemory, bug: str | None) -> Memory:
+    """Make the memory of a life with this planted bug, or none, before its first input."""
+    with plant_mutant(bug, BUILT_IN) as registry:
         return Memory(life.scope, life.config, registry)
 
 
-def probed(
+def find_probe(
     life: ExportedMemory, right: Memory, wrong: Memory, bug: str
 ) -> tuple[int, Value, tuple[Effect, ...]] | None:
-    """A last request that tells the two memories apart, with the right effects: a read, or a save.
+    """Find a last request that tells the two memories apart: a read or a save; with the right effects.
 
     Reads change neither of them; what a save packs, nothing else shows, and nothing comes after it.
     """
@@ -303,7 +317,7 @@ def probed(
     now_ms = life.inputs[-1].now_ms
     for probe in (*PROBES, *(Get("probe", key) for key in keys), SaveSession("probe")):
         ours = right.step(now_ms, probe)
-        with planted(bug, BUILT_IN):
+        with plant_mutant(bug, BUILT_IN):
             theirs = wrong.step(now_ms, probe)
         if ours != theirs:
             return now_ms, probe, ours
@@ -363,7 +377,7 @@ def function(test: ExportedTest, writer: LiteralWriter, failure: Failure | None)
             continue
         yield ""
         if index == last and failure is not None:
-            yield from (f"{INDENT}# {comment(line)}" for line in said(failure))
+            yield from (f"{INDENT}# {comment(line)}" for line in describe_failure(failure))
         if index == last and test.is_raised:
             yield from statement("", call, "", INDENT)
             continue
@@ -379,7 +393,7 @@ def is_reply(effects: Sequence[Effect]) -> bool:
     return bool(effects) and all(isinstance(effect, Reply) for effect in effects)
 
 
-def said(failure: Failure) -> Iterator[str]:
+def describe_failure(failure: Failure) -> Iterator[str]:
     yield f"{failure.rule}: {failure.message}"
     if failure.expected:
         yield f"expected  {failure.expected}"
@@ -388,7 +402,7 @@ def said(failure: Failure) -> Iterator[str]:
 
 
 def shown_by(test: ExportedTest, seed: SeedFile) -> str:
-    """When the test fails, in words."""
+    """Tell in words when the test fails."""
     if seed.config.planted is not None:
         return f"fails while {seed.config.planted} is planted, passes without it"
     if test.is_raised:

@@ -31,7 +31,7 @@ from umi_sim.faults.clock import jump_signs
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.report import laid_out
-from umi_sim.mutants import Mutant, planted
+from umi_sim.mutants import Mutant, plant_mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Fault, Item, Op
@@ -53,7 +53,7 @@ from umi_sim.testing.machine_arguments import (
     LEFT_OUT,
     SESSIONS,
     When,
-    drawn_for,
+    draw_arguments,
     moments_of,
 )
 from umi_sim.workload import pools
@@ -131,7 +131,7 @@ class MemoryMachine(RuleBasedStateMachine):
         super().__init__()
         self.source = Manual()
         self.inspector = ReplyListener(self.config, {})
-        self.planting = planted(self.config.planted, BUILT_IN)
+        self.planting = plant_mutant(self.config.planted, BUILT_IN)
         registry = self.planting.__enter__()
         target = UmiTarget(self.config, registry)
         self.run_ = run_of(self.config, self.give_source, self.inspector, target=target)
@@ -156,11 +156,11 @@ class MemoryMachine(RuleBasedStateMachine):
         failure = failure_in(self, act)
         if failure is not None:
             self.has_failed = True
-            told = self.told(verdict_of(self.run_, failure))
+            told = self.report_failure(verdict_of(self.run_, failure))
             raise promise_of(fingerprint.of(failure))(told) from None
 
-    def told(self, verdict: Verdict) -> str:
-        """The layout of a failure; its seed file holds the smallest run that fails so."""
+    def report_failure(self, verdict: Verdict) -> str:
+        """Return the layout of a failure; its seed file holds the smallest run that fails so."""
         again = run(self.config, verdict.items)
         verdict = again if again.failure else verdict
         assert verdict.failure is not None
@@ -173,7 +173,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_rule_holds(self) -> None:
-        """All of them, over everything, and not at every 64th step only."""
+        """Check all rules over everything, and not at every 64th step only."""
         if not self.has_failed:
             self.guard(self.run_.check_all)
 
@@ -207,7 +207,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
 
 def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
-    """How many items are left of a failure that was kept, once it is shrunk, and how it is told."""
+    """Shrink a failure that was kept; return how many items are left of it, and how it is told."""
     assert verdict.failure is not None
     try:
         done = shrink_whole(seed_file.read(path), seconds_max=SHRINK_SECONDS_MAX)
@@ -215,7 +215,7 @@ def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
         return as_it_is(path, verdict)
     seed_file.write(path, done.seed)
     told = report.of_shrunk(done, path.as_posix(), "", verdict.failure)
-    return len(done.seed.items), list(laid_out(report.failed(told)))
+    return len(done.seed.items), list(laid_out(report.of_failure(told)))
 
 
 def as_it_is(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
@@ -280,7 +280,7 @@ class NotSeen(AssertionError):
 
 
 def must_see(made: type[MemoryMachine], bug: Mutant, *, is_guest: bool) -> None:
-    """With a planted bug a test that passes fails. `is_guest`: the scenario itself does not plant it."""
+    """Make a test fail that passes with a planted bug. `is_guest`: the scenario itself does not plant it."""
     case: Any = made.TestCase
     tried = case.runTest
 
@@ -297,7 +297,7 @@ MORE: Final = "give it more examples, or more steps"
 
 
 def advice(config: RunConfig, bug: Mutant) -> str:
-    """Where a bug shows that does not show here."""
+    """Tell where a bug shows that does not show here."""
     if bug.kind not in ("", *config.faults):
         return f"it takes {bug.kind}, which only a scenario like {bug.scenario} has"
     return (
@@ -319,7 +319,7 @@ RESERVED: Final = ("__session_id",)
 
 
 def beginnings(config: RunConfig) -> dict[str, Any]:
-    """What the bundles hold before anything has happened: names that nothing is known of yet."""
+    """Return rules that fill the bundles at first, with names of which nothing is known yet."""
     absent = pools.HOSTILE_IDS["absent"]
     keys = (*FIRST_KEYS[: config.key_count], *(RESERVED if config.adversarial[0] else ()))
     firsts = {
@@ -334,8 +334,8 @@ def beginning(target: "Bundle[object]", values: Iterable[object]) -> Any:
     return initialize(target=target)(lambda self: multiple(*values))
 
 
-def learnt(name: str, args: dict[str, object], value: object) -> Iterable[object]:
-    """What a reply adds to the bundle of its request."""
+def add_to_bundle(name: str, args: dict[str, object], value: object) -> Iterable[object]:
+    """Return the names that a reply adds to the bundle of its request."""
     if name == "set":
         return (args["key"],)
     if isinstance(value, Remembered):
@@ -355,11 +355,11 @@ def rule_for(name: str, config: RunConfig) -> Any:
     def issue(self: MemoryMachine, when: When, **args: object) -> object:
         given = {key: value for key, value in args.items() if value is not LEFT_OUT}
         value = self.issue(name, self.wait_ms(when), given)
-        return multiple(*learnt(name, given, value)) if name in TARGETS else None
+        return multiple(*add_to_bundle(name, given, value)) if name in TARGETS else None
 
     issue.__name__ = name
     target = {"target": TARGETS[name]} if name in TARGETS else {}
-    as_rule: Any = rule(**target, when=moments_of(config), **drawn_for(name, config))
+    as_rule: Any = rule(**target, when=moments_of(config), **draw_arguments(name, config))
     return as_rule(issue)
 
 
@@ -382,7 +382,7 @@ def moments(config: RunConfig) -> dict[str, Any]:
 
 
 def arm_fault(self: MemoryMachine, kind: str, after: int, luck: int) -> None:
-    """One of the next events that this kind can strike is struck."""
+    """Arm the fault for one of the next events that this kind can strike."""
     self.source.arm(kind, after, luck)
 
 
@@ -393,6 +393,6 @@ def jump_clock(self: MemoryMachine, by_ms: int) -> None:
 
 
 def heal(self: MemoryMachine) -> None:
-    """Nothing strikes any more, and so much time passes that every window has ended."""
+    """End all faults, and let so much time pass that every window has ended."""
     self.source.arm(None)
     self.issue("len", HEALED_MS, {})

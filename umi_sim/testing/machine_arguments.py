@@ -34,7 +34,7 @@ def in_part(share: tuple[int, int], rare: Any, usual: Any) -> Any:
 
 
 def moments_of(config: RunConfig) -> Any:
-    """When a request of this scenario comes."""
+    """Return when a request of this scenario comes."""
     return in_part(config.land, LANDINGS, st.sampled_from(ADVANCE_MS))
 
 
@@ -45,7 +45,7 @@ class Mostly(Data):
     plain: Any
     hostile: pools.Pool
 
-    def drawn(self, config: RunConfig) -> Any:
+    def draw_from(self, config: RunConfig) -> Any:
         bad = st.one_of([st.sampled_from(list(group)) for group in self.hostile.values()])
         return in_part(config.adversarial, bad, self.plain)
 
@@ -151,10 +151,10 @@ def strategies_of(name: str) -> dict[str, tuple[Any, bool]]:
     return found
 
 
-def drawn_for(name: str, config: RunConfig) -> dict[str, Any]:
-    """What a rule of this request draws in this scenario."""
+def draw_arguments(name: str, config: RunConfig) -> dict[str, Any]:
+    """Return the strategies of the arguments of a request in this scenario."""
     plain = {
-        arg: (each.drawn(config) if isinstance(each, Mostly) else each, is_required)
+        arg: (each.draw_from(config) if isinstance(each, Mostly) else each, is_required)
         for arg, (each, is_required) in ARGS[name].items()
     }
     return {arg: each if is_required else maybe(each) for arg, (each, is_required) in plain.items()}

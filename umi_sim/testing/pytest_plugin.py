@@ -98,7 +98,7 @@ def must_be_seed_files(names: Iterable[str]) -> None:
 
 
 def is_below(path: Path, args: Iterable[str]) -> bool:
-    """Whether pytest comes by here on its way through what it was given."""
+    """Check whether pytest visits this path on its way through its arguments."""
     return any(path.is_relative_to(Path(arg).absolute()) for arg in args)
 
 
@@ -146,7 +146,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 def is_ours(path: Path) -> bool:
-    """By a look at its beginning; what is wrong with it otherwise, its reader says."""
+    """Check the beginning of a file; its reader says what else is wrong with it."""
     try:
         with path.open("rb") as file:
             head = file.read(SNIFFED_BYTES)
@@ -199,10 +199,10 @@ class RunItem(SimulationItem):
         verdict = runner.run(draw(self.scenario, self.seed))
         if verdict.failure is None:
             return
-        command = join(["umi-sim", "run", shown(self.path), "--seed", str(self.seed)])
-        path = kept(self.config, verdict)
+        command = join(["umi-sim", "run", show_path(self.path), "--seed", str(self.seed)])
+        path = keep_seed_file(self.config, verdict)
         small = smaller(self.config, verdict, path, command) if path else None
-        repeat, file = (replay_of(path), shown(path)) if path else (command, "")
+        repeat, file = (replay_of(path), show_path(path)) if path else (command, "")
         fail(small or report.of_run(verdict, repeat, command, file=file))
 
 
@@ -224,7 +224,7 @@ class ReplayItem(SimulationItem):
         if is_kept and not self.path.exists():
             pytest.skip("it is gone: another process has removed it")
         try:
-            seed = seed_file.read(Path(shown(self.path)))
+            seed = seed_file.read(Path(show_path(self.path)))
         except seed_file.BadSeedFile as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         must_pass = is_kept or self.path in self.config.stash[REPLAYED]
@@ -232,19 +232,19 @@ class ReplayItem(SimulationItem):
         if is_kept:
             corpus.count_passes(self.path, seed, done)
             if done.what == "passes":
-                print(PASSES_NOW, shown(self.path))
+                print(PASSES_NOW, show_path(self.path))
         if done.what == "passes" and (must_pass or seed.expect.result == "pass"):
             return
         if done.what == "same failure" and seed.expect.result == "fail" and not must_pass:
             pytest.xfail(open_bug(seed))  # with --runxfail this returns, and the failure is told
-        fail(self.told(seed, done))
+        fail(self.report_failure(seed, done))
 
-    def told(self, seed: "SeedFile", done: "Replayed") -> "Report":
-        """The layout of a failure; of a failure that is gone, what to do now."""
+    def report_failure(self, seed: "SeedFile", done: "Replayed") -> "Report":
+        """Return the layout of a failure; for a failure that is gone, what to do now."""
         from umi_sim.explain import report
         from umi_sim.kernel.report import Report, row, whole
 
-        name = shown(self.path)
+        name = show_path(self.path)
         repeat, bless = whole("repeat", f"umi-sim replay {name}"), whole("next", f"umi-sim bless {name}")
         if done.what == "diverged":
             told = row("", "if that is meant; pytest --umi-sim-relaxed compares less")
@@ -252,9 +252,9 @@ class ReplayItem(SimulationItem):
         if done.verdict.failure is None:
             told = row("", "then it must never come back")
             return Report(f"UNEXPECTED PASS {name}: {done.why}", (repeat, bless, told))
-        saved = kept(self.config, done.verdict) if done.what == "other failure" else None
+        saved = keep_seed_file(self.config, done.verdict) if done.what == "other failure" else None
         file = saved or Path(name)
-        failed = report.of_run(done.verdict, replay_of(file), file=shown(file))
+        failed = report.of_run(done.verdict, replay_of(file), file=show_path(file))
         return Report(failed.head, (row("replay", f"{name}: {done.what}: {done.why}"), *failed.lines))
 
 
@@ -262,7 +262,7 @@ KINDS: Final[dict[str, type[pytest.File]]] = {".toml": ScenarioCollector, ".json
 
 
 def open_bug(seed: "SeedFile") -> str:
-    """Why a failure is expected."""
+    """Return why a failure is expected."""
     history = seed.history
     return "; ".join(filter(None, ("open bug", history.ticket, history.notes)))
 
@@ -274,8 +274,8 @@ def fail(report: "Report") -> NoReturn:
     pytest.fail("\n".join(laid_out(report)), pytrace=False)
 
 
-def shown(path: Path) -> str:
-    """A path as somebody in the current folder would type it."""
+def show_path(path: Path) -> str:
+    """Return a path as a user in the current folder would type it."""
     return os.path.relpath(path)
 
 
@@ -286,13 +286,13 @@ def kept_folder(config: pytest.Config) -> Path:
     return config.rootpath / KEPT
 
 
-def kept(config: pytest.Config, verdict: "Verdict") -> Path | None:
-    """The seed file of a failure; None if there can be none."""
+def keep_seed_file(config: pytest.Config, verdict: "Verdict") -> Path | None:
+    """Write the seed file of a failure and return its path; None if there can be none."""
     from umi_sim.runs import corpus
     from umi_sim.seedfile import files as seed_file
 
     try:
-        return corpus.keep_run(verdict, Path(shown(kept_folder(config))))
+        return corpus.keep_run(verdict, Path(show_path(kept_folder(config))))
     except (OSError, seed_file.BadSeedFile):
         return None
 
@@ -316,8 +316,8 @@ def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str)
     if not seed.minimised:
         seed_file.write(path, done.seed)
     for other in done.others:
-        kept(config, other)
-    return report.failed(report.of_shrunk(done, shown(path), command, verdict.failure))
+        keep_seed_file(config, other)
+    return report.of_failure(report.of_shrunk(done, show_path(path), command, verdict.failure))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

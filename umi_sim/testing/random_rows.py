@@ -81,7 +81,7 @@ VALUES: Final[dict[str, Values]] = {  # by domain
 
 
 def values_of(field: Any) -> Values:
-    """What a field may hold. Raises Incomplete."""
+    """Return the values that a field may hold. Raises Incomplete."""
     domain = domain_of(field.type).name
     if domain not in VALUES:
         told = f"the domain {domain} of {field.name} has no values"
@@ -90,7 +90,7 @@ def values_of(field: Any) -> Values:
 
 
 def must_cover(kinds: Iterable[type[Body]]) -> None:
-    """Every field of every kind has values. Raises Incomplete."""
+    """Check that every field of every kind has values. Raises Incomplete."""
     for cls in kinds:
         for field in attrs.fields(cls):
             values_of(field)

@@ -30,11 +30,11 @@ from umi_core.rows import BODIES, Address, Body, Category, Entity, Reflection, R
 from umi_core.rows import SEARCHED as SEARCHED_KINDS
 from umi_core.values import Scope
 from umi_sim.testing.random_rows import IDS, writes_of
-from umi_sim.testing.storage_twin import StorageTwin, agree, ranked
+from umi_sim.testing.storage_twin import StorageTwin, agree, rank_of
 
 
 class Storage(Protocol):
-    """What a storage is asked. `arrive` and `flush` are the two ends of one commit on its way to the disk."""
+    """The calls to a storage. `arrive` and `flush` are the two ends of one commit on its way to the disk."""
 
     def arrive(self, commit: Commit, sender: str) -> int: ...
     def flush(self, ticket: int, now_ms: int) -> Committed | EffectFailed | None: ...
@@ -63,7 +63,7 @@ def entity_of(row_id: str, fact: Fact) -> Entity:
 
 
 def bodies(kind: str, row_id: str) -> tuple[Body, ...]:
-    """What is written at such a row with a name, so that rows are found, tie and take each other's place."""
+    """Return bodies to write at a row that has a name, so that rows are found, tie and replace each other."""
     match kind:
         case "entity":
             return tuple(entity_of(row_id, fact) for fact in FACTS)
@@ -103,7 +103,8 @@ Writes = list[str | Write]  # by its short name, or as it is
 Guards = list[tuple[str, int]]  # what a commit expects, and by how much it is wrong
 
 
-def asked(*parts: tuple[str, str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Where]:
+def make_conditions(*parts: tuple[str, str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Where]:
+    """Return a strategy of conditions on these fields, each left out where its value is None."""
     made = [st.tuples(st.just(field), st.just(operator), values) for field, operator, values in parts]
     return st.tuples(*made).map(lambda given: tuple(Condition(*it) for it in given if it[2] is not None))
 
@@ -123,10 +124,10 @@ GUARDS: Final = st.lists(st.tuples(PLACES, st.sampled_from((0, 0, 0, 1))), max_s
 TIMES: Final = st.none() | st.integers(1, 5)
 TYPES: Final = st.sampled_from((("person",), ("topic", "note")))
 ANY: Final = st.just(())
-OF_TYPE: Final = asked(("type", "in", TYPES), ("vector_missing", "eq", st.none() | st.booleans()))
-IN_TIME: Final = asked(("time_ms", "gte", TIMES), ("time_ms", "lte", TIMES))
-WITHOUT: Final = asked(("id", "not_in", st.lists(st.sampled_from(IDS), max_size=2).map(tuple)))
-TOUCHING: Final = asked(("touches", "contains", st.sampled_from(IDS)))
+OF_TYPE: Final = make_conditions(("type", "in", TYPES), ("vector_missing", "eq", st.none() | st.booleans()))
+IN_TIME: Final = make_conditions(("time_ms", "gte", TIMES), ("time_ms", "lte", TIMES))
+WITHOUT: Final = make_conditions(("id", "not_in", st.lists(st.sampled_from(IDS), max_size=2).map(tuple)))
+TOUCHING: Final = make_conditions(("touches", "contains", st.sampled_from(IDS)))
 LIMITS: Final = st.integers(1, 3)
 LEASTS: Final = st.sampled_from((0, 500_000, 500_001))
 IN_SCOPE: Final = st.sampled_from(SCOPES)
@@ -157,17 +158,17 @@ class StorageContract(RuleBasedStateMachine):
     def fill(self, each: Writes, found: Writes, batches: list[Writes]) -> None:
         """A script begins with rows of each kind, and a look for the two likeliest mistakes of a search."""
         for writes in (each, found, *batches):
-            self.flush(*self.sent(writes, []))
+            self.flush(*self.send_commit(writes, []))
         self.search((), limit=3, least_ppm=0)  # ties
         self.search_last_type()
 
     @rule(writes=WRITES, guards=GUARDS)
     def commit(self, writes: Writes, guards: Guards) -> None:
-        self.flush(*self.sent(writes, guards))
+        self.flush(*self.send_commit(writes, guards))
 
     @rule(writes=WRITES, guards=GUARDS)
     def leave_pending(self, writes: Writes, guards: Guards) -> None:
-        self.on_the_way.append(self.sent(writes, guards))
+        self.on_the_way.append(self.send_commit(writes, guards))
 
     @precondition(lambda self: self.on_the_way)
     @rule(which=st.integers(0, 9))
@@ -189,7 +190,7 @@ class StorageContract(RuleBasedStateMachine):
         """A key of the last 24 hours, with another batch and perhaps expects that do not hold."""
         at_ms, key, first = self.first[which % len(self.first)]
         if self.now_ms < at_ms + RECEIPT_MS_MAX:
-            ticket, commit = self.sent(writes, guards, key)
+            ticket, commit = self.send_commit(writes, guards, key)
             answer = self.storage.flush(ticket, self.now_ms)
             expected = attrs.evolve(first, request_id=commit.request_id)
             agree("a known key is answered as the first time, before any expect", answer, expected)
@@ -201,7 +202,7 @@ class StorageContract(RuleBasedStateMachine):
         soon_ms = self.now_ms + ms - RECEIPT_MS_MAX
         old = [address for address, written_ms in self.receipts.items() if written_ms <= soon_ms]
         if old:
-            self.flush(*self.sent([Write(address, None) for address in old], []))
+            self.flush(*self.send_commit([Write(address, None) for address in old], []))
         self.now_ms += ms
 
     # Questions.
@@ -219,7 +220,7 @@ class StorageContract(RuleBasedStateMachine):
             self.check_hits(query)
 
     def search_last_type(self) -> None:
-        """For the last hit by its type: whoever cuts before he filters has lost it."""
+        """Search for the last hit by its type: a storage that cuts before it filters has lost it."""
         for query in searches((), len(self.addresses), 0, "entity"):
             hits = self.twin.hits(query)
             if hits and isinstance(hits[-1].body, Entity):
@@ -242,7 +243,7 @@ class StorageContract(RuleBasedStateMachine):
             if cursor is None:
                 break
             if writes:
-                self.flush(*self.sent(writes, []))
+                self.flush(*self.send_commit(writes, []))
                 left = set(self.keys(query))
                 stayed = [key for key in stayed if key in left]
         agree("a walk comes to its end", cursor, None)
@@ -256,7 +257,7 @@ class StorageContract(RuleBasedStateMachine):
         agree("a page holds matching rows of one scope, in order", list(page.rows), expected)
         agree("a page is within its limit", page.rows[limit:], ())
 
-    def sent(self, writes: Writes, guards: Guards, key: str = "") -> tuple[int, Commit]:
+    def send_commit(self, writes: Writes, guards: Guards, key: str = "") -> tuple[int, Commit]:
         self.request_id += 1
         expects = tuple(Expect(PLACE[name], self.twin.version(PLACE[name]) + off) for name, off in guards)
         batch = tuple(WRITE[each] if isinstance(each, str) else each for each in writes)
@@ -296,10 +297,10 @@ class StorageContract(RuleBasedStateMachine):
         if not self.tolerance_ppm:
             agree(law, rows, self.twin.hits(query))
             return
-        true = {row.address: row for row in self.twin.scored(query)}
+        true = {row.address: row for row in self.twin.score_rows(query)}
         scores = {row.address: row.score_ppm or 0 for row in rows}
-        agree(law, [unscored(row) for row in rows], [unscored(true[at]) for at in scores if at in true])
-        agree(law, list(rows), sorted(rows, key=ranked)[: query.limit])
+        agree(law, [drop_score(row) for row in rows], [drop_score(true[at]) for at in scores if at in true])
+        agree(law, list(rows), sorted(rows, key=rank_of)[: query.limit])
         far = [at for at, ppm in scores.items() if abs(ppm - score_of(true[at])) > self.tolerance_ppm]
         agree("a score is off by no more than the tolerance", far, [])
         least_ppm = max(1, query.min_score_ppm)
@@ -327,7 +328,7 @@ def searches(where: Where, limit: int, least_ppm: int, kind: str) -> Iterator[By
             yield ByVector(scope, vector, where, limit, least_ppm, kind)
 
 
-def unscored(row: Row) -> Row:
+def drop_score(row: Row) -> Row:
     return attrs.evolve(row, score_ppm=None)
 
 

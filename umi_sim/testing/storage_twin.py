@@ -52,28 +52,28 @@ class StorageTwin(Owner):
         return tuple(row for row in found if row is not None and row.body is not None)
 
     def matching(self, query: CountRows) -> tuple[Row, ...]:
-        """In order (kind, id)."""
+        """Return the rows that match, in order (kind, id)."""
         alive = [row for row in self.rows.values() if row.body is not None]
         found = [row for row in alive if row.address.kind in query.kinds and row.address.scope == query.scope]
         kept = [row for row in found if holds(query.where, row.body)]
         return tuple(sorted(kept, key=lambda row: (row.address.kind, row.address.id)))
 
     def hits(self, query: ByVector | ByWords) -> tuple[Row, ...]:
-        """In order (score descending, id)."""
-        found = [row for row in self.scored(query) if (row.score_ppm or 0) >= max(1, query.min_score_ppm)]
+        """Return the best rows, in order (score descending, id)."""
+        found = [row for row in self.score_rows(query) if (row.score_ppm or 0) >= max(1, query.min_score_ppm)]
         return tuple(found[: query.limit])
 
-    def scored(self, query: ByVector | ByWords) -> list[Row]:
-        """Every row that matches, with its score; in that order."""
+    def score_rows(self, query: ByVector | ByWords) -> list[Row]:
+        """Return every row that matches with its score, best first."""
         scores = self.scores(query)
         found = self.matching(CountRows(query.scope, (query.kind,), query.where))
-        return sorted([attrs.evolve(row, score_ppm=scores[row.address]) for row in found], key=ranked)
+        return sorted([attrs.evolve(row, score_ppm=scores[row.address]) for row in found], key=rank_of)
 
     def scores(self, query: ByVector | ByWords) -> dict[Address, int]:
         """Return the score of each row of the scope and kind, whether it meets the conditions or not."""
         rows = self.matching(CountRows(query.scope, (query.kind,), ()))
         if isinstance(query, ByWords):
-            scores = score_rows(query.text, [said(row.body) for row in rows])
+            scores = score_rows(query.text, [search_texts(row.body) for row in rows])
         else:
             scores = [self.vector_score(query, row.address) for row in rows]
         return {row.address: score_ppm for row, score_ppm in zip(rows, scores, strict=True)}
@@ -84,8 +84,8 @@ class StorageTwin(Owner):
         return vector_relevance_ppm(query.vector, body.components) if isinstance(body, Vector) else 0
 
 
-def said(body: Body | None) -> tuple[str, str]:
-    """The name of a row, and what else a search by words finds it by."""
+def search_texts(body: Body | None) -> tuple[str, str]:
+    """Return the name of a row, and the other text by which a search by words finds it."""
     match body:
         case Entity():
             return ", ".join((body.name, *body.others)), body.content
@@ -98,7 +98,7 @@ def said(body: Body | None) -> tuple[str, str]:
     raise AssertionError(body)
 
 
-def ranked(hit: Row) -> tuple[int, str]:
+def rank_of(hit: Row) -> tuple[int, str]:
     return -(hit.score_ppm or 0), hit.address.id
 
 
@@ -106,7 +106,7 @@ ABSENT: Final = object()
 
 
 def holds(where: Where, body: Body | None) -> bool:
-    """True if the body has the fields of all conditions, and they are as a memory asks."""
+    """Return True if the body has the fields of all conditions, and they are as a memory asks."""
     return all(is_as_asked(condition, getattr(body, condition.field, ABSENT)) for condition in where)
 
 

@@ -46,7 +46,7 @@ def block_of(user: User, stream: Stream) -> tuple[str, str]:
 
 
 def piece(user: User, stream: Stream) -> object:
-    """Mostly of the text of a block that is there: a word of it, or its beginning."""
+    """Draw mostly a word or the beginning of the text of a block that is there."""
     texts = [text for _, _, text in user.known.blocks(user.agent) if text]
     if not texts or stream.chance(1, 3):
         return stream.pick(PIECES)
@@ -55,7 +55,7 @@ def piece(user: User, stream: Stream) -> object:
 
 
 def record_id(user: User, stream: Stream) -> object:
-    """One that this agent was told, or one of the first few."""
+    """Draw an id that this agent was told, or one of the first few."""
     known = user.known.record_ids(user.agent)
     return stream.pick(known) if known and stream.chance(7, 8) else log_id("archival", stream.between(1, 9))
 
@@ -74,12 +74,12 @@ def message(stream: Stream) -> object:
 USER: Final = (("role", "user"), ("content", "x"))
 
 
-def said(user: User, stream: Stream) -> object:
+def make_text(user: User, stream: Stream) -> object:
     return filled_in(stream, pools.TEMPLATES)
 
 
 def moved_id(user: User, stream: Stream) -> object:
-    """One of a few ids: the same are written, read and deleted again and again."""
+    """Draw one of a few ids: the same are written, read and deleted again and again."""
     return stream.pick(user.keys)
 
 
@@ -132,7 +132,7 @@ HABITS: Final[Mapping[str, tuple[Any, ...]]] = {
     "moved_table": (("blocks", "blocks", "blocks", "blocks", "archival"), HOSTILE_WORDS, ALWAYS),
     "moved_log": (("messages",), HOSTILE_WORDS, ALWAYS),
     "moved_id": (moved_id, {"strange": ("",), "type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS),
-    "content": (said, {"type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS),
+    "content": (make_text, {"type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS),
     "phase": (PHASES, HOSTILE_WORDS, SELDOM),
     "kind_of_block": (BLOCK_KINDS, pools.HOSTILE_KINDS, SOMETIMES),
 }  # fmt: skip

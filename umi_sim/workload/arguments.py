@@ -43,7 +43,7 @@ def hostile_maker(pool: Maker | Pool) -> Maker:
 
 @attrs.frozen
 class Habit(Data):
-    """What users give where a domain is asked for; `share`: how often they give what may be left out.
+    """The values that users give for a domain; `share`: how often they give what may be left out.
 
     `is_late`: it joined requests that were there before. Nothing else is drawn otherwise because of it: it is
     the last that is drawn, and hostile in a draw of its own.
@@ -55,7 +55,7 @@ class Habit(Data):
     is_late: bool = False
 
     def bad(self, domain: str, user: User, stream: Stream) -> object:
-        """Now and then a value on a limit of this domain, or one beyond; else one of the hostile ones."""
+        """Draw now and then a value on a limit of this domain, or one beyond; else a hostile one."""
         edges = pools.EDGES.get(domain, ()) if user.edges[0] else ()
         return stream.pick(edges) if edges and stream.chance(*user.edges) else self.hostile(user, stream)
 
@@ -118,7 +118,7 @@ HABITS: Final[dict[str, Habit]] = {
 
 
 def must_cover(table: dict[str, Habit]) -> None:
-    """Every domain of every request has a habit. Raises Incomplete."""
+    """Check that every domain of every request has a habit. Raises Incomplete."""
     for cls in ALL:
         for argument in arguments_of(cls):
             if argument.domain not in table:
@@ -130,14 +130,14 @@ must_cover(HABITS)
 
 
 @cache
-def drawn(name: str) -> tuple[tuple[Argument, Habit], ...]:
-    """The arguments of a request, each with its habit."""
+def habits_of(name: str) -> tuple[tuple[Argument, Habit], ...]:
+    """Return the arguments of a request, each with its habit."""
     return tuple((argument, HABITS[argument.domain]) for argument in arguments_of(REQUESTS[name]))
 
 
 def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
     """The arguments of a request by name; what is left out has its default."""
-    table = drawn(name)
+    table = habits_of(name)
     struck = struck_argument(table, stream) if stream.chance(*user.adversarial) and table else None
     args: dict[str, object] = {}
     for argument, habit in table:

@@ -1,6 +1,6 @@
 """A conversation of the user's own in place of drawn requests: told whole, or the report says how much was.
 
-Law 1. Unless somebody says how many operations there are, there are as many as the conversation needs.
+Law 1. Unless the number of operations is given, there are as many as the conversation needs.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ OPERATION_COUNT_MAX: Final = 100_000  # as in a scenario file
 SPARE_COUNT: Final = 64
 
 
-def spoken(config: RunConfig, path: str) -> RunConfig:
-    """The configuration with the conversation in that file."""
+def with_conversation(config: RunConfig, path: str) -> RunConfig:
+    """Return the configuration with the conversation in that file."""
     return attrs.evolve(config, workload="transcript", transcript=path)
 
 
@@ -35,7 +35,7 @@ def whole(config: RunConfig) -> RunConfig:
 
 
 def remark(config: RunConfig, items: Sequence[Item]) -> str:
-    """What a report says if an agent was not told all turns; empty if each of them was."""
+    """Return a line for the report if an agent was not told all turns; empty if each of them was."""
     told, turns = min(turns_told(config, items, agent.name) for agent in config.agents)
     if told == turns:
         return ""
@@ -46,7 +46,7 @@ def remark(config: RunConfig, items: Sequence[Item]) -> str:
 
 
 def turns_told(config: RunConfig, items: Sequence[Item], agent: str) -> tuple[int, int]:
-    """How many turns are among the items, in order, and how many there are."""
+    """Count the turns among the items, in order, and those that there are."""
     asked = [(item.name, item.args) for item in items if isinstance(item, Op) and item.agent == agent]
     told = turns = 0
     rest = iter(asked)

@@ -40,7 +40,7 @@ ASKING: Final = {  # each means something only after what was said
 
 
 def turns_of(spoken: Sequence[TurnLine]) -> tuple[Turn, ...]:
-    """As a memory is shown them: who opened a session is its user, all others are assistants."""
+    """Return turns as a memory is shown them: the speaker who opened a session is its user."""
     openers = dict[str | None, str]()
     for line in spoken:
         openers.setdefault(line.session, line.speaker)
@@ -48,10 +48,10 @@ def turns_of(spoken: Sequence[TurnLine]) -> tuple[Turn, ...]:
     return tuple(Turn(roles[line.speaker == openers[line.session]], line.text) for line in spoken)
 
 
-def recalled(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str, object]:
-    """What is asked after so many turns: words of one, or a question, one of the talk or a frozen one.
+def make_question(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str, object]:
+    """Return a query after so many turns: words of one, a question of the talk, or a frozen one.
 
-    The talk is given whole: a copy of what was said so far would be as long as the talk, each time.
+    The talk is given whole: a copy of the turns so far would be as long as the talk, each time.
     """
     shown_count = stream.between(0, TURN_COUNT_MAX)
     earlier = some_words(stream, talk[stream.below(count)].text)

@@ -1,4 +1,4 @@
-"""Filters that users give: conditions that some rows hold, and such as nobody can decide."""
+"""Filters that users give: conditions that some rows hold, and some that cannot be decided."""
 
 from typing import Final
 

@@ -30,11 +30,14 @@ UNITS: Final = ("x", "é", "日", "👍")  # 1, 2, 3 and 4 bytes
 def sizes(limit: int) -> tuple[str, ...]:
     """Texts one byte under, at and over the limit; and as many characters as it has bytes."""
     around = (limit - 1, limit, limit + 1)
-    return (*(filled(size, unit) for size in around for unit in UNITS), *(unit * limit for unit in UNITS[1:]))
+    return (
+        *(fill_bytes(size, unit) for size in around for unit in UNITS),
+        *(unit * limit for unit in UNITS[1:]),
+    )
 
 
-def filled(size_bytes: int, unit: str) -> str:
-    """Exactly so many bytes: of this character, and of x before it for the rest."""
+def fill_bytes(size_bytes: int, unit: str) -> str:
+    """Return exactly so many bytes: of this character, and of x before it for the rest."""
     count, rest = divmod(size_bytes, len(unit.encode()))
     return "x" * rest + unit * count
 
@@ -131,8 +134,8 @@ def filled_in(stream: Stream, templates: Sequence[str]) -> str:
     return SLOT.sub(lambda slot: stream.pick(CAST[slot[1]]), stream.pick(templates))
 
 
-def altered(stream: Stream, text: str) -> str:
-    """The text as it is, with small letters for great ones, or with one character changed."""
+def alter_text(stream: Stream, text: str) -> str:
+    """Return the text as it is, with upper and lower case swapped, or with one character changed."""
     at = stream.below(2 * len(text))
     if at < len(text):
         return text[:at] + stream.pick(UNITS) + text[at + 1 :]
@@ -179,7 +182,7 @@ def nearly_turns(stream: Stream, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 
 
 def some_words(stream: Stream, text: str) -> str:
-    """One to three neighbours among the words of a text."""
+    """Draw one to three neighbours among the words of a text."""
     words = text.split() or ["?"]
     at = stream.below(len(words))
     return " ".join(words[at : at + stream.between(1, 3)])
@@ -451,7 +454,7 @@ def ends(low: int, high: int) -> tuple[int, ...]:
 
 
 def turns_of(*counts: int) -> tuple[tuple[Turn, ...], ...]:
-    """So many different turns: it can be told which of them somebody looked at."""
+    """Return so many different turns, so that a reply shows which of them were read."""
     return tuple(tuple(Turn("user", f"Alice likes tea {n}.") for n in range(count)) for count in counts)
 
 

@@ -21,7 +21,7 @@ from umi_sim.kernel.prng import Ratio, Stream
 from umi_sim.record.category_lists import all_categories
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import filter_values, pools
-from umi_sim.workload.pools import altered, filled_in, prose, some_words
+from umi_sim.workload.pools import alter_text, filled_in, prose, some_words
 
 Question = tuple[str, tuple[Turn, ...]]  # a query, and the turns it was asked after
 
@@ -55,7 +55,7 @@ BAD_TEXTS: Final = tuple(pools.HOSTILE_TEXTS.values())
 
 
 class UserKnowledge(Protocol):
-    """What a user may know; entities also when forgotten, sessions and agents of the same user."""
+    """Ids and keys that a user may know: also forgotten entities, and sessions and agents of this user."""
 
     def entity_ids(self, agent: str) -> Sequence[str]: ...
     def session_ids(self, agent: str) -> Sequence[str]: ...
@@ -120,7 +120,7 @@ class User:
         )
 
     def key(self, stream: Stream) -> object:
-        """One of the action set; in one of eight cases one that lives."""
+        """Draw a key of the action set; in one of eight cases one that lives."""
         at = stream.below(8 * len(self.keys))
         live = self.known.keys(self.agent) if at < len(self.keys) else ()
         return stream.pick(live) if live else self.keys[at % len(self.keys)]
@@ -141,7 +141,7 @@ class User:
         return stream.pick(stream.pick(self.bad_values))
 
     def text(self, stream: Stream) -> object:
-        """One to three sentences about the cast; in one of eight cases a text that was told before."""
+        """Draw one to three sentences about the cast; in one of eight cases a text that was told before."""
         if stream.chance(1, 8) and self.told:
             return stream.pick(self.told)
         count = stream.pick((1, 1, 1, 2, 3))
@@ -161,13 +161,13 @@ class User:
         return self.sentence(stream)
 
     def new_fact(self, stream: Stream) -> object:
-        """What a fact says from now on; in every second case what another one has said."""
+        """Draw the new content of a fact; in every second case one that an earlier fact has."""
         return stream.pick(self.said) if stream.chance(1, 2) and self.said else self.fact(stream)
 
     def bad_text(self, stream: Stream) -> object:
-        """One of the pools, or one that was told before, as it was or nearly."""
+        """Draw a text of the pools, or one that was told before, as it was or nearly."""
         if stream.chance(1, 8) and self.told:
-            return altered(stream, stream.pick(self.told))
+            return alter_text(stream, stream.pick(self.told))
         return self.tell(stream.pick(stream.pick(BAD_TEXTS)))
 
     def tell(self, text: object) -> object:
@@ -199,13 +199,13 @@ class User:
         return text
 
     def payload(self, stream: Stream, lines: Sequence[str]) -> str:
-        """Of an image, an audio or a video: mostly a stand-in that says itself what it holds."""
+        """Draw an image, an audio or a video: mostly a stand-in whose data is the text that it shows."""
         if stream.chance(1, 8):
             return f"https://example.org/{self.document_kind}/{stream.below(8)}"
         return f"data:{self.document_kind}/x-said,{quote(stream.pick((' ', chr(10))).join(lines))}"
 
     def modality(self, stream: Stream) -> object:
-        """Mostly what the text is."""
+        """Draw mostly what the text is."""
         is_text = self.document_kind in TEXT_KINDS
         return stream.pick(TEXT_KINDS) if is_text and stream.chance(1, 8) else self.document_kind
 
@@ -242,7 +242,7 @@ class User:
         return Turn(role, stream.pick(self.told) if is_told else filled_in(stream, pools.TEMPLATES))
 
     def has_asked(self, args: Mapping[str, object]) -> bool:
-        """Whether just this was asked before, after the same turns."""
+        """Check whether this query was asked before, after the same turns."""
         query, turns = args.get("query"), args.get("turns")
         return bool(turns) and self.question[1] == turns and self.question[0] == query
 
@@ -254,7 +254,7 @@ class User:
         return stream.pick(((start_ms, None), (None, start_ms), (start_ms, start_ms + 10_000)))
 
     def filter(self, stream: Stream) -> object:
-        """One or two conditions that some rows hold; now and then one that only another scope holds."""
+        """Draw one or two conditions that some rows hold; now and then one that only another scope holds."""
         return self.conditions(stream, filter_values.FILTERS)
 
     def row_filter(self, stream: Stream) -> object:
@@ -273,7 +273,7 @@ class User:
         return stream.between(PROMOTING_PPM, PPM) if stream.chance(1, 2) else stream.pick(pools.PARTS_PPM)
 
     def block_text(self, stream: Stream) -> object:
-        """So much of the tier that it fills; in one of four cases a sentence. Short ones leave room."""
+        """Draw so much text that the tier fills; in one of four cases a sentence. Short ones leave room."""
         if self.short_blocks[0] and stream.chance(*self.short_blocks):
             return stream.pick(SHORT_TEXTS)
         return stream.pick(self.block_texts) if stream.chance(3, 4) else filled_in(stream, pools.TEMPLATES)
@@ -282,7 +282,7 @@ class User:
         return stream.pick(stream.pick(self.bad_block_texts))
 
     def entity(self, stream: Stream) -> object:
-        """One that was replied to this agent; in one of eight cases one of the cast, of any scope."""
+        """Draw an id that was replied to this agent; in one of eight cases one of the cast, of any scope."""
         ids = self.known.entity_ids(self.agent)
         return stream.pick(self.other_ids if stream.chance(1, 8) or not ids else ids)
 
@@ -295,7 +295,7 @@ class User:
         return stream.pick(self.known.session_ids(self.agent) or pools.HOSTILE_IDS["absent"])
 
     def talk(self, stream: Stream) -> object:
-        """One of few sessions, in which many texts are told: mostly one that this agent has joined."""
+        """Draw one of few sessions, in which many texts are told: mostly one that this agent has joined."""
         own, all_ids = self.known.joined_ids(self.agent)[:2], self.known.session_ids(self.agent)[:2]
         return stream.pick((own if stream.chance(7, 8) else ()) or all_ids or pools.HOSTILE_IDS["absent"])
 
@@ -303,7 +303,7 @@ class User:
         return tuple(stream.subset(self.known.other_agents(self.agent), 1, 2))
 
     def lacks(self, name: str) -> bool:
-        """Whether this request names what there is none of, as far as this user knows."""
+        """Check whether this request names something of which this user knows none."""
         known = NAMED.get(name)
         return known is not None and not known(self.known, self.agent)
 
@@ -322,7 +322,7 @@ def conversation(stream: Stream, lines: Sequence[str]) -> str:
 
 
 def message(stream: Stream, text: str) -> str:
-    """As JSON, in one of the forms in which agents write them."""
+    """Draw a message as JSON, in one of the forms in which agents write them."""
     when = {"created_at": stream.pick(MOMENTS)} if stream.chance(1, 4) else {}
     return ENCODER.encode({"role": stream.pick(pools.ROLES), "content": stream.pick(CONTENTS)(text), **when})
 

@@ -15,7 +15,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload.arguments import arguments
 from umi_sim.workload.choice import SLOT_COUNT, slots
-from umi_sim.workload.dialogue import recalled, turns_of
+from umi_sim.workload.dialogue import make_question, turns_of
 from umi_sim.workload.pools import nearly, nearly_turns
 from umi_sim.workload.users import User, UserKnowledge
 
@@ -141,11 +141,11 @@ class Sections(Stream):
 
 def transcript_lines(config: RunConfig, agent: str) -> Iterator[Line]:
     assert config.transcript is not None
-    return played(load(config.transcript), Stream(config.seed, "agent", agent, "transcript"))
+    return play_conversation(load(config.transcript), Stream(config.seed, "agent", agent, "transcript"))
 
 
-def played(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
-    """A conversation: told in batches, asked about every few turns, saved whenever its session ends."""
+def play_conversation(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
+    """Tell a conversation in batches, ask about it every few turns, save whenever its session ends."""
     batch_count, untold, talk = stream.pick(BATCH_COUNTS), list[TurnLine](), turns_of(spoken)
     yield None, ("create_session", {})
     for number, turn in enumerate(spoken, 1):
@@ -156,13 +156,13 @@ def played(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
             yield None, ("remember", minutes(untold))
             untold.clear()
         if number % RECALL_EVERY == 0:
-            yield None, ("recall", recalled(talk, number, stream))
+            yield None, ("recall", make_question(talk, number, stream))
         if is_end:
             yield None, ("save_session", {})
 
 
 def minutes(spoken: Sequence[TurnLine]) -> dict[str, object]:
-    """One turn as it is, and who said it; several as lines with their speakers."""
+    """Return one turn as it is, with its speaker; several as lines with their speakers."""
     if len(spoken) == 1:
         return {"text": spoken[0].text, "speaker": spoken[0].speaker}
     return {"text": "\n".join(f"{turn.speaker}: {turn.text}" for turn in spoken)}

@@ -31,20 +31,20 @@ SPIN_MAX: Final = 3
 class Judge(Protocol):
     """Observer of a run that raises Broken when a promise is broken."""
 
-    def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None: ...
-    def sent(self, call: Call) -> None: ...
-    def landed(self, call: Call) -> None: ...
-    def answered(self, call: Call, answer: Answer, reading_ms: int) -> None: ...
+    def observe_request(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None: ...
+    def observe_call(self, call: Call) -> None: ...
+    def observe_commit(self, call: Call) -> None: ...
+    def observe_answer(self, call: Call, answer: Answer, reading_ms: int) -> None: ...
     def woken(self, agent: str, reading_ms: int) -> object: ...
-    def replying(self, agent: str, op_id: str, outcome: Outcome) -> None: ...
-    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None: ...
-    def crashed(self, agent: str) -> None: ...
-    def taken_over(self, agent: str, old: str) -> None: ...
+    def check_outcome(self, agent: str, op_id: str, outcome: Outcome) -> None: ...
+    def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None: ...
+    def observe_crash(self, agent: str) -> None: ...
+    def observe_takeover(self, agent: str, old: str) -> None: ...
     def old_life_woke(self, old: str) -> None: ...
-    def wiped(self) -> None: ...
-    def tampered(self) -> None: ...
+    def observe_wipe(self) -> None: ...
+    def observe_tampering(self) -> None: ...
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None: ...
-    def stepped(
+    def observe_step(
         self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None: ...
 
@@ -71,7 +71,7 @@ class Agent(Owner):
     held: list["NetworkMessage | Op"] = attrs.field(factory=list)
 
     def wants_items(self) -> bool:
-        """No operation is left; the end of a clock's window may be."""
+        """Return True if no operation is left; the end of a clock's window may be."""
         pending = self.pending
         is_busy = pending and (pending[0].__class__ is Op or any(item.__class__ is Op for item in pending))
         return self.machine is not None and not is_busy
@@ -87,20 +87,20 @@ class Agent(Owner):
         demand(self.spin_count < SPIN_MAX, rules.PROGRESS, told)
 
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
-        """In order of their times, then of the record."""
+        """Take items to begin, in order of their times, then of the record."""
         if self.pending or len(items) > 1:
             items = sorted((*self.pending, *items), key=lambda item: item.at_ms)
         self.pending = deque(items)
 
     def pause(self, now_ms: int, for_ms: int, *, clock_stands: bool) -> None:
-        """Nothing reaches it for a while. Its clock runs on, or stands and then catches up."""
+        """Let nothing reach it for a while. Its clock runs on, or stands and then catches up."""
         self.resume_ms = now_ms + for_ms
         if clock_stands and not self.clock.is_frozen:
             self.clock.freeze(now_ms)
             self.is_clock_held = True
 
     def resume(self, now_ms: int) -> list["NetworkMessage | Op"]:
-        """It goes on; what came meanwhile, in order."""
+        """Go on; return what came meanwhile, in order."""
         if self.is_clock_held:
             self.clock.thaw(now_ms, catch_up=True)
         self.resume_ms, self.is_clock_held = None, False
@@ -141,7 +141,7 @@ def is_busy(agent: Agent) -> bool:
 
 
 def must_be_quiet(agents: Iterable[Agent]) -> None:
-    """Nothing is due: then nothing may wait, but for a clock that stands until the world heals."""
+    """Check that, when nothing is due, nothing waits, but for a clock that stands until the world heals."""
     for agent in agents:
         if agent.clock.is_frozen:
             continue
@@ -180,11 +180,11 @@ class Tally(Owner):
     marks: Counter[str] = attrs.field(factory=Counter)
 
     def mark(self, names: Iterable[str]) -> None:
-        """Mostly none: to let the table count them would cost ten times as much."""
+        """Count marks one by one: mostly there are none, and letting the table count costs tenfold."""
         for name in names:
             self.marks[name] += 1
 
-    def replied(self, outcome: Outcome) -> None:
+    def count_reply(self, outcome: Outcome) -> None:
         name = OUTCOME_NAMES[outcome.__class__]
         self.replies[name] += 1
         if isinstance(outcome, Done):

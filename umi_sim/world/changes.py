@@ -1,4 +1,4 @@
-"""Changes around an operation: workflows of running memories, and rows that somebody changes at rest."""
+"""Changes around an operation: workflows of running memories, and rows that are changed at rest."""
 
 from typing import Protocol
 
@@ -35,11 +35,11 @@ def heal(world: ChangeContext) -> None:
 
 
 def tamper(world: ChangeContext, op_id: str) -> None:
-    """Somebody may change rows before an op; who judges is told, since nothing else can know."""
-    what = world.tampering.reached(op_id, world.services.storage, world.now_ms)
+    """Change rows before an op, if any are due; tell the judge, which has no other way to know."""
+    what = world.tampering.tamper_before(op_id, world.services.storage, world.now_ms)
     if what:
         world.trace.add(Tag.MARK, f"{what} before {op_id}")
         world.tally.marks[f"tampering: {what}"] += 1
         if world.keep_story:
             world.tell(op_id, what)
-        world.judge.tampered()
+        world.judge.observe_tampering()

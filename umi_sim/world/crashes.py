@@ -36,7 +36,7 @@ def crash(world: takeovers.TakeoverContext, agent: Agent, down_ms: int) -> None:
     agent.resume(world.now_ms)
     agent.machine = agent.wake_ms = None
     agent.restart_ms = world.now_ms + down_ms
-    world.judge.crashed(agent.name)
+    world.judge.observe_crash(agent.name)
 
 
 def marks_of(machine: Machine | None) -> Iterator[str]:

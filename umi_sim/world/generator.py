@@ -77,7 +77,7 @@ class Generator:
         return items
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
-        kind = self._dice.struck(verb, site, data)
+        kind = self._dice.find_fault(verb, site, data)
         args = make_args(kind, self._dice.luck(kind, site, data)) if kind else None
         if kind is None or args is None:
             return None
@@ -103,16 +103,16 @@ class Generator:
             return max(now_ms, told_ms - origin_ms)
         lapses = self._known.lapses(agent) if self._workloads[agent].is_again else ()
         if lapses and stream.chance(*PATIENT):
-            return self._landed(agent, now_ms, stream.pick(lapses))
+            return self._land_near(agent, now_ms, stream.pick(lapses))
         if stream.chance(*self._config.land):
             deadlines = self._known.deadlines(agent)
             if deadlines:
-                return self._landed(agent, now_ms, stream.pick(deadlines))
+                return self._land_near(agent, now_ms, stream.pick(deadlines))
         is_at_once = stream.chance(*AT_ONCE)
         return now_ms if is_at_once else now_ms + stream.log_between(1, self._config.pause_ms_max)
 
-    def _landed(self, agent: str, now_ms: int, at_ms: int) -> int:
-        """World time near that instant of the agent's clock; now if it is past."""
+    def _land_near(self, agent: str, now_ms: int, at_ms: int) -> int:
+        """Return the world time near that instant of the agent's clock; now if it is past."""
         wanted_ms = at_ms + self._pauses[agent].pick(LANDING_MS)
         clock = self._known.clock(agent)
         landed_ms = clock.world_at(wanted_ms, now_ms)
@@ -127,7 +127,7 @@ class Generator:
         """Moves of the clock just before the op, and the end of those that last."""
         to_ms = self._landings.pop(agent, None)
         moves: Moves = () if to_ms is None else ((0, "land", {"to_ms": to_ms}),)
-        kind = self._dice.struck(CLOCK_SITE, CLOCK_SITE, op.id)
+        kind = self._dice.find_fault(CLOCK_SITE, CLOCK_SITE, op.id)
         if kind is None and to_ms is None:
             return ()
         if kind is not None:
@@ -157,8 +157,8 @@ class Dice:
         self._rates = {name: rates[name] for name in KINDS if name in rates}
         self._at_site: dict[tuple[str, str], tuple[Active, ...]] = {}
 
-    def struck(self, verb: str, site: str, data: str) -> str | None:
-        """The first kind of the registry that strikes the event `data` at this site, or None."""
+    def find_fault(self, verb: str, site: str, data: str) -> str | None:
+        """Return the first kind of the registry that strikes the event `data` at this site, or None."""
         kinds_here = self._at_site.get((verb, site))
         if kinds_here is None:
             kinds_here = self._at_site[(verb, site)] = tuple(self._active(verb, site))

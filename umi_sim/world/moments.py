@@ -14,19 +14,19 @@ ENDS: Final = (I64_MIN, I64_MAX)
 
 
 def of_request(machine: Machine | None, request: Request) -> Sequence[str]:
-    """When it is handed over."""
+    """Return marks of the moment in which a request is handed over."""
     is_beside = machine is not None and isinstance(request, CoreRead) and machine.is_committing
     return ("core is read: a commit is on its way",) if is_beside else ()
 
 
 def of_unheard(machine: Machine | None, reading_ms: int) -> Iterator[str]:
-    """When an answer comes that nobody waits for, or for which it is too late by now."""
+    """Yield a mark if an answer that is taken no more comes in the millisecond of a deadline."""
     if machine is not None and machine.deadline_ms() == reading_ms:
         yield "an answer comes in the millisecond of a deadline"
 
 
 def of_hooks(notes: Iterable[HookNote]) -> Sequence[str]:
-    """When an interceptor has answered in place of the world."""
+    """Return marks of interceptors that have answered in place of the world."""
     behind = (f"turned away behind a commit: {note.what}" for note in notes if note.name == BEHIND)
     usher = ("turned away: made do" for note in notes if note.name == USHER)
     return (*(f"turned away: {note.what}" for note in notes if note.name == DOORKEEPER), *usher, *behind)

@@ -83,11 +83,11 @@ class Links:
         return struck[0] if struck else (Trip(passage.delay_ms),)
 
     def release_order(self, event: str) -> int:
-        """Where a message stands among those that are released with it."""
+        """Return where a message stands among those that are released with it."""
         return self._order.draw(event) >> 40
 
     def heal(self) -> None:
-        """From now on nothing is slow or struck."""
+        """End all slowness and all strikes."""
         self.delay_ms = no_delay
         self.may_strike = False
 
@@ -119,7 +119,7 @@ class Network(Owner):
         return self.queue[0][0] if self.queue else None
 
     def due(self, due_ms: int) -> Iterator[Entry]:
-        """All that is due by then, oldest first."""
+        """Yield all that is due by then, oldest first."""
         return iter(sorted(entry for entry in self.queue if entry[0] <= due_ms))
 
     def take_first(self) -> NetworkMessage:
@@ -133,6 +133,7 @@ class Network(Owner):
     def post(self, delay_ms: int, message: NetworkMessage, before: int = 0) -> Entry:
         """Due so much later, after all that is due then; `before` puts it before them, in order downwards."""
         self.sent_count += 1
+        # numbers below zero come first at their instant: release order 5 gives -6 * 2**32 + sent_count
         entry = (self.world.now_ms + delay_ms, self.sent_count - (before << 32), message)
         heappush(self.queue, entry)
         return entry
@@ -143,7 +144,7 @@ class Network(Owner):
         return (effect for effect in effects if isinstance(effect, Commit))
 
     def heal(self) -> None:
-        """From now on nothing is slow; what a link held is due."""
+        """End all slowness; what a link held is due."""
         self.links.heal()
         now_ms = self.world.now_ms
         self.queue = sorted(
@@ -191,7 +192,7 @@ class Network(Owner):
         if self.world.keep_story:
             self.world.tell(event, short(effect))
         call = Call(event, agent.config.name, agent.life, owner, workflow, step, effect, self.world.now_ms)
-        self.world.judge.sent(call)
+        self.world.judge.observe_call(call)
         self.carry(NetworkMessage(event, call, UP))
 
     def owner_of(self, agent: Agent, origin: Origin) -> str:
@@ -214,22 +215,27 @@ class Network(Owner):
             self.arrive_again(message)
             return
         world, services, struck = self.world, self.world.services, None
-        luck, here = services.arrived(call, world.now_ms), partial(Arrival, call, call.effect, services)
+        luck, here = (
+            services.register_arrival(call, world.now_ms),
+            partial(Arrival, call, call.effect, services),
+        )
         if not world.is_healed and not services.is_away(call, world.now_ms):
             struck = world.strike((call.verb, call.site, call.event, luck), here)
         handled = struck[0] if struck else services.handle(call, world.now_ms)
+        # sent -> arrived -> failed: once the caller may know for sure that nothing happened, its copy must
+        # not make it happen after all
         if call.event in self.links.copied:
             self.links.copied[call.event] = "arrived"
-        self.handled(message, handled)
+        self.send_result(message, handled)
 
     def arrive_again(self, message: NetworkMessage) -> None:
         """A service that failed the first copy for sure, or is away, does not even look at the second."""
         call, services, now_ms = message.call, self.world.services, self.world.now_ms
         services.turn_to(now_ms)
         if self.links.copied[call.event] == "arrived" and not services.is_away(call, now_ms):
-            self.handled(message, services.handle(call, now_ms))
+            self.send_result(message, services.handle(call, now_ms))
 
-    def handled(self, message: NetworkMessage, handled: Handled) -> None:
+    def send_result(self, message: NetworkMessage, handled: Handled) -> None:
         if isinstance(handled, Flush):
             self.post(self.world.config.flush_ms, message.next("flush", flush=handled))
         else:
@@ -239,7 +245,7 @@ class Network(Owner):
         """A batch becomes durable."""
         world, call = self.world, message.call
         if self.links.copied.get(call.event) == "failed":
-            world.services.give_up(call, flush)
+            world.services.drop_batch(call, flush)
         else:
             self.answer_later(message, world.services.flush(call, flush, world.now_ms))
 
@@ -254,7 +260,7 @@ class Network(Owner):
 
 
 def is_definite(call: Call, later: Later) -> bool:
-    """It says that nothing happened, and that nothing will."""
+    """Check that an answer says that nothing happened, and that nothing will."""
     is_in_doubt = isinstance(call.effect, Commit) and getattr(later.answer, "kind", "") in DOUBTS
     return isinstance(later.answer, EffectFailed) and not is_in_doubt
 
@@ -278,5 +284,6 @@ def no_delay(event: str) -> int:
 
 def spread(word: int) -> int:
     """1 .. 2047, every power of two as likely."""
+    # 1 .. 11 bits, each as likely; bits = 3 gives 4 .. 7 ms, so short and long delays are equally frequent
     bits = 1 + (word & 0xFFFF) * 11 // 65_536
     return (1 << (bits - 1)) + (word >> 16) % (1 << (bits - 1))

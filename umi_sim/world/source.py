@@ -70,8 +70,8 @@ class Replay:
                 return ready.index(deviation.take)
         return 0
 
-    def unused(self) -> Mapping[str, int]:
-        """Items whose moment never came, by kind."""
+    def count_unused(self) -> Mapping[str, int]:
+        """Count the items whose moment never came, by kind."""
         faults = sum(map(len, self._faults.values()))
         deviations = sum(map(len, self._deviations.values()))
         counts = {"fault": faults, "schedule": deviations}

@@ -60,7 +60,7 @@ def take_over(world: TakeoverContext, agent: Agent, for_ms: int, ask_count: int)
         end(world, surplus)
     world.lives.append(old)
     world.trace.add(Tag.LIFE, "taken over", old.name)
-    world.judge.taken_over(agent.name, old.name)
+    world.judge.observe_takeover(agent.name, old.name)
     world.start(agent)
 
 
@@ -113,7 +113,7 @@ def asker(lives: list[Agent], call: Call) -> Agent | None:
 
 
 def hold(lives: list[Agent], message: NetworkMessage) -> None:
-    """For a life that sleeps, perhaps since a moment; nobody else hears it."""
+    """Take what comes for an incarnation that sleeps, perhaps only just; no other one hears it."""
     life = asker(lives, message.call)
     if life is not None and life.resume_ms is not None:
         life.held.append(message)

@@ -96,7 +96,7 @@ class World(Owner):
         self.may_change = bool(config.revise_every or config.tamper_every)
         self.is_fifo = is_fifo(config, self.source)
         self.services = self.target.services()
-        self.services.on_wipe, self.services.on_durable = self.crash_all, self.judge.landed
+        self.services.on_wipe, self.services.on_durable = self.crash_all, self.judge.observe_commit
         self.tampering = Tampering(config.tamper_every, Keyed(stream_key(config.seed, ("tampering",))))
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
@@ -175,7 +175,7 @@ class World(Owner):
         return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
     def ready(self, due_ms: int, is_awake: bool) -> Iterator[Ready]:
-        """Everything due now, oldest first, each with what delivers it."""
+        """Yield everything due now, oldest first, each with what delivers it."""
         for entry in self.network.due(due_ms):
             yield entry[2].event, partial(self.deliver_entry, entry)
         for agent in self.lives:
@@ -189,7 +189,7 @@ class World(Owner):
             yield agent.pending[0].id, partial(self.deliver_item, agent)
 
     def wake_at(self, agent: Agent, is_awake: bool) -> int | None:
-        """When the agent is woken, restarted or goes on; a world at rest wakes nobody for background work."""
+        """Return when the agent is woken, restarted or goes on; at rest, background work wakes none."""
         if agent.machine is None:
             return agent.restart_ms
         if agent.resume_ms is not None:
@@ -242,7 +242,7 @@ class World(Owner):
         self.tally.operations[name] += 1
         agent.in_flight[op_id] = name
         self.trace.add(OP, op_id, agent.name, reading_ms, name, list(args.values()))
-        self.judge.issued(agent.name, op_id, request, reading_ms)
+        self.judge.observe_request(agent.name, op_id, request, reading_ms)
         self.tally.mark(moments.of_request(agent.machine, request))
         if self.keep_story:
             self.tell(op_id, f"{name} {shown_args(args)}", of_next=True)
@@ -288,7 +288,7 @@ class World(Owner):
         self.trace.add(ANSWER, event, *answer_fields(answer))
         self.trace.add(STEP, agent.name, reading_ms, type(answer).__name__, event)
         if agent.awaits(answer, reading_ms):
-            self.judge.answered(call, answer, reading_ms)
+            self.judge.observe_answer(call, answer, reading_ms)
         else:
             self.judge.woken(agent.name, reading_ms)
             self.tally.mark(moments.of_unheard(agent.machine, reading_ms))
@@ -312,7 +312,7 @@ class World(Owner):
                 self.network.send(agent, machine, effect)
         if machine.marks:
             self.tally.marks.update(machine.marks)
-        self.judge.stepped(agent.name, machine, self.services.storage, value, effects)
+        self.judge.observe_step(agent.name, machine, self.services.storage, value, effects)
         self.set_alarm(agent, machine)
         if self.step_count % STATE_EVERY == 0:
             self.trace.add(STATE, agent.name, digest := machine.digest())
@@ -325,8 +325,8 @@ class World(Owner):
         agent.wake_ms = None if deadline_ms is None else agent.clock.world_at(deadline_ms, self.now_ms)
 
     def restore(self, agent: Agent, machine: Machine, digest: bytes) -> None:
-        """Go on with a copy made from bytes: nobody may notice, operations in flight included."""
-        if (copy := machine.copied()) is None:
+        """Go on with a copy made from bytes: no operation in flight may notice."""
+        if (copy := machine.make_copy()) is None:
             return
         agent.machine = copy
         if (rule := rules.COPIED_STATE_CONTINUES).name not in self.config.off:
@@ -337,14 +337,14 @@ class World(Owner):
         op_id, outcome = str(reply.op_id), reply.outcome
         is_awaited = agent.in_flight.pop(op_id, None) is not None
         demand(is_awaited, rules.ONE_REPLY, f"{op_id} was answered twice, or never asked")
-        self.judge.replying(agent.name, op_id, outcome)
+        self.judge.check_outcome(agent.name, op_id, outcome)
         self.trace.add(REPLY, op_id, *outcome_fields(outcome))
         if self.keep_story:
             self.tell(op_id, f"Reply {short(outcome)}")
-        self.tally.replied(outcome)
+        self.tally.count_reply(outcome)
         if reply.hooks:
             self.tally.mark(moments.of_hooks(reply.hooks))
-        self.judge.replied(agent.name, op_id, reply, reading_ms)
+        self.judge.observe_reply(agent.name, op_id, reply, reading_ms)
 
     # Faults and lives.
 
@@ -391,17 +391,17 @@ class World(Owner):
         self.wake(agent, agent.machine, f"{agent.name}/start#{agent.life}")
 
     def crash(self, agent: Agent, down_ms: int) -> None:
-        """Everything volatile is gone; operations in flight will never reply."""
+        """Drop everything volatile; operations in flight will never reply."""
         self.crash_count += 1
         crashes.crash(self, agent, down_ms)
 
     def crash_all(self, down_ms: int) -> None:
-        """Storage is empty: whoever used it begins anew."""
+        """Restart every agent after storage has lost everything."""
         takeovers.end_all(self)
         for agent in self.agents.values():
             if agent.machine is not None:
                 self.crash(agent, down_ms)
-        self.judge.wiped()
+        self.judge.observe_wipe()
 
     def move_clock(self, agent: Agent, item: ClockMove) -> None:
         if not clock_moves.make(agent.clock, item, self.now_ms, self.free_ms(agent), self.tally):
@@ -412,7 +412,7 @@ class World(Owner):
             self.set_alarm(agent, agent.machine)
 
     def free_ms(self, agent: Agent) -> int:
-        """How long nothing happens but what this agent's user does."""
+        """Return for how long nothing happens but what this agent's user does."""
         others = (self.item_at(other) for other in self.lives if other is not agent)
         wakes = (self.wake_at(other, True) for other in self.lives)
         dues = [due_ms for due_ms in (self.network.next_due(), *others, *wakes) if due_ms is not None]
@@ -421,7 +421,7 @@ class World(Owner):
     # Phases.
 
     def heal(self) -> None:
-        """No new faults; windows end; links are instant; agents restart or go on; clocks run, none behind."""
+        """End faults and windows; links are instant; agents restart or go on; clocks run, none behind."""
         self.is_healed = True
         changes.heal(self)
         self.network.heal()

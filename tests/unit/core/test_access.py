@@ -26,7 +26,7 @@ def records(*times: tuple[str, int]) -> AccessTable:
 
 
 def test_the_first_access_makes_a_record_and_each_later_one_counts() -> None:
-    table = AccessTable().touched((A, B), 5, ()).touched((entity("a", 9),), 8, ())
+    table = AccessTable().record_accesses((A, B), 5, ()).record_accesses((entity("a", 9),), 8, ())
     assert table.records == {
         "a": AccessRecord("a", "person", 9, 2, 5, 8),
         "b": AccessRecord("b", "person", 500_000, 1, 5, 5),
@@ -35,31 +35,31 @@ def test_the_first_access_makes_a_record_and_each_later_one_counts() -> None:
 
 
 def test_a_recall_makes_no_record_of_what_was_forgotten_and_a_remember_does() -> None:
-    table = records(("a", 1), ("b", 1)).committed((), ("a",), 5, ())
+    table = records(("a", 1), ("b", 1)).record_commit((), ("a",), 5, ())
     assert (list(table.records), list(table.forgotten), list(table.unsaved)) == (["b"], ["a"], ["a"])
-    assert table.recalled((A,), 6, ()) is table
-    back = table.recalled((A, B), 6, ()).committed((A,), (), 7, ())
+    assert table.record_recall((A,), 6, ()) is table
+    back = table.record_recall((A, B), 6, ()).record_commit((A,), (), 7, ())
     assert ({key: one.count for key, one in back.records.items()}, back.forgotten) == ({"b": 2, "a": 1}, ())
 
 
 def test_only_the_last_thousand_are_known_to_be_forgotten() -> None:
-    table = AccessTable().committed((), [f"e{n:04}" for n in range(1_001)], 5, ())
+    table = AccessTable().record_commit((), [f"e{n:04}" for n in range(1_001)], 5, ())
     assert (len(table.forgotten), next(iter(table.forgotten))) == (1_000, "e0001")
 
 
 def test_no_access_is_no_change() -> None:
     table = records(("a", 5))
-    assert table.touched((), 8, ()) is table
+    assert table.record_accesses((), 8, ()) is table
 
 
 def test_of_two_accesses_learnt_in_the_wrong_order_the_later_one_stays_the_last() -> None:
-    table = AccessTable().touched((A,), 8, ()).touched((A,), 5, ())
+    table = AccessTable().record_accesses((A,), 8, ()).record_accesses((A,), 5, ())
     assert table.records["a"] == AccessRecord("a", "person", 500_000, 2, 8, 8)
 
 
 def test_a_clock_that_was_never_set_does_not_move_the_first_access() -> None:
     """Else that record would count as years of being seldom used."""
-    table = records(("a", 1_700_000_000_000)).touched((A,), 5_000, ())
+    table = records(("a", 1_700_000_000_000)).record_accesses((A,), 5_000, ())
     assert (table.records["a"].first_ms, table.records["a"].last_ms) == (1_700_000_000_000,) * 2
 
 
@@ -69,51 +69,53 @@ def rows_as(version: int, *keys: str) -> Versions:
 
 
 def test_a_record_that_storage_has_heard_of_is_saved_and_a_newer_one_is_not() -> None:
-    table = AccessTable().touched((A, B), 5, ())
+    table = AccessTable().record_accesses((A, B), 5, ())
     writes = table.writes(SCOPE)
     assert writes == tuple(Write(Address(SCOPE, "access", key), table.records[key]) for key in "ab")
-    later = table.touched((B, C), 6, ()).saved(writes, rows_as(1, "a", "b"))
+    later = table.record_accesses((B, C), 6, ()).record_writes(writes, rows_as(1, "a", "b"))
     assert sorted(later.unsaved) == ["b", "c"]
-    assert later.saved(later.writes(SCOPE), rows_as(2, "b", "c")).unsaved == {}
+    assert later.record_writes(later.writes(SCOPE), rows_as(2, "b", "c")).unsaved == {}
 
 
 def test_of_two_commits_that_wrote_one_record_the_newer_row_counts_whoever_is_heard_first() -> None:
-    before = AccessTable().touched((A,), 5, ())
-    table = before.touched((A,), 6, ())
+    before = AccessTable().record_accesses((A,), 5, ())
+    table = before.record_accesses((A,), 6, ())
     older, newer = (before.writes(SCOPE), rows_as(2, "a")), (table.writes(SCOPE), rows_as(1, "a"))
-    assert list(table.saved(*older).saved(*newer).unsaved) == ["a"]
-    assert list(table.saved(*newer).saved(*older).unsaved) == ["a"]
+    assert list(table.record_writes(*older).record_writes(*newer).unsaved) == ["a"]
+    assert list(table.record_writes(*newer).record_writes(*older).unsaved) == ["a"]
     older, newer = (before.writes(SCOPE), rows_as(1, "a")), (table.writes(SCOPE), rows_as(2, "a"))
-    assert table.saved(*older).saved(*newer).unsaved == {}
-    assert table.saved(*newer).saved(*older).unsaved == {}
+    assert table.record_writes(*older).record_writes(*newer).unsaved == {}
+    assert table.record_writes(*newer).record_writes(*older).unsaved == {}
 
 
 def test_a_batch_that_is_heard_of_late_saves_nothing_that_a_newer_row_has_replaced() -> None:
     """The first of two is learnt with its own access, after the other one's row was found to be as known."""
-    before = AccessTable().touched((A,), 5, ())
-    first = before.touched((A,), 6, ())
-    heard = before.saved(before.writes(SCOPE), rows_as(2, "a"))
+    before = AccessTable().record_accesses((A,), 5, ())
+    first = before.record_accesses((A,), 6, ())
+    heard = before.record_writes(before.writes(SCOPE), rows_as(2, "a"))
     assert heard.unsaved == {}
-    assert list(heard.touched((A,), 6, ()).saved(first.writes(SCOPE), rows_as(1, "a")).unsaved) == ["a"]
+    assert list(
+        heard.record_accesses((A,), 6, ()).record_writes(first.writes(SCOPE), rows_as(1, "a")).unsaved
+    ) == ["a"]
 
 
 @pytest.mark.parametrize(("written", "is_left"), [(1, True), (2, False), (3, False)])
 def test_a_deletion_that_is_learnt_late_takes_no_newer_record_away(written: int, is_left: bool) -> None:
-    told_again = AccessTable().touched((A,), 5, ())
-    told_again = told_again.saved(told_again.writes(SCOPE), rows_as(2, "a"))
-    after = told_again.committed((), ("a",), 6, (), rows_as(written, "a"))
+    told_again = AccessTable().record_accesses((A,), 5, ())
+    told_again = told_again.record_writes(told_again.writes(SCOPE), rows_as(2, "a"))
+    after = told_again.record_commit((), ("a",), 6, (), rows_as(written, "a"))
     assert ("a" in after.records, "a" in after.forgotten) == (is_left, not is_left)
 
 
 @pytest.mark.parametrize("version", [0, 2])
 def test_to_delete_what_is_absent_saves_it_though_its_version_stays(version: int) -> None:
     table = records(("a", 5)).without(("a",))
-    table = table.saved(table.writes(SCOPE), rows_as(version, "a")).gone_for_good(("a",))
-    assert table.saved(table.writes(SCOPE), rows_as(version, "a")).unsaved == {}
+    table = table.record_writes(table.writes(SCOPE), rows_as(version, "a")).gone_for_good(("a",))
+    assert table.record_writes(table.writes(SCOPE), rows_as(version, "a")).unsaved == {}
 
 
 def test_a_row_that_an_unknown_plan_wrote_may_say_anything() -> None:
-    table = records(("a", 5)).saved((), rows_as(3, "a"))
+    table = records(("a", 5)).record_writes((), rows_as(3, "a"))
     assert (list(table.unsaved), table.is_due) == (["a"], True)
 
 
@@ -124,10 +126,10 @@ def test_what_is_to_be_deleted_is_due() -> None:
 
 def test_a_batch_that_a_delete_has_overtaken_is_written_again() -> None:
     table = records(("a", 5)).without(("a",))
-    table = table.saved(table.writes(SCOPE), rows_as(2, "a"))
+    table = table.record_writes(table.writes(SCOPE), rows_as(2, "a"))
     assert (dict(table.records), table.unsaved) == ({}, {})
-    first = table.touched((A,), 5, ())
-    assert list(first.saved(first.writes(SCOPE), rows_as(1, "a")).unsaved) == ["a"]
+    first = table.record_accesses((A,), 5, ())
+    assert list(first.record_writes(first.writes(SCOPE), rows_as(1, "a")).unsaved) == ["a"]
 
 
 def test_row_versions_are_kept_of_as_many_ids_as_records_and_the_latest_stay(
@@ -136,19 +138,19 @@ def test_row_versions_are_kept_of_as_many_ids_as_records_and_the_latest_stay(
     monkeypatch.setattr(archive, "ACCESS_RECORD_COUNT_MAX", 2)
     table = records(("a", 5), ("b", 5), ("c", 5))
     for version, key in enumerate("abca", 1):
-        table = table.saved((), rows_as(version, key))
+        table = table.record_writes((), rows_as(version, key))
     assert (list(table.versions.oldest_first()), table.newest(rows_as(0, *"abc"))) == (
         ["c", "a"], {"c": 3, "a": 4},
     )  # fmt: skip
 
 
 def test_what_a_commit_says_of_other_rows_saves_nothing() -> None:
-    table, where = AccessTable().touched((A,), 5, ()), Address(SCOPE, "vector", "a")
-    assert list(table.saved((Write(where, None),), [(where, 1)]).unsaved) == ["a"]
+    table, where = AccessTable().record_accesses((A,), 5, ()), Address(SCOPE, "vector", "a")
+    assert list(table.record_writes((Write(where, None),), [(where, 1)]).unsaved) == ["a"]
 
 
 def test_a_commit_that_says_something_else_leaves_the_record_unsaved() -> None:
-    table = records(("a", 5)).saved((Write(Address(SCOPE, "access", "a"), None),), rows_as(2, "a"))
+    table = records(("a", 5)).record_writes((Write(Address(SCOPE, "access", "a"), None),), rows_as(2, "a"))
     assert list(table.unsaved) == ["a"]
 
 
@@ -164,9 +166,9 @@ def test_beyond_the_limit_the_longest_unused_outside_core_leaves(monkeypatch: py
     assert ACCESS_RECORD_COUNT_MAX == 10_000
     monkeypatch.setattr("umi_core.tiers.archive.ACCESS_RECORD_COUNT_MAX", 3)
     full = records(("a", 1), ("b", 2), ("c", 2))
-    assert sorted(full.touched((B,), 9, ()).records) == ["a", "b", "c"]
-    assert sorted(full.touched((entity("d"),), 9, ()).records) == ["b", "c", "d"]
-    kept = full.touched((entity("d"),), 9, ("a",))
+    assert sorted(full.record_accesses((B,), 9, ()).records) == ["a", "b", "c"]
+    assert sorted(full.record_accesses((entity("d"),), 9, ()).records) == ["b", "c", "d"]
+    kept = full.record_accesses((entity("d"),), 9, ("a",))
     assert (sorted(kept.records), sorted(kept.unsaved)) == (["a", "c", "d"], ["b", "d"])
 
 

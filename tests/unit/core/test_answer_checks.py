@@ -8,7 +8,7 @@ import pytest
 from tests.spec_tables import rows
 from tests.spec_tables import told as said_in
 from tests.worlds import SCOPE, Pair, id_of_fact
-from umi_core.answer_checks import asked_for, held, is_answer, is_body_of, is_of
+from umi_core.answer_checks import asked_for, check_answer, is_answer, is_body_of, is_of
 from umi_core.errors import StorageFailed
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Wake
 from umi_core.messages.effects import (
@@ -54,7 +54,7 @@ CLAIM = Commit((Write(EPOCH, Epoch(0)), Write(HEAD, None)), (), request_id=7)
 def test_a_kind_that_this_effect_has_not_is_no_answer(
     asked: Asked, kind: FailureKind, meant: FailureKind
 ) -> None:
-    assert held(asked, EffectFailed(7, kind)) == EffectFailed(7, meant)
+    assert check_answer(asked, EffectFailed(7, kind)) == EffectFailed(7, meant)
 
 
 def test_each_effect_has_the_kinds_of_failure_of_the_table() -> None:
@@ -66,20 +66,22 @@ def test_each_effect_has_the_kinds_of_failure_of_the_table() -> None:
 def test_a_batch_whose_versions_nobody_names_may_have_happened(
     versions: tuple[tuple[Address, int], ...],
 ) -> None:
-    assert held(CLAIM, Committed(7, versions)) == EffectFailed(7, "unknown")
+    assert check_answer(CLAIM, Committed(7, versions)) == EffectFailed(7, "unknown")
 
 
 @pytest.mark.parametrize("number", [-1, 2**63, 2**70])
 def test_a_number_that_has_no_place_in_a_row_or_in_bytes_is_no_answer(number: int) -> None:
     row = Row(EPOCH, number, Epoch(0))
-    assert held(FOUND, ReadDone(7, (row,))) == EffectFailed(7, "unavailable")
-    assert held(FOUND, EffectFailed(7, "refused", retry_after_ms=number)) == EffectFailed(7, "unavailable")
-    assert held(CLAIM, Committed(7, ((EPOCH, number),))) == EffectFailed(7, "unknown")
+    assert check_answer(FOUND, ReadDone(7, (row,))) == EffectFailed(7, "unavailable")
+    assert check_answer(FOUND, EffectFailed(7, "refused", retry_after_ms=number)) == EffectFailed(
+        7, "unavailable"
+    )
+    assert check_answer(CLAIM, Committed(7, ((EPOCH, number),))) == EffectFailed(7, "unknown")
 
 
 def test_a_row_that_lies_nowhere_is_no_answer() -> None:
     row = Row("nowhere", 1, Epoch(0))  # type: ignore[arg-type]  # that is what is wrong with it
-    assert held(FOUND, ReadDone(7, (row,))) == EffectFailed(7, "unavailable")
+    assert check_answer(FOUND, ReadDone(7, (row,))) == EffectFailed(7, "unavailable")
 
 
 @pytest.mark.parametrize("query", [ByIds((EPOCH,)), ByFilter(SCOPE, ("epoch",))])
@@ -91,7 +93,7 @@ def test_a_score_that_none_can_be_makes_any_row_foreign(query: ByIds | ByFilter,
 
 
 def test_what_was_deleted_needs_no_version() -> None:
-    assert held(CLAIM, Committed(7, ((EPOCH, 1),))) == Committed(7, ((EPOCH, 1),))
+    assert check_answer(CLAIM, Committed(7, ((EPOCH, 1),))) == Committed(7, ((EPOCH, 1),))
 
 
 def test_every_kind_of_row_knows_its_body_and_a_kind_of_ones_own_holds_anything() -> None:
@@ -255,7 +257,7 @@ def test_a_receipt_of_another_key_is_not_believed_under_a_request_key_either() -
 
 def test_a_cursor_that_cannot_be_written_down_is_not_followed() -> None:
     read = Read(ByFilter(SCOPE, ("entity",)), request_id=7)
-    assert held(read, ReadDone(7, cursor="\ud800")) == EffectFailed(7, "unavailable")
+    assert check_answer(read, ReadDone(7, cursor="\ud800")) == EffectFailed(7, "unavailable")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.worlds import QUIET, SCOPE, Pair, id_of_note, input_of, saying
 from umi_core.config import Config
 from umi_core.errors import BadConfig, BadOption, BadType, Rejected
 from umi_core.ids import category_id
-from umi_core.invariants.prompts import given
+from umi_core.invariants.prompts import expect_inputs
 from umi_core.limits import CATEGORY_ABOUT_BYTES_MAX, CATEGORY_COUNT_MAX, CATEGORY_NAME_BYTES_MAX
 from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, Done, Refused
@@ -103,7 +103,7 @@ def test_a_model_is_shown_the_list_and_chooses_of_it() -> None:
     shown = [{"name": name, "about": about} for name, about in HOME.categories]
     assert input_of(prompt, "categories") == shown
     facts = {"request": Memorize(1, "She likes tea.")}
-    assert given("memories", facts, HOME)["categories"] == shown
+    assert expect_inputs("memories", facts, HOME)["categories"] == shown
     pair.run()
     assert homes(pair) == [("Family", "model"), ("Preferences", "model")]
     assert category(pair, "preferences").description == "Likes."

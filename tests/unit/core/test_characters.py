@@ -12,7 +12,7 @@ from umi_core.ids import entity_id, fact_id
 from umi_core.language.extraction import sentences
 from umi_core.language.pronouns import read
 from umi_core.language.words import words
-from umi_core.text import norm, shown, tidy
+from umi_core.text import norm, show_value, tidy
 from umi_core.values import Scope
 from umi_sim.judge.plain import text as plain_text
 
@@ -48,11 +48,11 @@ def _newer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_awkward_texts_have_one_key_one_list_of_words_and_one_form(
     text: str, key: str, its_words: str, message: str
 ) -> None:
-    assert (norm(text), plain_text.folded(text)) == (key, key)
+    assert (norm(text), plain_text.fold_name(text)) == (key, key)
     assert (" ".join(words(text)), " ".join(plain_text.words(text))) == (its_words, its_words)
-    assert (shown(text), plain_text.shown(text)) == (message, message)
+    assert (show_value(text), plain_text.show_value(text)) == (message, message)
     assert tidy(text) == plain_text.tidy(text)
-    assert shown((text, 1)) == plain_text.shown((text, 1))
+    assert show_value((text, 1)) == plain_text.show_value((text, 1))
 
 
 @pytest.mark.usefixtures("_newer")
@@ -63,7 +63,9 @@ def test_their_ids_are_those_of_all_times() -> None:
 
 
 def test_what_a_message_shows_of_an_object_is_what_unicode_14_knows() -> None:
-    assert shown(("\U0001fa77\n", "\u00e9")) == r"('\U0001fa77\n', '\u00e9')".replace(r"\u00e9", "\u00e9")
+    assert show_value(("\U0001fa77\n", "\u00e9")) == r"('\U0001fa77\n', '\u00e9')".replace(
+        r"\u00e9", "\u00e9"
+    )
 
 
 def test_every_interpreter_sees_what_unicode_14_knows_alike() -> None:
@@ -71,7 +73,7 @@ def test_every_interpreter_sees_what_unicode_14_knows_alike() -> None:
     hashed = blake2b(digest_size=8)
     for code in (*range(0xD800), *range(0xE000, 0x20000), *range(0x2A6D0, 0x32400), *range(0xE0000, 0xE0200)):
         char = chr(code)
-        hashed.update(f"{norm(char)} {words(char)} {tidy(char)} {shown(char)}\n".encode())
+        hashed.update(f"{norm(char)} {words(char)} {tidy(char)} {show_value(char)}\n".encode())
     assert hashed.hexdigest() == "53ce4b63697a5f75"
 
 

@@ -118,7 +118,7 @@ def test_any_members_in_any_order_are_divided_as_the_plain_reader_does(
     ids = sorted(members)
     chance.shuffle(ids)
     found = clusters({key: members[key] for key in ids}, known[::-1], bounds, afresh=afresh)
-    old = [plain.Old(it.id, it.created_ms, it.centroid, it.member_ids) for it in known]
+    old = [plain.OldGroup(it.id, it.created_ms, it.centroid, it.member_ids) for it in known]
     rules = plain.Rules(near_ppm, near_ppm + more_ppm, size_min, 5)
     due = plain.groups_of(members, old, rules, afresh=afresh)
     assert shown(found) == [(it.old.id if it.old else "", it.members) for it in due]

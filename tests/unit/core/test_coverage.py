@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told, words
-from umi_core.language.extraction import sentences, telling, uncovered
+from umi_core.language.extraction import find_uncovered, sentences, telling
 from umi_core.language.tables import IDLE
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(". \n?!。I"), max_size=60)
@@ -18,7 +18,7 @@ def test_sentences_are_those_of_the_table(row: Row) -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "passed_over"), ids=lambda row: row["text"])
 def test_what_is_passed_over_is_as_the_table_says(row: Row) -> None:
-    assert list(uncovered(told(row["text"]), told(row["told"]))) == told(row["passed over"])
+    assert list(find_uncovered(told(row["text"]), told(row["told"]))) == told(row["passed over"])
 
 
 def test_idle_words_are_those_of_the_lists() -> None:
@@ -32,7 +32,7 @@ def test_sentences_lose_nothing_but_white_space(text: str) -> None:
 
 @given(TEXTS, st.lists(TEXTS, max_size=3))
 def test_each_sentence_says_nothing_or_is_told_or_is_passed_over(text: str, kept: list[str]) -> None:
-    told_now = (*kept, *uncovered(text, kept))
-    assert uncovered(text, told_now) == ()
-    assert uncovered(text, (text,)) == ()
-    assert all(telling(sentence) for sentence in uncovered(text, kept))
+    told_now = (*kept, *find_uncovered(text, kept))
+    assert find_uncovered(text, told_now) == ()
+    assert find_uncovered(text, (text,)) == ()
+    assert all(telling(sentence) for sentence in find_uncovered(text, kept))

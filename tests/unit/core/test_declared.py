@@ -5,7 +5,7 @@ from typing import Annotated
 import attrs
 import pytest
 
-from umi_core.declared import Incomplete, complete, declared
+from umi_core.declared import Incomplete, complete, list_declared
 from umi_core.domains import Flag, domain_of
 from umi_core.engine.registry import Registry
 from umi_core.messages.requests import Get, Len, Recall, WorkingRequest
@@ -20,7 +20,7 @@ class Untagged(WorkingRequest):
 def test_a_class_without_a_tag() -> None:
     found = {"FILE": "umi_core/messages/requests.py", "Get": Get, "Untagged": Untagged}
     with pytest.raises(Incomplete, match=r"^Untagged has no tag: .* in umi_core/messages/requests.py$"):
-        declared(found, WorkingRequest)
+        list_declared(found, WorkingRequest)
 
 
 def test_a_part_that_is_missing_and_one_that_belongs_to_nothing() -> None:

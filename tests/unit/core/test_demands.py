@@ -27,7 +27,7 @@ from umi_core.invariants.vectors import (
     check_texts,
     check_written,
     fault_of,
-    why_lacking,
+    find_missing,
 )
 from umi_core.limits import ACCESS_PRUNE_MS, BLOCK_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.messages.answers import Committed, Embedded, ReadDone
@@ -95,10 +95,10 @@ def test_what_is_wrong_with_a_vector(vector: object, fault: str) -> None:
 def test_what_is_missing_and_why() -> None:
     told = ((1, 2), (0, 0), (1,))
     assert as_answered(told, 3, DIMS) == ((1, 2), None, None)
-    assert why_lacking(told, 3, DIMS) == ("zero", 2)
-    assert why_lacking(told[:1], 1, DIMS) == ("", 0)
+    assert find_missing(told, 3, DIMS) == ("zero", 2)
+    assert find_missing(told[:1], 1, DIMS) == ("", 0)
     assert as_answered(told, 2, DIMS) == (None, None)
-    assert why_lacking(told, 2, DIMS) == why_lacking(7, 2, DIMS) == ("wrong number of vectors", 1)
+    assert find_missing(told, 2, DIMS) == find_missing(7, 2, DIMS) == ("wrong number of vectors", 1)
 
 
 def test_the_vectors_that_were_answered_are_learnt() -> None:

@@ -191,10 +191,10 @@ def test_a_decoded_memory_forgets_in_the_same_order() -> None:
     pair = recovered(Pair())
     access = pair.memory.state.tiers.access
     keys = [f"ent_{n:024x}" for n in reversed(range(limits.FORGOTTEN_COUNT_MAX))]
-    pair.memory.state.tiers.access = access.committed((), keys, 5, ())
+    pair.memory.state.tiers.access = access.record_commit((), keys, 5, ())
     copy = Memory.restore(pair.memory.snapshot(), life=0)
     for memory in (pair.memory, copy):
-        memory.state.tiers.access = memory.state.tiers.access.committed((), ["ent_z"], 6, ())
+        memory.state.tiers.access = memory.state.tiers.access.record_commit((), ["ent_z"], 6, ())
     assert copy.state.tiers.access.forgotten == pair.memory.state.tiers.access.forgotten
     assert keys[0] not in copy.state.tiers.access.forgotten
     assert copy.digest() == pair.memory.digest()
@@ -219,7 +219,7 @@ def saved_with_count(count: int) -> tuple[Pair, str]:
     assert isinstance(created, Done)
     own = created.value.session_id  # type: ignore[attr-defined]  # of a SessionCreated
     row = pair.storage.rows[Address(Scope(SCOPE.user, own), "session", own)]
-    snapshot = session.sealed(pack([0, [], [own, 0, count, None, None, []]]))
+    snapshot = session.seal_body(pack([0, [], [own, 0, count, None, None, []]]))
     body = attrs.evolve(row.body, snapshot=snapshot)  # type: ignore[misc]  # a SessionRow
     pair.storage.rows[row.address] = attrs.evolve(row, body=body)
     return pair, own

@@ -38,7 +38,7 @@ from umi_core.invariants import (
 )
 from umi_core.invariants.plans import check_marked, check_relations, check_scope
 from umi_core.invariants.prompts import check_prompt
-from umi_core.invariants.prompts import given as given_by
+from umi_core.invariants.prompts import expect_inputs as given_by
 from umi_core.invariants.rules import Rule, SeenBy
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.kelpie.requests import AddArchival, DeleteBlock
@@ -263,7 +263,7 @@ def test_a_wrong_score_is_caught(
 
 def in_order_of_arrival(tier: WorkingTier, info: SessionInfo, now_ms: int) -> bytes:
     live = [[key, value, ms - now_ms] for key, (value, ms) in tier.entries.items()]
-    return session.sealed(pack([now_ms, live, session.fields(info)]))
+    return session.seal_body(pack([now_ms, live, session.fields(info)]))
 
 
 def test_wrong_snapshots_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -916,7 +916,7 @@ def test_damage_is_caught_though_the_memory_sees_none(monkeypatch: pytest.Monkey
 def test_loading_damage_is_caught() -> None:
     sealed = session.encode(WorkingTier({"s": (b"1", 50)}, 2), SessionInfo(), 0)
     flipped = sealed[:20] + bytes([sealed[20] ^ 1]) + sealed[21:]
-    wrong = session.sealed(pack([0, [["s", b"1", 0]], session.fields(SessionInfo())]))
+    wrong = session.seal_body(pack([0, [["s", b"1", 0]], session.fields(SessionInfo())]))
     for damaged in (flipped, b"\x00", wrong):
         assert judged(*loading(damaged), loaded("s")) == "snapshot-guarded"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import rows, whole
 from tests.worlds import SCOPE
-from umi_core.policies.ranking import Ranked, cube_root, current, fused, united, united_ppm
+from umi_core.policies.ranking import Ranked, cube_root, current, fuse_lists, unite_lists, united_ppm
 from umi_core.rows import Address, Entity, Row
 
 
@@ -17,7 +17,7 @@ def row(key: str, score_ppm: int | None, version: int = 1) -> Row:
 
 def ranked(**scores: int) -> tuple[Row, ...]:
     """The list of one variant."""
-    return united([row(key, score) for key, score in scores.items()], (), 10)
+    return unite_lists([row(key, score) for key, score in scores.items()], (), 10)
 
 
 def shown(found: tuple[Ranked, ...]) -> list[tuple[str, int]]:
@@ -25,7 +25,7 @@ def shown(found: tuple[Ranked, ...]) -> list[tuple[str, int]]:
 
 
 def listed(rows: list[Row], limit: int) -> list[tuple[str, int]]:
-    return [(row.address.id, row.score_ppm or 0) for row in united(rows, (), limit)]
+    return [(row.address.id, row.score_ppm or 0) for row in unite_lists(rows, (), limit)]
 
 
 A_LIST, B_LIST = ranked(A=900_000, B=800_000), ranked(B=850_000, C=700_000)
@@ -83,7 +83,7 @@ def test_the_cube_root_is_exact(number: int) -> None:
 
 
 def test_what_both_lists_have_is_before_what_one_has() -> None:
-    found = united([row("a", 500_000), row("b", 700_000)], [row("c", 400_000), row("a", 400_000)], 10)
+    found = unite_lists([row("a", 500_000), row("b", 700_000)], [row("c", 400_000), row("a", 400_000)], 10)
     assert [(it.address.id, it.score_ppm) for it in found] == [
         ("a", united_ppm(500_000, 400_000)), ("c", united_ppm(0, 400_000)), ("b", 700_000),
     ]  # fmt: skip
@@ -95,48 +95,48 @@ def test_what_both_lists_have_is_before_what_one_has() -> None:
 
 def test_the_worked_example() -> None:
     """Its order and scores, and relevance: the best of all lists beside the fused score."""
-    found = fused([A_LIST, B_LIST], 10)
+    found = fuse_lists([A_LIST, B_LIST], 10)
     told = [(row["id"], whole(row["score"]), whole(row["relevance"])) for row in rows("memory", "fusion")]
     assert [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in found] == told
 
 
 def test_the_order_of_lists_does_not_matter() -> None:
-    assert fused([A_LIST, B_LIST], 10) == fused([B_LIST, A_LIST], 10)
+    assert fuse_lists([A_LIST, B_LIST], 10) == fuse_lists([B_LIST, A_LIST], 10)
 
 
 def test_a_single_list_keeps_its_scores() -> None:
-    assert shown(fused([A_LIST], 10)) == [("A", 900_000), ("B", 800_000)]
-    assert shown(fused([A_LIST], 1)) == [("A", 900_000)]
+    assert shown(fuse_lists([A_LIST], 10)) == [("A", 900_000), ("B", 800_000)]
+    assert shown(fuse_lists([A_LIST], 1)) == [("A", 900_000)]
 
 
 def test_an_empty_list_counts() -> None:
     """First in one list of two: half of what fusion gives, 70 % of the relevance."""
-    assert shown(fused([ranked(A=1_000_000), ()], 10)) == [("A", 700_000 + 150_000)]
-    assert shown(fused([ranked(A=1_000_000), (), ()], 10)) == [("A", 700_000 + 99_999)]
+    assert shown(fuse_lists([ranked(A=1_000_000), ()], 10)) == [("A", 700_000 + 150_000)]
+    assert shown(fuse_lists([ranked(A=1_000_000), (), ()], 10)) == [("A", 700_000 + 99_999)]
 
 
 def test_first_everywhere_is_the_whole_score() -> None:
     best = ranked(A=1_000_000)
-    assert shown(fused([best] * 3, 10)) == [("A", 1_000_000)]
+    assert shown(fuse_lists([best] * 3, 10)) == [("A", 1_000_000)]
 
 
 def test_fused_ties_go_to_the_smaller_id() -> None:
-    assert [key for key, _ in shown(fused([ranked(b=5, c=5), ranked(c=5, b=5)], 10))] == ["b", "c"]
-    first, second = shown(fused([ranked(d=5), ranked(a=5)], 10))
+    assert [key for key, _ in shown(fuse_lists([ranked(b=5, c=5), ranked(c=5, b=5)], 10))] == ["b", "c"]
+    first, second = shown(fuse_lists([ranked(d=5), ranked(a=5)], 10))
     assert (first[0], second[0], first[1]) == ("a", "d", second[1])
 
 
 def test_the_limit_cuts_the_fused_list_and_not_its_parts() -> None:
-    assert shown(fused([A_LIST, B_LIST], 1)) == [("B", 892_540)]
+    assert shown(fuse_lists([A_LIST, B_LIST], 1)) == [("B", 892_540)]
 
 
 def test_nothing_found_is_nothing() -> None:
-    assert fused([(), ()], 10) == fused([()], 10) == ()
+    assert fuse_lists([(), ()], 10) == fuse_lists([()], 10) == ()
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_no_score_is_out_of_range_even_for_the_last_of_a_long_list(count: int) -> None:
-    long = united([row(f"{n:03}", 1) for n in range(200)], (), 200)
-    scores = [score for _, score in shown(fused([long] * count, 200))]
+    long = unite_lists([row(f"{n:03}", 1) for n in range(200)], (), 200)
+    scores = [score for _, score in shown(fuse_lists([long] * count, 200))]
     assert scores == sorted(scores, reverse=True)
     assert 0 < scores[-1] < scores[0] <= 300_001

@@ -9,7 +9,7 @@ from umi_core.errors import BadVersion, Rejected, StateDamaged
 from umi_core.messages.answers import Committed, Wake
 from umi_core.messages.effects import Done, Reply
 from umi_core.messages.requests import Remember
-from umi_core.recordings import RecordingHead, Taken, digest_line, digest_of, packed, read_recording
+from umi_core.recordings import RecordingHead, Taken, digest_line, digest_of, pack_value, read_recording
 from umi_core.rows import Address
 from umi_core.values import Scope
 
@@ -47,7 +47,7 @@ def test_a_last_line_that_is_cut_off_is_left_out(cut: int) -> None:
         ('{"umi": "export"}', "not a recording"), ("[" * 100_000, "not a recording"),
         (HEAD.line().replace('"version": 1', '"version": 2'), "recording: 2 is not allowed"),
         (HEAD.line().replace('["ann", ', '["", '), "no scope"),
-        (json.dumps({**json.loads(HEAD.line()), "config": packed(7)}), "no settings"),
+        (json.dumps({**json.loads(HEAD.line()), "config": pack_value(7)}), "no settings"),
         (json.dumps({"umi": "recording", "version": 1, "scope": "a", "config": ""}), "not a recording"),
     ],
 )  # fmt: skip
@@ -59,8 +59,8 @@ def test_a_head_that_is_none_is_told(line: str, sentence: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["7", "[]", "[1]", "nothing", "[" * 100_000, '[1, ""]', '[1, "%"]', f'[true, "{packed(Wake())}"]',
-     f'[1, "{packed(HEAD.scope)}"]'],
+    ["7", "[]", "[1]", "nothing", "[" * 100_000, '[1, ""]', '[1, "%"]', f'[true, "{pack_value(Wake())}"]',
+     f'[1, "{pack_value(HEAD.scope)}"]'],
 )  # fmt: skip
 def test_a_line_that_is_no_step_is_told_with_its_number(line: str) -> None:
     with pytest.raises(Rejected, match="line 3 is no step of a recording"):

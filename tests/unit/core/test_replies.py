@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, maybe, plain, rows, told
-from umi_core.json_text import Json, JsonNumber, is_bounded, written
+from umi_core.json_text import Json, JsonNumber, is_bounded, write_json
 from umi_core.language.replies import (
     ArrayOf,
     ObjectWith,
@@ -109,7 +109,7 @@ def test_objects_are_looked_for_at_64_starts() -> None:
 
 
 def test_a_value_is_written_as_json() -> None:
-    assert written({"é": [JsonNumber("1.50"), None, "\n"], "b": {}}) == '{"é":[1.50,null,"\\n"],"b":{}}'
+    assert write_json({"é": [JsonNumber("1.50"), None, "\n"], "b": {}}) == '{"é":[1.50,null,"\\n"],"b":{}}'
 
 
 def test_values_nest_up_to_32_deep() -> None:

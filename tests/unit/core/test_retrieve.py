@@ -325,7 +325,7 @@ def test_what_has_its_vector_is_not_embedded_again() -> None:
 
 
 def test_a_row_of_another_kind_is_found_by_no_word() -> None:
-    assert Tombstone(1).told() == ("", "")
+    assert Tombstone(1).name_and_text() == ("", "")
 
 
 # Filters.

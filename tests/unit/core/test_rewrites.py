@@ -64,7 +64,7 @@ def test_alive_iff_now_is_before_stored_plus_five_minutes(now_ms: int, alive: bo
 
 
 def test_use_does_not_prolong_a_life() -> None:
-    cache = RewriteCache().put(KEY, 0, RESOLVED).used(KEY, 299_999)
+    cache = RewriteCache().put(KEY, 0, RESOLVED).mark_used(KEY, 299_999)
     assert cache.find(KEY, 299_999) == RESOLVED
     assert cache.find(KEY, 300_000) is None
 
@@ -72,13 +72,13 @@ def test_use_does_not_prolong_a_life() -> None:
 def test_the_dead_are_dropped_when_the_cache_is_next_touched() -> None:
     cache = filled(2, now_ms=0).put(KEY, 300_000, RESOLVED)
     assert keys(cache) == [KEY]
-    assert keys(filled(2).used(b"x", 300_000)) == []
+    assert keys(filled(2).mark_used(b"x", 300_000)) == []
 
 
 def test_the_least_recently_used_goes_first() -> None:
     full = filled(RESOLVE_CACHE_COUNT_MAX)
     assert (len(full.rewrites), RESOLVE_CACHE_COUNT_MAX) == (256, 256)
-    more = full.used(b"0", 0).put(KEY, 0, RESOLVED)
+    more = full.mark_used(b"0", 0).put(KEY, 0, RESOLVED)
     assert len(more.rewrites) == 256
     assert more.find(b"0", 0) == RESOLVED
     assert more.find(b"1", 0) is None
@@ -110,4 +110,4 @@ def test_only_what_a_model_settled_is_kept(outcome: str, kept: bool) -> None:
 
 
 def test_to_use_what_is_not_there_changes_nothing() -> None:
-    assert filled(3).used(b"x", 0) == filled(3)
+    assert filled(3).mark_used(b"x", 0) == filled(3)

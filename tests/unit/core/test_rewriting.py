@@ -16,10 +16,10 @@ from umi_core.language.rewriting import (
     Refusal,
     Variants,
     clean_line,
-    detected,
     is_deep,
-    judged,
+    judge_rewrite,
     parse_variants,
+    resolve_without_model,
     shown_turns,
 )
 from umi_core.language.tables import TRIGGERS
@@ -36,7 +36,7 @@ TURNS = (
 
 
 def verdict(reply: str, query: str = QUERY, turns: tuple[Turn, ...] = TURNS) -> Resolution:
-    return judged(reply, query, turns, HALF_PPM)
+    return judge_rewrite(reply, query, turns, HALF_PPM)
 
 
 def told(*texts: str) -> tuple[Turn, ...]:
@@ -58,11 +58,11 @@ def told(*texts: str) -> tuple[Turn, ...]:
 def test_a_model_is_asked_only_about_a_term_after_some_turn(
     query: str, turns: tuple[Turn, ...], enabled: bool, expected: Resolution | None
 ) -> None:
-    assert detected(query, turns, enabled) == expected
+    assert resolve_without_model(query, turns, enabled) == expected
 
 
 def test_terms_stand_once_by_first_occurrence() -> None:
-    found = detected("Is it she, or is that it?", (), True)
+    found = resolve_without_model("Is it she, or is that it?", (), True)
     assert found is not None
     assert found.terms == ("it", "she", "that")
 
@@ -95,7 +95,7 @@ def test_the_last_turns_that_say_something_are_shown_newest_first_and_cut() -> N
 def test_a_person_is_added_only_as_somebody_said_it(
     role: str, said: str, rewrite: str, is_taken: bool
 ) -> None:
-    found = judged(rewrite, "Is it safe?", (Turn(role, f"{said}, lost"),), HALF_PPM)
+    found = judge_rewrite(rewrite, "Is it safe?", (Turn(role, f"{said}, lost"),), HALF_PPM)
     assert (found.outcome == "resolved") == is_taken
     assert is_taken or found.reason == "changed_person"
 
@@ -119,7 +119,7 @@ def test_nouns_go_with_their_demonstrative_and_endings_may_differ(
     query: str, rewrite: str, reason: str
 ) -> None:
     turns = (Turn("user", "Ann likes the GPU plan and the rent, 计划, der Plan"),)
-    assert judged(rewrite, query, turns, HALF_PPM).reason == reason
+    assert judge_rewrite(rewrite, query, turns, HALF_PPM).reason == reason
 
 
 @pytest.mark.parametrize("row", rows("memory", "rewrites"), ids=lambda row: row["reply"])
@@ -158,7 +158,7 @@ def test_less_than_asked_for_is_unresolved() -> None:
     query = "What did he say about that and this?"
     reply = "What did John say about that and this?"
     assert verdict(reply, query).reason == "unresolved"
-    assert judged(reply, query, TURNS, 333_333).confidence_ppm == 333_333
+    assert judge_rewrite(reply, query, TURNS, 333_333).confidence_ppm == 333_333
 
 
 def test_words_of_the_terms_may_be_said_outside_of_them() -> None:
@@ -191,13 +191,13 @@ def test_light_words_of_another_language_are_foreign() -> None:
 def test_any_reply_has_a_verdict_and_what_is_not_adopted_changes_nothing(
     reply: str, query: str, texts: list[str]
 ) -> None:
-    found = judged(reply, query, told(*texts), HALF_PPM)
+    found = judge_rewrite(reply, query, told(*texts), HALF_PPM)
     if found.outcome == "resolved":
         assert found.confidence_ppm is not None
         assert HALF_PPM <= found.confidence_ppm <= PPM
     else:
         assert (found.query, found.confidence_ppm) == (query, None)
-    assert judged(query, query, told(*texts), HALF_PPM).outcome in ("unchanged", "rejected")
+    assert judge_rewrite(query, query, told(*texts), HALF_PPM).outcome in ("unchanged", "rejected")
 
 
 # Cleaning.

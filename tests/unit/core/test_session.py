@@ -20,10 +20,10 @@ from umi_core.tiers.session import (
     SessionInfo,
     decode,
     encode,
-    recalled,
-    remembered,
-    reserved,
-    sealed,
+    read_reserved,
+    record_recall,
+    record_remember,
+    seal_body,
 )
 from umi_core.tiers.working import WorkingTier, answer
 
@@ -89,7 +89,7 @@ def test_a_session_handed_over_reads_the_same_and_saves_the_same() -> None:
     first = loaded(TALK_GOLDEN, 1_000_000)
     second = loaded(encode(first.tier, first.info, 1_000_000), 1_000_000)
     assert second == first
-    later = remembered(second.info, "Alice left Acme", ("Alice",), "fct_1")
+    later = record_remember(second.info, "Alice left Acme", ("Alice",), "fct_1")
     third = loaded(encode(second.tier, later, 1_002_000), 5)
     assert (third.info, third.expired_at_rest) == (attrs.evolve(later, last_fact=None), 0)
     assert third.tier.entries == {"é": (b"\x00\xff", 5 + 3_000)}
@@ -183,7 +183,7 @@ def test_every_cut_and_every_addition_is_refused() -> None:
         assert type(refused(GOLDEN + bytes([byte]))) is SnapshotDamaged
 
 
-@given(st.binary(max_size=200) | st.binary(max_size=100).map(sealed))
+@given(st.binary(max_size=200) | st.binary(max_size=100).map(seal_body))
 def test_any_bytes_give_a_typed_error(data: bytes) -> None:
     refused(data)
 
@@ -200,7 +200,7 @@ TREES = st.recursive(
 @pytest.mark.uncounted
 @given(st.tuples(st.just(1), st.lists(st.lists(TREES, min_size=3, max_size=3)), st.lists(TREES)) | TREES)
 def test_any_sealed_body_gives_a_typed_error_or_a_valid_state(body: Any) -> None:
-    data = sealed(msgpack.packb(body))
+    data = seal_body(msgpack.packb(body))
     outcome = decode(data, 1_000, CONFIG)
     if isinstance(outcome, Loaded):
         check_working(outcome.tier, 1_000, CONFIG)
@@ -270,14 +270,14 @@ FORBIDDEN: list[tuple[str, bytes, str]] = [
     ("body", "reason"), [row[1:] for row in FORBIDDEN], ids=[row[0] for row in FORBIDDEN]
 )
 def test_a_forbidden_body_is_refused_however_well_it_is_sealed(body: bytes, reason: str) -> None:
-    assert refused(sealed(body)) == SnapshotDamaged(reason)
+    assert refused(seal_body(body)) == SnapshotDamaged(reason)
 
 
 def test_what_is_only_just_allowed_is_loaded() -> None:
     info = ["s" * 128, -1, 0, "é" * 100, "x" * 200, ["x" * 4_092]]
-    got = loaded(sealed(body_of(["k" * 256, b"x" * 65_536, TTL_MS_MAX], info=info)), 1_000)
+    got = loaded(seal_body(body_of(["k" * 256, b"x" * 65_536, TTL_MS_MAX], info=info)), 1_000)
     assert got.tier.entries["k" * 256][1] == 1_000 + TTL_MS_MAX
-    assert loaded(sealed(with_field(0, "s")), 1_000).info.session_id == "s"
+    assert loaded(seal_body(with_field(0, "s")), 1_000).info.session_id == "s"
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_deep_and_bottomless_arrays_are_refused() -> None:
     for bomb in (b"\x91", b"\xdd\x00\x1f\xff\xff", b"\xdc\x27\x10", b"\xdf\xff\xff\xff\xff", b"\x81"):
         data = bomb * 20_000
         refused(data)
-        refused(sealed(data))
+        refused(seal_body(data))
 
 
 def test_size_is_checked_before_anything_else() -> None:
@@ -360,34 +360,36 @@ def test_reserved_keys_show_what_is_known() -> None:
         "__version": None,
         "session_id": None,
     }
-    assert {key: reserved(TALK, key) for key in shown} == shown
-    known = {key: reserved(NOTHING, key) for key in shown if reserved(NOTHING, key) is not None}
+    assert {key: read_reserved(TALK, key) for key in shown} == shown
+    known = {key: read_reserved(NOTHING, key) for key in shown if read_reserved(NOTHING, key) is not None}
     assert known == {"__interaction_count": b"0"}
 
 
 def test_two_remembers_give_one_digit() -> None:
-    info = remembered(remembered(TALK, "one", ("A",), "fct_1"), "two", (), "fct_2")
-    assert reserved(info, "__interaction_count") == b"4"
+    info = record_remember(record_remember(TALK, "one", ("A",), "fct_1"), "two", (), "fct_2")
+    assert read_reserved(info, "__interaction_count") == b"4"
     assert (
-        reserved(remembered(remembered(NOTHING, "", (), "fct_1"), "", (), "fct_2"), "__interaction_count")
+        read_reserved(
+            record_remember(record_remember(NOTHING, "", (), "fct_1"), "", (), "fct_2"), "__interaction_count"
+        )
         == b"2"
     )
-    assert reserved(info, "__last_input") == b"two"
-    assert reserved(info, "__last_entities") == b"[]"
+    assert read_reserved(info, "__last_input") == b"two"
+    assert read_reserved(info, "__last_entities") == b"[]"
     assert (info.last_query, info.session_id, info.version) == (TALK.last_query, TALK.session_id, 7)
 
 
 def test_texts_are_cut_between_code_points() -> None:
-    assert remembered(NOTHING, "日" * 70, (), "fct_1").last_input == "日" * 66
-    info = recalled(TALK, "x" * 199 + "é")
+    assert record_remember(NOTHING, "日" * 70, (), "fct_1").last_input == "日" * 66
+    info = record_recall(TALK, "x" * 199 + "é")
     assert info.last_query == "x" * 199
     assert (info.interaction_count, info.last_input, info.names) == (2, TALK.last_input, TALK.names)
 
 
 @given(st.lists(st.sampled_from(["", "a" * 256, "日" * 85, 'b"\\' * 60, "c" * 1_021])))
 def test_the_names_kept_are_the_longest_prefix_that_fits(names: list[str]) -> None:
-    kept = remembered(NOTHING, "text", names, "fct_1").names
-    view = reserved(remembered(NOTHING, "text", names, "fct_1"), "__last_entities")
+    kept = record_remember(NOTHING, "text", names, "fct_1").names
+    view = read_reserved(record_remember(NOTHING, "text", names, "fct_1"), "__last_entities")
     assert view is not None
     assert json.loads(view) == list(kept) == names[: len(kept)]
     one_more = json.dumps(names[: len(kept) + 1], ensure_ascii=False, separators=(",", ":"))
@@ -396,9 +398,9 @@ def test_the_names_kept_are_the_longest_prefix_that_fits(names: list[str]) -> No
 
 
 def test_names_that_fill_the_limit_exactly_are_kept() -> None:
-    assert remembered(NOTHING, "", ["c" * 1_021] * 4, "fct_1").names == ("c" * 1_021,) * 3
+    assert record_remember(NOTHING, "", ["c" * 1_021] * 4, "fct_1").names == ("c" * 1_021,) * 3
     exact = ["c" * 1_021] * 3 + ["c" * 1_020]
-    assert remembered(NOTHING, "", exact, "fct_1").names == tuple(exact)
-    view = reserved(remembered(NOTHING, "", exact, "fct_1"), "__last_entities")
+    assert record_remember(NOTHING, "", exact, "fct_1").names == tuple(exact)
+    view = read_reserved(record_remember(NOTHING, "", exact, "fct_1"), "__last_entities")
     assert view is not None
     assert len(view) == 4_096

@@ -19,7 +19,7 @@ from umi_core.policies.similarity import (
     best_by_words,
     exact_type,
     lacking_vectors,
-    measured,
+    measure_rows,
     nearest,
     relevance_table,
     sound_vectors,
@@ -172,7 +172,7 @@ def test_no_vectors_for_no_texts_is_sound() -> None:
 
 def rows_of(*vectors: tuple[int, ...]) -> VectorRows:
     matrix = np.array(vectors, exact_type(len(vectors[0])))
-    return VectorRows(matrix, *measured(matrix))
+    return VectorRows(matrix, *measure_rows(matrix))
 
 
 @pytest.mark.parametrize("dims", [1, 64, 1_040, 1_041, EMBEDDING_DIMS_MAX])

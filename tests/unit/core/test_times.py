@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_core.language.times import LAST_MS, instant, told
+from umi_core.language.times import LAST_MS, format_time, instant
 from umi_core.limits import DAY_MS
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
@@ -15,7 +15,7 @@ START = datetime(1970, 1, 1, tzinfo=UTC)
 @given(st.integers(1, LAST_MS))
 def test_a_time_is_told_as_the_calendar_has_it_and_read_again(at_ms: int) -> None:
     due = (START + timedelta(milliseconds=at_ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    assert told(at_ms) == due
+    assert format_time(at_ms) == due
     assert instant(due, is_end=False) == at_ms
 
 
@@ -57,5 +57,5 @@ def test_what_is_no_time(text: str) -> None:
 
 
 def test_no_date_and_dates_behind_the_last_year() -> None:
-    assert told(0) is None
-    assert told(LAST_MS + 1) == "9999-12-31T23:59:59.999Z"
+    assert format_time(0) is None
+    assert format_time(LAST_MS + 1) == "9999-12-31T23:59:59.999Z"

@@ -10,7 +10,7 @@ from umi_core.messages.effects import AskModel, Done, Embed, Read
 from umi_core.messages.requests import CreateSession, EndSession, ForgetResource, Memorize, Summarise
 from umi_core.messages.results import SessionCreated
 from umi_core.rows import Category, Reflection, Resource
-from umi_core.tiers.dues import learnt, noticed, upkeep_ms
+from umi_core.tiers.dues import update_dues, update_upkeep, upkeep_ms
 
 HOUR_MS = 3_600_000
 KEPT = attrs.evolve(QUIET, upkeep_interval_ms=HOUR_MS, auto_evolution=False)
@@ -206,21 +206,21 @@ def test_without_an_interval_nothing_is_due() -> None:
 
 def test_a_row_that_goes_takes_what_was_left_with_it() -> None:
     lacking = Resource(CHAT, "text", "x", "", "x", 0, 0, 5, 5, pending=("profile",))
-    known = noticed({}, [(CHAT, lacking)], KEPT)
+    known = update_upkeep({}, [(CHAT, lacking)], KEPT)
     assert known == {CHAT: 5 + HOUR_MS}
-    assert noticed(known, [(FACTS, None)], KEPT) is known
-    assert noticed(known, [(CHAT, None)], KEPT) == {}
+    assert update_upkeep(known, [(FACTS, None)], KEPT) is known
+    assert update_upkeep(known, [(CHAT, None)], KEPT) == {}
 
 
 def test_what_is_told_late_makes_something_due_and_takes_nothing_back() -> None:
     done = Category(FACTS, "facts", "what is so", 9, 0, 0, summary_dirty=False, evolved_digest="d")
     dirty = attrs.evolve(done, summary_dirty=True, evolved_digest="")
     config = attrs.evolve(KEPT, auto_evolution=True)
-    assert noticed({FACTS: 7}, [(FACTS, done)], KEPT, is_late=True) == {FACTS: 7}
-    assert noticed({FACTS: 7}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: 7}
-    assert noticed({}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: HOUR_MS}
-    assert learnt({"facts": 7}, [done], config, is_late=True) == {"facts": 7}
-    assert learnt({"facts": 7}, [done], config) == {}
+    assert update_upkeep({FACTS: 7}, [(FACTS, done)], KEPT, is_late=True) == {FACTS: 7}
+    assert update_upkeep({FACTS: 7}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: 7}
+    assert update_upkeep({}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: HOUR_MS}
+    assert update_dues({"facts": 7}, [done], config, is_late=True) == {"facts": 7}
+    assert update_dues({"facts": 7}, [done], config) == {}
 
 
 def test_a_vector_that_could_not_be_made_is_made_later_and_nothing_else_is_read() -> None:

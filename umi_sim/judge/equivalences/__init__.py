@@ -3,17 +3,17 @@
     lives.py     what a life was told, and what it asked and replied
     replays.py   the whole life again: afresh, and made anew after every step
     moments.py   one moment of a life, left in two ways: time, expiry, order
-    forged.py    a saved memory that somebody changed: refused, or as sound as any
+    forged.py    a saved memory with changed bytes: refused, or as sound as any
     questions.py one question, asked in two ways: of the cache or anew, filtered or whole
     afresh.py    what it was told, told again: at once or one by one; cleared, or fresh
     failing.py   what it was asked, asked again where one step fails, and once more
-    landing.py   and what is asked meanwhile, where a commit that nobody heard of lands late
+    landing.py   and what is asked meanwhile, where a commit of unknown outcome lands late
     odd_replies.py what a model may say instead of the truth
     room.py      a life without room for what is stored, and one with it; at the end of every run
     table.py     which compares what; imported by runs in which one is on
 
 Law 1. Pure: a life in, what is broken out. Nothing of the world is asked, and nothing of the run is changed.
-Law 2. A comparison that never happens proves nothing: each is counted, and the summary of a run tells it.
+Law 2. A comparison that never happens proves nothing: each is counted, and the summary of a run shows it.
 Law 3. Which are on is drawn with the configuration; a life is recorded only if one is.
 """
 
@@ -45,8 +45,8 @@ OF_FILES: Final = (*NAMES, SECOND)
 """All that a run may have on: E-SECOND compares another implementation, which no file names."""
 
 
-def recorder(names: Sequence[str], seed: int) -> "LifeRecorder | None":
-    """What keeps the lives of a run, if one of these is about lives."""
+def create_recorder(names: Sequence[str], seed: int) -> "LifeRecorder | None":
+    """Return a recorder of the lives of a run; None if none of these equivalences is about lives."""
     if not any(name in OF_LIVES for name in names):
         return None
     from umi_sim.judge.equivalences.lives import LifeRecorder
@@ -55,12 +55,15 @@ def recorder(names: Sequence[str], seed: int) -> "LifeRecorder | None":
 
 
 def rule_of(name: str) -> str:
-    """The readable name of the rule that an equivalence judges."""
+    """Return the readable name of the rule that an equivalence judges."""
     return rule_named(name).name
 
 
-def chosen(given: Sequence[str] | None, seed: int, mode: str) -> tuple[str, ...]:
-    """As a scenario gives them; else one in a plain run, and each in an eighth of the swarm runs."""
+def choose_equivalences(given: Sequence[str] | None, seed: int, mode: str) -> tuple[str, ...]:
+    """Return the names a scenario gives, or draw them.
+
+    Without names, a plain run has one equivalence, and each one is in an eighth of the swarm runs.
+    """
     if given is not None:
         return tuple(given)
     if mode != "swarm":

@@ -6,7 +6,7 @@
 
 Law 1. What an archive says is compared without the order in which it was told: lines, sources, counts and
        members, but no versions, which the same lines in another order may need more or fewer of.
-Law 2. A batch may meet itself: who is told of a conflict asks again, as a caller does.
+Law 2. A batch may meet itself: a request that fails with a conflict is asked again, as a caller does.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -47,14 +47,14 @@ Says = Mapping[tuple[str, str], object]  # by kind and id of its rows
 
 
 def new_world(life: RecordedLife, storage: SimStorage | None = None, *, is_hasty: bool = False) -> SmallWorld:
-    """As the life ended: its settings, its first tables without interceptors, its last instant."""
+    """Return a world like the end of a life: its settings, its first tables without hooks, its time."""
     first, last = life.steps[0], life.steps[-1]
     registry = attrs.evolve(first.registry, generations=(Interceptors(),))
     return SmallWorld(life.scope, life.config, last.now_ms, registry, storage or SimStorage(), is_hasty)
 
 
-def told_in(life: RecordedLife, kinds: tuple[type, ...]) -> tuple[Any, ...]:
-    """The first things that were told in it, each once."""
+def list_told(life: RecordedLife, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    """List the first requests of these kinds in a life, each once."""
     values: Iterator[Any] = (step.value for step in life.steps if isinstance(step.value, kinds))
     unnamed = {attrs.evolve(value, **without_names(value)): None for value in values}
     return tuple(attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate([*unnamed][:TOLD_COUNT_MAX]))
@@ -67,15 +67,15 @@ def without_names(value: Any) -> dict[str, Any]:
 # What an archive says.
 
 
-def said(world: SmallWorld) -> Says:
-    """By kind and id."""
+def describe_archive(world: SmallWorld) -> Says:
+    """Return what an archive says, by kind and id of its rows."""
     return {
         (where.kind, where.id): SAID[type(body)](body) for where, body in world.rows() if type(body) in SAID
     }
 
 
 def lines(content: str) -> tuple[str, ...]:
-    """In the spelling in which all of them are the same; whoever came first has chosen one."""
+    """Return the lines in one spelling, sorted: which statement came first decides how they are written."""
     return tuple(sorted(norm(line) for line in content.splitlines()))
 
 
@@ -94,7 +94,7 @@ SAID: Final[Mapping[type, Callable[[Any], object]]] = {
 
 
 def must_say(due: Says, got: Says, rule: Any, what: str) -> None:
-    """Tells what is not the same in both. Raises Broken."""
+    """Raise Broken unless both archives are equal, and show only where they differ."""
     apart = [key for key in {**due, **got} if due.get(key) != got.get(key)]
     first, second = ({key: it.get(key) for key in apart} for it in (due, got))
     demand(not apart, rule, what, first, second)
@@ -103,33 +103,37 @@ def must_say(due: Says, got: Says, rule: Any, what: str) -> None:
 # E-BATCH.
 
 
-def at_once(life: RecordedLife) -> int:
-    """E-BATCH: how many batches were compared, of texts and of facts. Not of both: a fact that a text tells
-    is reinforced by it if somebody has said it before, and not if it is said afterwards."""
-    return sum(together(life, told_in(life, (kind,))) for kind in TELLING)
+def compare_batches(life: RecordedLife) -> int:
+    """Run E-BATCH; return how many batches were compared, of texts and of facts.
+
+    Never of both: a text reinforces a fact that was told before it, and not one told afterwards.
+    """
+    return sum(compare_batch(life, list_told(life, (kind,))) for kind in TELLING)
 
 
-def together(life: RecordedLife, told: tuple[Any, ...]) -> int:
+def compare_batch(life: RecordedLife, told: tuple[Any, ...]) -> int:
     if len(told) < 2:
         return 0
-    life = unchanging(life)
-    single = one_by_one(new_world(life), told)
+    # facts that are told together are not compared, so a memory that believes verdicts would differ
+    life = attrs.evolve(life, config=attrs.evolve(life.config, evolve_confidence_min_ppm=PPM))
+    single = tell_singly(new_world(life), told)
+    # answered in the order of the questions, and the last question first
     for is_hasty in (False, True):
         batch = new_world(life, is_hasty=is_hasty)
         for request in told:
             batch.step(request)
         batch.settle()
-        one_by_one(batch, [it for it in told if is_conflict(batch.outcomes[it.op_id])])
-        must_say(said(single), said(batch), rules.BATCH_OR_SINGLE, f"{len(told)} at once, against one by one")
+        tell_singly(batch, [it for it in told if is_conflict(batch.outcomes[it.op_id])])
+        must_say(
+            describe_archive(single),
+            describe_archive(batch),
+            rules.BATCH_OR_SINGLE,
+            f"{len(told)} at once, against one by one",
+        )
     return 2
 
 
-def unchanging(life: RecordedLife) -> RecordedLife:
-    """Return the life with a memory that believes no verdict: what is told at once is not compared."""
-    return attrs.evolve(life, config=attrs.evolve(life.config, evolve_confidence_min_ppm=PPM))
-
-
-def one_by_one(world: SmallWorld, told: Iterable[Any]) -> SmallWorld:
+def tell_singly(world: SmallWorld, told: Iterable[Any]) -> SmallWorld:
     for request in told:
         world.ask(request)
     return world
@@ -142,28 +146,32 @@ def is_conflict(outcome: Outcome) -> bool:
 # E-CLEAR.
 
 
-def cleared(life: RecordedLife) -> int:
-    """E-CLEAR: how many archives were cleared that had something to lose."""
+def compare_cleared(life: RecordedLife) -> int:
+    """Run E-CLEAR; return how many archives were cleared that had something to lose."""
     full = new_world(life)
-    session = session_of(full)
-    told = [in_session(session, it) for it in told_in(life, STORING)]
-    before = said(one_by_one(full, told))
+    session = begin_session(full)
+    told = [in_session(session, it) for it in list_told(life, STORING)]
+    before = describe_archive(tell_singly(full, told))
     if not before:
         return 0
-    kept = others(full)
-    one_by_one(full, (*summing_up(full), *grouping(full), EndSession("end", session)))
+    kept = find_unrelated(full)
+    tell_singly(full, (*summing_up(full), *grouping(full), EndSession("end", session)))
     forget_all(full, stops=True)
     empty = new_world(life, full.storage)
     forget_all(empty)
-    must_say({}, left(empty), rules.CLEARED_OR_FRESH, "what is left of an archive that was cleared")
-    must_say(kept, others(empty), rules.CLEARED_OR_FRESH, "what an archive that was cleared had no part in")
-    one_by_one(empty, told)
-    must_say(before, said(empty), rules.CLEARED_OR_FRESH, "cleared and told again, against told once")
+    must_say({}, find_left(empty), rules.CLEARED_OR_FRESH, "what is left of an archive that was cleared")
+    must_say(
+        kept, find_unrelated(empty), rules.CLEARED_OR_FRESH, "what an archive that was cleared had no part in"
+    )
+    tell_singly(empty, told)
+    must_say(
+        before, describe_archive(empty), rules.CLEARED_OR_FRESH, "cleared and told again, against told once"
+    )
     return 1
 
 
-def session_of(world: SmallWorld) -> str:
-    """A new one, in which all is told; nothing of a memory that makes none."""
+def begin_session(world: SmallWorld) -> str:
+    """Return the id of a new session, in which all is told; empty if the memory makes none."""
     outcome = world.ask(requests.CreateSession("session"))
     value = outcome.value if isinstance(outcome, Done) else None
     return value.session_id if isinstance(value, SessionCreated) else ""
@@ -186,22 +194,26 @@ def grouping(world: SmallWorld) -> list[requests.Request]:
 
 
 def forget_all(world: SmallWorld, *, stops: bool = False) -> None:
-    """Every text, then every fact; then categories are divided, and have nothing to divide. `stops`: in the
-    middle of the middle one of these."""
-    texts = [key for key in listed(world, "resource") if not is_segment(world, key)]
+    """Forget every text, then every fact; then divide categories, which have nothing left to divide.
+
+    `stops`: end in the middle of the middle request.
+    """
+    texts = [key for key in list_ids(world, "resource") if not is_segment(world, key)]
+    facts = (*list_ids(world, "entity"), *list_ids(world, "ended"))
     walk: list[Any] = [
         *(ForgetResource(f"text:{key}", key) for key in texts),
-        *(requests.Forget(f"fact:{key}", key) for key in (*listed(world, "entity"), *listed(world, "ended"))),
+        *(requests.Forget(f"fact:{key}", key) for key in facts),
         *grouping(world),
     ]  # fmt: skip
+    # the life stops while one request is half done; the next life has to forget all that is left
     middle = len(walk) // 2 if stops else len(walk)
-    one_by_one(world, walk[:middle])
+    tell_singly(world, walk[:middle])
     for request in walk[middle : middle + 1]:
         world.step(request)
         world.settle(1 + len(walk) % 4)
 
 
-def listed(world: SmallWorld, kind: str) -> list[str]:
+def list_ids(world: SmallWorld, kind: str) -> list[str]:
     ids, cursor = list[str](), None
     while True:
         request = requests.List(f"list:{kind}:{cursor}", kind, RECALL_LIMIT_MAX, cursor)
@@ -219,15 +231,15 @@ def is_segment(world: SmallWorld, key: str) -> bool:
     return body.parent_id is not None
 
 
-def left(world: SmallWorld) -> Says:
-    """What still says something of what was forgotten."""
+def find_left(world: SmallWorld) -> Says:
+    """Return the rows that still say something of what was forgotten."""
     rows = {where: body for where, body in world.rows() if says(where.kind, body)}
-    own = [where for where in rows if describes_itself(world, where)]
+    own = [where for where in rows if is_own_vector(world, where)]
     return {(where.kind, where.id): body for where, body in rows.items() if where not in own}
 
 
-def describes_itself(world: SmallWorld, where: Address) -> bool:
-    """Whether it is the vector of a category by its description: by the facts that ended it lost its last."""
+def is_own_vector(world: SmallWorld, where: Address) -> bool:
+    """Return True if a category's vector is only that of its description, as once its last fact ended."""
     home = world.storage.rows.get(attrs.evolve(where, kind="category"))
     vector = world.storage.rows[where].body
     if home is None or not isinstance(home.body, Category) or not isinstance(vector, Vector):
@@ -246,15 +258,17 @@ def says(kind: str, body: Any) -> bool:
     return kind in OF_FACTS
 
 
-def others(world: SmallWorld) -> Says:
-    """What has nothing to do with the archive: authored text of core, and rows of any other kind."""
+def find_unrelated(world: SmallWorld) -> Says:
+    """Return the rows that clearing must not touch: authored text of core, and other kinds of rows."""
     apart_from = (*OF_FACTS, *EMPTY, *KEPT)
     return {
-        (where.kind, where.id): authored(body) for where, body in world.rows() if where.kind not in apart_from
+        (where.kind, where.id): keep_authored(body)
+        for where, body in world.rows()
+        if where.kind not in apart_from
     }
 
 
-def authored(body: Any) -> object:
+def keep_authored(body: Any) -> object:
     if not isinstance(body, Core):
         return body
     return [(block.kind, block.label, block.text) for block in body.blocks if block.text is not None]

@@ -4,7 +4,7 @@
              is asked again after it failed, leaves all rows and replies as if nothing had failed
 
 Law 1. What is due is said by umi_sim/judge/plain/scores.py.
-Law 2. What failed has changed no row. What nobody knows the end of left all rows of it, or none.
+Law 2. What failed has changed no row. A commit of unknown outcome left all of its rows, or none.
 Law 3. No model and no embedder makes an operation fail, whatever it says.
 """
 
@@ -27,7 +27,7 @@ from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Fail
 from umi_core.messages.requests import Memorize
 from umi_core.messages.results import Memorized, RecordAdded, Remembered, SessionCreated, without_text
 from umi_sim.judge.equivalences import TRIED
-from umi_sim.judge.equivalences.afresh import must_say, said, session_of
+from umi_sim.judge.equivalences.afresh import begin_session, describe_archive, must_say
 from umi_sim.judge.equivalences.failing_world import (
     ALWAYS,
     DURABLE,
@@ -39,13 +39,13 @@ from umi_sim.judge.equivalences.failing_world import (
     FailingWorld,
     Script,
     StepAttempt,
-    apart,
-    told_of,
-    untimed,
+    hide_times,
+    name_failure,
+    split_differences,
 )
-from umi_sim.judge.equivalences.landing import landings, linking
+from umi_sim.judge.equivalences.landing import draw_update, landings
 from umi_sim.judge.equivalences.lives import RecordedLife
-from umi_sim.judge.equivalences.stories import at_hand, story
+from umi_sim.judge.equivalences.stories import at_hand, tell_story
 from umi_sim.judge.plain import scores
 from umi_sim.kernel.fork import fork_graph
 from umi_sim.kernel.prng import Stream
@@ -61,20 +61,20 @@ PURGE_COUNT_MAX: Final = 999  # pages of rows, and attempts
 OF_NO_AGENT: Final = ("log", "session")  # these stay when an agent is deleted
 FAILED_COUNT: Final = 2  # of a step of recovery, which is tried without end
 ALONE: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_interval_ms": 0}
-DOUBTS: Final = ("unknown", "timeout", SILENCE, DURABLE)  # nobody knows then what became of a commit
+DOUBTS: Final = ("unknown", "timeout", SILENCE, DURABLE)  # after these the outcome of a commit is unknown
 
 
-def failing(life: RecordedLife) -> Counter[str]:
-    """E-FAIL: how often something failed, and what operations met then. Raises Broken."""
+def compare_failing(life: RecordedLife) -> Counter[str]:
+    """Run E-FAIL: count how often something failed, and what operations met then. Raises Broken."""
     marks = Counter[str]()
     config = attrs.evolve(life.config, **ALONE)
     storage, now_ms = SimStorage(page_rows=PAGE_ROWS), life.steps[-1].now_ms
     world = FailingWorld(life.scope, config, now_ms, first_tables(life), storage)
     births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
-    asked = story(life, [session_of(world) for _ in range(SESSION_COUNT)])
-    lived = wholes(world, asked)
-    for whole in last_done(lived):
+    asked = tell_story(life, [begin_session(world) for _ in range(SESSION_COUNT)])
+    lived = run_faultless(world, asked)
+    for whole in pick_requests(lived):
         ways = Ways(draws_of(life, type(whole.request).__name__), world.registry)
         ways.learn(whole.world.asked, {})
         for script in ways:
@@ -84,21 +84,21 @@ def failing(life: RecordedLife) -> Counter[str]:
             ways.learn(other.asked, script)
             marks.update(met_in(other))
             marks["equal: E-FAIL"] += 1
-    linked = wholes(fork_graph(world), [linking(draws_of(life, "linking"))])
+    linked = run_faultless(fork_graph(world), [draw_update(draws_of(life, "linking"))])
     for landed in landings([*lived, *linked], asked, life.seed):
         marks.update(met_in(landed))
         marks["equal: E-FAIL"] += 1
     for script in births:
-        marks.update(met_in(recovered(world, script)))
+        marks.update(met_in(compare_recovery(world, script)))
     deaths = Ways(draws_of(life, "purge"), world.registry)
-    deaths.learn(purged(world, NOTHING_FAILS).asked, {})
+    deaths.learn(compare_purge(world, NOTHING_FAILS).asked, {})
     for script in islice(deaths, PURGED_COUNT):
-        marks.update(met_in(purged(world, script)))
+        marks.update(met_in(compare_purge(world, script)))
     return marks
 
 
 def draws_of(life: RecordedLife, name: str) -> Stream:
-    """The same for all requests of a kind, so that a failure stays while others are left out."""
+    """Return the stream of a kind of request: the same for all, so that shrinking keeps a failure."""
     return Stream(life.seed, "E-FAIL", name)
 
 
@@ -106,8 +106,8 @@ def met_in(world: FailingWorld) -> Iterator[str]:
     return (f"{TRIED}{mark}" for mark in world.marks)
 
 
-def wholes(world: FailingWorld, asked: list[Any]) -> list["FaultFreeRun"]:
-    """One request after the other; of each what was, and what is then."""
+def run_faultless(world: FailingWorld, asked: list[Any]) -> list["FaultFreeRun"]:
+    """Run one request after the other, and keep the world before and after each."""
     found = list[FaultFreeRun]()
     for request in asked:
         world.now_ms += 1  # of one instant no more than three sessions can begin
@@ -116,9 +116,8 @@ def wholes(world: FailingWorld, asked: list[Any]) -> list["FaultFreeRun"]:
     return found
 
 
-def last_done(lived: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
-    """Of the requests of each kind the last one that was done, for more is there by then; the first one where
-    none was done."""
+def pick_requests(lived: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
+    """Pick one request of each kind: the last that was done, for more is stored by then, else the first."""
     found = dict[type, FaultFreeRun]()
     for it in lived:
         if isinstance(it.outcome, Done) or type(it.request) not in found:
@@ -128,7 +127,7 @@ def last_done(lived: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
 
 @attrs.define
 class Ways(Owner):
-    """Some of all that may befall a request: failures of each step that it met, or meets if others fail.
+    """Some of all failures that a request may meet: those of each step it asks, or asks if others fail.
 
     `known`: each of these steps, with what has to fail before. `left`: what has not been tried yet.
     """
@@ -153,6 +152,7 @@ class Ways(Owner):
 
     def __iter__(self) -> Iterator[Script]:
         tried = 0
+        # 40 failures are known: 2 + 40 // 4 = 12 of them are tried
         while self.left and tried < TRIED_COUNT + self.learned_count // 4:
             tried += 1
             step, group = self.left.pop(self.draw.below(len(self.left)))
@@ -160,7 +160,7 @@ class Ways(Owner):
 
 
 def first_tables(life: RecordedLife) -> Registry:
-    """Those that no user has changed, without interceptors."""
+    """Return the tables that no user has changed, without interceptors."""
     given = life.steps[0].registry
     first = {name: tables[:1] for name, tables in given.revisions.items()}
     return attrs.evolve(given, revisions=first, generations=(Interceptors(),))
@@ -178,8 +178,8 @@ class FaultFreeRun(Data):
     before: FailingWorld
     world: FailingWorld
 
-    def at(self, now_ms: int) -> FailingWorld:
-        """The world after it, had it been asked so late."""
+    def rerun_at(self, now_ms: int) -> FailingWorld:
+        """Return the world after the request, had it been asked at `now_ms`."""
         other = fork_graph(self.before)
         other.now_ms = now_ms
         other.begin(self.request, {})
@@ -188,9 +188,9 @@ class FaultFreeRun(Data):
 
 @attrs.frozen
 class Failing(Data):
-    """What befell the last step of a script: one kind of failure, once or always.
+    """The failure of the last step of a script: one kind, once or always.
 
-    `in_doubt`: of what is committed before it nobody knows the end.
+    `in_doubt`: a commit before it has an unknown outcome.
     """
 
     step: str
@@ -201,7 +201,7 @@ class Failing(Data):
 
     @property
     def ends_at_once(self) -> bool:
-        """Nobody asks again: the same would come, or much later."""
+        """Return True if the step is not tried again: the same would come, or much later."""
         return self.kind in (*scores.FINAL, "conflict", "even_later")
 
     @property
@@ -209,11 +209,11 @@ class Failing(Data):
         return self.kind == "conflict"
 
     def count(self, it: StepAttempt) -> int:
-        """How often a step asks in all, if it always fails."""
-        return 1 if self.ends_at_once else scores.attempts(it.workflow, it.row)
+        """Return how often a step asks in all, if it always fails."""
+        return 1 if self.ends_at_once else scores.count_attempts(it.workflow, it.row)
 
     def wait_ms(self, world: FailingWorld, it: StepAttempt, number: int) -> int:
-        """How long after this attempt the next one comes."""
+        """Return how long after attempt `number` the next one comes."""
         config, is_of_model = world.config, it.of in (AskModel, Embed)
         timeout_ms = config.model_timeout_ms if is_of_model else config.store_timeout_ms
         late_ms = timeout_ms if self.kind == SILENCE else 0
@@ -224,8 +224,8 @@ class Failing(Data):
 
 
 def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
-    """One request in this world, and then once more. Raises Broken."""
-    request, before = whole.request, world.stored()
+    """Run one request with failures in this world, and then once more. Raises Broken."""
+    request, before = whole.request, world.list_rows()
     step, kinds = [*script.items()][-1]
     told = f"{type(request).__name__}, {kinds[0]} {'always' if len(kinds) == ALWAYS else 'once'} at {step}"
     in_doubt = step != "commit" and not frozenset(DOUBTS).isdisjoint(script.get("commit", ()))
@@ -241,10 +241,11 @@ def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
         failing.demand(is_so, "how it ends in doubt", whole.outcome, outcome)
     if isinstance(outcome, Failed):
         check_again(world, whole, before, failing)
+    # an odd reply, or a substitute for one, may store something else than a true reply does
     is_odd = any(ODD in kinds for kinds in script.values())
     if is_odd or not isinstance(whole.outcome, Done) or (isinstance(outcome, Done) and outcome.degraded):
         return
-    has_landed = is_open(whole.before) and world.stored() != before
+    has_landed = is_open(whole.before) and world.list_rows() != before
     if isinstance(outcome, Done | Failed) or has_landed:
         check_left(world, whole, failing)
     if isinstance(outcome, Done) and (isinstance(request, Memorize) or getattr(request, "request_key", None)):
@@ -252,14 +253,18 @@ def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
 
 
 def check_left(world: FailingWorld, whole: FaultFreeRun, failing: Failing) -> None:
-    """As where nothing failed, then or now: who has waited decides by what has become old meanwhile."""
+    """Demand the rows and the reply of a faultless run, at the same time or as late as this one ended.
+
+    A request that waited may decide by what has become old meanwhile.
+    """
+    # without a failure done at 5,000 ms, here at 5,300 ms: times of these 300 ms count as one
     since = range(whole.world.now_ms, world.now_ms + 1)
     try:
         check_same(world, whole.world, since, failing)
     except Broken:
         if len(since) == 1:
             raise
-        check_same(world, whole.at(world.now_ms), since, failing)
+        check_same(world, whole.rerun_at(world.now_ms), since, failing)
 
 
 def drop_reasons(outcome: Done) -> Done:
@@ -269,34 +274,41 @@ def drop_reasons(outcome: Done) -> Done:
 
 
 def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: Failing) -> None:
-    """All rows and the reply, but for times. A session has another name at another time."""
-    there, here = apart(true.by_id(), world.by_id(), since)
+    """Compare all rows and the reply, but for times.
+
+    A session has another id at another time.
+    """
+    there, here = split_differences(true.by_id(), world.by_id(), since)
     must_say(there, here, rules.FAILED_THEN_AGAIN, f"{failing.told}, and where nothing failed")
     due, got = (it.outcomes[it.subject] for it in (true, world))
     if isinstance(due, Done) and isinstance(got, Done) and not isinstance(due.value, SessionCreated):
-        is_same = untimed(drop_reasons(due), since) == untimed(drop_reasons(got), since)
+        is_same = hide_times(drop_reasons(due), since) == hide_times(drop_reasons(got), since)
         failing.demand(is_same, "what it replies", due, got)
 
 
 def check_again(world: FailingWorld, whole: FaultFreeRun, before: Any, failing: Failing) -> None:
-    """What failed has changed nothing, and is done now; what was done before is not done twice."""
-    now = world.stored()
+    """Demand that a failed request changed nothing, and that asking again does it once.
+
+    `before`: the rows before a failed request; None if it was done.
+    """
+    now = world.list_rows()
     if before is not None:
         stays = before if is_open(whole.before) else {where: before.get(where) for where in now}
         failing.demand(stays == now, "what has changed", before, now)
     again = world.begin(attrs.evolve(whole.request, op_id="again"), {})
     failing.demand(type(again) is type(whole.outcome), "asked again", whole.outcome, again)
     if before is None and is_open(world):
-        failing.demand(now == world.stored(), "asked again: what has changed", now, world.stored())
+        failing.demand(now == world.list_rows(), "asked again: what has changed", now, world.list_rows())
 
 
 def is_open(world: FailingWorld) -> bool:
-    """Of an agent that is deleted rows go, one page after the other."""
+    """Return False if the agent was deleted: then its rows go, one page after the other."""
     return world.memory.state.phase != "closed"
 
 
 def check_waits(world: FailingWorld, met: list[StepAttempt], failing: Failing) -> None:
-    """Of each page of each unit in each plan: how often it is asked, and when. What is odd is no failure."""
+    """Check how often each page of each unit in each plan is asked, and when. An odd reply is no failure."""
+    # always unavailable: asked at 0, 100 and 300 ms, then no more
     groups = dict[tuple[int, int, int], list[StepAttempt]]()
     for it in met if failing.kind != ODD else ():
         groups.setdefault((it.unit, it.page, it.plan), []).append(it)
@@ -319,8 +331,9 @@ def check_wait(
 
 
 def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: Failing) -> None:
-    it, told = met[0], told_of(failing.kind)
+    it, told = met[0], name_failure(failing.kind)
     other = scores.substitute(it.workflow, it.row)
+    # once unavailable, or in conflict: the next attempt succeeds; once refused: none follows
     passes = not failing.is_lasting and (failing.is_conflict or not failing.ends_at_once)
     if failing.kind == ODD:
         failing.demand(not isinstance(outcome, Failed), "how it ends", "no failure", outcome)
@@ -341,24 +354,25 @@ def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: 
         failing.demand(len(plans) == plan_count, "how often it is planned", plan_count, len(plans))
 
 
-def recovered(world: FailingWorld, script: Script) -> FailingWorld:
-    """A new life begins, and steps of its recovery fail; then it says what the last one said."""
+def compare_recovery(world: FailingWorld, script: Script) -> FailingWorld:
+    """Begin a new life in which steps of recovery fail; then it says what the last one said."""
+    # recovery is tried without end, so only some failures are scripted
     few = {name: kinds[:FAILED_COUNT] for name, kinds in script.items()}
-    failing = background("recovery", few)
+    failing = describe_background("recovery", few)
     storage, coming = fork_graph(world.storage), {name: [*it] for name, it in few.items()}
     new = FailingWorld(world.scope, world.config, world.now_ms, world.registry, storage, script=coming)
     count = len(few[failing.step])
     met = [it for it in new.asked if it.step == failing.step]
     failing.demand(not met or len(met) > count, "how often it asks", "without end", len(met))
     check_first_waits(new, failing, count)
-    must_say(said(world), said(new), rules.FAILED_THEN_AGAIN, failing.told)
+    must_say(describe_archive(world), describe_archive(new), rules.FAILED_THEN_AGAIN, failing.told)
     return new
 
 
-def purged(world: FailingWorld, script: Script) -> FailingWorld:
-    """The agent is deleted, and steps of what takes its rows away fail; in the end nothing is left."""
+def compare_purge(world: FailingWorld, script: Script) -> FailingWorld:
+    """Delete the agent while steps that remove its rows fail; in the end no row is left."""
     other, few = fork_graph(world), {name: [*kinds[:FAILED_COUNT]] for name, kinds in script.items()}
-    failing, count = background("purge", few), len([*few.values()][-1])
+    failing, count = describe_background("purge", few), len([*few.values()][-1])
     other.begin(DeleteAgent("deleted"), {})
     other.subject, other.asked, other.marks, other.script = None, [], [], few
     for _ in range(PURGE_COUNT_MAX):
@@ -370,13 +384,13 @@ def purged(world: FailingWorld, script: Script) -> FailingWorld:
         other.settle()
     if not failing.ends_at_once:
         check_first_waits(other, failing, count)
-    left = [where for where in other.stored() if where.kind not in OF_NO_AGENT]
+    left = [where for where in other.list_rows() if where.kind not in OF_NO_AGENT]
     demand(not left, rules.CLOSED_IS_CLOSED, f"{failing.told}: rows are left", [], left[:3])
     return other
 
 
-def background(what: str, few: Script) -> Failing:
-    """What befalls something that nobody asked for."""
+def describe_background(what: str, few: Script) -> Failing:
+    """Return the failure of a background step, which has no request."""
     step, kinds = [*few.items()][-1]
     kind = kinds[0] if kinds else "nothing"
     return Failing(step, kind, False, f"{what}, {kind} {len(kinds)} times at {step}")

@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 import attrs
 
-from umi_core.data import Data, compared
+from umi_core.data import Data, list_compared
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
@@ -34,8 +34,8 @@ KINDS: Final[Mapping[type[Asked], tuple[tuple[str, ...], ...]]] = {
     Commit: (LATE, AWAY, BUSY, ("refused",), ("full",), ("unknown",), (DURABLE,), *[("conflict",)] * 2),
 }
 """What may be answered, in groups, of each of which a step meets one. `silence`: nothing, so that the memory
-gives up waiting. `durable`: it happened, and nobody says so. `odd`: no failure, and of no use. Who is rate
-limited may be told when to come again. What leads on (an odd reply, a plan made again) stands here more
+gives up waiting. `durable`: it happened, and the answer is lost. `odd`: no failure, and of no use. A rate
+limit may say when to come again. What leads on (an odd reply, a plan made again) stands here more
 often than what is only asked again."""
 
 Script = Mapping[str, list[str]]  # what the next questions of a step meet
@@ -56,7 +56,7 @@ class StepAttempt(Data):
 
     @property
     def step(self) -> str:
-        """What a script names: pages after the first fail apart from it."""
+        """Return the name of the step as scripts use it: pages after the first fail apart from it."""
         return f"{self.row}{LATER_PAGES}" if self.page else self.row
 
 
@@ -86,10 +86,10 @@ class FailingWorld(SmallWorld):
         self.marks += self.memory.marks
 
     def settle(self, count: int = NEVER) -> None:
-        """And wait, for as long as the subject waits."""
+        """Answer all questions, and wait as long as the subject waits."""
         for _ in range(STEP_COUNT_MAX):
             if self.pending:
-                answer = self.scripted(self.pending.pop(0))
+                answer = self.answer_scripted(self.pending.pop(0))
                 if answer is not None:
                     self.step(answer)
             elif self.has_ended():
@@ -104,10 +104,10 @@ class FailingWorld(SmallWorld):
             return self.memory.state.phase != "recovering"
         return self.subject in self.outcomes
 
-    def scripted(self, effect: Asked) -> Answer | None:
+    def answer_scripted(self, effect: Asked) -> Answer | None:
         it = self.memory.in_flight.get(effect.request_id)
         if it is None or it.op_id != self.subject:
-            return self.answered(effect)
+            return self.answer(effect)
         row, page = self.registry.at(it.workflow, it.revision).steps[it.row].id, it.page_count
         if self.lands_at == len(self.asked):
             self.land()
@@ -115,7 +115,7 @@ class FailingWorld(SmallWorld):
         self.asked.append(asked)
         coming = self.script.get(asked.step)
         if not coming:
-            return self.answered(effect)
+            return self.answer(effect)
         return self.failure(effect, coming[0] if len(coming) >= ALWAYS else coming.pop(0))
 
     def failure(self, effect: Asked, kind: str) -> Answer | None:
@@ -126,13 +126,13 @@ class FailingWorld(SmallWorld):
         if kind == ODD:
             return self.odd(effect)
         if kind == DURABLE:
-            self.answered(effect)
-        return EffectFailed(number, cast(FailureKind, told_of(kind)), LATER_MS.get(kind, 0))
+            self.answer(effect)
+        return EffectFailed(number, cast(FailureKind, name_failure(kind)), LATER_MS.get(kind, 0))
 
     def land(self) -> None:
-        """What nobody has heard of reaches storage, if what it expects holds there."""
+        """Store the unheard commit, if what it expects still holds there."""
         if self.unheard is not None:
-            self.answered(self.unheard)
+            self.answer(self.unheard)
         self.unheard = self.lands_at = None
 
     def odd(self, effect: Asked) -> Answer:
@@ -141,37 +141,40 @@ class FailingWorld(SmallWorld):
             return Embedded(number, ())
         return ModelReplied(number, odd_reply(effect.task, effect.prompt, Stream(self.luck, number)))
 
-    def stored(self) -> dict[Address, Any]:
-        """All rows but those of lives and commits."""
+    def list_rows(self) -> dict[Address, Any]:
+        """Return all rows but those of lives and commits."""
         return {where: body for where, body in self.rows() if where.kind not in KEPT}
 
     def by_id(self) -> Says:
-        """The same by kind and id: a session has another name at another time, and so have its rows."""
-        return {(where.kind, where.id): body for where, body in self.stored().items()}
+        """Return the rows by kind and id: at another time a session and its rows have other addresses."""
+        return {(where.kind, where.id): body for where, body in self.list_rows().items()}
 
 
-def told_of(kind: str) -> str:
-    """How the memory is to call it."""
+def name_failure(kind: str) -> str:
+    """Return the kind of failure by which the memory calls `kind`."""
     return {SILENCE: "timeout", DURABLE: "unknown", **dict.fromkeys(LATER_MS, "rate_limited")}.get(kind, kind)
 
 
-def apart(due: Says, got: Says, since: range, counts: Counting = lambda body: body) -> tuple[Says, Says]:
-    """Of two archives the bodies that they do not share: what `counts` of each, all times since then as one.
+def split_differences(
+    due: Says, got: Says, since: range, counts: Counting = lambda body: body
+) -> tuple[Says, Says]:
+    """Return the bodies in which two archives differ: what `counts` of each, with `since` as one instant.
 
     Forked worlds hold the very same body wherever neither has written.
     """
     keys = [key for key in {**due, **got} if due.get(key) is not got.get(key)]
-    first, second = ({key: untimed(counts(it.get(key)), since) for key in keys} for it in (due, got))
+    first, second = ({key: hide_times(counts(it.get(key)), since) for key in keys} for it in (due, got))
     return first, second
 
 
-def untimed(value: Any, since: range) -> Any:
-    """With each time since then as the first of them."""
+def hide_times(value: Any, since: range) -> Any:
+    """Return the value with each time of `since` replaced by the first of them."""
     cls = type(value)
+    # since 100 to 104: 103 becomes 100, and 99 stays
     if cls is int:
         return since.start if value in since else value
     if isinstance(value, tuple):
-        return tuple(untimed(it, since) for it in value)
+        return tuple(hide_times(it, since) for it in value)
     if hasattr(cls, "__attrs_attrs__"):
-        return cls, *(untimed(getattr(value, name), since) for name in compared(cls))
+        return cls, *(hide_times(getattr(value, name), since) for name in list_compared(cls))
     return value

@@ -1,7 +1,7 @@
-"""Saved memories that somebody has changed: each is refused, or it goes on as a sound one does.
+"""Saved memories with changed bytes: each is refused, or it goes on as a sound one does.
 
-A checksum says nothing here: whoever changes the bytes makes it anew. What is changed, and how, follows from
-the moment alone, so that a run that is lived again forges the same.
+A checksum says nothing here: it is computed anew over the changed bytes. What is changed, and how, follows
+from the moment alone, so that a replayed run forges the same.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, Commit, Effect, Read, Reply
 from umi_core.messages.requests import Len
 from umi_core.state import State
-from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, told
+from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, shorten_value
 from umi_sim.judge.equivalences.moments import at_moments
 from umi_sim.kernel.frames import is_of_target
 from umi_sim.kernel.prng import Stream
@@ -43,17 +43,17 @@ OPERATIONS: Final = (STATE, 1 + [field.name for field in attrs.fields(State)].in
 
 
 def forge(life: RecordedLife) -> int:
-    """E-FORGE: how many saved memories were changed."""
+    """Run E-FORGE; return how many saved memories were changed."""
     return at_moments(life, is_at_work, forge_moment, MOMENT_COUNT_MAX)
 
 
 def is_at_work(number: int, step: RecordedStep, memory: Memory) -> bool:
-    """There is much to forge."""
+    """Return True if operations are in flight: then there is much to forge."""
     return bool(memory.state.operations)
 
 
 def with_silent_hooks(registry: Registry) -> Registry:
-    """The same interceptors, by name and place, and none that would tell of a life that was never lived."""
+    """Return the same interceptors, by name and place, without effects outside the forged memory."""
     silent = (
         Interceptors(
             tuple(attrs.evolve(it, before=pass_on, after=pass_on, on_error=pass_on) for it in hooks.ordered)
@@ -69,7 +69,8 @@ def forge_moment(number: int, step: RecordedStep, memory: Memory) -> bool:
     registry, forger = with_silent_hooks(memory.registry), Forger(tree, stream)
     for _ in range(EDIT_COUNT):
         place, part = forger.edit()
-        changed = pack(replaced(tree, place, part))
+        changed = pack(replace_part(tree, place, part))
+        # with a sound checksum only the checks of the contents can refuse it
         checksum = blake2b(pack(long) + changed, digest_size=16).digest()
         data = pack([name, version, long, changed, checksum])
         restore(data, registry, memory.life, f"at step {number}, {place} changed")
@@ -77,13 +78,13 @@ def forge_moment(number: int, step: RecordedStep, memory: Memory) -> bool:
 
 
 def restore(data: bytes, registry: Registry, life: int, what: str) -> None:
-    """Refused, or lived on. Raises Broken."""
+    """Demand that the bytes are refused, or make a memory that runs. Raises Broken."""
     try:
         forged = Memory.restore(data, registry, life=life)
     except Rejected:
         return
     try:
-        live(forged)
+        run_on(forged)
     except Broken as broken:
         raise Broken(
             rules.FORGED_STATE_REFUSED, f"{what}: {broken.message}", broken.expected, broken.got
@@ -96,9 +97,12 @@ def restore(data: bytes, registry: Registry, life: int, what: str) -> None:
         ) from error
 
 
-def live(memory: Memory) -> None:
-    """Questions have answers that bring nothing, then none is open, or the memory knows when it goes on."""
-    now_ms, pending = memory.state.seen_ms, list[Value]([*unanswered(memory), Wake(), Len("len")])
+def run_on(memory: Memory) -> None:
+    """Run a memory on.
+
+    Its questions get answers that bring nothing; at the end none is open, or a deadline is known.
+    """
+    now_ms, pending = memory.state.seen_ms, list[Value]([*answer_open(memory), Wake(), Len("len")])
     for _ in range(STEP_COUNT_MAX):
         if not pending:
             deadline_ms = memory.deadline_ms()
@@ -114,11 +118,11 @@ def live(memory: Memory) -> None:
         rules.FORGED_STATE_REFUSED,
         "nothing wakes it",
         "",
-        told(in_flight),
+        shorten_value(in_flight),
     )
 
 
-def unanswered(memory: Memory) -> Iterator[Value]:
+def answer_open(memory: Memory) -> Iterator[Value]:
     for operation in memory.state.operations.values():
         if operation.sent is not None:
             yield answer(operation.sent)
@@ -129,7 +133,7 @@ def answers(effects: tuple[Effect, ...] | list[Effect]) -> Iterator[Value]:
 
 
 def answer(asked: Asked) -> Value:
-    """As an empty storage would that takes nothing, and a model that is away."""
+    """Answer like an empty storage that takes nothing, and a model that is away."""
     if isinstance(asked, Read):
         return ReadDone(asked.request_id, ())
     return EffectFailed(asked.request_id, "conflict" if isinstance(asked, Commit) else "unavailable")
@@ -140,7 +144,7 @@ def answer(asked: Asked) -> Value:
 
 @attrs.define
 class Forger(Owner):
-    """Where a saved memory can be changed, and into what. `at_work`: what its operations hold."""
+    """Draws places of a saved memory, and changes them. `at_work`: places within its operations."""
 
     tree: Tree
     stream: Stream
@@ -152,12 +156,12 @@ class Forger(Owner):
         self.at_work = [place for place in self.every if place[: len(OPERATIONS)] == OPERATIONS]
 
     def edit(self) -> tuple[Place, Tree]:
-        """A place, and what stands there now."""
-        place = self.stream.pick(self.at_work) if self.stream.chance(1, 2) else self.somewhere()
-        return place, self.edited(part_at(self.tree, place))
+        """Return a place, and the part to put there."""
+        place = self.stream.pick(self.at_work) if self.stream.chance(1, 2) else self.draw_place()
+        return place, self.draw_part(part_at(self.tree, place))
 
-    def somewhere(self) -> Place:
-        """A part of a tree: any of all; or, half of the time, as likely as it has few beside it."""
+    def draw_place(self) -> Place:
+        """Return a place: half of the time any one, else one drawn level by level from the root."""
         if self.stream.chance(1, 2):
             return self.stream.pick(self.every)
         place, tree = list[int](), self.tree
@@ -166,28 +170,29 @@ class Forger(Owner):
             tree = tree[place[-1]]
         return tuple(place)
 
-    def edited(self, old: Tree) -> Tree:
-        """Something else: an odd value, another part of the same memory, or nearly what it was."""
+    def draw_part(self, old: Tree) -> Tree:
+        """Return an odd value, another part of the same memory, or nearly the old one."""
         match self.stream.below(4):
             case 0:
                 return self.stream.pick(ODD)
             case 1:
-                return part_at(self.tree, self.somewhere())
+                return part_at(self.tree, self.draw_place())
             case 2:
                 parts = (part_at(self.tree, place) for place in self.every)
                 return self.stream.pick([part for part in parts if is_like(part, old)])
             case _:
-                return nearly(self.stream, old)
+                return change_slightly(self.stream, old)
 
 
 def is_like(part: Tree, old: Tree) -> bool:
-    """A list begins with what kind of thing it is: a row may stand for another, and a number for a number."""
+    """Return True if a part may replace the old one: lists of rows by lists of rows, numbers by numbers."""
+    # [3, ...] is a value of kind 3, and may stand for another of its kind or of any other
     is_named = isinstance(part, list) and part != [] and isinstance(part[0], int)
     return type(part) is type(old) and (not isinstance(old, list) or is_named or not old)
 
 
 def places(tree: Tree, path: Place = ()) -> Iterator[Place]:
-    """Where each part of a tree stands."""
+    """List the place of each part of a tree."""
     yield path
     for at, part in enumerate(tree if isinstance(tree, list) else ()):
         yield from places(part, (*path, at))
@@ -199,14 +204,14 @@ def part_at(tree: Tree, place: Place) -> Tree:
     return tree
 
 
-def replaced(tree: Tree, place: Place, new: Tree) -> Tree:
+def replace_part(tree: Tree, place: Place, new: Tree) -> Tree:
     if not place:
         return new
     at, *rest = place
-    return [*tree[:at], replaced(tree[at], tuple(rest), new), *tree[at + 1 :]]
+    return [*tree[:at], replace_part(tree[at], tuple(rest), new), *tree[at + 1 :]]
 
 
-def nearly(stream: Stream, old: Tree) -> Tree:
+def change_slightly(stream: Stream, old: Tree) -> Tree:
     if isinstance(old, bool) or old is None:
         return not old
     if isinstance(old, int):

@@ -1,4 +1,4 @@
-"""A commit that nobody heard of lands while another request is under way, as if one had come after the other.
+"""A commit of unknown outcome lands while another request is under way, as if one had come after the other.
 
 Law 1. What is stored then is what it is if the late one has landed before the other request, or after it;
 and what is refused is refused so in one of these orders.
@@ -22,7 +22,7 @@ from umi_core.messages.results import Memorized
 from umi_core.rows import Entity, Membership, Resource
 from umi_core.values import CATEGORIES
 from umi_sim.judge.equivalences.afresh import Says, must_say
-from umi_sim.judge.equivalences.failing_world import ALWAYS, SILENCE, FailingWorld, apart
+from umi_sim.judge.equivalences.failing_world import ALWAYS, SILENCE, FailingWorld, split_differences
 from umi_sim.judge.equivalences.stories import NAMED, at_hand
 from umi_sim.kernel.fork import fork_graph
 from umi_sim.kernel.prng import Stream
@@ -31,36 +31,37 @@ from umi_sim.record import rules
 ONE_IN: Final = 3  # of all pairs of a life that are about one thing
 CHOSEN: Final = ("core", "relation", "access")  # kinds of rows that follow from more than rows
 NOBODY: Final = "ent_000000000000000000000000"  # the last entity there is takes its place
-TAKING_THE_BEST: Final = (Rebalance, Summarise)  # who takes first what scores highest
+TAKING_THE_BEST: Final = (Rebalance, Summarise)  # these take first what scores highest
 
 
 def landings(lived: list[Any], asked: list[Any], seed: int) -> Iterator[FailingWorld]:
-    """Some pairs of what a life was asked about one thing, each in its world. Raises Broken."""
+    """Compare some pairs of requests of a life about one thing; yields the world of each. Raises Broken."""
     late = [it for it in lived if any(each.of is Commit for each in it.world.asked)]
     for one in late:
         for other in filter(is_meanwhile, asked):
-            draw = Stream(seed, "E-FAIL", "landing", unnamed(one.request), unnamed(other))
+            # drawn from both requests, so that a pair stays when shrinking leaves out others
+            draw = Stream(seed, "E-FAIL", "landing", drop_op_id(one.request), drop_op_id(other))
             if draw.chance(1, ONE_IN):
-                yield from landed(one, other, draw)
+                yield from compare_landing(one, other, draw)
 
 
-def linking(draw: Stream) -> UpdateEntity:
-    """What makes an entity a member, and writes no row of its own; few lives ask for that."""
+def draw_update(draw: Stream) -> UpdateEntity:
+    """Return an update that makes an entity a member and writes no row of its own; few lives have one."""
     return UpdateEntity("linked", NOBODY, categories=(draw.pick(tuple(CATEGORIES)),))
 
 
-def unnamed(request: Any) -> str:
-    """The same in every run in which it is asked, and of each Python."""
+def drop_op_id(request: Any) -> str:
+    """Return a text of the request that is the same in every run, and in each version of Python."""
     return ascii(attrs.evolve(request, op_id=""))
 
 
 def is_meanwhile(request: Any) -> bool:
-    """Not who ends an agent, of which rows go page after page."""
+    """Return True unless a request ends an agent, whose rows go page after page, or only reads."""
     return not (request.shows or isinstance(request, (*TAKING_THE_BEST, AgentRequest)))
 
 
-def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
-    """`one` is never answered, and what it commits lands before some question of the other."""
+def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
+    """Let the commit of `one` land, unanswered, before some question of `other`; yields the world."""
     doubtful, sure = fork_graph(one.before), fork_graph(one.before)
     for world in (doubtful, sure):  # it lands between steps, of which pages would make many
         world.storage.page_rows = PAGE_ROW_COUNT_MAX
@@ -69,6 +70,8 @@ def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
     meanwhile = of_the_same(other, late) if late is not None and isinstance(outcome, Unknown) else None
     if meanwhile is None:
         return
+    # doubtful:  one commits ... (silence) ... other asks ... one lands ... other asks ... other ends
+    # sure:      one commits, lands, ends      other asks ...                           other ends
     sure.begin(one.request, {})
     sure.now_ms = doubtful.now_ms
     meanwhile = attrs.evolve(at_hand(sure, of_version(meanwhile, late, draw)), op_id="meanwhile")
@@ -81,13 +84,13 @@ def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
     doubtful.land()
     check_memory(doubtful.memory.state)
     since = range(one.before.now_ms, doubtful.now_ms + 1)
-    due, got = apart(settled(sure), settled(doubtful), since, sober)
+    due, got = split_differences(list_settled(sure), list_settled(doubtful), since, drop_relations)
     is_odd = isinstance(answer, Refused) and answer != behind
     if is_odd or due != got:
         ahead = before.begin(meanwhile, {})
         before.land()
         told = f"{type(one.request).__name__} lands while {type(other).__name__} is under way"
-        first, then = apart(settled(before), settled(doubtful), since, sober)
+        first, then = split_differences(list_settled(before), list_settled(doubtful), since, drop_relations)
         if due != got and first != then:
             must_say(due, got, rules.FAILED_THEN_AGAIN, f"{told}, and where it has landed before")
         told = f"{told}, and is refused as in neither order"
@@ -96,26 +99,29 @@ def landed(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld]:
 
 
 def is_pending(outcome: Outcome) -> bool:
-    """Whether some of a text is still to be read, which the next request for it does (H3.6): what was read of
-    it before does not count if another text has taken its place meanwhile."""
+    """Return True if part of a text was not read, which the next request for it does (H3.6).
+
+    The parts read before do not count if another text has taken its place meanwhile.
+    """
     return isinstance(outcome, Done) and isinstance(outcome.value, Memorized) and outcome.value.pending != ()
 
 
 def of_the_same(request: Any, late: Commit) -> Any | None:
-    """The same of what the late batch writes about; None if it can name none of that."""
-    named = {name: ids[-1] for name, ids in about(late) if ids and hasattr(request, name)}
+    """Return the request about a thing that the late batch writes; None if it can name none."""
+    # the late batch writes entity e: the other request is asked about e, too
+    named = {name: ids[-1] for name, ids in list_named(late) if ids and hasattr(request, name)}
     return attrs.evolve(request, **named) if named else None
 
 
 def of_version(request: Any, late: Commit, draw: Stream) -> Any:
-    """Some edits of a block expect the version that it had before: a refusal names the one that there is."""
+    """Let some edits of a block expect its former version: a refusal then names the current one."""
     sheets = [it.body.version - 1 for it in late.writes if isinstance(it.body, Sheet)]
     is_edit = hasattr(request, "expected_version") and sheets and sheets[-1] > 0
     return attrs.evolve(request, expected_version=sheets[-1]) if is_edit and draw.chance(1, 2) else request
 
 
-def about(late: Commit) -> Iterator[tuple[str, list[Any]]]:
-    """By the field in which a request would name it: the entities, records, texts and blocks of its rows.
+def list_named(late: Commit) -> Iterator[tuple[str, list[Any]]]:
+    """List the entities, records, texts and blocks of a batch by the request field that names them.
 
     Both say the same of when a text has happened: what is read twice takes the time that is said with it.
     """
@@ -131,11 +137,11 @@ def about(late: Commit) -> Iterator[tuple[str, list[Any]]]:
         yield name, [getattr(body, field) for of_kind, body in bodies if of_kind == kind]
 
 
-def settled(world: FailingWorld) -> Says:
-    """Its rows, but for those that are chosen."""
+def list_settled(world: FailingWorld) -> Says:
+    """Return the rows of a world, but for those that are chosen by score or nearness."""
     return {key: body for key, body in world.by_id().items() if key[0] not in CHOSEN}
 
 
-def sober(body: Any) -> Any:
-    """Without what it is told to be near to."""
+def drop_relations(body: Any) -> Any:
+    """Return an entity without what it is said to be near to."""
     return attrs.evolve(body, relation_count=0, contradicts=()) if isinstance(body, Entity) else body

@@ -51,13 +51,13 @@ class RecordedLife(Data):
     digest: bytes
     seed: int = 0
 
-    def born(self, config: Config | None = None) -> Memory:
-        """The memory as it was before its first input."""
+    def create_memory(self, config: Config | None = None) -> Memory:
+        """Return the memory as it was before its first input."""
         return Memory(self.scope, config or self.config, self.steps[0].registry)
 
-    def lived(self) -> Iterator[tuple[int, RecordedStep, Memory]]:
-        """The same life again: each step with its number and the memory before it."""
-        memory = self.born()
+    def replay_steps(self) -> Iterator[tuple[int, RecordedStep, Memory]]:
+        """Replay the life: yields each step with its number and the memory before it."""
+        memory = self.create_memory()
         for number, step in enumerate(self.steps):
             follow(memory, step)
             yield number, step, memory
@@ -65,13 +65,13 @@ class RecordedLife(Data):
 
 
 def follow(memory: Memory, step: RecordedStep) -> None:
-    """The tables may have changed in mid-life."""
+    """Give the memory the tables of a step, which may have changed in mid-life."""
     if memory.registry is not step.registry:
         memory.use(step.registry)
 
 
-def copied(memory: Memory) -> tuple[Memory, int]:
-    """The memory made anew from its bytes, and how many these are; Broken if it refuses them."""
+def copy_saved(memory: Memory) -> tuple[Memory, int]:
+    """Return the memory made anew from its bytes, and their number; Broken if it refuses them."""
     saved = memory.snapshot()
     try:
         return Memory.restore(saved, memory.registry, life=memory.life), len(saved)
@@ -81,12 +81,12 @@ def copied(memory: Memory) -> tuple[Memory, int]:
 
 
 def twin(memory: Memory) -> Memory:
-    """A memory that stands where this one stands, and goes its own way."""
+    """Return a memory in the same state as this one, independent of it."""
     return Memory.standing_at(fork_graph(memory.state), memory.registry)
 
 
-def told(value: object) -> str:
-    """A value for a message."""
+def shorten_value(value: object) -> str:
+    """Return a value as a short text for a message."""
     return str(value)[:SHOWN_CHARS]
 
 
@@ -103,15 +103,16 @@ class LifeRecorder(Owner):
         self.steps[agent] = []
         self.counts[agent] = self.counts.get(agent, 0) + 1
 
-    def stepped(
+    def record_step(
         self, agent: str, memory: Memory, now_ms: int, value: Value, effects: tuple[Effect, ...]
     ) -> None:
-        """The memory is kept for its end: a restored one may have taken its place."""
+        """Record a step, and keep the memory: a restored one may have taken its place."""
         self.steps[agent].append(RecordedStep(now_ms, value, memory.registry, effects, memory.deadline_ms()))
         self.memories[agent] = memory
 
     def over(self, agent: str) -> RecordedLife | None:
-        """The life that ends now; None if there was none."""
+        """Return the life that ends now; None if there was none."""
+        # a life that was never stepped has nothing to compare
         steps, memory = self.steps.pop(agent, None), self.memories.pop(agent, None)
         if not steps or memory is None:
             return None

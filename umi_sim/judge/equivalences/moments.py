@@ -30,7 +30,7 @@ from umi_core.messages.requests import (
     Sweep,
     arguments_of,
 )
-from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, told, twin
+from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, shorten_value, twin
 from umi_sim.record import rules
 
 MOMENT_COUNT_MAX: Final = 48
@@ -46,20 +46,21 @@ SESSION: Final = (CreateSession, SaveSession, LoadSession)
 
 
 def at_moments(life: RecordedLife, fits: Leave, leave: Leave, count_max: int = MOMENT_COUNT_MAX) -> int:
-    """Leave a life at moments that fit; how often there was something to compare.
+    """Leave a life at moments that fit; return how often there was something to compare.
 
     Of `count_max` no more than what is due of them by then: a quarter in the first quarter of a life.
     """
     left, compared = 0, 0
-    for moment in life.lived():
+    for moment in life.replay_steps():
+        # 48 moments of 480 steps: at most one in ten steps
         if left * len(life.steps) <= moment[0] * count_max and fits(*moment):
             left += 1
             compared += leave(*moment)
     return compared
 
 
-def also(memory: Memory, inputs: Sequence[tuple[int, Value]]) -> tuple[Memory, list[Effect]]:
-    """A twin that got these inputs, and what it said."""
+def step_twin(memory: Memory, inputs: Sequence[tuple[int, Value]]) -> tuple[Memory, list[Effect]]:
+    """Return a twin that got these inputs, and its effects."""
     other = twin(memory)
     return other, [effect for now_ms, value in inputs for effect in other.step(now_ms, value)]
 
@@ -67,19 +68,19 @@ def also(memory: Memory, inputs: Sequence[tuple[int, Value]]) -> tuple[Memory, l
 # E-JUMP.
 
 
-def jumped(life: RecordedLife) -> int:
-    """E-JUMP: one jump of the clock, against a stop each millisecond, or before, at and after each due."""
+def compare_jumps(life: RecordedLife) -> int:
+    """Run E-JUMP: one jump of the clock, or a stop each millisecond, or before, at and after each due."""
     return at_moments(life, has_dues, jump)
 
 
 def has_dues(number: int, step: RecordedStep, memory: Memory) -> bool:
-    """Something is due; what is due already waits for no clock."""
+    """Return True if a time is due later; what is due already waits for no clock."""
     deadline_ms = memory.deadline_ms()
-    return bool(dues(memory)) and (deadline_ms is None or deadline_ms > memory.state.seen_ms)
+    return bool(list_due_times(memory)) and (deadline_ms is None or deadline_ms > memory.state.seen_ms)
 
 
-def dues(memory: Memory) -> list[int]:
-    """Whatever time decides in this state, from now on: operations and entries."""
+def list_due_times(memory: Memory) -> list[int]:
+    """List all later times at which this state changes: operations, entries, the next deadline."""
     state = memory.state
     deadline_ms = memory.deadline_ms()
     found = [
@@ -91,36 +92,44 @@ def dues(memory: Memory) -> list[int]:
 
 
 def jump(number: int, step: RecordedStep, memory: Memory) -> bool:
-    now_ms, deadline_ms, times = memory.state.seen_ms, memory.deadline_ms(), dues(memory)
+    now_ms, deadline_ms, times = memory.state.seen_ms, memory.deadline_ms(), list_due_times(memory)
     if deadline_ms is None:
         until_ms = times[-1] + 1
     else:
+        # due at 1,000 ms, shortest wait 100 ms: work that wakes then is due again at 1,100 ms or later, which
+        # depends on when it woke; so the jump goes to the last due time before that
         until_ms = max(at_ms for at_ms in times if at_ms < deadline_ms + wait_ms_min(memory.state.config))
     end = until_ms, Len("jump")
-    once, _ = also(memory, [end])
-    often, _ = also(memory, [*((at_ms, Wake()) for at_ms in stops(now_ms, until_ms, times)), end, end])
+    once, _ = step_twin(memory, [end])
+    often, _ = step_twin(memory, [*((at_ms, Wake()) for at_ms in stops(now_ms, until_ms, times)), end, end])
     is_exact = deadline_ms is None or until_ms <= deadline_ms
-    one, other = ((it.digest() if is_exact else standing(it)) for it in (once, often))
+    one, other = ((it.digest() if is_exact else describe_standing(it)) for it in (once, often))
     if one != other:
         what = f"before step {number}, from {now_ms} to {until_ms}: one jump, another state than by steps"
-        raise Broken(rules.JUMP_OR_STEPS, what, told(standing(often)), told(standing(once)))
+        raise Broken(
+            rules.JUMP_OR_STEPS,
+            what,
+            shorten_value(describe_standing(often)),
+            shorten_value(describe_standing(once)),
+        )
     return True
 
 
 def wait_ms_min(config: Config) -> int:
-    """Whatever begins to wait when something is due waits so long: a backoff, or the next question."""
+    """Return the shortest wait that can begin when something is due: a backoff, or the next question."""
     return min(BACKOFF_MS_MIN, config.model_timeout_ms, config.store_timeout_ms)
 
 
 def stops(now_ms: int, until_ms: int, times: Sequence[int]) -> list[int]:
     if until_ms - now_ms <= STOP_COUNT_MAX:
         return list(range(now_ms + 1, until_ms + 1))
+    # due at 5,000: stops at 4,999, 5,000 and 5,001
     near = (at_ms + by_ms for at_ms in times for by_ms in (-1, 0, 1))
     return sorted({at_ms: None for at_ms in near if now_ms < at_ms <= until_ms})
 
 
-def standing(memory: Memory) -> object:
-    """Where operations stand, without the times, which follow from when they were woken; and the entries."""
+def describe_standing(memory: Memory) -> object:
+    """Return places of operations without times, which follow from when they woke; and the entries."""
     operations = [
         (op.number, op.workflow, op.row, op.unit, op.attempt, op.plan_number, type(op.progress).__name__)
         for op in memory.state.operations.values()
@@ -131,8 +140,8 @@ def standing(memory: Memory) -> object:
 # E-EXPIRE.
 
 
-def expired(life: RecordedLife) -> int:
-    """E-EXPIRE: entries that one sweep finds expired, against a read of each when it expires."""
+def compare_expiries(life: RecordedLife) -> int:
+    """Run E-EXPIRE: entries that one sweep finds expired, against a read of each when it expires."""
     return at_moments(life, has_entries, expire)
 
 
@@ -144,13 +153,13 @@ def expire(number: int, step: RecordedStep, memory: Memory) -> bool:
     entries = [(expires_ms, key) for key, (_, expires_ms) in memory.state.tiers.working.entries.items()]
     first = sorted(entries)[: len(entries) // 2 + 1]
     until_ms = max(first[-1][0], memory.state.seen_ms)
-    swept, said = also(memory, [(until_ms, Sweep("expire"))])
+    swept, said = step_twin(memory, [(until_ms, Sweep("expire"))])
     reads: list[tuple[int, Value]] = [(at_ms, Get("read", key)) for at_ms, key in first]
-    read, rest = also(memory, [*reads, (until_ms, Sweep("expire"))])
+    read, rest = step_twin(memory, [*reads, (until_ms, Sweep("expire"))])
     counts = [outcomes(effects, "expire") for effects in (said, rest)]
     if counts[0] != counts[1]:
         what = f"at {until_ms}, before step {number}, a sweep counts otherwise than after reads"
-        raise Broken(rules.SWEEP_OR_READ, what, told(counts[0]), told(counts[1]))
+        raise Broken(rules.SWEEP_OR_READ, what, shorten_value(counts[0]), shorten_value(counts[1]))
     if encode(swept.state.tiers.working) != encode(read.state.tiers.working):
         what = f"at {until_ms}, before step {number}, a sweep leaves another tier than reads"
         raise Broken(rules.SWEEP_OR_READ, what)
@@ -164,15 +173,15 @@ def outcomes(effects: Sequence[Effect], op_id: str) -> list[object]:
 # E-COMMUTE.
 
 
-def exchanged(life: RecordedLife) -> int:
-    """E-COMMUTE: two requests that have nothing to do with each other, in either order."""
+def compare_orders(life: RecordedLife) -> int:
+    """Run E-COMMUTE: two requests that have nothing to do with each other, in either order."""
     following = [step.value for step in life.steps[1:]]
 
     def fits(number: int, step: RecordedStep, memory: Memory) -> bool:
         if number == len(following):
             return False
         is_ready = memory.state.phase == "ready" and not is_switching(memory.state)
-        return independent(step.value, following[number], is_ready)
+        return are_independent(step.value, following[number], is_ready)
 
     return at_moments(life, fits, lambda number, step, memory: exchange(step, life.steps[number + 1], memory))
 
@@ -180,9 +189,11 @@ def exchanged(life: RecordedLife) -> int:
 key_of: Final = attrgetter("key")
 
 
-def independent(one: Value, two: Value, is_ready: bool) -> bool:
-    """Whether neither can matter to the other, while there is room. Where others wait, as for recovery, or
-    for what closes or opens the agent, their order does."""
+def are_independent(one: Value, two: Value, is_ready: bool) -> bool:
+    """Return True if neither can matter to the other while there is room.
+
+    Where requests wait, as for recovery or for closing or opening the agent, their order matters.
+    """
     kinds = one.__class__, two.__class__
     if not all(kind in REQUEST_TYPES for kind in kinds):
         return False
@@ -197,14 +208,17 @@ def independent(one: Value, two: Value, is_ready: bool) -> bool:
 
 def exchange(one: RecordedStep, two: RecordedStep, memory: Memory) -> bool:
     now_ms = max(one.now_ms, two.now_ms)
-    first, said = also(memory, [(now_ms, one.value), (now_ms, two.value)])
-    second, told_then = also(memory, [(now_ms, two.value), (now_ms, one.value)])
+    first, said = step_twin(memory, [(now_ms, one.value), (now_ms, two.value)])
+    second, told_then = step_twin(memory, [(now_ms, two.value), (now_ms, one.value)])
     if any(is_short_of_room(effect) for effect in (*said, *told_then)):
         return False  # only one of them may fit, and then the first does
     what = f"{one.name} and {two.name} at {now_ms}"
     if in_any_order(said) != in_any_order(told_then):
         raise Broken(
-            rules.EITHER_ORDER, f"{what} say other things when exchanged", told(said), told(told_then)
+            rules.EITHER_ORDER,
+            f"{what} say other things when exchanged",
+            shorten_value(said),
+            shorten_value(told_then),
         )
     if first.digest() != second.digest():
         raise Broken(rules.EITHER_ORDER, f"{what} leave another state when exchanged")

@@ -36,7 +36,7 @@ USELESS_OF: Final = {
     "evolve": ('[{}, 7, "x", null]',),
     "extract": ('{"entities": [7, {}, {"name": "it"}, {"name": "x"}], "relations": [7]}',),
 }  # fmt: skip
-"""Replies to any task, and to one. Whoever decides by one of them may go on where a true reply ends."""
+"""Replies to any task, and to one. A step that decides by one may go on where a true reply ends."""
 WORDS: Final = ("she", "they", "you", "your", "I", "zebra", "Zed", "not", "<decision>", "<rewritten_query>")
 """Some that a true reply has no reason to say: a reference, another person, a stranger, a tag."""
 FIELDS: Final = (  # as they stand in JSON, and otherwise
@@ -61,38 +61,39 @@ def odd_reply(task: str, prompt: str, draw: Stream) -> str:
             is_json = reply[:1] in ("[", "{")
             return with_fields_spoilt(reply, draw) if is_json else with_a_word_spoilt(reply, draw)
         case 3:
-            return crowded(reply, draw)
+            return repeat_element(reply, draw)
         case 4:
-            return spoilt(reply, draw)
+            return spoil_reply(reply, draw)
         case _:
-            return spoilt(spoilt(reply, draw), draw)
+            return spoil_reply(spoil_reply(reply, draw), draw)
 
 
 def with_a_word_spoilt(reply: str, draw: Stream) -> str:
-    """Left out, put in the place of another one, or put before it."""
+    """Leave out a word, replace it, or put another one before it."""
     words = reply.split()
     at = draw.below(len(words) + 1)
+    # at 1 of "she likes tea": "she tea", "she zebra tea", "she zebra likes tea", or as it was
     words[at : at + draw.below(2)] = [draw.pick(WORDS)] * draw.below(2)
     return " ".join(words)
 
 
 def with_fields_spoilt(reply: str, draw: Stream) -> str:
-    """Each that it has, or not, of all rows."""
+    """Change each of the odd fields that a reply has, or not, in all rows."""
     for field, other in draw.subset(FIELDS, 1, 2):
         reply = re.sub(field, other, reply)
     return reply
 
 
-def crowded(reply: str, draw: Stream) -> str:
-    """One element of one of its lists again and again."""
+def repeat_element(reply: str, draw: Stream) -> str:
+    """Repeat one element of one of the lists of a reply until the list is too long."""
     lists = [path for path, old in edits.values(reply) if isinstance(old, list) and old]
     return (
         Repeats(path=draw.pick(lists), at=draw.below(MANY), times=MANY).edit_reply(reply) if lists else reply
     )
 
 
-def spoilt(reply: str, draw: Stream) -> str:
-    """As a world would: by one of all edits that this reply has a place for; as it was if it has none."""
+def spoil_reply(reply: str, draw: Stream) -> str:
+    """Spoil a reply as a world would, by one of all edits it has a place for; unchanged if none."""
     kinds: list[Any] = draw.shuffle(SPOILERS)
     for kind in kinds:
         if args := kind.draw_edit(reply, lambda label, n: draw.below(n), None):

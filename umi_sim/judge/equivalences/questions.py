@@ -15,7 +15,7 @@ from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel, Done, Effect, Outcome, Reply
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled
-from umi_sim.judge.equivalences.lives import RecordedLife, told, twin
+from umi_sim.judge.equivalences.lives import RecordedLife, shorten_value, twin
 from umi_sim.record import rules
 from umi_sim.record.items import Args
 
@@ -28,11 +28,11 @@ Ask = Callable[[Args], Outcome]
 # E-CACHE.
 
 
-def from_cache(life: RecordedLife) -> int:
-    """E-CACHE: whatever was resolved is asked once more, of the cache and of a model that says the same."""
+def compare_cache(life: RecordedLife) -> int:
+    """Run E-CACHE: ask once more what was resolved, of the cache and of a model that says the same."""
     compared = 0
-    for _, step, memory in life.lived():
-        request = resolving(memory, step.value)
+    for _, step, memory in life.replay_steps():
+        request = find_resolved(memory, step.value)
         if request is None or not isinstance(step.value, ModelReplied):
             continue
         known = twin(memory)
@@ -40,16 +40,16 @@ def from_cache(life: RecordedLife) -> int:
         if known.state.tiers.rewrites == memory.state.tiers.rewrites:
             continue  # not an answer to keep
         question = attrs.evolve(request, op_id="again")
-        cached, anew = (asked(known, question, step.value.text, has) for has in (True, False))
+        cached, anew = (ask_twin(known, question, step.value.text, has) for has in (True, False))
         if cached != anew:
             what = f"asked again at {step.now_ms}, a query known to the cache is taken for another"
-            raise Broken(rules.CACHE_INVISIBLE, what, told(anew), told(cached))
+            raise Broken(rules.CACHE_INVISIBLE, what, shorten_value(anew), shorten_value(cached))
         compared += 1
     return compared
 
 
-def resolving(memory: Memory, value: object) -> Recall | None:
-    """The recall whose query this answer resolves."""
+def find_resolved(memory: Memory, value: object) -> Recall | None:
+    """Return the recall whose query this answer resolves; None if it resolves none."""
     request_id = value.request_id if isinstance(value, ModelReplied) else 0
     operation = memory.in_flight.get(request_id)
     if operation is None or not isinstance(operation.asked, AskModel) or operation.asked.task != "rewrite":
@@ -58,23 +58,24 @@ def resolving(memory: Memory, value: object) -> Recall | None:
     return request if isinstance(request, Recall) else None
 
 
-def asked(known: Memory, question: Recall, text: str, has_cache: bool) -> tuple[object, list[Effect]]:
-    """What the memory takes the query for, and does then; questions without their numbers."""
+def ask_twin(known: Memory, question: Recall, text: str, has_cache: bool) -> tuple[object, list[Effect]]:
+    """Return the resolution of the query, and the effects; questions without their numbers."""
     memory = twin(known)
     memory.state.config = attrs.evolve(memory.state.config, resolve_cache=has_cache)
     now_ms = memory.state.seen_ms
     effects = list(memory.step(now_ms, question))
+    # from the cache there is no question; without it the model says what it said before
     asks = [it for it in effects if isinstance(it, AskModel) and it.task == "rewrite"]
     for ask in asks[:1]:
         effects.remove(ask)
         effects += memory.step(now_ms, ModelReplied(ask.request_id, text))
     operation = memory.state.operations.get(memory.state.operation_count)
     resolution = operation.facts.get("resolution") if operation else None
-    return resolution, [comparable(it) for it in effects]
+    return resolution, [drop_numbers(it) for it in effects]
 
 
-def comparable(effect: Effect) -> Effect:
-    """Without its number; of a reply not what was asked of the model for it, which is what a cache saves."""
+def drop_numbers(effect: Effect) -> Effect:
+    """Return a question without its number; a reply without its calls, which a cache saves."""
     if isinstance(effect, Reply):
         return attrs.evolve(effect, calls=(), hooks=())
     return attrs.evolve(effect, request_id=0)
@@ -83,19 +84,20 @@ def comparable(effect: Effect) -> Effect:
 # E-FILTER.
 
 
-def filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
-    """E-FILTER: of some queries the whole result, and the results of its types and times."""
+def compare_filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
+    """Run E-FILTER: compare the whole result of queries with those filtered by type and time."""
     compared = 0
     for query in queries[:: 1 + len(queries) // QUERY_COUNT_MAX]:
         plain: Args = {"query": query, "limit": limit, "deep": False, "resolve": False}
         whole = hits_of(ask(plain))
+        # a full result may have been cut: filtered, it may show hits that were left out
         if whole is None or len(whole) == limit:
             continue
-        for given, wanted in filters(whole):
+        for given, wanted in list_filters(whole):
             found = hits_of(ask({**plain, **given}))
             if found != wanted:
-                what = f'recall "{query}" with {told(given)} is not the whole result, filtered'
-                raise Broken(rules.FILTER_EQUALS_WHOLE, what, told(wanted), told(found))
+                what = f'recall "{query}" with {shorten_value(given)} is not the whole result, filtered'
+                raise Broken(rules.FILTER_EQUALS_WHOLE, what, shorten_value(wanted), shorten_value(found))
             compared += 1
     return compared
 
@@ -109,8 +111,8 @@ def hits_of(outcome: Outcome) -> tuple[Hit, ...] | None:
     return None
 
 
-def filters(whole: tuple[Hit, ...]) -> Iterator[tuple[Args, tuple[Hit, ...]]]:
-    """Filters whose result is known from the whole one."""
+def list_filters(whole: tuple[Hit, ...]) -> Iterator[tuple[Args, tuple[Hit, ...]]]:
+    """List filters whose result is known from the whole one."""
     for kind in sorted({hit.type: None for hit in whole}):
         yield {"types": (kind,)}, tuple(hit for hit in whole if hit.type == kind)
         yield {"where": (("type", "ne", kind),)}, tuple(hit for hit in whole if hit.type != kind)

@@ -12,7 +12,7 @@ from umi_core.errors import Rejected
 from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.answers import Value
 from umi_core.recordings import RecordingHead, Taken, digest_line, digest_of, read_recording
-from umi_sim.judge.equivalences.lives import RecordedLife, copied, follow, told
+from umi_sim.judge.equivalences.lives import RecordedLife, copy_saved, follow, shorten_value
 from umi_sim.record import rules
 
 STEP_BYTES: Final = 1_024
@@ -21,8 +21,8 @@ copies take about as long as the steps do."""
 NO_BYTES: Final = (KeyError, UnicodeEncodeError, OverflowError)  # what a value without bytes raises
 
 
-def recorded(life: RecordedLife) -> list[Value]:
-    """The inputs of a life as its recording tells them; one that has no bytes cannot be recorded."""
+def read_back_inputs(life: RecordedLife) -> list[Value]:
+    """Return the inputs as the recording of a life has them; one without bytes is left out of it."""
     values, numbers = [step.value for step in life.steps], list[int]()
     head = RecordingHead(life.scope, life.config)
     lines, digests = [head.line()], list[str]()
@@ -43,33 +43,36 @@ def recorded(life: RecordedLife) -> list[Value]:
     return values
 
 
-def replayed(life: RecordedLife) -> int:
-    """E-REPLAY: the inputs of a life, as its recording tells them, into a fresh memory."""
-    memory, values = life.born(), recorded(life)
+def compare_replay(life: RecordedLife) -> int:
+    """Run E-REPLAY: the inputs of a life, as its recording tells them, into a fresh memory."""
+    memory, values = life.create_memory(), read_back_inputs(life)
     for number, (step, value) in enumerate(zip(life.steps, values, strict=True)):
         follow(memory, step)
         effects = memory.step(step.now_ms, value)
         if effects != step.effects:
             what = f"the inputs again: step {number}, {step.name}, has other effects"
-            raise Broken(rules.REPLAY_INPUTS, what, told(step.effects), told(effects))
+            raise Broken(rules.REPLAY_INPUTS, what, shorten_value(step.effects), shorten_value(effects))
     if memory.digest() != life.digest:
         raise Broken(rules.REPLAY_INPUTS, "the inputs again end in another state", life.digest.hex())
     return len(life.steps)
 
 
-def restored(life: RecordedLife) -> int:
-    """E-RESTORE: its inputs into a memory that is made anew from its bytes as often as Law 2 allows."""
-    memory, copied_at, next_at = life.born(), 0, 0
+def compare_restored(life: RecordedLife) -> int:
+    """Run E-RESTORE: its inputs into a memory made anew from its bytes as often as Law 2 allows."""
+    memory, copied_at, next_at = life.create_memory(), 0, 0
     for number, step in enumerate(life.steps):
         follow(memory, step)
         if number == next_at:
-            memory, size_bytes = copied(memory)
+            memory, size_bytes = copy_saved(memory)
+            # a copy of 5,000 bytes before step 7: the next one is made before step 12
             copied_at, next_at = number, number + 1 + size_bytes // STEP_BYTES
         effects = memory.step(step.now_ms, step.value)
         what = f"made anew before step {copied_at}, it in step {number}, {step.name},"
         rule = rules.COPIED_STATE_CONTINUES
         if effects != step.effects:
-            raise Broken(rule, f"{what} has other effects", told(step.effects), told(effects))
+            raise Broken(
+                rule, f"{what} has other effects", shorten_value(step.effects), shorten_value(effects)
+            )
         if memory.deadline_ms() != step.deadline_ms:
             raise Broken(rule, f"{what} wakes at another time", step.deadline_ms, memory.deadline_ms())
     if memory.digest() != life.digest:

@@ -40,33 +40,33 @@ BARRED: Final[Sequence[requests.Request]] = (
 
 @attrs.frozen
 class Lives:
-    """Where lives are lived: each is a new memory of this scope, over one storage, at one instant."""
+    """A place for lives: each is a new memory of this scope, over one storage, at one instant."""
 
     scope: Scope
     registry: Registry
     storage: SimStorage
     now_ms: int
 
-    def replies(self, config: Config, asked: Sequence[requests.Request]) -> dict[object, Outcome] | None:
-        """What a life with these options answers; None if it cannot recover from what storage holds."""
+    def list_replies(self, config: Config, asked: Sequence[requests.Request]) -> dict[object, Outcome] | None:
+        """Return the replies of a life with these options; None if it cannot recover."""
         memory = Memory(self.scope, config, self.registry)
-        self.settled(memory, Wake())
+        self.settle(memory, Wake())
         if memory.state.phase == "recovering":
             return None
-        told = [reply for request in asked for reply in self.settled(memory, request)]
+        told = [reply for request in asked for reply in self.settle(memory, request)]
         return {reply.op_id: reply.outcome for reply in told}
 
-    def settled(self, memory: Memory, value: Value) -> Iterator[Reply]:
+    def settle(self, memory: Memory, value: Value) -> Iterator[Reply]:
         replies, pending = list[Reply](), list(memory.step(self.now_ms, value))
         while pending:
             effect = pending.pop(0)
             if isinstance(effect, Reply):
                 replies.append(effect)
             else:
-                pending += memory.step(self.now_ms, self.answered(effect))
+                pending += memory.step(self.now_ms, self.answer(effect))
         return iter(replies)
 
-    def answered(self, effect: Asked) -> Answer:
+    def answer(self, effect: Asked) -> Answer:
         if isinstance(effect, Read):
             return self.storage.read(effect.request_id, effect.query)
         if isinstance(effect, Commit):
@@ -75,26 +75,29 @@ class Lives:
         return EffectFailed(effect.request_id, "unavailable")
 
 
-def without_room(scope: Scope, memory: Settings, registry: Registry, storage: SimStorage, now_ms: int) -> int:
-    """How many lives had no room: one for each option under whose least value what must stay does not fit.
+def compare_without_room(
+    scope: Scope, memory: Settings, registry: Registry, storage: SimStorage, now_ms: int
+) -> int:
+    """Begin a life for each option under whose least value what must stay does not fit.
 
-    `memory`: the options of the run. Raises Broken.
+    Returns how many there were. `memory`: the options of the run. Raises Broken.
     """
     row = storage.rows.get(Address(scope, "core", "core"))
-    needed = needs(row.body) if row is not None and isinstance(row.body, Core) else {}
+    needed = measure_needs(row.body) if row is not None and isinstance(row.body, Core) else {}
     options = {name: least for name, least in LEAST.items() if needed.get(name, 0) > least}
     if not options:
         return 0
-    lives = Lives(scope, registry, copied(storage, now_ms), now_ms)
-    before = lives.replies(Config.of(memory), SHOWN)
+    lives = Lives(scope, registry, copy_storage(storage, now_ms), now_ms)
+    before = lives.list_replies(Config.of(memory), SHOWN)
     if before is None:
         return 0
+    # enough room, too little, enough again: the last life must read core as the first one
     for name, least in options.items():
-        rows = kept(lives.storage)
-        must_be_barred(name, lives.replies(Config.of({**memory, name: least}), BARRED))
+        rows = list_rows(lives.storage)
+        must_be_barred(name, lives.list_replies(Config.of({**memory, name: least}), BARRED))
         what = f"a life without room ({name})"
-        demand(kept(lives.storage) == rows, rules.ROOM_COMES_BACK, f"{what} has changed rows")
-        after = lives.replies(Config.of(memory), SHOWN)
+        demand(list_rows(lives.storage) == rows, rules.ROOM_COMES_BACK, f"{what} has changed rows")
+        after = lives.list_replies(Config.of(memory), SHOWN)
         demand(after == before, rules.ROOM_COMES_BACK, f"core reads otherwise after {what}", before, after)
     return len(options)
 
@@ -108,20 +111,20 @@ def must_be_barred(name: str, replies: Mapping[object, Outcome] | None) -> None:
         demand(is_told, rules.ROOM_COMES_BACK, told, f"BadConfig of {name}", outcome)
 
 
-def needs(core: Core) -> dict[str, int]:
-    """What never leaves: the bytes of authored text and of entries of self, and how many these are."""
+def measure_needs(core: Core) -> dict[str, int]:
+    """Return bytes and number of what never leaves: authored text, and entries of self."""
     own = [entry for block in core.blocks if block.kind == SELF for entry in block.entries]
     texts = [text for block in core.blocks if block.text is not None for text in (block.label, block.text)]
     texts += [text for entry in own for text in (entry.name, entry.text)]
     return {"core_bytes_max": sum(len(text.encode()) for text in texts), "core_entry_count_max": len(own)}
 
 
-def kept(storage: SimStorage) -> dict[Address, object]:
-    """All rows but those of lives themselves."""
+def list_rows(storage: SimStorage) -> dict[Address, object]:
+    """Return all rows but those of lives themselves."""
     return {where: row for where, row in storage.rows.items() if where.kind != "epoch"}
 
 
-def copied(storage: SimStorage, now_ms: int) -> SimStorage:
+def copy_storage(storage: SimStorage, now_ms: int) -> SimStorage:
     copy = SimStorage()
     copy.put_back({**storage.rows}, now_ms)
     return copy

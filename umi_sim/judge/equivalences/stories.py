@@ -13,7 +13,7 @@ import attrs
 
 from umi_core.kelpie.requests import AgentRequest
 from umi_core.messages.requests import OF_MEMORY, Descent, Recall, RemoveBlock, WorkingRequest, bad_request
-from umi_core.tiers.rendering import authored, named
+from umi_core.tiers.rendering import find_authored, list_authored
 from umi_core.values import LEVELS
 from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.judge.small_world import SmallWorld
@@ -36,21 +36,22 @@ NAMED: Final = {
 """By the field of a request: which kind of rows it names, and by which field of them."""
 
 
-def story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
-    """All of these sessions, which take the places of its own in turns.
+def tell_story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
+    """List the requests of a life, with `sessions` in turns instead of its own.
 
     Half of the questions ask for all that they may, so that most steps are met; in half of the lives what
     stores something comes first, and what ends an agent last.
     """
     counts, found = Counter[type](), dict[Any, None]()
     for value in (it.value for it in life.steps if isinstance(it.value, OF_REQUESTS)):
+        # a request that is malformed fails before any step can
         if counts[type(value)] < OF_ONE_KIND and bad_request(value) is None:
             counts[type(value)] += 1
             found[attrs.evolve(value, op_id="")] = None
     few = [*found][:STORY_COUNT_MAX]
     if Stream(life.seed, "order of a story").chance(1, 2):
-        few.sort(key=turn)
-    wide = [wider(it, Stream(life.seed, "wide", type(it).__name__)) for it in few]
+        few.sort(key=order_of)
+    wide = [widen_request(it, Stream(life.seed, "wide", type(it).__name__)) for it in few]
     told = [attrs.evolve(it, op_id=f"told:{at}") for at, it in enumerate(wide)]
     own = dict.fromkeys(it.session_id for it in told if hasattr(it, "session_id"))
     others = dict(zip(own, cycle(sessions), strict=False))
@@ -59,12 +60,15 @@ def story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
     ]
 
 
-def turn(request: Any) -> int:
-    """Its place in a story: 0 stores something, 1 only asks, 2 takes something away, 3 ends an agent."""
+def order_of(request: Any) -> int:
+    """Return the place of a request in a story.
+
+    0 stores something, 1 only asks, 2 takes something away, 3 ends an agent.
+    """
     return 3 if isinstance(request, AgentRequest) else 0 if request.stores else 1 if request.shows else 2
 
 
-def wider(request: Any, draw: Stream) -> Any:
+def widen_request(request: Any, draw: Stream) -> Any:
     options = next((most for cls, most in WIDE.items() if isinstance(request, cls)), {})
     if not options or draw.chance(1, 2):
         return request
@@ -73,7 +77,7 @@ def wider(request: Any, draw: Stream) -> Any:
 
 
 def at_hand(world: SmallWorld, request: Any) -> Any:
-    """The same of the last row of its kind, or of the last block, where the one that it names is not here."""
+    """Name the last row of its kind, or the last block, if the request names one that is not here."""
     for name, (kind, of) in NAMED.items():
         if hasattr(request, name):
             ids = [getattr(body, of) for where, body in world.rows() if where.kind == kind]
@@ -84,11 +88,11 @@ def at_hand(world: SmallWorld, request: Any) -> Any:
 
 def with_a_block(world: SmallWorld, request: Any) -> Any:
     core = world.memory.state.tiers.core
-    label, block = next(reversed(authored(core).items()), ("", None))
+    label, block = next(reversed(list_authored(core).items()), ("", None))
     if block is None:
         return request
     if isinstance(request, RemoveBlock) and core.find(request.kind, request.label) is None:
         return attrs.evolve(request, kind=block.kind, label=block.label)
-    if hasattr(request, "block") and named(core, request.block, world.scope) is None:
+    if hasattr(request, "block") and find_authored(core, request.block, world.scope) is None:
         return attrs.evolve(request, block=label)
     return request

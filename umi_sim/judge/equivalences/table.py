@@ -10,16 +10,16 @@ from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.record.rules import rule_named
 
 COMPARISONS: Final[dict[str, Callable[[RecordedLife], int | Counter[str]]]] = {
-    "E-REPLAY": replays.replayed,
-    RESTORE: replays.restored,
-    "E-JUMP": moments.jumped,
-    "E-EXPIRE": moments.expired,
-    "E-COMMUTE": moments.exchanged,
-    "E-CACHE": questions.from_cache,
+    "E-REPLAY": replays.compare_replay,
+    RESTORE: replays.compare_restored,
+    "E-JUMP": moments.compare_jumps,
+    "E-EXPIRE": moments.compare_expiries,
+    "E-COMMUTE": moments.compare_orders,
+    "E-CACHE": questions.compare_cache,
     "E-FORGE": forged.forge,
-    "E-BATCH": afresh.at_once,
-    "E-CLEAR": afresh.cleared,
-    "E-FAIL": failing.failing,
+    "E-BATCH": afresh.compare_batches,
+    "E-CLEAR": afresh.compare_cleared,
+    "E-FAIL": failing.compare_failing,
 }
 """Each raises Broken, or gives how often it compared; or how often each thing was met."""
 
@@ -27,7 +27,7 @@ assert tuple(COMPARISONS) == OF_LIVES
 
 
 def check(life: RecordedLife, names: tuple[str, ...], compared: Counter[str]) -> None:
-    """By each of these. Raises Broken by the first equivalence of the table that does not hold."""
+    """Run these comparisons. Raises Broken by the first equivalence of the table that does not hold."""
     for name, comparison in COMPARISONS.items():
         if name in names:
             try:

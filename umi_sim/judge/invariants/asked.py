@@ -1,7 +1,7 @@
-"""What a memory asks its services for is its own, and can be there.
+"""A memory asks its services for its own rows, and for what can be there.
 
 A read that names a kind, a field or an id which nothing has finds nothing, and the memory goes on as if
-nothing were stored; a read of another scope finds nothing either, as long as nobody has stored there. An
+nothing were stored; a read of another scope finds nothing either, as long as no rows are there. An
 expect may name a row of others as well. Tasks of the model are free: a workflow of your own may have its own.
 """
 
@@ -27,7 +27,7 @@ from umi_core.messages.effects import (
 from umi_core.rows import BODIES, Address
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.plain.requests import HOLDS, is_whole, misfit
+from umi_sim.judge.plain.requests import HOLDS, describe_misfit, is_whole
 from umi_sim.record import rules
 from umi_sim.target.machine import Machine
 
@@ -36,9 +36,9 @@ FIELDS_OF: Final = {kind: {*cls.derived, *attrs.fields_dict(cls)} for kind, cls 
 
 
 class ServiceQuestions(Observer):
-    """Looks at whatever a memory asks for."""
+    """Checks every question of a memory to its services."""
 
-    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
+    def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Read():
@@ -67,7 +67,7 @@ def check_query(query: Query, scope: Scope) -> None:
 
 def check_types(asked: object) -> None:
     if not is_whole(asked):
-        demand(False, rules.WHOLE_VALUES, "what is asked for is of another type", "", misfit(asked))
+        demand(False, rules.WHOLE_VALUES, "what is asked for is of another type", "", describe_misfit(asked))
 
 
 def check_expects(expects: tuple[Expect, ...], scope: Scope) -> None:
@@ -97,13 +97,14 @@ def is_named(address: Address) -> bool:
 
 
 def is_own(address: Address, scope: Scope) -> bool:
-    """A session lies in a scope of its own, of its user."""
+    """Return True if a row is of this scope; a session has a scope of its own, of its user."""
+    # user u, agent a, session s: its row is in the scope (u, s), for all agents of u
     of = address.scope
     return of is scope or of == scope or (address.kind == "session" and of == Scope(scope.user, address.id))
 
 
 def is_broken(text: str) -> bool:
-    """Whether it holds half a surrogate pair."""
+    """Return True if `text` holds half a surrogate pair."""
     return not text.isascii() and any("\ud800" <= it <= "\udfff" for it in text)
 
 
@@ -114,6 +115,7 @@ def check_kinds(kinds: Sequence[str]) -> None:
 
 
 def check_condition(condition: Condition, kinds: tuple[str, ...]) -> None:
+    # type, eq, "person" of kinds entity and vector: entities have a type, which is enough
     is_known = condition.operator in HOLDS and any(condition.field in FIELDS_OF[kind] for kind in kinds)
     demand(is_known, rules.WHOLE_VALUES, f"a condition that no row of {kinds} can hold", True, condition)
 

@@ -1,7 +1,7 @@
 """Beginnings: whatever a memory is given first, a request as well as a wake, it begins to recover at once.
 
-Law 1. It is tried with a second memory like the one whose life begins, which nobody hears of. What that one
-raises the life itself will raise, and there it is told with what led to it.
+Law 1. It is tried with a second memory like the one whose life begins, which is then dropped. What that one
+raises the life itself will raise, and there it is reported with what led to it.
 """
 
 from umi_core.invariants.broken import demand
@@ -13,7 +13,7 @@ from umi_sim.record import rules
 
 
 def check_beginning(memory: Memory) -> None:
-    """What is asked of the working tier is answered at once, and storage is asked for what there is."""
+    """Demand that a request of the working tier is answered at once, and that recovery begins."""
     state = memory.state
     try:
         asked = Memory(state.scope, state.config, BUILT_IN).step(0, Len("first"))

@@ -1,4 +1,4 @@
-"""What a memory says of its core tier is what is in it when it says so.
+"""A reply about the core tier shows what is in it at that time.
 
 The oracle knows the text that users wrote, and not which entries stand beside it; here their number and size,
 and where each stands, are counted in the tier itself.
@@ -44,11 +44,11 @@ class CoreShown(Observer):
 
     asked: dict[str, Request] = attrs.field(factory=dict)
 
-    def issued(self, agent: str, op_id: str, request: Request) -> None:
+    def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         if type(request) in DUE:
             self.asked[op_id] = request
 
-    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
+    def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         memory = memory_of(machine)
         if not self.asked or memory is None:
             return
@@ -59,6 +59,7 @@ class CoreShown(Observer):
 
 def check_shown(reply: Reply, request: Request, tiers: Tiers) -> None:
     if isinstance(reply.outcome, Done):
+        # a prompt is compared by the version of core alone: its text is read back by the oracle
         value: Any = reply.outcome.value
         got = value.version if isinstance(request, BuildSystemPrompt) else value
         due = DUE[type(request)](request, tiers)

@@ -1,8 +1,8 @@
 """Divisions: what is about to be committed of groups is what a plain reader makes of what the world answered.
 
 Law 1. Rows and names are those of the answers, put together here: of what the memory makes of them nothing is
-believed. Law 2. Members, centroids, keywords and names are worked out a second time from them. Law 3. Whoever
-is in a group is near its centroid; a group is large enough, and no two of them are near each other: that is
+believed. Law 2. Members, centroids, keywords and names are worked out a second time from them. Law 3. Members
+of a group are near its centroid; a group is large enough, and no two of them are near each other: that is
 demanded of the plan itself, whatever the plain reader says.
 """
 
@@ -26,25 +26,25 @@ from umi_sim.judge.invariants.plans import PlanInputs, Question
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.hierarchy import (
     ExpectedGroup,
-    Old,
+    OldGroup,
     Rules,
     centre_of,
     groups_of,
+    keyword_candidates,
     keywords_of,
+    list_used,
     name_not_taken,
     name_without_model,
-    still_used,
-    telling_words,
 )
 from umi_sim.judge.plain.rows import subcategory_id
 from umi_sim.judge.plain.scores import vector_ppm
-from umi_sim.judge.plain.text import cut, folded
+from umi_sim.judge.plain.text import cut, fold_name
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
 
-COMPONENTS: Final = 2**20  # of those who are looked at, all together
+COMPONENTS: Final = 2**20  # of the members that are looked at, all together
 SHOWN: Final = 5  # keywords and contents of a question for a name
 SHOWN_BYTES: Final = 200
 LINKING: Final = ("memorize", "create_entity", "update_entity")  # they put members into groups that there are
@@ -56,15 +56,16 @@ Key = tuple[str, str]  # kind and id of a row
 Bodies = dict[Key, Body | None]
 Lack = tuple[str, str, int]  # name, why and how often; of a name from keywords the name alone
 Telling = tuple[Evolved, tuple[Lack, ...]]  # what is replied, and what the division had to do without
-Made = tuple[dict[str, int], list[str], int]  # versions of vectors, who is in use, how many members there are
+Made = tuple[dict[str, int], list[str], int]  # versions of vectors, ids in use, number of members
 
 PARTIAL: Final = "contents:partial"
 
 
 @attrs.frozen
 class CategoryContents:
-    """What is known of a category; entities, vectors and groups by id. `names`: by what a model was shown.
-    `lost_count`: how many memberships could not be read.
+    """All that was read of a category; entities, vectors and groups by id.
+
+    `names`: by what a model was shown. `lost_count`: how many memberships could not be read.
     """
 
     scope: Scope
@@ -80,7 +81,8 @@ class CategoryContents:
     used: Sequence[str]
     lost_count: int
 
-    def seen(self) -> list[str]:
+    def list_seen_ids(self) -> list[str]:
+        # 1,536 dims: 2**20 // 1,536 = 682 members at most
         return sorted(it.entity_id for it in self.members)[
             : min(EVOLVE_MEMBER_COUNT_MAX, COMPONENTS // self.dims)
         ]
@@ -88,7 +90,7 @@ class CategoryContents:
 
 @attrs.define
 class Divisions(Observer):
-    """Hears of all operations that put members into groups, and judges what each of them commits."""
+    """Observes all operations that put members into groups, and judges what each of them commits."""
 
     config: Config
     plans: dict[str, PlanInputs] = attrs.field(factory=dict)  # by operation
@@ -96,18 +98,19 @@ class Divisions(Observer):
     told: dict[str, list[Telling]] = attrs.field(factory=dict)  # what each of its commits comes to
     made: dict[str, Made] = attrs.field(factory=dict)  # by digest
     links: dict[str, tuple[str, dict[str, int]]] = attrs.field(factory=dict)
-    """By category, the digest and the members of its last division, unless somebody divides it now."""
+    """By category, the digest and the members of its last division, unless it is being divided now."""
     dividing: PlanInputs | None = None  # whose contents have come, and are divided in this step
     replies: list[tuple[str, Outcome]] = attrs.field(factory=list)  # of this step
 
-    def issued(self, agent: str, op_id: str, request: Request) -> None:
+    def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         if isinstance(request, EvolveCategory) and request.force:
             self.forced[op_id] = None
 
-    def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
+    def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         if call.workflow not in ("evolve_category", *LINKING):
             return
         if call.step in FIRST_READS:
+            # home, members, contents, commit (conflict), home, ...: the second plan has only its own answers
             self.plans[call.op_id] = PlanInputs()
         plan = self.plans.setdefault(call.op_id, PlanInputs())
         match call.effect:
@@ -131,11 +134,14 @@ class Divisions(Observer):
                 self.check_digest(reading, rows)
                 if isinstance(answer, Committed):
                     self.links[reading.category.id] = digest_of(reading, rows), links_of(reading)
-                telling = told_of(reading, rows, "updated", self.config)
+                telling = expect_reply(reading, rows, "updated", self.config)
                 self.told.setdefault(call.op_id, []).append(telling)
 
-    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
-        """What is used how is judged by others (ACC-1); here it is what it was when somebody divided."""
+    def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
+        """Take the uses of a division from the memory, and judge replies.
+
+        Accesses are judged by ACC-1; here they count as they were when the category was divided.
+        """
         plan, memory, decay_ms = self.dividing, memory_of(machine), self.config.group_decay_ms
         if plan is not None and memory is not None and decay_ms:
             state = memory.state
@@ -145,38 +151,40 @@ class Divisions(Observer):
         while self.replies:
             self.check_reply(scope, *self.replies.pop(0))
 
-    def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
+    def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         self.replies.append((op_id, outcome))
 
     def check_reply(self, scope: Scope, op_id: str, outcome: Outcome) -> None:
-        """A division tells what one of its commits has made, or what it has found and left as it was."""
+        """Demand that the reply to a division reports one of its commits, or groups left as they were."""
         plan, due = self.plans.pop(op_id, None), self.told.pop(op_id, [])
         self.forced.pop(op_id, None)
         if not (isinstance(outcome, Done) and isinstance(outcome.value, Evolved)):
             return
         value = outcome.value
         if value.change == "unchanged":
-            due = [self.found(plan or PlanInputs(), scope)]
+            due = [self.expect_unchanged(plan or PlanInputs(), scope)]
         lacks = dict(due).get(value)
         demand(lacks is not None, RULE, f"what {op_id} tells of groups", due, value)
         names, told = [it.name for it in outcome.degraded], f"what {op_id} had to do without"
         unsaid = [name for name, _, _ in lacks or () if name not in names]
         demand(not unsaid, rules.DEGRADATION_NAMED, told, unsaid, names)
         said = [(it.name, it.reason, it.count) for it in outcome.degraded if it.name == PARTIAL]
+        # two commits may come to equal replies, and lack different members: the reply may have either list
         due_said = [[it for it in each if it[0] == PARTIAL] for made, each in due if made == value]
         demand(said in due_said, rules.DEGRADATION_NAMED, told, due_said, said)
 
     def check_digest(self, reading: CategoryContents, rows: Bodies) -> None:
-        """One digest stands for the same members, and nothing is divided anew that was divided like this."""
+        """Demand that one digest stands for the same members, and that none is divided twice."""
         category, digest = reading.category, digest_of(reading, rows)
+        # if the stored digest stands for just these members, a division would only give what is there
         is_new = reading.is_afresh or self.made.get(category.evolved_digest) != reading.made
         demand(is_new, rules.REPEAT_SAME_ROWS, f"{category.name} is divided as it was, once more")
         before = self.made.setdefault(digest, reading.made)
         told = f"members of {category.name} with the digest {digest}"
         demand(before == reading.made, RULE, told, before, reading.made)
 
-    def looked(self, rows: Iterable[Row]) -> None:
-        """A category with a digest has the members that it was made of."""
+    def observe_rows(self, rows: Iterable[Row]) -> None:
+        """Demand that a category with a digest has the members that it was made of."""
         bodies = [row.body for row in rows]
         members = [it for it in bodies if isinstance(it, Membership)]
         for home in (it for it in bodies if isinstance(it, Category)):
@@ -186,8 +194,8 @@ class Divisions(Observer):
             is_other = digest != home.evolved_digest
             demand(is_other or links == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, links)
 
-    def found(self, plan: PlanInputs, scope: Scope) -> Telling:
-        """What is told if nothing was done, which needs a category as it was when it was divided."""
+    def expect_unchanged(self, plan: PlanInputs, scope: Scope) -> Telling:
+        """Return the reply to a division that did nothing; the category must be as it was divided."""
         if not plan.rows.get("home"):
             return Evolved("unchanged"), ()
         reading = reading_of(plan, scope, self.config.embedding_dims, is_afresh=False)
@@ -195,16 +203,17 @@ class Divisions(Observer):
         digest = reading.category.evolved_digest
         is_same = bool(digest) and self.made.get(digest, reading.made) == reading.made
         demand(is_same, RULE, f"{name} is not as it was when it was divided, and is left as it is")
+        # without all memberships it is not known what the digest stands for
         if digest and not reading.lost_count:
             self.links[reading.category.id] = digest, links_of(reading)
-        return told_of(reading, rows_before(reading), "unchanged", self.config)
+        return expect_reply(reading, rows_before(reading), "unchanged", self.config)
 
 
 # New members.
 
 
 def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
-    """A member that is written is in the group that is nearest to its new vector, if that is near enough."""
+    """Demand that a new member is in the group nearest to its vector, if that is near enough."""
     written = [write.body for write in commit.writes]
     vectors = {it.entity_id: it.components for it in written if isinstance(it, Vector)}
     said = {it.id: it.content for it in written if isinstance(it, Entity)}
@@ -221,6 +230,7 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
         near = [
             (-vector_ppm(vector, centroids[key]), key) for key in homes if key in groups and key in centroids
         ]
+        # nearest first, of equal ones the lesser id; below assign_ppm it joins no group
         near = sorted(home for home in near if -home[0] >= config.assign_ppm)[:1]
         place = (near[0][1], -near[0][0]) if near else (None, None)
         got = (it.subcategory_id, it.confidence_ppm)
@@ -228,7 +238,8 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
         words = groups[near[0][1]].keywords if near else ()
         is_written = not words or it.entity_id in said
         demand(is_written, RULE, f"entity written with its membership {it.id}", it.entity_id, sorted(said))
-        due = tuple(word for word in words if word in telling_words(said[it.entity_id]))
+        # keywords tea, green; "likes green apples": green alone
+        due = tuple(word for word in words if word in keyword_candidates(said[it.entity_id]))
         demand(
             due == it.keywords_matched, RULE, f"keywords that {it.entity_id} has", due, it.keywords_matched
         )
@@ -249,6 +260,7 @@ def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) ->
     contents = plan.bodies("contents")
     members = [it for it in plan.bodies("members") if isinstance(it, Membership)]
     vectors = {it.entity_id: it for it in contents if isinstance(it, Vector)}
+    # a vector of other dims was made by another embedder: its member is in no group
     sound = [
         it
         for it in vectors.values()
@@ -258,7 +270,7 @@ def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) ->
         it.entity_id: (max(it.created_ms, plan.uses.get(it.entity_id, 0)), it.subcategory_id)
         for it in members
     }  # fmt: skip
-    used = still_used(last, plan.unused_ms)
+    used = list_used(last, plan.unused_ms)
     made = (
         {it.entity_id: it.version for it in sound},
         sorted(it.entity_id for it in sound if it.entity_id in used),
@@ -278,7 +290,7 @@ def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) ->
         used,
         len(plan.rows["members"]) - len(members),
     )
-    wanted = [(kind, key) for key in reading.seen() for kind in ("entity", "vector")]
+    wanted = [(kind, key) for key in reading.list_seen_ids() for kind in ("entity", "vector")]
     wanted += [(kind, key) for key in category.subcategory_ids for kind in ("subcategory", "vector")]
     unread = [it for it in wanted if Address(scope, *it) not in plan.asked]
     demand(not unread, RULE, f"rows of {category.name} that nobody asked for", (), unread)
@@ -286,13 +298,13 @@ def reading_of(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) ->
 
 
 def check_evolution(reading: CategoryContents, commit: Commit, config: Config) -> Bodies:
-    """Groups, members and names are what was read and answered; the rows as the commit leaves them."""
+    """Check groups, members and names against what was read; returns the rows after the commit."""
     before, due = rows_before(reading), rows_due(reading, config)
     after = before | {(it.address.kind, it.address.id): it.body for it in commit.writes}
-    after = vectors_of_found_again(reading, after) | after
+    after = keep_vectors(reading, after) | after
     check_bounds(reading, after, config)
     for key in due:
-        wanted, got = timeless(due[key]), timeless(after.get(key))
+        wanted, got = hide_times(due[key]), hide_times(after.get(key))
         demand(wanted == got, RULE, f"{key[0]} {key[1]} as {reading.category.name} is divided", wanted, got)
     strange = [key for key in after if key not in due and key[0] in ("membership", "subcategory", "vector")]
     demand(not strange, RULE, f"rows of {reading.category.name} that no division gives", (), strange)
@@ -303,7 +315,7 @@ def check_evolution(reading: CategoryContents, commit: Commit, config: Config) -
 
 
 def digest_of(reading: CategoryContents, rows: Bodies) -> str:
-    """Of what the category has been divided as."""
+    """Return the digest of the category after a division."""
     after = rows["category", reading.category.id]
     assert isinstance(after, Category)
     return after.evolved_digest
@@ -313,14 +325,14 @@ def links_of(reading: CategoryContents) -> dict[str, int]:
     return {it.entity_id: it.entity_version for it in reading.members}
 
 
-def vectors_of_found_again(reading: CategoryContents, rows: Bodies) -> Bodies:
-    """Of a group whose row could not be read, and which is made again as it was, the vector stays."""
+def keep_vectors(reading: CategoryContents, rows: Bodies) -> Bodies:
+    """Return the vectors of groups that could not be read and are made again as they were."""
     groups = [it.id for it in rows.values() if isinstance(it, Subcategory)]
     return {("vector", key): Vector(key, 1, reading.vectors[key]) for key in groups if key in reading.vectors}
 
 
-def told_of(reading: CategoryContents, rows: Bodies, change: str, config: Config) -> Telling:
-    """What is replied of these rows: each group with how many are in it, and how many are in none."""
+def expect_reply(reading: CategoryContents, rows: Bodies, change: str, config: Config) -> Telling:
+    """Return the reply about these rows: each group with its size, and how many are in none."""
     homes = Counter(it.subcategory_id for it in rows.values() if isinstance(it, Membership))
     category = rows["category", reading.category.id]
     assert isinstance(category, Category)
@@ -328,7 +340,10 @@ def told_of(reading: CategoryContents, rows: Bodies, change: str, config: Config
     told = [Group(it.id, it.name, it.keywords, homes[it.id]) for it in groups if isinstance(it, Subcategory)]
     new = [it for it in groups if isinstance(it, Subcategory) and it.id not in reading.groups]
     is_unnamed = config.name_by_model and any(it.named_by == "keywords" for it in new)
-    have, seen = {it for it, own in reading.vectors.items() if len(own) == reading.dims}, reading.seen()
+    have, seen = (
+        {it for it, own in reading.vectors.items() if len(own) == reading.dims},
+        reading.list_seen_ids(),
+    )
     bare_count, left_count = sum(it not in have for it in seen), len(reading.members) - len(seen)
     counts = {"damaged": reading.lost_count, "no_vector": bare_count, "too_many": left_count}
     lacks = [(PARTIAL, reason, count) for reason, count in counts.items() if count]
@@ -345,24 +360,26 @@ def rows_before(reading: CategoryContents) -> Bodies:
 
 
 def rows_due(reading: CategoryContents, config: Config) -> Bodies:
-    """What every row of the category has to be."""
-    seen = reading.seen()
+    """Return every row of the category as it has to be after the division."""
+    seen = reading.list_seen_ids()
     vectors = {key: reading.vectors[key] for key in seen if key in reading.vectors and key in reading.used}
     vectors = {key: it for key, it in vectors.items() if len(it) == reading.dims}
     old = [old_of(it, reading) for it in reading.groups.values() if not is_unused(it, reading)]
+    # a group without a used member ends here; its members join others only once they are used again
     found = groups_of(vectors, old, rules_of(config), afresh=reading.is_afresh)
     known = dict.fromkeys((*reading.category.subcategory_ids, *reading.groups))  # some may be gone already
     rows: Bodies = {(kind, key): None for key in known for kind in ("subcategory", "vector")}
     homes: dict[str, tuple[Subcategory, int]] = {}
     ids: list[str] = []
-    for row, group in named(founded(found, reading), reading, by_model=config.name_by_model):
+    for row, group in name_groups(find_founders(found, reading), reading, by_model=config.name_by_model):
         centre = centre_of(group.members, vectors)
         rows["subcategory", row.id], rows["vector", row.id] = row, Vector(row.id, 1, centre)
         homes |= {key: (row, vector_ppm(vectors[key], centre)) for key in group.members}
         ids.append(row.id)
     for it in reading.members:
+        # a member beyond those that are looked at stays where it is, unless its group has ended
         is_kept = it.entity_id not in seen and rows.get(("subcategory", it.subcategory_id or "")) is not None
-        rows["membership", it.id] = it if is_kept else placed(it, homes.get(it.entity_id), reading)
+        rows["membership", it.id] = it if is_kept else place_member(it, homes.get(it.entity_id), reading)
     category = attrs.evolve(reading.category, subcategory_ids=tuple(ids), evolved_digest=DIVIDED)
     return rows | {("category", category.id): category}
 
@@ -372,19 +389,21 @@ def rules_of(config: Config) -> Rules:
     return Rules(config.cluster_ppm, config.merge_ppm, size_min, count_max)
 
 
-def old_of(group: Subcategory, reading: CategoryContents) -> Old:
+def old_of(group: Subcategory, reading: CategoryContents) -> OldGroup:
     members = tuple(it.entity_id for it in reading.members if it.subcategory_id == group.id)
-    return Old(group.id, group.created_ms, reading.vectors.get(group.id, ()), members)
+    return OldGroup(group.id, group.created_ms, reading.vectors.get(group.id, ()), members)
 
 
 def is_unused(group: Subcategory, reading: CategoryContents) -> bool:
-    """Whether it has members, and none of them is in use."""
+    """Return True if a group has members, and none of them is in use."""
     own = [it.entity_id for it in reading.members if it.subcategory_id == group.id]
     return bool(own) and not any(key in reading.used for key in own)
 
 
-def founded(found: Sequence[ExpectedGroup], reading: CategoryContents) -> list[tuple[ExpectedGroup, str]]:
-    """Each with the member that it began with; a new one that nobody is left to begin is none."""
+def find_founders(
+    found: Sequence[ExpectedGroup], reading: CategoryContents
+) -> list[tuple[ExpectedGroup, str]]:
+    """Return each group with its first member; a new one whose members all founded others is left out."""
     begun = {it.old.id: reading.groups[it.old.id].founder_id for it in found if it.old}
     taken, groups = list(begun.values()), list[tuple[ExpectedGroup, str]]()
     for it in found:
@@ -396,10 +415,10 @@ def founded(found: Sequence[ExpectedGroup], reading: CategoryContents) -> list[t
     return groups
 
 
-def named(
+def name_groups(
     found: Sequence[tuple[ExpectedGroup, str]], reading: CategoryContents, *, by_model: bool
 ) -> Iterator[tuple[Subcategory, ExpectedGroup]]:
-    """The groups as rows: the name of a new one is what a model said that was shown what it is about."""
+    """Return the groups as rows: a new one has the name a model gave it, or one from its keywords."""
     home = reading.category.id
     known = [reading.groups[it.old.id].name for it, _ in found if it.old]
     for it, founder in found:
@@ -409,6 +428,7 @@ def named(
             yield attrs.evolve(reading.groups[it.old.id], keywords=words), it
             continue
         question = words[:SHOWN], tuple(cut(text, SHOWN_BYTES) for text in said[:SHOWN])
+        # the answer is empty if it was no name: then the name is made of keywords
         given = reading.names.get(question, "") if by_model else ""
         name = name_not_taken(given or name_without_model(words, founder), known)
         known.append(name)
@@ -416,17 +436,19 @@ def named(
         yield Subcategory(own, home, founder, name, by, words, 0, 0), it
 
 
-def placed(it: Membership, home: tuple[Subcategory, int] | None, reading: CategoryContents) -> Membership:
+def place_member(
+    it: Membership, home: tuple[Subcategory, int] | None, reading: CategoryContents
+) -> Membership:
     first = (it.id, it.entity_id, it.entity_version, it.category_id, it.assigned_by, it.created_ms)
     if home is None:
         return Membership(*first)
     entity = reading.entities.get(it.entity_id)
-    said = telling_words(entity.content) if entity else []
+    said = keyword_candidates(entity.content) if entity else []
     return Membership(*first, home[0].id, home[1], tuple(word for word in home[0].keywords if word in said))
 
 
-def timeless(body: object) -> object:
-    """Without times, which are judged elsewhere, and of a digest only whether there is one."""
+def hide_times(body: object) -> object:
+    """Return a row without times, which are judged elsewhere; of a digest only that there is one."""
     match body:
         case Subcategory():
             return attrs.evolve(body, created_ms=0, updated_ms=0)
@@ -436,11 +458,11 @@ def timeless(body: object) -> object:
 
 
 def check_bounds(reading: CategoryContents, rows: Bodies, config: Config) -> None:
-    """What must hold of groups whoever made them."""
+    """Check what must hold of groups, however they were made."""
     groups = {it.id: it for it in rows.values() if isinstance(it, Subcategory)}
     most = config.subcategory_count_max
     demand(len(groups) <= most, RULE, f"groups of {reading.category.name}", most, len(groups))
-    names = [folded(it.name) for it in groups.values()]
+    names = [fold_name(it.name) for it in groups.values()]
     demand(len(names) == len(set(names)), rules.UNIQUE_ROWS, "two groups have one name", "", names)
     vectors = {it.entity_id: it.components for it in rows.values() if isinstance(it, Vector)}
     bare = sorted(groups.keys() - vectors.keys())
@@ -448,7 +470,7 @@ def check_bounds(reading: CategoryContents, rows: Bodies, config: Config) -> Non
     for one, other in combinations(groups, 2):
         ppm = vector_ppm(vectors[one], vectors[other])
         demand(ppm < config.merge_ppm, RULE, f"{one} and {other} are one group", config.merge_ppm, ppm)
-    seen, members = reading.seen(), [it for it in rows.values() if isinstance(it, Membership)]
+    seen, members = reading.list_seen_ids(), [it for it in rows.values() if isinstance(it, Membership)]
     for key in groups:
         own = [it.entity_id for it in members if it.subcategory_id == key and it.entity_id in seen]
         least = config.cluster_size_min

@@ -1,4 +1,4 @@
-"""Groups at rest: subcategories among the other rows, and what is due of them after a restart.
+"""Groups at rest: subcategories among the other rows, and which divisions are scheduled after a restart.
 
 What a commit makes of them is judged beside it, in divisions.py.
 """
@@ -13,7 +13,7 @@ from umi_sim.services.storage import SimStorage
 
 
 def check_groups(rows: StoredRows) -> None:
-    """Of all rows: a category lists its groups, and who is in one of them is a member of that category.
+    """Demand that a category lists its groups, and that a member of a group is one of its category.
 
     A member that a division could not read stays in a group that this division may end, until the next one
     writes it again.
@@ -42,12 +42,13 @@ def check_groups(rows: StoredRows) -> None:
 
 
 def check_dues(storage: SimStorage, state: State, *, is_sure: bool) -> None:
-    """A life that has just recovered wants to divide the categories that are not as they were divided.
+    """Demand that a recovered memory schedules the categories that are not as they were divided.
 
     `is_sure`: no row can have come back damaged, which counts as none.
     """
     config, interval_ms = state.config, state.config.evolution_interval_ms
     categories = [it for row in storage.live_rows(state.scope) if isinstance(it := row.body, Category)]
+    # five members, no digest: due one interval after the last division, or after the category was made
     due = {
         it.name: interval_ms + (it.created_ms if it.evolved_ms is None else it.evolved_ms)
         for it in categories
@@ -55,6 +56,7 @@ def check_dues(storage: SimStorage, state: State, *, is_sure: bool) -> None:
     }
     due = due if config.auto_evolution else {}
     got = dict(state.tiers.dues)
+    # a damaged row counts as none: it can hide what is due, and cannot make anything due
     strange = {name: at_ms for name, at_ms in got.items() if due.get(name) != at_ms}
     demand(not strange, rules.RESTART_KEEPS_DUES, "what is due after a restart and was not", due, strange)
     lost = [name for name in due if name not in got] if is_sure else []

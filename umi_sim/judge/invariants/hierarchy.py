@@ -25,7 +25,7 @@ from umi_sim.record import rules
 
 
 def check_hierarchy(rows: StoredRows, abouts: Mapping[str, str]) -> None:
-    """Nothing of it is checked while there is nothing of it."""
+    """Check the levels of the archive, as far as there are any."""
     for entity in rows.entities.values():
         check_sources(entity, rows)
     if rows.resources or rows.memberships or rows.categories or rows.reflections:
@@ -46,12 +46,16 @@ def check_memberships(rows: StoredRows) -> None:
         own = membership_id(rows.scope, it.entity_id, it.category_id)
         demand(key == own, rules.UNIQUE_ROWS, "a membership under another id than its ends give", own, key)
         now = entity.version if entity else 0
+        # linked at version 2, entity now at 5: it was written since, and its membership was not
         is_past = 0 < it.entity_version <= now
         demand(is_past, rules.DERIVED_FOLLOWS_SOURCE, f"the version that {key} links", now, it.entity_version)
 
 
 def check_categories(rows: StoredRows, abouts: Mapping[str, str]) -> None:
-    """`abouts`: of the categories that the memory lists; others are as an earlier life has left them."""
+    """Check ids, member counts, descriptions and summaries of all categories.
+
+    `abouts`: of the categories that the memory lists; others are as an earlier life has left them.
+    """
     counts = Counter(it.category_id for it in rows.memberships.values())
     for key, it in rows.categories.items():
         own = category_id(rows.scope, it.name)
@@ -64,19 +68,22 @@ def check_categories(rows: StoredRows, abouts: Mapping[str, str]) -> None:
 
 
 def check_summary(category: Category, member_ids: list[str]) -> None:
-    """It is made of members, of all of them if it is clean; without members there is none."""
+    """Demand that a summary is made of members, and a clean one of all; without members there is none."""
     named, told = [key for key, _ in category.summary_sources], f"the summary of {category.name}"
     gone = [key for key in named if key not in member_ids]
     demand(not gone, rules.DERIVED_FOLLOWS_SOURCE, f"{told} names who is no member", (), gone)
     is_made = bool(named) == bool(category.summary)
     demand(is_made, rules.DERIVED_FOLLOWS_SOURCE, f"{told} and its sources", category.summary, named)
+    # a summary of a, b; then c joins: the category is dirty until a model has seen c
     left_out = [key for key in member_ids if key not in named]
+    # a model is shown 200 members at most: then a clean summary need not name the others
     is_partial = len(named) >= limits.SUMMARY_MEMBER_COUNT_MAX
     is_true = category.summary_dirty or not left_out or is_partial
     demand(is_true, rules.DERIVED_FOLLOWS_SOURCE, f"{told} is called clean and lacks members", (), left_out)
 
 
 def check_resources(rows: StoredRows) -> None:
+    # a long text is one whole resource and its segments, which name it as parent
     parts: dict[str, list[Resource]] = {}
     for key, it in rows.resources.items():
         due = text_hash(it.text)
@@ -96,12 +103,13 @@ def check_resources(rows: StoredRows) -> None:
 
 
 def check_description(it: Resource) -> None:
-    """Only of what is no text; while there is none, nothing has been read, and that is said."""
+    """Demand that only media have a description, and that a missing one is pending and nothing was read."""
     is_media, is_due = it.modality in MEDIA and it.parent_id is None, it.pending[:1] == (DESCRIBE,)
     told = f"the description of {it.id}"
     demand(is_media or not it.description, rules.DERIVED_FOLLOWS_SOURCE, told, "", it.description)
     is_told = is_due == (is_media and not it.description)
     demand(is_told, rules.DERIVED_FOLLOWS_SOURCE, f"{told} and what is pending", it.description, it.pending)
+    # facts are read from the description: none can be known before there is one
     is_unread = not (is_due and it.extracted_types)
     demand(
         is_unread, rules.DERIVED_FOLLOWS_SOURCE, f"{told}, read before it was made", (), it.extracted_types
@@ -109,8 +117,10 @@ def check_description(it: Resource) -> None:
 
 
 def check_found(it: Resource, segments: list[Resource], rows: StoredRows) -> None:
-    """What there is no vector of says so; a text says it of its segments too. It may say so of one that has
-    a vector: that of a text is asked for again with those of its segments, and if it does not come, it stays.
+    """Demand that a text without all its vectors, or those of its segments, says so.
+
+    It may say so of one that has a vector: that of a text is asked for again with those of its segments, and
+    if it does not come, it stays.
     """
     lost = [each.id for each in (it, *segments) if each.caption.strip() and each.id not in rows.vectors]
     is_told = not lost or EMBED in it.pending
@@ -118,12 +128,13 @@ def check_found(it: Resource, segments: list[Resource], rows: StoredRows) -> Non
 
 
 def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) -> None:
-    """They are the lines, in their order; a line that is too long is in several."""
+    """Demand that segments are the lines of `whole`, in their order; a long line is in several."""
     told = f"segments of {whole.id}"
     places = [it.position for it in segments]
     demand(places == [*range(len(places))], rules.TEXT_COVERED, f"places of {told}", "", places)
     text, last = segments[0].text, segments[0].last_line
     for it in segments[1:]:
+        # lines 0 to 4, then 4 to 6: line 4 is too long for one segment, and is in two
         is_next = it.first_line in (last, last + 1) and it.first_line <= it.last_line
         demand(is_next, rules.TEXT_COVERED, f"where {it.id} begins", last + 1, it.first_line)
         text, last = text + ("\n" if it.first_line > last else "") + it.text, it.last_line
@@ -132,13 +143,14 @@ def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) 
     demand(last == len(lines) - 1, rules.TEXT_COVERED, f"the end of the {told}", len(lines) - 1, last)
     before: Counter[str] = Counter()
     for it in segments:
+        # two segments with one text: the id of the second counts the first
         own = segment_id(rows.scope, whole.id, it.text, before[it.text])
         demand(it.id == own, rules.UNIQUE_ROWS, "a segment under another id than its own", own, it.id)
         before[it.text] += 1
 
 
 def check_reflections(rows: StoredRows) -> None:
-    """Each is of one session, and made of whole texts that are there; one that says nothing is to be made."""
+    """Demand that each reflection is of one session, and made of whole texts that are there."""
     for key, it in rows.reflections.items():
         own, told = reflection_id(rows.scope, it.session_id), f"the reflection of {it.session_id}"
         demand(key == own, rules.UNIQUE_ROWS, "a reflection under another id than its own", own, key)
@@ -146,6 +158,7 @@ def check_reflections(rows: StoredRows) -> None:
         wholes = [source for source, text in rows.resources.items() if text.parent_id is None]
         gone = [source for source in named if source not in wholes]
         demand(not gone, rules.EDGE_SCOPE, f"{told} is made of what is not there", (), gone)
+        # three texts, shown whole or cut: each is one source, whatever its number of segments
         is_once = len(dict.fromkeys(named)) == len(named) <= limits.SOURCE_COUNT_MAX
         demand(is_once, rules.DERIVED_FOLLOWS_SOURCE, f"sources of {told}", "each once", named)
         is_made = bool(named) == bool(it.text) == (not it.pending)
@@ -155,7 +168,7 @@ def check_reflections(rows: StoredRows) -> None:
 
 
 def check_sources(entity: Entity, rows: StoredRows) -> None:
-    """Each is there, once; it was reinforced no more often than other resources told it."""
+    """Demand that each source is there, once, and that the fact was reinforced no more often than told."""
     sources, count = entity.sources, entity.reinforced_count
     lost = [key for key in sources if key not in rows.resources and key not in rows.records]
     demand(not lost, rules.EDGE_SCOPE, f"sources of {entity.id} that are not there", (), lost)

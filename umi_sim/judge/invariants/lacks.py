@@ -1,6 +1,6 @@
-"""Lacks: what a reply says that it went without, and why and how often, is what the answers to it have.
+"""Lacks: what a reply lists as degraded, and why and how often, follows from the answers to its operation.
 
-Whoever asked goes by it. If no model read a text because the model was away, it is worth telling again later;
+The caller goes by it. If no model read a text because the model was away, it is worth telling again later;
 if the model answered and said nothing of use, it is not.
 
 Law 1. A reason is that of an answer that the step was given; `timeout` may also be that none came.
@@ -16,13 +16,13 @@ import attrs
 from umi_core.config import Config
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import REPLY_BYTES_MAX, SUMMARY_MEMBER_COUNT_MAX
-from umi_core.invariants.vectors import why_lacking
+from umi_core.invariants.vectors import find_missing
 from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, Degraded, Done, Embed, Outcome, Read
 from umi_core.messages.requests import Request
 from umi_core.messages.results import Resolution
 from umi_core.values import Scope
-from umi_sim.judge.invariants.readings import PLAINLY, SUMMING, question
+from umi_sim.judge.invariants.readings import PLAINLY, SUMMING, subject_of
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.archive.evidence import NAMES
 from umi_sim.judge.oracle.promises import causes, is_damaged, is_foreign, is_left_out
@@ -48,9 +48,9 @@ Reason = tuple[str, int]
 
 @attrs.define
 class Lacks(Observer):
-    """Hears what each operation is answered.
+    """Observes what each operation is answered.
 
-    `is_sole`: nobody answers in the place of the services. `heard`, `speakers`: by operation.
+    `is_sole`: only the services answer, no interceptor. `heard`, `speakers`: by operation.
     """
 
     config: Config
@@ -58,15 +58,15 @@ class Lacks(Observer):
     heard: dict[str, list[tuple[Call, Answer]]] = attrs.field(factory=dict)
     speakers: dict[str, str] = attrs.field(factory=dict)
 
-    def issued(self, agent: str, op_id: str, request: Request) -> None:
+    def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         if speaker := getattr(request, "speaker", None):
             self.speakers[op_id] = speaker
 
-    def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
+    def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         if self.is_sole:
             self.heard.setdefault(call.op_id, []).append((call, answer))
 
-    def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
+    def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         heard = self.heard.pop(op_id, [])
         if self.is_sole and isinstance(outcome, Done) and not getattr(outcome.value, "repeated", False):
             for lack in outcome.degraded:
@@ -75,6 +75,7 @@ class Lacks(Observer):
 
     def check(self, op_id: str, lack: Degraded, heard: list[tuple[Call, Answer]]) -> None:
         step = lack.name.partition(":")[0]
+        # `read:...` may be of any step; all other names begin with theirs
         own = [it for it in heard if step in (ROWS, it[0].step)]
         is_divided = step == "contents" and any(call.workflow == DIVIDED for call, _ in heard)
         is_elsewhere = is_divided or step == OF_NO_ANSWER
@@ -84,21 +85,22 @@ class Lacks(Observer):
         counts = [count for reason, count in found if reason == lack.reason]
         rule, told = rules.DEGRADATION_NAMED, f"why {op_id} has {lack.name}"
         demand(counts, rule, told, list(dict(found)), lack.reason)
+        # two answers with 2 and 1 of them: 1 to 3, as the plan that used one of them may have been dropped
         is_true = lack.count == counts[0] if len(counts) == 1 else 1 <= lack.count <= sum(counts)
         demand(is_true, rule, f"how often {op_id} has {lack.name} ({lack.reason})", counts, lack.count)
 
     def reasons(self, step: str, call: Call, answer: Answer) -> Iterator[Reason]:
-        """What this answer may be a reason for, and how often."""
+        """Yield what this answer may be a reason for, and how often."""
         match call.effect, answer:
             case Read() as read, ReadDone() as done if step == ROWS:
                 yield from reasons_of_rows(read, done)
             case _ if step == ROWS:
                 pass
             case Read() as read, ReadDone() as done:
-                yield from left_out(call.workflow, done)
+                yield from reasons_of_surplus(call.workflow, done)
                 yield from ((kind, 1) for kind in causes(read, done))
             case Embed(texts=texts), Embedded(vectors=vectors):
-                yield why_lacking(vectors, len(texts), self.config.embedding_dims)
+                yield find_missing(vectors, len(texts), self.config.embedding_dims)
             case AskModel() as asked, ModelReplied(text=text):
                 yield from reasons_of_text(asked, text, self.config, self.speakers.get(call.op_id))
             case effect, _:
@@ -106,13 +108,13 @@ class Lacks(Observer):
 
 
 def has_own_task(call: Call) -> bool:
-    """Whether it asks a model something that only a step of somebody's own asks."""
+    """Return True if a call asks a model something that only an added step asks."""
     return isinstance(call.effect, AskModel) and call.effect.task not in PLAINLY
 
 
 def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | None) -> Iterator[Reason]:
-    """Of a reply without payload what is wrong with it; of another one what was dropped of it."""
-    about = question(inputs(asked.prompt))
+    """Yield what is wrong with a reply without payload, or what was dropped of its payload."""
+    about = subject_of(inputs(asked.prompt))
     read = PLAINLY[asked.task](text, about, config)
     match with_speaker(read, about.text, speaker) if isinstance(read, Extracted) else read:
         case None:
@@ -129,8 +131,8 @@ def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | N
             yield "too_many", count_beyond(text)
 
 
-def left_out(workflow: str, done: ReadDone) -> Iterator[Reason]:
-    """Of what is more than a model is shown; how much of a session that is, goes by its bytes."""
+def reasons_of_surplus(workflow: str, done: ReadDone) -> Iterator[Reason]:
+    """Yield how much is more than a model is shown; of a session that goes by its bytes."""
     sound = [row for row in done.rows if not is_damaged(row)]
     if workflow == "summarise":
         yield "too_many", len(sound) - SUMMARY_MEMBER_COUNT_MAX

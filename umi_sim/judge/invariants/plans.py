@@ -1,4 +1,4 @@
-"""Plans: what the world has answered an operation of groups since it began to plan.
+"""Plans: the answers to an operation of groups since it began to plan.
 
 Law 1. A page with a row that counts for no answer tells nothing.
 Law 2. A damaged row is known by its address alone.
@@ -27,7 +27,7 @@ Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
 
 @attrs.define
 class PlanInputs(Owner):
-    """What the world has answered since an operation began to plan: rows by step, names by question.
+    """The answers to an operation since it began to plan: rows by step, names by question.
 
     `asked`: the addresses that were asked for. `ended`: steps that have read to the last page. `uses`: when
     each entity was accessed last, as it was known when the members were divided; `unused_ms`: what is used
@@ -42,13 +42,17 @@ class PlanInputs(Owner):
     unused_ms: int = NEVER_MS
 
     def read(self, step: str, effect: Read, answer: ReadDone) -> None:
-        """A page with a row that counts for no answer is asked for again, and none of it counts."""
+        """Take the rows of a page.
+
+        A page with a row that counts for no answer is asked again, and dropped.
+        """
         if not all(is_asked_for(effect, row) for row in answer.rows):
             return
         rows = [attrs.evolve(row, body=None) if is_damaged(row) else row for row in answer.rows]
         if step not in WHOLE and any(row.body is None for row in rows):
             return
         query = effect.query
+        # a first page begins the rows of its step anew, as a second plan reads them all again
         if not isinstance(query, ByFilter) or query.cursor is None:
             self.rows[step] = {}
         self.rows[step] |= {row.address: row for row in rows}
@@ -73,7 +77,7 @@ def texts_of(shown: Inputs, name: str) -> tuple[str, ...]:
 
 
 def is_asked_for(effect: Read, row: Row) -> bool:
-    """As far as address, condition and numbers tell."""
+    """Return True if a row fits the read, as far as address, condition and numbers tell."""
     if is_foreign(effect.query, row):
         return False
     conditions = effect.query.where if isinstance(effect.query, ByFilter) else ()

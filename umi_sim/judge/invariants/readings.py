@@ -1,4 +1,4 @@
-"""Readings: what the memory reads in a reply of a model is what a plain reader reads in it.
+"""Readings: the memory reads in a reply of a model what a plain reader reads in it.
 
 Law 1. Whatever the model said, the memory's parsers read it: no exception, and each element is kept, merged
 or dropped with a reason. Law 2. A payload is found wherever it stands, in fences, prose or quotation.
@@ -59,7 +59,7 @@ from umi_sim.services.model.prompts import Inputs, inputs
 
 @attrs.frozen
 class PromptSubject(Data):
-    """What a reply is about, as far as its prompt shows it; what other tasks ask about is empty."""
+    """The inputs of a prompt that its reply is read with; inputs of other tasks are empty."""
 
     text: str = ""
     query: str = ""
@@ -82,7 +82,7 @@ BY_MEMORY: Final[Mapping[str, Reader]] = {
         reply, asked.pairs, config.evolve_confidence_min_ppm
     ),
     "expand": lambda reply, asked, config: rewriting.parse_variants(reply, asked.query),
-    "rewrite": lambda reply, asked, config: rewriting.judged(
+    "rewrite": lambda reply, asked, config: rewriting.judge_rewrite(
         reply, asked.query, asked.turns, config.resolve_confidence_min_ppm
     ),
     "memories": lambda reply, asked, config: memories.parse_memories(reply),
@@ -121,12 +121,12 @@ OF_ARCHIVE: Final = (
 
 
 def check_reading(effect: AskModel, reply: str, config: Config) -> None:
-    """Raises Broken if a parser fails on this reply, or reads in it what does not stand there."""
-    check_read(effect.task, reply, question(inputs(effect.prompt)), config)
+    """Raise Broken if a parser fails on this reply, or reads in it something else than the reference."""
+    check_read(effect.task, reply, subject_of(inputs(effect.prompt)), config)
 
 
 def check_read(task: str, reply: str, asked: PromptSubject, config: Config) -> None:
-    """The same of a reply to whatever was asked."""
+    """Check the reading of a reply to any question."""
     total = rules.ARCHIVE_PARSER_TOTAL if task in OF_ARCHIVE else rules.PARSER_TOTAL
     try:
         got = as_plain(BY_MEMORY[task](reply, asked, config))
@@ -134,10 +134,12 @@ def check_read(task: str, reply: str, asked: PromptSubject, config: Config) -> N
         raise Broken(total, f"the answer to {task} cannot be read: {error!r}", "", reply) from None
     wanted = PLAINLY[task](reply, asked, config)
     if task in OF_ARCHIVE:
+        # why an order is unusable is not compared, only that it is
         got = None if task == "rank" and isinstance(got, str) else got
         demand(wanted == got, total, f"the answer to {task} is read otherwise", wanted, got)
         return
     wanted = why_unusable(reply) if wanted is None else wanted
+    # texts are reasons why there is no payload: both readers found one, or both did not
     is_seen = isinstance(wanted, str) == isinstance(got, str)
     demand(is_seen, rules.PARSER_KEEPS_THE_GOOD, f"the payload of {task}", wanted, got)
     demand(wanted == got, rules.PARSER_TOTAL, f"the answer to {task} is read otherwise", wanted, got)
@@ -148,7 +150,7 @@ def as_mention(it: extraction.Mention) -> ExpectedMention:
 
 
 def as_plain(read: object) -> object:
-    """What the memory read, in the words of the plain readers; why it read nothing."""
+    """Return what the memory read in the words of the plain readers, or why it read nothing."""
     match read:
         case UnusableReply(reason=reason):
             return reason
@@ -187,7 +189,7 @@ def verdict_of(it: evolution.StatementVerdict) -> ExpectedVerdict:
 
 
 def entity_of(entity_id: str, entity_type: str) -> Entity:
-    """An entity that was asked about; no more of it counts."""
+    """Return an entity that was asked about; no more than id and type counts."""
     return Entity(entity_id, entity_type, "", "", 1, 0, 0, "scratch", 0, 0)
 
 
@@ -198,8 +200,8 @@ def line_count(asked: PromptSubject) -> int:
 # What was asked.
 
 
-def question(asked: Inputs) -> PromptSubject:
-    """The inputs of a prompt, as far as they have the form that the memory gives them."""
+def subject_of(asked: Inputs) -> PromptSubject:
+    """Return the inputs of a prompt, as far as they have the form that the memory gives them."""
     turns = tuple(Turn(*said) for said in rows_of(asked, "turns", "role", "text"))
     entities, pairs = rows_of(asked, "entities", "entity_id", "type"), rows_of(asked, "pairs", "new", "old")
     ids = tuple(alias for alias, _ in rows_of(asked, "candidates", "id", "text"))
@@ -213,7 +215,7 @@ def text_of(asked: Inputs, name: str) -> str:
 
 
 def rows_of(asked: Inputs, name: str, first: str, second: str) -> tuple[tuple[str, str], ...]:
-    """Two texts of each row of a list."""
+    """Return two texts of each row of a list."""
     rows = asked.get(name)
     objects = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     return tuple((text_of(row, first), text_of(row, second)) for row in objects)

@@ -1,4 +1,4 @@
-"""The rows of one scope by kind; relations among themselves.
+"""Stored rows of one scope by kind, and the rules for relations among them.
 
 Law 1. What a relation connects exists, counts it and, if it contradicts, names it. Law 2. Written a second
 time, from the rows alone.
@@ -37,7 +37,7 @@ Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source
 
 @attrs.define
 class StoredRows(Owner):
-    """What storage holds of one scope, by kind and by the id that counts.
+    """The stored rows of one scope, by kind and by the id that counts.
 
     `misread`: rows that were given as damaged or as others since they were written, and to which workflow.
     """
@@ -62,7 +62,7 @@ class StoredRows(Owner):
 
     @property
     def facts(self) -> dict[str, Entity]:
-        """The facts by id, those that have ended too."""
+        """Return the facts by id, those that have ended too."""
         return {**{key: it.fact for key, it in self.ended.items()}, **self.entities}
 
     def put(self, row: Row) -> None:
@@ -133,6 +133,7 @@ def check_contradicts(entity: Entity, rows: StoredRows) -> None:
     refs, limit, due = entity.contradicts, limits.RELATION_COUNT_MAX, dict[str, None]()
     for relation in rows.touching.get(entity.id, ()):
         if relation.kind == "contradict":
+            # a contradicts b: a names b, and b names a
             key, version = relation.target if relation.source[0] == entity.id else relation.source
             due[f"{key}@{version}"] = None
     strange = [ref for ref in refs if ref not in due]

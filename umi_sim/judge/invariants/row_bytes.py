@@ -1,4 +1,4 @@
-"""Rows as bytes: what a storage that keeps bytes writes is read as it was, and what is no row is refused.
+"""Rows as bytes: rows that a storage writes as bytes are read as they were, and other bytes are refused.
 
 Law 1. The first rows of each kind are looked at in each run, and some of those that come later.
 Law 2. A row of an older version has the defaults of what came later; one of a newer version is refused.
@@ -29,7 +29,7 @@ class RowBytes(Observer):
     seen: dict[Address, int] = attrs.field(factory=dict)
     counts: Counter[str] = attrs.field(factory=Counter)
 
-    def looked(self, rows: Iterable[Row]) -> None:
+    def observe_rows(self, rows: Iterable[Row]) -> None:
         now: Counter[str] = Counter()
         for row in rows:
             kind = row.address.kind
@@ -49,6 +49,7 @@ def check_row_bytes(body: Body) -> None:
     kind, version, tree = msgpack.unpackb(data)
     demand(kind == body.row_kind, rules.ROWS_AS_BYTES, "the kind of a row", body.row_kind, kind)
     check_refused(msgpack.packb([kind, version + 1, tree]), BadVersion)
+    # version 0, a version that is a text, no kind, and a body that lacks its last byte
     unread = ([kind, 0, tree], [kind, str(version), tree], ["", version, tree], [kind, version, tree[:-1]])
     for spoiled in (*map(msgpack.packb, unread), data[:-1], data + b"\0", b""):
         check_refused(spoiled, StateDamaged)
@@ -62,7 +63,8 @@ def check_refused(data: bytes, error: type[Error]) -> None:
 
 
 def check_older(body: Body, version: int, tree: list[Any]) -> None:
-    """As the release before wrote it, or one that says so and did not."""
+    """Check a row as the release before wrote it, and one that only claims to be of that version."""
+    # version 3 has one field more than 2: bytes of version 2 lack it, and it gets its default
     count = body.added[version - 1]
     told = [getattr(body, field.name) for field in attrs.fields(type(body))[:-count]]
     read, wanted = (

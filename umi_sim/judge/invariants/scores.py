@@ -1,6 +1,6 @@
-"""Scores: what promotion and eviction go by is the number that the rule gives, for every access record.
+"""Scores: promotion and eviction go by the number that the rule gives, for every access record.
 
-Law 1. A record with a field out of its range has no number: whoever holds it has believed a damaged row.
+Law 1. A record with a field out of its range has no number: a memory that has one believed a damaged row.
 Law 2. The number is worked out a second time, from constants that the memory does not know: a half
 life, a weight or a type that is worth something else there is seen by the first record that it changes.
 """
@@ -8,14 +8,14 @@ life, a weight or a type that is worth something else there is seen by the first
 from umi_core.invariants.broken import demand
 from umi_core.policies.promotion import score_ppm
 from umi_core.tiers.archive import AccessTable
-from umi_sim.judge.plain.rows import unfit
+from umi_sim.judge.plain.rows import list_unfit
 from umi_sim.judge.plain.scores import promotion_ppm
 from umi_sim.record import rules
 
 
 def check_scores(access: AccessTable, now_ms: int) -> None:
     for key, record in access.records.items():
-        wrong = unfit(record)
+        wrong = list_unfit(record)
         told = f"fields that nobody may believe, in the access record of {key}"
         demand(not wrong, rules.WHOLE_VALUES, told, (), wrong)
         wanted, got = promotion_ppm(record, now_ms), score_ppm(record, now_ms)

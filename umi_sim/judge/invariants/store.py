@@ -43,7 +43,7 @@ from umi_core.values import Block, Entry, Scope
 from umi_sim.judge.invariants.hierarchy import check_hierarchy
 from umi_sim.judge.invariants.relations import StoredRows, check_relations
 from umi_sim.judge.invariants.scores import check_scores
-from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, read_markdown, read_xml, shown_block
+from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, expect_block, read_markdown, read_xml
 from umi_sim.judge.plain.rows import entity_id, fact_id
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
@@ -53,7 +53,7 @@ from umi_sim.services.storage import SimStorage
 def check_store(
     storage: SimStorage, state: State, *, has_lied: bool = False, was_closed: bool = False
 ) -> None:
-    """The rows of a memory's scope among themselves, against its core tier, and the sessions of its user.
+    """Check the rows of a memory's scope, its core tier against them, and the sessions of its user.
 
     `has_lied`: storage has told of a batch that it then lost; what a memory took for saved may be absent.
     `was_closed`: the agent was, so rows have gone without being forgotten.
@@ -83,7 +83,7 @@ def check_store(
 
 
 def key_of(row: Row) -> str:
-    """The id under which a body must lie."""
+    """Return the id under which a body must lie."""
     match row.body:
         case (
             Entity(id=own_id)
@@ -112,7 +112,7 @@ def key_of(row: Row) -> str:
 
 
 def is_closed(storage: SimStorage, scope: Scope) -> bool:
-    """Whether the agent is: then its rows go page by page, and nobody sees what is left."""
+    """Return True if the agent is closed: then its rows go page by page, and cannot be read."""
     row = storage.rows.get(Address(scope, "epoch", "epoch"))
     return row is not None and isinstance(row.body, Epoch) and row.body.is_closed
 
@@ -121,10 +121,11 @@ KEPT: Final = ("epoch", "log", "receipt")
 
 
 def check_opening(asked: Commit, storage: SimStorage) -> None:
-    """Whoever opens a closed agent, and is its latest life, has seen that nothing of it is left."""
+    """Demand that no row is left when the latest life opens a closed agent."""
     for write in asked.writes:
         value = write.body.value if isinstance(write.body, Receipt) else None
         scope = write.address.scope
+        # an older life may send the same batch; it expects an older epoch, and storage refuses it
         due = Expect(Address(scope, "epoch", "epoch"), storage.epoch_of(scope))
         if getattr(value, "change", "") == "opened" and is_closed(storage, scope) and due in asked.expects:
             check_purged(storage, scope)
@@ -148,18 +149,20 @@ def check_gone(rows: StoredRows, storage: SimStorage, state: State, *, was_close
             told = f"{address.id} has gone, and was neither forgotten nor ended"
             demand(is_told, rules.ARCHIVE_UNTOUCHED, told)
     others = {**rows.categories, **rows.resources, **rows.groups, **rows.reflections}
+    # categories, texts, groups and reflections have vectors of their own
     of_entities = [key for key in rows.vectors if key not in others]
     check_owned(rows, "vector", rules.INDEX_FOLLOWS_ROW, of_entities)
     if not state.operations and not state.tiers.access.is_due:
         check_owned(rows, "access", rules.ACCESS_TRUTH, rows.access)
     ends = [end[0] for relation in rows.relations for end in (relation.source, relation.target)]
     for key in ends:
+        # forgotten, and yet named by a relation: it has come back; never there: the relation leads nowhere
         broken = rules.DELETED_STAYS_DELETED if key in rows.tombstones else rules.RELATION_ENDS
         demand(key in rows.facts, broken, f"a relation row of {key}, which is not there")
 
 
 def check_needed(asked: Commit, storage: SimStorage) -> None:
-    """What says nothing new of an entity does not write it again."""
+    """Demand that a commit does not rewrite an entity as it was."""
     expected = {expect.address: expect.version for expect in asked.expects}
     for write in asked.writes:
         row = storage.rows.get(write.address)
@@ -169,12 +172,13 @@ def check_needed(asked: Commit, storage: SimStorage) -> None:
 
 
 def check_told(rows: StoredRows, state: State) -> None:
-    """A memory at rest means to write every access record that storage has otherwise.
+    """Demand that a memory at rest means to write every access record that storage has otherwise.
 
-    Of two batches on their way the one planned first may land last. Of a batch whose outcome stayed unknown
-    nobody can say what it wrote, or will write.
+    Of two batches on their way the one planned first may land last. A batch whose outcome stayed unknown may
+    have written anything of what it holds, or may write it later.
     """
     access = state.tiers.access
+    # a plans count 3, b plans count 4, b lands, a lands: storage has 3, and the memory is to write 4
     is_unknown = any(name.endswith(" unknown") for name in state.counters)
     if state.phase != "ready" or state.operations or is_unknown:
         return
@@ -222,6 +226,7 @@ def check_ended(rows: StoredRows) -> None:
 def check_sources(rows: StoredRows) -> None:
     """Demand that a fact that is not direct has a source, and that each source is there."""
     for fact in rows.facts.values():
+        # forgetting its last text removes a fact, unless remember told it, too
         has_any = fact.is_direct or bool(fact.sources)
         demand(has_any, rules.FACTS_NAME_RECORDS, f"{fact.id} is there, and nothing tells it")
         gone = [key for key in fact.sources if key not in rows.records and not is_whole(rows, key)]
@@ -240,6 +245,7 @@ COMPONENTS: Final = frozenset(range(-127, 128))
 def check_vectors(rows: StoredRows, dims: int) -> None:
     for key, vector in rows.vectors.items():
         entity, components, rule = rows.entities.get(key), vector.components, rules.INDEX_FOLLOWS_ROW
+        # vectors of categories, texts, groups and reflections have version 1
         version, now = vector.version, entity.version if entity is not None else 1
         demand(version == now, rule, f"version of the vector of {key}", now, version)
         is_missed = entity is not None and entity.vector_missing
@@ -254,12 +260,13 @@ def check_vectors(rows: StoredRows, dims: int) -> None:
 
 
 def check_core_rows(rows: StoredRows, core: CoreTier) -> None:
-    """The tier is a row that was stored; the stored one shows what is stored now."""
+    """Demand that the tier is a row that was stored, and that the stored one shows current facts."""
     row, guard = rows.core, core.guard_version
     stored = row.version if row else 0
     demand(guard <= stored, rules.CORE_CURRENT, "core is newer than its row", stored, guard)
     if row is None or not isinstance(row.body, Core):
         return
+    # core read at version 5, row at 7: a newer core is on its way; at 7 both must be equal
     if guard == stored:
         demand(
             core.blocks == row.body.blocks, rules.CORE_CURRENT, "blocks of core", row.body.blocks, core.blocks
@@ -270,9 +277,9 @@ def check_core_rows(rows: StoredRows, core: CoreTier) -> None:
 
 
 def check_recovered(storage: SimStorage, state: State) -> None:
-    """A life that has just recovered has read the core row if there is one; nothing is no substitute."""
+    """Demand that a recovered memory has read the core row if there is one; nothing is no substitute."""
     row = storage.rows.get(Address(state.scope, "core", "core"))
-    is_hidden = is_closed(storage, state.scope)  # of a closed agent it shows nobody
+    is_hidden = is_closed(storage, state.scope)  # a closed agent has no core
     stored = row.version if row and not is_hidden else 0
     guard = state.tiers.core.guard_version
     demand(guard > 0 or stored == 0, rules.NO_DEFAULTS_OVER_DATA, "core after recovery", stored, guard)
@@ -292,12 +299,12 @@ def check_shown(block: Block, entry: Entry, rows: StoredRows) -> None:
 
 
 def check_xml(core: CoreTier) -> None:
-    """A standard parser reads the blocks that core has."""
+    """Demand that a standard parser reads the blocks that core has."""
     try:
         root = ElementTree.fromstring(render_xml(core))
     except ElementTree.ParseError as error:
         raise Broken(rules.RENDER_STANDARD_XML, f"the XML of core cannot be read: {error}") from None
-    expected = [shown_block(block) for block in core.blocks]
+    expected = [expect_block(block) for block in core.blocks]
     got = [read(element) for element in root]
     demand(got == expected, rules.RENDER_STANDARD_XML, "the blocks of the XML", expected, got)
 
@@ -311,8 +318,8 @@ def read(element: ElementTree.Element) -> ShownBlock:
 
 
 def check_renderings(core: CoreTier) -> None:
-    """A plain reader reads the blocks in both forms."""
-    expected = tuple(map(shown_block, core.blocks))
+    """Demand that a plain reader reads the blocks in both forms."""
+    expected = tuple(map(expect_block, core.blocks))
     for text, read_back in ((render_xml(core), read_xml), (render_markdown(core), read_markdown)):
         try:
             got = read_back(text)
@@ -320,6 +327,7 @@ def check_renderings(core: CoreTier) -> None:
             raise Broken(
                 rules.RENDER_PARSE, f"a rendering of core cannot be read: {error}", "", text
             ) from None
+        # the same blocks in another order: the order is wrong, not their contents
         is_shuffled = got != expected and sorted(got, key=str) == sorted(expected, key=str)
         rule = rules.RENDER_ORDER if is_shuffled else rules.RENDER_PARSE
         demand(got == expected, rule, "the blocks that a rendering shows", expected, got)
@@ -329,7 +337,7 @@ def check_renderings(core: CoreTier) -> None:
 
 
 def check_sessions(storage: SimStorage, state: State) -> None:
-    """Every session of this user lies under its own id and can be loaded by those it names."""
+    """Demand that every session of this user lies under its own id and can be loaded by its members."""
     for scope, shelf in storage.shelves.items():
         if scope.user == state.scope.user and shelf.get("session"):
             for row in storage.live_rows(scope):
@@ -345,5 +353,6 @@ def check_session(address: Address, body: SessionRow, state: State) -> None:
     demand(members == expected, rules.SESSION_MEMBERS_ONLY, f"members of {body.id}", expected, members)
     demand(len(members) <= limit, rules.TABLES_BOUNDED, f"members of {body.id}", limit, len(members))
     loaded = session.decode(body.snapshot, body.saved_ms, state.config)
+    # saved under larger limits it may not fit now, which is no damage
     is_sound = not isinstance(loaded, Error) or isinstance(loaded, SnapshotDoesNotFit)
     demand(is_sound, rules.SNAPSHOT_GUARDED, f"session {body.id} cannot be loaded", "", loaded)

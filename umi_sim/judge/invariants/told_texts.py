@@ -1,7 +1,7 @@
 """Texts that models make of others, a summary and a reflection: their vector goes with them.
 
-Law 1. Whoever stores another text than the row had stores the vector of the new one, or takes the old one
-away; whoever stores the same text leaves its vector alone.
+Law 1. A commit that changes the text of a row stores the vector of the new one, or deletes the old vector; a
+commit with the same text leaves its vector alone.
 """
 
 from typing import Final
@@ -34,7 +34,7 @@ class ToldTexts(Observer):
     is_hooked: bool
     before: dict[str, dict[str, str]] = attrs.field(factory=dict)
 
-    def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
+    def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         if self.is_hooked or call.workflow not in FIRST_READS:
             return
         if isinstance(answer, ReadDone) and call.step == FIRST_READS[call.workflow]:
@@ -50,5 +50,6 @@ class ToldTexts(Observer):
         for key, text in ((it.address.id, text_of(it.body)) for it in writes):
             if text is None:
                 continue
+            # another text needs a vector, or none; with the same text the row keeps what it has
             is_new, told = before.get(key) != text, f"{op_id}: the vector of the text of {key}"
             demand(is_new == (key in found_by), rules.INDEX_FOLLOWS_ROW, told, is_new, key in found_by)

@@ -1,4 +1,4 @@
-"""Two stores: what must hold of main and legacy while rows move from one to the other, after every step.
+"""Two stores: rules for main and legacy while rows move from one to the other, after every step.
 
 Read from docs/spec/kelpie.md, part II, alone: it knows rows and phases, and nothing of how a migrator works.
 """
@@ -60,8 +60,8 @@ STARTS: Final = ("find", "raise", "read_outbox")  # without main there is no pha
 
 
 @attrs.frozen
-class Sight(Data):
-    """What both stores hold of one kind of one agent's rows. A tombstone in main has no content.
+class StoresView(Data):
+    """The rows of one kind of one agent in both stores. A tombstone in main has no content.
 
     `begun`: rows of which main does not say yet whether a request with a key has changed them.
     """
@@ -81,13 +81,13 @@ class Sight(Data):
         return [own_id for own_id in ids if self.main.get(own_id) != self.legacy.get(own_id)]
 
 
-def seen(stores: Mapping[str, SimStore], scope: Scope, kind: str) -> Sight:
+def view_stores(stores: Mapping[str, SimStore], scope: Scope, kind: str) -> StoresView:
     main, legacy = stores[MAIN].storage, stores[LEGACY].storage
     row = main.rows.get(Address(scope, "phase", kind))
     phase = row.body.phase if row is not None and isinstance(row.body, MigrationPhase) else LEGACY
     outbox = tuple(ids_of(main, scope, "outbox", kind))
     begun = tuple(begun_in(main, scope, kind))
-    return Sight(phase, contents(main, scope, kind), contents(legacy, scope, kind), outbox, begun)
+    return StoresView(phase, contents(main, scope, kind), contents(legacy, scope, kind), outbox, begun)
 
 
 def begun_in(storage: SimStorage, scope: Scope, kind: str) -> Iterator[str]:
@@ -114,11 +114,11 @@ def contents(storage: SimStorage, scope: Scope, kind: str) -> dict[str, str | No
 
 @attrs.define
 class Work(Owner):
-    """What is known of one request in flight.
+    """The state of one request in flight.
 
-    `unheard`: its questions that nobody answered, or not well, with the store and the step of each.
-    `written`: rows that its batches to main are about, by the question. `has_written`: it has sent a row.
-    `is_keyed`: main has to hear of a key first, its own or that of an earlier write of this row.
+    `unheard`: its questions without a good answer, with the store and the step of each. `written`: rows that
+    its batches to main are about, by the question. `has_written`: it has sent a row. `is_keyed`: main has to
+    hear of a key first, its own or that of an earlier write of this row.
     """
 
     request: MigrationRequest
@@ -127,21 +127,22 @@ class Work(Owner):
     has_written: bool = False
     is_keyed: bool = False
 
-    def asks(self, effect: Read | Commit, step: str, begun: Collection[str]) -> None:
-        """`begun`: rows of which main may have to hear what came of a key."""
+    def record_question(self, effect: Read | Commit, step: str, begun: Collection[str]) -> None:
+        """Record a question. `begun`: rows of which main may not have heard how a keyed write ended."""
         self.unheard[effect.request_id] = effect.store, step
         if isinstance(effect, Commit):
             ids = [it.address.id.partition("/")[2] for it in effect.writes if it.address.kind == "moved"]
             self.has_written |= bool(ids)
             self.written[effect.request_id] = ids if effect.store == MAIN else []
         if isinstance(self.request, WRITES):
+            # a new row of a log waits for all keyed writes, any other write for those of its own row
             is_held_up = bool(begun) if isinstance(self.request, AddRow) else self.request.id in begun
             self.is_keyed |= self.request.request_key is not None or is_held_up
 
 
 @attrs.define
 class TwoStores(Observer):
-    """Of all agents of a run.
+    """Observes all agents of a run.
 
     `phases`: as they were last seen. `doubted`: ids of rows of which a write to main may still land; `keyed`:
     those of which a migrator may not know that main has heard of a key.
@@ -156,50 +157,50 @@ class TwoStores(Observer):
     def meet(self, stores: Mapping[str, SimStore]) -> None:
         self.stores = stores
 
-    def issued(self, agent: str, op_id: str, request: Request) -> None:
+    def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         assert isinstance(request, MigrationRequest)
         self.works[agent][op_id] = Work(request)
         if request.kind in KINDS:
             self.phases.setdefault((agent, request.kind), LEGACY)
 
-    def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
+    def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         work = self.works[call.agent].get(call.op_id)
         if work is not None and is_good(call.effect, answer):
             work.unheard.pop(answer.request_id, None)
 
-    def crashed(self, agent: str) -> None:
+    def observe_crash(self, agent: str) -> None:
         for work in self.works.pop(agent, {}).values():
             self.doubt(agent, work)
 
     def doubt(self, agent: str, work: Work) -> None:
-        """A batch that was given up may land a moment later, between the read of a report and its reply."""
+        """Note rows that a batch may still write, between the read of a report and its reply."""
         for question in work.unheard:
             self.doubted[agent, work.request.kind].update(dict.fromkeys(work.written.get(question, ())))
 
-    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
+    def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         works = self.works[agent]
         for effect in effects:
             if isinstance(effect, Read | Commit):
                 origin = machine.origin_of(effect)
                 work = works[str(origin.op_id)]
                 kind = work.request.kind
-                begun = seen(self.stores, scope, kind).begun
-                work.asks(effect, origin.step, (*begun, *self.keyed[agent, kind]))
+                begun = view_stores(self.stores, scope, kind).begun
+                work.record_question(effect, origin.step, (*begun, *self.keyed[agent, kind]))
             if isinstance(effect, Commit):
                 check_commit(effect, scope, [it.request.kind for it in works.values()])
         for (whose, kind), before in self.phases.items():
             if whose == agent:
-                now = seen(self.stores, scope, kind)
+                now = view_stores(self.stores, scope, kind)
                 check_phase(now, before, f"{kind} of {agent}")
                 self.phases[agent, kind] = now.phase
 
-    def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
-        """Before the oracle hears of it, which sees from outside what is told here more exactly."""
+    def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
+        """Check a reply before the oracle does, since the stores show more than a client sees."""
         work = self.works[agent].pop(op_id, None)
         if work is None or work.request.kind not in KINDS:
             return
         request = work.request
-        now, doubted = seen(self.stores, scope, request.kind), self.doubted[agent, request.kind]
+        now, doubted = view_stores(self.stores, scope, request.kind), self.doubted[agent, request.kind]
         if isinstance(outcome, Done):
             check_done(op_id, work, outcome, now, doubted)
         elif isinstance(outcome, Failed | Unknown):
@@ -207,13 +208,14 @@ class TwoStores(Observer):
         self.doubt(agent, work)
         is_in_doubt = isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded)
         if is_in_doubt and isinstance(request, PutRow | DropRow):
+            # the batch to main may land after this reply: until then the stores may differ by this row
             doubted[request.id] = None
         if is_in_doubt and isinstance(request, WRITES) and request.request_key is not None:
             self.keyed[agent, request.kind][getattr(request, "id", "")] = None
 
 
-def check_done(op_id: str, work: Work, done: Done, now: Sight, doubted: Mapping[str, None]) -> None:
-    """What came again with its key has written nothing."""
+def check_done(op_id: str, work: Work, done: Done, now: StoresView, doubted: Mapping[str, None]) -> None:
+    """Check a reply against the stores; a request repeated under its key has written nothing."""
     match work.request, done.value:
         case PutRow(id=own_id, content=content), _ if work.has_written:
             check_write(op_id, own_id, content, now)
@@ -232,7 +234,7 @@ def check_done(op_id: str, work: Work, done: Done, now: Sight, doubted: Mapping[
 
 
 def is_good(asked: Asked, answer: Answer) -> bool:
-    """Whether it says what was asked: a page may be cut, and a row damaged or another one."""
+    """Return True if an answer is complete: a page may be cut, and a row damaged or another one."""
     if not isinstance(asked, Read) or not isinstance(answer, ReadDone):
         return isinstance(answer, Committed)
     if isinstance(asked.query, ByIds):
@@ -249,7 +251,7 @@ def is_row_of(query: ByFilter, kinds: Sequence[str], row: Row) -> bool:
 
 
 def is_sound(row: Row) -> bool:
-    """Whether it can lie where it does."""
+    """Return True if a row can lie where it does."""
     body, address = row.body, row.address
     if body is None or not is_fit(body):
         return False
@@ -257,59 +259,71 @@ def is_sound(row: Row) -> bool:
 
 
 def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:
-    """One kind of one agent alone; and in main only behind the fence, so that no switch is passed by."""
+    """Demand that a batch is about one kind of one agent, and in main behind the fence.
+
+    Without the fence it could land after a switch of the phase.
+    """
     addresses = [*(it.address for it in commit.writes), *(it.address for it in commit.expects)]
     kinds = sorted({each.id.partition("/")[0] for each in addresses})
     is_own = all(each.scope == scope for each in addresses)
     message = "a batch is about another kind of rows than was asked about, or another agent's"
     demand(is_own and len(kinds) == 1 and kinds[0] in due, rules.PHASES_APART, message, due, addresses)
+    # planned in dual_write, lands in dual_read: without the fence the row would miss the outbox
     is_fenced = commit.store != MAIN or any(each.address.kind == "phase" for each in commit.expects)
     message = "a batch to main does not expect the phase that it was planned in"
     demand(is_fenced, rules.ONE_TRUTH, message, "", commit.expects)
 
 
-def check_phase(now: Sight, before: str, whose: str) -> None:
+def check_phase(now: StoresView, before: str, whose: str) -> None:
     differing = now.differing() if (before, now.phase) in EQUAL or now.phase in WITH_OUTBOX else []
     message = f"{whose} went from {before} to {now.phase} while the stores differ"
     demand((before, now.phase) not in EQUAL or not differing, rules.SWITCH_WHEN_EQUAL, message, "", differing)
     if whose.startswith(LOGS):
         check_log(now, whose)
+    # written to main, not yet to legacy: the outbox has to name the row until legacy has it
     untold = [own_id for own_id in differing if own_id not in now.outbox] if now.phase in WITH_OUTBOX else []
     message = f"in {now.phase} legacy lacks {whose}, and the outbox does not say so"
     demand(not untold, rules.OUTBOX_COMPLETE, message, now.outbox, untold)
 
 
-def check_log(now: Sight, whose: str) -> None:
-    """Numbers are dense from 1 in both stores; in main, and until it is purged in legacy, none leaves."""
+def check_log(now: StoresView, whose: str) -> None:
+    """Demand that numbers are dense from 1 in both stores; only a purge of legacy removes any."""
     for store, rows in ((MAIN, now.main), (LEGACY, now.legacy)):
+        # three rows are 1, 2 and 3; a legacy that is purged in the end may lack any of them
         due = [f"{number:012}" for number in range(1, len(rows) + 1)]
         is_purged = store == LEGACY and now.phase in ("cleanup", "done")
         message = f"in {now.phase} {store} has a gap in the {whose}"
         demand(is_purged or sorted(rows) == due, rules.NO_GAPS, message, due[-1:], sorted(rows))
 
 
-def check_write(op_id: str, own_id: str, due: str | None, now: Sight) -> None:
+def check_write(op_id: str, own_id: str, due: str | None, now: StoresView) -> None:
     got = (now.legacy if now.truth == LEGACY else now.main).get(own_id)
     message = f"{op_id} is done in {now.phase}, and {now.truth} has not got it"
     demand(got == due, rules.ONE_TRUTH, message, due, got)
 
 
-def check_mirrored(op_id: str, own_id: str, due: str | None, now: Sight, done: Done) -> None:
-    """Reads do not show it: legacy has the truth. A log waits for what comes before, without a word."""
+def check_mirrored(op_id: str, own_id: str, due: str | None, now: StoresView, done: Done) -> None:
+    """Demand that a write done in legacy is in main too, or reported as missing there.
+
+    Reads do not show it: legacy has the truth. A log waits for earlier rows without a report.
+    """
     got = now.main.get(own_id)
     is_told = now.phase != "dual_write" or bool(done.degraded)
     demand(is_told or got == due, rules.MIRROR_TOLD, f"{op_id} is done, and main does not know", due, got)
 
 
-def check_fallback(op_id: str, shown: Mapping[str, object], now: Sight) -> None:
+def check_fallback(op_id: str, shown: Mapping[str, object], now: StoresView) -> None:
     other = [own_id for own_id, it in shown.items() if own_id in now.main and now.main[own_id] != it]
     message = f"{op_id} was read from legacy, and main has something else"
     demand(not other, rules.FALLBACK_SEES_SETTLED, message, other, shown)
 
 
-def check_failure(op_id: str, work: Work, now: Sight) -> None:
-    """Nothing fails of itself; and that a store fails is told of the one that has the truth, unless the phase
-    was not known yet, or main has to hear of a key first."""
+def check_failure(op_id: str, work: Work, now: StoresView) -> None:
+    """Demand that a failure has a cause: the store that has the truth has failed.
+
+    Any store counts while the phase is unknown, and main if it has to hear of a key first.
+    """
+    # a keyed write in dual_write: legacy has the truth, but main has to hear of the key first
     due, failed = (now.truth, MAIN) if work.is_keyed else (now.truth,), [*work.unheard.values()]
     if not isinstance(work.request, OF_ROWS):
         due = MAIN, LEGACY  # it asks both
@@ -318,11 +332,12 @@ def check_failure(op_id: str, work: Work, now: Sight) -> None:
     demand(has_reason, rules.STORE_FAILURE_CONTAINED, message, due, failed)
 
 
-def check_report(op_id: str, report: StoresCompared, now: Sight, doubted: Mapping[str, None]) -> None:
-    """All that differs is told, and nothing else, but for what is on its way."""
+def check_report(op_id: str, report: StoresCompared, now: StoresView, doubted: Mapping[str, None]) -> None:
+    """Demand that a report lists all differences and no others, but for rows on their way."""
     differing = now.differing()
     listed = (*report.missing_in_main, *report.missing_in_legacy, *report.different)
     on_its_way = {**dict.fromkeys((*now.outbox, *report.unsettled)), **doubted}
+    # a row in the outbox differs for now, and need not be listed
     hidden = [own_id for own_id in differing if own_id not in listed and own_id not in on_its_way]
     demand(not hidden, rules.REPORT_HONEST, f"{op_id} does not tell what differs", hidden, report)
     invented = [own_id for own_id in listed if own_id not in differing and own_id not in doubted]

@@ -1,4 +1,4 @@
-"""Upkeep: what rows say that is left to do, and whether a memory knows of it.
+"""Upkeep: the work that rows say is left to do, and whether a memory knows of it.
 
 Law 1. What an acknowledged commit has left to do is known in the step that hears of it, and what it has done
 is not wanted any more, unless it hears of it late.
@@ -38,8 +38,8 @@ PURGE: Final = "epoch"  # the row of the agent, of which the purge is left to do
 Kept = Category | Resource | Reflection
 
 
-def lacks(body: object) -> TypeGuard[Kept]:
-    """Whether a row says that something is left to do."""
+def has_work(body: object) -> TypeGuard[Kept]:
+    """Return True if a row says that something is left to do."""
     match body:
         case Category(summary_dirty=True, member_count=count):
             return count > 0
@@ -50,19 +50,24 @@ def lacks(body: object) -> TypeGuard[Kept]:
     return False
 
 
-def lacking(storage: SimStorage, scope: Scope) -> list[Kept]:
-    return [body for row in storage.live_rows(scope) if lacks(body := row.body)]
+def list_unfinished(storage: SimStorage, scope: Scope) -> list[Kept]:
+    return [body for row in storage.live_rows(scope) if has_work(body := row.body)]
 
 
 def check_upkeep(storage: SimStorage, state: State, *, is_sure: bool) -> None:
-    """`is_sure`: no row can have come back damaged, which counts as none."""
+    """Check the schedule of a recovered memory.
+
+    `is_sure`: no row can have come back damaged, which counts as none.
+    """
     interval_ms, got = state.config.upkeep_interval_ms, dict(state.tiers.upkeep)
     if state.phase == "closed":
         demand(
             PURGE in got, rules.RESTART_KEEPS_DUES, "the purge of a closed agent after a restart", PURGE, got
         )
         return
-    due = {it.id: it.updated_ms + interval_ms for it in lacking(storage, state.scope)} if interval_ms else {}
+    unfinished = list_unfinished(storage, state.scope) if interval_ms else []
+    due = {it.id: it.updated_ms + interval_ms for it in unfinished}
+    # a damaged row counts as none: it can hide work, and cannot make any
     strange = {key: at_ms for key, at_ms in got.items() if due.get(key) != at_ms}
     demand(not strange, rules.RESTART_KEEPS_DUES, "upkeep after a restart that was not due", due, strange)
     lost = [key for key in due if key not in got] if is_sure else []
@@ -75,12 +80,14 @@ UNTOLD: Final[Due] = (0, None)
 
 @attrs.define
 class Tended(Observer):
-    """`told`: by agent, what the commit that it hears of in this step leaves to do, by id; None: nothing.
-    `newest`: by agent, of the newest row of each id that its life was told of. `heard`: by agent, how many
+    """Checks that a memory knows the work that commits leave to do.
+
+    `told`: by agent, the work that the commit it hears of in this step leaves, by id; None: nothing.
+    `newest`: by agent, the newest row of each id that its life was told of. `heard`: by agent, how many
     commits it has heard of; `begun`: by request, how many when it was asked for. `is_late`: by agent, whether
-    others may have landed since, as may always be of what nobody asked for. `looks`: by agent, the row that a
-    look at what is left to do finds in this step. `is_forged`: rows and answers may be others than were
-    committed, and nobody knows which is the newest.
+    others may have landed since, as is always possible in background work. `looks`: by agent, the row that a
+    look at the work left finds in this step. `is_forged`: rows and answers may be others than were committed,
+    and the newest one is unknown.
     """
 
     config: Config
@@ -92,22 +99,23 @@ class Tended(Observer):
     is_late: dict[str, bool] = attrs.field(factory=dict)
     looks: dict[str, Kept] = attrs.field(factory=dict)
 
-    def issued(self, agent: str, op_id: str, request: Request) -> None:
+    def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         self.begun[op_id] = self.heard[agent]
 
-    def answered(self, call: Call, answer: Answer, scope: Scope) -> None:
+    def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         if self.is_forged:
             return
         if call.workflow == "upkeep" and isinstance(answer, ReadDone):
             asker = call.old_asker if call.old_asker in self.newest else call.agent
             for row in answer.rows:
-                if not is_damaged(row) and lacks(row.body):
+                if not is_damaged(row) and has_work(row.body):
                     self.looks[asker] = row.body
             return
         begun, commit = self.begun.get(call.op_id, -1), call.effect
         if not isinstance(commit, Commit) or not isinstance(answer, Committed):
             return
         asker = call.old_asker if call.old_asker in self.newest else call.agent
+        # asked when two commits were known, answered when three are: the third may have written the same row
         self.is_late[asker] = self.heard[asker] > begun
         self.heard[asker] += 1
         receipts = [it.body for it in commit.writes if isinstance(it.body, Receipt)]
@@ -119,15 +127,19 @@ class Tended(Observer):
         if not self.is_late[asker]:  # storage may have lost rows, and count from a lower version again
             newest |= dict.fromkeys(bodies, UNTOLD)
         for key, body in bodies.items():
+            # row 3 was heard of, row 2 comes late: row 3 says what is left to do
             newest[key] = max(newest.get(key, UNTOLD), (versions[key], self.due_ms(body)), key=version_of)
         self.told[asker] = {key: newest[key][1] for key in bodies}
 
     def due_ms(self, body: Kept) -> int | None:
         interval_ms = self.config.upkeep_interval_ms
-        return body.updated_ms + interval_ms if interval_ms and lacks(body) else None
+        return body.updated_ms + interval_ms if interval_ms and has_work(body) else None
 
-    def stepped(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
-        """What comes late may leave something due that is done; it is looked at, and left as it is."""
+    def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
+        """Compare the work that commits left with the schedule.
+
+        A late answer may leave work scheduled that is done; it is looked at, and left as it is.
+        """
         told, memory, is_late = self.told.pop(agent, {}), memory_of(machine), self.is_late.get(agent)
         seen = self.looks.pop(agent, None)
         if seen is not None and memory is not None and is_being_done(memory.state):
@@ -144,22 +156,22 @@ class Tended(Observer):
         demand(not wrong, rules.PENDING_UNTIL_DONE, message, wrong, known)
 
     def check_look(self, agent: str, seen: Kept, state: State) -> None:
-        """What lacks something when it is looked at is looked at again no sooner than it has been left."""
+        """Demand that unfinished work is looked at again no sooner than it has been left."""
         at_ms, known_ms = again_ms(seen, state.seen_ms, self.config), state.tiers.upkeep.get(seen.id)
         message = f"{agent}: when what lacks something is looked at again"
         demand(known_ms in (None, at_ms), rules.PENDING_UNTIL_DONE, message, at_ms, known_ms)
 
-    def taken_over(self, agent: str, old: str) -> None:
-        """What the old life is answered from now on is its own."""
+    def observe_takeover(self, agent: str, old: str) -> None:
+        """Give the old life its own tables: its answers are no longer those of `agent`."""
         self.newest[old], self.heard[old] = self.newest.pop(agent, {}), self.heard[agent]
 
-    def crashed(self, agent: str) -> None:
+    def observe_crash(self, agent: str) -> None:
         for table in (self.told, self.newest, self.is_late, self.looks):
             table.pop(agent, None)
 
 
 def is_being_done(state: State) -> bool:
-    """Whether a look has found something to do, which follows at once."""
+    """Return True if a look has found something to do, which follows at once."""
     return any(it.op_id is None and it.workflow in DOERS for it in state.operations.values())
 
 

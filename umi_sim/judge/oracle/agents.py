@@ -37,28 +37,27 @@ from umi_sim.services.calls import Call
 
 # Commit keys: operations send batches under one key only if they were asked under one request key.
 #
-# Storage keeps a receipt for each key, and takes a second batch under it for the first one sent
-# again. So an
-# operation whose batch has the key of another one is told that it is done, and nothing of it is stored.
+# Storage keeps a receipt for each key, and takes a second batch under it for the first one sent again. So
+# an operation whose batch has the key of another one is told that it is done, and none of it is stored.
 
 
 @attrs.define
 class CommitKeys(Owner):
-    """Of all memories of a run.
+    """Commit keys of all memories of a run.
 
-    `request_keys`: of each operation that has one, by agent and op_id. `committers`: who was the first to
-    send a batch under a key.
+    `request_keys`: of each operation that has one, by agent and op_id. `committers`: by commit key, the
+    operation that first sent a batch under it.
     """
 
     request_keys: dict[tuple[str, str], str] = attrs.field(factory=dict)
     committers: dict[str, str] = attrs.field(factory=dict)
 
-    def issued(self, agent: str, op_id: str, request: Request) -> None:
+    def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         key = getattr(request, "request_key", None)
         if isinstance(key, str):
             self.request_keys[agent, op_id] = key
 
-    def answered(self, call: Call) -> None:
+    def observe_answer(self, call: Call) -> None:
         if not isinstance(call.effect, Commit) or not call.effect.key:
             return
         key, asked = call.effect.key, self.request_keys.get((call.agent, call.op_id))
@@ -67,26 +66,27 @@ class CommitKeys(Owner):
         message = f"{committer} commits under the key of {first}"
         demand(first == committer, rules.KEYS_DIFFER, message, "another key", key)
 
-    def wiped(self) -> None:
-        """Storage has lost its receipts."""
+    def observe_wipe(self) -> None:
+        """Forget all commit keys: storage has lost its receipts."""
         self.committers.clear()
 
 
 # Closing: whether an agent is open, and that it answers so.
 #
-# Law 1. What closes or opens an agent runs alone: it ends after all that was asked before, and
-# before all that
-# is asked later; what is refused for itself alone is refused at once.
+# Law 1. A request that closes or opens an agent runs alone: it ends after all that was asked before,
+# and before all that is asked later; what is refused for itself alone is refused at once.
 # Law 2. A closed agent refuses everything as not found; what is asked of an open one is never refused so.
-# Law 3. Of a request that nobody heard the end of storage knows whether it happened, once a later
-# life, or the
-# same one anew, has claimed the row of the agent: then the next reply follows from that.
+# Law 3. If the outcome of a request is unknown, storage knows whether it happened, once a later life,
+# or the same one anew, has claimed the row of the agent: then the next reply follows from that.
 # Law 4. What is closed has lost everything, and is opened with nothing: all other models begin anew.
 
 
 class Closing(OracleModel):
-    """`flying`: requests without a reply, in order. `doubted`: those of them that close or open the agent,
-    and nobody heard the end of. `deletes`: all that were ever asked for."""
+    """Judges requests that close or open the agent.
+
+    `flying`: requests without a reply, in order. `doubted`: those of them that close or open the agent, and
+    have an unknown outcome. `deletes`: all that were ever asked for.
+    """
 
     judges = (DeleteAgent, OpenAgent)
     watches = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
@@ -100,28 +100,28 @@ class Closing(OracleModel):
         self.flying: dict[str, Any] = {}
         self.doubted: dict[str, AgentRequest] = {}
 
-    def issued(self, op_id: str, request: Any, now_ms: int) -> None:
+    def observe_request(self, op_id: str, request: Any, now_ms: int) -> None:
         self.flying[op_id] = request
         if isinstance(request, DeleteAgent):
             self.deletes.append(op_id)
         if isinstance(request, AgentRequest) and wrong(request) is None:
             self.keys.begin(op_id, request.request_key, request)
 
-    def crashed(self) -> None:
+    def observe_crash(self) -> None:
         self.doubted |= {key: it for key, it in self.flying.items() if isinstance(it, AgentRequest)}
         self.flying.clear()
 
-    def wiped(self) -> None:
+    def observe_wipe(self) -> None:
         self.is_closed = False
         self.doubted.clear()
 
     def was_closed(self) -> bool:
-        """Whether it is, or was at some time."""
+        """Return True if the agent is closed, or was at some time."""
         return any(map(self.surroundings.is_durable, self.deletes))
 
     # How it ends.
 
-    def replied(self, ending: Ending) -> None:
+    def observe_reply(self, ending: Ending) -> None:
         request, outcome = ending.request, ending.outcome
         before = [key for key in self.flying if key != ending.op_id]
         before = before[: list(self.flying).index(ending.op_id)]
@@ -142,7 +142,7 @@ class Closing(OracleModel):
             self.judge_other(ending, outcome)
 
     def settle(self) -> None:
-        """What became of those that nobody heard the end of."""
+        """Apply the doubted requests that turned out durable."""
         for op_id, request in self.doubted.items():
             if self.surroundings.is_durable(op_id):
                 self.switch(is_closed=isinstance(request, DeleteAgent))
@@ -183,7 +183,7 @@ class Closing(OracleModel):
             self.keys.drop(op_id, request.request_key)
 
     def is_news(self, op_id: str, key: str | None, value: AgentSwitched) -> bool:
-        """Whether the reply tells of what this very request did."""
+        """Return True if the reply reports what this very request did."""
         if key is None:
             demand(not value.repeated, rules.KEY_ONCE, f"{op_id} repeats something and has no key", "", value)
             return True
@@ -202,13 +202,11 @@ class Closing(OracleModel):
 # Old lives: what a memory may still do when a later life has its place and has claimed the next epoch.
 #
 # Law 1. It writes nothing more: what it is told to be durable was so before it woke up, or is another's.
-# Law 2. It is deposed when a commit of it is told that the epoch has changed, or when it looks up
-# what became
-# of one that closes or opens its agent, and not before: from then on all but its working tier ends as
-# `Deposed`, or as Unknown where a commit may have happened.
-# Law 3. What it says has failed is not stored.
-# Law 4. Its working tier goes on as if nothing had come to pass. What its reads show nobody
-# judges: it may be
+# Law 2. It is deposed when a commit of it is told that the epoch has changed, or when it looks up how a
+# request ended that closes or opens its agent, and not before: from then on all but its working tier
+# ends as `Deposed`, or as Unknown where a commit may have happened.
+# Law 3. A request that it reports as failed is not stored.
+# Law 4. Its working tier goes on as if nothing had come to pass. Its reads are not judged: they may show
 # what was there before it lost its place, or what the later life has written.
 
 
@@ -218,7 +216,7 @@ OPENS: Final = (SessionCreated, SessionLoaded, SessionSaved)  # what changes a w
 
 @attrs.define
 class ReplacedLife(Owner):
-    """One of them. `keys`: of all batches that were durable when it woke up, after it was replaced.
+    """A life that another one has replaced. `keys`: of all batches that were durable when it woke up.
 
     `working`: what its working tier must answer, as long as it opens no other session. `told`: it has heard
     that the epoch is another one. `is_purged`: rows may go, one page after the other, while it reads them.
@@ -237,32 +235,32 @@ class ReplacedLife(Owner):
     is_switching: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        """What closes or opens its agent may have raised the epoch, and it was not told."""
+        """Note whether a request of it may have raised the epoch without its knowledge."""
         self.is_switching = any(isinstance(it, AgentRequest) for it in self.requests.values())
 
     def woke(self) -> None:
-        """It goes on, and a later life has claimed its epoch."""
+        """Take the durable keys: this life goes on, and a later one has claimed its epoch."""
         self.keys = self.surroundings.durable_keys()
 
     def read_clock(self, reading_ms: int) -> int:
         self.seen_ms = max(self.seen_ms, reading_ms)
         return self.seen_ms
 
-    def issued(self, op_id: str, request: Request) -> None:
+    def observe_request(self, op_id: str, request: Request) -> None:
         self.requests[op_id] = request
         if not isinstance(request, WorkingRequest):
-            self.failures.issued(op_id, request, self.seen_ms)
+            self.failures.observe_request(op_id, request, self.seen_ms)
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def observe_answer(self, call: Call, answer: Answer) -> None:
         request = self.requests.get(call.op_id)
         if isinstance(call.effect, Commit):
             self.judge_answer(call.op_id, call.effect, answer)
         elif call.workflow == "recover" and isinstance(answer, ReadDone):
-            self.told |= any(row.address.kind == EPOCH for row in answer.rows)  # it looks up whose it is
+            self.told |= any(row.address.kind == EPOCH for row in answer.rows)  # it looks up the epoch
         if request is not None:
-            self.failures.answered(call, request, answer, self.seen_ms)
+            self.failures.observe_answer(call, request, answer, self.seen_ms)
         if isinstance(request, Remember) and self.working is not None:
-            self.working.answered(call, request, answer, self.seen_ms)
+            self.working.observe_answer(call, request, answer, self.seen_ms)
 
     def judge_answer(self, op_id: str, commit: Commit, answer: Answer) -> None:
         if isinstance(answer, EffectFailed):
@@ -274,7 +272,7 @@ class ReplacedLife(Owner):
             message = f"a life of epoch {self.epoch} wrote {commit.key} when a later one had begun"
             demand(is_known or is_others, rules.OLD_LIFE_FENCED, message)
 
-    def replied(self, op_id: str, reply: Reply, reading_ms: int) -> None:
+    def observe_reply(self, op_id: str, reply: Reply, reading_ms: int) -> None:
         request, outcome = self.requests.pop(op_id), reply.outcome
         ending = Ending(op_id, request, outcome, self.seen_ms, reading_ms)
         is_of_working = isinstance(request, WorkingRequest)
@@ -283,14 +281,14 @@ class ReplacedLife(Owner):
             if self.told or (self.is_purged and is_unusable(outcome)):
                 del self.failures.heard[op_id]
             else:
-                self.failures.replied(ending)
+                self.failures.observe_reply(ending)
         if isinstance(outcome, Done) and isinstance(outcome.value, OPENS):
             self.working = None
         if self.working is not None and (is_of_working or isinstance(request, Remember | Recall | Descent)):
-            self.working.replied(ending)
+            self.working.observe_reply(ending)
 
     def judge_outcome(self, op_id: str, request: Request, outcome: Outcome) -> None:
-        """Deposed, if it is, and only then."""
+        """Demand that a request is deposed once the life has heard of a later one, and only then."""
         error: Error | None = getattr(outcome, "error", None)
         message = f"{op_id} {type(request).__name__} of a life of epoch {self.epoch}"
         is_told_lost = isinstance(outcome, Failed) and self.surroundings.is_durable(op_id)
@@ -307,21 +305,21 @@ class ReplacedLife(Owner):
 
 
 def is_unusable(outcome: Outcome) -> bool:
-    """Whether what was read does not belong together."""
+    """Return True if an operation failed because the rows it read do not belong together."""
     return isinstance(outcome, Failed) and getattr(outcome.error, "kind", "") == "unusable"
 
 
-# After tampering: what remains certain when somebody may have changed any stored row.
+# After tampering: rules that hold even if any stored row may have been changed.
 #
 # Law 1. What is wrong with a request alone is refused as ever, and whatever fails names a typed error.
 # Law 2. What is shown is of this scope: an id that only another scope ever had is a leak.
-# Law 3. Limits hold: as many hits as were asked for at most, in their order, each once; core
-# within its bytes.
-# Law 4. Who is told that the epoch is another one is deposed, later or earlier, and nobody else.
+# Law 3. Limits hold: as many hits as were asked for at most, in their order, each once; core within its
+# bytes.
+# Law 4. A life that hears of another epoch is deposed, later or earlier, and no other life is.
 # Law 5. In a healed world nothing of all others fails: no row that is well formed keeps a memory
 # from its work.
-# An epoch that went back is claimed twice, and so are commit keys: what storage answers then may be of an
-# earlier life, which nobody can use, and it stays unknown what came of the commit.
+# An epoch that went back is claimed twice, and so are commit keys: an answer of storage may then be about
+# an earlier life, which is of no use, and the outcome of the commit stays unknown.
 # That no step raises, and that each request ends, the world sees by itself. Nothing else is demanded.
 
 
@@ -331,10 +329,10 @@ def is_of_epoch(changed: Iterable[tuple[Address, object]]) -> bool:
 
 @attrs.define
 class Tampered(Owner):
-    """Judges all agents. `requests` are in flight; `old`: names of lives that others have replaced.
+    """Judges all agents after tampering. `requests` are in flight; `old`: names of replaced lives.
 
-    `told`: whose life was told of another epoch; true if it recovered then, and may claim the next one until
-    it has, or if it was told before anybody tampered.
+    `told`: lives that heard of another epoch; true if it recovered then, and may claim the next one until it
+    has, or if it heard of it before the tampering.
     """
 
     config: Config
@@ -344,19 +342,19 @@ class Tampered(Owner):
     told: dict[str, bool] = attrs.field(factory=dict)
     ids: dict[str, dict[Scope, None]] = attrs.field(factory=dict)
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def observe_answer(self, call: Call, answer: Answer) -> None:
         asker = call.old_asker if call.old_asker in self.old else call.agent
         is_recovering = call.workflow == "recover"
         match answer:
             case EffectFailed(changed=changed) if isinstance(call.effect, Commit) and is_of_epoch(changed):
                 self.told[asker] = is_recovering
             case ReadDone(rows=rows) if is_recovering and is_of_epoch((row.address, 0) for row in rows):
-                self.told.setdefault(asker, True)  # it claims that epoch, or leaves it to whoever holds it
+                self.told.setdefault(asker, True)  # it claims that epoch, or leaves it to its owner
             case Committed(versions=versions) if is_recovering and is_of_epoch(versions):
-                if self.told.get(asker):  # who is deposed stays so, whatever comes
+                if self.told.get(asker):  # a deposed life stays deposed, whatever comes
                     del self.told[asker]
 
-    def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
+    def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         request = self.requests.pop(op_id)
         self.note_ids()
         check_refusal(request, outcome, OP_COUNT_MAX)
@@ -399,12 +397,12 @@ class Tampered(Owner):
         demand(not owners or scope in owners, rules.SCOPE_APART, f"{entity_id} is of others", scope, owners)
 
     def note_ids(self) -> None:
-        """Who has ever had which entities, as far as rows and what is left of rows tell."""
+        """Note which scopes have ever had which entities, by rows and what is left of rows."""
         for address in self.surroundings.entities():
             self.ids.setdefault(address.id, {})[address.scope] = None
 
-    def taken_over(self, agent: str, old: str) -> None:
-        """A new life begins; the one that was there goes on under this name, and knows what it knew."""
+    def observe_takeover(self, agent: str, old: str) -> None:
+        """Let the replaced life go on under its new name, with what it was told."""
         self.old[old] = None
         if agent in self.told:
             self.told[old] = self.told.pop(agent)

@@ -21,17 +21,17 @@ from umi_core.kelpie.results import ApiBlock, BlockWritten, ChangesShown
 from umi_core.messages.requests import Request
 from umi_core.values import BLOCK_KINDS, Scope
 from umi_sim.judge.plain.rows import block_id
-from umi_sim.judge.plain.text import byte_count, folded, letters_of, line_ends, tidy
+from umi_sim.judge.plain.text import byte_count, fold_name, letters_of, line_ends, tidy
 from umi_sim.record import rules
 
-# Request keys of the API: under one key the world changes once, and every reply tells of that once.
+# Request keys of the API: under one key the world changes once, and every reply reports that change.
 
 
 @attrs.define
 class KeyedRequest(Owner):
-    """A request with a key. `value`: what its first reply told; `done_ms`: when, in the world's time.
+    """A request with a key. `value`: in its first reply; `done_ms`: when that came, in the world's time.
 
-    `is_guess`: a later request has repeated it, so it is not sure which of them all it was that did it.
+    `is_guess`: a later request has repeated it, so it is not sure which of them did it.
     """
 
     op_id: str
@@ -43,7 +43,7 @@ class KeyedRequest(Owner):
 
 @attrs.define
 class Keys(Owner):
-    """All that was asked under each key, oldest first, but for what surely did not happen."""
+    """The requests under each key, oldest first, but for those that surely did not happen."""
 
     asked: dict[str, list[KeyedRequest]] = attrs.field(factory=dict)
 
@@ -52,7 +52,7 @@ class Keys(Owner):
             self.asked.setdefault(key, []).append(KeyedRequest(op_id, attrs.evolve(request, op_id=0)))
 
     def drop(self, op_id: str, key: str | None) -> None:
-        """It changed nothing."""
+        """Forget a request that changed nothing."""
         if key is not None:
             self.asked[key] = [it for it in self.asked[key] if it.op_id != op_id]
 
@@ -62,7 +62,7 @@ class Keys(Owner):
         demand(others, rules.KEY_ONCE, f"{op_id}: nobody asked anything else under the key {key}")
 
     def judge_refused(self, op_id: str, key: str, error: Error, now_ms: int) -> None:
-        """What was done under its key it is told, whatever it would find now."""
+        """Demand that a request is not refused if its key has a reply already, whatever is there now."""
         mine = self.of(op_id, key)
         done = [it for it in self.asked[key] if it.value is not None and it.request == mine.request]
         young = [it.value for it in done if now_ms - (it.done_ms or 0) < RECEIPT_MS_MAX]
@@ -73,7 +73,7 @@ class Keys(Owner):
         return next(it for it in self.asked[key] if it.op_id == op_id)
 
     def judge_done(self, op_id: str, key: str, value: object, *, repeated: bool, now_ms: int) -> str | None:
-        """The operation that did what this reply tells, if that was not judged yet; None: it was."""
+        """Return the operation that did what this reply reports, or None if that was judged already."""
         mine = self.of(op_id, key)
         first = next((it for it in self.asked[key] if it.value is not None), None)
         is_young = first is not None and now_ms - (first.done_ms or 0) < RECEIPT_MS_MAX
@@ -94,11 +94,11 @@ class Keys(Owner):
 
 
 def is_told(first: KeyedRequest, value: object, repeated: bool) -> bool:
-    """A storage may forget a receipt after a day, and may do so later."""
+    """Return True if a reply repeats the first one: receipts may be kept for longer than a day."""
     return repeated and first.value == value
 
 
-# What an edit makes of a block, read from docs/spec/kelpie.md alone: block in, block out.
+# Edits of a block, read from docs/spec/kelpie.md alone: block in, block out.
 
 
 Edit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
@@ -123,7 +123,7 @@ NONE: Final = VisibleBlock()
 
 @attrs.frozen
 class EditOutcome(Data):
-    """The block after an edit that was accepted, and what the reply calls it."""
+    """The block after an edit that was accepted, and the name of the change in the reply."""
 
     after: VisibleBlock
     change: str
@@ -131,17 +131,17 @@ class EditOutcome(Data):
 
 
 def is_of_user(slot: Slot) -> bool:
-    """System, and what is labelled like it, in any spelling."""
+    """Return True for the system block, and for labels that spell `system` in any way."""
     return slot[0] == "system" or letters_of(slot[1]) == "system"
 
 
 def new_slot(label: str, kind: str | None) -> Slot:
-    name = folded(tidy(label))
+    name = fold_name(tidy(label))
     return (name, "") if name in BLOCK_KINDS else (kind or "facts", label)
 
 
-def done(edit: Edit, slot: Slot, before: VisibleBlock, version: int) -> EditOutcome | None:
-    """None if it must be refused."""
+def apply_edit(edit: Edit, slot: Slot, before: VisibleBlock, version: int) -> EditOutcome | None:
+    """Return the outcome of an edit; None if it must be refused."""
     if (before.text is None) != isinstance(edit, CreateBlock) and not isinstance(edit, AppendToBlock):
         return None
     expected = getattr(edit, "expected_version", None)
@@ -153,7 +153,10 @@ def done(edit: Edit, slot: Slot, before: VisibleBlock, version: int) -> EditOutc
 
 
 def is_barred(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
-    """A model never touches system or a closed block; of a closed block nobody changes the text."""
+    """Return True if the author may not make this edit.
+
+    A model never touches system or a closed block, and no author changes the text of a closed one.
+    """
     if edit.author == "model":
         return is_of_user(slot) or before.read_only
     is_of_text = isinstance(edit, AppendToBlock | ReplaceInBlock)
@@ -175,16 +178,16 @@ def outcome(edit: Edit, before: VisibleBlock) -> EditOutcome | None:
             new = VisibleBlock(line_ends(edit.value), edit.description, limit_bytes, edit.read_only)
             return EditOutcome(new, "created")
         case UpdateBlock():
-            return updated(edit, before)
+            return update_block(edit, before)
         case AppendToBlock():
-            return appended(line_ends(edit.text), before)
+            return append_text(line_ends(edit.text), before)
         case ReplaceInBlock():
-            return replaced(edit, before)
+            return replace_text(edit, before)
         case DeleteBlock():
             return EditOutcome(NONE, "deleted")
 
 
-def updated(edit: UpdateBlock, before: VisibleBlock) -> EditOutcome:
+def update_block(edit: UpdateBlock, before: VisibleBlock) -> EditOutcome:
     text = before.text if edit.value is None else line_ends(edit.value)
     description = before.description if edit.description is None else edit.description
     limit_bytes = before.limit_bytes if edit.limit_bytes is None else edit.limit_bytes
@@ -194,14 +197,14 @@ def updated(edit: UpdateBlock, before: VisibleBlock) -> EditOutcome:
     return EditOutcome(after, change)
 
 
-def appended(text: str, before: VisibleBlock) -> EditOutcome:
+def append_text(text: str, before: VisibleBlock) -> EditOutcome:
     if before.text is None:
         return EditOutcome(VisibleBlock(text), "created")
     after = before.text + "\n" + text if before.text and text else before.text + text
     return EditOutcome(attrs.evolve(before, text=after), "appended" if after != before.text else "unchanged")
 
 
-def replaced(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | None:
+def replace_text(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | None:
     old = line_ends(edit.old)
     parts = (before.text or "").split(old) if old else [""]
     count = len(parts) - 1
@@ -214,8 +217,7 @@ def replaced(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | None:
 
 # Blocks as chains of versions: each is what one write made of the version before.
 #
-# Law 1. A reply tells its version: no two writes are told one, and none is older than what was
-# told before it.
+# Law 1. A reply reports its version: no two writes have one, and none is older than one reported before.
 # Law 2. A write without an answer may be any version that is not known yet; what a read shows settles it.
 # Law 3. A read shows no version older than the last one that was acknowledged when it was asked for.
 
@@ -228,7 +230,10 @@ def name_of(slot: Slot) -> str:
 
 
 def slot_shown(block: ApiBlock) -> Slot:
-    """A label that another block had before is shown behind the kind (K2.12)."""
+    """Return kind and label of a block.
+
+    A label that another block had before is shown behind the kind (K2.12).
+    """
     label = block.label.removeprefix(f"{block.kind}/")
     return block.kind, "" if label == block.kind else label
 
@@ -239,10 +244,10 @@ def place(slot: Slot) -> tuple[int, bytes]:
 
 @attrs.define
 class Chain(Owner):
-    """One block. `states`: of each known version what it may be; `floor`: the newest that was acknowledged.
+    """One block. `states`: by known version, what it may be; `floor`: the newest acknowledged version.
 
-    `open`: writes that may still happen, or have happened unheard. `told`: whose each version is.
-    `is_foreign`: somebody else writes its text too, so nothing is known of its versions.
+    `open`: writes that may still happen, or have happened unheard. `told`: by version, the operation that was
+    told it. `is_foreign`: other requests write its text too, so nothing is known of its versions.
     """
 
     slot: Slot
@@ -254,14 +259,15 @@ class Chain(Owner):
     erased_version: int = 0  # changes up to here have no text any more
     may_be_new: bool = False  # deleted and made again: its importance went with it (M3.3)
 
-    def possible(self, version: int) -> list[VisibleBlock] | None:
-        """What this version may be; None: anything. Nothing: there cannot be such a version."""
+    def list_possible(self, version: int) -> list[VisibleBlock] | None:
+        """List what this version may be; None: anything. Empty: there cannot be such a version."""
         if version in self.states:
             return self.states[version]
         known = max((it for it in self.states if it < version), default=0)
         if version < 0 or version - known > len(self.open):
             return []
         now: list[VisibleBlock] = self.states[known]
+        # one open write may be taken twice: possibilities that cannot be only make the judge milder
         for number in range(known, version):
             now = [*dict.fromkeys(self.next(now, number))]
             if len(now) > STATES_MAX:
@@ -271,46 +277,47 @@ class Chain(Owner):
     def next(self, states: list[VisibleBlock], version: int) -> Iterator[VisibleBlock]:
         for edit in self.open.values():
             for before in states:
-                came = done(edit, self.slot, before, version)
+                came = apply_edit(edit, self.slot, before, version)
                 if came is not None and came.change != "unchanged":
                     yield came.after
 
     def later(self, floor: int) -> Iterator[tuple[int, list[VisibleBlock] | None]]:
-        """All versions that may be the newest one, from this one on."""
+        """Yield all versions from `floor` on that may be the newest one, with what each may be."""
+        # version 3 is acknowledged, two writes are open: 3, 4 or 5 may be the newest
         last = max(self.floor, max(self.states)) + len(self.open)
         for version in range(floor, last + 1):
-            found = self.possible(version)
+            found = self.list_possible(version)
             if found is None or found:
                 yield version, found
 
     def may_be(self, floor: int, *, there: bool) -> bool:
-        """Whether the block may be there, or gone, from this version on."""
+        """Return True if the block may be there, or gone, from version `floor` on."""
         return self.is_foreign or any(
             found is None or any((it.text is not None) == there for it in found)
             for _, found in self.later(floor)
         )
 
     def text(self) -> str | None:
-        """As its newest acknowledged version may say."""
-        states = self.possible(self.floor)
+        """Return the text of its newest acknowledged version, as far as known."""
+        states = self.list_possible(self.floor)
         return states[0].text if states else None
 
     def shows(self, text: str | None) -> bool:
-        """Whether its text may be this one now."""
+        """Return True if its text may be this one now."""
         return self.is_foreign or any(
             found is None or any(it.text == text for it in found) for _, found in self.later(self.floor)
         )
 
 
 def is_closed(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
-    """Whether whoever asked may not do this to the block, or it is too large for its limit."""
+    """Return True if the author may not make this edit, or the text is too large for the block's limit."""
     found = outcome(edit, before)
     return is_barred(edit, slot, before) or (found is not None and not fits(before, found.after))
 
 
 @attrs.frozen
 class CertainBlocks(Data):
-    """What was certain when something was asked for: the newest version of each block, and erased texts."""
+    """The newest version of each block, and of erased texts, when something was asked for."""
 
     floors: dict[Slot, int]
     erased: dict[Slot, int]
@@ -333,18 +340,18 @@ class BlocksModel(Owner):
             self.chains[slot].is_foreign = True
 
     def of_id(self, key: str) -> Chain | None:
-        """Also of one that nobody has asked for here, and somebody has written otherwise."""
+        """Find the block of an id, also one that only other requests have written; None if there is none."""
         slot = next((slot for slot in self.slots() if block_id(self.scope, *slot) == key), None)
         return None if slot is None else self.chain(slot)
 
     def slots(self) -> list[Slot]:
         return [*{**self.chains, **self.foreign}]
 
-    def meant(self, name: str) -> list[Chain]:
-        """The blocks that this id or label may mean."""
+    def find_named(self, name: str) -> list[Chain]:
+        """List the blocks that this id or label may mean."""
         known = self.of_id(name)
-        wanted = folded(tidy(name))
-        same = [self.chain(slot) for slot in self.slots() if folded(tidy(name_of(slot))) == wanted]
+        wanted = fold_name(tidy(name))
+        same = [self.chain(slot) for slot in self.slots() if fold_name(tidy(name_of(slot))) == wanted]
         return [known] if known else same
 
     def begin(self, op_id: str) -> None:
@@ -357,7 +364,7 @@ class BlocksModel(Owner):
         self.begin(op_id)
         if isinstance(edit, CreateBlock):
             self.chain(new_slot(tidy(edit.label), edit.kind))
-        elif isinstance(edit, AppendToBlock) and not self.meant(edit.block):
+        elif isinstance(edit, AppendToBlock) and not self.find_named(edit.block):
             self.chain(new_slot(tidy(edit.block), None))
         self.edits[op_id] = edit
         for other_id, other in self.edits.items():  # a block that is made now may be the one that they name
@@ -368,7 +375,7 @@ class BlocksModel(Owner):
     def targets(self, edit: Edit) -> list[Chain]:
         if isinstance(edit, CreateBlock):
             return [self.chain(new_slot(tidy(edit.label), edit.kind))]
-        found = self.meant(edit.block)
+        found = self.find_named(edit.block)
         if isinstance(edit, AppendToBlock):  # made anew under this label, if the one that is meant goes
             found = [*found, self.chain(new_slot(tidy(edit.block), None))]
         return [*{it.slot: it for it in found}.values()]
@@ -379,13 +386,13 @@ class BlocksModel(Owner):
     # Writes.
 
     def drop(self, op_id: str) -> None:
-        """It did not happen."""
+        """Forget an edit that did not happen."""
         self.edits.pop(op_id, None)
         for chain in self.chains.values():
             chain.open.pop(op_id, None)
 
     def judge_edit(self, op_id: str, edit: Edit, value: BlockWritten, *, is_new: bool) -> None:
-        """`is_new`: told for the first time; else the one whose reply this repeats was judged."""
+        """Judge the reply to an edit. `is_new`: the first one; a repeated reply was judged before."""
         self.edits.pop(op_id, None)
         chain = self.of_id(value.id)
         demand(
@@ -422,9 +429,9 @@ class BlocksModel(Owner):
         )
         message = f"{op_id} was told a version of {name} that is not newer than what was told before"
         demand(version > floor, rules.APPENDS_SURVIVE, message, f"above {floor}", version)
-        before = chain.possible(version - 1)
+        before = chain.list_possible(version - 1)
         chain.open.pop(op_id, None)
-        after = self.made(edit, value, chain, before)
+        after = self.list_results(edit, value, chain, before)
         known = chain.states.get(version)
         if after == [] and before and all(is_closed(edit, chain.slot, it) for it in before):
             message = f"{op_id} wrote what it may not write in block {name}"
@@ -438,24 +445,24 @@ class BlocksModel(Owner):
         if value.change == "deleted":
             chain.erased_version = max(chain.erased_version, version)
 
-    def made(
+    def list_results(
         self, edit: Edit, value: BlockWritten, chain: Chain, before: list[VisibleBlock] | None
     ) -> list[VisibleBlock] | None:
-        """What the write may have made of the version before it; None: anything."""
+        """List what the write may have made of the version before it; None: anything."""
         if before is None:
             return None
-        found = (done(edit, chain.slot, it, value.version - 1) for it in before)
+        found = (apply_edit(edit, chain.slot, it, value.version - 1) for it in before)
         told = (value.change, value.count)
         return [it.after for it in found if it is not None and (it.change, it.count) == told]
 
     def judge_unchanged(self, op_id: str, edit: Edit, value: BlockWritten, chain: Chain) -> None:
-        floor, states = self.floor(op_id, chain), chain.possible(value.version)
+        floor, states = self.floor(op_id, chain), chain.list_possible(value.version)
         name = name_of(chain.slot)
         chain.open.pop(op_id, None)
         message = f"{op_id} was told an old version of {name}"
         demand(value.version >= floor, rules.APPENDS_SURVIVE, message, floor, value.version)
         if states is not None:
-            came = [(it, done(edit, chain.slot, it, value.version)) for it in states]
+            came = [(it, apply_edit(edit, chain.slot, it, value.version)) for it in states]
             kept = [it for it, made in came if made is not None and made.change == "unchanged"]
             demand(
                 kept,
@@ -467,21 +474,21 @@ class BlocksModel(Owner):
             chain.states[value.version] = kept
 
     def is_fair(self, op_id: str, edit: Edit) -> bool:
-        """Whether some version that there was meanwhile makes this edit impossible."""
+        """Return True if some version that there was meanwhile makes this edit impossible."""
         for chain in self.targets(edit):
             for version, states in chain.later(self.floor(op_id, chain)):
                 if chain.is_foreign or states is None:
                     return True
-                if any(done(edit, chain.slot, it, version) is None for it in states):
+                if any(apply_edit(edit, chain.slot, it, version) is None for it in states):
                     return True
         return not self.targets(edit) or self.is_taken(edit)
 
     def is_taken(self, edit: Edit) -> bool:
-        """Whether another block may have the label of a new one."""
+        """Return True if another block may have the label of a new one."""
         if not isinstance(edit, CreateBlock | AppendToBlock):
             return False
         label = edit.label if isinstance(edit, CreateBlock) else edit.block
-        return any(it.may_be(0, there=True) for it in self.meant(label))
+        return any(it.may_be(0, there=True) for it in self.find_named(label))
 
     # Reads.
 
@@ -494,7 +501,7 @@ class BlocksModel(Owner):
         assert chain is not None
         if chain.is_foreign:
             return
-        floor, states = self.floor(op_id, chain), chain.possible(block.version)
+        floor, states = self.floor(op_id, chain), chain.list_possible(block.version)
         message = f"block {block.label} is shown as it was before an acknowledged write"
         demand(block.version >= floor, rules.GET_WHAT_WAS_PUT, message, f"version {floor}", block)
         got = VisibleBlock(block.value, block.description, block.limit_bytes, block.read_only)
@@ -506,7 +513,7 @@ class BlocksModel(Owner):
     def judge_list(self, op_id: str, blocks: tuple[ApiBlock, ...]) -> None:
         for block in blocks:
             self.judge_block(op_id, block)
-        labels = [folded(tidy(block.label)) for block in blocks]
+        labels = [fold_name(tidy(block.label)) for block in blocks]
         demand(len(set(labels)) == len(labels), rules.LABELS_UNIQUE, "two blocks have one label", "", labels)
         places = [place(slot_shown(block)) for block in blocks]
         demand(
@@ -529,13 +536,13 @@ class BlocksModel(Owner):
             )
 
     def judge_missing(self, op_id: str, name: str) -> None:
-        """It is not found; so it may be gone, or never was."""
-        for chain in self.meant(name):
+        """Demand that a block that is not found may be gone, or never was."""
+        for chain in self.find_named(name):
             may_be_gone = chain.may_be(self.floor(op_id, chain), there=False)
             demand(may_be_gone, rules.GET_WHAT_WAS_PUT, f"block {name} is not found, and it is there")
 
     def judge_history(self, op_id: str, request: BlockHistory, value: ChangesShown) -> None:
-        """Dense in version, each with the text of its version; none of a deleted block."""
+        """Demand a history dense in version, each with its text; no text of a deleted block."""
         versions, first = [it.version for it in value.changes], (request.after or 0) + 1
         dense = list(range(first, first + len(versions)))
         demand(versions == dense, rules.HISTORY_REPLAYS, f"changes of {request.block_id}", dense, versions)
@@ -553,7 +560,7 @@ class BlocksModel(Owner):
             self.judge_change_row(it.version, None if it.is_erased else it.text, chain)
 
     def judge_change_row(self, version: int, text: str | None, chain: Chain) -> None:
-        states = chain.possible(version)
+        states = chain.list_possible(version)
         if states is None:
             return
         if text is None:

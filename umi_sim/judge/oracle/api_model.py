@@ -34,7 +34,7 @@ from umi_sim.judge.plain.scores import alone_ppm
 from umi_sim.judge.plain.text import tidy, words
 from umi_sim.record import rules
 
-# Logs: rows by number. What was acknowledged stands at its number for ever, and nothing else does.
+# Logs: rows by number. An acknowledged row stays at its number for ever, and no other row has it.
 #
 # Law 1. Numbers are dense and grow in the order of acknowledgement; one request has a run of them.
 # Law 2. A request without an answer may have any run that is not taken; a read that shows of it settles it.
@@ -48,7 +48,10 @@ FOREVER: Final = 2**62
 
 @attrs.frozen
 class RowContents(Data):
-    """What a row says, whatever its number. `pairs`: metadata of a record, details of a message."""
+    """The contents of a row, without its number.
+
+    `pairs`: metadata of a record, details of a message.
+    """
 
     content: str
     pairs: tuple[tuple[str, str], ...]
@@ -56,20 +59,23 @@ class RowContents(Data):
     role: str = ""
 
 
-def told_by(request: AddMessages | AddArchival) -> list[RowContents]:
+def contents_of_request(request: AddMessages | AddArchival) -> list[RowContents]:
     if isinstance(request, AddArchival):
         return [RowContents(request.content, request.metadata, request.tags)]
     return [RowContents(parts[1][1], parts[2:], role=parts[0][1]) for parts in request.messages]
 
 
-def shown_by(row: Any) -> RowContents:
+def contents_of_row(row: Any) -> RowContents:
     if hasattr(row, "role"):
         return RowContents(row.content, row.details, role=row.role)
     return RowContents(row.content, row.metadata, row.tags)
 
 
 def is_sought(request: SearchMessages, seq: int, content: str, at_ms: int | None) -> bool:
-    """Whether a search is about this message; of one whose time nobody was told, only if it asks for none."""
+    """Return True if a search asks for this message.
+
+    A message of unknown time is only found without a time range.
+    """
     has_words = all(word in words(content) for word in words(request.query or ""))
     low, high = request.from_ms, request.until_ms
     is_near = at_ms is not None and (low or 0) <= at_ms and (high is None or at_ms < high)
@@ -97,7 +103,7 @@ class LogPosition(Data):
 class NumberedRow(Owner):
     """A row at its number. `sure`, `gone`: since which tick it surely is there, or not any more.
 
-    `at_ms`: when it was added, once somebody was told.
+    `at_ms`: when it was added, once a reply has shown it.
     """
 
     told: RowContents
@@ -109,9 +115,10 @@ class NumberedRow(Owner):
 
 @attrs.define
 class LogModel(Owner):
-    """`open`: requests that may still happen, or have happened unheard. `deletes`: the same, by number.
+    """The rows of one log by number, and requests that may have changed them.
 
-    `unseen`: rows that were deleted before anybody was told of them, with the tick since which they are gone.
+    `open`: requests that may still happen, or have happened unheard. `deletes`: the same, by number.
+    `unseen`: rows that were deleted before any reply showed them, with the tick since which they are gone.
     """
 
     name: str
@@ -126,10 +133,10 @@ class LogModel(Owner):
     last: int = 0  # the greatest number that was acknowledged
     tick: int = 0
     floor: int = 0  # all up to here went with the agent when it was closed
-    slack: int = 0  # and perhaps so many more that nobody was told of
+    slack: int = 0  # and perhaps so many more, which no reply has shown
 
-    def emptied(self) -> "LogModel":
-        """The same log, of an agent that was closed: with nothing in it, and its numbers go on."""
+    def empty(self) -> "LogModel":
+        """Return the log of an agent that was closed: it has no rows, and its numbers go on."""
         floor = max(self.last, self.floor, *self.rows) if self.rows else max(self.last, self.floor)
         slack = self.slack + sum(map(len, self.open.values()))
         tick, fit = self.tick + 1, self.told_fit
@@ -145,14 +152,14 @@ class LogModel(Owner):
 
     def begin_append(self, op_id: str, request: AddMessages | AddArchival) -> None:
         self.begin(op_id)
-        self.open[op_id] = told_by(request)
+        self.open[op_id] = contents_of_request(request)
 
     def begin_delete(self, op_id: str, request: DeleteArchival) -> None:
         self.begin(op_id)
         self.deletes[op_id] = self.seq_of(request.record_id)
 
     def seq_of(self, key: str) -> int:
-        """The number in an id; 0 for what is none."""
+        """Return the number in an id; 0 if it has none."""
         digits = key.removeprefix(f"{self.prefix}_")
         return int(digits) if digits != key and len(digits) == 12 and digits.isdecimal() else 0
 
@@ -181,6 +188,7 @@ class LogModel(Owner):
             self.rows[seq].sure = min(self.rows[seq].sure, self.tick)
             self.rows[seq].at_ms = value.at_ms
         self.last = max(self.last, value.first_seq + value.count - 1)
+        # told 5 while 3 and 4 are unknown: two rows of open requests may have these numbers
         missing = [seq for seq in range(self.floor + 1, self.last + 1) if seq not in self.rows]
         room = sum(map(len, self.open.values())) + self.slack
         message = f"numbers of the {self.name} log were skipped"
@@ -211,14 +219,14 @@ class LogModel(Owner):
     # What may be there.
 
     def is_sure(self, seq: int, tick: int) -> bool:
-        """Whether it was there at this tick and surely is still."""
+        """Return True if the row was there at this tick and surely is still."""
         row = self.rows.get(seq)
         is_doubted = row is None or row.gone < FOREVER or seq in self.deletes.values()
         return row is not None and row.sure <= tick and not is_doubted
 
     def judge_row(self, op_id: str, row: Any) -> None:
-        """It is what was added under this number, and was not gone before it was asked for."""
-        told, placed = shown_by(row), self.rows.get(row.seq)
+        """Demand that a row is what was added under its number, and was not gone when asked for."""
+        told, placed = contents_of_row(row), self.rows.get(row.seq)
         message = f"{row.id} went with the agent when it was closed, and is shown"
         demand(row.seq > self.floor, rules.CLOSED_IS_CLOSED, message, "", row)
         if placed is None:
@@ -236,8 +244,8 @@ class LogModel(Owner):
         demand(row.id == due, rules.ID_NAMES_ONE_ROW, f"number {row.seq} has another id", due, row.id)
 
     def settle(self, seq: int, told: RowContents) -> None:
-        """A read shows what a request may have added that was never heard of again."""
-        fitting = [*self.fitting(seq, told)]
+        """Take a row that a read shows as part of a request with unknown outcome."""
+        fitting = [*self.list_fitting(seq, told)]
         is_stray = not fitting and self.is_elsewhere(told)
         demand(not is_stray, rules.AGENTS_APART, f"number {seq} shows what another agent has", "", told)
         message = f"number {seq} of the {self.name} log shows what nobody added"
@@ -246,8 +254,8 @@ class LogModel(Owner):
             op_id, first = fitting[0]
             self.place(op_id, first, self.open[op_id])
 
-    def fitting(self, seq: int, told: RowContents) -> Iterator[tuple[str, int]]:
-        """The requests, each with its first number, of which this may be a row."""
+    def list_fitting(self, seq: int, told: RowContents) -> Iterator[tuple[str, int]]:
+        """List the requests of which this may be a row, each with its first number."""
         for op_id, rows in self.open.items():
             for at, each in enumerate(rows):
                 first = seq - at
@@ -285,7 +293,7 @@ class LogModel(Owner):
         )
 
     def judge_found(self, op_id: str, request: SearchMessages, value: MessagesFound) -> None:
-        """All that was added and is asked for, newest first, down to the end of the page."""
+        """Demand all messages that were asked for, newest first, down to the end of the page."""
         seqs, limit = [row.seq for row in value.messages], request.limit or PAGE
         for row in value.messages:
             self.judge_row(op_id, row)
@@ -307,7 +315,7 @@ class LogModel(Owner):
     def judge_skip(
         self, op_id: str, skip: int, due: list[Place], may_be: list[Place], got: list[Place]
     ) -> None:
-        """Behind as many as are passed over a page has all that is due; the lesser place stands before."""
+        """Demand that no due row is missing behind the `skip` first ones; lesser places stand before."""
         passed = [place for place in due if not got or place < got[0]]
         lost = [place for place in due if got and place > got[0] and place not in got]
         is_whole = not lost and len(passed) <= skip
@@ -317,7 +325,7 @@ class LogModel(Owner):
         demand(most >= skip, rules.PAGER_COMPLETE, f"{op_id} shows what it was to pass over", skip, got)
 
     def page(self, request: ListMessages, total: int, base: int) -> range:
-        """Of so many messages, the first of which has the number after the base."""
+        """Return the numbers of a page of `total` messages, the first of which is `base` + 1."""
         limit, end, first = request.limit or PAGE, base + total + 1, base + 1
         top = end if request.before is None else min(request.before, end)
         if request.after is None:
@@ -378,7 +386,7 @@ class LogModel(Owner):
         demand(is_cut, rules.PAGER_COMPLETE, f"{op_id} shows too many", "", hits)
 
     def fit(self, query: str, seq: int, content: str) -> tuple[int, int]:
-        """How well a record fits at least and at most: as its text, or as what it told of somebody."""
+        """Return how well a record fits, at least and at most: by its text, or by facts that it told."""
         own, (low, high) = alone_ppm(query, "", content), self.told_fit(query, f"{self.prefix}_{seq:012}")
         return max(own, low), max(own, high)
 
@@ -389,13 +397,13 @@ class LogModel(Owner):
             demand(has_all, rules.PAGER_COMPLETE, f"{row.id} lacks a tag", tags, row.tags)
 
     def due(self, op_id: str, tags: tuple[str, ...]) -> list[int]:
-        """The records that surely were there all the while, and have these tags."""
+        """List the records that surely were there all the while, and have these tags."""
         tick = self.begun[op_id].tick
         sure = [seq for seq in sorted(self.rows) if self.is_sure(seq, tick)]
         return [seq for seq in sure if set(tags) <= set(self.rows[seq].told.tags)]
 
 
-# The model of the API of an agent server: hears what one memory is asked and replies, and hands it on.
+# The model of the API of an agent server: observes requests and replies of one memory, and hands them on.
 
 
 WRITES: Final = (*EDITS, api.AddMessages, api.AddArchival, api.DeleteArchival)
@@ -409,7 +417,7 @@ OF_ROOM: Final = (errors.CoreFull, errors.TooManyBlocks, errors.BlockTooLarge)
 
 
 class ApiModel(OracleModel):
-    """What one memory must answer to an agent server."""
+    """Judges what one memory answers to an agent server."""
 
     judges = (*WRITES, *READS)
     watches = (SetBlock, RemoveBlock)
@@ -424,7 +432,7 @@ class ApiModel(OracleModel):
         self.begin_anew()
 
     def is_elsewhere(self, told: RowContents) -> bool:
-        """Whether another agent has added just this."""
+        """Return True if another agent has added just these contents."""
         return any(other.messages.has(told) or other.records.has(told) for other in self.others())
 
     def begin_anew(self) -> None:
@@ -435,26 +443,26 @@ class ApiModel(OracleModel):
     def blocks_now(self) -> Mapping[Slot, Chain]:
         return self.blocks.chains
 
-    def wiped(self) -> None:
+    def observe_wipe(self) -> None:
         self.keys.asked.clear()
         self.asked.clear()
         self.messages, self.records = LogModel("message", "msg"), LogModel("archival", "arc")
         self.begin_anew()
 
-    def emptied(self) -> None:
-        """Numbers go on, and so does what was asked under which key."""
-        self.messages, self.records = self.messages.emptied(), self.records.emptied()
+    def observe_closing(self) -> None:
+        """Take empty logs, whose numbers go on, as do request keys."""
+        self.messages, self.records = self.messages.empty(), self.records.empty()
         self.begin_anew()
 
-    def crashed(self) -> None:
-        """A day is over for what waited for it, answered or not."""
+    def observe_crash(self) -> None:
+        """Let keys lapse that waited for a day, answered or not."""
         for op_id, (asked_ms, request) in self.asked.items():
-            self.waited(op_id, asked_ms, request)
+            self.double_old_write(op_id, asked_ms, request)
         self.asked.clear()
 
     # What is asked. What a crash leaves without a reply stays open: it may have happened.
 
-    def issued(self, op_id: str, request: Any, now_ms: int) -> None:
+    def observe_request(self, op_id: str, request: Any, now_ms: int) -> None:
         if isinstance(request, SetBlock | RemoveBlock):
             if is_sound(request) and not is_barred(request):
                 self.blocks.mark_foreign((request.kind, tidy(request.label)))
@@ -480,7 +488,7 @@ class ApiModel(OracleModel):
 
     # How it ends.
 
-    def replied(self, ending: Ending) -> None:
+    def observe_reply(self, ending: Ending) -> None:
         request, outcome = ending.request, ending.outcome
         if isinstance(request, SetBlock | RemoveBlock) or not is_sound(request):
             return
@@ -493,7 +501,7 @@ class ApiModel(OracleModel):
             self.drop(ending.op_id, request if is_write else None)
             return
         if is_write:
-            self.waited(ending.op_id, *self.asked.pop(ending.op_id))
+            self.double_old_write(ending.op_id, *self.asked.pop(ending.op_id))
         if isinstance(outcome, Refused):
             self.judge_refused(ending, outcome.error)
         elif isinstance(outcome, Done):
@@ -501,8 +509,8 @@ class ApiModel(OracleModel):
         if is_write and isinstance(outcome, Refused | Failed):
             self.drop(ending.op_id, request)
 
-    def waited(self, op_id: str, asked_ms: int, request: Any) -> None:
-        """If storage may have forgotten its key meanwhile, an attempt before the last one may count, too."""
+    def double_old_write(self, op_id: str, asked_ms: int, request: Any) -> None:
+        """Note that an attempt before the last one may count too, if storage may have forgotten its key."""
         if self.surroundings.world_ms() - asked_ms < RECEIPT_MS_MAX:
             return
         twin = f"{op_id}~"
@@ -514,7 +522,7 @@ class ApiModel(OracleModel):
             log = self.messages if isinstance(request, api.AddMessages) else self.records
             if op_id in log.begun:
                 log.begun[twin] = log.begun[op_id]
-                log.open[twin] = told_by(request)
+                log.open[twin] = contents_of_request(request)
 
     def drop(self, op_id: str, request: Any) -> None:
         for part in (self.blocks, self.messages, self.records):
@@ -556,7 +564,7 @@ class ApiModel(OracleModel):
             self.judge_first(doer, request, plain)  # else it was done before the agent was closed
 
     def judge_first(self, op_id: str, request: Any, value: Any) -> None:
-        """What was done is told for the first time."""
+        """Judge the first reply about a write."""
         if isinstance(request, EDITS):
             self.blocks.judge_edit(op_id, request, value, is_new=True)
         elif isinstance(request, api.DeleteArchival):
@@ -591,13 +599,13 @@ class ApiModel(OracleModel):
         return tuple(f"arc_{seq:012}" for seq in self.records.rows)
 
     def blocks_there(self) -> tuple[tuple[str, str, str], ...]:
-        """Id, label and text of each block that may be there; an empty text if nobody knows it."""
+        """List id, label and text of each block that may be there; the text is empty if unknown."""
         there = [it for it in self.blocks.chains.values() if it.floor and it.may_be(it.floor, there=True)]
         known = {it.slot: it.text() or "" for it in there} | dict.fromkeys(self.blocks.foreign, "")
         return tuple((block_id(self.scope, *slot), name_of(slot), text) for slot, text in known.items())
 
     def audit(self) -> tuple[AuditRead, ...]:
-        """The requests whose replies show all that there is; none for whoever asked nothing of this."""
+        """List the requests whose replies show all that there is; empty if nothing was asked."""
         if not self.blocks.begun and not self.messages.begun and not self.records.begun:
             return ()
         heads: list[AuditRead] = [
@@ -618,5 +626,5 @@ class ApiModel(OracleModel):
 
 
 def is_sound(request: Any) -> bool:
-    """What is wrong with itself is refused before anything is done (Promises judges that)."""
+    """Return True if the request alone has no error; Promises judges those that have."""
     return wrong(request) is None

@@ -30,16 +30,15 @@ from umi_core.values import BLOCK_KINDS, Block
 from umi_sim.judge.oracle.api_blocks import Chain, is_of_user
 from umi_sim.judge.oracle.model import Ending, OracleModel
 from umi_sim.judge.plain.blocks import READERS, ShownBlock
-from umi_sim.judge.plain.text import byte_count, folded, line_ends, tidy
+from umi_sim.judge.plain.text import byte_count, fold_name, line_ends, tidy
 from umi_sim.record import rules
 
 # Refusals of writes to blocks: no such block, and too many blocks, by what users have written.
 #
 # Law 1. A block whose text is there all the while is found; one that was never there is not. Entries make a
-#        block too, so of an unlabelled block without a text nothing is demanded.
-# Law 2. A new block is refused if as many others are there all the while as there may be, and
-# only if as many
-#        may have been.
+#        block too, so an unlabelled block without a text is not judged.
+# Law 2. A new block is refused if as many others are there all the while as there may be, and only if as
+#        many may have been.
 
 
 Slot = tuple[str, str]  # kind and label
@@ -48,7 +47,7 @@ BlockWrite = SetBlock | SetImportance | RemoveBlock
 
 @attrs.frozen
 class Meanwhile(Data):
-    """What may have been while a write was in flight: with its block, and with how many others.
+    """The states a block may have had while a write was in flight, and the number of others.
 
     `least`, `most`: of other blocks with a text.
     """
@@ -67,8 +66,8 @@ class Meanwhile(Data):
         )
 
 
-def standing(texts: Mapping[Slot, list[object]], slot: Slot) -> Meanwhile:
-    """By the texts that each block may have now; None: it has none."""
+def sum_up_blocks(texts: Mapping[Slot, list[object]], slot: Slot) -> Meanwhile:
+    """Return what may be now, by the texts that each block may have; None: it has no text."""
     own = texts.get(slot, [None])
     others = [values for other, values in texts.items() if other != slot]
     least = sum(None not in values for values in others)
@@ -77,12 +76,12 @@ def standing(texts: Mapping[Slot, list[object]], slot: Slot) -> Meanwhile:
 
 
 def is_barred(request: BlockWrite) -> bool:
-    """Whether it is a model's, and of a block that is the user's alone."""
+    """Return True if a model writes a block that is the user's alone."""
     return request.author != "user" and is_of_user((request.kind, request.label))
 
 
 def must_be_barred(request: BlockWrite, outcome: Outcome) -> None:
-    """Raises Broken if a model wrote a block of the user, or another write was refused as if it were one."""
+    """Raise Broken if a model wrote a block of the user, or a user's write was refused like one."""
     error, wanted = getattr(outcome, "error", None), is_barred(request)
     told = f"a model writes {request.kind}/{request.label}"
     demand(
@@ -93,7 +92,7 @@ def must_be_barred(request: BlockWrite, outcome: Outcome) -> None:
 
 
 def must_be_right(request: BlockWrite, outcome: Outcome, slot: Slot, while_asked: Meanwhile) -> None:
-    """Raises Broken if the block was found, or not, or refused for their number, and cannot have been."""
+    """Raise Broken if the block was found, missing, or one too many, and cannot have been."""
     error = getattr(outcome, "error", None)
     if isinstance(request, SetBlock):
         must_be_counted(outcome, error, while_asked)
@@ -138,8 +137,7 @@ def must_be_counted(outcome: Outcome, error: Error | None, while_asked: Meanwhil
 #
 # Law 1. An acknowledged write is seen until a later one; a refused or failed write never is.
 # Law 2. A write without an answer may be seen until a write that began after it was given up is
-# acknowledged:
-#        until then it may have been planned again, over what was acknowledged meanwhile.
+#        acknowledged: until then it may have been planned again, over what was acknowledged meanwhile.
 # Law 3. Importance is a register of its own.
 
 
@@ -160,6 +158,7 @@ class Register(Owner):
 
     def acknowledge(self, op_id: str, now: int) -> None:
         value, begun = self.open.pop(op_id)
+        # b begins at 2, a is acknowledged at 3, b at 4: b may have landed before a, so either may be shown
         self.settled = [(known, at) for known, at in self.settled if at > begun] + [(value, now)]
         self.open = {
             key: (known, at)
@@ -171,13 +170,13 @@ class Register(Owner):
         return " or ".join(repr(value)[:80] for value in self.values())
 
     def values(self, but: str = "") -> list[object]:
-        """All that it may show; or that it might if one write had not been asked for."""
+        """List all values it may show, without those of the write `but`."""
         opened = (value for op_id, (value, _) in self.open.items() if op_id != but)
         return [*(value for value, _ in self.settled), *opened]
 
 
 class CoreModel(OracleModel):
-    """What core memory of one memory must answer: its authored part.
+    """Judges the authored part of core memory of one memory.
 
     `texts` and `importance` are registers by block. `beside`: of each write of a text in flight, the most
     bytes that other texts may have had meanwhile. `asked`: of each write in flight, what may have been
@@ -186,7 +185,7 @@ class CoreModel(OracleModel):
 
     judges = (
         SetBlock, SetImportance, RemoveBlock, GetBlock, Blocks, CoreBytes, Render, BuildSystemPrompt,
-        InCore, LastRoutingDecisions, Rebalance,  # of these nothing is demanded but a fair refusal
+        InCore, LastRoutingDecisions, Rebalance,  # these must only not be refused without a reason
     )  # fmt: skip
 
     def __init__(self, config: Config) -> None:
@@ -198,7 +197,7 @@ class CoreModel(OracleModel):
         self.clock = 0
         self.api: Callable[[], Mapping[Slot, Chain]] = dict
 
-    def issued(self, op_id: str, request: object, now_ms: int) -> None:
+    def observe_request(self, op_id: str, request: object, now_ms: int) -> None:
         if not isinstance(request, BlockWrite):
             return
         self.clock += 1
@@ -208,7 +207,7 @@ class CoreModel(OracleModel):
         texts, ranks = self.registers(slot)
         if isinstance(request, SetBlock):
             self.beside[op_id] = (slot, 0)
-            texts.open[op_id] = (kept(request.text), self.clock)
+            texts.open[op_id] = (normalise_text(request.text), self.clock)
             if texts.allows(None):
                 ranks.settled.append((DEFAULT_PPM, self.clock))  # it may have ceased to exist, and forgot
             if request.importance_ppm is not None:
@@ -221,14 +220,14 @@ class CoreModel(OracleModel):
         self.beside = {
             key: (own, max(most, self.bytes_beside(own))) for key, (own, most) in self.beside.items()
         }
-        self.asked[op_id] = (slot, self.standing(op_id, slot))
+        self.asked[op_id] = (slot, self.sum_up(op_id, slot))
         self.asked = {
-            key: (own, known.or_else(self.standing(key, own))) for key, (own, known) in self.asked.items()
+            key: (own, known.or_else(self.sum_up(key, own))) for key, (own, known) in self.asked.items()
         }
 
-    def standing(self, op_id: str, slot: Slot) -> Meanwhile:
-        """What may be now, but for what this write does."""
-        return standing({it: register.values(op_id) for it, register in self.texts.items()}, slot)
+    def sum_up(self, op_id: str, slot: Slot) -> Meanwhile:
+        """Return what may be now, without the effect of this write."""
+        return sum_up_blocks({it: register.values(op_id) for it, register in self.texts.items()}, slot)
 
     def bytes_beside(self, slot: Slot) -> int:
         others = [(other, register) for other, register in self.texts.items() if other != slot]
@@ -238,7 +237,7 @@ class CoreModel(OracleModel):
         text = self.texts.setdefault(slot, Register([(None, 0)]))
         return text, self.importance.setdefault(slot, Register([(DEFAULT_PPM, 0)]))
 
-    def replied(self, ending: Ending) -> None:
+    def observe_reply(self, ending: Ending) -> None:
         if isinstance(ending.request, BlockWrite):
             self.judge_write(ending.op_id, ending.request, ending.outcome)
         elif isinstance(ending.outcome, Done):
@@ -267,22 +266,22 @@ class CoreModel(OracleModel):
             else:
                 del register.open[op_id]
 
-    def crashed(self) -> None:
-        """What was open may have happened, and nobody will say."""
+    def observe_crash(self) -> None:
+        """Keep open writes as values that may be shown: their outcome stays unknown."""
         self.beside.clear()
         self.asked.clear()
         for register in (*self.texts.values(), *self.importance.values()):
             register.open = {f"~{key.removeprefix('~')}": value for key, value in register.open.items()}
 
-    def wiped(self) -> None:
+    def observe_wipe(self) -> None:
         for table in (self.beside, self.asked, self.texts, self.importance):
             table.clear()
 
-    def emptied(self) -> None:
-        self.wiped()
+    def observe_closing(self) -> None:
+        self.observe_wipe()
 
     def must_be_fair(self, request: BlockWrite, outcome: Refused | Done, slot: Slot, most: int) -> None:
-        """What fits beside all authored text and the share of self, in its block too, is accepted."""
+        """Demand that a text is accepted that fits beside all authored text and the share of self."""
         is_full = isinstance(outcome, Refused) and isinstance(outcome.error, CoreFull)
         if not isinstance(request, SetBlock) or not (is_full or isinstance(outcome, Done)):
             return
@@ -303,7 +302,7 @@ class CoreModel(OracleModel):
             message = f"{value} bytes in core, at most {self.config.core_bytes_max}"
             demand(0 <= value <= self.config.core_bytes_max, rules.CORE_LIMITS, message)
         elif isinstance(request, Render):
-            self.judge_blocks(blocks_of(request.form, value), exact=False)
+            self.judge_blocks(read_rendering(request.form, value), exact=False)
         elif isinstance(request, BuildSystemPrompt):
             self.judge_prompt(request, value)
 
@@ -315,26 +314,26 @@ class CoreModel(OracleModel):
             self.judge_block(slot, shown.get(slot), exact)
 
     def judge_prompt(self, request: BuildSystemPrompt, value: Prompt) -> None:
-        """The text of the system, a blank line, and the rendering of core in this form."""
+        """Demand the text of the system, a blank line, and the rendering of core in this form."""
         head = f"{request.system}\n\n" if request.system else ""
         message = "a prompt does not begin with the text of the system"
         demand(value.text.startswith(head), rules.RENDER_PARSE, message, request.system, value.text)
         size_bytes = byte_count(value.text)
         demand(value.size_bytes == size_bytes, rules.RENDER_PARSE, "the size of a prompt", size_bytes, value)
-        shown = blocks_of(request.form, value.text.removeprefix(head))
+        shown = read_rendering(request.form, value.text.removeprefix(head))
         if request.form == "tagged":
             self.judge_tagged(shown)
         else:
             self.judge_blocks(shown, exact=False)
 
     def judge_tagged(self, blocks: Sequence[ShownBlock]) -> None:
-        """Each block stands under its label, or under kind and label if two are called the same."""
+        """Demand each block under its label, or under kind and label if two have the same."""
         labels = [block.label for block in blocks]
         demand(len(set(labels)) == len(labels), rules.RENDER_PARSE, "two blocks under one label", "", labels)
-        named = {folded(block.label.rpartition("/")[2]): block.text for block in blocks}
+        named = {fold_name(block.label.rpartition("/")[2]): block.text for block in blocks}
         chains: dict[str, list[Chain]] = {}
         for slot, chain in self.api().items():
-            chains.setdefault(folded(slot[1] or slot[0]), []).append(chain)
+            chains.setdefault(fold_name(slot[1] or slot[0]), []).append(chain)
         for name, same in chains.items():
             text, said = named.get(name), f"block {name} in a prompt"
             holds = (all if text is None else any)(chain.shows(text) for chain in same)
@@ -357,7 +356,7 @@ class CoreModel(OracleModel):
 
 
 def slot_of(request: BlockWrite) -> Slot | None:
-    """None if the caller gave anything but texts."""
+    """Return kind and label; None if the caller gave anything but texts."""
     kind: object = request.kind
     label: object = request.label
     return (kind, tidy(label)) if isinstance(kind, str) and isinstance(label, str) else None
@@ -367,8 +366,8 @@ def slot_name(slot: Slot) -> str:
     return f"{slot[0]}/{slot[1]}" if slot[1] else slot[0]
 
 
-def kept(text: object) -> object:
-    """A text as a block keeps it."""
+def normalise_text(text: object) -> object:
+    """Return a text as a block stores it."""
     return line_ends(text) if isinstance(text, str) else text
 
 
@@ -376,8 +375,8 @@ def byte_size(slot: Slot, text: object) -> int:
     return byte_count(slot[1]) + byte_count(text) if isinstance(text, str) else 0
 
 
-def blocks_of(form: str, rendering: str) -> tuple[ShownBlock, ...]:
-    """What a rendering shows. Raises Broken for what is none."""
+def read_rendering(form: str, rendering: str) -> tuple[ShownBlock, ...]:
+    """Return the blocks of a rendering. Raises Broken if it cannot be read."""
     try:
         return READERS[form](rendering)
     except ValueError as error:

@@ -1,7 +1,7 @@
 """The oracle: judges a whole run from outside, by what was asked, answered and replied.
 
 It is composed of models (model.py), a set of them for each agent, and hands each event to the models that
-want to hear of it. What is wrong inside a memory umi_sim.judge.invariants sees.
+override its method. umi_sim.judge.invariants judges the inside of a memory.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from umi_sim.judge.oracle.migration_model import MigrationModel
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings, check_models
 from umi_sim.judge.oracle.promises import Failures, Promises, Sentences, check_error
 from umi_sim.judge.oracle.working import SessionModel, SessionsModel, WorkingModel
-from umi_sim.judge.plain.requests import TYPES, is_reply, is_whole, misfit
+from umi_sim.judge.plain.requests import TYPES, describe_misfit, is_reply, is_whole
 from umi_sim.record import rules
 from umi_sim.record.category_lists import config_of_life
 from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, USHER, AgentConfig, RunConfig
@@ -42,14 +42,14 @@ MODELS: Final[tuple[type[OracleModel], ...]] = (
     MigrationModel,
     WorkingModel,
 )
-"""In the order in which they hear of an event."""
+"""In the order in which they observe an event."""
 
 Listeners = Mapping[type, tuple[int, ...]]
 check_models(MODELS, ALL)
 
 
-def listeners(event: str) -> Listeners:
-    """By kind of request, the places in MODELS of those that want to hear of this event."""
+def list_listeners(event: str) -> Listeners:
+    """Return, by kind of request, the places in MODELS of those that override this event."""
     heard = getattr(OracleModel, event)
     return {
         cls: tuple(
@@ -61,14 +61,14 @@ def listeners(event: str) -> Listeners:
     }
 
 
-ISSUED: Final = listeners("issued")
-ANSWERED: Final = listeners("answered")
-REPLIED: Final = listeners("replied")
-AWAY: Final = listeners("turned_away")
+ISSUED: Final = list_listeners("observe_request")
+ANSWERED: Final = list_listeners("observe_answer")
+REPLIED: Final = list_listeners("observe_reply")
+AWAY: Final = list_listeners("turned_away")
 
 
-def turned_away(reply: Reply) -> Iterator[tuple[str, Answer]]:
-    """What an interceptor of the world's own answered in its place, by step, as the reply names it."""
+def list_substitutes(reply: Reply) -> Iterator[tuple[str, Answer]]:
+    """Yield what interceptors of the world answered in its place, by step, as the reply names it."""
     for note in reply.hooks:
         if note.name == DOORKEEPER:
             is_answered = note.what == "substituted"  # else it refused, or stumbled, which is the same
@@ -80,13 +80,13 @@ def turned_away(reply: Reply) -> Iterator[tuple[str, Answer]]:
 
 
 def check_modest(op_id: str, reply: Reply) -> None:
-    """Whoever asks for less asks for what is allowed."""
+    """Demand that an interceptor may always ask for less."""
     wrong = [note for note in reply.hooks if note.name.startswith(MODEST)]
     demand(not wrong, rules.WORKFLOW_CONTRACT, f"{op_id}: an interceptor may not ask for less", (), wrong)
 
 
 def check_echoes(op_id: str, reply: Reply) -> None:
-    """In a world that answers soundly: what came is as good from an interceptor as it was from the world."""
+    """Demand that an answer is taken from an interceptor too, in a world that answers soundly."""
     for note in reply.hooks:
         is_taken = not note.name.startswith(ECHO) or note.what == "substituted"
         message = f"{op_id}: what came for {note.step} is not taken when an interceptor gives it"
@@ -94,8 +94,8 @@ def check_echoes(op_id: str, reply: Reply) -> None:
 
 
 def check_reply(op_id: str, request: Request, outcome: Outcome) -> None:
-    """Each field of it holds what it may, and what is done is done with what such a request replies."""
-    wrong = "" if is_whole(outcome) else misfit(outcome)
+    """Demand that each field of a reply holds what it may, and a value that such a request has."""
+    wrong = "" if is_whole(outcome) else describe_misfit(outcome)
     told = f"what may not stand there, in the reply to {op_id}"
     demand(not wrong, rules.WHOLE_VALUES, told, "", wrong)
     holds = not isinstance(outcome, Done) or is_reply(request, outcome.value)
@@ -105,7 +105,7 @@ def check_reply(op_id: str, request: Request, outcome: Outcome) -> None:
 
 @attrs.define
 class AgentModel(Owner):
-    """All that the oracle knows of one agent.
+    """All models of one agent.
 
     `models`: in the order of MODELS. `seen_ms`: the latest time that this life has seen. `requests` are in
     flight.
@@ -127,31 +127,31 @@ class AgentModel(Owner):
 
     def __attrs_post_init__(self) -> None:
         self.core.api, self.api.told_fit = self.api.blocks_now, self.archive.told_fit
-        self.closing.keys, self.closing.on_closed = self.api.keys, self.emptied
+        self.closing.keys, self.closing.on_closed = self.api.keys, self.observe_closing
         self.models = (
             self.closing, self.promises, self.failures, self.sessions, self.core, self.archive, self.api,
             self.migration, self.working,
         )  # fmt: skip
 
-    def emptied(self) -> None:
-        """The agent was closed: all that it had is gone. What is in flight is asked of one with nothing."""
+    def observe_closing(self) -> None:
+        """Empty all models, and issue what is in flight once more."""
         for model in self.models:
-            model.emptied()
+            model.observe_closing()
         in_flight: dict[str, Any] = dict(self.requests)
         for op_id, request in in_flight.items():
             for model in (self.core, self.archive, self.api):
                 if type(request) in (*model.judges, *model.watches):
-                    model.issued(op_id, request, self.seen_ms)
+                    model.observe_request(op_id, request, self.seen_ms)
 
-    def crashed(self) -> None:
+    def observe_crash(self) -> None:
         for model in self.models:
-            model.crashed()
+            model.observe_crash()
         self.requests.clear()
         self.seen_ms = 0
 
 
 class Oracle:
-    """Judges from outside. Raises Broken with the readable name of the rule."""
+    """Judges a run from outside. Raises Broken with the readable name of the rule."""
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config
@@ -184,18 +184,18 @@ class Oracle:
         )
 
     def scope_of(self, agent: str) -> Scope:
-        """Of an agent, or of an old life of one."""
+        """Return the scope of an agent, or of an old life of one."""
         return self.agents[agent.partition("~")[0]].config.scope
 
     def is_elsewhere(self, name: str, key: str) -> bool:
-        """Whether an id is known to another agent than this one."""
+        """Return True if an id is known to another agent than this one."""
         return any(key in it.archive.log.known for other, it in self.agents.items() if other != name)
 
     def other_apis(self, name: str) -> Iterator[ApiModel]:
         return (it.api for other, it in self.agents.items() if other != name)
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
-        """The world's time, and what services own up to: what is durable, what is lost, how searches lag."""
+        """Take the world's time, and what services report: durable batches, losses, the lag of searches."""
         self.surroundings.world_ms, self.surroundings.atlas = world_ms, services.atlas
         self.surroundings.durable_count = lambda: services.storage.durable_count
         self.surroundings.lag_since = services.lag_since
@@ -207,7 +207,7 @@ class Oracle:
     # What happens.
 
     def read_clock(self, agent: str, reading_ms: int) -> int:
-        """The latest time that this life has seen; of an old one that nobody judges, what it reads."""
+        """Return the latest time that this life has seen; `reading_ms` for a life that is not judged."""
         if old := self.old_lives.get(agent):
             return old.read_clock(reading_ms)
         model = self.agents.get(agent)
@@ -218,69 +218,69 @@ class Oracle:
         return model.seen_ms
 
     def begin_life(self, agent: str, categories: Pairs) -> None:
-        """A life begins, with these categories."""
+        """Take the categories of a life that begins."""
         if model := self.agents.get(agent):
             model.archive.context.list_categories(categories)
 
-    def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
+    def observe_request(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
         if self.tampered is not None:
             self.tampered.requests[op_id] = request
             return
         now_ms = self.read_clock(agent, reading_ms)
         if old := self.old_lives.get(agent):
-            self.commit_keys.issued(old.agent, op_id, request)
-            old.issued(op_id, request)
+            self.commit_keys.observe_request(old.agent, op_id, request)
+            old.observe_request(op_id, request)
             return
         model = self.agents[agent]
         model.requests[op_id] = request
-        self.commit_keys.issued(agent, op_id, request)
+        self.commit_keys.observe_request(agent, op_id, request)
         for at in ISSUED[type(request)]:
-            model.models[at].issued(op_id, request, now_ms)
+            model.models[at].observe_request(op_id, request, now_ms)
 
-    def sent(self, call: Call) -> None:
-        """A memory has sent a question, or a batch."""
+    def observe_call(self, call: Call) -> None:
+        """Observe a question or batch that a memory has sent."""
         if self.tampered is None and call.old_asker not in self.old_lives:
             model = self.agents[call.agent]
-            model.archive.sent(call, model.seen_ms)
+            model.archive.observe_call(call, model.seen_ms)
 
-    def landed(self, call: Call) -> None:
-        """A batch of the main store has become durable."""
+    def observe_commit(self, call: Call) -> None:
+        """Observe that a batch of the main store has become durable."""
         if self.tampered is None:
-            self.agents[call.agent].archive.landed(call)
+            self.agents[call.agent].archive.observe_commit(call)
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def observe_answer(self, call: Call, answer: Answer) -> None:
         if self.tampered is not None:
-            self.tampered.answered(call, answer)
+            self.tampered.observe_answer(call, answer)
             return
-        self.commit_keys.answered(call)
+        self.commit_keys.observe_answer(call)
         if old := self.old_lives.get(call.old_asker):
-            old.answered(call, answer)
+            old.observe_answer(call, answer)
             return
         model = self.agents[call.agent]
         request = model.requests.get(call.op_id)
         if call.workflow == "rebalance" or (request is None and call.workflow in TENDED):
             model.archive.tended(call, answer, model.seen_ms)
         for at in ANSWERED[type(request)] if request is not None else ():
-            model.models[at].answered(call, request, answer, model.seen_ms)
+            model.models[at].observe_answer(call, request, answer, model.seen_ms)
 
-    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+    def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         outcome = reply.outcome
         if outcome.__class__ is Refused or outcome.__class__ is Failed:
             self.sentences.check(op_id, outcome)
         if self.tampered is not None:
-            self.tampered.replied(agent, self.scope_of(agent), op_id, outcome)
+            self.tampered.observe_reply(agent, self.scope_of(agent), op_id, outcome)
             return
         check_modest(op_id, reply)
         if not self.config.faults:
             check_echoes(op_id, reply)
-        away = tuple(turned_away(reply)) if reply.hooks else ()
+        away = tuple(list_substitutes(reply)) if reply.hooks else ()
         if old := self.old_lives.get(agent):
             for step, came in away if op_id in old.failures.heard else ():
                 old.failures.turned_away(op_id, step, came)
             if outcome.__class__ is Refused:
                 check_error(op_id, old.requests[op_id], outcome, self.memory)
             old.is_purged = self.agents[old.agent].closing.was_closed()
-            old.replied(op_id, reply, reading_ms)
+            old.observe_reply(op_id, reply, reading_ms)
             return
         model = self.agents[agent]
         request = model.requests[op_id]
@@ -292,26 +292,26 @@ class Oracle:
         ending = Ending(op_id, request, outcome, model.seen_ms, reading_ms, is_sure, bool(away))
         try:
             for at in REPLIED[type(request)]:
-                model.models[at].replied(ending)
+                model.models[at].observe_reply(ending)
             if outcome.__class__ is Refused:
                 check_error(op_id, request, outcome, self.memory)
-        finally:  # a memory may have replied too early, and somebody may listen on
+        finally:  # the rule that broke may be off, and the run goes on
             del model.requests[op_id]
 
     def request_of(self, agent: str, op_id: str) -> Request:
-        """What was asked for, of a request that has no reply yet."""
+        """Return a request that has no reply yet."""
         if self.tampered is not None:
             return self.tampered.requests[op_id]
         return (self.old_lives.get(agent) or self.agents[agent]).requests[op_id]
 
-    def crashed(self, agent: str) -> None:
+    def observe_crash(self, agent: str) -> None:
         if self.tampered is not None:
             self.tampered.life_over(agent)
         else:
-            self.agents[agent].crashed()
+            self.agents[agent].observe_crash()
 
     def rows_tampered(self) -> None:
-        """Rows were changed behind everybody's back: most of what was promised is not certain any more."""
+        """Judge only what is certain after rows were changed at rest."""
         if self.tampered is None:
             tables = [life.requests for life in self.agents.values()]
             tables += [life.requests for life in self.old_lives.values()]
@@ -320,10 +320,10 @@ class Oracle:
             told = {name: True for name, life in self.old_lives.items() if life.told}
             self.tampered = Tampered(self.memory, self.surroundings, requests, old, told)
 
-    def taken_over(self, agent: str, old: str) -> None:
-        """A new life begins while the one that was there goes on, under this name."""
+    def observe_takeover(self, agent: str, old: str) -> None:
+        """Keep the models of the life that goes on as `old`, and begin new ones for `agent`."""
         if self.tampered is not None:
-            self.tampered.taken_over(agent, old)
+            self.tampered.observe_takeover(agent, old)
             return
         model, near = self.agents[agent], self.surroundings
         failures = Failures(self.memory)
@@ -333,24 +333,24 @@ class Oracle:
         working.counted = dict(model.working.counted)
         epoch, requests = near.epoch_of(model.config.scope), dict(model.requests)
         self.old_lives[old] = ReplacedLife(agent, near, epoch, requests, failures, working, model.seen_ms)
-        self.crashed(agent)
+        self.observe_crash(agent)
 
     def old_life_woke(self, old: str) -> None:
-        """Its successor has recovered."""
+        """Observe that the successor of an old life has recovered."""
         if self.tampered is None:
             self.old_lives[old].woke()
 
-    def wiped(self) -> None:
-        """Storage is empty and every life has ended: nothing that was promised is there, or comes back."""
+    def observe_wipe(self) -> None:
+        """Forget everything: storage is empty and every life has ended."""
         self.old_lives.clear()
-        self.sessions.wiped()
-        self.commit_keys.wiped()
+        self.sessions.observe_wipe()
+        self.commit_keys.observe_wipe()
         for agent in self.agents.values():
             for model in agent.models:
-                model.wiped()
+                model.observe_wipe()
 
     def was_closed(self, scope: Scope) -> bool:
-        """Whether the agent of this scope is closed, or was."""
+        """Return True if the agent of this scope is closed, or was."""
         return any(it.closing.was_closed() for it in self.agents.values() if it.config.scope == scope)
 
     # For the workload and the audit.
@@ -375,7 +375,7 @@ class Oracle:
         return tuple(key for key, session in self.sessions.sessions.items() if session.user == user)
 
     def joined_ids(self, agent: str) -> Sequence[str]:
-        """Of the sessions of this user those of which the agent is a member, for all that is known."""
+        """List the sessions of this user of which the agent may be a member."""
         name, known = self.agents[agent].config.scope.agent, self.sessions.sessions
         return tuple(key for key in self.session_ids(agent) if name in known[key].members)
 
@@ -385,14 +385,14 @@ class Oracle:
         return tuple(other.agent for other in others if other.user == scope.user and other != scope)
 
     def audit(self, agent: str) -> tuple[tuple[str, Mapping[str, object]], ...]:
-        """The requests, by name, whose replies settle what the archive of this agent holds."""
+        """List the requests, by name, whose replies show what the archive of this agent holds."""
         model = self.agents[agent]
         return (*model.archive.audit(), *model.api.audit(), *model.migration.audit())
 
     def lapses(self, agent: str) -> Sequence[int]:
-        """When rewrites of queries that this agent's memory may remember are no longer remembered."""
+        """List the times at which rewrites of queries are forgotten by the memory of this agent."""
         return self.agents[agent].archive.searches.lapses()
 
     def expiries(self, agent: str) -> Sequence[int]:
-        """Deadlines of live entries, on the agent's own clock."""
+        """List deadlines of live entries, on the agent's own clock."""
         return tuple(expires_ms for _, expires_ms in self.agents[agent].working.twins[0].entries.values())

@@ -29,8 +29,7 @@ from umi_sim.judge.oracle.model import Ending, OracleModel
 from umi_sim.judge.plain.requests import wrong
 from umi_sim.record import rules
 
-# Request keys of rows that move: under one key the truth changes once, and every reply is that of
-# the first.
+# Request keys of rows that move: under one key the truth changes once, and every reply is the first one.
 #
 # It knows no phases: a key that was used before a switch is used after it.
 
@@ -39,16 +38,16 @@ RowWrite = PutRow | DropRow | AddRow
 WRITES: Final = (PutRow, DropRow, AddRow)
 
 
-def same(request: RowWrite) -> RowWrite:
-    """Whoever asks."""
+def drop_op_id(request: RowWrite) -> RowWrite:
+    """Return the request without its op_id, to compare it with others under its key."""
     return attrs.evolve(request, op_id=0)
 
 
 @attrs.define
 class Use(Owner):
-    """Of one key. `asked`: all requests; `doubted`: those that may have been done, and nobody was told.
+    """The requests under one key. `asked`: all of them; `doubted`: those with an unknown outcome.
 
-    `done`: the request that somebody was told is done, with its reply.
+    `done`: the request that was acknowledged, with its reply.
     """
 
     asked: list[RowWrite] = attrs.field(factory=list)
@@ -58,28 +57,28 @@ class Use(Owner):
 
 @attrs.define
 class MovedKeys(Owner):
-    """Keys of one kind of rows are a space."""
+    """Request keys; each kind of rows has its own."""
 
     uses: dict[tuple[str, str], Use] = attrs.field(factory=dict)
 
     def use(self, request: RowWrite) -> Use:
-        """A use of its own for what has no key."""
+        """Return the requests under a key; a new, unrelated use for a request without one."""
         if request.request_key is None:
             return Use()
         return self.uses.setdefault((request.kind, request.request_key), Use())
 
     def begin(self, request: RowWrite) -> None:
-        self.use(request).asked.append(same(request))
+        self.use(request).asked.append(drop_op_id(request))
 
     def is_doubted(self, request: RowWrite) -> bool:
-        return same(request) in self.use(request).doubted
+        return drop_op_id(request) in self.use(request).doubted
 
     def doubt(self, request: RowWrite) -> None:
-        self.use(request).doubted.append(same(request))
+        self.use(request).doubted.append(drop_op_id(request))
 
     def judge_done(self, op_id: str, request: RowWrite, value: object) -> bool:
-        """Whether this is the first that is told."""
-        use, got = self.use(request), (same(request), value)
+        """Return True for the first reply under this key; demand that later ones equal it."""
+        use, got = self.use(request), (drop_op_id(request), value)
         if use.done is None:
             use.done = got
             return True
@@ -88,7 +87,7 @@ class MovedKeys(Owner):
         return False
 
     def judge_reused(self, op_id: str, request: RowWrite) -> None:
-        use, own = self.use(request), same(request)
+        use, own = self.use(request), drop_op_id(request)
         has_reason = any(it != own for it in use.asked) and (use.done is None or use.done[0] != own)
         message = f"{op_id} is refused, and no other request had its key"
         demand(has_reason, rules.KEY_ONCE_ACROSS_PHASES, message, own, use.asked)
@@ -97,10 +96,9 @@ class MovedKeys(Owner):
 # The model of rows that move between two stores: it knows neither phases nor stores, only what
 # clients know.
 #
-# Law 1. A read shows the last acknowledged content, or one of a write that was not answered for
-# certain; what
-# it shows, it is from then on. That one model judges all phases is the proof that clients notice none.
-# Law 2. Of one kind requests are done in the order in which they were asked.
+# Law 1. A read shows the last acknowledged content, or one of a write with an unknown outcome; what it shows
+# counts from then on. That one model judges all phases is the proof that clients notice none.
+# Law 2. Requests of one kind are done in the order in which they were asked.
 
 
 LOG: Final = "messages"
@@ -113,9 +111,9 @@ Place = tuple[str, str]  # kind and id
 
 @attrs.define
 class KnownRow(Owner):
-    """What clients know of a row. `may_be`: contents that writes may have left, or may still leave.
+    """A row as clients know it. `may_be`: contents that writes may have left, or may still leave.
 
-    `repeated`: contents that requests had which came again with their key, and changed nothing.
+    `repeated`: contents of requests that came again with their key, and changed nothing.
     """
 
     content: str | None = None
@@ -125,7 +123,7 @@ class KnownRow(Owner):
 
 @attrs.define
 class KnownLog(Owner):
-    """What clients know of a log: contents by id, and those of which nobody knows whether they were added."""
+    """A log as clients know it: contents by id, and contents that may have been added (`loose`)."""
 
     told: dict[str, str] = attrs.field(factory=dict)
     loose: list[str] = attrs.field(factory=list)
@@ -137,7 +135,7 @@ def content_of(request: RowWrite) -> str | None:
 
 
 class MigrationModel(OracleModel):
-    """What a migrator must answer."""
+    """Judges what a migrator answers."""
 
     judges = (
         *WRITES, ReadRow, ListRows, AdvanceMigration, RollBack, Reconcile, Mirror, Purge, CompareStores,
@@ -152,18 +150,18 @@ class MigrationModel(OracleModel):
     def row(self, place: Place) -> KnownRow:
         return self.rows.setdefault(place, KnownRow())
 
-    def issued(self, op_id: str, request: Any, now_ms: int) -> None:
+    def observe_request(self, op_id: str, request: Any, now_ms: int) -> None:
         if isinstance(request, WRITES) and wrong(request) is None:
             self.open[op_id] = request
             self.keys.begin(request)
 
-    def crashed(self) -> None:
-        """A write without an answer may have happened."""
+    def observe_crash(self) -> None:
+        """Note that writes without an answer may have happened."""
         for each in self.open.values():
-            self.may_have_happened(each)
+            self.note_doubt(each)
         self.open.clear()
 
-    def may_have_happened(self, request: RowWrite) -> None:
+    def note_doubt(self, request: RowWrite) -> None:
         if self.keys.use(request).done is not None:
             return
         if not isinstance(request, AddRow):
@@ -172,7 +170,7 @@ class MigrationModel(OracleModel):
             self.log.loose.append(request.content)
         self.keys.doubt(request)
 
-    def replied(self, ending: Ending) -> None:
+    def observe_reply(self, ending: Ending) -> None:
         request, outcome = ending.request, ending.outcome
         if wrong(request) is not None:
             return
@@ -190,10 +188,11 @@ class MigrationModel(OracleModel):
     def judge_write(self, ending: Ending, request: RowWrite) -> None:
         op_id, outcome = ending.op_id, ending.outcome
         if isinstance(outcome, Unknown):
-            self.may_have_happened(request)
+            self.note_doubt(request)
         elif isinstance(outcome, Refused) and isinstance(outcome.error, KeyReused):
             self.keys.judge_reused(op_id, request)
         elif isinstance(outcome, Done):
+            # a repeated request has the reply of the first one, and changes nothing
             is_first = self.keys.judge_done(op_id, request, outcome.value)
             if isinstance(request, AddRow):
                 self.judge_add(op_id, request, str(outcome.value), is_first=is_first)
@@ -201,7 +200,10 @@ class MigrationModel(OracleModel):
                 self.take_write(request, is_first=is_first)
 
     def take_write(self, request: PutRow | DropRow, *, is_first: bool) -> None:
-        """Of what was in doubt, and came again, nobody knows which of the two times it was done."""
+        """Take an acknowledged write.
+
+        If its outcome was in doubt before, either of both attempts may have done it.
+        """
         place, content = (request.kind, request.id), content_of(request)
         if not is_first:
             self.row(place).repeated.append(content)
@@ -211,7 +213,7 @@ class MigrationModel(OracleModel):
             self.rows[place] = KnownRow(content)
 
     def judge_add(self, op_id: str, request: AddRow, told: str, *, is_first: bool) -> None:
-        """Behind everything that was told of, unless it may have been added when it was asked before."""
+        """Demand an id above those told before, unless an earlier attempt may have added the row."""
         content, last = request.content, max(self.log.told, default="")
         if not is_first:
             self.log.repeated.append(content)
@@ -249,7 +251,7 @@ class MigrationModel(OracleModel):
             self.judge_message(ending, own_id, content)
 
     def judge_message(self, ending: Ending, own_id: str, content: object) -> None:
-        """What a read shows of a write that nobody was told of is settled."""
+        """Judge a message that a read shows; it settles a write of unknown outcome."""
         told, loose = self.log.told.get(own_id), self.log.loose
         is_known = content == told or (told is None and content in loose)
         message = f"{ending.op_id}: message {own_id} is not what was added"
@@ -304,7 +306,7 @@ class MigrationModel(OracleModel):
 
 
 def must_lead_on(ending: Ending, outcome: Refused) -> None:
-    """In a healed world, after what is missing was done, a switch is refused at the end of the way alone."""
+    """Demand that a switch in a healed world is refused at the end of the migration alone."""
     error = outcome.error
     ends = ENDS.get(type(ending.request))
     if ends is None or not ending.op_id.startswith("audit:") or not isinstance(error, NotReady):

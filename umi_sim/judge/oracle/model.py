@@ -1,7 +1,7 @@
-"""What a model is: a part of the oracle that knows what one memory must answer to some kinds of request.
+"""Models: parts of the oracle that know what one memory must answer to some kinds of request.
 
 A model is a second, simpler account of the truth. The working tier, for example, is a dict with a deadline
-for each key: whatever the memory replies to a `Get` must be what that dict holds. A model hears everything
+for each key: whatever the memory replies to a `Get` must be what that dict holds. A model observes everything
 that happens to its memory: each request when it is issued, each answer that the world gives it, and how each
 request ended. When it ends, the model demands that the outcome is one of those that are possible now.
 
@@ -31,7 +31,7 @@ RequestTypes = tuple[type[Request], ...]
 
 
 NOBODY_TOLD: Final = -1
-"""The time of a world of which nobody has told; a world begins at 0."""
+"""The time of a world that is not known; a world begins at 0."""
 
 
 def untold() -> int:
@@ -39,24 +39,24 @@ def untold() -> int:
 
 
 def never(*_: object) -> int:
-    """What a world that nobody described says: nothing is durable, searches do not lag."""
+    """Return 0, as of a world that is not known: nothing is durable, searches do not lag."""
     return 0
 
 
 def no_keys() -> frozenset[str]:
-    """Where nothing is durable, no batch is."""
+    """Return no keys: where nothing is durable, no batch is."""
     return frozenset()
 
 
 @attrs.define
 class Surroundings(Owner):
-    """What every model of a run may ask of the world.
+    """Questions that every model of a run may ask of the world.
 
-    `world_ms`: the world's time, by which storage keeps its receipts. `durable_count`: batches that are
-    durable, whoever sent them. `lag_since`: by how many milliseconds searches have lain behind since then.
-    `durable_keys`: the keys of durable batches. `is_durable`: whether an operation has one, by its op_id.
-    `epoch_of`: the last epoch that was claimed in a scope. `entities`: where entities lie, or have lain.
-    `atlas`: what the world has destroyed.
+    `world_ms`: the world's time, by which storage keeps its receipts. `durable_count`: durable batches, of
+    all agents. `lag_since`: by how many milliseconds searches have lain behind since then. `durable_keys`:
+    the keys of durable batches. `is_durable`: whether an operation has one, by its op_id. `epoch_of`: the
+    last epoch that was claimed in a scope. `entities`: where entities lie, or have lain. `atlas`: what the
+    world has destroyed.
     """
 
     world_ms: Callable[[], int] = untold
@@ -71,7 +71,7 @@ class Surroundings(Owner):
 
 @attrs.define
 class Ending(Owner):
-    """How a request ended.
+    """The end of a request.
 
     `now_ms` is the latest time that this life has seen, `reading_ms` what its clock shows: less, if the clock
     went back. `is_sure`: a service told the truth about it; else what is done may not be durable.
@@ -87,7 +87,7 @@ class Ending(Owner):
     is_turned_away: bool = False
 
     def value(self, shape: type[Value]) -> Value | None:
-        """What it was done with; None if it is not done. Raises Broken if that is a value of another kind."""
+        """Return the value it was done with; None if it is not done. Raises Broken if it has another kind."""
         if not isinstance(self.outcome, Done):
             return None
         value = self.outcome.value
@@ -97,7 +97,7 @@ class Ending(Owner):
 
 
 class OracleModel:
-    """Knows what one memory must answer. A subclass says what it judges, and overrides what it has to hear.
+    """Judges what one memory answers. A subclass names its requests, and overrides the events it needs.
 
     `judges`: kinds of request that no other model judges. `watches`: kinds of which it wants to hear the end.
     """
@@ -105,26 +105,26 @@ class OracleModel:
     judges: ClassVar[RequestTypes] = ()
     watches: ClassVar[RequestTypes] = ()
 
-    def issued(self, op_id: str, request: Any, now_ms: int) -> None:
-        """A request of one of its kinds has been handed to the memory."""
+    def observe_request(self, op_id: str, request: Any, now_ms: int) -> None:
+        """Observe that a request of one of its kinds was handed to the memory."""
 
-    def answered(self, call: Call, request: Any, answer: Answer, now_ms: int) -> None:
-        """The world has answered an effect of a request of one of its kinds."""
+    def observe_answer(self, call: Call, request: Any, answer: Answer, now_ms: int) -> None:
+        """Observe the world's answer to an effect of a request of one of its kinds."""
 
     def turned_away(self, op_id: str, step: str, came: Answer) -> None:
-        """An interceptor has answered in place of the world, as the reply that follows names."""
+        """Observe that an interceptor answered in place of the world, as the reply names it."""
 
-    def replied(self, ending: Ending) -> None:
-        """A request of one of its kinds has ended. Raises Broken if it must not end so."""
+    def observe_reply(self, ending: Ending) -> None:
+        """Observe the end of a request of one of its kinds. Raises Broken if it must not end so."""
 
-    def crashed(self) -> None:
-        """The life of the memory is over: nothing that is in flight will reply."""
+    def observe_crash(self) -> None:
+        """Observe the end of the memory's life: nothing that is in flight will reply."""
 
-    def wiped(self) -> None:
-        """Storage has lost everything, after all lives have ended."""
+    def observe_wipe(self) -> None:
+        """Observe that storage has lost everything, after all lives have ended."""
 
-    def emptied(self) -> None:
-        """The agent was closed: all that it had is gone. What is in flight is issued once more."""
+    def observe_closing(self) -> None:
+        """Observe that the agent was closed: all it had is gone, and requests in flight start anew."""
 
 
 def check_models(models: Sequence[type[OracleModel]], requests: Sequence[type[Request]]) -> None:

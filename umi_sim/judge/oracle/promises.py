@@ -8,7 +8,7 @@ import attrs
 
 from umi_core import errors
 from umi_core.config import Config
-from umi_core.data import Owner, compared
+from umi_core.data import Owner, list_compared
 from umi_core.errors import Error
 from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
@@ -63,20 +63,19 @@ from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.working import SessionsModel
 from umi_sim.judge.plain.requests import HOLDS, is_gone, is_same, wrong
 from umi_sim.judge.plain.rows import is_fit, session_id
-from umi_sim.judge.plain.text import folded, tidy
+from umi_sim.judge.plain.text import fold_name, tidy
 from umi_sim.record import rules
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call
 
 # Failures: an operation that fails says of what, and the world did just that to it.
 #
-# Law 1. What storage did is named by kind: an answer to this very operation was that failure, or
-# it had rows
-# that are no answer (another's, or damaged: without a body, or with a field that no row may have), or no
-# answer came in time.
-# Law 2. What may pass is tried three times, and so is a plan that meets conflicts; what is final is said at
-# once.
-# Law 3. That nobody knows how it ended is said of a commit alone that was answered so, or not in time.
+# Law 1. The failure of storage is named by kind: an answer to this very operation was that failure, or it
+# had rows that are no answer (another's, or damaged: without a body, or with a field that no row may
+# have), or no answer came in time.
+# Law 2. A failure that may pass is tried three times, and so is a plan that meets conflicts; a final one is
+# reported at once.
+# Law 3. Only a commit that was answered so, or not in time, may end as Unknown.
 # Law 4. A model or an embedder makes nothing fail; no workflow of the memory breaks; and the latest life
 # of a scope is never deposed (older ones: agents.py).
 
@@ -88,7 +87,7 @@ KINDS: Final[dict[type[errors.Error], tuple[str, ...]]] = {
     errors.StorageRefused: ("refused",),
     errors.Conflict: ("conflict",),
 }
-"""What storage may have done to an operation that failed with this error."""
+"""By error of an operation, the failures of storage that may have caused it."""
 ATTEMPTS: Final = 3
 """How often a step is tried before its operation fails, if nothing can take its place."""
 TOLD_CHARS: Final = 20
@@ -96,8 +95,11 @@ Causes = tuple[str, ...]
 
 
 @attrs.define
-class Heard(Owner):
-    """When an operation was asked for, and what each answer may be taken for, by step; nothing: an answer."""
+class CallLog(Owner):
+    """The time at which an operation was asked for, and the failures in each answer, by step.
+
+    An answer without failures has none.
+    """
 
     began_ms: int
     answers: list[tuple[str, Causes]] = attrs.field(factory=list)
@@ -107,31 +109,31 @@ class Heard(Owner):
 
 
 class Failures(OracleModel):
-    """Watches every request to a memory that its working tier does not answer at once."""
+    """Judges how requests fail that the working tier does not answer at once."""
 
     watches = tuple(cls for cls in OF_MEMORY.values() if not issubclass(cls, WorkingRequest))
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.heard: dict[str, Heard] = {}
+        self.heard: dict[str, CallLog] = {}
 
-    def issued(self, op_id: str, request: object, now_ms: int) -> None:
-        self.heard[op_id] = Heard(now_ms)
+    def observe_request(self, op_id: str, request: object, now_ms: int) -> None:
+        self.heard[op_id] = CallLog(now_ms)
 
-    def answered(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
+    def observe_answer(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
         self.heard[call.op_id].answers.append((call.step, tuple(causes(call.effect, answer))))
 
     def turned_away(self, op_id: str, step: str, came: Answer) -> None:
         self.heard[op_id].answers.append((step, (came.kind,) if isinstance(came, EffectFailed) else ()))
 
-    def crashed(self) -> None:
+    def observe_crash(self) -> None:
         self.heard.clear()
 
-    def replied(self, ending: Ending) -> None:
+    def observe_reply(self, ending: Ending) -> None:
         heard, outcome = self.heard.pop(ending.op_id), ending.outcome
         is_late = ending.now_ms - heard.began_ms >= self.config.store_timeout_ms
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.ModelFailed | errors.EmbedFailed):
-            return  # never right: whoever knows what must not be lost says so
+            return  # never right: the model of this request reports it with what is lost
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.StepFailed):
             self.judge_failed(ending, outcome.error, heard.of(outcome.error.step), is_late)
         elif isinstance(outcome, Failed):
@@ -149,6 +151,7 @@ class Failures(OracleModel):
         holds = is_told or (error.kind == "timeout" and is_late)
         self.demand(holds and error.kind in allowed, ending, str(error), heard)
         is_final, conflict_count = error.kind not in STORAGE, heard.count(("conflict",))
+        # a time-out was tried three times; a refusal is final and may come at the first
         is_patient = error.attempts == ATTEMPTS or (is_final and 1 <= error.attempts < ATTEMPTS)
         is_patient &= error.kind != "conflict" or conflict_count >= PLAN_COUNT_MAX
         self.demand(is_patient and (is_late or len(heard) >= error.attempts), ending, f"{error}", heard)
@@ -159,7 +162,7 @@ class Failures(OracleModel):
 
 
 def causes(effect: Asked, answer: Answer) -> Iterator[str]:
-    """Why a memory may take an answer for none."""
+    """Yield the reasons why a memory may take an answer for none."""
     if isinstance(answer, EffectFailed):
         other = "unknown" if isinstance(effect, Commit) else "unavailable"
         yield answer.kind if answer.kind in effect.failures else other
@@ -174,13 +177,13 @@ def causes(effect: Asked, answer: Answer) -> Iterator[str]:
 
 
 def is_receipt_of(effect: Commit, answer: Committed) -> bool:
-    """Whether it tells a version of each row that was put, under this plan."""
+    """Return True if the answer has a version of each row that was put, under this plan."""
     told = dict(answer.versions)
     return all(told.get(write.address, 0) > 0 for write in effect.writes if write.body is not None)
 
 
 def is_foreign(query: Query, row: Row) -> bool:
-    """Whether this row was not asked for, as far as its address tells."""
+    """Return True if this row was not asked for, as far as its address tells."""
     if isinstance(query, ByIds):
         return row.address not in query.addresses
     kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
@@ -188,14 +191,14 @@ def is_foreign(query: Query, row: Row) -> bool:
 
 
 def is_left_out(query: Query, row: Row) -> bool:
-    """Whether this row is not what was asked for, as far as its score and its fields tell."""
+    """Return True if this row was not asked for, as far as its score and its fields tell."""
     where = () if isinstance(query, ByIds) or is_damaged(row) else query.where
     told = [(it, getattr(row.body, it.field)) for it in where if hasattr(row.body, it.field)]
     return is_misjudged(query, row) or any(not HOLDS[it.operator](found, it.value) for it, found in told)
 
 
 def is_misjudged(query: Query, row: Row) -> bool:
-    """Whether it has a score that no row may have, or none where that is what was asked for."""
+    """Return True if a row has a score that no row may have, or none in a search."""
     score, is_search = row.score_ppm, isinstance(query, ByVector | ByWords)
     if score is None:
         return is_search
@@ -204,24 +207,24 @@ def is_misjudged(query: Query, row: Row) -> bool:
 
 
 def is_damaged(row: Row) -> bool:
-    """Whether its body is gone, that of another row, or one that nobody wrote."""
+    """Return True if the body of a row is gone, that of another row, or malformed."""
     body, address = row.body, row.address
     if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
         return True
     return not is_fit(body)
 
 
-# What an error says.
+# Sentences of errors.
 
 
 @attrs.define
 class Sentences(Owner):
-    """The sentence of each kind of error that a run meets. `told`: kinds that were seen to tell all of it."""
+    """Checks the sentence of each kind of error that a run meets. `told`: kinds that were complete."""
 
     told: dict[type, None] = attrs.field(factory=dict)
 
     def check(self, op_id: str, outcome: Refused | Failed) -> None:
-        """An error holds what it declares, and tells each of its values, unless a terminal cannot show it."""
+        """Demand that an error holds what it declares, and names each of its printable values."""
         error: object = outcome.error
         cls: Any = type(error)
         strange = [name for name, kind in scalars(cls) if type(getattr(error, name)) is not kind]
@@ -232,7 +235,7 @@ class Sentences(Owner):
         demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
         assert isinstance(error, errors.Error)
         sentence = str(error) if error.sentence else ""
-        values = [str(getattr(error, name))[:TOLD_CHARS] for name in compared(type(error))]
+        values = [str(getattr(error, name))[:TOLD_CHARS] for name in list_compared(type(error))]
         missing = [it for it in values if it not in sentence and it.isprintable()]
         wanted = "all of its values"
         demand(sentence and not missing, rules.ERROR_SAYS_IT, f"{op_id}: {sentence}", wanted, missing)
@@ -242,12 +245,12 @@ class Sentences(Owner):
 
 @cache
 def scalars(cls: Any) -> tuple[tuple[str, type], ...]:
-    """The fields of an error that hold a text or a number, with which of these."""
+    """Return name and type of the fields of an error that hold a text or a number."""
     fields = attrs.fields(cls) if attrs.has(cls) else ()
     return tuple((field.name, field.type) for field in fields if field.type in (str, int))
 
 
-# When something was done, as a reply tells it: while its request was on its way, by its life's clock.
+# Times in a reply: between request and reply, by the clock of its life.
 
 
 TOLD: Final[Mapping[type, str]] = {
@@ -257,7 +260,7 @@ TOLD: Final[Mapping[type, str]] = {
 
 
 def check_times(op_id: str, outcome: Outcome, begun_ms: int, now_ms: int) -> None:
-    """Of what the first request with this key has done nothing is demanded here."""
+    """Demand that times in a reply are between request and reply; a repeated reply is exempt."""
     value: Any = outcome.value if isinstance(outcome, Done) else None
     if getattr(value, "repeated", False):
         return
@@ -275,14 +278,13 @@ def times_of(value: Any) -> Iterator[int]:
         yield from (relation.at_ms for relation in facts.relations)
 
 
-# The values of the error in a refusal: what it names was asked for, and what is too much is too much.
+# The values of the error in a refusal: they are those of the request, and really too much.
 #
 # Law 1. An id, a key, a label or a name in it is the one of the request, in any spelling of a label.
-# Law 2. What exceeds a limit does so by the numbers that it tells, and the limit is the one that there is.
+# Law 2. A value exceeds a limit by the numbers in the error, and the limit is the one that there is.
 #
-# What is wrong with a request alone is told whole (umi_sim/judge/plain/requests.py). Of what the
-# working tier
-# has no room for a twin knows all numbers.
+# An error of a request alone is compared as a whole (umi_sim/judge/plain/requests.py). If the working
+# tier has no room, a twin knows all numbers.
 
 
 BY_ID: Final = "blk_"
@@ -300,7 +302,7 @@ NAMED: Final[Mapping[type[Error], Mapping[str, tuple[str, ...]]]] = {
 NOT_FOUND: Final[Mapping[str, tuple[str, ...]]] = {
     "block": ("block", "block_id"), "entity": ("entity_id",), "archival": ("record_id",), "agent": (),
 }  # fmt: skip
-"""The same of the id of what is not found, by its kind; who asks does not say which agent it is."""
+"""By kind of what is not found, the fields that may have its id; a request does not name its agent."""
 EXCEEDED: Final[Mapping[type[Error], tuple[str, str, int]]] = {
     errors.BlockTooLarge: ("size_bytes", "limit_bytes", 1),
     errors.SnapshotTooBig: ("size_bytes", "limit_bytes", 1),
@@ -313,7 +315,7 @@ EXCEEDED: Final[Mapping[type[Error], tuple[str, str, int]]] = {
 
 
 def limits_in(config: Config) -> Mapping[type[Error], tuple[int, ...]]:
-    """The limit that an error tells; of core, the one of a block or the one of all blocks."""
+    """Return the limits that an error may name; for core, that of a block or that of all blocks."""
     return {
         errors.BlockTooLarge: (limits.BLOCK_BYTES_MAX,),
         errors.CoreFull: (limits.BLOCK_BYTES_MAX, config.core_bytes_max),
@@ -324,13 +326,13 @@ def limits_in(config: Config) -> Mapping[type[Error], tuple[int, ...]]:
 
 
 def check_error(op_id: str, request: object, outcome: Refused, config: Config) -> None:
-    """Raises Broken if it is about something else than the request, or tells numbers that do not hold."""
+    """Raise Broken if an error is about something else than the request, or its numbers do not hold."""
     error: Any = outcome.error
     if isinstance(error, kelpie_errors.NotFound):
         fields = NOT_FOUND.get(error.kind)
         holds = fields == () or (fields is not None and any(hasattr(request, field) for field in fields))
         demand(holds, rules.ERROR_SAYS_IT, f"{op_id}: nobody asked for what '{error}' says", request, error)
-    for name, of in named(error).items():
+    for name, of in list_named_fields(error).items():
         asked = next((getattr(request, field) for field in of if hasattr(request, field)), None)
         got = getattr(error, name)
         told = f"{op_id}: the {name} in '{error}' is not the one that was asked for"
@@ -346,19 +348,22 @@ def check_error(op_id: str, request: object, outcome: Refused, config: Config) -
         demand(got in known, rules.ERROR_SAYS_IT, f"{op_id}: the limit in '{error}' is another", known, got)
 
 
-def named(error: Any) -> Mapping[str, tuple[str, ...]]:
+def list_named_fields(error: Any) -> Mapping[str, tuple[str, ...]]:
     if isinstance(error, kelpie_errors.NotFound):
         return {"id": NOT_FOUND.get(error.kind, ())}
     return NAMED.get(type(error), {})
 
 
 def is_named(asked: object, got: object, name: str) -> bool:
-    """Of a block that was asked for by its id the label may be any, and so may what nobody asked for."""
+    """Return True if `got`, a field of an error, is what was asked for.
+
+    A block asked for by its id may have any label, and so may a field that no request has.
+    """
     if asked is None:
         return True
     if name != "label" or not isinstance(asked, str) or not isinstance(got, str):
         return asked == got
-    return asked.startswith(BY_ID) or folded(tidy(asked)) == folded(got)
+    return asked.startswith(BY_ID) or fold_name(tidy(asked)) == fold_name(got)
 
 
 # Promises about every reply, whatever was asked: it does not fail, and is not refused, without a reason.
@@ -368,12 +373,12 @@ def is_named(asked: object, got: object, name: str) -> bool:
 # damaged.
 # Law 3. What is wrong with a request alone is refused with the error for that; everything else has a reason
 # among what such a request can meet.
-# Law 4. Too busy is only who has as many requests without a reply as there may be.
+# Law 4. A memory is too busy only with as many requests without a reply as there may be.
 
 
 OF_THE_TEXT: Final = ("extract:uncovered", "compare:partial", "contents:partial", "told:partial")
-"""No failure: a model that is well passes over sentences, too, what is told without vectors has none, of a
-long session the last texts are shown, and what has no room goes."""
+"""No failures: a healthy model passes over sentences, too, texts told without vectors have none, a long
+session shows its last texts, and what has no room goes."""
 NORMAL: Final = Config()
 TIMEOUTS: Final = ("model_timeout_ms", "store_timeout_ms")
 ROUND_TRIP_MS_MAX: Final = 2 * 2_047  # there and back, each message up to 2,047 ms, where latency is "spread"
@@ -408,11 +413,11 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     api.ReplaceInBlock: (*OF_EDITS, NotFound, TextNotFound, TextAmbiguous),
     api.DeleteBlock: (errors.KeyReused, NotFound, ReadOnly, VersionConflict),
 }  # fmt: skip
-"""What a request may meet that is not wrong with itself; those of the archive are judged there."""
+"""By request, the errors that it may meet for other reasons than itself; the archive judges its own."""
 
 
 class Promises(OracleModel):
-    """Watches every request that a working tier does not answer at once.
+    """Judges every request that a working tier does not answer at once.
 
     `begun`: by op_id, how many batches were durable when it was issued, and at which time.
     """
@@ -425,13 +430,13 @@ class Promises(OracleModel):
         self.scope, self.run, self.surroundings, self.sessions = scope, run, surroundings, sessions
         self.begun: dict[str, tuple[int, int]] = {}
 
-    def issued(self, op_id: str, request: object, now_ms: int) -> None:
+    def observe_request(self, op_id: str, request: object, now_ms: int) -> None:
         self.begun[op_id] = self.surroundings.durable_count(), now_ms
 
-    def crashed(self) -> None:
+    def observe_crash(self) -> None:
         self.begun.clear()
 
-    def replied(self, ending: Ending) -> None:
+    def observe_reply(self, ending: Ending) -> None:
         begun_count, begun_ms = self.begun.pop(ending.op_id)
         others_count = self.surroundings.durable_count() - begun_count
         check_times(ending.op_id, ending.outcome, begun_ms, ending.now_ms)
@@ -441,7 +446,7 @@ class Promises(OracleModel):
         check_refusal(ending.request, ending.outcome, len(self.begun))
 
     def is_crowded(self, ending: Ending, others_count: int) -> bool:
-        """Whether each plan may have met a conflict: others were first so often, or all its ids are taken.
+        """Return True if each plan may have met a conflict: others were first, or all its ids are taken.
 
         A create tries one id after the other, all of this millisecond.
         """
@@ -452,7 +457,7 @@ class Promises(OracleModel):
         return is_create and all(key in self.sessions.sessions for key in ids)
 
     def must_be_fair(self, ending: Ending) -> None:
-        """In a plain world nothing fails, nothing is unknown, and only what a model passes over is less."""
+        """Demand that nothing fails or is unknown in a plain world, and that little degrades."""
         run, outcome = self.run, ending.outcome
         if run.faults or run.mode != "plain" or ending.is_turned_away or may_time_out(run):
             return
@@ -463,7 +468,7 @@ class Promises(OracleModel):
             demand(is_fair, rule, f"{ending.op_id} degraded {lack.name} {where}")
 
     def must_be_whole(self, ending: Ending) -> None:
-        """In a healed world all succeeds, but for what is lost: of that it is said that it is damaged."""
+        """Demand that all succeeds in a healed world, but for lost rows, which are reported damaged."""
         request, outcome = ending.request, ending.outcome
         if not ending.op_id.startswith(PHASES):
             return
@@ -477,7 +482,7 @@ class Promises(OracleModel):
 
 
 def may_time_out(run: RunConfig) -> bool:
-    """Whether a service that only is far away may be given up as if it had failed."""
+    """Return True if a service that is only far away may be given up as if it had failed."""
     timeouts = (run.memory.get(name, getattr(NORMAL, name)) for name in TIMEOUTS)
     return run.latency == "spread" and min(timeouts) <= ROUND_TRIP_MS_MAX
 
@@ -487,7 +492,7 @@ def is_conflict(outcome: Outcome) -> bool:
 
 
 def check_refusal(request: Request, outcome: Outcome, others_count: int) -> None:
-    """`others_count`: other requests of this memory that have no reply yet."""
+    """Demand a reason for a refusal. `others_count`: other requests of this memory without a reply."""
     got = outcome.error if isinstance(outcome, Refused) else None
     if isinstance(got, errors.TooBusy):
         message = f"too busy with {others_count} requests"

@@ -36,9 +36,8 @@ from umi_sim.services.calls import Call
 
 # The working tier as a dict and a deadline per key: simpler than the machine, and told nothing by it.
 #
-# A twin answers from the rules alone: after `Set("k", b"1", ttl_ms=10)` at 100 a `Get("k")`
-# answers `b"1"` up
-# to 109, and nothing from 110 on.
+# A twin answers from the rules alone: after `Set("k", b"1", ttl_ms=10)` at 100 a `Get("k")` answers `b"1"`
+# up to 109, and nothing from 110 on.
 
 
 Answered = tuple[str, object]
@@ -73,11 +72,11 @@ class WorkingTwin:
         return attrs.evolve(self, entries=dict(self.entries), dead=dict(self.dead))
 
     def loaded_from(self, saved: object, version: int) -> "WorkingTwin":
-        """This tier, if the version that was loaded is that save."""
+        """Return this tier with the version and the save that it was loaded from."""
         return attrs.evolve(self, version=version, origins=(saved,))
 
     def put_in_place_of(self, old: "WorkingTwin") -> "WorkingTwin":
-        """This session, opened where another one was; what has expired there stays counted."""
+        """Return this session, opened where another one was; expired entries there stay counted."""
         return attrs.evolve(self.copy(), expired=old.expired, place=old.place + 1)
 
     def bytes_used(self) -> int:
@@ -105,16 +104,16 @@ class WorkingTwin:
         self.entries[key] = (value, expires_ms)
         return DONE, result
 
-    def renewed(self, key: str, now_ms: int) -> int:
+    def renew_deadline(self, key: str, now_ms: int) -> int:
         old_ms = self.entries[key][1] if key in self.entries else 0
         return max(old_ms, now_ms + self.config.working_ttl_ms_default)
 
     def look(self, key: str) -> object:
         if key in self.entries:
             return self.entries[key][0]
-        return self.reserved(key) if self.config.auto_populate else None
+        return self.read_reserved(key) if self.config.auto_populate else None
 
-    def reserved(self, key: str) -> object:
+    def read_reserved(self, key: str) -> object:
         shown: dict[str, object] = {
             "__session_id": self.session_id, "__session_start_ms": self.started_ms,
             "__interaction_count": self.interactions, "__last_input": self.last_input,
@@ -175,7 +174,7 @@ def on_incr(twin: WorkingTwin, request: requests.Incr, now_ms: int) -> Answered:
     number = int(text) + request.delta
     if not I64_MIN <= number <= I64_MAX:
         return "Overflow", (int(text), request.delta)
-    return twin.put(request.key, str(number).encode(), twin.renewed(request.key, now_ms), number)
+    return twin.put(request.key, str(number).encode(), twin.renew_deadline(request.key, now_ms), number)
 
 
 def on_append(twin: WorkingTwin, request: requests.Append, now_ms: int) -> Answered:
@@ -184,7 +183,7 @@ def on_append(twin: WorkingTwin, request: requests.Append, now_ms: int) -> Answe
     if type(request.value) is not bytes:
         return "BadOption", None
     old = twin.entries[request.key][0] if request.key in twin.entries else b""
-    return twin.put(request.key, old + request.value, twin.renewed(request.key, now_ms))
+    return twin.put(request.key, old + request.value, twin.renew_deadline(request.key, now_ms))
 
 
 def on_touch(twin: WorkingTwin, request: requests.Touch, now_ms: int) -> Answered:
@@ -192,7 +191,7 @@ def on_touch(twin: WorkingTwin, request: requests.Touch, now_ms: int) -> Answere
         return problem, None
     if request.key not in twin.entries:
         return "KeyNotFound", None
-    twin.entries[request.key] = (twin.entries[request.key][0], twin.renewed(request.key, now_ms))
+    twin.entries[request.key] = (twin.entries[request.key][0], twin.renew_deadline(request.key, now_ms))
     return DONE, None
 
 
@@ -223,29 +222,28 @@ RULES: Final[Mapping[type, Callable[..., Answered]]] = complete("answer of the t
 }, "umi_sim/judge/oracle/working.py")  # fmt: skip
 
 
-# What saved sessions may hold: acknowledged versions must be there, unanswered saves may be.
+# Saved sessions: acknowledged versions must be there, unanswered saves may be.
 #
 # Law 1. Of two saves from one version at most one is acknowledged.
-# Law 2. A save is told the version after the one that its memory loaded or saved last; what was loaded
-#        meanwhile is none the newer for it.
+# Law 2. A save is told the version after the one that its memory loaded or saved last; a version loaded
+#        meanwhile does not become newer by it.
 # Law 3. A load gives an acknowledged version or a later one that may have happened, never an older one, and
-#        never to an agent that is no member. What a load or a conflict has shown, no later reply
-# takes back.
-# Law 4. Versions order all saves; so every history that passes is linearizable, and one that is
-# not breaks a
-#        law at its first wrong reply (docs/decisions).
+#        never to an agent that is no member. No later reply takes back a version that was shown.
+# Law 4. Versions order all saves; so every history that passes is linearizable, and one that is not breaks
+#        a law at its first wrong reply (docs/decisions).
 
 
 @attrs.define
 class SavedTwin:
-    """A working tier as it may have been saved: the twin, and the saving clock. `is_refuted`: it was not."""
+    """A working tier as it may have been saved, with the saving clock. `is_refuted`: it was not saved."""
 
     twin: WorkingTwin
     saved_ms: int
     is_refuted: bool = False
 
     def at_load(self, now_ms: int) -> tuple[WorkingTwin, int]:
-        """The tier after its rest, and how many entries expired meanwhile."""
+        """Return the tier after its rest, and how many entries expired meanwhile."""
+        # saved at 100 with a deadline of 150, loaded at 120: 30 ms are left; loaded at 150, it has expired
         rest_ms = max(0, now_ms - self.saved_ms)
         live = {
             key: (value, now_ms + (expires_ms - self.saved_ms) - rest_ms)
@@ -263,7 +261,7 @@ class SavedTwin:
 class Session(Owner):
     """One session: what each version may hold, and saves without an answer.
 
-    `acknowledged`: versions that were. `must`: the newest one that was acknowledged or shown.
+    `acknowledged`: versions that were. `must`: the newest version that was acknowledged or shown.
     """
 
     user: str
@@ -283,14 +281,14 @@ class OpenSave(Owner):
     hand_to: tuple[str, ...]
     candidates: list[SavedTwin]
 
-    def of(self, session_id: str, version: int) -> list[SavedTwin]:
-        """What it may save as this version."""
+    def list_candidates(self, session_id: str, version: int) -> list[SavedTwin]:
+        """List the tiers that it may save as this version."""
         return [saved for saved in self.candidates if saved.is_to_be(session_id, version)]
 
 
 @attrs.frozen
 class OpenLoad(Data):
-    """What was certain when a load was issued: the version that must be there, and whether it may be seen."""
+    """A load on its way: the version that must be there, and whether its agent may see the session."""
 
     must: int
     is_member: bool
@@ -303,8 +301,8 @@ class SessionsModel(Owner):
     sessions: dict[str, Session] = attrs.field(factory=dict)
     open: list[OpenSave] = attrs.field(factory=list)
 
-    def wiped(self) -> None:
-        """Storage is empty and every life has ended."""
+    def observe_wipe(self) -> None:
+        """Forget all sessions: storage is empty and every life has ended."""
         self.sessions.clear()
         self.open.clear()
 
@@ -315,11 +313,14 @@ class SessionsModel(Owner):
         return save
 
     def end_save(self, save: OpenSave) -> None:
-        """It was answered, or its agent crashed."""
+        """Drop a save that was answered, or whose agent crashed."""
         self.open = [other for other in self.open if other is not save]
 
     def judge_create(self, scope: Scope, ending: Ending, done: SessionCreated, twin: WorkingTwin) -> None:
-        """It is there from now on; if that is not sure, it may be, and the id may be another one's."""
+        """Add a session.
+
+        If it is not sure that it is stored, it may be, and its id may be another one's.
+        """
         known = self.sessions.get(done.session_id)
         if known is not None and not ending.is_sure:
             return
@@ -335,7 +336,7 @@ class SessionsModel(Owner):
     def judge_save(
         self, save: OpenSave, done: SessionSaved, twins: list[WorkingTwin], is_sure: bool
     ) -> list[WorkingTwin]:
-        """The tiers as they may be now: one that was packed, and is still in place, has the new version.
+        """Return the tiers as they may be now: a packed one that is still in place has the new version.
 
         `is_sure`: it is stored from now on; else it may be, and the version may be another one's.
         """
@@ -347,7 +348,7 @@ class SessionsModel(Owner):
         is_taken = version in session.acknowledged or version <= save.must_at_issue.get(done.session_id, 0)
         message = f"two saves of one session were both told version {version}"
         demand(not (is_sure and is_taken), rules.SESSION_VERSIONS, message)
-        packed = save.of(done.session_id, version)
+        packed = save.list_candidates(done.session_id, version)
         found = sorted({it.twin.version for it in save.candidates})
         demand(packed, rules.SESSION_VERSIONS, f"saved as version {version} what came from version {found}")
         if is_sure:
@@ -364,7 +365,7 @@ class SessionsModel(Owner):
         return [attrs.evolve(it, version=version) if it.place in places else it for it in twins]
 
     def take_back(self, save: OpenSave) -> None:
-        """It changed nothing: no version is what it would have saved."""
+        """Refute a save that changed nothing: no version is what it would have saved."""
         for saved in save.candidates:
             saved.is_refuted = True
         for session in self.sessions.values():
@@ -374,13 +375,13 @@ class SessionsModel(Owner):
                 demand(session.versions[version], rules.NO_LOST_UPDATE, message)
 
     def judge_conflict(self, save: OpenSave, conflict: SessionConflict) -> None:
-        """Somebody else's save came first: one that there was, and no older one than was certain."""
+        """Demand that another save came first: one that there was, and none older than the certain one."""
         for saved in save.candidates:
             session_id, found = saved.twin.session_id or "", conflict.found
             session = self.sessions.get(session_id)
             if session is None or not saved.twin.version == conflict.expected < found:
                 continue
-            there = session.versions.get(found) or self.possible(session_id, found)
+            there = session.versions.get(found) or self.list_possible(session_id, found)
             if there and found >= save.must_at_issue.get(session_id, 0):
                 self.show(session_id, found, there)
                 break
@@ -390,20 +391,20 @@ class SessionsModel(Owner):
                 False, rules.SESSION_VERSIONS, f"{message}; made from another version, or nobody saved that"
             )
 
-    def possible(self, session_id: str, version: int) -> list[SavedTwin]:
-        """Saves without an answer that may have become this version."""
-        under_way = [saved for save in self.open for saved in save.of(session_id, version)]
+    def list_possible(self, session_id: str, version: int) -> list[SavedTwin]:
+        """List saves without an answer that may have become this version."""
+        under_way = [saved for save in self.open for saved in save.list_candidates(session_id, version)]
         may = self.sessions[session_id].may
         return [saved for saved in may if saved.is_to_be(session_id, version)] + under_way
 
     def show(self, session_id: str, version: int, kept: list[SavedTwin]) -> None:
-        """A load, or a conflict, has shown this version, which is one of these."""
+        """Take what a load, or a conflict, has shown of this version: it is one of `kept`."""
         session = self.sessions[session_id]
         session.must = max(session.must, version)
         session.versions[version] = kept
 
     def settle(self, session_id: str, kept: list[WorkingTwin]) -> None:
-        """A reply of one who loaded a version tells what it held, for everybody."""
+        """Drop saves that a reply from a loaded session refutes, for all memories."""
         session, left = self.sessions[session_id], [saved for twin in kept for saved in twin.origins]
         for version, found in session.versions.items():
             if any(saved in left for saved in found):
@@ -426,16 +427,16 @@ class SessionsModel(Owner):
     def judge_load(
         self, scope: Scope, request: LoadSession, load: OpenLoad, done: SessionLoaded
     ) -> list[SavedTwin]:
-        """What the loaded version may hold."""
+        """Return the tiers that the loaded version may hold."""
         session = self.judge_member(scope, request.session_id, "loaded")
         message = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
         demand(done.version >= load.must, rules.ACKNOWLEDGED_IS_DURABLE, message)
-        found = session.versions.get(done.version) or self.possible(request.session_id, done.version)
+        found = session.versions.get(done.version) or self.list_possible(request.session_id, done.version)
         demand(found, rules.SESSION_VERSIONS, f"loaded version {done.version}, which nobody saved")
         return found
 
     def judge_member(self, scope: Scope, session_id: str, did: str) -> Session:
-        """Whoever loads or ends a session is one of its members."""
+        """Demand that an agent that loads or ends a session is one of its members."""
         session = self.sessions.get(session_id)
         is_known = session is not None and session.user == scope.user
         demand(is_known, rules.SESSION_OR_ERROR, f"{did} {session_id!r}, which was never created here")
@@ -453,26 +454,25 @@ class SessionsModel(Owner):
 
 
 def as_members(value: object) -> tuple[str, ...]:
-    """What a caller gave as agents; anything but a tuple is refused, and so hands over to nobody."""
+    """Return the agents a caller gave; anything but a tuple is refused, and so hands over to none."""
     return value if isinstance(value, tuple) else ()
 
 
-# The working tier's model: the twins that may be true, and what a reply tells about which of them is.
+# The working tier's model: the twins that may be true; each reply leaves those that explain it.
 #
 # Law 1. Where a session that was loaded may be one of several, there is a twin for each; a reply must agree
 # with at least one of them, and the others are dropped.
-# Law 2. The reserved keys (`__last_input` and so on) follow what remember and recall did, in the
-# order in which
-# their batches became durable.
+# Law 2. The reserved keys (`__last_input` and so on) follow remember and recall, in the order in which their
+# batches became durable.
 
 
 SHOWN_BYTES_MAX: Final = 200  # of a text that a reserved key shows
 OF_THE_TIER: Final = ("EntryTooLarge", "WorkingFull", "TooManyEntries", "Overflow")
-"""Errors of which a twin knows the values: what there is no room for."""
+"""Errors whose values a twin knows: there is no room."""
 
 
 class WorkingModel(OracleModel):
-    """What the working tier of one memory must answer.
+    """Judges the working tier of one memory.
 
     `twins`: the tiers that are possible. `counted`: remembers in flight whose text the reserved keys show by
     now.
@@ -486,15 +486,15 @@ class WorkingModel(OracleModel):
         self.twins = [WorkingTwin(config)]
         self.counted: dict[str, None] = {}
 
-    def crashed(self) -> None:
+    def observe_crash(self) -> None:
         self.twins = [WorkingTwin(self.config)]
         self.counted.clear()
 
-    def answered(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
+    def observe_answer(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
         if isinstance(request, requests.Remember) and is_own_batch(call, answer):
             self.count_remember(call.op_id, request)
 
-    def replied(self, ending: Ending) -> None:
+    def observe_reply(self, ending: Ending) -> None:
         request, outcome = ending.request, ending.outcome
         if isinstance(request, requests.WorkingRequest):
             self.judge(request, outcome, ending.now_ms, ending.reading_ms)
@@ -508,7 +508,10 @@ class WorkingModel(OracleModel):
         self.counted.pop(ending.op_id, None)
 
     def is_question(self, request: requests.Recall | requests.Descent, value: object) -> bool:
-        """Whether something was looked for: what is of no levels, of no hits, or of nobody's asks nothing."""
+        """Return True if the request looked anything up.
+
+        It does not if it asks for no level, no hit, or another scope.
+        """
         if value is None:
             return False
         if isinstance(request, requests.Recall):
@@ -516,7 +519,7 @@ class WorkingModel(OracleModel):
         return getattr(value, "stop_reason", "") != "nothing_asked"
 
     def count_remember(self, op_id: str, request: requests.Remember) -> None:
-        """Once for each: the reserved keys follow the order of commits, which is not the one of replies."""
+        """Count a remember once: the reserved keys follow the order of commits, not that of replies."""
         if op_id in self.counted:
             return
         self.counted[op_id] = None
@@ -525,21 +528,21 @@ class WorkingModel(OracleModel):
             twin.last_input = cut(request.text, SHOWN_BYTES_MAX)
 
     def judge(self, request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int) -> None:
-        """Keep the twins that explain the reply; so others who loaded the same session learn it, too."""
+        """Keep the twins that explain the reply; models that loaded the same session learn it, too."""
         if isinstance(outcome, Refused):
             check_refusal(request, outcome.error)
         if len(self.twins) == 1:
-            self.twins = explaining(self.twins, request, outcome, now_ms, reading_ms)
+            self.twins = keep_explaining(self.twins, request, outcome, now_ms, reading_ms)
             return
         possible = [twin for twin in self.twins if not is_refuted(twin)]
-        self.twins = explaining(possible or self.twins, request, outcome, now_ms, reading_ms)
+        self.twins = keep_explaining(possible or self.twins, request, outcome, now_ms, reading_ms)
         if len(self.twins) < len(possible):
             session_id = self.twins[0].session_id
             assert session_id is not None, "only a load makes several of one"
             self.sessions.settle(session_id, self.twins)
 
     def open_session(self, twins: list[WorkingTwin]) -> None:
-        """A session is put in place of what there was: it is one of these."""
+        """Put a session, which is one of `twins`, in place of the one that was open."""
         self.twins = merge([twin.put_in_place_of(old) for twin in twins for old in self.twins])
 
     def expire(self, now_ms: int) -> None:
@@ -548,7 +551,7 @@ class WorkingModel(OracleModel):
 
 
 def is_own_batch(call: Call, answer: Answer) -> bool:
-    """Whether a batch is durable, and not the one of an earlier request with the same request key."""
+    """Return True if a durable batch is not that of an earlier request with the same request key."""
     if not isinstance(call.effect, Commit) or not isinstance(answer, Committed):
         return False
     own = [write.body.by for write in call.effect.writes if isinstance(write.body, Receipt)]
@@ -556,13 +559,13 @@ def is_own_batch(call: Call, answer: Answer) -> bool:
 
 
 def is_refuted(twin: WorkingTwin) -> bool:
-    """None of the saves that it may come from was the one that was saved."""
+    """Return True if none of the saves that a twin may come from was saved."""
     found = [saved for saved in twin.origins if isinstance(saved, SavedTwin)]
     return bool(found) and all(saved.is_refuted for saved in found)
 
 
 def merge(twins: list[WorkingTwin]) -> list[WorkingTwin]:
-    """Equal possibilities count once."""
+    """Merge equal twins into one."""
     kept: list[WorkingTwin] = []
     for twin in twins:
         if twin in kept:
@@ -575,15 +578,19 @@ def merge(twins: list[WorkingTwin]) -> list[WorkingTwin]:
 # One reply.
 
 
-def explaining(
+def keep_explaining(
     twins: list[WorkingTwin], request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int
 ) -> list[WorkingTwin]:
-    """The twins that explain the reply. Raises Broken, naming the rule that the reply most likely breaks."""
+    """Return the twins that explain the reply.
+
+    Raises Broken, naming the rule that the reply most likely breaks.
+    """
     got = (DONE, outcome.value) if outcome.__class__ is Done else answer_of(outcome)
     expected = [twin.answer(request, now_ms) for twin in twins]
     if expected == [got]:
         kept = twins
     else:
+        # two saves may be version 2, with k = a or k = b: a reply to Get("k") leaves one of them
         kept = [twin for twin, answer in zip(twins, expected, strict=True) if agrees(answer, got)]
     if kept:
         demand(True, rule_at_stake(kept[0], request, got, now_ms, reading_ms), "")
@@ -597,7 +604,7 @@ def explaining(
 
 
 def check_refusal(request: requests.WorkingRequest, error: Error) -> None:
-    """What is wrong with the request alone is told whole; twins know what the tier has no room for."""
+    """Demand the error of a malformed request; twins know the errors of a full tier."""
     wanted = wrong(request)
     is_fair = wanted is None or is_same(wanted, error)
     demand(is_fair, rules.REFERENCE_AGREES, f"{type(request).__name__} is refused otherwise", wanted, error)
@@ -626,7 +633,7 @@ PUTS: Final = (requests.Set, requests.Incr, requests.Append)
 
 
 def rule_of_death(died_ms: int, now_ms: int, reading_ms: int) -> Rule:
-    """The rule that is broken by whoever shows what died then."""
+    """Return the rule that a reply breaks if it shows an entry that expired at `died_ms`."""
     if died_ms == now_ms:
         return rules.TTL_BOUNDARY
     return rules.TIME_NEVER_REVIVES if reading_ms < now_ms else rules.TTL_CONTRACT
@@ -635,7 +642,7 @@ def rule_of_death(died_ms: int, now_ms: int, reading_ms: int) -> Rule:
 def rule_at_stake(
     twin: WorkingTwin, request: requests.WorkingRequest, got: Answered, now_ms: int, reading_ms: int
 ) -> Rule:
-    """What another reply than this right one would have broken."""
+    """Return the rule that another reply than this right one would have broken."""
     key = getattr(request, "key", "")
     if not isinstance(key, str):
         return rules.REFERENCE_AGREES
@@ -683,13 +690,12 @@ def broken_rule(
 
 # The model of sessions: what one memory may be told when it creates, saves and loads a session.
 #
-# What all memories know of all sessions is in `sessions`; this is the side of one memory, with
-# its saves and
+# `sessions` has what all memories know of all sessions; this is the side of one memory, with its saves and
 # loads in flight and the working tier that they pack or replace.
 
 
 class SessionModel(OracleModel):
-    """What sessions of one memory must answer. `saves` and `loads` are in flight, by op_id."""
+    """Judges the sessions of one memory. `saves` and `loads` are in flight, by op_id."""
 
     judges = (CreateSession, SaveSession, LoadSession)
     watches = (EndSession,)
@@ -707,21 +713,21 @@ class SessionModel(OracleModel):
         self.saves: dict[str, OpenSave] = {}
         self.loads: dict[str, OpenLoad] = {}
 
-    def issued(self, op_id: str, request: object, now_ms: int) -> None:
+    def observe_request(self, op_id: str, request: object, now_ms: int) -> None:
         if isinstance(request, SaveSession):
             self.saves[op_id] = self.sessions.begin_save(request, self.working.twins, now_ms)
         elif isinstance(request, LoadSession | EndSession):
             scope = self.scope
             self.loads[op_id] = self.sessions.begin_load(scope.user, scope.agent, request.session_id)
 
-    def crashed(self) -> None:
+    def observe_crash(self) -> None:
         for save in self.saves.values():
             self.sessions.end_save(save)
             self.sessions.may_have_saved(save)
         self.saves.clear()
         self.loads.clear()
 
-    def replied(self, ending: Ending) -> None:
+    def observe_reply(self, ending: Ending) -> None:
         match ending.request:
             case CreateSession():
                 self.judge_create(ending)
@@ -761,7 +767,7 @@ class SessionModel(OracleModel):
             self.sessions.take_back(save)
 
     def is_lost(self, save: OpenSave) -> bool:
-        """Whether a version of this session was told and is not there: then storage has an older one."""
+        """Return True if storage lost an acknowledged version of this session and has an older one."""
         return any(self.surroundings.atlas.explains(it.twin.session_id or "") for it in save.candidates)
 
     def judge_load(self, ending: Ending) -> None:
@@ -790,7 +796,7 @@ class SessionModel(OracleModel):
             demand(has_damage, rules.SNAPSHOT_GUARDED, message)
 
     def judge_end(self, ending: Ending) -> None:
-        """Who may load a session may end it, and nobody else."""
+        """Demand that only members of a session end it."""
         load, outcome = self.loads.pop(ending.op_id), ending.outcome
         if isinstance(outcome, Refused) and isinstance(outcome.error, errors.SessionNotFound):
             self.sessions.judge_missing(ending.request, load)

@@ -7,13 +7,13 @@ Law 3. Written from docs/spec. Where that leaves something to the code, as it do
 German, Spanish and Chinese, it stands here once more, and a test says where the two differ.
 
 text        characters, words, sentences, languages and dates
-queries     what a query refers to, its rewrites and variants
-replies     the JSON in whatever a model said, and what it decided
+queries     references in a query, its rewrites and variants
+replies     the JSON in a reply of a model, and decisions in it
 extraction  mentions, links and facts
 hierarchy   parts of texts, groups of members, descents
-blocks      what renderings of core show
+blocks      renderings of core, read back
 rows        fields of rows and saved states, ids
-requests    what a request is refused for, and what it replies with
+requests    errors of malformed requests, and the values that requests reply with
 scores      promotion, relevance, fusion; attempts and waits
 wire        the HTTP of an agent server
 """

@@ -1,4 +1,4 @@
-"""What a rendering of the core tier shows, read back as M3.18 to M3.23 say, in both forms.
+"""Read renderings of the core tier, as M3.18 to M3.23 say, in both forms.
 
 A rendering shows importance in hundredths, and of entries id, name and text; the rest is not in it.
 """
@@ -32,8 +32,8 @@ class ShownBlock(Data):
     entries: tuple[ShownEntry, ...]
 
 
-def shown_block(block: Block) -> ShownBlock:
-    """What every rendering of this block must show."""
+def expect_block(block: Block) -> ShownBlock:
+    """Return what every rendering of this block must show."""
     hundredths = (block.importance_ppm + 5_000) // 10_000
     entries = tuple(ShownEntry(it.entity_id, it.name, it.text) for it in block.entries)
     importance = f"{hundredths // 100}.{hundredths % 100:02}"
@@ -55,7 +55,7 @@ XML_END: Final = "</core_memory>"
 
 
 def between(head: str, text: str, end: str) -> str:
-    """Raises ValueError where one of the two is lacking."""
+    """Return the text between `head` and `end`. Raises ValueError if one of them is missing."""
     if not (text.startswith(head) and text.endswith(end)):
         raise ValueError(f"no rendering: {text[:80]!r}")
     return text[len(head) : len(text) - len(end)]
@@ -63,20 +63,20 @@ def between(head: str, text: str, end: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def read_xml(text: str) -> tuple[ShownBlock, ...]:
-    """Raises ValueError for what is no rendering."""
+    """Return the blocks of a rendering as XML. Raises ValueError if it is malformed."""
     inside = between(XML_HEAD, text, XML_END)
     return tuple(xml_block(match) for match in every(XML_BLOCK, inside))
 
 
 def xml_block(match: re.Match[str]) -> ShownBlock:
     kind, label, importance, text, entries = match.groups(default="")
-    authored = unmarked(text.removesuffix("\n")) if text else None
-    shown = (ShownEntry(*map(unmarked, it.groups())) for it in every(XML_ENTRY, entries))
-    return ShownBlock(kind, unmarked(label), importance, authored, tuple(shown))
+    authored = unescape(text.removesuffix("\n")) if text else None
+    shown = (ShownEntry(*map(unescape, it.groups())) for it in every(XML_ENTRY, entries))
+    return ShownBlock(kind, unescape(label), importance, authored, tuple(shown))
 
 
 def every(pattern: str, text: str) -> Iterator[re.Match[str]]:
-    """One match after the other, with nothing between them."""
+    """Yield one match after the other, with nothing between them. Raises ValueError for anything else."""
     at = 0
     while at < len(text):
         match = re.compile(pattern).match(text, at)
@@ -86,7 +86,7 @@ def every(pattern: str, text: str) -> Iterator[re.Match[str]]:
         at = match.end()
 
 
-def unmarked(text: str) -> str:
+def unescape(text: str) -> str:
     return re.sub("&(?:lt|gt|quot|amp);", lambda match: MARKUP[match[0]], text) if "&" in text else text
 
 
@@ -99,16 +99,16 @@ MD_ENTRY: Final = r"### (.*) \{(.{28})\}"
 
 @lru_cache(maxsize=KEPT)
 def read_markdown(text: str) -> tuple[ShownBlock, ...]:
-    """Raises ValueError for what is no rendering."""
+    """Return the blocks of a rendering as Markdown. Raises ValueError if it is malformed."""
     *lines, end = between(MD_HEAD, text, "").split("\n")
-    before, *blocks = parts(lines, "## ")
+    before, *blocks = split_at_mark(lines, "## ")
     if before or end:
         raise ValueError(f"no rendering: {before or end}")
     return tuple(markdown_block(block) for block in blocks)
 
 
-def parts(lines: list[str], mark: str) -> list[list[str]]:
-    """The lines before the first that begins with the mark, and then those from each of these on."""
+def split_at_mark(lines: list[str], mark: str) -> list[list[str]]:
+    """Return the lines before the first that begins with the mark, then those from each of these on."""
     found: list[list[str]] = [[]]
     for line in lines:
         if line.startswith(mark):
@@ -121,9 +121,9 @@ def markdown_block(lines: list[str]) -> ShownBlock:
     head = re.fullmatch(MD_BLOCK, lines[0])
     if head is None or lines[-1] != "":
         raise ValueError(f"no block of a rendering: {lines}")
-    authored, *entries = parts(lines[1:-1], "### ")
+    authored, *entries = split_at_mark(lines[1:-1], "### ")
     kind, label, importance = head.groups(default="")
-    text = joined(authored) if authored else None
+    text = unescape_lines(authored) if authored else None
     return ShownBlock(kind.lower(), label, importance, text, tuple(map(markdown_entry, entries)))
 
 
@@ -131,14 +131,14 @@ def markdown_entry(lines: list[str]) -> ShownEntry:
     head = re.fullmatch(MD_ENTRY, lines[0])
     if head is None:
         raise ValueError(f"no entry of a rendering: {lines}")
-    return ShownEntry(head[2], head[1], joined(lines[1:]))
+    return ShownEntry(head[2], head[1], unescape_lines(lines[1:]))
 
 
 STRUCTURE: Final = re.compile(r"^[ \t]*(#|```|~~~|<|=[= \t]*$|-[- \t]*$)", re.MULTILINE)
 
 
-def joined(lines: list[str]) -> str:
-    """Without the backslash that kept a line from being structure. Raises ValueError where there is none."""
+def unescape_lines(lines: list[str]) -> str:
+    """Join lines, without the backslashes that escape structure. Raises ValueError for structure."""
     text = "\n".join(lines)
     if found := STRUCTURE.search(text):
         raise ValueError(f"Markdown takes this line of a text for structure: {found[0]!r}")
@@ -153,16 +153,19 @@ TAGGED_BLOCK: Final = TAGGED_HEAD + r"((?:[^<>]*\n)?)((?:<entry [^<>]*>[^<>]*</e
 
 @lru_cache(maxsize=KEPT)
 def read_tagged(text: str) -> tuple[ShownBlock, ...]:
-    """Raises ValueError for what is no rendering. It tells no importance, and of a label no kind."""
+    """Return the blocks of a rendering with labels as tags; it has no importance, and no kinds.
+
+    Raises ValueError if it is malformed.
+    """
     inside = between("<memory>\n", text, "</memory>")
     return tuple(tagged_block(match) for match in every(TAGGED_BLOCK, inside))
 
 
 def tagged_block(match: re.Match[str]) -> ShownBlock:
     quoted, tag, text, entries = match.groups(default="")
-    authored = unmarked(text.removesuffix("\n")) if text else None
-    shown = (ShownEntry(*map(unmarked, it.groups())) for it in every(XML_ENTRY, entries))
-    return ShownBlock("", unmarked(quoted) or tag, "", authored, tuple(shown))
+    authored = unescape(text.removesuffix("\n")) if text else None
+    shown = (ShownEntry(*map(unescape, it.groups())) for it in every(XML_ENTRY, entries))
+    return ShownBlock("", unescape(quoted) or tag, "", authored, tuple(shown))
 
 
 READERS: Final[Mapping[str, Callable[[str], tuple[ShownBlock, ...]]]] = {

@@ -23,16 +23,16 @@ from umi_sim.judge.plain.replies import confidence_ppm, has_list, payload_of
 from umi_sim.judge.plain.text import (
     byte_count,
     cut,
-    folded,
-    made_whole,
-    passed_over,
+    fold_name,
+    list_untold,
+    replace_surrogates,
     sentences,
     tidy,
     without_controls,
     words,
 )
 
-# What a reply to `extract` tells of a text, element by element, as M10.7 to M10.16 say.
+# Replies to `extract`, element by element, as M10.7 to M10.16 say.
 
 
 UNSAID_PPM: Final = 500_000  # how sure a model is that does not say so
@@ -48,7 +48,7 @@ FAULTS: Final = ("not_object", "no_name", "too_many")  # what a model does wrong
 class ExpectedMention(Data):
     """One statement of a text, about a name and `others`; a note has no name of its own.
 
-    Of what was memorized: as what, and in which categories it belongs.
+    `memory_type` and `categories` are those of a memorized fact.
     """
 
     name: str
@@ -62,16 +62,16 @@ class ExpectedMention(Data):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that it is about."""
+        """Return all names that it is about."""
         return (self.name, *self.others) if self.named else ()
 
 
 @attrs.frozen
 class Extracted(Data):
-    """What was dropped are (index of the element, reason); `partial`: a mention that should not be there.
+    """The mentions of a reply. `dropped`: (index of the element, reason) of the others.
 
-    `uncovered_count`: how many sentences are notes because no mention tells of them; `told_count`: how many
-    mentions the reply tells, before these notes.
+    `partial`: a mention that should not be there. `uncovered_count`: how many sentences are notes because no
+    mention tells of them; `told_count`: how many mentions the reply tells, before these notes.
     """
 
     mentions: tuple[ExpectedMention, ...]
@@ -86,25 +86,27 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
     payload = payload_of(reply, "{", has_list("entities"))
     if payload is None:
         return None
-    told, dropped = sift(
+    told, dropped = read_elements(
         payload["entities"],
         EXTRACT_ENTITY_COUNT_MAX,
         lambda element: mention_of(element, text, confidence_min_ppm),
     )
     stated = [it for mention in told for it in statements(mention)]
-    known = merged(stated)
-    links, _ = sift(payload.get("relations"), EXTRACT_LINK_COUNT_MAX, lambda element: link_of(element, known))
-    mentions = merged([*stated, *(it for pair in links for it in pair)])
+    known = merge_mentions(stated)
+    links, _ = read_elements(
+        payload.get("relations"), EXTRACT_LINK_COUNT_MAX, lambda element: link_of(element, known)
+    )
+    mentions = merge_mentions([*stated, *(it for pair in links for it in pair)])
     is_partial = any(reason in FAULTS for _, reason in dropped)
-    rest, told_count = passed_over(text, told_by(mentions)) if mentions else [], len(mentions)
+    rest, told_count = list_untold(text, list_told_texts(mentions)) if mentions else [], len(mentions)
     mentions += notes_of(rest) if mentions else whole_notes(text)
     return Extracted(tuple(mentions), tuple(dropped), is_partial, len(rest), told_count)
 
 
-def sift(
+def read_elements(
     elements: Any, count_max: int, read: Callable[[Any], T | str]
 ) -> tuple[list[T], list[tuple[int, str]]]:
-    """What `read` makes of the elements, and the numbers of those of which it makes none, with the reason."""
+    """Return what `read` makes of the elements, and index and reason of the dropped ones."""
     found: list[T] = []
     dropped: list[tuple[int, str]] = []
     for index, element in enumerate(elements if isinstance(elements, list) else []):
@@ -123,7 +125,7 @@ def is_pronoun(name: str) -> bool:
 
 
 def mention_of(element: Any, text: str, confidence_min_ppm: int) -> ExpectedMention | str:
-    """What an element tells, or why it is dropped."""
+    """Return the mention of an element, or why it is dropped."""
     if not isinstance(element, dict):
         return "not_object"
     name = name_of(element.get("name"))
@@ -142,7 +144,12 @@ def mention_of(element: Any, text: str, confidence_min_ppm: int) -> ExpectedMent
 def nameless(element: dict[str, Any]) -> ExpectedMention | None:
     """Return the note that an element without a name is; None if it is none."""
     said, kind = element.get("content"), element.get("type")
-    if not isinstance(said, str) or said.strip() == "" or not isinstance(kind, str) or folded(kind) != "note":
+    if (
+        not isinstance(said, str)
+        or said.strip() == ""
+        or not isinstance(kind, str)
+        or fold_name(kind) != "note"
+    ):
         return None
     sure_ppm = confidence_ppm(element.get("confidence"))
     note = whole_note(cut(said, EXTRACT_CONTENT_BYTES_MAX))
@@ -150,20 +157,20 @@ def nameless(element: dict[str, Any]) -> ExpectedMention | None:
 
 
 def name_of(value: Any) -> str:
-    """As names are kept; empty if there is none."""
+    """Return a name as names are stored; empty if there is none."""
     tidied = without_controls(tidy(value)) if isinstance(value, str) else ""
     return cut(tidied, ENTITY_NAME_BYTES_MAX).strip()
 
 
 def content_of(value: Any, text: str) -> str:
-    """What is said of the name; of one of which nothing is said, how the text begins."""
+    """Return the content of a mention; without one, the beginning of the text."""
     if isinstance(value, str) and value.strip() != "":
         return cut(value, EXTRACT_CONTENT_BYTES_MAX)
     return cut(text, TEXT_SHOWN_BYTES)
 
 
 def type_of(value: Any, sure_ppm: int) -> str:
-    key = folded(value) if isinstance(value, str) else ""
+    key = fold_name(value) if isinstance(value, str) else ""
     known = TYPE_ALIASES.get(key, key)
     is_known = known in ENTITY_TYPES and (known != "self" or sure_ppm >= SELF_MIN_PPM)
     return known if is_known else "note"
@@ -178,11 +185,11 @@ def statements(mention: ExpectedMention) -> list[ExpectedMention]:
     return [attrs.evolve(mention, name=name, content=it) for name, it in zip(names, found, strict=True)]
 
 
-def merged(mentions: list[ExpectedMention]) -> list[ExpectedMention]:
+def merge_mentions(mentions: list[ExpectedMention]) -> list[ExpectedMention]:
     """Return one mention for each statement, as M10.27 says, in all categories that were named for it."""
     groups: dict[str, list[ExpectedMention]] = {}
     for mention in mentions:
-        groups.setdefault(folded(mention.content), []).append(mention)
+        groups.setdefault(fold_name(mention.content), []).append(mention)
     return [it for group in groups.values() for it in about_all(group)]
 
 
@@ -190,13 +197,16 @@ def about_all(group: list[ExpectedMention]) -> list[ExpectedMention]:
     """Return the statements that equal contents are; what the content names belongs to each of them."""
     named = [it for kind in ENTITY_TYPES for it in group if it.named and it.type == kind]
     if not named:
-        return [united(group)]
+        return [unite_mentions(group)]
     inside = [it for it in named if is_said(it)]
-    outside = {folded(it.name): None for it in named if it not in inside}
+    outside = {fold_name(it.name): None for it in named if it not in inside}
     notes = [it for it in group if not it.named]
     if not outside:
-        return [united([*inside, *notes])]
-    return [united([*(it for it in named if folded(it.name) == key), *inside, *notes]) for key in outside]
+        return [unite_mentions([*inside, *notes])]
+    return [
+        unite_mentions([*(it for it in named if fold_name(it.name) == key), *inside, *notes])
+        for key in outside
+    ]
 
 
 def is_said(mention: ExpectedMention) -> bool:
@@ -205,11 +215,11 @@ def is_said(mention: ExpectedMention) -> bool:
     return len(parts) > 0 and all(part in said for part in parts)
 
 
-def united(group: list[ExpectedMention]) -> ExpectedMention:
+def unite_mentions(group: list[ExpectedMention]) -> ExpectedMention:
     """Return the first one with all names, all categories and the highest confidence."""
     named = [it for it in group if it.named]
-    others = {folded(it.name): it.name for it in reversed(named)}
-    order = dict.fromkeys(folded(it.name) for it in named)
+    others = {fold_name(it.name): it.name for it in reversed(named)}
+    order = dict.fromkeys(fold_name(it.name) for it in named)
     return attrs.evolve(
         group[0],
         confidence_ppm=max(it.confidence_ppm for it in named or group),
@@ -230,7 +240,7 @@ def link_of(element: Any, mentions: list[ExpectedMention]) -> list[ExpectedMenti
     source, target = (end_of(ends.get(side), mentions) for side in ("source", "target"))
     if source is None or target is None:
         return "unknown_endpoint"
-    if folded(source.name) == folded(target.name):
+    if fold_name(source.name) == fold_name(target.name):
         return "self_link"
     if any(has_both(it, source.name, target.name) for it in mentions):
         return "told"
@@ -249,12 +259,12 @@ def has_both(mention: ExpectedMention, source: str, target: str) -> bool:
 
 def end_of(name: Any, mentions: list[ExpectedMention]) -> ExpectedMention | None:
     """Return the first mention of this name, under the spelling that it has there."""
-    wanted = folded(name_of(name))
-    found = ((each, it) for it in mentions for each in it.names if folded(each) == wanted)
+    wanted = fold_name(name_of(name))
+    found = ((each, it) for it in mentions for each in it.names if fold_name(each) == wanted)
     return next((attrs.evolve(it, name=each) for each, it in found), None)
 
 
-def told_by(mentions: list[ExpectedMention]) -> list[str]:
+def list_told_texts(mentions: list[ExpectedMention]) -> list[str]:
     return [text for it in mentions for text in (*it.names, it.content)]
 
 
@@ -262,7 +272,7 @@ def told_by(mentions: list[ExpectedMention]) -> list[str]:
 
 
 def whole_notes(text: str) -> list[ExpectedMention]:
-    return merged(statements(whole_note(text)))
+    return merge_mentions(statements(whole_note(text)))
 
 
 def whole_note(text: str) -> ExpectedMention:
@@ -270,7 +280,7 @@ def whole_note(text: str) -> ExpectedMention:
 
 
 def name_of_note(text: str) -> str:
-    """The first line with something in it, cut between two words."""
+    """Return the first line that is not blank, cut between two words."""
     lines = (without_controls(tidy(line)) for line in text.split("\n"))
     line = next((line for line in lines if line), "")
     if len(line.encode()) <= NOTE_NAME_BYTES:
@@ -279,7 +289,7 @@ def name_of_note(text: str) -> str:
     return (start.rpartition(" ")[0] or start) + "..."
 
 
-# Facts that have no name of their own: what they are stored as, and where they belong if nobody says.
+# Facts that have no name of their own: their type, and their category by default.
 
 
 HOME: Final = {
@@ -294,19 +304,19 @@ ENTITY_TYPE: Final = {
 def home_of(kind: str, listed: Iterable[str]) -> str:
     """Return the category of a memory type; the first one if that is not listed."""
     names = list(listed)
-    known = [name for name in names if folded(name) == HOME[kind]]
+    known = [name for name in names if fold_name(name) == HOME[kind]]
     return (known or names)[0]
 
 
 def given_fact(
     content: str, kind: str, categories: tuple[str, ...] | None, listed: Iterable[str]
 ) -> ExpectedMention:
-    """Of a memory type, in the categories that are named or in that of its type."""
+    """Return a fact of a memory type, in the named categories or in that of its type."""
     homes = (home_of(kind, listed),) if categories is None else tuple(dict.fromkeys(categories))
     return ExpectedMention(name_of_note(content), ENTITY_TYPE[kind], content, UNSAID_PPM, False, kind, homes)
 
 
-# What a reply to `memories` tells, as H4.2 to H4.10 (docs/spec/hierarchy.md) say.
+# Replies to `memories`, as H4.2 to H4.10 (docs/spec/hierarchy.md) say.
 #
 # The reply becomes a string in which each piece of markup is one character that no text can hold: half of a
 # surrogate pair. So the rules are patterns over that string:
@@ -339,8 +349,8 @@ PARTS: Final = M + m + C + c + S + s + Y + y
 
 @lru_cache(maxsize=KEPT)
 def read_memories(reply: str) -> tuple[ExpectedFact, ...] | None:
-    """What is told, each thing once; None if the reply is no answer."""
-    text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", made_whole(reply).replace("\r\n", "\n"))
+    """Return the facts of a reply, each once; None if the reply is no answer."""
+    text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", replace_surrogates(reply).replace("\r\n", "\n"))
     if not text.strip() or byte_count(text) > REPLY_BYTES_MAX:
         return None
     marked = Marked(text)
@@ -350,7 +360,7 @@ def read_memories(reply: str) -> tuple[ExpectedFact, ...] | None:
 
 def count_beyond(reply: str) -> int:
     """Return how many facts a reply tells that has more than one reply may tell."""
-    text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", made_whole(reply).replace("\r\n", "\n"))
+    text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", replace_surrogates(reply).replace("\r\n", "\n"))
     return once(Marked(text).memories())[1]
 
 
@@ -365,10 +375,10 @@ class Marked:
         while rest:
             before, less, rest = rest.partition("<")
             self.text += before
-            rest = self.replaced(rest) if less else ""
+            rest = self.replace_markup(rest) if less else ""
 
-    def replaced(self, rest: str) -> str:
-        """What follows a `<`, without the markup that begins there."""
+    def replace_markup(self, rest: str) -> str:
+        """Return what follows a `<`, without the markup that begins there."""
         for begin, end, kind in (("!--", "-->", "gone"), ("![CDATA[", "]]>", "literal")):
             if rest.startswith(begin) and end in rest[len(begin) :]:
                 inside, _, after = rest[len(begin) :].partition(end)
@@ -389,7 +399,7 @@ class Marked:
         return rest[tag.end() :]
 
     def note(self, kind: str, name: str, text: str) -> None:
-        """A piece of markup: its own character if it has one, and its number behind it."""
+        """Add a piece of markup to the text: its own character if it has one, and its number behind it."""
         table = {"open": OPEN, "close": CLOSE}.get(kind, {})
         number = "".join(chr(0xDE00 + int(digit)) for digit in str(len(self.pieces)))
         self.text += table.get(name, OTHER) + number + "\udeff"
@@ -398,7 +408,7 @@ class Marked:
     # Blocks.
 
     def memories(self) -> list[ExpectedFact]:
-        """Each block from its begin to its end, or to the next one."""
+        """Return the facts of all blocks: each from its begin to its end, or to the next one."""
         found, rest = list[ExpectedFact](), self.text
         while M in rest:
             rest = rest[rest.index(M) + 1 :]
@@ -407,7 +417,7 @@ class Marked:
         return found
 
     def block(self, rest: str) -> tuple[ExpectedFact | None, str]:
-        """The block that begins here, and what follows it."""
+        """Return the fact of the block that begins here, and what follows the block."""
         name, content, listed, tagged = "", None, "", list[str]()
         has_tags = False
         while part := re.search(f"[{M}{m}{C}{S}{Y}{N}]", rest):
@@ -440,7 +450,7 @@ class Marked:
         return ExpectedFact(called, content, distinct_texts(texts)), rest
 
     def content_of(self, rest: str) -> tuple[str | None, str]:
-        """The content that begins here, None if it is lost; and what follows."""
+        """Return the content that begins here, None if it is lost; and what follows."""
         upto = rest.partition(C)[0]
         if c in upto:
             at = upto.index(c)
@@ -451,21 +461,21 @@ class Marked:
     # Texts.
 
     def plain(self, marked: str) -> str:
-        """A stretch of the reply as it is meant: without its pairs of tags, references resolved."""
+        """Return a stretch of the reply without its pairs of tags, references resolved."""
         parts = re.split(
             "[\ud800-\udd00]([\ude00-\ude09]+)\udeff", re.sub("^[\ude00-\ude09]+\udeff", "", marked)
         )
         numbers = [int("".join(str(ord(digit) - 0xDE00) for digit in part)) for part in parts[1::2]]
         gone = self.pairs(numbers)
-        said = [resolved(parts[0])]
+        said = [resolve_references(parts[0])]
         for number, after in zip(numbers, parts[2::2], strict=True):
             kind, name, text = self.pieces[number]
             keeps = kind == "literal" or (name and number not in gone and kind != "alone")
-            said += [text if keeps else " " if kind == "alone" else "", resolved(after)]
+            said += [text if keeps else " " if kind == "alone" else "", resolve_references(after)]
         return "".join(said).strip()
 
     def pairs(self, numbers: list[int]) -> dict[int, None]:
-        """The tags that are opened and closed among these."""
+        """Return the numbers of tags that are opened and closed among these."""
         waiting: dict[str, list[int]] = {}
         found: dict[int, None] = {}
         for number in numbers:
@@ -477,7 +487,7 @@ class Marked:
         return found
 
 
-def resolved(text: str) -> str:
+def resolve_references(text: str) -> str:
     return re.sub("&(amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});", character, text)
 
 
@@ -493,7 +503,7 @@ def character(match: re.Match[str]) -> str:
 
 def distinct_texts(texts: Iterable[str]) -> tuple[str, ...]:
     named = [text.strip() for text in texts if text.strip()]
-    return tuple(it for at, it in enumerate(named) if folded(it) not in map(folded, named[:at]))
+    return tuple(it for at, it in enumerate(named) if fold_name(it) not in map(fold_name, named[:at]))
 
 
 def once(found: list[ExpectedFact]) -> tuple[tuple[ExpectedFact, ...], int]:
@@ -502,8 +512,8 @@ def once(found: list[ExpectedFact]) -> tuple[tuple[ExpectedFact, ...], int]:
     beyond_count = 0
     for told in found:
         content = cut(told.content, EXTRACT_CONTENT_BYTES_MAX)
-        key = folded(told.name), folded(content)
-        if folded(told.content) == EXAMPLE:
+        key = fold_name(told.name), fold_name(content)
+        if fold_name(told.content) == EXAMPLE:
             continue
         if key in kept:
             united = distinct_texts((*kept[key].categories, *told.categories))
@@ -515,18 +525,18 @@ def once(found: list[ExpectedFact]) -> tuple[tuple[ExpectedFact, ...], int]:
     return tuple(kept.values()), beyond_count
 
 
-# What somebody says of themselves, under their own name, as M10.20 says.
+# Sentences that speakers say of themselves, under their own name, as M10.20 says.
 
 
 FIRST_PERSONS: Final = ("i", "my", "we", "our")
 
 
 def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Extracted | None:
-    """What was extracted, and with it what the speaker said of themselves that was told nowhere."""
+    """Return the mentions, and with them what the speaker said of themselves that no mention tells."""
     if found is None or speaker is None:
         return found
     mentions = list(found.mentions[: found.told_count])
-    lost = passed_over(text, told_by(mentions))
+    lost = list_untold(text, list_told_texts(mentions))
     own = [it for it in lost if any(person_of(word) in FIRST_PERSONS for word in words(it))]
     own = own[:EXTRACT_ENTITY_COUNT_MAX]
     if not own:

@@ -15,17 +15,17 @@ from umi_core.invariants.limits import (
 )
 from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
 from umi_core.rows import Category, Entity, Reflection, Resource, Row
-from umi_sim.judge.plain.blocks import every, unmarked
+from umi_sim.judge.plain.blocks import every, unescape
 from umi_sim.judge.plain.queries import clean_line
 from umi_sim.judge.plain.replies import DECODER, WrittenNumber, between_tags, has_list, payload_of, value_at
 from umi_sim.judge.plain.scores import united_ppm, vector_ppm
 from umi_sim.judge.plain.text import (
     byte_count,
-    composed,
+    compose,
     cut,
-    folded,
+    fold_name,
     kind_of,
-    made_whole,
+    replace_surrogates,
     sentences,
     without_later,
 )
@@ -41,9 +41,9 @@ LINE_ENDS: Final = "\r\n"
 
 
 def lines_of(text: str, modality: str) -> list[str]:
-    """What is read of a text, line by line."""
+    """Return the lines in which a text is read."""
     if modality == "conversation":
-        told = spoken(text)
+        told = read_conversation(text)
         return text.split("\n") if told is None else told or [""]
     if modality == "document":
         text = text.replace("\r\n", "\n")
@@ -52,14 +52,14 @@ def lines_of(text: str, modality: str) -> list[str]:
 
 
 def caption(text: str) -> str:
-    """What a text is found by: its first line that says something, up to a full stop."""
+    """Return the first line that is not blank, up to a full stop: a text is found by it."""
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
     end = line.find(".")
     return cut(line[:end] if end > 0 else line, CAPTION_BYTES)
 
 
-def spoken(text: str) -> list[str] | None:
-    """The messages of a conversation, each in one line; None if it is no JSON of that form."""
+def read_conversation(text: str) -> list[str] | None:
+    """Return the messages of a conversation, each in one line; None if it is no JSON of that form."""
     if text.strip() == "":
         return []
     value = only_json(text)
@@ -72,11 +72,11 @@ def spoken(text: str) -> list[str] | None:
 
 
 def says_something(message: Any) -> bool:
-    return isinstance(message, dict) and said(message.get("content")).strip() != ""
+    return isinstance(message, dict) and text_of_content(message.get("content")).strip() != ""
 
 
 def mute_messages(text: str) -> tuple[list[int], int]:
-    """Which messages of a conversation say nothing, and of how many."""
+    """Return the numbers of the messages that say nothing, and the count of all messages."""
     value = only_json(text)
     lists = [value] if isinstance(value, list) else []
     if isinstance(value, dict):
@@ -86,12 +86,12 @@ def mute_messages(text: str) -> tuple[list[int], int]:
 
 
 def places(numbers: list[int]) -> str:
-    """Ten of them at most, as an error names them."""
+    """Return ten of the numbers at most, as an error names them."""
     return ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
 
 
 def only_json(text: str) -> Any:
-    """The JSON that a text is as a whole."""
+    """Return the JSON that a text is as a whole; None if it is none."""
     bare = text.strip(" \t\r\n")
     value = value_at(bare, 0)
     try:
@@ -105,17 +105,17 @@ def message_line(number: int, message: dict[str, Any]) -> str:
     role = message.get("role")
     role = role.strip() if isinstance(role, str) and role.strip() else "user"
     created = message.get("created_at")
-    time = [] if created is None else [said(created)]
-    return " ".join([f"[{number}]", *time, f"[{role}]: "]) + said(message.get("content"))
+    time = [] if created is None else [text_of_content(created)]
+    return " ".join([f"[{number}]", *time, f"[{role}]: "]) + text_of_content(message.get("content"))
 
 
-def said(content: Any) -> str:
+def text_of_content(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
         return content["text"] if isinstance(content.get("text"), str) else ""
     if isinstance(content, list):
-        return " ".join(filter(None, map(said, content)))
+        return " ".join(filter(None, map(text_of_content, content)))
     if isinstance(content, WrittenNumber):
         return content.written
     return {None: "", True: "true", False: "false"}[content]
@@ -125,32 +125,34 @@ def said(content: Any) -> str:
 
 
 def is_divided(lines: list[str], modality: str, line_count_min: int) -> bool:
-    """Whether a model is asked what belongs together."""
+    """Return True if a model is asked which lines belong together."""
     is_short = byte_count("\n".join(lines)) <= SEGMENTED_BYTES_MAX
     return modality == "conversation" and len(lines) >= line_count_min and is_short
 
 
 def parts_of(lines: list[str], starts: list[int]) -> list[str]:
-    """The texts of the parts that begin at these lines, divided further where they are too long."""
+    """Return the texts of the parts that begin at these lines, divided further where they are too long."""
     ends = [*starts[1:], len(lines)]
-    return [text for start, end in zip(starts, ends, strict=True) for text in short(lines[start:end])]
+    return [text for start, end in zip(starts, ends, strict=True) for text in pack_lines(lines[start:end])]
 
 
-def short(lines: list[str]) -> list[str]:
-    """As many lines together as fit."""
+def pack_lines(lines: list[str]) -> list[str]:
+    """Pack as many lines together as fit."""
     found: list[list[str]] = []
     for line in lines:
         if not found or not is_short("\n".join([*found[-1], line])):
             found.append([])
         found[-1].append(line)
-    return [piece for part in found for piece in (pieces(part[0]) if len(part) == 1 else ["\n".join(part)])]
+    return [
+        piece for part in found for piece in (divide_line(part[0]) if len(part) == 1 else ["\n".join(part)])
+    ]
 
 
 def is_short(text: str) -> bool:
     return byte_count(text) <= SEGMENT_BYTES_MAX and len(sentences(text)) <= SEGMENT_SENTENCE_COUNT_MAX
 
 
-def pieces(line: str) -> list[str]:
+def divide_line(line: str) -> list[str]:
     """Divide a line: as many sentences together as fit, with the blanks behind them."""
     starts = starts_of_sentences(line)
     found, at = list[str](), 0
@@ -163,7 +165,7 @@ def pieces(line: str) -> list[str]:
 
 
 def starts_of_sentences(line: str) -> list[int]:
-    """Where each sentence of a line begins, behind the first."""
+    """Return where each sentence of a line begins, but for the first."""
     found, at = list[int](), 0
     for sentence in sentences(line):
         start = line.index(sentence, at)
@@ -173,8 +175,8 @@ def starts_of_sentences(line: str) -> list[int]:
 
 
 def read_starts(reply: str, line_count: int) -> list[int] | None:
-    """Where parts begin, as a reply says: a line belongs to the first that has it. None: no parts."""
-    ends = sorted(bounds for it in elements(reply) if (bounds := bounds_of(it, line_count)))
+    """Return where parts begin; a line belongs to the first part that has it. None: no parts."""
+    ends = sorted(bounds for it in list_elements(reply) if (bounds := bounds_of(it, line_count)))
     starts, covered = list[int](), -1
     for start, end in ends:
         if end > covered:
@@ -183,13 +185,13 @@ def read_starts(reply: str, line_count: int) -> list[int] | None:
     return [0, *starts[1:]] if starts else None
 
 
-def elements(reply: str) -> list[Any]:
-    """What the reply lists, or whatever in it has two ends."""
+def list_elements(reply: str) -> list[Any]:
+    """List the segments of a reply, or all objects in it that have two ends."""
     payload = payload_of(reply, "{", has_list("segments"))
     if payload is not None:
         return list(payload["segments"])
     listed = payload_of(reply, "[", has_ends_inside)
-    return list(listed) if listed is not None else loose(reply)
+    return list(listed) if listed is not None else list_loose(reply)
 
 
 def has_ends(value: Any) -> bool:
@@ -200,9 +202,9 @@ def has_ends_inside(value: Any) -> bool:
     return isinstance(value, list) and any(map(has_ends, value))
 
 
-def loose(reply: str) -> list[Any]:
-    """Objects with two ends, none of them inside another."""
-    text, at, found, tries = made_whole(reply), 0, list[Any](), 0
+def list_loose(reply: str) -> list[Any]:
+    """List objects with two ends, none of them inside another."""
+    text, at, found, tries = replace_surrogates(reply), 0, list[Any](), 0
     while tries < 64 and (at := text.find("{", at)) >= 0 and byte_count(text) <= 50_000:
         tries += 1
         value = value_at(text, at)
@@ -213,7 +215,7 @@ def loose(reply: str) -> list[Any]:
 
 
 def bounds_of(element: Any, line_count: int) -> tuple[int, int] | None:
-    """The first and the last line, if there is something between them."""
+    """Return the first and the last line of an element; None if there is no line between them."""
     if not isinstance(element, dict):
         return None
     start, end = (number_of(element.get(name)) for name in ("start", "end"))
@@ -228,12 +230,12 @@ def number_of(value: Any) -> int | None:
     return int(found[1]) if found else None
 
 
-# What a model says of an image, an audio or a video, as H3.25 says.
+# Descriptions of an image, an audio or a video, as H3.25 says.
 
 
 MEDIA: Final = ("image", "audio", "video")
-DESCRIBE: Final = "describe"  # what is pending while nobody has said what it holds
-EMBED: Final = "embed"  # what is pending while there is no vector of it, or of a part of it
+DESCRIBE: Final = "describe"  # pending while a resource has no description
+EMBED: Final = "embed"  # pending while a resource, or a part of it, has no vector
 DESCRIBING: Final = ("describe_image", "transcribe_audio", "describe_video")
 
 
@@ -243,8 +245,8 @@ class Described(NamedTuple):
 
 
 def read_description(reply: str) -> Described | None:
-    """None if the reply says nothing."""
-    told = made_whole(reply)
+    """Return text and caption; None if the reply says nothing."""
+    told = replace_surrogates(reply)
     if byte_count(told) > REPLY_BYTES_MAX:
         return None
     tagged, titled = between_tags("content", told), between_tags("caption", told)
@@ -270,11 +272,14 @@ REPLY_BYTES: Final = 50_000
 Vector = tuple[int, ...]
 
 
-# Who takes part.
+# Members in use.
 
 
-def still_used(members: Mapping[str, tuple[int, str | None]], unused_ms: int) -> list[str]:
-    """`members`: when each was used last, and its group; one that is used speaks for all of its group."""
+def list_used(members: Mapping[str, tuple[int, str | None]], unused_ms: int) -> list[str]:
+    """List the members in use: one that was used counts for all of its group.
+
+    `members`: by id, when each was used last, and its group.
+    """
     alive = [group for last_ms, group in members.values() if group and last_ms > unused_ms]
     return [key for key, (last_ms, group) in members.items() if last_ms > unused_ms or group in alive]
 
@@ -282,14 +287,14 @@ def still_used(members: Mapping[str, tuple[int, str | None]], unused_ms: int) ->
 # Keywords and names.
 
 
-def telling_words(text: str) -> list[str]:
-    """The words that may be keywords, as they come."""
-    folded_text = composed(without_later(text)).casefold()
+def keyword_candidates(text: str) -> list[str]:
+    """Return the words that may be keywords, as they come."""
+    folded_text = compose(without_later(text)).casefold()
     return [word for word in "".join(map(in_word, folded_text)).split() if is_telling(word)]
 
 
 def in_word(char: str) -> str:
-    """A blank for what stands in no word."""
+    """Return a blank for a character that is in no word."""
     kind = kind_of(char)
     return char if char == "_" or kind == "Nd" or kind[0] in "LM" else " "
 
@@ -303,7 +308,7 @@ def is_telling(word: str) -> bool:
 
 
 def keywords_of(texts: Sequence[str]) -> tuple[str, ...]:
-    found = [word for text in texts for word in telling_words(text)]
+    found = [word for text in texts for word in keyword_candidates(text)]
     ranked = sorted(
         dict.fromkeys(found), key=lambda it: (-found.count(it) * (2 if it in TECHNICAL else 1), it)
     )
@@ -311,11 +316,11 @@ def keywords_of(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_name(reply: str) -> str | None:
-    """None if the reply has none."""
-    text = made_whole(reply)
+    """Return the name of a group; None if the reply has none."""
+    text = replace_surrogates(reply)
     if byte_count(text) > REPLY_BYTES:
         return None
-    return cut("_".join(telling_words(clean_line(text))), NAME_BYTES) or None
+    return cut("_".join(keyword_candidates(clean_line(text))), NAME_BYTES) or None
 
 
 def name_without_model(keywords: Sequence[str], founder_id: str) -> str:
@@ -323,9 +328,9 @@ def name_without_model(keywords: Sequence[str], founder_id: str) -> str:
 
 
 def name_not_taken(wanted: str, others: Sequence[str]) -> str:
-    """With the first number that makes it another name than these."""
-    known, name, n = [folded(other) for other in others], wanted, 0
-    while folded(name) in known:
+    """Append the first number that makes `wanted` different from the other names."""
+    known, name, n = [fold_name(other) for other in others], wanted, 0
+    while fold_name(name) in known:
         n += 1
         name = f"{wanted}-{n}"
     return name
@@ -335,8 +340,8 @@ def name_not_taken(wanted: str, others: Sequence[str]) -> str:
 
 
 @attrs.frozen
-class Old(Data):
-    """A group that was there: since when, its centroid, and who was in it."""
+class OldGroup(Data):
+    """A group that was there: since when, its centroid, and its members."""
 
     id: str
     created_ms: int
@@ -346,13 +351,13 @@ class Old(Data):
 
 @attrs.frozen
 class ExpectedGroup(Data):
-    """A group as it must be; `old`: the one that it goes on."""
+    """A group as it must be; `old`: the one that it continues."""
 
-    old: Old | None
+    old: OldGroup | None
     members: tuple[str, ...]
 
     def order(self) -> tuple[int, int, int, str]:
-        """Larger ones first, then those that were there, then older ones, then by id."""
+        """Return the sort key: larger groups, then continued ones, then older ones, then by id."""
         old = self.old
         return (
             -len(self.members),
@@ -371,9 +376,9 @@ class Rules(Data):
 
 
 def groups_of(
-    vectors: Mapping[str, Vector], old: Sequence[Old], rules: Rules, *, afresh: bool
+    vectors: Mapping[str, Vector], old: Sequence[OldGroup], rules: Rules, *, afresh: bool
 ) -> list[ExpectedGroup]:
-    """The largest first."""
+    """Return the groups of these vectors, the largest first."""
     ids, homes = sorted(vectors), dict[str, list[str]]()
     for key in ids:
         near = [(vector_ppm(vectors[key], it.centroid), it.id) for it in (() if afresh else old)]
@@ -384,10 +389,10 @@ def groups_of(
     found = [ExpectedGroup(it, tuple(homes[it.id])) for it in old if it.id in homes]
     housed = [key for members in homes.values() for key in members]
     found += new_groups({key: vectors[key] for key in ids if key not in housed}, rules)
-    while (after := one_round(found, vectors, rules)) != found:
+    while (after := regroup(found, vectors, rules)) != found:
         found = after
     found = sorted(found, key=ExpectedGroup.order)[: rules.count_max]
-    return heirs(found, old) if afresh else found
+    return continue_groups(found, old) if afresh else found
 
 
 def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[ExpectedGroup]:
@@ -405,12 +410,12 @@ def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[ExpectedGrou
     return found
 
 
-def one_round(
+def regroup(
     found: Sequence[ExpectedGroup], vectors: Mapping[str, Vector], rules: Rules
 ) -> list[ExpectedGroup]:
-    """Merge, settle, dissolve, once; in an order that says nothing."""
+    """Merge near groups, drop one stranger from each, and remove groups that are too small."""
     groups = sorted(found, key=ExpectedGroup.order)
-    while (pair := nearest_pair(groups, vectors, rules.merge_ppm)) is not None:
+    while (pair := find_nearest_pair(groups, vectors, rules.merge_ppm)) is not None:
         first, second = pair
         groups = [it for it in groups if it not in pair]
         groups.append(ExpectedGroup(first.old or second.old, tuple(sorted(first.members + second.members))))
@@ -419,10 +424,10 @@ def one_round(
     return sorted((it for it in groups if len(it.members) >= rules.size_min), key=ExpectedGroup.order)
 
 
-def nearest_pair(
+def find_nearest_pair(
     groups: Sequence[ExpectedGroup], vectors: Mapping[str, Vector], floor_ppm: int
 ) -> tuple[ExpectedGroup, ExpectedGroup] | None:
-    """Of groups in their order."""
+    """Return the two groups whose centres are nearest, if near enough; of equal pairs the first."""
     centres = [centre_of(it.members, vectors) for it in groups]
     best: tuple[int, tuple[ExpectedGroup, ExpectedGroup]] | None = None
     for at, one in enumerate(groups):
@@ -444,7 +449,7 @@ def without_stranger(group: ExpectedGroup, vectors: Mapping[str, Vector], floor_
 
 
 def centre_of(members: Sequence[str], vectors: Mapping[str, Vector]) -> Vector:
-    """The sum; if it is too long for a vector, as much smaller as it must be, towards zero."""
+    """Return the sum of the vectors, scaled towards zero if it is too long for a vector."""
     total = [0] * len(vectors[members[0]])
     for key in members:
         total = [a + b for a, b in zip(total, vectors[key], strict=True)]
@@ -454,8 +459,8 @@ def centre_of(members: Sequence[str], vectors: Mapping[str, Vector]) -> Vector:
     return tuple(it * LARGEST // most if it >= 0 else -(-it * LARGEST // most) for it in total)
 
 
-def heirs(found: Sequence[ExpectedGroup], old: Sequence[Old]) -> list[ExpectedGroup]:
-    """Each old group goes on in the one group that has most of its members; of equal claims the older's."""
+def continue_groups(found: Sequence[ExpectedGroup], old: Sequence[OldGroup]) -> list[ExpectedGroup]:
+    """Let each old group continue as the one group with most of its members; the older goes first."""
     claims = [
         (-len([key for key in it.members if key in group.members]), group.created_ms, group.id, it.members)
         for it in found
@@ -468,7 +473,7 @@ def heirs(found: Sequence[ExpectedGroup], old: Sequence[Old]) -> list[ExpectedGr
     return [attrs.evolve(it, old=by_id[given[it.members]] if it.members in given else None) for it in found]
 
 
-# What a level gives for a query, whether it is enough, what a context shows: as H6.18, H6.29, H7 say.
+# Hits of a level, whether they are enough, and contexts: as H6.18, H6.29, H7 say.
 
 
 KINDS: Final = {
@@ -498,8 +503,8 @@ class LevelRow(Data):
         return f"{self.name}: {self.text}" if self.name else self.text
 
 
-def found_in(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[LevelRow]:
-    """Each row once, the best first; of a text and its parts either it or them."""
+def rank_level(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[LevelRow]:
+    """Return each row once, the best first; of a text and its parts either it or them."""
     lists = [*by_vector], [*by_words]
     by_vector, by_words = ([it for it in each if not is_outdated(it, lists)] for each in lists)
     rows = {row.address.id: row for row in (*by_words, *by_vector)}
@@ -519,7 +524,7 @@ def found_in(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> l
 
 
 def is_outdated(row: Row, lists: Iterable[Iterable[Row]]) -> bool:
-    """Whether one of these lists has it as it was later."""
+    """Return True if one of these lists has a later version of the row."""
     return any(it.address == row.address and it.version > row.version for each in lists for it in each)
 
 
@@ -538,13 +543,13 @@ def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Le
 
 
 def is_enough(found: Sequence[LevelRow], wanted: int, average_ppm: int) -> bool:
-    """Enough good ones by vector, and good enough on average."""
+    """Return True if enough hits by vector are good enough on average."""
     best = sorted(it.vector_ppm for it in found if it.vector_ppm is not None)[-wanted:]
     return len(best) == wanted and sum(best) >= average_ppm * wanted
 
 
 def fitting_count(texts: Sequence[str], bytes_max: int) -> int:
-    """How many of the texts, from the first on, a context has room for: the first is cut if it must be."""
+    """Return how many of the texts, from the first on, fit; the first is cut if it must be."""
     used, count = 0, 0
     for text in texts:
         used += byte_count(cut(text, bytes_max) if count == 0 else text)
@@ -554,8 +559,8 @@ def fitting_count(texts: Sequence[str], bytes_max: int) -> int:
     return count
 
 
-def due_in_context(found: Sequence[LevelRow], bytes_max: int) -> list[Shown]:
-    """The first hits whose texts fit, level by level."""
+def expect_context(found: Sequence[LevelRow], bytes_max: int) -> list[Shown]:
+    """Return the first hits whose texts fit, level by level."""
     fitting = found[: fitting_count([it.text for it in found], bytes_max)]
     first = [cut(it.text, bytes_max) for it in fitting[:1]]
     texts = [*first, *(it.text for it in fitting[1:])]
@@ -564,12 +569,12 @@ def due_in_context(found: Sequence[LevelRow], bytes_max: int) -> list[Shown]:
 
 
 def read_context(text: str) -> list[Shown]:
-    """The hits of a context text. Raises ValueError for what is none."""
+    """Return the hits of a context text. Raises ValueError if it is malformed."""
     return [
         shown_hit(section[1], hit) for section in every(SECTION, text) for hit in every(SHOWN, section[2])
     ]
 
 
 def shown_hit(level: str, hit: re.Match[str]) -> Shown:
-    row_id, score, name, text = map(unmarked, hit.groups(default=""))
+    row_id, score, name, text = map(unescape, hit.groups(default=""))
     return level, row_id, int(score), name, text

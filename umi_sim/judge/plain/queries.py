@@ -32,11 +32,11 @@ from umi_sim.judge.plain.text import (
     Spoken,
     byte_count,
     content_words,
-    folded,
+    fold_name,
     language_of,
-    made_whole,
     name_places,
     one_line,
+    replace_surrogates,
     spoken_words,
     words,
 )
@@ -78,7 +78,7 @@ class References(Data):
 
 
 def references(text: str, language: str | None = None) -> References:
-    """`language`: that of the query, if this is a rewrite of it."""
+    """Find the references of a text. `language`: that of the query, if this is a rewrite of it."""
     spoken = spoken_words(text)
     own = language_of(text, spoken) if language is None else language
     names = name_places(text, spoken, own)
@@ -106,7 +106,7 @@ def references(text: str, language: str | None = None) -> References:
 
 
 def longest_at(spoken: list[Spoken], place: int, language: str, names: list[int]) -> tuple[Term | None, int]:
-    """The term that begins here, if one does, and how many words it or what refers to nothing has."""
+    """Return the term that begins here or None, and how many words it has, or an idiom in its place."""
     ahead = [it.text for it in spoken[place : place + PHRASE_WORDS]]
     nothing = words_of_nothing(spoken, place)
     for phrase, term in terms_by_first_word().get(ahead[0], ()):
@@ -119,7 +119,7 @@ def longest_at(spoken: list[Spoken], place: int, language: str, names: list[int]
 
 @cache
 def terms_by_first_word() -> dict[str, list[tuple[list[str], Term]]]:
-    """The words of each term, those of most words first, under the first of them."""
+    """Return the words of each term by the first of them, terms of most words first."""
     every = [(list(words(text)), Term(text, name)) for name, row in TERM_ROWS for text in row.split(", ")]
     found: dict[str, list[tuple[list[str], Term]]] = {}
     for phrase, term in sorted(every, key=lambda each: -len(each[0])):
@@ -128,7 +128,7 @@ def terms_by_first_word() -> dict[str, list[tuple[list[str], Term]]]:
 
 
 def words_of_nothing(spoken: list[Spoken], place: int) -> int:
-    """How many words from here on are the longest phrase that refers to nothing."""
+    """Return the length of the longest idiom from here on that refers to nothing."""
     ahead = spoken[place : place + PHRASE_WORDS + 1]
     before = "" if place == 0 or spoken[place].belongs else "| "
     line = (
@@ -140,12 +140,15 @@ def words_of_nothing(spoken: list[Spoken], place: int) -> int:
 
 @cache
 def nothing_patterns() -> list[re.Pattern[str]]:
-    """Idioms as patterns over a line of words in which a bar is a mark (M13.3)."""
+    """Return idioms as patterns over a line of words in which a bar is a mark (M13.3)."""
     return [re.compile(pattern_of(idiom)) for row in IDIOM_ROWS for idiom in row.split(", ")]
 
 
 def pattern_of(idiom: str) -> str:
-    r"""`is/was it [*] who` becomes `(?:is|was) (?:it) (?:[^ |]+ )?(?:who) `: a blank ends each word."""
+    r"""Return an idiom as a pattern.
+
+    `is/was it [*] who` becomes `(?:is|was) (?:it) (?:[^ |]+ )?(?:who) `: a blank ends each word.
+    """
     found = ""
     for part in idiom.split():
         bare = part.strip("[]")
@@ -161,7 +164,7 @@ def pattern_of(idiom: str) -> str:
 def is_meant(
     term: Term, count: int, spoken: list[Spoken], place: int, language: str, names: list[int]
 ) -> bool:
-    """Whether it is a word of this language that points at something."""
+    """Return True if a term is of this language and points at something."""
     if term.language != "zh" and language != "" and term.language != language:
         return False
     if count > 1:
@@ -171,7 +174,7 @@ def is_meant(
 
 
 def joins(spoken: list[Spoken], place: int, names: list[int]) -> bool:
-    """Whether a `that` joins a clause to what stands before it: `the place that serves ramen`."""
+    """Return True if a `that` joins a clause to what stands before it: `the place that serves ramen`."""
     if place == 0 or place + 1 == len(spoken):
         return False
     before, here, after = spoken[place - 1 : place + 2]
@@ -193,11 +196,10 @@ def nouns_behind(spoken: list[Spoken], place: int, end: int, term: Term) -> list
     return [spoken[end].text] if spoken[end].is_big == (term.language == "de") else []
 
 
-# Who speaks and who is spoken to, in a rewrite as in its query (M13.8).
+# Persons in a rewrite, as in its query (M13.8).
 #
-# After `I left my charger` the one who said that may ask `Is my charger there?`; anybody else
-# asks for `your
-# charger`.
+# After `I left my charger` the speaker of that may ask `Is my charger there?`; anybody else asks for
+# `your charger`.
 
 
 Said = tuple[str, str]  # the words for a person, and the word that follows
@@ -242,7 +244,7 @@ def count(some: list[Said], person: str) -> int:
     return len([said for said in some if said[0] == person])
 
 
-# What a reply makes of a query: the gate of rewrites, other ways to ask, and when either is asked for.
+# Replies about a query: the gate of rewrites, other ways to ask, and when either is asked for.
 #
 # As M12.9 and M13.5 to M13.9 have it, and H4.12 for cleaning.
 
@@ -263,13 +265,15 @@ ENDINGS: Final = {  # that may differ in two forms of a word, of which three let
 
 
 def shown_turns(turns: Sequence[Turn], count: int = TURNS_SHOWN) -> tuple[Turn, ...]:
-    """The last ones of which something is seen, newest first, each as far as it is shown."""
+    """Return the last turns that are not blank, newest first, each as far as it is shown."""
     shown = [Turn(turn.role, turn.text[:TURN_CHARS]) for turn in turns]
     return tuple([turn for turn in shown if turn.text.strip() != ""][: -count - 1 : -1])
 
 
-def without_model(query: str, turns: Sequence[Turn], wanted: bool, forced: bool = False) -> Resolution | None:
-    """The resolution of a query about which no model is asked; None if one is."""
+def resolve_without_model(
+    query: str, turns: Sequence[Turn], wanted: bool, forced: bool = False
+) -> Resolution | None:
+    """Return the resolution of a query about which no model is asked; None if one is."""
     terms = terms_of(references(query))
     if not wanted:
         return Resolution("disabled", query)
@@ -279,7 +283,7 @@ def without_model(query: str, turns: Sequence[Turn], wanted: bool, forced: bool 
 
 
 def terms_of(found: References) -> tuple[str, ...]:
-    """Each once, by its first occurrence."""
+    """Return each term once, by its first occurrence."""
     return tuple(dict.fromkeys(found.terms))
 
 
@@ -287,11 +291,11 @@ def terms_of(found: References) -> tuple[str, ...]:
 
 
 def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) -> Resolution:
-    """What comes of a reply, after these turns as they were shown."""
+    """Return the resolution that a reply leads to, after these turns as they were shown."""
     asked = references(query)
-    rewrite, terms = one_line(clean_line(made_whole(reply))), terms_of(asked)
+    rewrite, terms = one_line(clean_line(replace_surrogates(reply))), terms_of(asked)
     is_same = rewrite != "" and rewrite == one_line(clean_line(query))
-    if is_same or one_line(made_whole(reply)) == one_line(query):
+    if is_same or one_line(replace_surrogates(reply)) == one_line(query):
         return Resolution("unchanged", query, terms, turn_count=len(turns))
     reason = why_refused(rewrite, query, asked, turns)
     if reason is not None:
@@ -304,7 +308,7 @@ def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) 
 
 
 def why_refused(rewrite: str, query: str, asked: References, turns: Sequence[Turn]) -> str | None:
-    """The first reason against a rewrite."""
+    """Return the first reason against a rewrite; None if there is none."""
     given, light = references(rewrite, asked.spoken), light_words(asked)
     added = [word for word in given.others if word not in light]
     small_in_query = [word for word in words(query) if word not in asked.big]
@@ -312,7 +316,7 @@ def why_refused(rewrite: str, query: str, asked: References, turns: Sequence[Tur
         return "empty_reply"
     if byte_count(rewrite) > limits.QUERY_BYTES_MAX:
         return "too_long"
-    if any(is_missing(word, rewrite, given, asked) for word in kept_words(given, asked)):
+    if any(is_missing(word, rewrite, given, asked) for word in list_required_words(given, asked)):
         return "dropped_words"
     if any(given.terms.count(term) > asked.terms.count(term) for term in given.terms):
         return "new_reference"
@@ -328,8 +332,8 @@ def why_refused(rewrite: str, query: str, asked: References, turns: Sequence[Tur
     return "changed_person" if is_another_person(rewrite, query, turns) else None
 
 
-def kept_words(given: References, asked: References) -> list[str]:
-    """What a rewrite may not lack: names, and what says something, but for the noun of a `this` that went."""
+def list_required_words(given: References, asked: References) -> list[str]:
+    """List the words a rewrite needs: names and content words, but for the noun of a dropped `this`."""
     light = light_words(asked)
     went = [term for term in BEFORE_NOUN if asked.terms.count(term) > given.terms.count(term)]
     kept = [word for word in asked.others if word in asked.names or word not in light]
@@ -342,7 +346,10 @@ def is_missing(word: str, rewrite: str, given: References, asked: References) ->
 
 
 def stands(word: str, exact: Sequence[str], small: Sequence[str], big: Sequence[str], language: str) -> bool:
-    """Whether a word is among the exact ones, or, unless it has a capital, another form of a small one."""
+    """Return True if a word is among the exact ones, or a form of a small one.
+
+    A word with a capital has no other form.
+    """
     if word in exact:
         return True
     return word not in big and bare(word, language) in [bare(it, language) for it in small]
@@ -350,7 +357,7 @@ def stands(word: str, exact: Sequence[str], small: Sequence[str], big: Sequence[
 
 @lru_cache(maxsize=KEPT)
 def bare(word: str, language: str) -> str:
-    """A word without endings."""
+    """Return a word without endings."""
     for ending in ENDINGS.get(language, "").split():
         if word.endswith(ending):
             return bare(word[: -len(ending)], language) if len(word) - len(ending) >= 3 else word
@@ -358,7 +365,7 @@ def bare(word: str, language: str) -> str:
 
 
 def light_words(asked: References) -> list[str]:
-    """Words that say nothing by themselves, in English and in the languages of the references."""
+    """Return words without content, in English and in the languages of the references."""
     return [*STOP_WORDS, *(word for language in asked.languages for word in LIGHT_WORDS[language])]
 
 
@@ -370,7 +377,7 @@ QUOTES: Final = ('""', "''", "“”", "„“", "«»", "「」", "``")
 
 
 def clean_line(text: str) -> str:
-    """The line that was asked for, without fence, label and quotes, in whatever order they stand."""
+    """Return the line that was asked for, without fence, label and quotes, in any order."""
     before = None
     while text != before:
         before = text
@@ -403,19 +410,19 @@ def without_quotes(text: str) -> str:
 
 
 def is_deep(query: str, deep: bool | None) -> bool:
-    """Whether other ways to ask are wanted: as the caller says, else by the words of the query."""
+    """Return True if other ways to ask are wanted: by the caller, else by the words of the query."""
     return any(word in TRIGGERS for word in words(query)) if deep is None else deep
 
 
 def read_variants(reply: str, query: str) -> tuple[str, ...] | None:
-    """The query, and what else a model would ask; None if there is no payload."""
+    """Return the query, and what else a model would ask; None if there is no payload."""
     elements = payload_of(reply, "[", array_of(str))
     if elements is None:
         return None
     texts = [query]
     for element in elements:
         text = one_line(element) if isinstance(element, str) else ""
-        is_new = folded(text) not in [folded(it) for it in texts]
+        is_new = fold_name(text) not in [fold_name(it) for it in texts]
         if text != "" and byte_count(text) <= limits.QUERY_BYTES_MAX and is_new:
             texts.append(text)
     return tuple(texts[:VARIANTS])

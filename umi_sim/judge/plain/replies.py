@@ -21,9 +21,9 @@ from umi_core.invariants.limits import (
     SUMMARY_BYTES_MAX,
 )
 from umi_core.values import EVOLUTION_KINDS, RoutingDecision
-from umi_sim.judge.plain.text import byte_count, cut, folded, made_whole
+from umi_sim.judge.plain.text import byte_count, cut, fold_name, replace_surrogates
 
-# The JSON in whatever a model said, as M10.2 to M10.6 find it, and confidences in it.
+# The JSON in a reply of a model, as M10.2 to M10.6 find it, and confidences in it.
 #
 # A value is tried wherever one may begin, and the first of the wanted form is the payload:
 #
@@ -49,8 +49,11 @@ class WrittenNumber(Data):
 
 @lru_cache(maxsize=KEPT)
 def payload_of(reply: str, opening: str, is_wanted: Form) -> Any:
-    """The first value of the wanted form that begins with `{` or `[`; None if none. Not to be changed."""
-    text = made_whole(reply)
+    """Return the first value of the wanted form that begins with `{` or `[`; None if none.
+
+    It is cached, so it must not be changed.
+    """
+    text = replace_surrogates(reply)
     if byte_count(text) > REPLY_BYTES_MAX:
         return None
     starts = [match.start() for match in re.finditer(re.escape(opening), text)]
@@ -59,8 +62,8 @@ def payload_of(reply: str, opening: str, is_wanted: Form) -> Any:
 
 
 def why_unusable(reply: str) -> str:
-    """What is wrong with a reply that has no payload."""
-    if made_whole(reply).strip() == "":
+    """Return what is wrong with a reply that has no payload."""
+    if replace_surrogates(reply).strip() == "":
         return "empty"
     return "too_long" if byte_count(reply) > REPLY_BYTES_MAX else "no_json"
 
@@ -72,12 +75,12 @@ def has_list(name: str) -> Form:
 
 @cache
 def array_of(kind: type) -> Form:
-    """An array of which at least one element is of this kind, or an empty one."""
+    """Return a form: an empty array, or one with at least one element of this kind."""
     return lambda value: isinstance(value, list) and (not value or any(type(it) is kind for it in value))
 
 
 def value_at(text: str, start: int) -> Any:
-    """The JSON value that begins here; None if none does, or if it is nested too deep."""
+    """Return the JSON value that begins here; None if none does, or if it is nested too deep."""
     try:
         value, end = DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -86,19 +89,19 @@ def value_at(text: str, start: int) -> Any:
 
 
 def depth_of(json_text: str) -> int:
-    """How many brackets are open at once, those in texts left out."""
+    """Return how many brackets are open together, those in texts left out."""
     bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", json_text)
     steps = (1 if char in "[{" else -1 for char in bare if char in "[]{}")
     return max(accumulate(steps), default=0)
 
 
 def whole(value: Any) -> Any:
-    """The value without half surrogate pairs, which `\\ud800` can still write."""
+    """Return the value without half surrogate pairs, which `\\ud800` can still write."""
     if isinstance(value, dict):
-        return {made_whole(key): whole(each) for key, each in value.items()}
+        return {replace_surrogates(key): whole(each) for key, each in value.items()}
     if isinstance(value, list):
         return [whole(each) for each in value]
-    return made_whole(value) if isinstance(value, str) else value
+    return replace_surrogates(value) if isinstance(value, str) else value
 
 
 def number(written: str) -> WrittenNumber:
@@ -118,7 +121,7 @@ DECODER: Final = json.JSONDecoder(parse_float=number, parse_int=number, parse_co
 
 
 def confidence_ppm(value: object) -> int | None:
-    """A number from 0 to 1 in parts per million, rounded down; None if it is none."""
+    """Return a number from 0 to 1 in parts per million, rounded down; None for anything else."""
     if not isinstance(value, WrittenNumber):
         return None
     digits, _, exponent = value.written.lower().partition("e")
@@ -166,7 +169,7 @@ class ReplyTag(Data):
 
 
 def answer_in(reply: str) -> str:
-    """The reply without what stands before, between and behind its answer as reasoning."""
+    """Return the reply without reasoning before, between and behind its answer."""
     marks, gone = marks_of(reply), list[tuple[int, int]]()
     while marks:
         first, rest = marks[0], marks[1:]
@@ -185,11 +188,11 @@ def answer_in(reply: str) -> str:
     for start, end in gone:
         if end > at:
             kept, at = kept + reply[at:start], end
-    return unwrapped(kept + reply[at:])
+    return unwrap_answer(kept + reply[at:])
 
 
-def unwrapped(answer: str) -> str:
-    """The inside of one element that is around the whole of an answer."""
+def unwrap_answer(answer: str) -> str:
+    """Return the inside of one element that is around the whole of an answer."""
     bare = answer.strip()
     for name in WRAPPERS:
         begin, end = f"<{name}>", f"</{name}>"
@@ -200,7 +203,7 @@ def unwrapped(answer: str) -> str:
 
 
 def marks_of(reply: str) -> list[ReplyTag]:
-    """Every tag of a reasoning in order, those inside complete values left out."""
+    """Return every tag of a reasoning in order, those inside complete values left out."""
     found, at, failures = list[ReplyTag](), 0, 0
     last = last_tag(reply)
     while at <= last:
@@ -227,12 +230,12 @@ def next_start(reply: str, at: int) -> int:
 
 
 def last_tag(reply: str) -> int:
-    """Where the last of them may begin; -1 if there is none, and nothing is to be looked at."""
+    """Return where the last of them may begin; -1 if there is none, and nothing is to be looked at."""
     return max((it.start() for it in re.finditer(r"[\[<◁]", reply) if mark_at(reply, it.start())), default=-1)
 
 
 def mark_at(reply: str, at: int) -> ReplyTag | None:
-    """The tag of a reasoning that begins here."""
+    """Return the tag of a reasoning that begins here; None if none does."""
     header = HEADER.match(reply, at)
     if header:
         return ReplyTag("close" if header[1].lower() == "final" else "open", at, header.end())
@@ -257,7 +260,7 @@ def end_of_json(reply: str, at: int) -> int | None:
 
 
 def name_at(reply: str, at: int, is_end: bool) -> str:
-    """The name of the tag of an answer that begins here, or ends one; empty if none does."""
+    """Return the name of the tag of an answer that begins here, or ends one; empty if none does."""
     match = TAG.match(reply, at)
     if match is None or reply[at] != "<" or (match[0][1] == "/") != is_end:
         return ""
@@ -266,7 +269,7 @@ def name_at(reply: str, at: int, is_end: bool) -> str:
 
 
 def end_of_part(reply: str, at: int) -> int | None:
-    """Where this element ends; one of the same name inside has an end of its own."""
+    """Return where this element ends; an element of the same name inside has an end of its own."""
     name, depth = name_at(reply, at, False), 0
     for match in TAG.finditer(reply, at):
         depth += name_at(reply, match.start(), False) == name
@@ -277,7 +280,7 @@ def end_of_part(reply: str, at: int) -> int | None:
 
 
 def partner_of(rest: list[ReplyTag]) -> int | None:
-    """Which of these closes a reasoning that is open; if one too few do, the last that does."""
+    """Return the index of the tag that closes an open reasoning; the last one if too few do."""
     depth, last = 1, None
     for at, mark in enumerate(rest):
         if mark.kind == "open":
@@ -290,7 +293,7 @@ def partner_of(rest: list[ReplyTag]) -> int | None:
 
 
 def is_mentioned(reply: str, mark: ReplyTag, end: int) -> bool:
-    """Whether it is quoted, or an opening one stands between the words of a sentence."""
+    """Return True if a tag is quoted, or an opening one stands between the words of a sentence."""
     if mark.kind not in ("open", "close"):
         return False
     before = reply[: mark.start][-LINE_CHARS:].split("\n")[-1]
@@ -302,7 +305,7 @@ def is_mentioned(reply: str, mark: ReplyTag, end: int) -> bool:
     return before.strip()[-1] not in MARKS and behind.strip()[0] not in "{[<"
 
 
-# What a model decided, and in which order it put what it was shown: as H4.11 and H6.25 to H6.27 have it.
+# Decisions and orders of a model: as H4.11 and H6.25 to H6.27 have it.
 
 
 BLANKS: Final = " \t\n\r\f\v"
@@ -311,11 +314,11 @@ NO_QUERY: Final = ("", "{query}")
 
 
 def read_decision(reply: str) -> tuple[bool, str | None]:
-    """Whether no more is needed, and other words for the query."""
-    text = made_whole(reply)
+    """Return whether no more is needed, and other words for the query or None."""
+    text = replace_surrogates(reply)
     if byte_count(text) > REPLY_BYTES_MAX:
         return False, None
-    insides, rewrites = enclosed(text, "decision"), enclosed(text, "rewritten_query")
+    insides, rewrites = list_enclosed(text, "decision"), list_enclosed(text, "rewritten_query")
     rewrite = rewrites[0].strip() if rewrites else ""
     said = [words_of(inside) for inside in insides]
     return said == [["no", "retrieve"]], rewrite if rewrite not in NO_QUERY else None
@@ -326,8 +329,8 @@ def words_of(text: str) -> list[str]:
     return [word for word in marked.split(" ") if word]
 
 
-def enclosed(text: str, name: str) -> list[str]:
-    """What stands between an opening tag and the next closing one, of each pair."""
+def list_enclosed(text: str, name: str) -> list[str]:
+    """List the texts between an opening tag and the next closing one, of each pair."""
     found, begin, at = list[str](), -1, 0
     while (start := text.find("<", at)) >= 0:
         end, at = text.find(">", start), start + 1
@@ -348,7 +351,7 @@ def is_named(tag: str, name: str) -> bool:
 
 
 def read_ranks(reply: str, shown: Sequence[str], limit: int) -> list[str] | None:
-    """The ids of what was shown, in the order of the reply, each once; None if there is no order."""
+    """Return the shown ids in the order of the reply, each once; None if there is no order."""
     whole = payload_of(reply, "{", has_list("ids"))
     ids = payload_of(reply, "[", array_of(str)) if whole is None else whole["ids"]
     if ids is None:
@@ -358,28 +361,28 @@ def read_ranks(reply: str, shown: Sequence[str], limit: int) -> list[str] | None
     return [shown[aliases.index(alias)] for alias in dict.fromkeys(known)][:limit]
 
 
-# The text that a reply to `summarise_category` comes to, as H4.13 and H5.11 say.
+# Replies to `summarise_category`, as H4.13 and H5.11 say.
 
 
 def between_tags(tag: str, text: str) -> str | None:
-    """What the first pair of these tags encloses."""
+    """Return the text in the first pair of these tags; None if there is none."""
     begin = re.search(f"<{tag}>", text, re.I)
     end = re.search(f"</{tag}>", text[begin.end() :], re.I) if begin else None
     return text[begin.end() :][: end.start()] if begin and end else None
 
 
 def read_summary(reply: str) -> str | None:
-    """None if the reply has none."""
-    text = made_whole(reply)
+    """Return the summary of a reply; None if it has none."""
+    text = replace_surrogates(reply)
     if byte_count(text) > REPLY_BYTES_MAX:
         return None
     inside = between_tags("summary", text)
     bare = without_fence((text if inside is None else inside).strip()).strip()
-    return shortened(bare) if bare else None
+    return shorten_summary(bare) if bare else None
 
 
 def without_fence(text: str) -> str:
-    """The inside of a fence that is around all of a text."""
+    """Return the inside of a fence that is around all of a text."""
     first, *rest = text.split("\n")
     is_open = first.startswith("```") and "`" not in first[3:] and bool(rest)
     inside = "\n".join(rest)
@@ -388,7 +391,7 @@ def without_fence(text: str) -> str:
     return inside[:-3].removesuffix("\n")
 
 
-def shortened(text: str) -> str:
+def shorten_summary(text: str) -> str:
     if byte_count(text) <= SUMMARY_BYTES_MAX:
         return text
     head = cut(text, SUMMARY_BYTES_MAX)
@@ -396,7 +399,7 @@ def shortened(text: str) -> str:
     return "\n".join(lines[:-1]).rstrip() or head.rstrip()
 
 
-# What a reply to `evolve` says that new statements do to old ones, as M14.2 and M14.3 have it.
+# Replies to `evolve`: relations of new statements to old ones, as M14.2 and M14.3 have it.
 
 
 Pair = tuple[str, str]  # refs (`id@version`) of the new statement and of the old one
@@ -404,7 +407,7 @@ Pair = tuple[str, str]  # refs (`id@version`) of the new statement and of the ol
 
 @attrs.frozen
 class ExpectedVerdict(Data):
-    """`by` is model or table."""
+    """A verdict about a pair of statements. `by` is model or table."""
 
     kind: str
     confidence_ppm: int
@@ -414,14 +417,17 @@ class ExpectedVerdict(Data):
 
 @attrs.frozen
 class Verdicts(Data):
-    """What rows say, in their order; why others were dropped."""
+    """The verdicts of rows by pair, in their order; the reasons why others were dropped."""
 
     by_pair: tuple[tuple[Pair, ExpectedVerdict], ...]
     dropped: tuple[str, ...]
 
 
 def read_verdicts(reply: str, pairs: Container[Pair], floor_ppm: int) -> Verdicts | None:
-    """None if there is no payload. A pair without a verdict here is unrelated, as far as the model says."""
+    """Return the verdicts of a reply; None if there is no payload.
+
+    A pair without a verdict here is unrelated, as far as the model says.
+    """
     rows = payload_of(reply, "[", array_of(dict))
     if rows is None:
         return None
@@ -438,7 +444,7 @@ def pair_of(row: Any) -> Pair | None:
 
 
 def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -> ExpectedVerdict | str:
-    """What a row says, or why it is dropped."""
+    """Return the verdict of a row, or why it is dropped."""
     if not isinstance(row, dict):
         return "not_object"
     pair = pair_of(row)
@@ -447,7 +453,7 @@ def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -
     if all_pairs.count(pair) > 1:
         return "duplicate_pair"
     said = row.get("type")
-    kind = folded(said) if isinstance(said, str) else ""
+    kind = fold_name(said) if isinstance(said, str) else ""
     if kind not in ("none", *EVOLUTION_KINDS):
         return "bad_type"
     sure_ppm = confidence_ppm(row.get("confidence"))
@@ -458,7 +464,7 @@ def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -
     return ExpectedVerdict(kind, sure_ppm, reason, "model")
 
 
-# Which block of core an entity belongs to: by the table, or as a reply to `route` says within its bounds.
+# Blocks of core that entities belong to: by the table, or as a reply to `route` says within its bounds.
 #
 # As M9 has it: a row that cannot be followed leaves its entity, and no other, to the table.
 
@@ -484,19 +490,19 @@ Asked = tuple[str, str]  # an entity that a model was asked about: its id and it
 
 @attrs.frozen
 class ExpectedRoutes(Data):
-    """One decision for each entity, in their order; what the model did wrong, rows about no entity first."""
+    """One decision for each entity, in their order; and the faults of the model, stray rows first."""
 
     decisions: tuple[RoutingDecision, ...]
     faults: tuple[str, ...]
 
 
 def by_table(entity_id: str, entity_type: str, cause: str | None = None) -> RoutingDecision:
-    """Only self goes into core at once."""
+    """Return the decision of the table: only self goes into core at once."""
     return RoutingDecision(entity_id, BLOCK_OF[entity_type], entity_type == "self", None, "", "table", cause)
 
 
 def read_routes(reply: str, asked: Sequence[Asked], config: Config) -> ExpectedRoutes | None:
-    """None if there is no payload: then the table decides for all."""
+    """Return the decisions of a reply; None if there is no payload: then the table decides for all."""
     rows = payload_of(reply, "[", array_of(dict))
     if rows is None:
         return None
@@ -508,7 +514,7 @@ def read_routes(reply: str, asked: Sequence[Asked], config: Config) -> ExpectedR
 
 
 def why_about_none(row: Any, ids: Sequence[str]) -> str | None:
-    """Why a row is about none of these entities; None if it is about one."""
+    """Return why a row is about none of these entities; None if it is about one."""
     if not isinstance(row, dict):
         return "not_object"
     entity_id = row.get("entity_id")
@@ -526,9 +532,9 @@ def decision_of(entity: Asked, rows: Sequence[Any], config: Config) -> RoutingDe
 
 
 def decide(row: dict[str, Any], entity_id: str, entity_type: str, config: Config) -> RoutingDecision | str:
-    """What the row says of its entity, or why the table decides."""
+    """Return the decision of a row about its entity, or why the table decides."""
     said = row.get("block")
-    block = folded(said) if isinstance(said, str) else None
+    block = fold_name(said) if isinstance(said, str) else None
     if block == "system":
         return "system_block"
     if block not in OFFERED:
@@ -552,7 +558,7 @@ def decide(row: dict[str, Any], entity_id: str, entity_type: str, config: Config
 
 
 def why_not_at_once(block: str, sure_ppm: int, config: Config) -> str | None:
-    """Why an entity that the model wants in core stays out of it for now."""
+    """Return why an entity that the model wants in core stays out of it for now; None if it does not."""
     if sure_ppm < config.promote_confidence_min_ppm:
         return "promote_low"
     return "promote_scratch" if block == "scratch" else None

@@ -48,11 +48,11 @@ from umi_sim.judge.plain.text import (
     has_any,
     is_text,
     line_ends,
-    shown,
+    show_value,
     tidy,
 )
 
-# What is wrong with the fields of a request of an agent server, whatever the memory holds.
+# Errors in the fields of a request of an agent server, whatever the memory holds.
 
 
 Wrong = Callable[[str, Any], Error | None]
@@ -61,13 +61,13 @@ MESSAGE_FIELDS: Final = ("role", "content", "tool_call_id", "tool_name", "argume
 
 
 def valid_option(good: Callable[[Any], bool]) -> Wrong:
-    return lambda name, value: None if good(value) else errors.BadOption(name, shown(value), "")
+    return lambda name, value: None if good(value) else errors.BadOption(name, show_value(value), "")
 
 
 def of_bytes(limit_bytes: int) -> Wrong:
     def wrong(name: str, value: object) -> Error | None:
         good = is_text(value) and byte_count(str(value)) <= limit_bytes
-        return None if good else errors.BadText(name, shown(value), "")
+        return None if good else errors.BadText(name, show_value(value), "")
 
     return wrong
 
@@ -79,11 +79,11 @@ def one_word(*known: str) -> Wrong:
 def label(name: str, value: object) -> Error | None:
     text = tidy(value) if isinstance(value, str) and is_text(value) else None
     if text is None or has_any(text, CONTROLS) or has_any(text, UNWRITABLE):
-        return errors.BadText(name, shown(value), "")
+        return errors.BadText(name, show_value(value), "")
     if byte_count(text) > limits.BLOCK_LABEL_BYTES_MAX:
         return errors.LabelTooLong(byte_count(text), limits.BLOCK_LABEL_BYTES_MAX)
     is_id = text.startswith("blk_") or "/" in text or text == ""
-    return BadLabel(shown(value)) if is_id else None
+    return BadLabel(show_value(value)) if is_id else None
 
 
 def messages(name: str, value: object) -> Error | None:
@@ -92,11 +92,11 @@ def messages(name: str, value: object) -> Error | None:
         if mute:
             return errors.UnreadableMessages(len(mute), len(value), places(mute))
     good = isinstance(value, tuple) and 0 < len(value) <= 100 and all(is_message(it) for it in value)
-    return None if good else BadMessages(name, shown(value), "")
+    return None if good else BadMessages(name, show_value(value), "")
 
 
 def is_said(value: Any) -> bool:
-    """Whether it has a role, a content, and in one of its parts a text that is not blank."""
+    """Return True if a message has a role, a content, and in one of its parts a text that is not blank."""
     if not isinstance(value, tuple) or any(not isinstance(it, tuple) or len(it) != 2 for it in value):
         return False
     parts = [(name, text) for name, text in value if isinstance(name, str)]
@@ -128,11 +128,11 @@ def are_tags(value: Any) -> bool:
 def record_cursor(name: str, value: object) -> Error | None:
     digits = value[4:] if isinstance(value, str) and value[:4] == "arc_" else ""
     good = len(digits) == 12 and all(char in "0123456789" for char in digits)
-    return None if good else BadCursor(shown(value))
+    return None if good else BadCursor(show_value(value))
 
 
 def moved_id(name: str, value: object) -> Error | None:
-    return NAME(name, value) or (errors.BadOption(name, shown(value), "") if value == "" else None)
+    return NAME(name, value) or (errors.BadOption(name, show_value(value), "") if value == "" else None)
 
 
 FLAG: Final = valid_option(lambda value: type(value) is bool)
@@ -163,7 +163,7 @@ API_WRONG: Final[Mapping[str, Wrong]] = {
 """By domain."""
 
 
-# Filters: what is wrong with one, of which levels and kinds it leaves rows, and which rows, as H9 says.
+# Filters: their errors, the levels and kinds of which they leave rows, and which rows, as H9 says.
 
 
 Given = tuple[tuple[str, str, Any], ...]
@@ -179,8 +179,8 @@ KINDS_OF: Final[Mapping[str, str]] = {  # by first letter; n: reflection, x: end
 OF_SCOPE: Final = ("user", "agent")
 
 
-def same(found: Any, value: Any) -> bool:
-    """A flag is no number, and None is itself alone."""
+def is_equal(found: Any, value: Any) -> bool:
+    """Return True for equal values of one type: a flag is no number, and None equals only itself."""
     return type(found) is type(value) and found == value
 
 
@@ -189,10 +189,10 @@ def both_numbers(found: Any, value: Any) -> bool:
 
 
 HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "eq": same,
-    "ne": lambda found, value: not same(found, value),
-    "in": lambda found, values: any(same(found, value) for value in values),
-    "not_in": lambda found, values: not any(same(found, value) for value in values),
+    "eq": is_equal,
+    "ne": lambda found, value: not is_equal(found, value),
+    "in": lambda found, values: any(is_equal(found, value) for value in values),
+    "not_in": lambda found, values: not any(is_equal(found, value) for value in values),
     "lt": lambda found, value: both_numbers(found, value) and found < value,
     "lte": lambda found, value: both_numbers(found, value) and found <= value,
     "gt": lambda found, value: both_numbers(found, value) and found > value,
@@ -205,7 +205,7 @@ HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 
 def may_hold(given: Given, level: str, scope: Scope) -> bool:
-    """Whether rows of this level or kind have these fields, and the scope is the one that is asked for."""
+    """Return True if rows of this level or kind have these fields, and the scope is the requested one."""
     own = {"user": scope.user, "agent": scope.agent}
     letter = "n" if level.startswith("reflection") else "x" if level == "ended" else level[0]
     has_fields = all(letter in KINDS_OF[name] for name, _, _ in given if name not in own)
@@ -213,7 +213,7 @@ def may_hold(given: Given, level: str, scope: Scope) -> bool:
 
 
 def meets(given: Given, known: Mapping[str, Any]) -> bool | None:
-    """Whether a row with these fields holds all of it; None if another field of it may decide that."""
+    """Return True if a row with these fields meets all conditions; None if an unknown field may decide."""
     told = [
         HOLDS[how](known[name], value) if name in known else None
         for name, how, value in given
@@ -223,30 +223,30 @@ def meets(given: Given, known: Mapping[str, Any]) -> bool | None:
 
 
 def fields_of(row: Any, unsure: Collection[str] = ()) -> dict[str, Any]:
-    """The fields of a row that a filter may be about, but for those that nobody has told yet."""
+    """Return the fields of a row that a filter may be about, but for those that are not known yet."""
     return {name: getattr(row, name) for name in names_of(row.__class__) if name not in unsure}
 
 
 @cache
 def names_of(cls: type) -> tuple[str, ...]:
-    """The fields of such a row that a filter may be about."""
+    """Return the fields of such a row that a filter may be about."""
     return tuple(name for name in KINDS_OF if hasattr(cls, name))
 
 
 def wrong_filter(name: str, given: object) -> Error | None:
-    """The first thing wrong with a filter."""
+    """Return the first error of a filter."""
     if type(given) is not tuple or len(given) > 20:
-        return BadFilterValue(name, shown(given), "")
+        return BadFilterValue(name, show_value(given), "")
     for each in given:
         if type(each) is not tuple or len(each) != 3:
-            return BadFilterValue(name, shown(each), "")
+            return BadFilterValue(name, show_value(each), "")
         field, how, value = each
         if type(field) is not str or field not in (*KINDS_OF, *OF_SCOPE):
-            return UnknownField(name, shown(field), "")
+            return UnknownField(name, show_value(field), "")
         if type(how) is not str or how not in HOLDS:
-            return UnknownOperator(name, shown(how), "")
+            return UnknownOperator(name, show_value(how), "")
         if not is_comparable(field, how, value):
-            return BadFilterValue(name, shown(value), "")
+            return BadFilterValue(name, show_value(value), "")
     return None
 
 
@@ -273,7 +273,7 @@ def is_short(value: object) -> bool:
     return is_text(value) and byte_count(str(value)) <= limits.QUERY_BYTES_MAX
 
 
-# What is wrong with a request, whatever the memory holds: read from its fields, in their order.
+# Errors of a request, whatever the memory holds: read from its fields, in their order.
 #
 # A domain that is unknown here says so when this module is imported; a request of known domains
 # needs no row.
@@ -289,8 +289,8 @@ def is_number(value: object, low: int = I64[0], high: int = I64[1]) -> bool:
 
 
 def number(error: Callable[[str, str], Error], low: int = I64[0], high: int = I64[1]) -> Wrong:
-    """A whole number in this range, and no flag."""
-    return lambda name, value: None if is_number(value, low, high) else error(name, shown(value))
+    """Return a check for a whole number in this range, and no flag."""
+    return lambda name, value: None if is_number(value, low, high) else error(name, show_value(value))
 
 
 def option(kind: type[errors.BadOption]) -> Callable[[str, str], Error]:
@@ -299,7 +299,7 @@ def option(kind: type[errors.BadOption]) -> Callable[[str, str], Error]:
 
 def key(name: str, value: object) -> Error | None:
     if not is_text(value) or not isinstance(value, str):
-        return errors.BadText(name, shown(value), "")
+        return errors.BadText(name, show_value(value), "")
     is_long = byte_count(value) > limits.WORKING_KEY_BYTES_MAX
     return errors.KeyTooLong(byte_count(value), limits.WORKING_KEY_BYTES_MAX) if is_long else None
 
@@ -310,15 +310,15 @@ def stored_key(name: str, value: object) -> Error | None:
 
 
 def raw(name: str, value: object) -> Error | None:
-    return None if type(value) is bytes else errors.BadOption(name, shown(value), "")
+    return None if type(value) is bytes else errors.BadOption(name, show_value(value), "")
 
 
 def body(limit_bytes: int, empty: type[Error], too_long: type[errors.TooLong]) -> Wrong:
-    """A text with something in it, of at most so many bytes."""
+    """Return a check for a text that is not blank, of at most so many bytes."""
 
     def wrong(name: str, value: object) -> Error | None:
         if not is_text(value) or not isinstance(value, str):
-            return errors.BadText(name, shown(value), "")
+            return errors.BadText(name, show_value(value), "")
         if value.strip() == "":
             return empty()
         return too_long(byte_count(value), limit_bytes) if byte_count(value) > limit_bytes else None
@@ -327,26 +327,26 @@ def body(limit_bytes: int, empty: type[Error], too_long: type[errors.TooLong]) -
 
 
 def block_kind(name: str, value: object) -> Error | None:
-    return None if type(value) is str and value in BLOCK_KINDS else errors.BadKind(shown(value))
+    return None if type(value) is str and value in BLOCK_KINDS else errors.BadKind(show_value(value))
 
 
 def block_label(name: str, value: object) -> Error | None:
     text = tidy(value) if is_text(value) and isinstance(value, str) else None
     if text is None or has_any(text, CONTROLS) or has_any(text, UNWRITABLE):
-        return errors.BadText(name, shown(value), "")
+        return errors.BadText(name, show_value(value), "")
     is_long = byte_count(text) > limits.BLOCK_LABEL_BYTES_MAX
     return errors.LabelTooLong(byte_count(text), limits.BLOCK_LABEL_BYTES_MAX) if is_long else None
 
 
 def block_text(name: str, value: object) -> Error | None:
     good = is_text(value) and isinstance(value, str) and not has_any(value, UNWRITABLE)
-    return None if good else errors.BadText(name, shown(value), "")
+    return None if good else errors.BadText(name, show_value(value), "")
 
 
 def short_text(kind: type[errors.BadOption], limit: int, count: Callable[[str], int]) -> Wrong:
     def wrong(name: str, value: object) -> Error | None:
         good = is_text(value) and isinstance(value, str) and 0 < count(value) <= limit
-        return None if good else kind(name, shown(value), "")
+        return None if good else kind(name, show_value(value), "")
 
     return wrong
 
@@ -354,12 +354,12 @@ def short_text(kind: type[errors.BadOption], limit: int, count: Callable[[str], 
 def scope_part(name: str, value: object) -> Error | None:
     good = is_text(value) and isinstance(value, str) and not has_any(value, CONTROLS)
     is_short = good and 0 < byte_count(str(value)) <= limits.SCOPE_PART_BYTES_MAX
-    return None if is_short else errors.BadScope(name, shown(value), "")
+    return None if is_short else errors.BadScope(name, show_value(value), "")
 
 
 def members(name: str, value: object) -> Error | None:
     if not isinstance(value, tuple):
-        return errors.BadScope(name, shown(value), "")
+        return errors.BadScope(name, show_value(value), "")
     found = [error for each in value if (error := scope_part("member", each))]
     return found[0] if found else None
 
@@ -370,15 +370,15 @@ def metadata(name: str, value: object) -> Error | None:
     texts = [text for pair in pairs for text in pair] if are_pairs else [None]
     are_texts = all(is_text(it) and byte_count(str(it)) <= limits.METADATA_BYTES_MAX for it in texts)
     good = are_texts and len({pair[0]: None for pair in pairs}) == len(pairs) <= limits.METADATA_COUNT_MAX
-    return None if good else errors.BadMetadata(name, shown(value), "")
+    return None if good else errors.BadMetadata(name, show_value(value), "")
 
 
 def time_range(name: str, value: object) -> Error | None:
     if not isinstance(value, tuple) or len(value) != 2:
-        return errors.BadTime(name, shown(value), "")
+        return errors.BadTime(name, show_value(value), "")
     for part, at_ms in (("start_ms", value[0]), ("end_ms", value[1])):
         if at_ms is not None and not is_number(at_ms, 0):
-            return errors.BadTime(part, shown(at_ms), "")
+            return errors.BadTime(part, show_value(at_ms), "")
     start_ms, end_ms = value
     is_backwards = start_ms is not None and end_ms is not None and end_ms < start_ms
     return errors.BadTimeRange(start_ms, end_ms) if is_backwards else None
@@ -387,21 +387,21 @@ def time_range(name: str, value: object) -> Error | None:
 def turns(name: str, value: object) -> Error | None:
     given = value if isinstance(value, tuple) else (None,)
     good = all(isinstance(it, Turn) and it.role in ROLES and is_text(it.text) for it in given)
-    return None if good else errors.BadTurn(name, shown(value), "")
+    return None if good else errors.BadTurn(name, show_value(value), "")
 
 
 def speaker(name: str, value: object) -> Error | None:
     called = tidy(str(value)) if is_text(value) else ""
     is_writable = 0 < byte_count(called) <= limits.ENTITY_NAME_BYTES_MAX and not has_any(called, CONTROLS)
-    return None if is_writable else errors.BadOption(name, shown(value), "")
+    return None if is_writable else errors.BadOption(name, show_value(value), "")
 
 
 def some_words(*known: str) -> Wrong:
-    """A list of such words, and at least one."""
+    """Return a check for a list of such words, with at least one."""
 
     def wrong(name: str, value: object) -> Error | None:
         good = isinstance(value, tuple) and len(value) > 0 and all(each in known for each in value)
-        return None if good else errors.BadType(name, shown(value), "")
+        return None if good else errors.BadType(name, show_value(value), "")
 
     return wrong
 
@@ -411,23 +411,22 @@ def is_category(value: object) -> bool:
 
 
 def category_name(name: str, value: object) -> Error | None:
-    return None if is_category(value) else errors.BadOption(name, shown(value), "")
+    return None if is_category(value) else errors.BadOption(name, show_value(value), "")
 
 
 def category_names(name: str, value: object) -> Error | None:
     good = isinstance(value, tuple) and 0 < len(value) <= limits.CATEGORY_COUNT_MAX
     is_right = good and isinstance(value, tuple) and all(map(is_category, value))
-    return None if is_right else errors.BadType(name, shown(value), "")
+    return None if is_right else errors.BadType(name, show_value(value), "")
 
 
 def refuse_unlisted(request: Request, listed: Container[str], known: Container[str]) -> Error | None:
-    """The error that a request must be refused with for a category that no life has listed, or not this one
-    where it puts a fact there."""
+    """Return the error for a category that no life has listed, or not this one if a fact is put there."""
     if isinstance(request, CreateEntity | UpdateEntity) and request.categories:
         is_right = all(name in listed for name in request.categories)
-        return None if is_right else errors.BadType("categories", shown(request.categories), "")
+        return None if is_right else errors.BadType("categories", show_value(request.categories), "")
     if isinstance(request, Summarise | EvolveCategory) and request.category not in known:
-        return errors.BadOption("category", shown(request.category), "")
+        return errors.BadOption("category", show_value(request.category), "")
     return None
 
 
@@ -437,23 +436,23 @@ def new_categories(name: str, value: object) -> Error | None:
 
 def modality(name: str, value: object) -> Error | None:
     good = type(value) is str and value in MODALITIES
-    return None if good else errors.UnsupportedModality(name, shown(value), "")
+    return None if good else errors.UnsupportedModality(name, show_value(value), "")
 
 
 def levels(name: str, value: object) -> Error | None:
     given = value if isinstance(value, tuple) else (None,)
     good = all(it in ALL_LEVELS and given.count(it) == 1 for it in given)
-    return None if good else errors.BadOption(name, shown(value), "")
+    return None if good else errors.BadOption(name, show_value(value), "")
 
 
 def cursor(name: str, value: object) -> Error | None:
     good = is_text(value) and byte_count(str(value)) <= limits.CURSOR_BYTES_MAX
-    return None if good else errors.BadText(name, shown(value), "")
+    return None if good else errors.BadText(name, show_value(value), "")
 
 
 def op_id(value: object) -> Error | None:
     good = is_number(value) or (is_text(value) and byte_count(str(value)) <= limits.OP_ID_BYTES_MAX)
-    return None if good else errors.BadOption("op_id", shown(value), "")
+    return None if good else errors.BadOption("op_id", show_value(value), "")
 
 
 PARTS: Final = limits.SCOPE_PART_BYTES_MAX
@@ -510,7 +509,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
 
 
 def wrong_of(cls: type[Request], name: str, domain: str) -> Wrong:
-    """What is wrong with a field. Raises Incomplete."""
+    """Return the check of a field. Raises Incomplete if its domain is unknown."""
     if domain not in WRONG:
         told = f"the domain {domain} of {cls.__name__}.{name} is unknown to the judge"
         raise Incomplete(f"{told}: add it to WRONG in umi_sim/judge/plain/requests.py")
@@ -524,7 +523,7 @@ FIELDS: Final = {
 
 
 def wrong(request: Request) -> Error | None:
-    """The error that this request must be refused with; what it says is allowed is left open."""
+    """Return the error that this request must be refused with; its list of allowed values is left open."""
     if error := op_id(request.op_id):
         return error
     for name, may_be_none, wrong_with in FIELDS[type(request)]:
@@ -537,7 +536,10 @@ def wrong(request: Request) -> Error | None:
 
 
 def wrong_together(request: Request) -> Error | None:
-    """Label and text share the space of a block; a search is for something; each message has a text."""
+    """Return the error of fields that are wrong together.
+
+    Label and text share the space of a block; a search is for something; each message has a text.
+    """
     if isinstance(request, SearchMessages):
         is_empty = request.query is None and request.from_ms is None and request.until_ms is None
         return BadOption("query", "None", "") if is_empty else None
@@ -554,19 +556,19 @@ def wrong_together(request: Request) -> Error | None:
 
 
 def is_gone(outcome: Outcome) -> bool:
-    """Whether it says that there is no such agent."""
+    """Return True if the outcome says that there is no such agent."""
     error = outcome.error if isinstance(outcome, Refused) else None
     return isinstance(error, NotFound) and error.kind == "agent"
 
 
 def is_same(wanted: Error | None, got: Error | None) -> bool:
-    """Equal but for what an error says is allowed: that sentence is the memory's own."""
+    """Return True if two errors are equal but for the allowed values: that sentence is the memory's own."""
     if type(wanted) is type(got) and isinstance(wanted, BadOption) and isinstance(got, BadOption):
         return (wanted.option, wanted.value) == (got.option, got.value)
     return wanted == got
 
 
-# Whether a value holds what the fields of its class may hold: the judge's own reading of types.
+# Values of a class, checked field by field: the judge's own reading of types.
 #
 # Hit(version=1, ...)        whole
 # Hit(version="1", ...)      not: a text where a whole number is declared
@@ -578,9 +580,9 @@ def is_same(wanted: Error | None, got: Error | None) -> bool:
 Holds = Callable[[Any], bool]
 
 COUNTED: Final = ("_ms", "_count", "_bytes", "_ppm", "version", "seq", "total", "attempts")
-"""How numbers are called that are never below zero; those of errors may be what a caller gave."""
+"""Endings of the names of numbers that are never below zero; those of errors may be what a caller gave."""
 OF_ROWS: Final = ("Stored", "Hit", "LevelHit", "Entity", "SessionSaved", "SessionLoaded")
-"""What has the version of a row, which begins with 1."""
+"""Classes with the version of a row, which begins with 1."""
 LEVELS: Final = "categories entities reflections resources"
 WORDS: Final[Mapping[tuple[str, str], str]] = {
     ("Stored", "change"): "created updated unchanged forgotten",
@@ -603,7 +605,7 @@ WORDS: Final[Mapping[tuple[str, str], str]] = {
 
 
 def is_whole(value: Any) -> bool:
-    """Of an object, or a tuple of them, whether every field holds what it may."""
+    """Return True if every field of an object, or of a tuple of them, holds what it may."""
     if type(value) is tuple:
         return all(map(is_whole, value))
     cls: Any = type(value)
@@ -614,31 +616,33 @@ def is_i64(value: Any) -> bool:
     return type(value) is int and -I64_MAX - 1 <= value <= I64_MAX
 
 
-def misfit(value: Any, name: str = "") -> str:
-    """What it holds and may not, as `Hit.version = '1'`."""
+def describe_misfit(value: Any, name: str = "") -> str:
+    """Return the field and value that may not be there, as `Hit.version = '1'`."""
     cls: Any = type(value)
     if cls is tuple:
-        return next((misfit(part, name) for part in value if not is_whole(part)), f"{name} = {value!r}")
-    for field, fits in declared(cls) if attrs.has(cls) else ():
+        return next(
+            (describe_misfit(part, name) for part in value if not is_whole(part)), f"{name} = {value!r}"
+        )
+    for field, fits in list_field_checks(cls) if attrs.has(cls) else ():
         held, at = getattr(value, field), f"{cls.__name__}.{field}"
         if not is_whole(held) or not fits(held):
-            return misfit(held, at)
+            return describe_misfit(held, at)
     return f"{name} = {value!r}"
 
 
 @cache
-def declared(cls: Any) -> list[tuple[str, Holds]]:
+def list_field_checks(cls: Any) -> list[tuple[str, Holds]]:
     return [(field.name, field_holds(cls, field.name, field.type)) for field in attrs.fields(cls)]
 
 
 @cache
 def fields_hold(cls: Any) -> Holds:
-    each = declared(cls)
+    each = list_field_checks(cls)
     return lambda value: all(fits(getattr(value, name)) for name, fits in each)
 
 
 def field_holds(cls: type, name: str, kind: Any) -> Holds:
-    """What a field may hold by its type, its unit and its words."""
+    """Return the check of a field by its type, its unit and its words."""
     fits = holds(kind)
     if (words := WORDS.get((cls.__name__, name))) is not None:
         known = words.split()
@@ -652,7 +656,7 @@ def field_holds(cls: type, name: str, kind: Any) -> Holds:
 
 @cache
 def holds(kind: Any) -> Holds:
-    """What a field of this type may hold; of a type that is only named, whatever is whole by itself."""
+    """Return the check of a type; a type that is only named allows all valid values."""
     of, origin = get_args(kind), get_origin(kind)
     if origin is Annotated:
         return holds(of[0])
@@ -682,9 +686,9 @@ def tuple_of(kinds: tuple[Any, ...]) -> Holds:
     )
 
 
-# What each operation that is done replies with, by its request, down to the last field.
+# Values of replies that are done, by request, down to the last field.
 #
-# A request of the working tier has none here: what it replies with, its twin says to the byte.
+# A request of the working tier has none here: its twin knows the reply to the byte.
 
 
 TYPES: Final[Mapping[type, Any]] = {
@@ -719,7 +723,7 @@ TYPES: Final[Mapping[type, Any]] = {
 
 
 def check_requests(known: Iterable[type[requests.Request]]) -> None:
-    """Raises Incomplete if what one of these replies with is said nowhere."""
+    """Raise Incomplete if the reply to one of these requests is not described."""
     for cls in known:
         if cls not in TYPES and not issubclass(cls, requests.WorkingRequest):
             told = f"what {cls.__name__} replies with is unknown to the judge"
@@ -730,5 +734,5 @@ check_requests(requests.ALL)
 
 
 def is_reply(request: object, value: object) -> bool:
-    """Whether this request may be done with this value."""
+    """Return True if this request may be done with this value."""
     return type(request) not in TYPES or holds(TYPES[type(request)])(value)

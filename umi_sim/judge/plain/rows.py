@@ -24,11 +24,11 @@ from umi_core.values import (
     Scope,
 )
 from umi_sim.judge.plain.requests import are_tags, is_message
-from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, folded, has_any, is_text, tidy
+from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, fold_name, has_any, is_text, tidy
 
-# Which bodies of rows a memory may believe: each field in its range, as docs/spec/memory.md gives them.
+# Bodies of rows that a memory may believe: each field in its range, as docs/spec/memory.md gives them.
 #
-# Written a second time, field by field and without the domains of the memory. What does not fit is damaged.
+# Written a second time, field by field and without the domains of the memory. Other rows are damaged.
 
 
 Fits = Callable[[Any], bool]
@@ -86,7 +86,7 @@ def is_label(value: Any) -> bool:
 
 
 def are_blocks(value: Any) -> bool:
-    """In order, none twice, none empty; entries in order, each in one block, and under no label."""
+    """Return True for blocks in order, none twice, none empty; each entry is in one, and under no label."""
     if not each(lambda it: type(it) is Block and has_all(it, BLOCK) and is_filled(it))(value):
         return False
     places = [(BLOCK_KINDS.index(it.kind), it.label.encode()) for it in value]
@@ -220,11 +220,11 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     },
 }  # fmt: skip
 ANYTHING: Final = (("receipt", "value"),)
-"""What is judged where it is read, or may be anything."""
+"""Fields that are judged where they are read, or may be anything."""
 
 
 def check_kinds(bodies: Mapping[str, type]) -> None:
-    """Raises Incomplete if rows of one of these kinds would be taken unread, or one of their fields."""
+    """Raise Incomplete if rows of one of these kinds, or one of their fields, have no check."""
     for kind, cls in bodies.items():
         known = [*FIELDS.get(kind, ()), *(name for of, name in ANYTHING if of == kind)]
         if unread := [name for name in attrs.fields_dict(cls) if name not in known]:
@@ -240,12 +240,12 @@ def has_all(value: object, fields: Mapping[str, Fits]) -> bool:
 
 
 def is_fit(body: Any) -> bool:
-    """Whether each field holds what it may; of a kind that is not ours anything may."""
+    """Return True if each field holds what it may; rows of other kinds may hold anything."""
     return has_all(body, FIELDS.get(body.row_kind, {}))
 
 
-def unfit(body: Any) -> list[str]:
-    """The fields that hold what they may not."""
+def list_unfit(body: Any) -> list[str]:
+    """List the fields with values that they may not have."""
     return [name for name, fits in FIELDS.get(body.row_kind, {}).items() if not fits(getattr(body, name))]
 
 
@@ -256,30 +256,30 @@ PREFIXES: Final = {
     "entity": "ent_", "relation": "rel_", "session": "ses_", "resource": "res_", "category": "cat_",
     "membership": "mem_", "fact": "fct_", "reflection": "rfl_", "subcategory": "sub_", "block": "blk_",
 }  # fmt: skip
-KEPT: Final = 4_096  # whoever judges rows asks about the same ones again and again
+KEPT: Final = 4_096  # judges ask about the same rows again and again
 End = tuple[str, int]  # of a relation: an id and a version
 
 
-def packed(parts: list[Any]) -> bytes:
-    """The shortest msgpack of a list of texts and whole numbers."""
+def pack_shortest(parts: list[Any]) -> bytes:
+    """Return the shortest msgpack of a list of texts and whole numbers."""
     data: bytes = msgpack.Packer(strict_types=True, use_bin_type=True).pack(parts)
     return data
 
 
-def derived(scope: Scope, kind: str, *parts: str | int) -> str:
-    digest = blake2b(packed([kind, scope.user, scope.agent, *parts]), digest_size=12)
+def derive_id(scope: Scope, kind: str, *parts: str | int) -> str:
+    digest = blake2b(pack_shortest([kind, scope.user, scope.agent, *parts]), digest_size=12)
     return PREFIXES[kind] + digest.hexdigest()
 
 
 @lru_cache(maxsize=KEPT)
 def entity_id(scope: Scope, name: str) -> str:
-    return derived(scope, "entity", folded(name))
+    return derive_id(scope, "entity", fold_name(name))
 
 
 @lru_cache(maxsize=KEPT)
 def fact_id(scope: Scope, about: tuple[str, ...], content: str) -> str:
     """Derive the id of a statement from what it is about and what it says."""
-    return derived(scope, "fact", *sorted(about), folded(content))
+    return derive_id(scope, "fact", *sorted(about), fold_name(content))
 
 
 def text_hash(text: str) -> str:
@@ -288,47 +288,47 @@ def text_hash(text: str) -> str:
 
 def resource_id(scope: Scope, uri: str | None, text: str) -> str:
     named = ("text", text_hash(text)) if uri is None else ("uri", uri)
-    return derived(scope, "resource", *named)
+    return derive_id(scope, "resource", *named)
 
 
 def segment_id(scope: Scope, parent_id: str, text: str, n: int) -> str:
-    """`n` counts the parts before it that say the same."""
-    return derived(scope, "resource", "segment", parent_id, text_hash(text), n)
+    """Derive the id of a segment. `n` counts the earlier segments with the same text."""
+    return derive_id(scope, "resource", "segment", parent_id, text_hash(text), n)
 
 
 def category_id(scope: Scope, name: str) -> str:
-    return derived(scope, "category", folded(name))
+    return derive_id(scope, "category", fold_name(name))
 
 
 @lru_cache(maxsize=KEPT)
 def membership_id(scope: Scope, entity_id: str, category_id: str) -> str:
-    return derived(scope, "membership", entity_id, category_id)
+    return derive_id(scope, "membership", entity_id, category_id)
 
 
 def subcategory_id(scope: Scope, category_id: str, founder_id: str) -> str:
-    return derived(scope, "subcategory", category_id, founder_id)
+    return derive_id(scope, "subcategory", category_id, founder_id)
 
 
 def reflection_id(scope: Scope, session_id: str) -> str:
-    return derived(scope, "reflection", session_id)
+    return derive_id(scope, "reflection", session_id)
 
 
 def relation_id(scope: Scope, source: End, target: End, kind: str) -> str:
-    return derived(scope, "relation", *source, *target, kind)
+    return derive_id(scope, "relation", *source, *target, kind)
 
 
 def session_id(scope: Scope, created_ms: int, n: int) -> str:
-    """`n` counts the sessions that were made in this millisecond before."""
-    return derived(scope, "session", created_ms, n)
+    """Derive the id of a session. `n` counts the sessions that began in this millisecond before."""
+    return derive_id(scope, "session", created_ms, n)
 
 
 def block_id(scope: Scope, kind: str, label: str) -> str:
-    return derived(scope, "block", kind, label)
+    return derive_id(scope, "block", kind, label)
 
 
-# Which saved states a memory may go on with, by their fields, as docs/spec gives them.
+# Saved states that a memory may go on with, by their fields, as docs/spec gives them.
 #
-# Law 1. Of a memory that has nothing in flight; what holds between its parts is not for this table.
+# Law 1. The memory has nothing in flight; what holds between its parts is not for this table.
 
 
 NOW_MS_MAX: Final = 2**53 - 1
@@ -353,7 +353,7 @@ def is_ascii_id(value: Any) -> bool:
 
 
 def are_names(value: Any) -> bool:
-    """As many as a reserved key can show as a list in JSON."""
+    """Return True for as many names as a reserved key can show as a list in JSON."""
     if not each(is_text)(value):
         return False
     return byte_count(json.dumps(value, ensure_ascii=False, separators=(",", ":"))) <= NAMES_BYTES_MAX
@@ -387,4 +387,4 @@ STATE_FIELDS: Final[Mapping[str, Fits]] = {
     "tiers.access.touch_count": COUNT, "tiers.access.forgotten": each(is_text),
     "tiers.access.versions": table(pair(COUNT, I64)), "tiers.access.repair_cursor": is_text,
 }  # fmt: skip
-"""By its way from the state."""
+"""By the path from the state."""

@@ -11,8 +11,7 @@ from umi_sim.judge.plain.text import asked_terms, terms
 
 # Scores as M6.8 to M6.10 and M12.3 to M12.8 write them, in whole millionths.
 #
-# Law 1. Constants stand here as numbers, not as names of the memory's: what is wrong there must
-# differ here.
+# Law 1. Constants stand here as numbers, not as names of the memory's: a wrong one there must differ.
 
 
 ONE: Final = 1_000_000
@@ -33,12 +32,12 @@ TYPE_PPM: Final[Mapping[str, int]] = {
     "topic": 600_000,
     "note": 400_000,
 }
-BITS: Final = 20  # to which a part of a week is known
-UNIT: Final = 2**62  # what stands for one
+BITS: Final = 20  # of a part of a week
+UNIT: Final = 2**62  # stands for one
 
 
 def roots() -> list[int]:
-    """2**-(1/2), 2**-(1/4), ... in units, one for each bit of a part of a week."""
+    """Return 2**-(1/2), 2**-(1/4), ... in units, one for each bit of a part of a week."""
     found = [isqrt(2**123)]
     while len(found) < BITS:
         found.append(isqrt(found[-1] * UNIT))
@@ -49,7 +48,7 @@ ROOTS: Final = roots()
 
 
 def recency_ppm(age_ms: int) -> int:
-    """One at first, half of it after a week, and so on."""
+    """Return one at first, half of it after a week, and so on."""
     weeks, rest_ms = divmod(max(0, age_ms), WEEK_MS)
     part = rest_ms * 2**BITS // WEEK_MS
     left = UNIT
@@ -60,12 +59,12 @@ def recency_ppm(age_ms: int) -> int:
 
 
 def frequency_ppm(count: int, age_ms: int) -> int:
-    """A tenth for each access a day, of the days since the first one."""
+    """Return a tenth for each access a day, of the days since the first one."""
     return min(ONE, count * 100_000 * DAY_MS // max(age_ms, DAY_MS))
 
 
 def promotion_ppm(record: AccessRecord, now_ms: int) -> int:
-    """How much an entity belongs into core."""
+    """Return how much an entity belongs into core."""
     recency = recency_ppm(now_ms - record.last_ms)
     frequency = frequency_ppm(record.count, now_ms - record.first_ms)
     tenths = 4 * record.importance_ppm + 3 * recency + 2 * frequency + TYPE_PPM[record.type]
@@ -138,7 +137,7 @@ def united_ppm(vector_ppm: int, words_ppm: int) -> int:
 
 
 def vector_ppm(query: Sequence[int], row: Sequence[int]) -> int:
-    """The cosine of the angle between two vectors, 0 from a right angle on and for two of other lengths."""
+    """Return the cosine between two vectors, 0 from a right angle on and for other lengths."""
     product = dot(query, row) if len(query) == len(row) else 0
     return isqrt(product**2 * ONE**2 // (dot(query, query) * dot(row, row))) if product > 0 else 0
 
@@ -148,14 +147,14 @@ def dot(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 def sound_vectors(vectors: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...] | None:
-    """The vectors of an embedder, None for each that is unfit; None if they are too few or too many."""
+    """Return the vectors of an embedder, None for each unfit one; None if they are too few or too many."""
     if not isinstance(vectors, tuple | list) or len(vectors) != count:
         return None
     return tuple(tuple(vector) if is_sound(vector, dims) else None for vector in vectors)
 
 
 def is_sound(vector: Any, dims: int) -> bool:
-    """Whole numbers in -127..127, so many, and not all of them 0."""
+    """Return True for `dims` whole numbers in -127..127, not all of them 0."""
     if not isinstance(vector, tuple | list) or len(vector) != dims:
         return False
     return all(type(it) is int and -127 <= it <= 127 for it in vector) and any(vector)
@@ -166,16 +165,16 @@ def is_sound(vector: Any, dims: int) -> bool:
 Found = tuple[str, int]  # an id and how relevant it is
 
 
-def ranked(found: Iterable[Found], limit: int) -> list[Found]:
-    """What one variant of a query found, each id once at its best, twice as many as are wanted."""
+def rank_variant(found: Iterable[Found], limit: int) -> list[Found]:
+    """Return the hits of one variant of a query, each id once at its best, twice as many as are wanted."""
     best: dict[str, int] = {}
     for key, relevance_ppm in found:
         best[key] = max(relevance_ppm, best.get(key, 0))
     return sorted(best.items(), key=lambda it: (-it[1], it[0]))[: 2 * limit]
 
 
-def fused(lists: Sequence[Sequence[Found]], limit: int) -> list[tuple[str, int, int]]:
-    """The best (id, score, relevance) of the ranked lists of all variants.
+def fuse_lists(lists: Sequence[Sequence[Found]], limit: int) -> list[tuple[str, int, int]]:
+    """Return the best (id, score, relevance) of the ranked lists of all variants.
 
     One list keeps its relevances as scores; of several, seven tenths are the best one, the rest is rank.
     """
@@ -192,15 +191,15 @@ def fused_ppm(relevance_ppm: int, rank_ppm: int) -> int:
 
 
 def rank_ppm(key: str, lists: Sequence[Sequence[Found]]) -> int:
-    """How far in front an id stands, in all lists: one if it is the first of each."""
+    """Return how far in front an id stands, in all lists: one if it is the first of each."""
     places = [rank for each in lists for rank, (found, _) in enumerate(each) if found == key]
     return ONE * sum(10**12 // (60 + rank) for rank in places) // (len(lists) * (10**12 // 60))
 
 
-# Policies, said again: how often a step asks, how long it waits, and what takes the place of an answer.
+# Policies, written again: how often a step asks, how long it waits, and the substitutes of answers.
 #
-# Law 1. Storage is asked three times, and whatever has a substitute twice: models, embedders, reads that an
-# operation can do without. What a service will not do is not asked again. Recovery asks without end.
+# Law 1. Storage is asked three times, and a step that has a substitute twice: models, embedders, reads that
+# an operation can do without. A final refusal is not asked again. Recovery asks without end.
 # Law 2. A plan that meets a conflict is made again, three times in all.
 
 
@@ -219,41 +218,44 @@ SUBSTITUTES: Final = {
     **{f"rank_{level}": "by_score" for level in LEVELS},
     **{f"enough_{level}": "go_on" for level in LEVELS[:-1]},
 }  # fmt: skip
-"""What takes the place of an answer, by step; of several steps with one name that of most."""
+"""Substitutes of answers, by step; of several steps with one name that of most."""
 FINAL: Final = ("refused", "full", "too_long")
 PLAN_COUNT: Final = 3
 WITHOUT_END: Final = "recover"
 
 
 def substitute(workflow: str, step: str) -> str | None:
-    """What takes the place of what this step asks for; None if its operation fails."""
+    """Return what takes the place of the answer to this step; None if its operation fails."""
     if workflow == WITHOUT_END:
         return None
     return SUBSTITUTES.get(f"{workflow}.{step}", SUBSTITUTES.get(step))
 
 
-def attempts(workflow: str, step: str) -> int:
-    """How often it asks in all, if what it meets may pass."""
+def count_attempts(workflow: str, step: str) -> int:
+    """Return how often a step asks in all, if its failures may pass."""
     other = substitute(workflow, step)
     return 3 if other in (None, "failed") else 2
 
 
 def wait_ms(count: int, told_ms: int) -> int:
-    """How long after so many attempts it asks again, if it was told to wait so long: an hour at most."""
+    """Return how long after `count` attempts a step asks again.
+
+    `told_ms`: the wait that the failure named; it counts up to an hour.
+    """
     own_ms = 100
     for _ in range(count - 1):
         own_ms *= 2
     return max(min(own_ms, 5_000), min(told_ms, 3_600_000))
 
 
-# When the work is scheduled that rows say is still to be done.
+# Times at which unfinished work is scheduled.
 
 
 A_DAY_MS: Final = 86_400_000
 
 
 def division_ms(category: Category, config: Any) -> int | None:
-    """When its members are to be divided anew."""
+    """Return when the members of a category are divided anew; None if they are not."""
     if not config.auto_evolution or category.evolved_digest != "":
         return None
     if category.member_count < config.cluster_size_min and not category.subcategory_ids:
@@ -263,7 +265,7 @@ def division_ms(category: Category, config: Any) -> int | None:
 
 
 def again_ms(body: object, now_ms: int, config: Any) -> int:
-    """When what is tried now, and fails, is tried again: after as long as it was left, within limits."""
+    """Return when work that fails now is tried again: after as long as it was left, within limits."""
     assert isinstance(body, Resource | Category | Reflection)
     wait_ms = int(config.upkeep_interval_ms)
     if now_ms - body.updated_ms > wait_ms:

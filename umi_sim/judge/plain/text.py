@@ -24,7 +24,7 @@ from umi_core.language.tables import (
     STOP_WORDS,
 )
 
-# Texts as M0 (docs/spec/memory.md) says them: composed, folded, cut, their words, and what none may hold.
+# Texts as M0 (docs/spec/memory.md) says: composed, folded, cut, their words, and forbidden characters.
 
 
 SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -51,40 +51,42 @@ def byte_count(text: str) -> int:
 
 
 def tidy(text: str) -> str:
-    """How names and labels are kept."""
-    return " ".join(composed(text).split())
+    """Return a name or label as it is stored."""
+    return " ".join(compose(text).split())
 
 
-def folded(text: str) -> str:
-    """The key of a name: names that fold to the same text are one name."""
-    return " ".join(each_known(text, lambda part: unicodedata.normalize("NFC", part).casefold()).split())
+def fold_name(text: str) -> str:
+    """Return the key of a name: names that fold to the same text are one name."""
+    return " ".join(map_known(text, lambda part: unicodedata.normalize("NFC", part).casefold()).split())
 
 
 def letters_of(text: str) -> str:
-    """What is left of a name in its barest spelling: small letters and digits, no marks, one width."""
+    """Return a name in its barest spelling: small letters and digits, no marks, one width."""
 
     def bare(part: str) -> str:
         for _ in range(2):
             part = unicodedata.normalize("NFKD", part).casefold()
         return "".join(char for char in unicodedata.normalize("NFKD", part) if kind_of(char)[0] in "LN")
 
-    return each_known(text, bare)
+    return map_known(text, bare)
 
 
-def said_once(lines: Sequence[str], known: Sequence[str] = ()) -> list[str]:
-    """What of these lines is news, in their order: in no other case, form or spacing is it there already."""
-    return [line for n, line in enumerate(lines) if folded(line) not in {*map(folded, (*known, *lines[:n]))}]
+def drop_repeated(lines: Sequence[str], known: Sequence[str] = ()) -> list[str]:
+    """Return the lines that are new, in their order: in no case, form or spacing are they known already."""
+    return [
+        line for n, line in enumerate(lines) if fold_name(line) not in {*map(fold_name, (*known, *lines[:n]))}
+    ]
 
 
-def composed(text: str) -> str:
-    return each_known(text, lambda part: unicodedata.normalize("NFC", part))
+def compose(text: str) -> str:
+    return map_known(text, lambda part: unicodedata.normalize("NFC", part))
 
 
-# What Unicode 14 does not know.
+# Characters that Unicode 14 does not have.
 
 
-def each_known(text: str, change: Callable[[str], str]) -> str:
-    """What Unicode 14 knows is changed; what came later stands between as it is."""
+def map_known(text: str, change: Callable[[str], str]) -> str:
+    """Change the runs that Unicode 14 knows; later characters stay as they are."""
     if text.isascii():
         return change(text)
     runs = UNKNOWN.split(text)  # one that is known, one that is not, and so on
@@ -92,7 +94,7 @@ def each_known(text: str, change: Callable[[str], str]) -> str:
 
 
 def kind_of(char: str) -> str:
-    """The category that Unicode gives it."""
+    """Return the category that Unicode gives a character."""
     return unicodedata.category(char)
 
 
@@ -105,18 +107,18 @@ def line_ends(text: str) -> str:
 
 
 def cut(text: str, limit_bytes: int) -> str:
-    """As many whole characters as fit."""
+    """Return as many whole characters as fit."""
     data = text.encode()[:limit_bytes]
     return data.decode(errors="ignore")
 
 
 def one_line(text: str) -> str:
-    """White space runs become one space, and none stands at an end."""
+    """Return the text with single spaces for runs of white space, and none at its ends."""
     return " ".join(text.split())
 
 
-def made_whole(text: str) -> str:
-    """Half a surrogate pair, which no text may hold, becomes a character that says so."""
+def replace_surrogates(text: str) -> str:
+    """Replace each half of a surrogate pair, which no text may hold."""
     return re.sub("[\ud800-\udfff]", STRANGE, text)
 
 
@@ -128,12 +130,12 @@ def without_controls(text: str) -> str:
 
 
 def has_small(text: str) -> bool:
-    """Whether some letter that is known is a small one."""
+    """Return True if some known letter is a small one."""
     return any(unicodedata.category(char) == "Ll" for char in without_later(text))
 
 
 def is_capital(text: str) -> bool:
-    """Whether all letters that have two forms are capitals, and there is one."""
+    """Return True if all letters that have two forms are capitals, and there is one."""
     kinds = [unicodedata.category(char) for char in without_later(text)]
     return "Lu" in kinds and "Ll" not in kinds and "Lt" not in kinds
 
@@ -142,11 +144,11 @@ def is_capital(text: str) -> bool:
 
 
 def written_words(text: str) -> list[str]:
-    """The words of a text as they stand there, with what follows an apostrophe: `Sheila's`.
+    """Return the words of a text as they stand there, with what follows an apostrophe: `Sheila's`.
 
     A run of letters and digits is one; a character of a script without spaces is one by itself.
     """
-    apart = re.sub(f"[^\\w{DENSE}{APOSTROPHES}]|_", " ", composed(without_later(text)))
+    apart = re.sub(f"[^\\w{DENSE}{APOSTROPHES}]|_", " ", compose(without_later(text)))
     apart = re.sub(f"([{DENSE}])(?![{APOSTROPHES}])", r" \1 ", apart)
     apart = re.sub(f"([{DENSE}])", r" \1", apart)  # what follows its own apostrophe stays with it
     runs = re.sub(f"[{APOSTROPHES}]{{2,}}", " ", apart).split()  # two in a row join nothing
@@ -155,17 +157,17 @@ def written_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=KEPT)
 def words(text: str) -> tuple[str, ...]:
-    """Small letters, each word as far as its first apostrophe."""
+    """Return the words in small letters, each as far as its first apostrophe."""
     return tuple(re.split(f"[{APOSTROPHES}]", word)[0].casefold() for word in written_words(text))
 
 
 @lru_cache(maxsize=KEPT)
 def content_words(text: str) -> tuple[str, ...]:
-    """The words that say something by themselves."""
+    """Return the words that say something by themselves."""
     return tuple(word for word in words(text) if word not in STOP_WORDS)
 
 
-# Terms: what a search goes by (M0.18 to M0.21).
+# Terms, by which a search finds rows (M0.18 to M0.21).
 #
 # Law 1. Read from left to right, one character at a time: a letter joins the term that is open, or opens one.
 
@@ -173,20 +175,20 @@ def content_words(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=KEPT)
 def terms(text: str) -> tuple[str, ...]:
     """Return the terms of a text that is searched."""
-    return tuple(stem(it) for it in unstemmed(text) if it)
+    return tuple(stem(it) for it in split_terms(text) if it)
 
 
 @lru_cache(maxsize=KEPT)
 def asked_terms(text: str) -> tuple[str, ...]:
     """Return the terms that a query asks for, each once."""
-    asked = [it for it in unstemmed(text, is_query=True) if it]
+    asked = [it for it in split_terms(text, is_query=True) if it]
     telling = [it for it in asked if it not in STOP_WORDS]
     return tuple({stem(it): None for it in telling or asked})
 
 
-def unstemmed(text: str, is_query: bool = False) -> list[str]:
+def split_terms(text: str, is_query: bool = False) -> list[str]:
     found: list[str] = []
-    for kind, letters in term_runs(each_known(text, bare_letters)):
+    for kind, letters in term_runs(map_known(text, bare_letters)):
         if kind == "spaced":
             pieces = "".join(letters).split("'")
             long = [piece for piece in pieces if len(piece) > 2]
@@ -246,8 +248,10 @@ def bare_letters(text: str) -> str:
 
 @cache
 def is_left_out(char: str) -> bool:
-    """True for an accent, whose class says that it is written over, into or around its letter, and for what
-    encloses or only formats others."""
+    """Return True for an accent, and for what encloses or only formats other characters.
+
+    The class of an accent says that it is written over, into or around its letter.
+    """
     accent = unicodedata.combining(char)
     return (
         accent in (1, *range(10, 37))
@@ -270,22 +274,22 @@ def stem(term: str) -> str:
 # Messages.
 
 
-def known_only(text: str) -> str:
-    """What Unicode 14 does not know is written as an interpreter writes it that does not know it."""
+def escape_later(text: str) -> str:
+    """Write characters that Unicode 14 does not have as an interpreter does that does not know them."""
     return UNKNOWN.sub(lambda run: run[0].encode("unicode_escape").decode(), text)
 
 
-def shown(value: object) -> str:
-    """A value in a message: short, and in one line."""
+def show_value(value: object) -> str:
+    """Return a value as a message shows it: short, and in one line."""
     if type(value) is int and abs(value) >= 2**256:
         return f"a number of {value.bit_length()} bits"
-    text = value if isinstance(value, str) else known_only(repr(value))
+    text = value if isinstance(value, str) else escape_later(repr(value))
     is_plain = text.isprintable() and (text.isascii() or not UNKNOWN.search(text))
     line = text if is_plain else text.encode("unicode_escape").decode()
     return line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}..."
 
 
-# The sentences of a text, and those that are told nowhere, as M10.17 to M10.19 say.
+# Sentences of a text, and those that no mention tells, as M10.17 to M10.19 say.
 
 
 ENDS: Final = ".!?…؟।"  # end a sentence if white space follows
@@ -293,24 +297,24 @@ FULL_ENDS: Final = "。！？"  # end it wherever they stand
 TITLES: Final = ("Mr.", "Mrs.", "Ms.", "Dr.", "Prof.")  # the name is still to come
 
 
-def passed_over(text: str, told: Sequence[str]) -> list[str]:
-    """The sentences that say something, and nothing of it stands in what is told."""
+def list_untold(text: str, told: Sequence[str]) -> list[str]:
+    """List the sentences that say something of which no word is told."""
     known = {word for each in told for word in words(each)}
     lost = [
         it
         for it in sentences(text)
-        if (said := telling_words(it)) and not any(word in known for word in said)
+        if (said := list_telling_words(it)) and not any(word in known for word in said)
     ]
-    return said_once(lost)
+    return drop_repeated(lost)
 
 
-def telling_words(sentence: str) -> list[str]:
-    """What says something by itself: no idle word, no pronoun, and not a bare number."""
+def list_telling_words(sentence: str) -> list[str]:
+    """List the words that say something: no idle word, no pronoun, and not a bare number."""
     return [it for it in content_words(sentence) if it not in IDLE and not it.isdecimal()]
 
 
 def sentences(text: str) -> list[str]:
-    """From one end to the next; a line ends one too."""
+    """Return the text from one end of a sentence to the next; a line ends one too."""
     found = [""]
     for char in text:
         is_over = char.isspace() and found[-1].endswith(tuple(ENDS)) and not ends_with_title(found[-1])
@@ -324,7 +328,7 @@ def sentences(text: str) -> list[str]:
 
 
 def ends_with_title(text: str) -> bool:
-    """Whether a title is its last word, as a word of its own."""
+    """Return True if the last word is a title, as a word of its own."""
     last = next((it for it in TITLES if text.endswith(it)), "")
     return last != "" and re.search(r"[A-Za-z0-9_]$", text.removesuffix(last)) is None
 
@@ -341,8 +345,11 @@ SENTENCE_STARTS: Final = '.!?…:;¿¡"“”„«»()—–\n'  # behind one of
 
 @attrs.frozen
 class Spoken(Data):
-    """A word: as it is compared and as it was written, whether it begins a sentence, and whether it belongs
-    to the word before it, as nothing but blanks or a hyphen stand between."""
+    """A word as it is compared and as it was written.
+
+    `begins`: it begins a sentence. `belongs`: nothing but blanks or a hyphen stand between it and the word
+    before.
+    """
 
     text: str
     written: str
@@ -356,7 +363,7 @@ class Spoken(Data):
 
 def spoken_words(text: str) -> list[Spoken]:
     found: list[Spoken] = []
-    rest = composed(without_later(text))
+    rest = compose(without_later(text))
     for written in written_words(text):
         gap, _, rest = rest.partition(written)
         begins = not found or any(char in SENTENCE_STARTS for char in gap)
@@ -367,7 +374,7 @@ def spoken_words(text: str) -> list[Spoken]:
 
 
 def language_of(text: str, spoken: list[Spoken]) -> str:
-    """The one of which most words are; empty if none is."""
+    """Return the language of most words; empty if none is known."""
     if set("¿¡") & set(text):
         return "es"
     heard = [it.text for it in spoken if not it.is_big or (it.begins and it.text not in MAYBE_NAMES)]
@@ -380,7 +387,7 @@ def language_of(text: str, spoken: list[Spoken]) -> str:
 
 
 def name_places(text: str, spoken: list[Spoken], language: str) -> list[int]:
-    """Where a word has a capital that its place does not explain."""
+    """Return the places of words with a capital that their place does not explain."""
     if not has_small(text):
         return []
     inner = [it for it in spoken if not it.begins]
@@ -413,7 +420,7 @@ def is_leap(year: int) -> bool:
 
 @cache
 def date_of(day: int) -> str:
-    """The date so many days after the first of 1970."""
+    """Return the date so many days after the first of 1970."""
     year = 1970
     while day >= 365 + is_leap(year):
         day -= 365 + is_leap(year)
@@ -433,20 +440,20 @@ def clock_of(ms: int) -> str:
     return f"{date_of(day)}T{clock}.{rest % 1_000:03}"
 
 
-def time_told(ms: int) -> str | None:
-    """No date is 0; one behind the last year is its end."""
+def format_time(ms: int) -> str | None:
+    """Return a time as the wire writes it: None for 0, the end of 9999 for later ones."""
     return None if ms == 0 else f"{clock_of(min(ms, LAST_MS))}Z"
 
 
-def minute_told(ms: int) -> str:
+def format_minute(ms: int) -> str:
     return f"{clock_of(min(ms, LAST_MS))[:16]}Z"
 
 
-# What a prompt asks about: the inputs that it shows, each in its line.
+# Inputs of a prompt, each in its line.
 
 
-def asked_about(prompt: str) -> dict[str, Any]:
-    """The inputs by name."""
+def read_inputs(prompt: str) -> dict[str, Any]:
+    """Return the inputs by name."""
     inputs = (line for line in prompt.split("\n") if line.startswith("INPUT "))
     lines = (line.removeprefix("INPUT ").partition(" = ") for line in inputs)
     return {name: json.loads(value) for name, _, value in lines}

@@ -14,14 +14,14 @@ from umi_core.kelpie.results import Appended, BlocksShown, Prompt, RecordsShown
 from umi_core.messages.effects import Done, Failed, Outcome, Refused
 from umi_core.messages.request import Request
 from umi_core.messages.results import Listed
-from umi_sim.judge.plain.text import DAY_MS, LAST_MS, clock_of, date_of, time_told
+from umi_sim.judge.plain.text import DAY_MS, LAST_MS, clock_of, date_of, format_time
 
-# The wire of an agent server, plainly: how its requests are said over HTTP, and what a response tells.
+# The wire of an agent server, plainly: its requests over HTTP, and its responses.
 #
 #     UpdateBlock("human", value="likes tea")     PATCH /v1/agents/a1/blocks/human {"value": "likes tea"}
 #
 # Law 1. Written down from docs/spec/kelpie.md, §4 and §9; nothing of the memory's own reader is used.
-# Law 2. Each spelling of a request is used; now and then a request is spoiled, for a status due.
+# Law 2. Each spelling of a request is used; now and then a request is spoiled, for the status of that.
 
 
 PAGE_MAX: Final = 100
@@ -32,16 +32,16 @@ T = TypeVar("T")
 
 
 class Draw(Protocol):
-    """Chance: whoever judges a run brings it."""
+    """Chance, which the caller provides."""
 
     def pick(self, items: Sequence[T]) -> T: ...
 
 
 @attrs.frozen
 class HttpCase(Data):
-    """A request in the words of HTTP. `meant`: what the memory is to be asked, or the status due.
+    """A request in the words of HTTP. `meant`: the request to the memory, or the expected status.
 
-    `names`: of which one is named as what is wrong with it.
+    `names`: the error of the response names one of these.
     """
 
     method: str
@@ -55,7 +55,7 @@ class HttpCase(Data):
 
 @attrs.frozen
 class RequestLine(Data):
-    """`path`: what comes behind the agent. None in `query` is left out."""
+    """Method, path, query and body. `path`: what comes behind the agent. None in `query` is left out."""
 
     method: str
     path: tuple[str, ...]
@@ -63,8 +63,8 @@ class RequestLine(Data):
     body: Json = attrs.field(factory=dict)
 
 
-def said(request: Request, agent: str, draw: Draw) -> HttpCase | None:
-    """A sound request as a client sends it; None if no route says it, as a block that a model makes.
+def write_request(request: Request, agent: str, draw: Draw) -> HttpCase | None:
+    """Return a valid request as a client sends it; None if no route has it, as a block made by a model.
 
     Now and then the times of a search are taken for those of whole days.
     """
@@ -77,7 +77,7 @@ def said(request: Request, agent: str, draw: Draw) -> HttpCase | None:
         query["limit"] += draw.pick((0, 1, 99))
     ignored = draw.pick(((), (), (), ("colour",)))
     body = line.body | dict.fromkeys(ignored, DEEP)
-    path = ("v1", "agents", quote(agent, safe=""), *(spelled(part, draw) for part in line.path))
+    path = ("v1", "agents", quote(agent, safe=""), *(quote_part(part, draw) for part in line.path))
     where = "/".join(path) + draw.pick(("", "", "/"))
     key, method = getattr(request, "request_key", None), line.method
     whole = HttpCase(
@@ -89,11 +89,11 @@ def said(request: Request, agent: str, draw: Draw) -> HttpCase | None:
         ignored,
     )
     is_sound = draw.pick((True, True, False))
-    return whole if is_sound else draw.pick(spoiled(whole) or (whole,))
+    return whole if is_sound else draw.pick(list_spoiled(whole) or (whole,))
 
 
-def spoiled(whole: HttpCase) -> tuple[HttpCase, ...]:
-    """It in each way that spoils it."""
+def list_spoiled(whole: HttpCase) -> tuple[HttpCase, ...]:
+    """List every malformed variant of this request, with its expected status."""
     ways = ((spoil(whole), status, names) for spoil, status, names in WRONG)
     return tuple(attrs.evolve(it, meant=status, names=names) for it, status, names in ways if it != whole)
 
@@ -101,24 +101,24 @@ def spoiled(whole: HttpCase) -> tuple[HttpCase, ...]:
 KEY_HEADERS: Final = ("Idempotency-Key", "x-idempotency-key", "X-IDEMPOTENCY-KEY")
 
 
-def spelled(part: str, draw: Draw) -> str:
-    """A slash in a name may stand as it is, but at its end."""
+def quote_part(part: str, draw: Draw) -> str:
+    """Quote a part of a path; a slash in it may stand as it is, but at its end."""
     return quote(part, safe="" if part.endswith("/") else draw.pick(("", "/")))
 
 
 def is_sayable(value: object) -> bool:
-    """Whether a path or a query can hold it, and it is still what it was."""
+    """Return True if a path or a query can hold a value without changing it."""
     if isinstance(value, str):
         return value != "" and value.isprintable()
     is_number = type(value) is int and 0 <= value <= NUMBER_MAX
     return value is None or is_number
 
 
-# What cannot be meant.
+# Malformed variants.
 
 
 def body_with(field: str) -> Callable[[HttpCase], HttpCase]:
-    """A field more, where there are others."""
+    """Return a variant with one more field, where there are others."""
     return lambda it: attrs.evolve(it, body=it.body[:-1] + f", {field}}}") if len(it.body) > 2 else it
 
 
@@ -127,13 +127,13 @@ def path_with(old: str, new: str) -> Callable[[HttpCase], HttpCase]:
 
 
 def dated_with(day: str, year: str = r"\2") -> Callable[[HttpCase], HttpCase]:
-    """From or until a day that no year has, or not this one."""
+    """Return a variant from or until a day that no year has, or not this one."""
     put = rf"\1={year}-{day}"
     return lambda it: attrs.evolve(it, path=re.sub("(from|until)=([0-9]{4})-[0-9]{2}-[0-9]{2}", put, it.path))
 
 
 def odd_in_body(name: str) -> Callable[[HttpCase], HttpCase]:
-    """No date, and no number of a page either."""
+    """Return a variant whose field is no date, and no number of a page either."""
     return lambda it: attrs.evolve(it, body=re.sub(rf'"{name}": ("[^"]*"|[0-9]+)', f'"{name}": "x"', it.body))
 
 
@@ -142,7 +142,7 @@ def blank_limit(it: HttpCase) -> HttpCase:
 
 
 def without_its_first(it: HttpCase) -> HttpCase:
-    """What is made is made of something: its first field is needed."""
+    """Leave out the first field of a body that makes something, which needs it."""
     given = list(json.loads(it.body.strip() or "{}").items())
     if it.method.upper() != "POST" or [name for name, _ in given[:1]] in ([], ["colour"]):
         return it
@@ -176,7 +176,7 @@ WRONG: Final[tuple[tuple[Callable[[HttpCase], HttpCase], int, tuple[str, ...]], 
     (path_with("/v1/", "/v2/"), 404, ()),
     (path_with("/agents/", "/agents/nothing/"), 404, ()),
 )
-"""How a request is spoiled, unless it has no such part; the status of that; and what the response names."""
+"""Ways to spoil a request that has such a part; the status of each; and the names in the response."""
 
 
 def line_of(request: Request, draw: Draw) -> RequestLine | None:
@@ -208,7 +208,7 @@ def line_of(request: Request, draw: Draw) -> RequestLine | None:
             given = fields(request, "before after limit")
             return RequestLine("GET", ("messages",), draw.pick((given, with_ids(given))))
         case api.SearchMessages() | api.SearchArchival(tags=()):
-            return searching(request, draw)
+            return write_search(request, draw)
         case api.AddArchival(content=content, tags=(), metadata=(), extract=False, speaker=None) if draw.pick(
             (True, False)
         ):
@@ -237,19 +237,19 @@ def line_of(request: Request, draw: Draw) -> RequestLine | None:
     return None
 
 
-def searching(request: api.SearchMessages | api.SearchArchival, draw: Draw) -> RequestLine | None:
-    """Of what has a time only if RFC 3339 has it."""
+def write_search(request: api.SearchMessages | api.SearchArchival, draw: Draw) -> RequestLine | None:
+    """Return a search over HTTP; None if RFC 3339 does not have its times."""
     if isinstance(request, api.SearchArchival):
         return draw.pick((search_of(request, {}), tool_of(request, draw) or search_of(request, {})))
     span = {"from": request.from_ms, "until": request.until_ms}
     if any(ms is not None and ms > LAST_MS for ms in span.values()):
         return None
-    dates = {name: None if ms is None else time_said(ms, name, draw) for name, ms in span.items()}
+    dates = {name: None if ms is None else write_time(ms, name, draw) for name, ms in span.items()}
     return draw.pick((search_of(request, dates), tool_of(request, draw, dates) or search_of(request, dates)))
 
 
 def search_of(request: api.SearchMessages | api.SearchArchival, dates: Json) -> RequestLine:
-    """As a person searches."""
+    """Return a search as a person makes it."""
     given = {"q": request.query, "limit": request.limit, "skip": request.skip or None, **dates}
     if isinstance(request, api.SearchArchival):
         return RequestLine("GET", ("archival",), given)
@@ -259,7 +259,7 @@ def search_of(request: api.SearchMessages | api.SearchArchival, dates: Json) -> 
 def tool_of(
     request: api.SearchMessages | api.SearchArchival, draw: Draw, dates: Json | None = None
 ) -> RequestLine | None:
-    """As a model searches, which has ten rows a page."""
+    """Return a search as a model makes it, with ten rows a page; None if no tool has it."""
     number, rest = divmod(request.skip, 10)
     if request.limit != 10 or rest:
         return None
@@ -286,17 +286,17 @@ def day_of(ms: int | None) -> int | None:
     return None if ms is None else ms - ms % DAY_MS
 
 
-def time_said(ms: int, name: str, draw: Draw) -> str:
-    """A time in one of its forms; a whole day also as its date, which as an end is the day before."""
+def write_time(ms: int, name: str, draw: Draw) -> str:
+    """Return a time in one of its forms; a whole day also as its date, as an end the day before."""
     day, rest = divmod(ms, DAY_MS)
     is_date = rest == 0 and (name == "from" or day > 0)
     ahead = draw.pick((0, 0, 90, -330)) if DAY_MS < ms < LAST_MS - DAY_MS else 0  # minutes
-    zone = draw.pick("Zz") if ahead == 0 else offset_said(ahead)
+    zone = draw.pick("Zz") if ahead == 0 else write_offset(ahead)
     whole = clock_of(ms + ahead * 60_000) + zone
     return draw.pick((date_of(day - (name == "until")), whole)) if is_date else whole
 
 
-def offset_said(minutes: int) -> str:
+def write_offset(minutes: int) -> str:
     return f"{'+' if minutes > 0 else '-'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
 
@@ -305,18 +305,18 @@ def blocks(draw: Draw) -> tuple[str, ...]:
 
 
 def fields(request: Request, names: str) -> Json:
-    """The fields of these names; the wire has its own for the limit of a block."""
-    return named({name: getattr(request, name) for name in names.split()})
+    """Return the fields of these names, as the wire names them."""
+    return rename_fields({name: getattr(request, name) for name in names.split()})
 
 
 def shorter(given: Json, draw: Draw, **defaults: object) -> Json:
-    """Or without what need not be said, which otherwise is said as null if there is none."""
+    """Return the fields, or leave out defaults, which otherwise are null if they are None."""
     told = {name: value for name, value in given.items() if value not in (None, defaults.get(name))}
     return draw.pick((given, told))
 
 
 def description_of(request: api.UpdateBlock, draw: Draw) -> Json:
-    """Null takes it away, as an empty one does."""
+    """Return the description; null takes it away, as an empty one does."""
     given = request.description
     if given is None:
         return {}
@@ -324,7 +324,7 @@ def description_of(request: api.UpdateBlock, draw: Draw) -> Json:
 
 
 def with_ids(given: Json) -> Json:
-    """Places in the log of messages as the ids of messages."""
+    """Return places in the log of messages as the ids of messages."""
     return {
         name: f"msg_{at:012}" if name in ("before", "after") and type(at) is int else at
         for name, at in given.items()
@@ -342,7 +342,7 @@ STATUS: Final[Mapping[str, int]] = {
         422,
     ),
 }  # fmt: skip
-"""By name of the error; all else that was asked wrongly is 400."""
+"""By name of the error; every other refusal is 400."""
 
 
 def status_of(outcome: Outcome) -> int:
@@ -354,9 +354,9 @@ def status_of(outcome: Outcome) -> int:
 
 
 def body_of(outcome: Outcome) -> object:
-    """What the body of a response must hold."""
+    """Return the expected body of a response."""
     if isinstance(outcome, Done):
-        return json.loads(json.dumps(told(outcome.value)))
+        return json.loads(json.dumps(write_value(outcome.value)))
     if isinstance(outcome, Refused):
         return {"error": type(outcome.error).__name__, "detail": str(outcome.error)}
     if isinstance(outcome, Failed):
@@ -364,15 +364,15 @@ def body_of(outcome: Outcome) -> object:
     return {"error": "Unknown", "detail": "it may have happened: ask again with the same key"}
 
 
-def told(value: Any) -> object:
+def write_value(value: Any) -> object:
     if isinstance(value, BlocksShown):
-        return [dated(attrs.asdict(block)) for block in value.blocks]
-    body = dated(attrs.asdict(value))
+        return [write_dates(attrs.asdict(block)) for block in value.blocks]
+    body = write_dates(attrs.asdict(value))
     if "facts" in body:
         body["entities"] = body.pop("facts")["entities"]
     for name in ("messages", "records", "changes"):
         if name in body:
-            body[name] = [dated(row) for row in body[name]]
+            body[name] = [write_dates(row) for row in body[name]]
     for message in body.get("messages", ()):
         message |= dict(message.pop("details"))
     for record in body.get("records", ()):
@@ -386,22 +386,24 @@ def told(value: Any) -> object:
 NAMES: Final = {"limit_bytes": "limit", "at_ms": "at", "created_ms": "created_at", "updated_ms": "updated_at"}
 
 
-def named(row: Json) -> Json:
-    """What the wire calls otherwise."""
+def rename_fields(row: Json) -> Json:
+    """Return a row with the names that the wire has for its fields."""
     return {NAMES.get(name, name): part for name, part in row.items()}
 
 
-def dated(row: Json) -> Json:
-    """With its times as dates."""
-    return named({name: time_told(part) if name.endswith("_ms") else part for name, part in row.items()})
+def write_dates(row: Json) -> Json:
+    """Return a row with its times as dates."""
+    return rename_fields(
+        {name: format_time(part) if name.endswith("_ms") else part for name, part in row.items()}
+    )
 
 
-# The object of an agent server, plainly: which of its methods asks what, and what that returns.
+# The object of an agent server, plainly: the method for each request, and what it returns.
 #
 #     AppendToBlock("human", "tea")     agent.append_to_block("human", "tea")
 #
-# Law 1. Nothing of the object itself is used. What it cannot say, as a label to page by, it is
-# not asked to.
+# Law 1. Nothing of the object itself is used. Requests that it has no method for, as a label to page by, are
+# left out.
 
 
 @attrs.frozen
@@ -437,7 +439,7 @@ METHODS: Final[Mapping[type, Method]] = {
 
 
 OWN: Final[Mapping[type, Mapping[str, object]]] = {api.CreateBlock: {"value": ""}}
-"""What a method leaves out though its request may not."""
+"""Fields that a method may leave out though its request may not."""
 PLAIN: Final = ("role", "content")  # of a message that is only said
 
 
@@ -448,8 +450,8 @@ class Called(Data):
     names: Mapping[str, Any]
 
 
-def called(request: Request) -> Called | None:
-    """How a sound request is asked for, without what it is by default; None if no method says all of it."""
+def write_call(request: Request) -> Called | None:
+    """Return the call for a valid request, without defaults; None if no method has all of it."""
     method = METHODS.get(type(request))
     if method is None:
         return None
@@ -460,7 +462,9 @@ def called(request: Request) -> Called | None:
     fields.pop("author", None)  # the object has one, for all that it asks
     if isinstance(request, api.AddMessages) and [tuple(dict(it)) for it in request.messages] == [PLAIN]:
         return Called("add_message", tuple(dict(request.messages[0]).values()), {"key": key})
-    said = {name: spelled_call(name, fields.pop(name)) for name in f"{method.places} {method.names}".split()}
+    said = {
+        name: write_argument(name, fields.pop(name)) for name in f"{method.places} {method.names}".split()
+    }
     if any(value != defaults[name] for name, value in fields.items()):
         return None
     places = [said[name] for name in method.places.split()]
@@ -470,15 +474,15 @@ def called(request: Request) -> Called | None:
     return Called(method.name, tuple(places), names if key is None else {**names, "key": key})
 
 
-def spelled_call(name: str, value: Any) -> object:
-    """Messages and metadata as dictionaries."""
+def write_argument(name: str, value: Any) -> object:
+    """Return messages and metadata as dictionaries."""
     if name == "messages":
         return [dict(parts) for parts in value]
     return dict(value) if name == "metadata" and value else value
 
 
-def returned(request: Request, outcome: Outcome) -> object:
-    """What a method returns, or the outcome and the text of what it raises."""
+def expect_result(request: Request, outcome: Outcome) -> object:
+    """Return what a method returns, or the outcome and the text of what it raises."""
     if not isinstance(outcome, Done):
         return outcome, str(outcome.error if isinstance(outcome, Refused | Failed) else outcome)
     value = outcome.value

@@ -34,7 +34,7 @@ def truth(task: str, prompt: str) -> str:
 
 @cache
 def answer_of(task: str) -> Callable[[Inputs], str] | None:
-    """What answers a task. Its tables are large, so each comes when it is asked for."""
+    """Return the function that answers a task; None if none does. Its large tables are imported on demand."""
     match task:
         case "extract":
             from umi_sim.services.model.extraction import extract as answer

@@ -105,7 +105,7 @@ assert len(CUES) == sum(len(row[3].split(", ")) for row in CUE_ROWS)  # each cue
 
 
 def placed_cues(text: str) -> list[PlacedCue]:
-    """Every cue of a text in order; where two begin, the longer is first."""
+    """Yield every cue of a text in order; where two begin, the longer is first."""
     matches = list(word_matches(lower(text)))
     words = [match[0] for match in matches]
     found: list[PlacedCue] = []

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from umi_core.language.words import content, words
-from umi_sim.services.model.prompts import Inputs, quoted, whole
+from umi_sim.services.model.prompts import Inputs, quote_json, whole
 from umi_sim.services.model.rewriting import rewrite
 
 GREETINGS: Final = frozenset("hi hello hey thanks thank ok okay bye hola danke gracias".split())
@@ -13,7 +13,7 @@ NO: Final = "<decision>NO_RETRIEVE</decision>"
 
 
 def decide_need(given: Inputs) -> str:
-    """Nothing is needed for a greeting. What the turns tell stands in the words of the query."""
+    """Decide that nothing is needed for a greeting. The words of the query show what the turns tell."""
     query = text_of(given.get("query"))
     told = content(words(query))
     is_needed = any(word not in GREETINGS for word in told)
@@ -21,9 +21,9 @@ def decide_need(given: Inputs) -> str:
 
 
 def decide_enough(given: Inputs) -> str:
-    """It is enough if each word of the query that says something was found; else what lacks is looked up."""
+    """Decide that it is enough if each telling word of the query was found; else ask for what is missing."""
     query = text_of(given.get("query"))
-    found = [text_of(it) for it in listed(given.get("found"))]
+    found = [text_of(it) for it in as_list(given.get("found"))]
     there = frozenset(word for text in found for word in words(text))
     wanted = content(words(query)) or words(query)
     is_there = all(word in there for word in wanted)
@@ -33,17 +33,19 @@ def decide_enough(given: Inputs) -> str:
 
 
 def rank(given: Inputs) -> str:
-    """Most words in common first, one more than was asked for; who has none is left out."""
+    """Order candidates by common words, one more than was asked for; those without any are left out."""
     wanted = frozenset(content(words(text_of(given.get("query")))))
-    rows = [it for it in listed(given.get("candidates")) if isinstance(it, dict)]
-    shares = {str(it.get("id")): shared(wanted, words(text_of(it.get("text")))) for it in rows}
+    rows = [it for it in as_list(given.get("candidates")) if isinstance(it, dict)]
+    shares = {str(it.get("id")): count_wanted(wanted, words(text_of(it.get("text")))) for it in rows}
+    # stable: candidates with equally many words keep the order in which the memory showed them
     order = sorted((alias for alias in shares if shares[alias]), key=lambda alias: -shares[alias])
     count = given.get("count")
     limit = int(getattr(count, "text", "0"))
-    return '{"ids":[' + ",".join(map(quoted, order[: limit + 1])) + "]}"
+    return '{"ids":[' + ",".join(map(quote_json, order[: limit + 1])) + "]}"
 
 
-def shared(wanted: Iterable[str], there: Sequence[str]) -> int:
+def count_wanted(wanted: Iterable[str], there: Sequence[str]) -> int:
+    """Count the words that are wanted."""
     return sum(word in there for word in wanted)
 
 
@@ -51,5 +53,6 @@ def text_of(value: object) -> str:
     return whole(value) if isinstance(value, str) else ""
 
 
-def listed(value: object) -> list[object]:
+def as_list(value: object) -> list[object]:
+    """Return a list as it is; empty for any other value."""
     return value if isinstance(value, list) else []

@@ -11,7 +11,7 @@ from umi_core.data import Data
 from umi_sim.kernel.characters import sentences
 from umi_sim.services.model.cues import words_of
 from umi_sim.services.model.names import name_spans
-from umi_sim.services.model.prompts import Inputs, fitting, quoted, whole
+from umi_sim.services.model.prompts import Inputs, fitting, quote_json, whole
 
 ROWS_BYTES_MAX: Final = 39_900
 SHARED_NAMES_MIN: Final = 2
@@ -108,7 +108,7 @@ NOTHING: Final = ParsedStatement("", (), (), (), False)
 
 
 def evolve(given: Inputs) -> str:
-    """One row per pair asked about, in order."""
+    """Answer with one row per pair asked about, in order."""
     new, old = statements(given.get("new")), statements(given.get("old"))
     asked = given.get("pairs")
     pairs = dict.fromkeys(
@@ -128,18 +128,19 @@ def statements(value: object) -> dict[str, ParsedStatement]:
     for element in value if isinstance(value, list) else ():
         ref = element.get("ref") if isinstance(element, dict) else None
         if isinstance(ref, str) and ref not in found:
-            found[ref] = said(element)
+            found[ref] = parse_statement(element)
     return found
 
 
-def said(element: Mapping[str, object]) -> ParsedStatement:
+def parse_statement(element: Mapping[str, object]) -> ParsedStatement:
+    """Read one element of `new` or `old`: its name, lines, facts and names."""
     name, content = element.get("name"), element.get("content")
     text = content if isinstance(content, str) else ""
     lines = tuple(line for part in text.split("\n") if (line := key(part)))
     facts = (fact for line in sentences(text) for part in line.split(", ") for fact in facts_of(part))
     named = [name] if isinstance(name, str) else []
     names = dict.fromkeys(key(found) for found in (*named, *(found for _, _, found in name_spans(text))))
-    is_change = bool(NOW_DENSE.search(text) or list(placed(words_of(text), NOW_PHRASES)))
+    is_change = bool(NOW_DENSE.search(text) or list(find_phrases(words_of(text), NOW_PHRASES)))
     return ParsedStatement(
         key(named[0]) if named else "",
         lines,
@@ -181,6 +182,7 @@ def conflict(new: ParsedStatement, old: ParsedStatement) -> str:
 def excludes(one: Assertion, other: Assertion, is_added: bool) -> bool:
     if one.predicate != other.predicate:
         return False
+    # `left Acme` against `works at Acme`: said as ended, so it denies the same value and no other
     if one.is_ended:
         return not other.is_denied and agree(one.value, other.value)
     if one.is_denied != other.is_denied:
@@ -199,8 +201,8 @@ CONFIDENCES: Final = {"contradict": "0.90", "update": "0.90", "extend": "0.70"} 
 
 def row(new_ref: str, old_ref: str, kind: str, reason: str) -> str:
     return (
-        f'{{"new":{quoted(whole(new_ref))},"old":{quoted(whole(old_ref))},"type":"{kind}",'
-        f'"confidence":{CONFIDENCES.get(kind, "0.60")},"reason":{quoted(reason)}}}'
+        f'{{"new":{quote_json(whole(new_ref))},"old":{quote_json(whole(old_ref))},"type":"{kind}",'
+        f'"confidence":{CONFIDENCES.get(kind, "0.60")},"reason":{quote_json(reason)}}}'
     )
 
 
@@ -211,9 +213,10 @@ def facts_of(sentence: str) -> Iterator[Assertion]:
     every = words_of(sentence)
     places = [at for at, word in enumerate(every) if word not in FILLERS]
     found = [every[at] for at in places]
-    for start, end, predicate in placed(found, PREDICATES):
+    for start, end, predicate in find_phrases(found, PREDICATES):
         stop = next((at for at in range(end, len(found)) if found[at] in VALUE_ENDS), len(found))
         value = value_of(found[end:stop])
+        # with the fillers again: in `Ann does not like tea`, `not` is one of the three words before `like`
         near = every[max(0, places[start] - 3) : places[stop] if stop < len(places) else len(every)]
         if value:
             is_denied = any(word in NEGATIONS for word in near) or USED_TO in pairwise(near)
@@ -221,7 +224,7 @@ def facts_of(sentence: str) -> Iterator[Assertion]:
     for at, pair in enumerate(pairwise(every)):
         if pair == NOW_AT and (value := value_of(every[at + 2 :])):
             yield Assertion("works at", value, False)
-    for _, end, ended in placed(found, ENDINGS):
+    for _, end, ended in find_phrases(found, ENDINGS):
         value = value_of(found[end:])
         yield from (Assertion(predicate, value, True, True) for predicate in ended if value)
     for ended, dense in ENDINGS_DENSE:
@@ -236,12 +239,12 @@ def facts_of(sentence: str) -> Iterator[Assertion]:
 
 
 def value_of(found: list[str]) -> str:
-    """The words up to one that ends a value."""
+    """Return the words up to one that ends a value."""
     return " ".join(word for word in takewhile(lambda it: it not in VALUE_ENDS, found) if word not in SKIPPED)
 
 
-def placed(found: list[str], table: Mapping[Phrase, T]) -> Iterator[tuple[int, int, T]]:
-    """The phrases of a table from left to right, the longest where several begin, without overlap."""
+def find_phrases(found: list[str], table: Mapping[Phrase, T]) -> Iterator[tuple[int, int, T]]:
+    """Yield the phrases of a table from left to right, the longest where several begin, without overlap."""
     at = 0
     while at < len(found):
         lengths = range(PHRASE_WORDS_MAX, 0, -1)

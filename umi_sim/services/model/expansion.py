@@ -8,7 +8,7 @@ from umi_core.text import norm
 from umi_sim.kernel.characters import lower, word_matches
 from umi_sim.services.model.languages import STOP_WORDS
 from umi_sim.services.model.names import name_spans
-from umi_sim.services.model.prompts import Inputs, quoted, whole
+from umi_sim.services.model.prompts import Inputs, quote_json, whole
 
 STOP_DENSE: Final = re.compile("怎么样|什么|多少|怎么|哪里|哪儿|我们|你们|[的了吗呢吧啊是在有和跟我你谁几]")
 PAIRS: Final = tuple(
@@ -39,4 +39,6 @@ def expand(given: Inputs) -> str:
     named = " ".join(dict.fromkeys([*names, *synonyms]))
     found = {norm(text): text for text in (named if synonyms else "", bare)}
     kept = [text for key, text in found.items() if key not in ("", norm(query))]
-    return f"[{','.join(quoted(text) for text in reversed(kept) if len(text.encode()) <= QUERY_BYTES_MAX)}]"
+    return (
+        f"[{','.join(quote_json(text) for text in reversed(kept) if len(text.encode()) <= QUERY_BYTES_MAX)}]"
+    )

@@ -11,7 +11,7 @@ from umi_sim.kernel.characters import lower, sentences, tokens
 from umi_sim.services.model.cast import KNOWN
 from umi_sim.services.model.cues import Cue, placed_cues
 from umi_sim.services.model.names import TITLES, known_words, name_spans
-from umi_sim.services.model.prompts import Inputs, fitting, quoted, whole
+from umi_sim.services.model.prompts import Inputs, fitting, quote_json, whole
 
 ENTITY_COUNT_MAX: Final = 50
 RELATION_COUNT_MAX: Final = 100
@@ -38,7 +38,9 @@ class Sentence(Data):
 def extract(given: Inputs) -> str:
     """An entity per name with the sentences it stands in, and the relations that a cue states."""
     text = given.get("text")
-    found = [read_sentence(part) for part in titled(sentences(whole(text if isinstance(text, str) else "")))]
+    found = [
+        read_sentence(part) for part in join_titles(sentences(whole(text if isinstance(text, str) else "")))
+    ]
     groups = mentions_by_name(found)
     elements = [entity(group) for group in groups.values()]
     speaker = given.get("speaker")
@@ -51,8 +53,8 @@ def extract(given: Inputs) -> str:
     return f'{{"entities":[{",".join(entities)}],"relations":[{",".join(relation_rows)}]}}'
 
 
-def titled(parts: list[str]) -> list[str]:
-    """The sentences; what ends with a title goes on: `I met Mr. Novak.`"""
+def join_titles(parts: list[str]) -> list[str]:
+    """Return the sentences; one that ends with a title goes on: `I met Mr. Novak.`"""
     found: list[str] = []
     for part in parts:
         goes_on = bool(found) and found[-1].endswith(TITLES)
@@ -61,7 +63,7 @@ def titled(parts: list[str]) -> list[str]:
 
 
 def mentions_by_name(found: list[Sentence]) -> dict[str, list[Mention]]:
-    """Where each name stands, in order of appearance; case makes no other name."""
+    """Return where each name stands, in order of appearance; case makes no other name."""
     groups: dict[str, list[Mention]] = {}
     for sentence in found:
         for at, name in enumerate(sentence.names):
@@ -70,23 +72,25 @@ def mentions_by_name(found: list[Sentence]) -> dict[str, list[Mention]]:
 
 
 def entity(group: list[Mention]) -> str:
-    """One element of the answer, from every place where its name stands."""
+    """Write one element of the answer, from every place where its name stands."""
     by_text = {sentence.text: sentence for sentence, _ in group}
     content = "\n".join(by_text)[:CONTENT_CHARS_MAX]
     entity_type = next((found for mention in group if (found := type_of(mention)) != "note"), "note")
     cue_count = len({cue.phrase for sentence in by_text.values() for cue in sentence.cues})
     cue_count = max(cue_count, SELF_CUES_MIN) if entity_type == "self" else cue_count
     return (
-        f'{{"name":{quoted(name_of(group[0]))},"type":"{entity_type}",'
-        f'"content":{quoted(content)},"confidence":{confidence(cue_count)}}}'
+        f'{{"name":{quote_json(name_of(group[0]))},"type":"{entity_type}",'
+        f'"content":{quote_json(content)},"confidence":{confidence(cue_count)}}}'
     )
 
 
 def own_element(speaker: str, found: list[Sentence]) -> list[str]:
-    """What the speaker says as I, if a cue tells what it is about; they pass over the rest, as models do."""
+    """Return the element of a speaker: their sentences with a cue and a word such as `I`; empty without."""
     own = [it.text for it in found if it.cues and not OWN_WORDS.isdisjoint(tokens(it.text))]
     content = "\n".join(dict.fromkeys(own))[:CONTENT_CHARS_MAX]
-    row = f'{{"name":{quoted(speaker)},"type":"person","content":{quoted(content)},"confidence":0.80}}'
+    row = (
+        f'{{"name":{quote_json(speaker)},"type":"person","content":{quote_json(content)},"confidence":0.80}}'
+    )
     return [row] if own else []
 
 
@@ -120,7 +124,7 @@ def relations(found: list[Sentence], kept: Mapping[str, str]) -> Iterator[str]:
             kind = next((cue.relation for cue in gap if cue.relation), None)
             if kind and source != target and source in kept and target in kept:
                 yield (
-                    f'{{"source":{quoted(kept[source])},"target":{quoted(kept[target])},'
+                    f'{{"source":{quote_json(kept[source])},"target":{quote_json(kept[target])},'
                     f'"type":"{kind}","confidence":{confidence(len(sentence.cues))}}}'
                 )
 

@@ -4,7 +4,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from umi_sim.kernel.characters import sentences
-from umi_sim.services.model.extraction import Sentence, read_sentence, titled
+from umi_sim.services.model.extraction import Sentence, join_titles, read_sentence
 from umi_sim.services.model.prompts import Inputs, fitting, whole
 
 MEMORY_COUNT_MAX: Final = 60  # more than a memory takes of one answer, as models give them
@@ -23,9 +23,9 @@ BOTH: Final = ("facts", "context")  # where a fact with several names belongs
 
 
 def memories(given: Inputs) -> str:
-    """One memory for each sentence with a cue, of the type that its first cue tells."""
+    """Answer with one memory for each sentence with a cue, of the type that its first cue tells."""
     text, wanted = given.get("text"), given.get("memory_type")
-    parts = titled(sentences(whole(text if isinstance(text, str) else "")))
+    parts = join_titles(sentences(whole(text if isinstance(text, str) else "")))
     found = {part: read_sentence(part) for part in parts if len(part) <= CONTENT_CHARS_MAX}
     rows = [memory(it, listed_in(given)) for it in found.values() if it.cues and type_of(it) == wanted]
     return f"<item>{''.join(fitting(rows[:MEMORY_COUNT_MAX], MEMORIES_BYTES_MAX))}</item>"
@@ -39,7 +39,7 @@ def type_of(sentence: Sentence) -> str:
 
 
 def categories(sentence: Sentence) -> tuple[str, ...]:
-    """Of what is about nobody nobody knows where it belongs."""
+    """Return the categories of a sentence; none if it names nothing that tells where it belongs."""
     if len(sentence.names) == 1:
         return CATEGORY_OF[type_of(sentence)]
     return BOTH if sentence.names else ()
@@ -67,11 +67,11 @@ def memory(sentence: Sentence, categories_listed: tuple[str, ...]) -> str:
     listed = "".join(
         f"<category>{it}</category>" for it in fit_names(categories(sentence), categories_listed, sentence)
     )
-    content = f"<content>{written(sentence.text)}</content>"
+    content = f"<content>{write_text(sentence.text)}</content>"
     return f"<memory>{name}{content}<categories>{listed}</categories></memory>"
 
 
-def written(text: str) -> str:
-    """One of the two ways in which XML tells a text; models use both."""
+def write_text(text: str) -> str:
+    """Write a text in one of the two ways of XML, CDATA or escaped; models use both."""
     is_literal = len(text) % LITERAL_EVERY == 0 and "]]>" not in text
     return f"<![CDATA[{text}]]>" if is_literal else escape(text)

@@ -28,7 +28,7 @@ TITLE_GAP_MAX: Final = 2  # `cousin Ben`, `Mr. Novak`
 
 
 def mentions(text: str) -> list[Antecedent]:
-    """What a text mentions, what a later word means first."""
+    """List what a text mentions; first comes what a later word most likely means."""
     language = language_of(text)
     found = sorted(
         in_chinese(text) if language == "zh" else in_words(text, language), key=lambda it: it.start

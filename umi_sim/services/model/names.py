@@ -31,18 +31,19 @@ GERMAN_ARTICLES: Final = frozenset(
 OPENERS: Final = ".!?…:;\n¿¡—–*•>"  # a sentence begins behind one
 
 
-def quoted(left: str, right: str) -> str:
+def quote_pattern(left: str, right: str) -> str:
+    """Return the pattern of a short text between two quotation marks."""
     inside = rf"[^{re.escape(left + right)}{CONTROLS}]{{1,{QUOTED_CHARS_MAX}}}"
     return f"{re.escape(left)}({inside}){re.escape(right)}"
 
 
 def name_pattern(below: int) -> str:
-    """What looks like a name in a text of characters below a code point."""
+    """Return the pattern of what looks like a name, in a text of characters below a code point."""
     letters = char_class(SPACED, DENSE, MARKS, below=below)
     tail = f"{char_class(SPACED, MARKS, below=below)}+"
     capital = f"[{''.join(chr(code) for code in LOWER if code < below)}]"
     word = rf"(?<!{letters}){capital}(?:{tail}|(?=['’]{capital}))(?:[-'’]{capital}{tail})*"
-    quotes = "|".join(quoted(*pair) for pair in QUOTES if ord(max(pair)) < below)
+    quotes = "|".join(quote_pattern(*pair) for pair in QUOTES if ord(max(pair)) < below)
     return rf"{quotes}|([@#](?:{letters}|_)+)|(?P<run>{word}(?: {word}){{0,3}})"
 
 
@@ -68,21 +69,21 @@ DENSE_KNOWN: Final = tuple(word for word in KNOWN if word >= DENSE_START)
 def name_spans(text: str) -> list[Span]:
     """The names and where they stand; if no capital, quote or sign shows one, a run of a caseless script."""
     pattern = ASCII_NAME if text.isascii() else NAME
-    return [span for match in re.finditer(pattern, text) if (span := named(match))] or first_run(text)
+    return [span for match in re.finditer(pattern, text) if (span := find_span(match))] or first_run(text)
 
 
 def first_run(text: str) -> list[Span]:
-    """The first run with a word of the cast in it or a cue beside it; what another one is, nobody knows."""
+    """Return the first run with a word of the cast in it or a cue beside it; any other may be no name."""
     matches = [] if text.isascii() else list(re.finditer(CASELESS, text))
     ends = {at for match in matches if not match["run"] for at in match.span()}
     ends |= {at for start, end, _ in placed_cues(text) for at in (start, end)} if matches else set()
     runs = (match for match in matches if match["run"] and (touches(match, ends) or holds_known(match)))
-    spans = (spanned(match, match["run"][:CASELESS_CHARS_MAX]) for match in runs)
+    spans = (make_span(match, match["run"][:CASELESS_CHARS_MAX]) for match in runs)
     return list(islice(filter(None, spans), 1))
 
 
 def touches(run: re.Match[str], places: set[int]) -> bool:
-    """Whether one of these places stands beside a run, or one blank away."""
+    """Check whether one of these places is beside a run, or one blank away."""
     return not places.isdisjoint((run.start(), run.start() - 1, run.end(), run.end() + 1))
 
 
@@ -90,22 +91,23 @@ def holds_known(run: re.Match[str]) -> bool:
     return any(True for _ in known_words(run["run"]))
 
 
-def named(match: re.Match[str]) -> Span | None:
+def find_span(match: re.Match[str]) -> Span | None:
+    """Return the name in a match with its place; None if the match only looks like a name."""
     if not match["run"]:
-        return spanned(match, next(part for part in match.groups() if part))
+        return make_span(match, next(part for part in match.groups() if part))
     words = match["run"].split(" ")
     first = next((at for at, word in enumerate(words) if lower(word) not in NO_NAMES), len(words))
     if is_german_noun(match, words[first:]):
         return None
     if first == 0 and begins_sentence(match) and not is_known(words[0]):
-        if len(words) == 1 and not is_told(match):
+        if len(words) == 1 and not is_linked(match):
             return None
         first = len(words) > 1 and is_known(words[1], "person")  # `Tell Arthur`
-    return spanned(match, " ".join(words[first:]))
+    return make_span(match, " ".join(words[first:]))
 
 
 def is_german_noun(match: re.Match[str], words: list[str]) -> bool:
-    """Whether one word is a noun of German: of the cast, or behind an article: `Der Kurs`, `einen Kurs`."""
+    """Check whether one word is a noun of German: of the cast, or behind an article: `Der Kurs`."""
     if len(words) != 1 or is_known(words[0]):
         return False
     if words[0] in known_nouns("de"):
@@ -124,8 +126,8 @@ def begins_sentence(match: re.Match[str]) -> bool:
     return not before or (before[-1] in OPENERS and not before.endswith(TITLES))
 
 
-def is_told(match: re.Match[str]) -> bool:
-    """Whether the words behind it link it with another name."""
+def is_linked(match: re.Match[str]) -> bool:
+    """Check whether the words behind a match link it with another name."""
     behind = placed_cues(match.string[match.end() : match.end() + CUE_CHARS_MAX])
     return any(start == 1 and cue.relation for start, _, cue in behind)
 
@@ -139,13 +141,14 @@ def known_words(name: str) -> Iterator[str]:
             yield word
 
 
-def spanned(match: re.Match[str], found: str) -> Span | None:
+def make_span(match: re.Match[str], found: str) -> Span | None:
+    """Return a name with the place of its match; None if no word of it can be a name."""
     name = " ".join(found[:NAME_CHARS_MAX].split())
     return (match.start(), match.end(), name) if is_name(name) else None
 
 
 def is_name(name: str) -> bool:
-    """Whether some word of letters in it is more than a function word, with and without its marks."""
+    """Check whether some word of letters in it is more than a function word, with and without its marks."""
     told = lower(APOSTROPHE_TAIL.sub("", name))
     words = tokens(told) if told.isascii() else re.findall(LETTER_WORD, told)
     return any(word not in NO_NAMES and bare(word) not in NO_NAMES for word in words)

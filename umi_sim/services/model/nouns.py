@@ -31,7 +31,7 @@ class Antecedent(Data):
 
     `kind` is person, group, place, city (a place by name), thing, things; `other` and `unknown` are names and
     nouns of which nothing is known; or another, which nothing means.
-    `gender` is m, f, n, or empty for any. `has_article`: it needs one, as a noun does if nobody owns it.
+    `gender` is m, f, n, or empty for any. `has_article`: it needs one, as a noun does without an owner.
     """
 
     text: str
@@ -85,7 +85,7 @@ def noun_phrases(text: str, language: str) -> Iterator[Antecedent]:
 
 
 def is_unknown(words: list[Token], at: int, language: str) -> bool:
-    """Whether a noun that is not of the cast begins here: `the lounge`, but not `the old hotel`."""
+    """Check whether a noun that is not of the cast begins here: `the lounge`, but not `the old hotel`."""
     word, before = words[at], words[at - 1].key
     if before not in DETERMINERS | OWN or word.key in ("", *SMALL[language]) or word.key[0].isdecimal():
         return False
@@ -95,7 +95,7 @@ def is_unknown(words: list[Token], at: int, language: str) -> bool:
 
 
 def phrase_at(words: list[Token], at: int, kind: str, small: frozenset[str]) -> tuple[int, bool] | None:
-    """Where the phrase of a noun starts, and whether it needs an article; None if it means nothing."""
+    """Return where the phrase of a noun starts, and whether it needs an article; None if it means nothing."""
     first, is_person = at, kind in ("person", "group")
     while at - first < DESCRIBING_MAX and words[first - 1].key not in small and words[first - 1].key:
         first -= 1

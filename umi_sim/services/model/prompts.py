@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from umi_core.json_text import decoded
+from umi_core.json_text import decode_at
 
 Inputs = Mapping[str, object]
 
@@ -17,7 +17,7 @@ def inputs(prompt: str) -> Inputs:
     found: dict[str, object] = {}
     for line in prompt.split("\n"):
         if match := INPUT_LINE.fullmatch(line):
-            found.setdefault(match[1], decoded(match[2], 0))
+            found.setdefault(match[1], decode_at(match[2], 0))
     return found or {"text": prompt}
 
 
@@ -43,5 +43,6 @@ def whole(text: str) -> str:
 ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 
 
-def quoted(text: str) -> str:
+def quote_json(text: str) -> str:
+    """Write a text as a JSON string."""
     return ENCODER.encode(text)

@@ -93,13 +93,15 @@ def references(query: str, language: str) -> Iterator[Reference]:
     empty = [match.span() for match in EMPTY.finditer(lower(query))]
     for before, word, after in zip(words, words[1:], words[2:], strict=False):
         is_empty = any(start <= word.start < end for start, end in empty)
-        found = None if is_empty or word.key not in TERMS[language] else read(before, word, after, language)
+        found = (
+            None if is_empty or word.key not in TERMS[language] else read_term(before, word, after, language)
+        )
         if found is not None:
             yield found
 
 
-def read(before: Token, word: Token, after: Token, language: str) -> Reference | None:
-    """What a term means between its neighbours."""
+def read_term(before: Token, word: Token, after: Token, language: str) -> Reference | None:
+    """Return the reference that a term makes between its neighbours; None if it refers to nothing."""
     wants, form = TERMS[language][word.key]
     is_noun = bool(after.key) and after.key not in SMALL[language]
     is_noun = is_noun and (language != "de" or is_upper(after.text[0]))
@@ -120,7 +122,7 @@ def read(before: Token, word: Token, after: Token, language: str) -> Reference |
 
 
 def points(before: str, key: str, after: str, is_noun: bool) -> bool:
-    """Whether a demonstrative without a noun of the cast means something: at an end, or behind `about`."""
+    """Check whether a demonstrative without a noun of the cast refers to something: at an end, say."""
     if key == "that" and before in BEFORE_THAT:
         return is_noun or after not in BEHIND_THAT
     return not after or (before in BEFORE_THAT and not is_noun)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from umi_core.language.rewriting import judged
+from umi_core.language.rewriting import judge_rewrite
 from umi_core.values import Turn
 from umi_sim.kernel.characters import lower
 from umi_sim.services.model.languages import language_of
@@ -32,10 +32,10 @@ def rewrite(given: Inputs) -> str:
     query = whole(asked if isinstance(asked, str) else "")
     turns = turns_in(given.get("turns"))
     reply = query
-    for start, end, text in reversed(list(filled(query, turns))):
+    for start, end, text in reversed(list(fill_references(query, turns))):
         reply = reply[:start] + text + reply[end:]
     reply = " ".join(reply.split())
-    return reply if judged(reply, query, turns, CONFIDENCE_MIN_PPM).outcome == "resolved" else query
+    return reply if judge_rewrite(reply, query, turns, CONFIDENCE_MIN_PPM).outcome == "resolved" else query
 
 
 def turns_in(value: object) -> tuple[Turn, ...]:
@@ -47,8 +47,8 @@ def turns_in(value: object) -> tuple[Turn, ...]:
     )
 
 
-def filled(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
-    """What takes the place of which part of the query, by place."""
+def fill_references(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
+    """Yield the parts of the query that are replaced, by place: start, end, new text."""
     language = language_of(query)
     asked = list(references(query, language))
     if not asked:
@@ -61,18 +61,18 @@ def filled(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
     ]
     taken: list[Antecedent] = []
     for reference in asked:
-        if any(is_inside(reference, mention) for mention in own):
+        if any(is_named_before(reference, mention) for mention in own):
             continue
         is_second = language == "de" and bool(taken)  # `Kann er ihn erneuern?`: the second may be a thing
         wants = reference.wants[::-1] if is_second else reference.wants
-        mention = meant(wants, reference.noun, said, language)
+        mention = find_antecedent(wants, reference.noun, said, language)
         if mention is not None and mention not in taken:
             taken.append(mention)
-            yield placed(query, language, reference, mention)
+            yield make_phrase(query, language, reference, mention)
 
 
-def is_inside(reference: Reference, mention: Antecedent) -> bool:
-    """Whether the query itself names before it whom a reference means."""
+def is_named_before(reference: Reference, mention: Antecedent) -> bool:
+    """Check whether the query itself names, before a reference, the person or group that it means."""
     is_person = mention.kind in ("person", "group") and mention.end <= reference.start
     return is_person and any(fits(want, mention) for want in reference.wants)
 
@@ -84,8 +84,8 @@ def by_weight(turns: tuple[Turn, ...]) -> list[Turn]:
     )
 
 
-def meant(wants: tuple[str, ...], noun: str, said: list[Said], language: str) -> Antecedent | None:
-    """What ends in the noun if there is one; else what fits best of the newest turn with anything that fits.
+def find_antecedent(wants: tuple[str, ...], noun: str, said: list[Said], language: str) -> Antecedent | None:
+    """Find the mention that ends in the noun; without a noun, the best of the newest turn that has any.
 
     None if it may be another: a second person, or something of which nothing is known.
     """
@@ -104,19 +104,19 @@ def meant(wants: tuple[str, ...], noun: str, said: list[Said], language: str) ->
 
 
 def is_one_of_many(mention: Antecedent, text: str, said: list[Said]) -> bool:
-    """Whether this is a thing, and other turns speak of other things, some of which nobody knows."""
+    """Check whether this is a thing, and other turns mention things of which nothing is known."""
     others = [one for turn, found in said for one in found if turn != text and one.text != mention.text]
     return mention.kind == "thing" and any(one.kind == "unknown" for one in others)
 
 
 def is_apart(mention: Antecedent, rival: Antecedent, text: str) -> bool:
-    """Whether these are two: not `my dentist` and `Wong` of `my dentist, Dr. Wong`."""
+    """Check whether these are two: not `my dentist` and `Wong` of `my dentist, Dr. Wong`."""
     first, second = sorted((mention, rival), key=lambda it: (it.start, -it.end))
     return mention.text != rival.text and not APPOSITION.fullmatch(text[first.end : second.start])
 
 
 def may_fit(wants: tuple[str, ...], mention: Antecedent, language: str) -> bool:
-    """Whether a word may mean this, for all that is known. A capital of German tells no name."""
+    """Check whether a word may mean this, for all that is known. A capital of German tells no name."""
     is_person = wants[0].startswith("person")
     is_rival = mention.kind == "other" and not (is_person and language == "de")
     return is_rival or (mention.kind == "unknown" and not is_person)
@@ -143,8 +143,8 @@ BEFORE_PLACE: Final = frozenset("from in at to near around over into inside of a
 FEMININE: Final = ("a", "ión", "dad", "as", "iones", "dades")
 
 
-def placed(query: str, language: str, reference: Reference, mention: Antecedent) -> Placed:
-    """The phrase in the form that its place asks for."""
+def make_phrase(query: str, language: str, reference: Reference, mention: Antecedent) -> Placed:
+    """Return the phrase in the form that its place asks for."""
     before = lower(query[: reference.start]).split()[-1:]
     preposition, _, form = reference.form.rpartition(" ")
     if form == "place" and BEFORE_PLACE.isdisjoint(before):
@@ -155,12 +155,12 @@ def placed(query: str, language: str, reference: Reference, mention: Antecedent)
     if form == "'s":
         text += "'" if text.endswith("s") else "'s"
     if form == "de":
-        text = owned(query[reference.start : reference.end].split()[-1], text)
+        text = rephrase_owner(query[reference.start : reference.end].split()[-1], text)
     return reference.start, reference.end, text
 
 
-def owned(noun: str, owner: str) -> str:
-    """`su coche` of Ana becomes `el coche de Ana`."""
+def rephrase_owner(noun: str, owner: str) -> str:
+    """Turn `su coche` of Ana into `el coche de Ana`."""
     is_feminine = lower(noun).endswith(FEMININE)
     article = ("las" if is_feminine else "los") if noun.endswith("s") else ("la" if is_feminine else "el")
     return f"{article} {noun} de {owner}".replace(" de el ", " del ")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from umi_sim.services.model.cues import TEMPORARY, placed_cues
-from umi_sim.services.model.prompts import Inputs, fitting, quoted, whole
+from umi_sim.services.model.prompts import Inputs, fitting, quote_json, whole
 
 ROUTES_BYTES_MAX: Final = 39_900
 
@@ -16,7 +16,7 @@ PROMOTED_BLOCKS: Final = ("persona", "human")
 
 
 def route(given: Inputs) -> str:
-    """One row per entity asked about, in order."""
+    """Answer with one row per entity asked about, in order."""
     asked = given.get("entities")
     by_id = {
         entity_id: element
@@ -30,12 +30,12 @@ def route(given: Inputs) -> str:
 def route_row(entity_id: str, element: Mapping[str, object]) -> str:
     """The block of the table, unless a cue of a task or of something temporary says otherwise."""
     entity_type = str(element.get("type"))
-    block, reason = BLOCK_OF_TYPE.get(entity_type, "scratch"), f"the block of every {quoted(entity_type)}"
+    block, reason = BLOCK_OF_TYPE.get(entity_type, "scratch"), f"the block of every {quote_json(entity_type)}"
     for _, _, cue in placed_cues(f"{element.get('name')} {element.get('content')}"):
         if entity_type != "self" and (cue.before == "task" or cue.phrase in TEMPORARY):
             block, reason = ("scratch" if cue.phrase in TEMPORARY else "goals"), f'it says "{cue.phrase}"'
     promote = "true" if block in PROMOTED_BLOCKS else "false"
     return (
-        f'{{"entity_id":{quoted(whole(entity_id))},"block":"{block}","promote":{promote},'
-        f'"confidence":0.90,"reason":{quoted(whole(reason))}}}'
+        f'{{"entity_id":{quote_json(whole(entity_id))},"block":"{block}","promote":{promote},'
+        f'"confidence":0.90,"reason":{quote_json(whole(reason))}}}'
     )

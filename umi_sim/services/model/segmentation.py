@@ -1,4 +1,4 @@
-"""Task segment: a conversation in parts, each begun by a line that names somebody new, or asks."""
+"""Task segment: a conversation in parts, each begun by a line that names someone new, or asks."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -27,6 +27,6 @@ def segment(given: Inputs) -> str:
 
 
 def names_in(line: str) -> Iterator[str]:
-    """The names in what somebody says, not that of who says it."""
+    """Return the names in a line, without that of its speaker."""
     said = line.partition("]: ")[2]
     return (name.casefold() for _, _, name in name_spans(said))

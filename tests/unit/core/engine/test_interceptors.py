@@ -35,7 +35,7 @@ PLACE = Place("w", "s", 1, "extract", 5)
 def names(*known: Interceptor) -> list[str]:
     set_of = Interceptors()
     for interceptor in known:
-        set_of = set_of.added(interceptor)
+        set_of = set_of.add(interceptor)
     return [interceptor.name for interceptor in set_of.ordered]
 
 
@@ -97,7 +97,7 @@ def test_a_set_is_known_by_its_names_in_order_and_what_they_are_around() -> None
     assert len({it.fingerprint for it in (one, other, around, *both)}) == 5
     assert (both[0].around_effects, around.around_effects) == (both[0].ordered, ())
     assert (both[0].around_steps, around.around_steps) == ((), around.ordered)
-    assert one.removed("a").fingerprint == Interceptors().fingerprint
+    assert one.remove("a").fingerprint == Interceptors().fingerprint
 
 
 # In a memory.

@@ -97,7 +97,7 @@ class Stack:
             before, after, on_error = (
                 self.hook(f"{name}.{kind}") for kind in ("before", "after", "on_error")
             )
-            hooks = hooks.added(Interceptor(name, self.site, before, after, on_error, on_raise=self.on_raise))
+            hooks = hooks.add(Interceptor(name, self.site, before, after, on_error, on_raise=self.on_raise))
         wrapped: Any = WRAPPED[self.site]
         entered = run_before(hooks.ordered, wrapped)
         came = entered.result

@@ -19,7 +19,7 @@ from umi_sim.record.exit_codes import CODES, FailureKind
 from umi_sim.record.rules import RULES
 from umi_sim.record.trace import Tag
 from umi_sim.scenario.drawing import LATENCIES, MODES
-from umi_sim.scenario.files import shipped
+from umi_sim.scenario.files import list_shipped
 from umi_sim.seedfile.fields import CONFIG_FIELDS
 from umi_sim.sweep.report import WORDS
 from umi_sim.world.schedule import POLICIES
@@ -55,7 +55,7 @@ def test_every_label_of_a_row_is_known() -> None:
         [*get_args(FailureKind), *MODES, *LATENCIES, *POLICIES, *CLASSES],
         [tag.name for tag in Tag], list(map(str, CODES)), list(WORDS.values()), list(CONFIG_FIELDS),
         ["PASS", "FAIL", "SAME", "OK", "WROTE", "WHY", "DIVERGED", "UNEXPECTED PASS"],
-        [str(rule).split()[0] for rule in RULES], [rule.id for rule in RULES], list(shipped()),
+        [str(rule).split()[0] for rule in RULES], [rule.id for rule in RULES], list(list_shipped()),
     ],
 )  # fmt: skip
 def test_every_word_of_a_closed_set_is_known(names: list[str]) -> None:

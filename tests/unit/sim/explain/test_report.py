@@ -170,7 +170,7 @@ def long_lines(all_items: bool) -> list[str]:
     told = report.ReportedFailure(
         CONFIG, items, failure, "0" * 12, "umi-sim replay x.json", "umi-sim run", "x.json", tail=tail
     )
-    return lines_of(report.failed(told, all_items=all_items))
+    return lines_of(report.of_failure(told, all_items=all_items))
 
 
 def test_a_failure_has_less_than_40_lines_none_of_them_long() -> None:
@@ -209,14 +209,14 @@ def test_a_script_fails_as_it_is_printed(world: str, settings: dict[str, str], s
     verdict = next(each for each in lives if each.failure is not None)
     assert verdict.failure is not None
     told = report.ReportedFailure(verdict.config, verdict.items, verdict.failure, "", "umi-sim run")
-    again = as_printed(report.failed(told, all_items=True))
+    again = as_printed(report.of_failure(told, all_items=True))
     assert again.failure is not None
     assert (again.failure.rule, again.failure.step) == (verdict.failure.rule, verdict.failure.step)
 
 
 def test_of_a_run_without_items_nothing_is_left() -> None:
     none = {"op": 0, "fault": 0, "schedule": 0, "clock": 0}
-    told = report.shrunk(Minimised(4, {**none, "fault": 2}, none, one_minimal=True))
+    told = report.describe_shrinking(Minimised(4, {**none, "fault": 2}, none, one_minimal=True))
     assert told == "from 2 faults to nothing in 4 runs"
 
 
@@ -233,7 +233,9 @@ def test_a_long_argument_is_not_cut() -> None:
     items = (
         Op("o3", 0, "a", "recall", {"query": text, "turns": (Turn("user", text), Turn("user", "x" * 500))}),
     )
-    lines = report.failed(report.ReportedFailure(CONFIG, items, FAILURE, "0" * 12, "umi-sim replay x.json"))
+    lines = report.of_failure(
+        report.ReportedFailure(CONFIG, items, FAILURE, "0" * 12, "umi-sim replay x.json")
+    )
     assert as_printed(lines).items == items
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.sim.commands import lines_of, umi
 from umi_sim.explain import playback
 from umi_sim.explain.playback import Playback, look
-from umi_sim.explain.stepper import LINE_COUNT_MAX, Stepper, bounded
+from umi_sim.explain.stepper import LINE_COUNT_MAX, Stepper, limit_lines
 from umi_sim.kernel.report import Report
 from umi_sim.record.items import Fault, Item, Op
 from umi_sim.record.state_tree import NoSuchPath, Tree, changes, tree_at
@@ -84,10 +84,10 @@ def test_what_a_name_holds_is_found_however_it_is_written() -> None:
 
 
 def test_a_copy_does_not_change_with_the_run() -> None:
-    with PLAYBACK.begun() as (live, watcher):
+    with PLAYBACK.begin() as (live, watcher):
         seen: list[Tree] = []
         watcher.ends = lambda: seen.append(look(live, "memory.a.operation_count"))
-        playback.stopped(live)
+        playback.run_until_stop(live)
     assert len(dict.fromkeys(map(str, seen))) > 1  # each life counts anew, the last one too
 
 
@@ -159,8 +159,8 @@ def test_the_step_that_fails_says_so() -> None:
 def test_a_value_is_shown_in_full_and_parts_line_by_line() -> None:
     assert said("e o2", "s memory.a.phase") == ['  "ready"']
     assert [line.split()[0] for line in said("s")] == ["memory", "storage", "oracle", "world", "config"]
-    assert lines_of(Report("", bounded(list("x" * 100))))[-2:] == ["x", "  and 71 more"]
-    assert len(bounded(list("x" * 100))) == LINE_COUNT_MAX
+    assert lines_of(Report("", limit_lines(list("x" * 100))))[-2:] == ["x", "  and 71 more"]
+    assert len(limit_lines(list("x" * 100))) == LINE_COUNT_MAX
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_of_what_was_asked_only_what_the_failure_needs_is_needed() -> None:
 def test_the_fault_that_makes_an_outcome_unknown_is_to_blame_for_a_second_key() -> None:
     found = asked(failing("new-key-on-retry", SLOW), 5)
     assert needed(found) == {"o19": "passes", "f1": "passes", "f4": "passes"}
-    assert found.decided() == [3]
+    assert found.find_decisions() == [3]
     assert found.nearest is not None
     assert found.nearest.name == "f4"
     assert "so       f4 storage_slow at o19/commit#3: needed" in "\n".join(lines_of(why_page.page(found)))
@@ -87,7 +87,7 @@ def test_the_fault_that_damages_a_row_is_to_blame_for_its_absence() -> None:
     found = asked(failing("damage-is-absence", DAMAGE, DAMAGED), 3)
     assert set(needed(found)) == {"o1", "o2", "f3"}
     assert [share.failed for share in found.shares][-1] == 3
-    assert found.decided() == [3]
+    assert found.find_decisions() == [3]
 
 
 def test_an_option_is_needed_if_the_run_passes_with_it_plain() -> None:
@@ -135,7 +135,7 @@ def test_a_share_that_rises_by_a_fifth_is_where_it_was_decided() -> None:
     counts = [0, 1, 39, 40, 79, 119, 200]
     found = Analysis((), attrs.NOTHING, attrs.NOTHING)  # type: ignore[arg-type]  # only its shares are looked at
     found.shares = [Share(kept, failed, 200) for kept, failed in enumerate(counts)]
-    assert found.decided() == [5, 6]
+    assert found.find_decisions() == [5, 6]
 
 
 def test_a_page_is_reproducible() -> None:

@@ -15,7 +15,7 @@ from umi_sim.kernel.fork import fork_graph
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run
 from umi_sim.scenario.action_set import ActionSet
-from umi_sim.scenario.files import BadScenario, Scenario, draw, find, parse, shipped
+from umi_sim.scenario.files import BadScenario, Scenario, draw, find, list_shipped, parse
 
 ALL = (
     "explore_working", "explore_snapshots", "explore_sessions", "explore_clocks", "explore_core",
@@ -181,7 +181,7 @@ def test_two_agents_that_could_be_exchanged_are_alike() -> None:
 )
 def test_renaming_the_keys_changes_no_number(name: str, depth: int) -> None:
     plain = find(name)
-    text = shipped()[name].read_text()
+    text = list_shipped()[name].read_text()
     renamed = parse(text.replace("key1", "zed9").replace("key2", "abc4"), "renamed.toml", None)
     assert explore(renamed, depth) == explore(plain, depth)
 

@@ -6,7 +6,7 @@ from umi_core.migration.rows import PHASES
 from umi_core.workflows import BUILT_IN
 from umi_sim.explore.migration import MigrationFindings, explore
 from umi_sim.explore.one_row import EventBudget
-from umi_sim.mutants import planted
+from umi_sim.mutants import plant_mutant
 
 SHORT = EventBudget(writes=1, reads=1, works=1, crashes=1, failures=1)
 TWICE = EventBudget(writes=2, reads=0, works=2, crashes=0, failures=1)
@@ -33,7 +33,7 @@ BUGS = {  # of mutants/migration.toml: the rule, the phase that it shows in, how
 
 
 def with_bug(name: str, phase: str, budget: EventBudget, *, stores_too: bool = True) -> MigrationFindings:
-    with planted(name, BUILT_IN):
+    with plant_mutant(name, BUILT_IN):
         return explore(budget, phase, stores_too=stores_too)
 
 

@@ -12,7 +12,14 @@ from umi_core.invariants.broken import Broken
 from umi_core.messages.requests import CreateEntity, Get, Memorize, Remember, Request, SetBlock
 from umi_core.rows import Address, Category, Vector
 from umi_sim.judge.equivalences import afresh
-from umi_sim.judge.equivalences.afresh import at_once, cleared, forget_all, new_world, said, told_in
+from umi_sim.judge.equivalences.afresh import (
+    compare_batches,
+    compare_cleared,
+    describe_archive,
+    forget_all,
+    list_told,
+    new_world,
+)
 from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.mutants.registry import MUTANTS
@@ -36,21 +43,18 @@ def life(*told: Request) -> RecordedLife:
 
 
 def test_what_was_told_at_once_and_what_was_cleared_say_the_same_as_what_was_told_once() -> None:
-    assert (at_once(life(*TOLD)), cleared(life(*TOLD))) == (4, 1)
+    assert (compare_batches(life(*TOLD)), compare_cleared(life(*TOLD))) == (4, 1)
 
 
 def test_a_life_that_was_told_too_little_is_not_compared() -> None:
-    assert (at_once(life(TOLD[0])), at_once(life(*TOLD[4:])), cleared(life(TOLD[5], Get(7, "k")))) == (
-        0,
-        0,
-        0,
-    )
+    assert (compare_batches(life(TOLD[0])), compare_batches(life(*TOLD[4:]))) == (0, 0)
+    assert compare_cleared(life(TOLD[5], Get(7, "k"))) == 0
 
 
 def test_each_thing_is_told_once_and_the_first_of_them_alone() -> None:
     again = [attrs.evolve(TOLD[0], op_id=f"again {number}") for number in range(3)]
     many = [CreateEntity(number, f"likes number {number}", "profile") for number in range(10)]
-    told = told_in(life(*again, *many), afresh.TELLING)
+    told = list_told(life(*again, *many), afresh.TELLING)
     assert [request.op_id for request in told] == [f"told:{at}" for at in range(afresh.TOLD_COUNT_MAX)]
     assert told[0] == attrs.evolve(TOLD[0], op_id="told:0")
 
@@ -58,7 +62,7 @@ def test_each_thing_is_told_once_and_the_first_of_them_alone() -> None:
 def test_an_archive_that_says_something_else_is_named_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(afresh.SAID, Category, lambda it: object())  # no two are the same
     with pytest.raises(Broken, match="2 at once, against one by one") as broken:
-        at_once(life(*TOLD))
+        compare_batches(life(*TOLD))
     assert ("'category'" in broken.value.expected, "'entity'" in broken.value.expected) == (True, False)
 
 
@@ -98,13 +102,13 @@ def test_who_clears_too_little_or_too_much_or_for_ever_is_found(
 ) -> None:
     monkeypatch.setattr(afresh, "forget_all", walk)
     with pytest.raises(Broken, match=told):
-        cleared(life(*TOLD))
+        compare_cleared(life(*TOLD))
 
 
 @pytest.mark.parametrize(
     ("bug", "compare"),
-    [("forgotten-comes-back-bare", cleared),
-     ("emptied-category-keeps-its-groups", cleared)],
+    [("forgotten-comes-back-bare", compare_cleared),
+     ("emptied-category-keeps-its-groups", compare_cleared)],
 )  # fmt: skip
 def test_each_planted_bug_is_seen_by_its_comparison(bug: str, compare: Any) -> None:
     lived = life(*TOLD)
@@ -119,11 +123,11 @@ def test_each_planted_bug_is_seen_by_its_comparison(bug: str, compare: Any) -> N
 def test_a_walk_over_more_rows_than_a_page_meets_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(afresh, "RECALL_LIMIT_MAX", 1)
     world = new_world(life(*TOLD))
-    afresh.one_by_one(world, TOLD)
+    afresh.tell_singly(world, TOLD)
     ids = [where.id for where, _ in world.rows() if where.kind == "entity"]
-    assert sorted(afresh.listed(world, "entity")) == sorted(ids)
+    assert sorted(afresh.list_ids(world, "entity")) == sorted(ids)
     assert len(ids) > 1
-    assert said(world)
+    assert describe_archive(world)
 
 
 def test_a_category_whose_last_fact_has_ended_is_still_found_by_what_describes_it() -> None:
@@ -133,12 +137,12 @@ def test_a_category_whose_last_fact_has_ended_is_still_found_by_what_describes_i
         Memorize(1, "Zoë works at Acme.", memory_types=("profile",)),
         Remember(2, "Zoë does not work at Acme."),
     )
-    afresh.one_by_one(world, told)
+    afresh.tell_singly(world, told)
     forget_all(world)
     where, *_ = (where for where, _ in world.rows() if where.kind == "vector")
-    assert afresh.left(world) == {}
+    assert afresh.find_left(world) == {}
     row = world.storage.rows[where]
     assert isinstance(row.body, Vector)
     other = attrs.evolve(row.body, components=row.body.components[::-1])
     world.storage.put_back({where: attrs.evolve(row, body=other)}, 0)
-    assert afresh.left(world) == {("vector", where.id): other}
+    assert afresh.find_left(world) == {("vector", where.id): other}

@@ -63,7 +63,7 @@ def test_an_acknowledged_version_does_not_go_back() -> None:
 
 def test_an_acknowledged_entity_survives_a_crash() -> None:
     told = two_known()
-    told.oracle.crashed()
+    told.oracle.observe_crash()
     told.get(TEA, entity(ALICE, "likes tea"))
     with broken("acknowledged-is-durable"):
         told.get(SALES, None)
@@ -238,10 +238,10 @@ def test_a_remember_without_an_answer_happened_or_did_not(ending: str, is_durabl
     if ending == "unknown":
         told.reply(op_id, Unknown())
     else:
-        told.oracle.crashed()
+        told.oracle.observe_crash()
     told.get(TEA, None)
     if is_durable:
-        told.oracle.landed(batch)
+        told.oracle.observe_commit(batch)
     rows = [entity(*LIKES_TEA), entity(ACME, "sells tea", follows=TEA)] if is_durable else [None, None]
     told.get(TEA, rows[0])
     told.get(SALES, rows[1])
@@ -252,7 +252,7 @@ def test_a_remember_without_an_answer_happened_or_did_not(ending: str, is_durabl
 def test_a_claim_shows_whether_an_earlier_remember_happened() -> None:
     told = History()
     told.land(told.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False))
-    told.oracle.crashed()
+    told.oracle.observe_crash()
     told.store(LIKES_TEA, change="unchanged")
     told.get(TEA, entity(*LIKES_TEA))
     with broken("all-or-nothing"):
@@ -278,7 +278,7 @@ def test_an_unknown_remember_cannot_land_once_a_later_life_has_written() -> None
     told.crash()
     told.store((ACME, "sells tea"))
     with broken("old-life-fenced"):
-        told.oracle.landed(batch)
+        told.oracle.observe_commit(batch)
 
 
 def test_a_failed_remember_changed_nothing() -> None:
@@ -371,7 +371,7 @@ def test_a_forget_without_an_answer_happened_or_did_not() -> None:
         op_id = told.ask(Forget("", TEA))
         if row is None:
             told.land(op_id)
-        told.oracle.crashed()
+        told.oracle.observe_crash()
         told.get(TEA, row)
         told.get(SALES, entity(ACME, "sells tea", follows=TEA))
 
@@ -430,7 +430,7 @@ def test_a_key_without_an_answer_may_be_asked_again(has_happened: bool) -> None:
     if has_happened:
         told.land(op_id)
     told.reply(op_id, Unknown())
-    told.oracle.crashed()
+    told.oracle.observe_crash()
     op_id = told.tell((ALICE, "likes tea"), embed=False, request_key="k")
     told.reply(op_id, as_stored(LIKES_TEA, repeated=has_happened))
     told.get(TEA, entity(ALICE, "likes tea"))
@@ -636,7 +636,7 @@ def test_a_question_that_nobody_answers_has_timed_out() -> None:
 def test_what_is_in_flight_may_be_there_for_those_who_ask_for_something() -> None:
     told = History()
     told.tell((ALICE, "likes tea"))
-    told.oracle.crashed()
+    told.oracle.observe_crash()
     assert told.oracle.known_ids() == (TEA,)
 
 

@@ -32,7 +32,7 @@ WORDS = ByWords(SCOPE, "tea", OF_TYPE, 10, 0)
 
 
 def look(effect: Effect) -> None:
-    ServiceQuestions().stepped("a", SCOPE, None, (effect,))  # type: ignore[arg-type]  # no machine is looked at
+    ServiceQuestions().observe_step("a", SCOPE, None, (effect,))  # type: ignore[arg-type]  # no machine is looked at
 
 
 def at(**changed: Any) -> ByIds:

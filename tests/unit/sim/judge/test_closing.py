@@ -29,10 +29,10 @@ class Judged:
         self.closed_count += 1
 
     def issue(self, request: Request) -> None:
-        self.model.issued(str(request.op_id), request, 0)
+        self.model.observe_request(str(request.op_id), request, 0)
 
     def end(self, request: Request, outcome: Outcome) -> None:
-        self.model.replied(Ending(str(request.op_id), request, outcome, 0, 0))
+        self.model.observe_reply(Ending(str(request.op_id), request, outcome, 0, 0))
 
     def hear(self, request: Request, outcome: Outcome) -> "Judged":
         self.issue(request)
@@ -95,7 +95,7 @@ def test_what_nobody_heard_the_end_of_is_what_storage_has(is_durable: bool, is_c
     judged.issue(DeleteAgent("d"))
     judged.durable += ["d"] if is_durable else []
     if is_crash:
-        judged.model.crashed()
+        judged.model.observe_crash()
     else:
         judged.end(DeleteAgent("d"), Unknown())
     judged.hear(ListBlocks("1"), GONE if is_durable else SHOWN)
@@ -111,7 +111,7 @@ def test_a_failure_that_has_happened_is_seen() -> None:
 
 def test_a_store_that_lost_everything_knows_of_no_closed_agent() -> None:
     judged = closed()
-    judged.model.wiped()
+    judged.model.observe_wipe()
     judged.hear(ListBlocks("1"), SHOWN)
     assert not judged.model.is_closed
 

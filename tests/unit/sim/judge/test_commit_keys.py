@@ -22,7 +22,7 @@ def oracle() -> Oracle:
 
 def commit(heard: Oracle, op_id: str, key: str, agent: str = "a", attempt: int = 1) -> None:
     event = f"{op_id}/commit#{attempt}"
-    heard.answered(Call(event, agent, 0, op_id, "rebalance", "commit", Commit((), (), key), 0), LOST)
+    heard.observe_answer(Call(event, agent, 0, op_id, "rebalance", "commit", Commit((), (), key), 0), LOST)
 
 
 def test_an_operation_keeps_its_key_and_another_one_has_another() -> None:
@@ -38,13 +38,13 @@ def test_an_operation_keeps_its_key_and_another_one_has_another() -> None:
 
 def test_requests_with_one_request_key_share_a_commit_key_and_no_other_one_does() -> None:
     heard = oracle()
-    heard.issued("a", "o1", Remember(1, "x", request_key="r"), 0)
-    heard.issued("a", "o2", Forget(2, "ent_x", request_key="r"), 0)
-    heard.issued("a", "o3", Forget(3, "ent_x"), 0)
+    heard.observe_request("a", "o1", Remember(1, "x", request_key="r"), 0)
+    heard.observe_request("a", "o2", Forget(2, "ent_x", request_key="r"), 0)
+    heard.observe_request("a", "o3", Forget(3, "ent_x"), 0)
     commit(heard, "o1", "k1")
-    heard.crashed("a")
+    heard.observe_crash("a")
     commit(heard, "o2", "k1")
-    heard.issued("b", "o4", Remember(4, "x", request_key="r"), 0)
+    heard.observe_request("b", "o4", Remember(4, "x", request_key="r"), 0)
     for agent, op_id in (("a", "o3"), ("b", "o4")):
         with broken("keys-differ"):
             commit(heard, op_id, "k1", agent)
@@ -53,5 +53,5 @@ def test_requests_with_one_request_key_share_a_commit_key_and_no_other_one_does(
 def test_a_storage_that_was_wiped_knows_no_keys() -> None:
     heard = oracle()
     commit(heard, "o1", "k1")
-    heard.wiped()
+    heard.observe_wipe()
     commit(heard, "o2", "k1")

@@ -36,11 +36,11 @@ class Told:
 
     def begin(self, request: BlockWrite) -> str:
         self.count += 1
-        self.oracle.issued(f"o{self.count}", request, 0)
+        self.oracle.observe_request(f"o{self.count}", request, 0)
         return f"o{self.count}"
 
     def end(self, op_id: str, request: Request, outcome: Outcome) -> None:
-        self.oracle.replied(Ending(op_id, request, outcome, 0, 0))
+        self.oracle.observe_reply(Ending(op_id, request, outcome, 0, 0))
 
     def write(self, request: BlockWrite, outcome: Outcome) -> None:
         self.end(self.begin(request), request, outcome)
@@ -102,7 +102,7 @@ def test_what_was_given_up_in_doubt_may_have_been_planned_again_over_what_was_ac
 def test_a_write_under_way_when_the_agent_crashed_may_have_happened() -> None:
     told = written()
     told.begin(SetBlock(0, "human", "coffee"))
-    told.oracle.crashed()
+    told.oracle.observe_crash()
     told.see("coffee")
     told.see("tea")
     with broken("authored-text-kept"):

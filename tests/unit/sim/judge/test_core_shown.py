@@ -53,9 +53,9 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def said(memory: Any, request: Request, outcome: Any, op_id: str = "o1") -> None:
     look = CoreShown()
-    look.issued("a", "o1", request)
+    look.observe_request("a", "o1", request)
     replies: Sequence[Reply] = [Reply(op_id, outcome)]
-    look.stepped("a", SCOPE, memory, replies)
+    look.observe_step("a", SCOPE, memory, replies)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from umi_sim.judge.invariants.divisions import (
     Bodies,
     check_assignment,
     check_bounds,
+    keep_vectors,
     reading_of,
-    vectors_of_found_again,
 )
 from umi_sim.judge.invariants.plans import PlanInputs
 
@@ -75,7 +75,7 @@ def test_the_vector_of_a_group_that_is_made_again_as_it_was_stays() -> None:
         vectors={"sub_1": (1, 2), "sub_2": (3, 4)},
     )
     group = Subcategory("sub_1", "cat_1", "ent_1", "tea", "model", (), 0, 0)
-    kept = vectors_of_found_again(reading, {("subcategory", "sub_1"): group})
+    kept = keep_vectors(reading, {("subcategory", "sub_1"): group})
     assert kept == {("vector", "sub_1"): Vector("sub_1", 1, (1, 2))}
 
 

@@ -209,7 +209,7 @@ def test_a_write_in_doubt_has_ended_a_fact_if_and_only_if_it_made_the_other(is_d
     if is_durable:
         told.land(op_id)
     told.reply(op_id, Unknown())
-    told.oracle.crashed()
+    told.oracle.observe_crash()
     told.get(NEW, entity(*BERLIN, relation_count=1) if is_durable else None)
     told.get(OLD, ended() if is_durable else entity(*PARIS))
     with broken("all-or-nothing" if is_durable else "reference-agrees"):
@@ -231,7 +231,7 @@ def test_of_two_plans_the_one_that_is_durable_has_ended_a_fact(is_first: bool) -
     told.answer(op_id, "commit", EffectFailed(0, "conflict"))
     told.hear(op_id, "evolve", None)
     if is_first:
-        told.oracle.landed(first)
+        told.oracle.observe_commit(first)
     value = moved() if is_first else as_stored(BERLIN)
     told.reply(op_id, value, *() if is_first else (Degraded("evolve:table", "refused"),))
     told.get(OLD, ended() if is_first else entity(*PARIS))

@@ -24,9 +24,9 @@ from umi_core.values import Turn
 from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
 from umi_sim.judge import equivalences
-from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen, forged, moments, replays
-from umi_sim.judge.equivalences.lives import LifeRecorder, RecordedLife, RecordedStep, copied
-from umi_sim.judge.equivalences.questions import filtered
+from umi_sim.judge.equivalences import NAMES, OF_LIVES, choose_equivalences, forged, moments, replays
+from umi_sim.judge.equivalences.lives import LifeRecorder, RecordedLife, RecordedStep, copy_saved
+from umi_sim.judge.equivalences.questions import compare_filtered
 from umi_sim.judge.equivalences.table import COMPARISONS, check
 from umi_sim.kernel.prng import Stream
 from umi_sim.mutants.registry import MUTANTS
@@ -55,7 +55,7 @@ class Told(Pair):
 
         def recorded(now_ms: int, value: Value) -> Any:
             effects = step(now_ms, value)
-            self.recorder.stepped("a", self.memory, now_ms, value, effects)
+            self.recorder.record_step("a", self.memory, now_ms, value, effects)
             return effects
 
         self.memory.step = recorded  # type: ignore[method-assign]  # what an inspector does from outside
@@ -137,17 +137,17 @@ def stepped(memory: Memory, now_ms: int, value: Value) -> RecordedStep:
 def test_a_recording_that_loses_something_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replays, "digest_line", lambda effects: '""')
     with pytest.raises(Broken, match="its recording tells another life"):
-        replays.replayed(a_life())
+        replays.compare_replay(a_life())
     monkeypatch.setattr(replays, "RecordingHead", Nobody)
     with pytest.raises(Broken, match="its recording cannot be read"):
-        replays.replayed(a_life())
+        replays.compare_replay(a_life())
 
 
 def test_an_input_without_bytes_is_lived_all_the_same() -> None:
     pair = Told()
     pair.ask(Set("s", "k", b"1"))
     pair.ask(Get("g", "\udc80"))
-    assert replays.replayed(pair.life()) >= 2
+    assert replays.compare_replay(pair.life()) >= 2
 
 
 def counts_of_copies(monkeypatch: pytest.MonkeyPatch, value: bytes) -> tuple[int, int, int]:
@@ -159,13 +159,13 @@ def counts_of_copies(monkeypatch: pytest.MonkeyPatch, value: bytes) -> tuple[int
     life = pair.life()
 
     def counted(memory: Memory) -> tuple[Memory, int]:
-        found = copied(memory)
+        found = copy_saved(memory)
         sizes.append(found[1])
         return found
 
-    monkeypatch.setattr(replays, "copied", counted)
-    assert replays.restored(life) == len(life.steps)
-    monkeypatch.setattr(replays, "copied", copied)
+    monkeypatch.setattr(replays, "copy_saved", counted)
+    assert replays.compare_restored(life) == len(life.steps)
+    monkeypatch.setattr(replays, "copy_saved", copy_saved)
     return len(life.steps), len(sizes), sum(sizes)
 
 
@@ -188,7 +188,7 @@ def test_requests_that_compete_for_room_are_not_exchanged() -> None:
 
 
 def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
-    assert 20 < moments.expired(life_of_sets(400)) < 60
+    assert 20 < moments.compare_expiries(life_of_sets(400)) < 60
 
 
 @pytest.mark.parametrize(
@@ -321,20 +321,20 @@ def answering(whole: tuple[Hit, ...], forgets: str = "") -> Any:
 
 def test_a_filtered_result_is_the_whole_one_filtered() -> None:
     whole = (a_hit("Alice", "person", 5), a_hit("Acme", "organization", 7))
-    assert filtered(answering(whole), ("tea",), 100) == 9
+    assert compare_filtered(answering(whole), ("tea",), 100) == 9
     for forgotten in ("types", "time_range", "where"):
         with broken("filter-equals-whole"):
-            filtered(answering(whole, forgotten), ("tea",), 100)
-    assert filtered(answering(whole), ("tea",), 2) == 0  # it may have been cut
+            compare_filtered(answering(whole, forgotten), ("tea",), 100)
+    assert compare_filtered(answering(whole), ("tea",), 2) == 0  # it may have been cut
 
 
 # In a run.
 
 
 def test_plain_runs_restore_and_swarm_runs_draw_each_in_an_eighth_of_the_seeds() -> None:
-    assert chosen(None, 7, "plain") == ("E-RESTORE",)
-    assert chosen(["E-JUMP"], 7, "plain") == ("E-JUMP",)
-    drawn = Counter(name for seed in range(800) for name in chosen(None, seed, "swarm"))
+    assert choose_equivalences(None, 7, "plain") == ("E-RESTORE",)
+    assert choose_equivalences(["E-JUMP"], 7, "plain") == ("E-JUMP",)
+    drawn = Counter(name for seed in range(800) for name in choose_equivalences(None, seed, "swarm"))
     assert {name: 60 < drawn[name] < 140 for name in NAMES} == dict.fromkeys(NAMES, True)
 
 
@@ -354,7 +354,7 @@ def test_a_memory_restarted_begins_another_life() -> None:
     for count in (1, 2):
         memory = Memory(SCOPE, Config())
         recorder.begin("a")
-        recorder.stepped("a", memory, 0, Wake(), memory.step(0, Wake()))
+        recorder.record_step("a", memory, 0, Wake(), memory.step(0, Wake()))
         life = recorder.over("a")
         assert life is not None
         assert (life.number, len(life.steps)) == (count, 1)
@@ -366,7 +366,7 @@ def test_a_mistake_of_the_simulator_is_no_finding_about_a_memory_that_was_change
     def mistaken(memory: Memory) -> None:
         raise KeyError("ours")
 
-    monkeypatch.setattr(forged, "live", mistaken)
+    monkeypatch.setattr(forged, "run_on", mistaken)
     with pytest.raises(KeyError, match="ours"):
         forged.restore(Memory(SCOPE, registry=BUILT_IN).snapshot(), BUILT_IN, 0, "nothing changed")
 
@@ -381,7 +381,7 @@ def test_half_of_what_is_forged_is_what_operations_hold() -> None:
     assert forged.part_at(tree, (*forged.OPERATIONS, 0)) == len(pair.memory.state.operations) == 1
     edits = [forger.edit() for _ in range(400)]
     at_work = [place for place, _ in edits if place[: len(forged.OPERATIONS)] == forged.OPERATIONS]
-    others = [forger.somewhere() for _ in range(400)]
+    others = [forger.draw_place() for _ in range(400)]
     by_chance = [place for place in others if place[: len(forged.OPERATIONS)] == forged.OPERATIONS]
     assert len(at_work) > 200 + len(by_chance) // 2 - 30
     rows = [(forged.part_at(tree, place), part) for place, part in edits]

@@ -38,7 +38,7 @@ from umi_core.messages.requests import (
     UpdateEntity,
 )
 from umi_sim.judge.oracle.promises import check_error
-from umi_sim.judge.oracle.working import WorkingTwin, explaining
+from umi_sim.judge.oracle.working import WorkingTwin, keep_explaining
 
 TIGHT = Config(working_bytes_max=100, working_entry_count_max=2)
 BLOCK = "blk_000000000000000000000000"
@@ -96,13 +96,13 @@ def test_a_block_that_is_named_by_its_id_may_have_any_label_and_an_agent_any_nam
 def test_a_twin_knows_what_there_is_no_room_for(error: Error, is_right: bool) -> None:
     twin = WorkingTwin(TIGHT, entries={"a": (b"1", 9_000)})
     with nullcontext() if is_right else pytest.raises(Broken):
-        explaining([twin], Set("", "k", b"x" * 99), Refused(error), 0, 0)
+        keep_explaining([twin], Set("", "k", b"x" * 99), Refused(error), 0, 0)
 
 
 def test_too_many_entries_are_as_many_as_there_are() -> None:
     twin = WorkingTwin(TIGHT, entries={"a": (b"1", 9_000), "b": (b"2", 9_000)})
     request = Set("", "k", b"x")
-    assert explaining([twin], request, Refused(errors.TooManyEntries(2, 2)), 0, 0) == [twin]
+    assert keep_explaining([twin], request, Refused(errors.TooManyEntries(2, 2)), 0, 0) == [twin]
     with pytest.raises(Broken) as broken:
-        explaining([twin], request, Refused(errors.TooManyEntries(3, 2)), 0, 0)
+        keep_explaining([twin], request, Refused(errors.TooManyEntries(3, 2)), 0, 0)
     assert broken.value.rule == "error-says-it"

@@ -16,7 +16,7 @@ from umi_core.messages.results import BlockSet
 from umi_core.values import Scope
 from umi_core.workflows import WORKFLOWS, forget
 from umi_sim.judge.equivalences import TRIED, failing, landing, stories
-from umi_sim.judge.equivalences.failing_world import DURABLE, KINDS, ODD, FailingWorld, told_of
+from umi_sim.judge.equivalences.failing_world import DURABLE, KINDS, ODD, FailingWorld, name_failure
 from umi_sim.judge.plain import scores
 from umi_sim.kernel.fork import fork_graph
 from umi_sim.sweep import reached
@@ -30,7 +30,9 @@ def test_the_plain_table_says_of_each_step_what_its_policy_says(workflow: str, s
     policy = step.on_failure
     assert policy is not None
     assert scores.substitute(workflow, step.id) == (policy.then.name if policy.then else None)
-    assert policy.attempts == (0 if workflow == scores.WITHOUT_END else scores.attempts(workflow, step.id))
+    assert policy.attempts == (
+        0 if workflow == scores.WITHOUT_END else scores.count_attempts(workflow, step.id)
+    )
     assert policy.plans_max == scores.PLAN_COUNT
 
 
@@ -40,8 +42,8 @@ def test_a_step_waits_twice_as_long_each_time_up_to_a_limit(count: int) -> None:
 
 
 def test_each_request_of_a_life_is_asked_again_where_its_steps_fail() -> None:
-    met = failing.failing(LIFE)
-    kinds = {type(request) for request in stories.story(LIFE, "s")}
+    met = failing.compare_failing(LIFE)
+    kinds = {type(request) for request in stories.tell_story(LIFE, "s")}
     assert met["equal: E-FAIL"] >= failing.TRIED_COUNT * len(kinds)
     steps = {part.name: part.met for part in reached.steps(met)}
     assert {"retried"} <= {what for each in steps.values() for what in each}
@@ -50,12 +52,12 @@ def test_each_request_of_a_life_is_asked_again_where_its_steps_fail() -> None:
 
 def test_what_follows_is_the_same_each_time_and_the_life_is_as_before() -> None:
     digest = LIFE.digest
-    assert failing.failing(LIFE) == failing.failing(LIFE)
+    assert failing.compare_failing(LIFE) == failing.compare_failing(LIFE)
     assert LIFE.digest == digest
 
 
 def test_a_life_that_asked_nothing_of_storage_has_its_recovery_tried_alone() -> None:
-    met = failing.failing(life(Get(1, "k")))
+    met = failing.compare_failing(life(Get(1, "k")))
     assert "equal: E-FAIL" not in met
     assert any(name.startswith(f"{TRIED}recover.") for name in met)
 
@@ -65,7 +67,7 @@ def test_a_memory_that_waits_too_long_is_told_with_the_step_and_what_befell_it(
 ) -> None:
     monkeypatch.setattr(engine, "BACKOFF_MS_MIN", 99)
     with pytest.raises(Broken, match=r"\w+, \w+ (once|always|\d times) at \w+: how long it waits"):
-        failing.failing(LIFE)
+        failing.compare_failing(LIFE)
 
 
 def test_an_agent_begins_again_while_its_rows_go() -> None:
@@ -73,13 +75,13 @@ def test_an_agent_begins_again_while_its_rows_go() -> None:
     turns = tuple((("role", "user"), ("content", f"Turn {n}.")) for n in range(3))
     ended = life(AddMessages(1, turns), DeleteAgent(2), OpenAgent(3), AddMessages(4, turns))
     for seed in range(8):
-        failing.failing(attrs.evolve(ended, seed=seed))
+        failing.compare_failing(attrs.evolve(ended, seed=seed))
 
 
 def test_every_kind_has_a_name_that_the_memory_knows() -> None:
     for effect, groups in KINDS.items():
         known = (*effect.failures, ODD)
-        assert [kind for kinds in groups for kind in kinds if told_of(kind) not in known] == []
+        assert [kind for kinds in groups for kind in kinds if name_failure(kind) not in known] == []
 
 
 def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice() -> None:
@@ -100,9 +102,9 @@ def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice(
 def test_what_lands_late_and_meets_nobody_is_told_with_both_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(landing, "ONE_IN", 1)
     told = attrs.evolve(life(*TOLD, Forget(8, landing.NOBODY)), seed=9)  # some make it no new member
-    assert failing.failing(told)
+    assert failing.compare_failing(told)
     monkeypatch.setattr(engine, "UNGUARDED", (*engine.UNGUARDED, "membership", "category"))
-    monkeypatch.setattr(forget, "homes_as_read", lambda *_: ())
+    monkeypatch.setattr(forget, "expect_memberships", lambda *_: ())
     with pytest.raises(Broken, match="UpdateEntity lands while Forget is under way") as broken:
-        failing.failing(told)
+        failing.compare_failing(told)
     assert broken.value.expected != broken.value.got

@@ -47,12 +47,12 @@ def judge(answer: Answer, outcome: Outcome) -> None:
     """One step, `touching`, was answered so three times, and the operation ended with this outcome."""
     request = Forget(1, "ent_x")
     failures = Failures(Config())
-    failures.issued("o1", request, 10)
+    failures.observe_request("o1", request, 10)
     for _ in range(3):
-        failures.answered(
+        failures.observe_answer(
             Call("storage.read", "a", 0, "o1", "forget", "touching", READ, 10), request, answer, 10
         )
-    failures.replied(Ending("o1", request, outcome, now_ms=10, reading_ms=10))
+    failures.observe_reply(Ending("o1", request, outcome, now_ms=10, reading_ms=10))
 
 
 @pytest.mark.parametrize(

@@ -44,10 +44,10 @@ def look(
 ) -> None:
     """A reply that names this, after these answers to its step."""
     lacks, step = Lacks(CONFIG, is_sole=True), name.partition(":")[0]
-    lacks.issued("a", "o1", Remember("o1", "I like tea. Ann came.", speaker="Bo"))
+    lacks.observe_request("a", "o1", Remember("o1", "I like tea. Ann came.", speaker="Bo"))
     for effect, answer in heard:
-        lacks.answered(Call("e1", "a", 1, "o1", workflow, step, effect, 0), answer, SCOPE)
-    lacks.replied("a", SCOPE, "o1", Done(None, (Degraded(name, reason, count),)))
+        lacks.observe_answer(Call("e1", "a", 1, "o1", workflow, step, effect, 0), answer, SCOPE)
+    lacks.observe_reply("a", SCOPE, "o1", Done(None, (Degraded(name, reason, count),)))
 
 
 def said(value: object) -> ModelReplied:
@@ -145,8 +145,8 @@ def test_of_a_session_at_most_what_was_read_is_left_out() -> None:
 def test_what_a_division_lacks_is_judged_elsewhere() -> None:
     """A life of `categories` was a false alarm: no member could be read, so no more was asked."""
     lacks = Lacks(CONFIG, is_sole=True)
-    lacks.answered(Call("e1", "a", 1, "o1", "evolve_category", "members", MEMBERS, 0), ALL, SCOPE)
-    lacks.replied("a", SCOPE, "o1", Done(None, (Degraded("contents:partial", "damaged", 3),)))
+    lacks.observe_answer(Call("e1", "a", 1, "o1", "evolve_category", "members", MEMBERS, 0), ALL, SCOPE)
+    lacks.observe_reply("a", SCOPE, "o1", Done(None, (Degraded("contents:partial", "damaged", 3),)))
 
 
 def test_what_interceptors_and_steps_of_ones_own_say_is_theirs_and_a_repeated_reply_is_told_as_it_was() -> (
@@ -156,7 +156,7 @@ def test_what_interceptors_and_steps_of_ones_own_say_is_theirs_and_a_repeated_re
     look("approve:by_table", "no_json", 7)
     look("extract:notes", "because", 7, (AskModel("approve", "?"), said("no")))
     silent = Lacks(CONFIG, is_sole=False)
-    silent.replied("a", SCOPE, "o1", Done(None, (Degraded("extract:notes", "empty"),)))
+    silent.observe_reply("a", SCOPE, "o1", Done(None, (Degraded("extract:notes", "empty"),)))
     again = Lacks(CONFIG, is_sole=True)
     value = attrs.make_class("Again", {"repeated": attrs.field(default=True)})()
-    again.replied("a", SCOPE, "o1", Done(value, (Degraded("extract:notes", "empty"),)))
+    again.observe_reply("a", SCOPE, "o1", Done(value, (Degraded("extract:notes", "empty"),)))

@@ -9,9 +9,9 @@ from umi_core.language.extraction import parse_extraction
 from umi_core.language.prompts import ask_enough, ask_extract, ask_rank, ask_rewrite
 from umi_core.language.ranks import parse_ranks
 from umi_core.language.replies import UNREAD, UnusableReply
-from umi_core.language.rewriting import judged
+from umi_core.language.rewriting import judge_rewrite
 from umi_core.values import Turn
-from umi_sim.judge.equivalences.odd_replies import SPOILERS, odd_reply, spoilt
+from umi_sim.judge.equivalences.odd_replies import SPOILERS, odd_reply, spoil_reply
 from umi_sim.kernel.prng import Stream
 
 TEXT = "Alice works at Acme. Bob lives in Paris. She likes tea."
@@ -38,7 +38,7 @@ def test_a_decision_is_left_open_in_every_way_there_is() -> None:
 
 @pytest.mark.slow
 def test_a_rewrite_is_refused_for_every_reason_that_one_reference_can_have() -> None:
-    given = (judged(it, QUERY, TURNS, 500_000) for it in replies("rewrite", ask_rewrite(QUERY, TURNS)))
+    given = (judge_rewrite(it, QUERY, TURNS, 500_000) for it in replies("rewrite", ask_rewrite(QUERY, TURNS)))
     assert {it.reason or it.outcome for it in given} >= {*rewriting.VERDICTS} - {"unchanged", "unresolved"}
 
 
@@ -61,4 +61,4 @@ def test_a_ranking_is_not_followed_in_every_way_there_is() -> None:
 
 def test_a_reply_that_was_spoilt_before_is_spoilt_again_or_left() -> None:
     for reply in ("", "\ud800", '{"entities":[{"name":"\ud800"}]}', "[", '[{"new":"a","old":"b"}]'):
-        assert all(isinstance(spoilt(reply, Stream(seed)), str) for seed in range(3 * len(SPOILERS)))
+        assert all(isinstance(spoil_reply(reply, Stream(seed)), str) for seed in range(3 * len(SPOILERS)))

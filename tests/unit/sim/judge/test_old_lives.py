@@ -26,18 +26,20 @@ def oracle(*durable_ops: str) -> Oracle:
     near = heard.surroundings
     near.epoch_of, near.durable_keys = lambda scope: 7, lambda: frozenset({"before"})
     near.is_durable = durable_ops.__contains__
-    heard.issued("a", "o1", Remember(1, "x"), 0)
-    heard.taken_over("a", OLD)
+    heard.observe_request("a", "o1", Remember(1, "x"), 0)
+    heard.observe_takeover("a", OLD)
     heard.old_life_woke(OLD)
     return heard
 
 
 def answered(heard: Oracle, answer: Committed | EffectFailed, key: str = "after") -> None:
-    heard.answered(Call("o1/commit#1", "a", 0, "o1", "remember", "commit", Commit((), (), key), 0), answer)
+    heard.observe_answer(
+        Call("o1/commit#1", "a", 0, "o1", "remember", "commit", Commit((), (), key), 0), answer
+    )
 
 
 def replied(heard: Oracle, outcome: Outcome, op_id: str = "o1") -> None:
-    heard.replied(OLD, op_id, Reply(op_id, outcome), 0)
+    heard.observe_reply(OLD, op_id, Reply(op_id, outcome), 0)
 
 
 def test_it_hears_of_what_was_durable_before_and_of_what_its_successor_wrote() -> None:
@@ -89,17 +91,17 @@ def test_what_may_have_happened_ends_as_unknown_and_what_is_stored_never_as_fail
 def test_its_working_tier_and_that_of_its_successor_are_two() -> None:
     heard = oracle()
     answered(heard, TOLD)
-    heard.issued(OLD, "o2", Set("o2", "k", b"old"), 0)
+    heard.observe_request(OLD, "o2", Set("o2", "k", b"old"), 0)
     replied(heard, Done(), "o2")
-    heard.issued("a", "o3", Get("o3", "k"), 0)
-    heard.replied("a", "o3", Reply("o3", Done(None)), 0)
-    heard.issued(OLD, "o4", Get("o4", "k"), 0)
+    heard.observe_request("a", "o3", Get("o3", "k"), 0)
+    heard.observe_reply("a", "o3", Reply("o3", Done(None)), 0)
+    heard.observe_request(OLD, "o4", Get("o4", "k"), 0)
     with broken("ttl-contract"):
         replied(heard, Done(None), "o4")
 
 
 def test_the_latest_life_is_never_deposed() -> None:
     heard = oracle()
-    heard.issued("a", "o2", Remember("o2", "y"), 0)
+    heard.observe_request("a", "o2", Remember("o2", "y"), 0)
     with broken("failure-has-a-cause"):
-        heard.replied("a", "o2", Reply("o2", Failed(Deposed(8))), 0)
+        heard.observe_reply("a", "o2", Reply("o2", Failed(Deposed(8))), 0)

@@ -14,7 +14,7 @@ from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX
 from umi_core.messages.effects import AskModel
 from umi_core.values import Turn
 from umi_sim.judge.invariants import readings
-from umi_sim.judge.invariants.readings import BY_MEMORY, PromptSubject, check_reading, entity_of, question
+from umi_sim.judge.invariants.readings import BY_MEMORY, PromptSubject, check_reading, entity_of, subject_of
 from umi_sim.judge.plain.replies import array_of, payload_of
 from umi_sim.services.model.prompts import inputs
 
@@ -64,11 +64,11 @@ def asked(task: str) -> AskModel:
 
 @TASKS
 def test_what_was_asked_is_read_from_the_prompt(task: str) -> None:
-    assert question(inputs(PROMPTS[task])) == QUESTIONS[task]
+    assert subject_of(inputs(PROMPTS[task])) == QUESTIONS[task]
 
 
 def test_a_prompt_that_somebody_else_wrote_asks_about_nothing() -> None:
-    assert question(inputs('INPUT turns = 7\nINPUT query = x\nINPUT pairs = ["a"]')) == PromptSubject()
+    assert subject_of(inputs('INPUT turns = 7\nINPUT query = x\nINPUT pairs = ["a"]')) == PromptSubject()
 
 
 @TASKS

@@ -14,7 +14,7 @@ from umi_core.messages.requests import Remember, SetBlock
 from umi_core.rows import Core
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.equivalences import room
-from umi_sim.judge.equivalences.room import copied, without_room
+from umi_sim.judge.equivalences.room import compare_without_room, copy_storage
 
 
 def stored(text: str, *told: str) -> Pair:
@@ -39,26 +39,26 @@ def test_there_is_no_room_for_more_text_than_the_least_core_or_for_a_self(
 ) -> None:
     storage = stored(text, *told).storage
     rows = dict(storage.rows)
-    assert without_room(SCOPE, {}, BUILT_IN, storage, 10) == count
+    assert compare_without_room(SCOPE, {}, BUILT_IN, storage, 10) == count
     assert storage.rows == rows
 
 
 def test_a_memory_that_cannot_recover_says_nothing() -> None:
     storage = stored("x" * 5_000).storage
     address = next(it for it in storage.rows if it.kind == "core")
-    copy, body = copied(storage, 0), storage.rows[address].body
+    copy, body = copy_storage(storage, 0), storage.rows[address].body
     assert isinstance(body, Core)
     damaged = attrs.evolve(body, blocks=(3,))  # type: ignore[arg-type]  # that is the damage
     copy.rows[address] = attrs.evolve(storage.rows[address], body=damaged)
     life = room.Lives(SCOPE, BUILT_IN, copy, 0)
-    assert life.replies(Config(), room.SHOWN) is None
+    assert life.list_replies(Config(), room.SHOWN) is None
 
 
 def test_who_answers_without_room_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = stored("x" * 5_000).storage
-    monkeypatch.setattr(Memory, "barred", lambda self: None)
+    monkeypatch.setattr(Memory, "why_unavailable", lambda self: None)
     with pytest.raises(Broken, match="Blocks of a life without room"):
-        without_room(SCOPE, {}, BUILT_IN, storage, 10)
+        compare_without_room(SCOPE, {}, BUILT_IN, storage, 10)
 
 
 @pytest.mark.parametrize(("kind", "told"), [("core", "reads otherwise"), ("entity", "has changed rows")])
@@ -66,15 +66,15 @@ def test_who_loses_something_meanwhile_is_found(
     kind: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = stored("x" * 5_000, "Alice likes tea").storage
-    copy, must_be_barred = copied(storage, 0), room.must_be_barred
+    copy, must_be_barred = copy_storage(storage, 0), room.must_be_barred
 
     def losing(*args: Any) -> None:
         must_be_barred(*args)
         copy.rows.pop(next(it for it in copy.rows if it.kind == kind))
 
-    monkeypatch.setattr(room, "copied", lambda *args: copy)
+    monkeypatch.setattr(room, "copy_storage", lambda *args: copy)
     monkeypatch.setattr(room, "must_be_barred", losing)
     if kind == "core":  # which is a row, too
-        monkeypatch.setattr(room, "kept", lambda storage: {})
+        monkeypatch.setattr(room, "list_rows", lambda storage: {})
     with pytest.raises(Broken, match=told):
-        without_room(SCOPE, {}, BUILT_IN, storage, 10)
+        compare_without_room(SCOPE, {}, BUILT_IN, storage, 10)

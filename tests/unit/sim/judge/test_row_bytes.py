@@ -40,8 +40,8 @@ def test_bytes_that_are_believed_are_seen(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_few_rows_of_each_kind_are_looked_at_and_none_twice() -> None:
     looked = RowBytes()
     rows = [Row(Address(SCOPE, "session", f"s{at}"), 1, Head("e1")) for at in range(20)]
-    looked.looked(rows)
+    looked.observe_rows(rows)
     assert len(looked.seen) == OF_A_LOOK_MAX
     for _ in range(9):
-        looked.looked(rows)
+        looked.observe_rows(rows)
     assert (len(looked.seen), looked.counts["session"]) == (OF_A_KIND_MAX, OF_A_KIND_MAX)

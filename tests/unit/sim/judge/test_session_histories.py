@@ -57,9 +57,9 @@ class Told:
         op_id, agent, what = event
         self.events.append(event)
         if isinstance(what, Outcome):
-            self.oracle.replied(agent, op_id, Reply(op_id, what), NOW_MS)
+            self.oracle.observe_reply(agent, op_id, Reply(op_id, what), NOW_MS)
         else:
-            self.oracle.issued(agent, op_id, what, NOW_MS)
+            self.oracle.observe_request(agent, op_id, what, NOW_MS)
 
     def done(self, agent: str, request: Any, value: object = None) -> None:
         self.reply(self.ask(agent, request), agent, Done(value))

@@ -66,12 +66,12 @@ class Told:
     def begin(self, agent: str, request: Request) -> str:
         self.count += 1
         op_id = f"o{self.count}"
-        self.oracle.issued(agent, op_id, request, self.now_ms)
+        self.oracle.observe_request(agent, op_id, request, self.now_ms)
         return op_id
 
     def hear(self, agent: str, op_id: str, outcome: Outcome) -> None:
         self.oracle.read_clock(agent, self.now_ms)
-        self.oracle.replied(agent, op_id, Reply(op_id, outcome), self.now_ms)
+        self.oracle.observe_reply(agent, op_id, Reply(op_id, outcome), self.now_ms)
 
     def tell(self, agent: str, request: Request, outcome: Outcome) -> None:
         self.hear(agent, self.begin(agent, request), outcome)
@@ -348,7 +348,7 @@ def test_a_third_session_of_one_millisecond_may_not_fail() -> None:
 def remembering(told: Told, text: str) -> str:
     """A remember of which only the commit is still to be answered; extraction failed."""
     op_id = told.begin("a", Remember("", text, embed=False, evolve=False))
-    told.oracle.answered(call(op_id, "extract", AskModel("extract", "")), EffectFailed(0, "refused"))
+    told.oracle.observe_answer(call(op_id, "extract", AskModel("extract", "")), EffectFailed(0, "refused"))
     return op_id
 
 
@@ -364,10 +364,10 @@ def committed(told: Told, op_id: str, number: int, found: int | None = None) -> 
     """The batch of this operation, and whose receipt came back."""
     effect = Commit((Write(Address(SCOPE, "receipt", "r"), receipt(number)),), ())
     batch, answer = call(op_id, "commit", effect), Committed(0, (), receipt(found or number))
-    told.oracle.sent(batch)
+    told.oracle.observe_call(batch)
     if found is None:
-        told.oracle.landed(batch)
-    told.oracle.answered(batch, answer)
+        told.oracle.observe_commit(batch)
+    told.oracle.observe_answer(batch, answer)
 
 
 def noted(told: Told, op_id: str, text: str) -> None:

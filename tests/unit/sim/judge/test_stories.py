@@ -18,7 +18,7 @@ from umi_core.kelpie.requests import (
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Forget, ForgetResource, GetEntity, Memorize, RemoveBlock, Retrieve
 from umi_core.values import LEVELS, Scope
-from umi_sim.judge.equivalences.stories import OF_ONE_KIND, at_hand, story, turn, wider
+from umi_sim.judge.equivalences.stories import OF_ONE_KIND, at_hand, order_of, tell_story, widen_request
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.kernel.prng import Stream
 
@@ -61,24 +61,24 @@ def test_without_anything_of_its_kind_a_request_stays_as_it_is() -> None:
 def test_a_story_has_no_request_that_says_something_wrong_and_few_of_each_kind() -> None:
     wrong: Any = Forget(80, "")
     lived = life(*TOLD, wrong, *(GetEntity(90 + n, f"ent_{n:024}") for n in range(OF_ONE_KIND + 2)))
-    told = story(lived, ["s"])
+    told = tell_story(lived, ["s"])
     assert not any(isinstance(it, Forget) for it in told)
     assert sum(isinstance(it, GetEntity) for it in told) == OF_ONE_KIND
 
 
 def test_what_stores_comes_before_what_asks_what_takes_away_and_what_ends() -> None:
     ended, gone, asked, kept = DeleteAgent(1), Forget(1, OTHERS), GetEntity(1, OTHERS), AddArchival(1, "x")
-    assert sorted([ended, gone, asked, kept], key=turn) == [kept, asked, gone, ended]
+    assert sorted([ended, gone, asked, kept], key=order_of) == [kept, asked, gone, ended]
 
 
 def test_two_sessions_take_turns_in_the_places_of_those_of_a_life() -> None:
     lived = life(*(Memorize(at, f"tea {at}", "text", session_id=name) for at, name in enumerate("xyzx")))
-    assert [it.session_id for it in story(lived, ["s", "t"])] == ["s", "t", "s", "s"]
+    assert [it.session_id for it in tell_story(lived, ["s", "t"])] == ["s", "t", "s", "s"]
 
 
 def test_half_of_the_retrieves_ask_for_all_and_half_of_these_for_one_of_each_level() -> None:
     request = Retrieve(1, "tea", levels=("entities",))
-    asked = [wider(request, Stream(seed, "wide")) for seed in range(200)]
+    asked = [widen_request(request, Stream(seed, "wide")) for seed in range(200)]
     wide = [it for it in asked if it != request]
     assert all(it.rank == "model" and len(it.levels) == len(LEVELS) for it in wide)
     assert 80 < len(wide) < 120

@@ -31,7 +31,7 @@ def judge() -> Tampered:
 
 def reply(to: Tampered, request: Request, outcome: Outcome, op_id: str = "o1") -> None:
     to.requests[op_id] = request
-    to.replied("a", SCOPE, op_id, outcome)
+    to.observe_reply("a", SCOPE, op_id, outcome)
 
 
 def broken(to: Tampered, request: Request, outcome: Outcome, op_id: str = "o1") -> str:
@@ -41,7 +41,7 @@ def broken(to: Tampered, request: Request, outcome: Outcome, op_id: str = "o1") 
 
 
 def tell(to: Tampered, workflow: str) -> None:
-    to.answered(Call("e", "a", 1, "o9", workflow, "commit", Commit((), ()), 0), CONFLICT)
+    to.observe_answer(Call("e", "a", 1, "o9", workflow, "commit", Commit((), ()), 0), CONFLICT)
 
 
 def shown(*ids: str, score_ppm: int = 9) -> Done:
@@ -96,15 +96,15 @@ def test_a_life_that_was_told_while_it_recovered_may_have_claimed_the_next_epoch
 
 def test_a_life_that_reads_another_epoch_behind_a_switch_may_leave_it_alone_until_it_has_claimed_it() -> None:
     told, head, claim = judge(), Read(ByIds((EPOCH,))), Commit((), ())
-    told.answered(
+    told.observe_answer(
         Call("e", "a", 1, "o9", "recover", "head", head, 0), ReadDone(1, (Row(EPOCH, 1, Epoch(0)),))
     )
     reply(told, CoreBytes("o1"), Done(0))
     reply(told, CoreBytes("o1"), DEPOSED)
-    told.answered(Call("e", "a", 2, "o9", "recover", "claim", claim, 0), Committed(2, ((EPOCH, 2),)))
+    told.observe_answer(Call("e", "a", 2, "o9", "recover", "claim", claim, 0), Committed(2, ((EPOCH, 2),)))
     assert broken(told, CoreBytes("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
     tell(told, "remember")
-    told.answered(Call("e", "a", 3, "o9", "recover", "claim", claim, 0), Committed(3, ((EPOCH, 3),)))
+    told.observe_answer(Call("e", "a", 3, "o9", "recover", "claim", claim, 0), Committed(3, ((EPOCH, 3),)))
     assert broken(told, CoreBytes("o1"), Done(0)) == rules.OLD_LIFE_FENCED.name
 
 
@@ -117,17 +117,17 @@ def test_in_a_healed_world_all_is_answered() -> None:
 def test_an_old_life_and_its_successor_are_told_apart() -> None:
     """What the old one was told of another epoch was taken for what the new one was told."""
     to = judge()
-    to.taken_over("a", "a~1")
+    to.observe_takeover("a", "a~1")
     tell(to, "forget")  # asked by the first life
     assert broken(to, Rebalance("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
     to.requests["o2"] = Rebalance("o2")
-    to.replied("a~1", SCOPE, "o2", DEPOSED)
+    to.observe_reply("a~1", SCOPE, "o2", DEPOSED)
 
 
 def test_a_life_that_is_replaced_knows_what_it_was_told() -> None:
     to = judge()
     tell(to, "forget")
-    to.taken_over("a", "a~1")
+    to.observe_takeover("a", "a~1")
     to.requests["o2"] = Rebalance("o2")
-    to.replied("a~1", SCOPE, "o2", DEPOSED)
+    to.observe_reply("a~1", SCOPE, "o2", DEPOSED)
     assert broken(to, Rebalance("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name

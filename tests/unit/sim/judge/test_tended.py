@@ -33,7 +33,7 @@ def knowing(made: UmiMachine) -> UmiMachine:
 def heard(tended: Tended) -> None:
     """The first life of the agent is told that its commit has landed."""
     commit = Commit((Write(WHERE, DIRTY),), (), "key", request_id=7)
-    tended.answered(
+    tended.observe_answer(
         Call("e", "a", 1, "o1", "memorize", "commit", commit, 0), Committed(7, ((WHERE, 1),)), SCOPE
     )
 
@@ -41,19 +41,19 @@ def heard(tended: Tended) -> None:
 def test_a_life_that_hears_of_it_must_know_of_it() -> None:
     tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
     heard(tended)
-    tended.stepped("a", SCOPE, knowing(machine()), ())
+    tended.observe_step("a", SCOPE, knowing(machine()), ())
     heard(tended)
     with pytest.raises(Broken, match="what a commit has left to do"):
-        tended.stepped("a", SCOPE, machine(), ())
+        tended.observe_step("a", SCOPE, machine(), ())
 
 
 def test_what_a_life_is_told_that_was_taken_over_is_no_matter_of_the_next() -> None:
     tended = Tended(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
-    tended.taken_over("a", "a~1")
+    tended.observe_takeover("a", "a~1")
     heard(tended)
-    tended.stepped("a", SCOPE, machine(), ())
+    tended.observe_step("a", SCOPE, machine(), ())
     with pytest.raises(Broken, match="a~1: what a commit has left to do"):
-        tended.stepped("a~1", SCOPE, machine(), ())
+        tended.observe_step("a~1", SCOPE, machine(), ())
 
 
 def test_rows_count_from_a_lower_version_again_once_storage_has_lost_some() -> None:
@@ -61,4 +61,4 @@ def test_rows_count_from_a_lower_version_again_once_storage_has_lost_some() -> N
     tended.begun["o1"] = 0
     tended.newest["a"] = {DIRTY.id: (9, None)}
     heard(tended)
-    tended.stepped("a", SCOPE, knowing(machine()), ())
+    tended.observe_step("a", SCOPE, knowing(machine()), ())

@@ -24,8 +24,8 @@ def stores(summary: str, *others: Write) -> None:
     told, after = ToldTexts(is_hooked=False), attrs.evolve(BEFORE, summary=summary)
     read, commit = Read(ByIds((WHERE,))), Commit((Write(WHERE, after), *others), ())
     rows = ReadDone(1, (Row(WHERE, 1, BEFORE),))
-    told.answered(Call("e", "a", 1, "o1", "summarise", "home", read, 0), rows, SCOPE)
-    told.answered(Call("e", "a", 1, "o1", "summarise", "commit", commit, 0), Committed(2, ()), SCOPE)
+    told.observe_answer(Call("e", "a", 1, "o1", "summarise", "home", read, 0), rows, SCOPE)
+    told.observe_answer(Call("e", "a", 1, "o1", "summarise", "commit", commit, 0), Committed(2, ()), SCOPE)
 
 
 def test_a_new_text_brings_its_vector_or_takes_the_old_one_away() -> None:

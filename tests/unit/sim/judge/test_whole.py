@@ -17,7 +17,7 @@ from umi_core.rows import Address, Receipt
 from umi_core.values import Scope
 from umi_sim.judge.invariants.whole import check_row
 from umi_sim.judge.oracle.judge import check_reply
-from umi_sim.judge.plain.requests import check_requests, is_whole, misfit
+from umi_sim.judge.plain.requests import check_requests, describe_misfit, is_whole
 
 FACT = entity(ALICE, "likes tea")
 SCOPE = Scope("u", "a")
@@ -98,4 +98,4 @@ def test_a_request_of_which_nobody_says_what_it_replies_with_is_incomplete() -> 
     ],
 )  # fmt: skip
 def test_a_value_holds_what_its_class_declares(value: Any, told: str) -> None:
-    assert ("" if is_whole(value) else misfit(value)) == told
+    assert ("" if is_whole(value) else describe_misfit(value)) == told

@@ -19,8 +19,8 @@ from umi_core.messages.requests import ALL, Get
 from umi_core.messages.results import RecordAdded, RecordForgotten, Remembered, Stored
 from umi_sim.judge.invariants.wire import Wire, check_delegate, check_request, check_response
 from umi_sim.judge.oracle.api_model import LogModel, RowContents
-from umi_sim.judge.plain.text import DAY_MS, LAST_MS, time_told
-from umi_sim.judge.plain.wire import Called, body_of, called, said, status_of
+from umi_sim.judge.plain.text import DAY_MS, LAST_MS, format_time
+from umi_sim.judge.plain.wire import Called, body_of, status_of, write_call, write_request
 from umi_sim.kernel.prng import Stream
 
 
@@ -55,14 +55,14 @@ TOM: Final = Stored("e1", 1, "created")
     ],
 )  # fmt: skip
 def test_a_request_is_said_as_the_page_tells(request_: Request, line: str, body: object) -> None:
-    lines = [found for draw in ways() if (found := said(request_, "a1", draw))]
+    lines = [found for draw in ways() if (found := write_request(request_, "a1", draw))]
     told = {(f"{it.method} {it.path}", it.body) for it in lines if it.meant == request_}
     assert (line.replace(" ", " /v1/agents/a1/"), json.dumps(body) if body else "") in told
 
 
 def test_each_way_of_being_wrong_is_tried() -> None:
     page = api.ListMessages(1, None, 7, 5)
-    lines = [found for draw in ways() if (found := said(page, "a1", draw))]
+    lines = [found for draw in ways() if (found := write_request(page, "a1", draw))]
     assert {it.meant for it in lines} == {page, 400, 404, 405}
     paths = {it.path.partition("?")[2] for it in lines if it.meant == 400}
     assert {"after=7&limit=x5", "after=msg_-000000000007&limit=5"} <= paths
@@ -78,7 +78,7 @@ def test_each_way_of_being_wrong_is_tried() -> None:
     ],
 )  # fmt: skip
 def test_what_no_route_says_is_not_said(request_: Request) -> None:
-    assert not any(said(request_, "a1", draw) for draw in ways())
+    assert not any(write_request(request_, "a1", draw) for draw in ways())
 
 
 SAYABLE: Final = (
@@ -148,10 +148,10 @@ def test_ids_of_rows_stand_beside_their_numbers() -> None:
 
 def test_replies_are_judged_for_whoever_asked_and_lives() -> None:
     wire = Wire(1)
-    wire.issued("a", "o1", api.ListBlocks("o1"))
-    wire.issued("b", "o2", api.ListBlocks("o2"))
-    wire.issued("b", "o3", Get("o3", "k"))
-    wire.crashed("a")
+    wire.observe_request("a", "o1", api.ListBlocks("o1"))
+    wire.observe_request("b", "o2", api.ListBlocks("o2"))
+    wire.observe_request("b", "o3", Get("o3", "k"))
+    wire.observe_crash("a")
     assert wire.asked == {"o2": ("b", api.ListBlocks("o2"))}
 
 
@@ -170,7 +170,7 @@ def test_the_object_asks_the_same_and_raises_what_is_not_done(request_: Request)
 
 
 def test_all_that_a_method_says_is_asked_of_it() -> None:
-    assert all(called(it) for it in CALLABLE)
+    assert all(write_call(it) for it in CALLABLE)
 
 
 def test_the_object_returns_what_the_reply_holds() -> None:
@@ -180,9 +180,9 @@ def test_the_object_returns_what_the_reply_holds() -> None:
 
 def test_what_no_method_says_is_not_asked_of_it() -> None:
     unsaid = (api.CreateBlock(1, "x", "tea", "facts"), api.BlockHistory(1, "blk_1"), Get(1, "k"))
-    assert [called(it) for it in unsaid] == [None, None, None]
-    assert called(api.ListMessages(1, None, 7, 5)) == Called("list_messages", (5,), {"after": 7})
-    assert called(api.CreateBlock(1, "x", "", request_key="k")) == Called(
+    assert [write_call(it) for it in unsaid] == [None, None, None]
+    assert write_call(api.ListMessages(1, None, 7, 5)) == Called("list_messages", (5,), {"after": 7})
+    assert write_call(api.CreateBlock(1, "x", "", request_key="k")) == Called(
         "create_block", ("x",), {"key": "k"}
     )
 
@@ -194,8 +194,8 @@ def test_an_object_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_times_are_told_with_their_milliseconds() -> None:
-    assert time_told(951_782_400_007) == "2000-02-29T00:00:00.007Z"
-    assert (time_told(0), time_told(LAST_MS + 1)) == (None, "9999-12-31T23:59:59.999Z")
+    assert format_time(951_782_400_007) == "2000-02-29T00:00:00.007Z"
+    assert (format_time(0), format_time(LAST_MS + 1)) == (None, "9999-12-31T23:59:59.999Z")
 
 
 def test_a_page_lacks_what_was_passed_over_and_nothing_else() -> None:

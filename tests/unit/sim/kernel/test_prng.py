@@ -82,7 +82,7 @@ def test_a_rate_of_zero_or_one_shifts_nothing() -> None:
 
 def test_a_weight_counts_as_so_many_equal_items() -> None:
     ours, twin = Stream(1, "a"), Stream(1, "a")
-    assert [ours.weighted("axb", (1, 0, 3)) for _ in range(99)] == [twin.pick("abbb") for _ in range(99)]
+    assert [ours.pick_weighted("axb", (1, 0, 3)) for _ in range(99)] == [twin.pick("abbb") for _ in range(99)]
 
 
 def test_shuffle_leaves_its_items_alone() -> None:

@@ -43,7 +43,7 @@ def test_faults_and_the_rules_that_they_met_are_a_map(own_folder: Path) -> None:
 
 
 def test_a_rule_that_broke_under_a_fault_comes_first(own_folder: Path) -> None:
-    world = scenario.shipped()["retries"].read_text()
+    world = scenario.list_shipped()["retries"].read_text()
     Path("own.toml").write_text(world.replace('id = "retries"', 'id = "own"\nmutant = "new-key-on-retry"'))
     data = sweep_page("own.toml", "--seeds", "25", "--no-shrink")
     known = data["map"]

@@ -7,7 +7,7 @@ import pytest
 
 from umi_sim.record.items import Deviation
 from umi_sim.runs import corpus, replay, runner
-from umi_sim.runs.acceptance import NotBlessed, blessed
+from umi_sim.runs.acceptance import NotBlessed, bless
 from umi_sim.runs.corpus import NotKept, keep, keep_for_good, replay_kept
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
@@ -135,32 +135,32 @@ def test_what_does_not_come_to_what_it_expects_is_not_kept(failing: SeedFile, fo
 
 
 def test_a_failure_that_is_gone_is_expected_to_stay_away(failing: SeedFile) -> None:
-    done = blessed(mended(failing))
+    done = bless(mended(failing))
     assert done.changes[0] == "result fail -> pass"
     assert any(change.startswith(f"steps {failing.expect.steps} -> ") for change in done.changes)
     assert done.seed.expect.result == "pass"
     assert done.seed.history.fixed_in
     assert done.seed.failure == failing.failure  # what came back, if it does
     assert replay.replay(done.seed).exit_code == 0
-    assert blessed(done.seed).is_new is False
+    assert bless(done.seed).is_new is False
 
 
 def test_a_bug_that_came_back_needs_a_ticket(failing: SeedFile) -> None:
-    fixed = blessed(mended(failing)).seed
+    fixed = bless(mended(failing)).seed
     back = attrs.evolve(fixed, config=failing.config)
     with pytest.raises(NotBlessed, match="it passed and fails now, "):
-        blessed(back)
-    again = blessed(back, "18").seed
+        bless(back)
+    again = bless(back, "18").seed
     assert (again.expect.result, again.history.ticket, again.history.fixed_in) == ("fail", "18", "")
 
 
 def test_another_failure_is_not_taken_for_the_recorded_one(failing: SeedFile) -> None:
     stranger = attrs.evolve(failing, fingerprint="0" * 12)
     with pytest.raises(NotBlessed, match=r"fails otherwise than recorded, .*--other"):
-        blessed(stranger)
-    assert blessed(stranger, other=True).seed.fingerprint == failing.fingerprint
+        bless(stranger)
+    assert bless(stranger, other=True).seed.fingerprint == failing.fingerprint
 
 
 def test_a_file_edited_by_hand_is_whole_again(failing: SeedFile) -> None:
-    done = blessed(attrs.evolve(failing, is_edited=True))
+    done = bless(attrs.evolve(failing, is_edited=True))
     assert (done.is_new, done.changes, done.seed.is_edited) == (True, (), False)

@@ -8,7 +8,7 @@ import pytest
 from umi_core.rows import Address, Row
 from umi_core.tiers.core import CoreTier
 from umi_sim.runs import rest
-from umi_sim.runs.runner import Run, begun, run_once
+from umi_sim.runs.runner import Run, begin_run, run_once
 from umi_sim.scenario.files import draw, find
 from umi_sim.target.umi import memory_of
 
@@ -51,7 +51,7 @@ def test_a_restart_that_is_noticed_is_seen(
 
 
 def test_an_entity_or_something_that_is_due_is_enough_to_be_scanned() -> None:
-    with begun(draw(find("sessions"), 1)) as run:
+    with begin_run(draw(find("sessions"), 1)) as run:
         run.world.begin()
         run.live()
         agents = [*run.world.agents.values()]

@@ -20,7 +20,7 @@ from umi_core.recordings import RecordingHead, Taken
 from umi_core.rows import BODIES, Address, Body, Row
 from umi_core.values import Scope
 from umi_sim.record.stand_ins import WORD, StandIns, known_words
-from umi_sim.runs.redacted import redacted
+from umi_sim.runs.redacted import redact_recording
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
 from umi_sim.testing.random_rows import bodies_of
@@ -121,7 +121,7 @@ def test_lives_in_other_words_ask_and_reply_the_same(name: str, seed: int, lives
     """
     run_once(scenario.draw(scenario.find(name), seed))
     for head, steps in sorted(lives.values(), key=lambda life: -len(life[1]))[:2]:
-        new_head, new_steps = redacted(head, steps, SECRET)
+        new_head, new_steps = redact_recording(head, steps, SECRET)
         assert [step.now_ms for step in new_steps] == [step.now_ms for step in steps]
         assert steps_of(new_head, new_steps) == steps_of(head, steps)
         assert not names_in(steps) & names_in(new_steps)
@@ -137,7 +137,7 @@ def test_numbers_of_requests_and_of_records_are_no_texts(lives: dict[Memory, Lif
     ):
         pair.ask(request)
     [(head, steps)] = lives.values()
-    new_head, new_steps = redacted(head, steps, SECRET)
+    new_head, new_steps = redact_recording(head, steps, SECRET)
     assert steps_of(new_head, new_steps) == steps_of(head, steps)
     assert record in [step.value for step in new_steps]
 
@@ -150,7 +150,7 @@ def test_a_fact_of_an_earlier_life_is_the_same_fact_in_other_words(lives: dict[M
     for request in (Recall(1, "tea"), Remember(2, "Ann likes tea")):
         later.ask(request)
     head, steps = lives[later.memory]
-    changes = [changes_of(*life) for life in ((head, steps), redacted(head, steps, SECRET))]
+    changes = [changes_of(*life) for life in ((head, steps), redact_recording(head, steps, SECRET))]
     assert changes == [["unchanged"], ["unchanged"]]
 
 
@@ -199,7 +199,7 @@ def test_categories_of_ones_own_are_told_in_other_words(lives: dict[Memory, Life
     pair = Pair(config=Config(categories=listed)).run()
     pair.ask(CreateEntity(1, f"{MARK} likes tea", "profile", (f"{MARK} and tea",)))
     head, steps = lives[pair.memory]
-    new_head, new_steps = redacted(head, steps, SECRET)
+    new_head, new_steps = redact_recording(head, steps, SECRET)
     assert not is_told(new_head.config)
     assert new_head.config.categories[1] == ("facts", "")
     assert steps_of(new_head, new_steps) == steps_of(head, steps)

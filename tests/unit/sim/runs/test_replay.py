@@ -9,7 +9,7 @@ import pytest
 from umi_core.messages.effects import AskModel
 from umi_sim.record import trace
 from umi_sim.record.recorded_replies import ASK_COUNT_MAX
-from umi_sim.runs.replay import NotRegenerated, regenerated, replay, trace_of
+from umi_sim.runs.replay import NotRegenerated, regenerate, replay, trace_of
 from umi_sim.runs.runner import run
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
@@ -90,9 +90,9 @@ def test_relaxed_gives_the_recorded_answer_where_event_and_task_agree(talk: Seed
 def test_a_run_that_asks_often_keeps_nothing_of_it() -> None:
     sayings = Sayings()
     for number in range(ASK_COUNT_MAX + 1):
-        assert len(sayings.kept()) == number
+        assert len(sayings.list_replies()) == number
         sayings.answer(f"o{number}/extract#1", AskModel("r1", "extract", "x", 1))
-    assert sayings.kept() == ()
+    assert sayings.list_replies() == ()
 
 
 # Where two runs part.
@@ -154,7 +154,7 @@ def test_what_is_asked_for_counts_instead_of_what_the_file_expects(failing: Seed
 
 
 def test_the_seed_alone_draws_the_same_items() -> None:
-    done = regenerated(recorded())
+    done = regenerate(recorded())
     assert (done.why, done.exit_code) == ("same items; as recorded", 0)
 
 
@@ -163,9 +163,9 @@ def test_settings_count_when_a_run_is_drawn_anew() -> None:
     config = scenario.draw(scenario.find("smoke"), 1, settings)
     seed = seed_file.loads(seed_file.text_of(seed_file.of_verdict(run(config))).encode(), "x")
     assert seed.config.settings == settings
-    assert regenerated(seed).why == "same items; as recorded"
+    assert regenerate(seed).why == "same items; as recorded"
     without = attrs.evolve(seed, config=attrs.evolve(seed.config, settings={}))
-    assert regenerated(without).why.startswith("generator changed at ")
+    assert regenerate(without).why.startswith("generator changed at ")
 
 
 @pytest.mark.parametrize(
@@ -186,15 +186,15 @@ def test_settings_count_when_a_run_is_drawn_anew() -> None:
 def test_settings_that_cannot_be_drawn_with_are_refused(changes: dict[str, Any], message: str) -> None:
     config = attrs.evolve(PLAIN, scenario="smoke", **changes)
     with pytest.raises(NotRegenerated, match=message):
-        regenerated(SeedFile(config, (), ExpectedResult("pass")))
+        regenerate(SeedFile(config, (), ExpectedResult("pass")))
 
 
 def test_the_first_item_that_is_drawn_otherwise_is_named() -> None:
     seed = recorded()
     other = attrs.evolve(seed.items[2], id="x9")
-    done = regenerated(attrs.evolve(seed, items=(*seed.items[:2], other, *seed.items[3:])))
+    done = regenerate(attrs.evolve(seed, items=(*seed.items[:2], other, *seed.items[3:])))
     assert done.why.startswith("generator changed at x9; ")
-    shorter = regenerated(attrs.evolve(seed, items=seed.items[:-1]))
+    shorter = regenerate(attrs.evolve(seed, items=seed.items[:-1]))
     assert shorter.why.startswith(f"generator changed at {seed.items[-1].id}; ")
 
 
@@ -202,8 +202,8 @@ def test_a_shrunk_file_is_compared_by_the_items_it_had_before(failing: SeedFile)
     counts = {"op": 1}
     shrunk = seed_file.Minimised(1, counts, counts, True)
     small = attrs.evolve(failing, items=failing.items[:1], minimised=shrunk)
-    assert regenerated(attrs.evolve(small, original=failing.items)).why == "same items; as recorded"
-    assert regenerated(small).why.startswith("the items before shrinking are not in the file; ")
+    assert regenerate(attrs.evolve(small, original=failing.items)).why == "same items; as recorded"
+    assert regenerate(small).why.startswith("the items before shrinking are not in the file; ")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_shrunk_file_is_compared_by_the_items_it_had_before(failing: SeedFile)
 def test_a_seed_that_means_something_else_is_refused(name: str, version: int, message: str) -> None:
     seed = SeedFile(attrs.evolve(PLAIN, scenario=name, version=version), (), ExpectedResult("pass"))
     with pytest.raises(NotRegenerated, match=message):
-        regenerated(seed)
+        regenerate(seed)
 
 
 def test_the_records_of_a_replay_are_written(talk: SeedFile, tmp_path: Path) -> None:

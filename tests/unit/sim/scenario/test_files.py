@@ -15,7 +15,7 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.toml_reader import FILE_BYTES_MAX, NESTING_MAX
 from umi_sim.record.run_config import RunConfig
 from umi_sim.scenario.drawing import MODES
-from umi_sim.scenario.files import BadScenario, Scenario, draw, find, load, parse, shipped
+from umi_sim.scenario.files import BadScenario, Scenario, draw, find, list_shipped, load, parse
 
 HEAD = '[scenario]\nid = "x"\ntitle = "An example"\n'
 GROUPS = {"model", "embed", "storage", "agent", "clock", "link"}
@@ -255,7 +255,7 @@ DAMAGES = ("", "[", "]]", '"', "'''", "\n", "0.5", "=", "true", "1979-05-27", "\
 
 @given(st.data())
 def test_a_damaged_file_is_refused_or_draws(data: st.DataObject) -> None:
-    text = data.draw(st.sampled_from([path.read_text() for path in shipped().values()]))
+    text = data.draw(st.sampled_from([path.read_text() for path in list_shipped().values()]))
     at, gone = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 3))
     scenario = parsed(text[:at] + data.draw(st.sampled_from(DAMAGES)) + text[at + gone :])
     assert isinstance(scenario, BadScenario) or draw(scenario, 1).seed == 1
@@ -335,7 +335,7 @@ def test_a_text_without_a_folder_has_no_transcript() -> None:
 # The shipped ones.
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", list_shipped())
 def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
     scenario = find(name)
     assert scenario.id == name
@@ -354,7 +354,7 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
 
 
 def test_all_that_is_promised_is_shipped() -> None:
-    assert set(shipped()) >= set(
+    assert set(list_shipped()) >= set(
         "smoke calm working core sessions rendering retries handoff model_storm storage_storm crash_storm "
         "transcripts conversation contradictions languages answers canary storm all_faults tiny crowd "
         "tenants long_life revisions equivalences explore_working explore_snapshots explore_sessions "
@@ -363,10 +363,15 @@ def test_all_that_is_promised_is_shipped() -> None:
 
 
 def test_what_must_fail_takes_long_or_is_explored_is_manual() -> None:
-    explored = [name for name in shipped() if find(name).explore]
-    assert [name for name in shipped() if find(name).manual] == ["canary", *explored, "guests", "long_life"]
+    explored = [name for name in list_shipped() if find(name).explore]
+    assert [name for name in list_shipped() if find(name).manual] == [
+        "canary",
+        *explored,
+        "guests",
+        "long_life",
+    ]
     assert all(name.startswith("explore_") for name in explored)
-    assert [find(name).mutant for name in shipped() if find(name).mutant] == ["get-alive-at-expiry"]
+    assert [find(name).mutant for name in list_shipped() if find(name).mutant] == ["get-alive-at-expiry"]
 
 
 def test_smoke_reaches_every_request_and_every_fault() -> None:

@@ -13,7 +13,7 @@ from umi_sim.runs.runner import run
 from umi_sim.scenario import files as scenario
 from umi_sim.scenario import floors
 from umi_sim.scenario.files import Scenario, parse
-from umi_sim.scenario.floors import Missed, Summary, missed, open_options, pairs_of, summary_of
+from umi_sim.scenario.floors import Missed, Summary, list_missed, open_options, pairs_of, summary_of
 
 HEAD: Final = '[scenario]\nid = "x"\ntitle = "T"\n'
 FILE: Final = """
@@ -58,14 +58,14 @@ def whole(runs: int = 100, **changes: Any) -> Summary:
     """What runs of the file met that met everything."""
     summary = Summary(runs, 10 * runs, 0)
     summary.reached["a rare thing"] = 1
-    summary.fired.update(dict.fromkeys(floors.enabled(made()), 1))
+    summary.fired.update(dict.fromkeys(floors.enabled_kinds(made()), 1))
     summary.ends = dict.fromkeys(OPEN, (0, 1))
     summary.pairs.update([(first, second) for first in ("get", "set") for second in ("get", "set")])
     return attrs.evolve(summary, **changes)
 
 
 def lacks(summary: Summary, run_count_min: int = 100, pair_run_count_min: int = 100) -> list[str]:
-    found = missed({"x": made()}, {"x": summary}, run_count_min, pair_run_count_min)
+    found = list_missed({"x": made()}, {"x": summary}, run_count_min, pair_run_count_min)
     return [each.what for each in found]
 
 
@@ -80,7 +80,7 @@ def test_a_mark_below_its_floor_is_missed() -> None:
 
 def test_a_mark_that_is_never_reached_is_missed_whatever_its_floor() -> None:
     file = made(FILE.replace('"1/100"', '"0/1"'))
-    found = missed({"x": file}, {"x": whole(reached=Counter())}, 100, 100)
+    found = list_missed({"x": file}, {"x": whole(reached=Counter())}, 100, 100)
     assert found == [Missed("x", "mark a rare thing: 0 of 100 runs, floor 0/1")]
 
 
@@ -91,21 +91,21 @@ def test_a_fault_that_the_file_turns_on_and_that_never_fired_is_missed() -> None
 
 
 def test_what_the_file_turns_off_or_does_not_name_need_not_fire() -> None:
-    names = floors.enabled(made())
+    names = floors.enabled_kinds(made())
     assert "clock_jump_back" in names
     assert [name for name in names if name in ("storage_full", "storage_torn", "model_slow")] == []
 
 
 def test_what_destroys_need_not_fire_where_nothing_may_be_lost() -> None:
-    assert "storage_wiped" in floors.enabled(made())
-    kept = floors.enabled(scenario.find("migration"))
+    assert "storage_wiped" in floors.enabled_kinds(made())
+    kept = floors.enabled_kinds(scenario.find("migration"))
     assert "storage_torn" in kept
     assert [name for name in kept if KINDS[name].fault_class == "destroys"] == []
 
 
 def test_jumps_of_clocks_turn_their_faults_on() -> None:
     clocks = tuple(name for name, kind in KINDS.items() if kind.group == "clock")
-    assert floors.enabled(made("[clock]\njumps = true")) == clocks
+    assert floors.enabled_kinds(made("[clock]\njumps = true")) == clocks
 
 
 def test_an_option_that_the_file_leaves_open_and_that_never_varied_is_missed() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told
 from umi_sim.kernel.characters import tokens
-from umi_sim.services.embedder import embed, scaled
+from umi_sim.services.embedder import embed, scale_sums
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -50,9 +50,9 @@ def test_a_text_without_words_is_one_empty_word() -> None:
 
 
 def test_components_are_cut_towards_zero_and_never_all_zero() -> None:
-    assert scaled([3, -2, 2, 0]) == (127, -84, 84, 0)
-    assert scaled([1, -5]) == (25, -127)
-    assert scaled([0, 0, 0]) == (127, 0, 0)
+    assert scale_sums([3, -2, 2, 0]) == (127, -84, 84, 0)
+    assert scale_sums([1, -5]) == (25, -127)
+    assert scale_sums([0, 0, 0]) == (127, 0, 0)
 
 
 def test_shared_words_are_near() -> None:

@@ -42,8 +42,8 @@ class Judged:
 
     def tell(self, op_id: str, request: Request, outcome: Outcome) -> "Judged":
         request = attrs.evolve(request, op_id=op_id)
-        self.oracle.issued("a", op_id, request, 0)
-        self.oracle.replied("a", op_id, Reply(op_id, outcome), 0)
+        self.oracle.observe_request("a", op_id, request, 0)
+        self.oracle.observe_reply("a", op_id, Reply(op_id, outcome), 0)
         return self
 
     def lose(self, kind: str, event: str, *keys: Address) -> None:
@@ -51,8 +51,8 @@ class Judged:
 
     def wipe(self) -> None:
         self.lose("storage_wiped", "o9/read#1")
-        self.oracle.crashed("a")
-        self.oracle.wiped()
+        self.oracle.observe_crash("a")
+        self.oracle.observe_wipe()
 
 
 # Damage.
@@ -118,12 +118,12 @@ def test_a_save_that_was_told_too_early_may_show_what_was_before(is_lost: bool) 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_save_that_was_told_too_early_may_have_the_version_of_one_that_was_stored(is_lost: bool) -> None:
     told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
-    told.oracle.issued("a", "o2", SaveSession("o2"), 0)
+    told.oracle.observe_request("a", "o2", SaveSession("o2"), 0)
     told.tell("o3", SaveSession(""), Done(SessionSaved("s", 2, 0)))
     if is_lost:
         told.lose("storage_ack_early", "o2/commit#1", Address(Scope("u1", "s"), "session", "s"))
     with nullcontext() if is_lost else broken("session-versions"):
-        told.oracle.replied("a", "o2", Reply("o2", Done(SessionSaved("s", 2, 0))), 0)
+        told.oracle.observe_reply("a", "o2", Reply("o2", Done(SessionSaved("s", 2, 0))), 0)
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
@@ -143,7 +143,7 @@ def test_an_entity_that_was_told_too_early_is_absent(is_lost: bool) -> None:
     request = told.log.flying[op_id].request
     ending = Ending(op_id, request, Done(as_stored((ALICE, "likes tea"))), NOW_MS, NOW_MS, not is_lost)
     with nullcontext() if is_lost else broken("acknowledged-is-durable"):
-        told.oracle.replied(ending)
+        told.oracle.observe_reply(ending)
     told.get(TEA, None)
     with broken("reference-agrees"):
         told.get(TEA, entity(ALICE, "likes tea"))
@@ -165,8 +165,8 @@ def test_an_id_that_was_told_too_early_may_be_given_again_even_before() -> None:
 def test_after_a_wipe_nothing_is_there_and_nothing_comes_back() -> None:
     told = History()
     told.store((ALICE, "likes tea"))
-    told.oracle.crashed()
-    told.oracle.wiped()
+    told.oracle.observe_crash()
+    told.oracle.observe_wipe()
     told.get(TEA, None)
     told.count_of(0)
     assert ("get_entity", {"entity_id": TEA}) in told.oracle.audit()
@@ -177,8 +177,8 @@ def test_after_a_wipe_nothing_is_there_and_nothing_comes_back() -> None:
 def test_after_a_wipe_versions_and_keys_begin_anew() -> None:
     told = History()
     told.store((ALICE, "likes tea"), request_key="k")
-    told.oracle.crashed()
-    told.oracle.wiped()
+    told.oracle.observe_crash()
+    told.oracle.observe_wipe()
     told.store((ALICE, "likes tea"), request_key="k")
     told.get(TEA, entity(ALICE, "likes tea"))
 

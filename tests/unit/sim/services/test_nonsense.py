@@ -2,7 +2,7 @@
 
 import pytest
 
-from umi_core.answer_checks import held
+from umi_core.answer_checks import check_answer
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Embed, Read, Write
 from umi_core.messages.results import Forgotten
@@ -29,9 +29,9 @@ def test_nonsense_is_no_answer_and_is_recorded(cls: type[Answer], choice: int) -
     asked, answer = TRUE[cls]
     other = nonsense(answer, choice)
     assert is_due(asked, answer)
-    assert held(asked, answer) == answer
+    assert check_answer(asked, answer) == answer
     assert not is_due(asked, other)
-    assert held(asked, other) == EffectFailed(7, "unknown" if asked is COMMIT else "unavailable")
+    assert check_answer(asked, other) == EffectFailed(7, "unknown" if asked is COMMIT else "unavailable")
     Trace().add(Tag.ANSWER, "o1/step#1", *answer_fields(other))
     assert short(other)
 
@@ -42,10 +42,10 @@ def test_a_receipt_of_another_key_or_with_another_kind_of_value_is_nonsense(choi
     asked = Commit((Write(Address(AT.scope, "receipt", "k"), receipt),), (), "k", request_id=7)
     answer = Committed(7, ((Address(AT.scope, "receipt", "k"), 1),), receipt)
     assert is_due(asked, answer)
-    assert held(asked, answer) == answer
+    assert check_answer(asked, answer) == answer
     other = nonsense(answer, choice)
     assert not is_due(asked, other)
-    assert held(asked, other) == EffectFailed(7, "unknown")
+    assert check_answer(asked, other) == EffectFailed(7, "unknown")
 
 
 def test_a_page_without_rows_is_nonsense_too_and_a_failure_stays_as_it_is() -> None:

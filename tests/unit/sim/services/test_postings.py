@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from umi_sim.services.postings import Postings, grown
+from umi_sim.services.postings import Postings, grow_array
 
 
 def test_grown_keeps_what_was_there_and_adds_zeros() -> None:
-    assert grown(np.array([[1, 2]], np.int8), 3).tolist() == [[1, 2], [0, 0], [0, 0]]
-    assert grown(np.zeros((0, 2), np.int8), 1).tolist() == [[0, 0]]
+    assert grow_array(np.array([[1, 2]], np.int8), 3).tolist() == [[1, 2], [0, 0], [0, 0]]
+    assert grow_array(np.zeros((0, 2), np.int8), 1).tolist() == [[0, 0]]
 
 
 def test_a_list_has_its_slots_in_order_with_their_counts() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.language.prompts import ask_rewrite
-from umi_core.language.rewriting import judged, shown_turns
+from umi_core.language.rewriting import judge_rewrite, shown_turns
 from umi_core.values import Turn
 from umi_sim.services.model import truth
 from umi_sim.services.model.languages import language_of
@@ -101,7 +101,7 @@ TALK = st.lists(WORDS | st.text(max_size=4), max_size=12).map(" ".join) | st.lis
 def test_the_truth_never_degrades_a_search(query: str, texts: list[str]) -> None:
     turns = shown_turns(tuple(Turn("user", text) for text in texts))
     reply = truth("rewrite", ask_rewrite(query, turns))
-    found = judged(reply, query, turns, HALF_PPM)
+    found = judge_rewrite(reply, query, turns, HALF_PPM)
     assert found.outcome == ("unchanged" if reply == query else "resolved")
     assert reply == query or "\n" not in reply
 

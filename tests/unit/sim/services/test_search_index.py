@@ -144,7 +144,7 @@ def test_a_batch_that_is_pending_torn_or_crashed_is_in_no_search() -> None:
     batch = Commit((entity("c"), gone(entity("a")), entity("b", "cake")), ())
     ticket = storage.arrive(batch, "a")
     assert by_words(storage, "tea") == ["a", "b"]
-    storage.torn(ticket, 3)
+    storage.tear_batch(ticket, 3)
     assert by_words(storage, "tea") == ["a", "b"]
     storage.arrive(batch, "a")
     storage.crash()

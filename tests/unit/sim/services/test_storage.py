@@ -211,7 +211,7 @@ def test_a_torn_batch_has_not_happened(count: int) -> None:
     before, rows = storage.digest(), list(storage.live_rows(HOME))
     writes = (put("a", "y"), delete("b"), put("gone"), put("new"), delete("new"), delete("a"))
     ticket = storage.arrive(Commit(writes, (), "k"), "a")
-    storage.torn(ticket, count)
+    storage.tear_batch(ticket, count)
     assert storage.digest() == before
     assert list(storage.live_rows(HOME)) == rows
     assert storage.flush(ticket, 0) is None
@@ -480,7 +480,7 @@ def test_bytes_are_counted_alike_step_by_step_and_at_once() -> None:
     storage = holding(put("a"), entity("e", content="x" * 200))
     assert storage.used_bytes() > 2 * BLOCK_BYTES
     flush(storage, put("b"), delete("a"), entity("e"))
-    storage.torn(storage.arrive(Commit((put("c"), put("d")), ()), "a"), 1)
+    storage.tear_batch(storage.arrive(Commit((put("c"), put("d")), ()), "a"), 1)
     assert storage.used_bytes() == holding(put("b"), entity("e")).used_bytes()
 
 
@@ -542,10 +542,10 @@ def test_what_is_foretold_is_what_would_be_answered_and_changes_nothing() -> Non
     storage.rot(at("b"))
     batch = Commit((put("a"), delete("b"), put("c")), (Expect(at("a"), 1),), "k", request_id=7)
     before = storage.digest()
-    told = storage.foretold(batch)
+    told = storage.predict_commit(batch)
     assert (storage.digest(), storage.rotten) == (before, {at("b"): None})
     assert storage.flush(storage.arrive(batch, "a"), 0) == told
-    assert storage.foretold(batch) is None
+    assert storage.predict_commit(batch) is None
 
 
 def receipt(key: str) -> Write:

@@ -30,7 +30,7 @@ def lived(seed: int) -> tuple[SimStorage, list[str]]:
     for number, text in enumerate(TEXTS, 1):
         pair.ask(Remember(number, text))
         pair.ask(SetBlock(-number, "human", text))
-        done.append(hands.reached(f"o{number}", pair.storage, number))
+        done.append(hands.tamper_before(f"o{number}", pair.storage, number))
         pair.storage.check()
         assert all(row.body and row.body.is_sound for row in pair.storage.rows.values())
         assert all(row.body and row.body.own_id() in (None, it.id) for it, row in pair.storage.rows.items())
@@ -52,14 +52,14 @@ def test_what_is_done_follows_from_seed_and_number() -> None:
 def test_it_is_done_once_for_every_so_many_ops() -> None:
     storage, _ = lived(1)
     hands = tampering(every=4)
-    done = [bool(hands.reached(f"o{number}", storage, 9)) for number in range(1, 13)]
+    done = [bool(hands.tamper_before(f"o{number}", storage, 9)) for number in range(1, 13)]
     assert done == [number % 4 == 0 for number in range(1, 13)]
-    assert hands.reached("o30", storage, 9)  # the ops between were left out
-    assert not tampering(every=0).reached("o30", storage, 9)
+    assert hands.tamper_before("o30", storage, 9)  # the ops between were left out
+    assert not tampering(every=0).tamper_before("o30", storage, 9)
 
 
 def test_an_empty_storage_has_nothing_to_change() -> None:
-    assert tampering().reached("o2", SimStorage(), 0) == ""
+    assert tampering().tamper_before("o2", SimStorage(), 0) == ""
 
 
 def test_a_row_that_is_put_back_is_found_and_one_that_was_never_there_is_gone() -> None:

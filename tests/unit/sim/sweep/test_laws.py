@@ -197,7 +197,7 @@ def test_what_was_swept_is_said_in_few_words(swept: Any, told: str) -> None:
     all_of = Swept()
     for each in swept:
         all_of.add(*each)
-    assert all_of.told() == told
+    assert all_of.describe() == told
 
 
 # Journals and progress.
@@ -217,7 +217,7 @@ def test_a_torn_last_line_was_never_written(torn: bytes, tmp_path: Path) -> None
     whole = path.read_bytes()
     path.write_bytes(whole + torn)
     assert list(journal.read(path)) == [chunk().name]
-    with book.held():
+    with book.lock():
         book.append(chunk(9))
     assert path.read_bytes() == whole + f"{journal.line_of(chunk(9))}\n".encode()
 
@@ -226,9 +226,9 @@ def test_two_sweeps_do_not_write_to_one_file(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     first, second = journal.Journal.open(path), journal.Journal.open(path)
     refused = pytest.raises(journal.BadLedger, match=r"x\.jsonl: another sweep is writing to it: wait")
-    with first.held(), refused, second.held():
+    with first.lock(), refused, second.lock():
         pytest.fail("both write")
-    with second.held():
+    with second.lock():
         second.append(chunk())
     assert list(journal.read(path)) == [chunk().name]
 

@@ -74,7 +74,7 @@ def test_what_no_run_shows_is_given_to_the_tests_of_functions() -> None:
 
 
 def test_scenarios_take_turns() -> None:
-    names = sorted(scenario.shipped())[:3]
+    names = sorted(scenario.list_shipped())[:3]
     order = turns(tuple(source_of(name) for name in names), "0", {})
     first = [next(order) for _ in range(6)]
     assert [source.name for source, _ in first] == names * 2

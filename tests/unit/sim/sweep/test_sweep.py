@@ -431,7 +431,7 @@ def test_given_and_fresh_seeds_take_turns_until_the_time_is_over() -> None:
     look = Conductor(plan, lambda jobs: faulty, 1, lambda chunk, is_old: None, minutes=2, watch=Hurried(0))
     look.conduct()
     assert plan.run_count is None
-    assert look.swept.told() == "1 scenario, seeds 0..29 and 20 fresh"
+    assert look.swept.describe() == "1 scenario, seeds 0..29 and 20 fresh"
 
 
 # The failure_files.

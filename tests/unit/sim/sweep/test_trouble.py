@@ -286,7 +286,7 @@ def test_what_a_chunk_had_found_when_the_sweep_was_interrupted_is_told(
     assert half.is_interrupted
     assert [found.seed for found in half.totals.found.values()] == [1]
     assert (half.totals.runs, half.totals.lost) == (1, {})
-    assert half.swept.told() == "1 scenario, seeds 1"
+    assert half.swept.describe() == "1 scenario, seeds 1"
 
 
 def test_a_gate_that_ends_with_the_sweep_says_nothing_about_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,7 +358,7 @@ def test_hits_of_an_earlier_sweep_are_not_counted_again() -> None:
 
 
 def hits() -> list[int]:
-    return [kept.seed.history.hits for kept in corpus.listed(seed_file.EPHEMERAL) if kept.seed]
+    return [kept.seed.history.hits for kept in corpus.list_files(seed_file.EPHEMERAL) if kept.seed]
 
 
 def test_hits_that_nobody_could_write_down_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ def test_who_knows_the_limit_knows_the_lower_one_until_the_end() -> None:
     table = records(("a", 1), ("b", 2))
     with lower_limits({"access_record_count_max": 2}):
         assert known() == [2, 2, 2, 2]
-        assert list(table.touched((entity("c"),), 9, ()).records) == ["b", "c"]
+        assert list(table.record_accesses((entity("c"),), 9, ()).records) == ["b", "c"]
         with lower_limits({"access_record_count_max": 1}):
             assert known() == [1, 1, 1, 1]
         assert known() == [2, 2, 2, 2]

@@ -179,7 +179,7 @@ class Says:
     def ask(self, request: Any) -> dict[str, Any]:
         return self.said
 
-    def stepped(self) -> None:
+    def count_step(self) -> None:
         """It goes on as it is."""
 
 

@@ -31,21 +31,21 @@ def test_a_workflow_of_nobody_is_registered() -> None:
 
 def test_they_change_by_the_number_of_an_op_whatever_came_before() -> None:
     every_third = Revisions(3)
-    assert every_third.reached("o2", BUILT_IN) is BUILT_IN
-    once = every_third.reached("o3", BUILT_IN)
+    assert every_third.change_before("o2", BUILT_IN) is BUILT_IN
+    once = every_third.change_before("o3", BUILT_IN)
     assert once.latest("remember") == 2
-    assert every_third.reached("o5", once) is once
-    assert every_third.reached("o4", once) is once
-    assert every_third.reached("o12", once).latest("remember") == 5  # three more
+    assert every_third.change_before("o5", once) is once
+    assert every_third.change_before("o4", once) is once
+    assert every_third.change_before("o12", once).latest("remember") == 5  # three more
 
 
 def test_they_change_no_more_often_than_a_registry_can_keep() -> None:
-    latest = Revisions(1).reached("o100000", BUILT_IN).latest("remember")
+    latest = Revisions(1).change_before("o100000", BUILT_IN).latest("remember")
     assert latest == 1 + CHANGE_COUNT_MAX + CHANGE_COUNT_MAX // 5 < REVISION_COUNT_MAX
 
 
 def test_without_a_number_they_never_change() -> None:
-    assert Revisions(0).reached("o100000", BUILT_IN) is BUILT_IN
+    assert Revisions(0).change_before("o100000", BUILT_IN) is BUILT_IN
 
 
 def test_a_run_whose_workflows_change_says_the_same_as_one_whose_do_not() -> None:
@@ -61,15 +61,15 @@ def test_the_doorkeeper_comes_and_goes_and_is_gone_in_a_healed_world() -> None:
     revisions, registry = Revisions(2), BUILT_IN
     there = list[bool]()
     for number in (2, 4, 6, 8):
-        registry = revisions.reached(f"o{number}", registry)
+        registry = revisions.change_before(f"o{number}", registry)
         there.append(DOORKEEPER in registry.generations[-1].named)
     assert there == [True, False, True, False]
-    registry = revisions.reached("o10", registry)
-    healed = revisions.reached(None, registry)
+    registry = revisions.change_before("o10", registry)
+    healed = revisions.change_before(None, registry)
     assert DOORKEEPER in registry.generations[-1].named
     assert DOORKEEPER not in healed.generations[-1].named
-    assert revisions.reached(None, healed) is healed
-    assert Revisions(0).reached(None, registry) is registry
+    assert revisions.change_before(None, healed) is healed
+    assert Revisions(0).change_before(None, registry) is registry
 
 
 @pytest.mark.slow

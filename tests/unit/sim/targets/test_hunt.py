@@ -168,7 +168,7 @@ def test_the_time_that_the_judge_takes_is_not_the_stores(monkeypatch: pytest.Mon
         assert not running
 
     monkeypatch.setattr(life, "computing_at_most", computing)
-    monkeypatch.setattr(Checker, "answered", answered)
+    monkeypatch.setattr(Checker, "take_answer", answered)
     assert run(Forgetful, [Item("op", (ContractOp("count"),)), Item("reopen")]).broken is None
     assert not running
 

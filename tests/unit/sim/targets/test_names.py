@@ -181,7 +181,7 @@ KINDS = {"op": 5, "cancel": 4, "fail": 4, "crash_in": 2, "at_once": 4, "crash": 
 
 def draw_op(chance: Stream, at: str, made: list[str]) -> ContractOp:
     """One of two texts, of one of two users, so that most of what is added is there twice."""
-    name = chance.weighted(tuple(WEIGHTS), tuple(WEIGHTS.values()))
+    name = chance.pick_weighted(tuple(WEIGHTS), tuple(WEIGHTS.values()))
     text, user = {"text": chance.pick(("tea", "milk"))}, {"user": chance.pick(("ann", "bob"))}
     if name == "add":
         made.append(f"m{at}")
@@ -194,7 +194,7 @@ def draw_op(chance: Stream, at: str, made: list[str]) -> ContractOp:
 
 
 def draw_item(chance: Stream, at: int, made: list[str]) -> Item:
-    kind = chance.weighted(tuple(KINDS), tuple(KINDS.values()))
+    kind = chance.pick_weighted(tuple(KINDS), tuple(KINDS.values()))
     letters = "abc"[: chance.between(2, 3)] if kind == "at_once" else " "
     ops = tuple(draw_op(chance, f"{at}{letter}".strip(), made) for letter in letters)
     if kind == "cancel":

@@ -269,11 +269,13 @@ def test_a_clear_that_failed_may_have_removed_all_of_many(count: int) -> None:
     checker = Checker(Kv.contract, {"batch_atomic": False}, ops)
     keys = [f"k{number}" for number in range(count)]
     for key in keys:
-        assert checker.answered(ContractOp("put", {"ns": "", "key": key, "value": 1}), Got(None), [0]) is None
+        assert (
+            checker.take_answer(ContractOp("put", {"ns": "", "key": key, "value": 1}), Got(None), [0]) is None
+        )
     if count == 9:
         with pytest.raises(TooMany):
-            checker.failed(ContractOp("clear", {"ns": ""}), [0])
+            checker.take_failure(ContractOp("clear", {"ns": ""}), [0])
         return
-    checker.failed(ContractOp("clear", {"ns": ""}), [0])
+    checker.take_failure(ContractOp("clear", {"ns": ""}), [0])
     for key in keys:
-        assert checker.answered(ContractOp("get", {"ns": "", "key": key}), Got(MISSING), [0]) is None
+        assert checker.take_answer(ContractOp("get", {"ns": "", "key": key}), Got(MISSING), [0]) is None

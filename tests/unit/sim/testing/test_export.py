@@ -11,7 +11,7 @@ import pytest
 from tests.unit.sim.commands import umi
 from umi_core.memory import Memory
 from umi_core.workflows import BUILT_IN
-from umi_sim.mutants import planted
+from umi_sim.mutants import plant_mutant
 from umi_sim.record.items import Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run_once
@@ -39,7 +39,7 @@ def run_source(text: str, bug: str | None = None) -> None:
     """Run the tests of a file, with a bug in the memory that they make: its tables come by default."""
     space: dict[str, object] = {}
     exec(compile(text, "<exported>", "exec"), space)
-    with planted(bug, BUILT_IN) as registry, pytest.MonkeyPatch.context() as patch:
+    with plant_mutant(bug, BUILT_IN) as registry, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Memory.__init__, "__defaults__", (None, registry))
         for name, test in space.items():
             if name.startswith("test_"):
@@ -77,7 +77,7 @@ def test_a_failure_ends_it_when_it_is_run_as_it_is() -> None:
     """Exit code 1 of Python, by the exception."""
     text = source_of(recorded(*LIVES, bug="get-alive-at-expiry")).text
     exec(compile(text, "<exported>", "exec"), {"__name__": "__main__"})
-    with planted("get-alive-at-expiry", BUILT_IN) as registry, pytest.MonkeyPatch.context() as patch:
+    with plant_mutant("get-alive-at-expiry", BUILT_IN) as registry, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Memory.__init__, "__defaults__", (None, registry))
         with pytest.raises(AssertionError):
             exec(compile(text, "<exported>", "exec"), {"__name__": "__main__"})
@@ -132,7 +132,7 @@ def test_a_run_that_passes_is_held_to_all_its_effects() -> None:
 def test_an_open_bug_must_only_not_reply_what_was_judged_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     seed = recorded(*LIVES, bug="get-alive-at-expiry")
     unknown = attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
-    with planted("get-alive-at-expiry", BUILT_IN):
+    with plant_mutant("get-alive-at-expiry", BUILT_IN):
         source = source_of(unknown)
     assert '    assert effects != (Reply("o2", Done(value=b"tea")),)\n\n\nif' in source.text
     assert source.shows == "fails on the code at hand; what is right at its last step is for you to write"
@@ -156,7 +156,10 @@ def test_an_open_bug_that_raises_must_only_not_raise(monkeypatch: pytest.MonkeyP
 
 def test_an_open_bug_that_only_an_invariant_sees_is_refused() -> None:
     items = [Op(f"o{n}", 0, "a", "set", {"key": "k", "value": b"x" * n}) for n in (1, 2)]
-    with planted("overwrite-leaks-space", BUILT_IN), pytest.raises(CannotShow, match="not seen in a reply"):
+    with (
+        plant_mutant("overwrite-leaks-space", BUILT_IN),
+        pytest.raises(CannotShow, match="not seen in a reply"),
+    ):
         source_of(recorded(*items))
 
 

@@ -11,14 +11,14 @@ from umi_core.limits import TURN_COUNT_MAX
 from umi_core.values import Turn
 from umi_sim.formats.transcripts import TurnLine
 from umi_sim.kernel.prng import Stream
-from umi_sim.workload.dialogue import ASKING, recalled, turns_of
-from umi_sim.workload.workloads import played
+from umi_sim.workload.dialogue import ASKING, make_question, turns_of
+from umi_sim.workload.workloads import play_conversation
 
 
 def recalls_of(*texts: str, speakers: str = "ab", count: int = 200) -> list[dict[str, Any]]:
     """The recalls of a talk of five turns, over many seeds."""
     spoken = [TurnLine(speakers[at % len(speakers)], text) for at, text in enumerate(texts)]
-    lines = [list(played(spoken, Stream(seed, "test"))) for seed in range(count)]
+    lines = [list(play_conversation(spoken, Stream(seed, "test"))) for seed in range(count)]
     return [args for told in lines for _, (name, args) in told if name == "recall"]
 
 
@@ -55,7 +55,7 @@ class Long(tuple[Turn, ...]):
 
 def test_a_recall_costs_the_same_however_long_the_talk_is() -> None:
     talk = Long([Turn("user", "Who is Ann?")] * 1_000)
-    kinds = {len(recalled(talk, 999, Stream(seed, "test"))["turns"]) for seed in range(200)}  # type: ignore[arg-type]
+    kinds = {len(make_question(talk, 999, Stream(seed, "test"))["turns"]) for seed in range(200)}  # type: ignore[arg-type]
     assert kinds == set(range(TURN_COUNT_MAX + 1))
 
 

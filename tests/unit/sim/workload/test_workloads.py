@@ -32,7 +32,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.services.model.extraction import extract
 from umi_sim.workload import api_values, arguments, choice, pools
-from umi_sim.workload.arguments import drawn as habits_of
+from umi_sim.workload.arguments import habits_of as habits_of
 from umi_sim.workload.choice import slots
 from umi_sim.workload.filter_values import HOSTILE_FILTERS
 from umi_sim.workload.pools import Pool
@@ -248,7 +248,7 @@ def test_an_argument_that_joined_later_moves_nothing(monkeypatch: pytest.MonkeyP
     asked: dict[str, Any] = {"weights": {"remember": 1, "set": 1}, "operations_max": 200}
     after = requests(**asked)
     old = {name: tuple(it for it in habits_of(name) if not it[1].is_late) for name in REQUESTS}
-    monkeypatch.setattr(arguments, "drawn", old.__getitem__)
+    monkeypatch.setattr(arguments, "habits_of", old.__getitem__)
     without = [(name, {key: args[key] for key in args if key != "speaker"}) for name, args in after]
     assert requests(**asked) == without != after
 

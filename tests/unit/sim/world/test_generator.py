@@ -116,7 +116,9 @@ RATES: Final = {"storage_refused": (1, 2)}
 
 def struck(dice: Dice, site: str) -> int:
     """Of forty events at a site."""
-    return sum(dice.struck("storage.commit", site, f"o{number}/commit#1") is not None for number in range(40))
+    return sum(
+        dice.find_fault("storage.commit", site, f"o{number}/commit#1") is not None for number in range(40)
+    )
 
 
 def test_a_kind_is_active_at_one_site_of_four() -> None:
@@ -137,6 +139,6 @@ def test_where_a_kind_is_active_it_strikes_the_same_events_as_ever() -> None:
 def test_everywhere_means_every_site() -> None:
     sites = [f"storage.commit.{name}.commit" for name in ("remember", "forget", "recover", "rebalance")]
     dice = [Dice(1, {"storage_lost": (1, 1)}, is_everywhere=each) for each in (True, False)]
-    struck = [[it.struck("storage.commit", site, "o1/commit#1") for site in sites] for it in dice]
+    struck = [[it.find_fault("storage.commit", site, "o1/commit#1") for site in sites] for it in dice]
     assert struck[0] == ["storage_lost"] * 4
     assert None in struck[1]

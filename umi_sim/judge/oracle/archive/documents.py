@@ -31,10 +31,10 @@ from umi_sim.judge.plain.hierarchy import (
     WINDOW_LINES,
     Described,
     caption,
+    divide_line,
     is_divided,
     lines_of,
     parts_of,
-    pieces,
     read_description,
     read_starts,
 )
@@ -123,7 +123,7 @@ class Documents(ArchivePart):
         """The levels of the archive are found by first sentences, and by what a category is about."""
         assert isinstance(op.request, Memorize)
         lines = lines_of(op.request.text, op.request.modality) if op.request.modality not in MEDIA else []
-        parts = [piece for line in lines for piece in pieces(line)]
+        parts = [piece for line in lines for piece in divide_line(line)]
         due = {caption(text): None for text in (*(text for _, text in units_of(op.plan)), *parts)}
         due |= {it.caption: None for it in self.said_now(op)}
         due |= {caption(part): None for part in self.parts_said(op)}

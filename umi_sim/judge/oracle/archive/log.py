@@ -23,7 +23,7 @@ from umi_sim.judge.oracle.archive.facts import (
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange
 from umi_sim.judge.oracle.archive.plain_memory import PlainMemory, end_of
 from umi_sim.judge.oracle.archive.timelines import Batch
-from umi_sim.judge.plain.text import minute_told
+from umi_sim.judge.plain.text import format_minute
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
@@ -117,7 +117,7 @@ class BatchLog(PlainMemory):
 
     def judge_times(self, op: ArchiveOperation, asked: Exchange) -> None:
         """Demand that a model is told of each statement when it was told, and when it happened."""
-        now = minute_told(op.plan.time_of("lookup"))
+        now = format_minute(op.plan.time_of("lookup"))
         for it in asked.inputs.get("new", ()):
             self.demand(it["told"] == now, rules.TIMES_TOLD, f"{it['ref']} is new", now, it)
         for it in (*asked.inputs.get("old", ()), *asked.inputs.get("facts", ())):
@@ -175,7 +175,7 @@ class BatchLog(PlainMemory):
 def times_of(fact: Entity) -> tuple[str, str | None]:
     """When it was told, and when it happened, as a model is told."""
     happened_ms = fact.event_time_ms
-    return minute_told(fact.updated_ms), None if happened_ms is None else minute_told(happened_ms)
+    return format_minute(fact.updated_ms), None if happened_ms is None else format_minute(happened_ms)
 
 
 def rule_of_relations(states: Iterable[FactState], got: tuple[str, ...]) -> Rule:

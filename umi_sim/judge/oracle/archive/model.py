@@ -66,7 +66,7 @@ from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.plain.extraction import given_fact
 from umi_sim.judge.plain.requests import is_gone, is_same, refuse_unlisted, wrong
-from umi_sim.judge.plain.text import shown
+from umi_sim.judge.plain.text import show_value
 from umi_sim.record import rules
 from umi_sim.record.run_config import USHER
 from umi_sim.services.calls import Call
@@ -118,7 +118,7 @@ class ArchiveModel(OracleModel):
 
     # What happens.
 
-    def issued(self, op_id: str, asked: ArchiveRequest | AddArchival, now_ms: int) -> None:
+    def observe_request(self, op_id: str, asked: ArchiveRequest | AddArchival, now_ms: int) -> None:
         context = self.context
         context.tick += 1
         context.see(now_ms)
@@ -141,7 +141,7 @@ class ArchiveModel(OracleModel):
         self.log.ops[op_id] = op
         return op
 
-    def sent(self, call: Call, now_ms: int) -> None:
+    def observe_call(self, call: Call, now_ms: int) -> None:
         """A question has been sent, or a batch."""
         op = self.log.ops.get(call.op_id)
         request = self.upkeep.begun(call, self.context.scope) if op is None else None
@@ -153,7 +153,7 @@ class ArchiveModel(OracleModel):
             if isinstance(call.effect, AskModel):
                 self.log.judge_times(op, op.attempts[-1])
 
-    def landed(self, call: Call) -> None:
+    def observe_commit(self, call: Call) -> None:
         """A batch has become durable."""
         self.context.see_world()
         op, effect, self.life = self.log.ops.get(call.op_id), call.effect, max(self.life, call.life)
@@ -173,7 +173,9 @@ class ArchiveModel(OracleModel):
             told = f"{call.op_id} was refused or failed, and is durable"
             self.context.demand(not (op.is_refuted and batch.did), rules.REFERENCE_AGREES, told, batch.did)
 
-    def answered(self, call: Call, asked: ArchiveRequest | AddArchival, answer: Answer, now_ms: int) -> None:
+    def observe_answer(
+        self, call: Call, asked: ArchiveRequest | AddArchival, answer: Answer, now_ms: int
+    ) -> None:
         self.context.see(now_ms)  # a row may be made at this step, and its reply lost
         if (op := self.log.ops.get(call.op_id)) is None:
             return  # a record alone
@@ -200,7 +202,7 @@ class ArchiveModel(OracleModel):
         if call.workflow == "upkeep":
             self.upkeep.looked(answer)
         if (op := self.log.ops.get(call.op_id)) is not None:
-            self.answered(call, op.asked, answer, now_ms)
+            self.observe_answer(call, op.asked, answer, now_ms)
 
     def turned_away(self, op_id: str, step: str, came: Answer) -> None:
         if (op := self.log.flying.get(op_id)) is None:
@@ -208,7 +210,7 @@ class ArchiveModel(OracleModel):
         op.is_turned_away = True
         op.attempts.append(Exchange(step, "", None, came))
 
-    def replied(self, ending: Ending) -> None:
+    def observe_reply(self, ending: Ending) -> None:
         self.context.tick += 1
         self.context.see(ending.now_ms)
         if ending.op_id not in self.log.flying and isinstance(ending.request, OF_RECORDS):
@@ -228,7 +230,7 @@ class ArchiveModel(OracleModel):
             self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, "a read ended as Unknown")
         self.documents.ended(op, outcome.value if isinstance(outcome, Done) else None)
 
-    def crashed(self) -> None:
+    def observe_crash(self) -> None:
         """Nothing in flight will reply; what is on its way to storage may become durable all the same."""
         self.context.tick += 1
         for op in self.log.flying.values():
@@ -238,12 +240,12 @@ class ArchiveModel(OracleModel):
         self.searches.rewrites.clear()
         self.context.seen_ms = 0  # the next life has a clock of its own
 
-    def wiped(self) -> None:
+    def observe_wipe(self) -> None:
         """Nothing is there any more; what was known is asked about all the same."""
         self.log.empty()
         self.log.by_key.clear()
 
-    def emptied(self) -> None:
+    def observe_closing(self) -> None:
         """The agent was closed, which the log knows already; a later life resolves queries anew."""
         self.searches.rewrites.clear()
 
@@ -303,7 +305,7 @@ class ArchiveModel(OracleModel):
     def may_be_unknown(self, op: ArchiveOperation, name: str, error: errors.Error | None) -> bool:
         """Return whether a category is listed no more, and was never stored for all that is known."""
         is_stored = bool(self.log.members(name)) and not self.context.surroundings.atlas.losses
-        unknown = errors.BadOption("category", shown(name), "")
+        unknown = errors.BadOption("category", show_value(name), "")
         return name not in op.listed and not is_stored and is_same(unknown, error)
 
     def judge_done(self, op: ArchiveOperation, outcome: Done) -> None:

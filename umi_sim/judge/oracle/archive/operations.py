@@ -42,14 +42,14 @@ from umi_sim.judge.plain.extraction import (
     Extracted,
     home_of,
     is_pronoun,
-    merged,
+    merge_mentions,
     name_of_note,
     read_extraction,
     read_memories,
     with_speaker,
 )
 from umi_sim.judge.plain.scores import sound_vectors
-from umi_sim.judge.plain.text import asked_about, folded
+from umi_sim.judge.plain.text import fold_name, read_inputs
 
 ArchiveRequest = (
     Remember
@@ -102,7 +102,7 @@ class Exchange(Owner):
     @property
     def inputs(self) -> dict[str, Any]:
         """What a model was asked about."""
-        return asked_about(self.prompt) if self.prompt else {}
+        return read_inputs(self.prompt) if self.prompt else {}
 
     @property
     def pairs(self) -> dict[tuple[str, str], None]:
@@ -267,13 +267,13 @@ def memorized(plan: BatchContext, scope: Scope, listed: Iterable[str]) -> Mappin
         answer = answers[-1]
         read = read_memories(answer.text) if isinstance(answer, ModelReplied) else None
         told += [mention_of(it, kind, listed) for it in read or ()]
-    return {id_of(mention, scope): mention for mention in merged(told)}
+    return {id_of(mention, scope): mention for mention in merge_mentions(told)}
 
 
 def mention_of(told: ExpectedFact, kind: str, names: Iterable[str]) -> ExpectedMention:
     is_named = told.name != "" and not is_pronoun(told.name)
     name = told.name if is_named else name_of_note(told.content)
-    known = {folded(name): name for name in names}
-    listed = [known[key] for key in map(folded, told.categories) if key in known]
+    known = {fold_name(name): name for name in names}
+    listed = [known[key] for key in map(fold_name, told.categories) if key in known]
     categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (home_of(kind, names),)
     return ExpectedMention(name, ENTITY_TYPE[kind], told.content, UNSAID_PPM, is_named, kind, categories)

@@ -320,7 +320,7 @@ class PlainMemory(ArchivePart):
             state = self.state(key)
             it = state.entity
             if it is not None and it.vector_missing:
-                vector = found.get(cut("\n".join(it.told()), EMBED_TEXT_BYTES_MAX))
+                vector = found.get(cut("\n".join(it.name_and_text()), EMBED_TEXT_BYTES_MAX))
                 batch.states[key] = state
                 batch.embed(key, vector, is_missing=vector is None)
 

@@ -62,7 +62,7 @@ def is_of_facts(asked: ArchiveRequest | AddArchival) -> bool:
 
 def fit_of(state: FactState, query: str, record: str) -> int:
     it = state.entity
-    return 0 if it is None or record not in it.sources else alone_ppm(query, *it.told())
+    return 0 if it is None or record not in it.sources else alone_ppm(query, *it.name_and_text())
 
 
 def as_remember(asked: AddArchival) -> Remember:

@@ -22,7 +22,7 @@ from umi_sim.judge.oracle.archive.timelines import MemorizedText, ReflectionStat
 from umi_sim.judge.plain.hierarchy import MEDIA
 from umi_sim.judge.plain.replies import read_summary
 from umi_sim.judge.plain.rows import reflection_id
-from umi_sim.judge.plain.text import asked_about, byte_count, cut
+from umi_sim.judge.plain.text import byte_count, cut, read_inputs
 from umi_sim.record import rules
 
 SHOWN_COUNT: Final = 100
@@ -46,7 +46,7 @@ class Reflections(ArchivePart):
             self.demand(is_due, rules.VECTORS_AS_ANSWERED, told, due, effect.texts)
         elif step == "ask" and isinstance(effect, AskModel):
             known = [text for key, it in self.of_session(session, op) for text in self.log.texts_of(key, it)]
-            others = [text for text in asked_about(effect.prompt)["texts"] if text not in known]
+            others = [text for text in read_inputs(effect.prompt)["texts"] if text not in known]
             told = f"the reflection of {session} is to be made of what was not told in it"
             self.demand(not others, rules.REFLECTION_OF_SESSION, told, known, others)
 

@@ -25,10 +25,10 @@ from umi_sim.judge.plain.hierarchy import (
     ALL,
     KINDS,
     LevelRow,
-    due_in_context,
-    found_in,
+    expect_context,
     is_enough,
     lines_of,
+    rank_level,
     read_context,
 )
 from umi_sim.judge.plain.queries import read_rewrite, shown_turns
@@ -213,7 +213,7 @@ class Path(Owner):
 
     def candidates(self, level: str) -> list[LevelRow]:
         by_vector = self.rows(f"{level}_by_vector") if self.vector is not None else ()
-        return found_in(level, by_vector, self.rows(f"{level}_by_words"))
+        return rank_level(level, by_vector, self.rows(f"{level}_by_words"))
 
     def put_in_order(self, level: str, query: str) -> list[LevelRow]:
         request, found = self.request, self.candidates(level)
@@ -266,7 +266,7 @@ class Path(Owner):
         self.steps.append(AGAIN)
         answers = [it for it in self.op.answers_of(AGAIN) if isinstance(it, ReadDone)]
         for level, answer in zip(failed, answers, strict=False):
-            self.found += found_in(level, (), answer.rows)[: self.request.limit_per_level]
+            self.found += rank_level(level, (), answer.rows)[: self.request.limit_per_level]
         self.levels = [(level, query, False) for level, query, _ in self.levels]
 
     def best(self) -> list[LevelRow]:
@@ -433,7 +433,7 @@ class Retrievals(ArchivePart):
 
     def judge_context(self, path: Path, value: Retrieved) -> None:
         best = path.best()
-        due, rule = due_in_context(best, self.context.config.context_bytes_max), rules.REFERENCE_AGREES
+        due, rule = expect_context(best, self.context.config.context_bytes_max), rules.REFERENCE_AGREES
         got: object = value.context
         try:
             is_due = (got := read_context(value.context)) == due

@@ -30,13 +30,13 @@ from umi_sim.judge.plain.queries import (
     read_rewrite,
     read_variants,
     references,
+    resolve_without_model,
     shown_turns,
     stands,
     terms_of,
-    without_model,
 )
 from umi_sim.judge.plain.requests import fields_of, may_hold, meets
-from umi_sim.judge.plain.scores import fused, fused_ppm, ranked, united_ppm, vector_ppm, words_ppm
+from umi_sim.judge.plain.scores import fuse_lists, fused_ppm, rank_variant, united_ppm, vector_ppm, words_ppm
 from umi_sim.judge.plain.text import words
 from umi_sim.record import rules
 
@@ -107,7 +107,7 @@ class Searches(ArchivePart):
         self.demand(got.certainty_ppm == sure_ppm, rules.REFERENCE_AGREES, told, sure_ppm, got.certainty_ppm)
         turns, answers = self.shown(request), op.answers_of("resolve")
         is_wanted = request.resolve and self.context.config.resolve_queries
-        unasked = without_model(request.query, request.turns, is_wanted, request.force)
+        unasked = resolve_without_model(request.query, request.turns, is_wanted, request.force)
         if unasked is not None:
             self.demand(
                 not answers, rules.REWRITE_ONLY_IF_NEEDED, "a model was asked to resolve", (), answers
@@ -309,7 +309,9 @@ class Searches(ArchivePart):
             self.relevances(request, states, text, vector, 2 * limit)
             for text, vector in zip(value.variants, vectors, strict=True)
         ]
-        self.judge_list(value.hits, fused([ranked(it, limit) for it in lists], limit), len(lists) > 1)
+        self.judge_list(
+            value.hits, fuse_lists([rank_variant(it, limit) for it in lists], limit), len(lists) > 1
+        )
 
     def judge_list(self, hits: tuple[Hit, ...], due: list[tuple[str, int, int]], is_fused: bool) -> None:
         got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits]
@@ -329,7 +331,7 @@ class Searches(ArchivePart):
     ) -> list[tuple[str, int]]:
         """How relevant each fact is to a variant that is in one of the two lists, cut to so many."""
         facts = [it for state in states if (it := state.entity) is not None]
-        said = words_ppm(text, [it.told() for it in facts])
+        said = words_ppm(text, [it.name_and_text() for it in facts])
         near = [vector_ppm(vector, it.vector) if vector and it.vector else 0 for it in states]
         meant = [self.leaves(request, it) for it in facts]
         floor_ppm = self.floor_of(request)

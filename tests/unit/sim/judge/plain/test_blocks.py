@@ -16,10 +16,10 @@ from umi_core.values import BLOCK_KINDS, Block, Entry
 from umi_sim.judge.plain.blocks import (
     ShownBlock,
     ShownEntry,
+    expect_block,
     read_markdown,
     read_tagged,
     read_xml,
-    shown_block,
 )
 from umi_sim.workload import pools
 
@@ -82,7 +82,7 @@ def test_what_is_no_rendering_is_refused(read: Read, text: str) -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "importance_text"), ids=lambda row: row["ppm"])
 def test_importance_is_shown_in_hundredths_rounded_half_up(row: Row) -> None:
-    assert shown_block(Block("goals", importance_ppm=whole(row["ppm"]))).importance == plain(row["shown"])
+    assert expect_block(Block("goals", importance_ppm=whole(row["ppm"]))).importance == plain(row["shown"])
 
 
 @pytest.mark.parametrize("row", rows("memory", "markdown_lines"), ids=lambda row: row["text"])
@@ -129,6 +129,6 @@ def cores(draw: st.DrawFn) -> list[Block]:
 @given(cores())
 def test_what_the_memory_renders_shows_its_blocks(blocks: list[Block]) -> None:
     core = core_of(blocks)
-    shown = tuple(shown_block(block) for block in core.blocks)
+    shown = tuple(expect_block(block) for block in core.blocks)
     assert read_xml(render_xml(core)) == shown
     assert read_markdown(render_markdown(core)) == shown

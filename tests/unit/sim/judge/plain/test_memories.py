@@ -15,7 +15,7 @@ from umi_core.language.summaries import parse_summary
 from umi_sim.judge.plain import hierarchy
 from umi_sim.judge.plain.extraction import read_memories
 from umi_sim.judge.plain.replies import read_summary
-from umi_sim.judge.plain.text import asked_about
+from umi_sim.judge.plain.text import read_inputs
 
 LEAVES = st.sampled_from(
     ("a", "b\nc", "", "\r\n\r x", " u ", "5", " 5.0", "5.5", None, True, 17, -2, 3, 1.5, "\ud800")
@@ -92,4 +92,4 @@ def test_both_cut_what_is_too_long_alike(lines: list[str]) -> None:
 
 
 def test_the_inputs_of_a_prompt_are_read() -> None:
-    assert asked_about('Do.\n\nINPUT text = "a\\nINPUT b"\nINPUT n = 7') == {"text": "a\nINPUT b", "n": 7}
+    assert read_inputs('Do.\n\nINPUT text = "a\\nINPUT b"\nINPUT n = 7') == {"text": "a\nINPUT b", "n": 7}

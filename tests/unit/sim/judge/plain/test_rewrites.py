@@ -28,8 +28,8 @@ from umi_sim.judge.plain.queries import (
     is_deep,
     read_rewrite,
     read_variants,
+    resolve_without_model,
     shown_turns,
-    without_model,
 )
 from umi_sim.judge.plain.replies import why_unusable
 
@@ -81,7 +81,7 @@ def test_articles_of_the_language_of_a_reference_are_nobodys_words() -> None:
 def test_when_no_model_is_asked(
     query: str, turns: tuple[Turn, ...], wanted: bool, outcome: str | None
 ) -> None:
-    found = without_model(query, turns, wanted)
+    found = resolve_without_model(query, turns, wanted)
     assert (found and found.outcome) == outcome
 
 
@@ -160,9 +160,13 @@ def test_the_memory_resolves_alike(
     shown = memory.shown_turns(turns)
     assert shown_turns(turns) == shown
     for wanted in (False, True):
-        assert without_model(query, turns, wanted) == memory.detected(query, shown, wanted)
+        assert resolve_without_model(query, turns, wanted) == memory.resolve_without_model(
+            query, shown, wanted
+        )
     reply = data.draw(answers("rewrite", ask_rewrite(query, shown)) | WRAPPED | HALF_TEXT)
-    assert read_rewrite(reply, query, shown, floor_ppm) == memory.judged(reply, query, shown, floor_ppm)
+    assert read_rewrite(reply, query, shown, floor_ppm) == memory.judge_rewrite(
+        reply, query, shown, floor_ppm
+    )
 
 
 @pytest.mark.slow
@@ -170,7 +174,7 @@ def test_the_memory_resolves_alike(
 @settings(max_examples=400)
 @given(MIXED, MIXED | st.just(QUERY), st.sampled_from([0, HALF_PPM]))
 def test_the_memory_judges_shuffled_words_alike(reply: str, query: str, floor_ppm: int) -> None:
-    assert read_rewrite(reply, query, SAID, floor_ppm) == memory.judged(reply, query, SAID, floor_ppm)
+    assert read_rewrite(reply, query, SAID, floor_ppm) == memory.judge_rewrite(reply, query, SAID, floor_ppm)
 
 
 @given(WRAPPED | ANY_TEXT)

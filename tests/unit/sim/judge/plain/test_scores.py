@@ -61,12 +61,12 @@ def test_a_row_is_as_relevant_as_it_points_the_same_way(row: Worked) -> None:
 def test_two_lists_are_fused_as_in_the_table() -> None:
     lists = [[("A", 900_000), ("B", 800_000)], [("B", 850_000), ("C", 700_000)]]
     fused = [(row["id"], whole(row["score"]), whole(row["relevance"])) for row in rows("memory", "fusion")]
-    assert scores.fused(lists, 9) == fused
-    assert scores.fused(lists[:1], 1) == [("A", 900_000, 900_000)]
+    assert scores.fuse_lists(lists, 9) == fused
+    assert scores.fuse_lists(lists[:1], 1) == [("A", 900_000, 900_000)]
 
 
 def test_of_two_hits_of_one_id_the_better_one_counts() -> None:
-    assert scores.ranked([("A", 2), ("B", 3), ("A", 4), ("C", 3)], 1) == [("A", 4), ("B", 3)]
+    assert scores.rank_variant([("A", 2), ("B", 3), ("A", 4), ("C", 3)], 1) == [("A", 4), ("B", 3)]
 
 
 @pytest.mark.parametrize("bad", [(0, 0), (1,), (128, 0), (True, 0), None, "ab"])

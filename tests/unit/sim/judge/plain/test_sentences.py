@@ -9,7 +9,7 @@ from tests.spec_tables import rows as table_rows
 from tests.unit.sim.judge.plain.drawn import ANY_TEXT, TEXTS
 from umi_core.language import extraction
 from umi_core.language.tables import IDLE, NAME_PRONOUNS
-from umi_sim.judge.plain.text import ENDS, FULL_ENDS, TITLES, passed_over, sentences
+from umi_sim.judge.plain.text import ENDS, FULL_ENDS, TITLES, list_untold, sentences
 
 PARTS = st.sampled_from([*ENDS, *FULL_ENDS, *TITLES, " ", "\n", "\r", "\u3000", "_Mr. ", "Hi", "I run", "42"])
 PATCHED = st.lists(PARTS | ANY_TEXT, max_size=8).map("".join)
@@ -22,7 +22,7 @@ def test_sentences_are_those_of_the_table(row: Row) -> None:
 
 @pytest.mark.parametrize("row", table_rows("memory", "passed_over"), ids=lambda row: row["text"])
 def test_what_is_passed_over_is_as_the_table_says(row: Row) -> None:
-    assert passed_over(told(row["text"]), told(row["told"])) == told(row["passed over"])
+    assert list_untold(told(row["text"]), told(row["told"])) == told(row["passed over"])
 
 
 def test_idle_words_are_those_of_the_list() -> None:
@@ -33,4 +33,4 @@ def test_idle_words_are_those_of_the_list() -> None:
 @given(TEXTS | PATCHED, st.lists(TEXTS | PATCHED, max_size=2))
 def test_the_memory_finds_the_same_sentences(text: str, kept: list[str]) -> None:
     assert list(extraction.sentences(text)) == sentences(text)
-    assert list(extraction.uncovered(text, kept)) == passed_over(text, kept)
+    assert list(extraction.find_uncovered(text, kept)) == list_untold(text, kept)

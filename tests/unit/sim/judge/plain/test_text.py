@@ -35,7 +35,7 @@ def test_stop_words_say_nothing() -> None:
 @example("a'b''c'’d 東''s 東'京 'x _y_ ー・")
 def test_the_memory_reads_texts_alike(text: str) -> None:
     assert memory.tidy(text) == plain.tidy(text)
-    assert memory.norm(text) == plain.folded(text)
+    assert memory.norm(text) == plain.fold_name(text)
     assert memory.line_ends(text) == plain.line_ends(text)
     assert memory.has_control(text) == plain.has_any(text, plain.CONTROLS)
     assert memory.has_unwritable(text) == plain.has_any(text, plain.UNWRITABLE)
@@ -56,13 +56,13 @@ def test_the_memory_finds_the_same_words(text: str) -> None:
 @given(HALF_TEXT)
 def test_the_memory_takes_the_same_for_a_text(text: str) -> None:
     assert memory.is_text(text) == plain.is_text(text)
-    assert json_text.whole(text) == plain.made_whole(text)
+    assert json_text.whole(text) == plain.replace_surrogates(text)
 
 
 @given(ANY_TEXT | HALF_TEXT)
 def test_the_memory_shows_values_alike(text: str) -> None:
     for value in (text, text.encode(errors="surrogatepass"), (text, 7)):
-        assert memory.shown(value) == plain.shown(value)
+        assert memory.show_value(value) == plain.show_value(value)
 
 
 @pytest.mark.parametrize("row", rows("memory", "search_terms"), ids=lambda row: row["text"])
