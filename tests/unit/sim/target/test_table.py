@@ -54,10 +54,11 @@ def test_a_plain_migration_fails_nothing_and_degrades_nothing() -> None:
     assert verdict.marks["phase: done"] >= 1
 
 
-def test_the_page_about_the_naive_migration_tells_what_happens(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_on_the_page_about_migrations_shows_the_lost_write() -> None:
     page = (folders.PROJECT / "docs" / "kelpie.md").read_text()
-    script, _, told = page.partition("from umi_sim import Script")[2].partition("```text\n")
-    space: dict[str, object] = {}
-    exec("from umi_sim import Script" + script.partition("```")[0], space)
-    said = capsys.readouterr().out.splitlines()
-    assert [line for line in told.splitlines()[:3] if line not in said] == []
+    command = page.partition("`umi-sim run rollback ")[2].partition("`")[0].split()
+    assert command[::2] == ["--seed", "--set"]
+    key, _, value = command[3].partition("=")
+    verdict, _ = run_once(draw(find("rollback"), int(command[1]), {key: f'"{value}"'}))
+    assert verdict.failure is not None
+    assert verdict.failure.rule == "outbox-complete"
