@@ -24,7 +24,7 @@ from umi_core.messages.results import Resolution
 from umi_core.values import Scope
 from umi_sim.judge.invariants.readings import PLAINLY, SUMMING, subject_of
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.archive.evidence import NAMES
+from umi_sim.judge.oracle.archive.degradations import NAMES
 from umi_sim.judge.oracle.promises import causes, is_damaged, is_foreign, is_left_out
 from umi_sim.judge.plain.extraction import Extracted, count_beyond, with_speaker
 from umi_sim.judge.plain.hierarchy import DESCRIBING

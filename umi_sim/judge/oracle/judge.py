@@ -18,8 +18,7 @@ from umi_core.messages.requests import ALL, Request
 from umi_core.values import Pairs, Scope
 from umi_sim.judge.oracle.agents import Closing, CommitKeys, ReplacedLife, Tampered
 from umi_sim.judge.oracle.api_model import ApiModel
-from umi_sim.judge.oracle.archive.model import ArchiveModel
-from umi_sim.judge.oracle.archive.summaries import TENDED
+from umi_sim.judge.oracle.archive.model import TENDED, ArchiveModel
 from umi_sim.judge.oracle.core_model import CoreModel
 from umi_sim.judge.oracle.migration_model import MigrationModel
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings, check_models
@@ -368,7 +367,7 @@ class Oracle:
         return self.agents[agent].api.blocks_there()
 
     def resource_ids(self, agent: str) -> Sequence[str]:
-        return self.agents[agent].archive.documents.known_ids()
+        return tuple(self.agents[agent].archive.told)
 
     def session_ids(self, agent: str) -> Sequence[str]:
         user = self.agents[agent].config.scope.user

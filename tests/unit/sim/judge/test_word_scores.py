@@ -1,8 +1,11 @@
-"""Goal: where all facts are certain, each hit has the score that its words give it among them; else any."""
+"""Goal: each hit has the score that its words give it among the facts of one position."""
+
+from contextlib import nullcontext
 
 import pytest
 
 from tests.histories import ACME, ALICE, NAMES, History, broken, fact, found, hit
+from umi_core.invariants.broken import Broken
 from umi_core.messages.results import Hit
 from umi_sim.judge.plain.scores import alone_ppm, united_ppm, words_ppm
 
@@ -50,12 +53,31 @@ def test_a_fact_without_the_word_is_not_found() -> None:
         told.recall("milk", *hits(AMONG))
 
 
-def test_beside_a_fact_that_comes_meanwhile_any_score_may_be_right() -> None:
-    for scores in (AMONG, ALONE):
+def test_while_a_fact_comes_the_scores_are_those_before_or_behind() -> None:
+    more = (ALICE, "likes tea with milk")
+    texts = [*TEXTS, (NAMES[ALICE], more[1])]
+    behind = [united_ppm(0, ppm) for ppm in words_ppm("tea", texts)]
+    three = [hit(*it, ppm) for it, ppm in zip((*BOTH, more), behind, strict=True)]
+    three.sort(key=lambda it: (-it.score_ppm, it.id))
+    for shown, is_right in ((hits(AMONG), True), (three, True), (hits(ALONE), False), (three[:2], False)):
         told = known()
         op_id = told.seek("tea")
-        told.store((ALICE, "likes tea with milk"), embed=False)
-        told.end(op_id, found("tea", *hits(scores)))
+        told.store(more, embed=False)
+        with nullcontext() if is_right else broken("filter-before-cut"):
+            told.end(op_id, found("tea", *shown))
+
+
+def test_while_searches_lag_what_is_new_may_be_missing_and_nothing_else() -> None:
+    alone, among = hit(*SHORT, ALONE[0]), hit(*SHORT, AMONG[0])
+    for shown, is_right in ((hits(AMONG), True), ([alone], True), ([among], False), ([], False)):
+        told = History()
+        told.at(1_000)
+        told.store(SHORT, embed=False)
+        told.at(10_000)
+        told.store(LONG, embed=False)
+        told.surroundings.lag_since = lambda at_ms: 5_000
+        with nullcontext() if is_right else pytest.raises(Broken):
+            told.recall("tea", *shown)
 
 
 def test_what_was_forgotten_counts_for_no_score() -> None:

@@ -1,45 +1,163 @@
-"""The log: which batch of which operation became durable, and what reads and replies may show of it.
+"""The log: which batch of which operation became durable, what it made, and what reads may show of it.
 
-Law 1. Each id has one state at each position. Law 2. Storage says which batch became durable, and when; what
-it did the plain memory says. Law 3. A read shows the states of some position between its request and reply.
+Law 1. Each id has one state at each position. Law 2. Storage says which batch became durable, and when. What
+it did follows from its request, from what was answered to that before the batch was sent, and from the states
+before it; nothing is taken from the batch itself. Law 3. A read shows the states of some position between its
+request and reply.
 """
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise, permutations
+from typing import Any, Final
 
 import attrs
 
+from umi_core.data import Owner
+from umi_core.invariants.limits import (
+    EMBED_TEXT_BYTES_MAX,
+    EXTRACT_CONTENT_BYTES_MAX,
+    RELATION_COUNT_MAX,
+)
 from umi_core.kelpie.requests import DeleteArchival
+from umi_core.kelpie.rows import Log as RecordLog
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import (
+    CreateEntity,
+    EndSession,
+    Forget,
     ForgetResource,
     Memorize,
+    Rebalance,
     Remember,
+    Summarise,
+    UpdateEntity,
 )
-from umi_core.rows import Ended, Entity
-from umi_sim.judge.oracle.archive.facts import (
+from umi_core.messages.results import Stored
+from umi_core.rows import Ended, Entity, Relation
+from umi_core.values import RoutingDecision
+from umi_sim.judge.oracle.archive.context import ArchivePart
+from umi_sim.judge.oracle.archive.operations import (
+    NOT_ASKED,
+    ArchiveOperation,
+    BatchContext,
+    Exchange,
+    read_extracted,
+    read_memorized,
+)
+from umi_sim.judge.oracle.archive.states import (
+    NOTHING,
+    CategoryState,
     FactState,
+    Given,
+    MemorizedText,
+    ReflectionState,
+    Timeline,
+    Vector,
+    add_categories,
+    add_source,
+    drop_relations,
+    drop_source,
+    find_moved_id,
+    make_fact_id,
+    move_fact,
+    tell_fact,
+    update_fact,
 )
-from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange
-from umi_sim.judge.oracle.archive.plain_memory import PlainMemory, end_of
-from umi_sim.judge.oracle.archive.timelines import Batch
-from umi_sim.judge.plain.text import format_minute
+from umi_sim.judge.plain.extraction import ExpectedMention, Extracted, given_fact, whole_notes
+from umi_sim.judge.plain.hierarchy import MEDIA, Described, lines_of
+from umi_sim.judge.plain.replies import ExpectedVerdict, by_table, read_routes, read_summary, read_verdicts
+from umi_sim.judge.plain.rows import End, relation_id, resource_id
+from umi_sim.judge.plain.text import byte_count, cut, format_minute
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
+BEGINNING_BYTES: Final = 500
+SHOWN_BYTES: Final = 100_000
+ENDING_KINDS: Final = ("update", "contradict")
 UNHEARD: Final = ((), ("evolve",), ("route",), ("evolve", "route"))
 """Steps whose answers an interceptor may keep from the memory; it says so in the reply alone."""
+Claim = tuple[int, str]  # version and kind of change
 
 
 @attrs.define
-class BatchLog(PlainMemory):
-    """Every operation, and the batches that are durable.
+class Batch(Owner):
+    """What one durable batch did.
 
-    `known`: ids that are stored, or may be, for those who ask for some. `ops`: by op_id, `flying` those of
-    them that have no reply. `by_id`: the last batch that changed an id, `by_op` those of an operation,
-    `by_key` those under a request key. `last_told`: the last facts of the texts that were remembered.
+    `at_ms`: when, by the world's time. `did`: by id, in the order of the reply; `order`: as the text has
+    them. `states`: what lies under each id from now on. `relations` are the new ones, `lost` those that
+    left; `dropped_count`: no room for more. `resources`, `categories`, `reflections`: what is stored of
+    them from now on. `twins`: what else it may have been, which made the same rows. `is_told`: a reply
+    has told of it.
     """
 
+    op: ArchiveOperation
+    plan: BatchContext
+    position: int
+    at_ms: int
+    did: dict[str, Claim] = attrs.field(factory=dict)
+    order: list[str] = attrs.field(factory=list)
+    states: dict[str, FactState] = attrs.field(factory=dict)
+    relations: list[Relation] = attrs.field(factory=list)
+    lost: list[Relation] = attrs.field(factory=list)
+    dropped_count: int = 0
+    extraction: Extracted | None = None
+    routing: dict[str, RoutingDecision] = attrs.field(factory=dict)
+    resources: dict[str, MemorizedText | None] = attrs.field(factory=dict)
+    categories: dict[str, CategoryState] = attrs.field(factory=dict)
+    reflections: dict[str, ReflectionState | None] = attrs.field(factory=dict)
+    twins: list["Batch"] = attrs.field(factory=list)
+    is_told: bool = False
+
+    def entity(self, key: str) -> Entity:
+        entity = self.states[key].entity
+        assert entity is not None
+        return entity
+
+    def change(self, key: str, **fields: Any) -> None:
+        """Let the current fact under this id have other fields."""
+        self.states[key] = attrs.evolve(self.states[key], entity=attrs.evolve(self.entity(key), **fields))
+
+    def embed(self, key: str, vector: Vector, *, is_missing: bool) -> None:
+        """Let this fact be found by this vector."""
+        self.change(key, vector_missing=is_missing)
+        self.states[key] = attrs.evolve(self.states[key], vector=vector)
+
+    def end(self, key: str, state: FactState, by: str, how: str) -> None:
+        """Let a fact end: it is a member of no category, and is not found."""
+        assert state.entity is not None
+        self.states[key] = FactState(state.version, ended=Ended(key, state.entity, by, how, self.plan.at_ms))
+        self.did[key] = state.version, "ended"
+
+    @property
+    def created(self) -> list[str]:
+        return [key for key, (_, change) in self.did.items() if change == "created"]
+
+    @property
+    def stored(self) -> tuple[Stored, ...]:
+        return tuple(Stored(key, *claim) for key, claim in self.did.items() if claim[1] != "ended")
+
+    @property
+    def ended(self) -> tuple[str, ...]:
+        return tuple(key for key, (_, change) in self.did.items() if change == "ended")
+
+
+@attrs.define
+class BatchLog(ArchivePart):
+    """A plain sequential memory: all that is stored of one archive, at each position.
+
+    `times`: when each batch became durable. `said`: what models have said that a payload holds. `known`: ids
+    that are stored, or may be, for those who ask for some. `ops`: by op_id, `flying` those of them that have
+    no reply. `by_id`: the last batch that changed an id, `by_op` those of an operation, `by_key` those under
+    a request key. `last_told`: the last facts of the texts that were remembered.
+    """
+
+    times: list[int] = attrs.field(factory=list)
+    facts: Timeline[FactState] = attrs.field(factory=lambda: Timeline(NOTHING))
+    resources: Timeline[MemorizedText | None] = attrs.field(factory=lambda: Timeline(None))
+    categories: Timeline[CategoryState] = attrs.field(factory=lambda: Timeline(CategoryState()))
+    reflections: Timeline[ReflectionState | None] = attrs.field(factory=lambda: Timeline(None))
+    relations: dict[str, Relation] = attrs.field(factory=dict)
+    said: dict[tuple[str, Given], dict[Described, None]] = attrs.field(factory=dict)
     known: dict[str, None] = attrs.field(factory=dict)
     ops: dict[str, ArchiveOperation] = attrs.field(factory=dict)
     flying: dict[str, ArchiveOperation] = attrs.field(factory=dict)
@@ -48,8 +166,298 @@ class BatchLog(PlainMemory):
     by_key: dict[str, list[Batch]] = attrs.field(factory=dict)
     last_told: dict[str, None] = attrs.field(factory=dict)
 
+    @property
+    def position(self) -> int:
+        """Return how many batches are durable."""
+        return len(self.times)
+
+    def state(self, key: str) -> FactState:
+        return self.facts.now(key)
+
+    def members(self, category: str) -> list[str]:
+        return [key for key in self.facts.entries if category in self.state(key).links]
+
+    def advance(self) -> None:
+        """Count a batch that has become durable."""
+        self.times.append(self.context.now_ms)
+
+    def store_batch(self, batch: Batch) -> None:
+        """Let all be as this batch has left it."""
+        self.shelve(batch)
+        self.advance()
+        news = {key: state for key, state in batch.states.items() if state != self.state(key)}
+        self.by_id |= dict.fromkeys(news, batch)
+        self.facts.put_all(batch.position, news)
+        self.resources.put_all(batch.position, batch.resources)
+        self.categories.put_all(batch.position, batch.categories)
+        self.reflections.put_all(batch.position, batch.reflections)
+        self.relations |= {it.id: it for it in batch.relations}
+        for relation in batch.lost:
+            del self.relations[relation.id]
+
+    def shelve(self, batch: Batch) -> None:
+        """Let the summary of a category forget the members that leave, and lack the new ones."""
+        before = {key: self.state(key).links for key in batch.states}
+        after_links = [it.links for it in batch.states.values()]
+        for name in dict.fromkeys(name for links in (*before.values(), *after_links) for name in links):
+            lost = [key for key, it in batch.states.items() if name in before[key] and name not in it.links]
+            came = [key for key, it in batch.states.items() if name not in before[key] and name in it.links]
+            after = self.categories.now(name)
+            left_count = len(self.members(name)) - len(lost)
+            if lost and (not left_count or any(key in lost for key, _ in after.sources)):
+                after = CategoryState(is_dirty=left_count > 0)
+            if lost or came:
+                batch.categories[name] = attrs.evolve(after, is_dirty=after.is_dirty or bool(came))
+
+    def empty(self) -> None:
+        """Let nothing be there any more; versions begin anew."""
+        self.advance()
+        timelines: tuple[Timeline[Any], ...] = self.facts, self.resources, self.categories, self.reflections
+        for timeline in timelines:
+            timeline.put_all(self.position, dict.fromkeys(timeline.entries, timeline.nothing))
+        self.relations.clear()
+        self.by_id.clear()
+
+    # What a batch does.
+
+    def apply(self, op: ArchiveOperation, plan: BatchContext) -> Batch:
+        batch = Batch(op, plan, self.position + 1, self.context.now_ms)
+        match op.request:
+            case Remember() | Memorize() | CreateEntity() as request:
+                self.tell(batch, request)
+            case UpdateEntity() as request:
+                self.update(batch, request)
+            case Forget(entity_id=key):
+                is_there = self.state(key).fact is not None
+                batch.did[key] = (0, "forgot" if is_there else "absent")
+                self.leave(batch, [key] if is_there else [])
+            case Summarise(category=name):
+                self.summarise(batch, name)
+            case Rebalance():
+                self.repair(batch)
+            case EndSession(session_id=session):
+                self.reflect(batch, session)
+            case ForgetResource(resource_id=source) if self.resources.now(source) is not None:
+                self.forget_source(batch, source)
+            case DeleteArchival(record_id=source):
+                self.forget_source(batch, source)
+        return batch
+
+    def read(self, batch: Batch, key: str) -> FactState:
+        """Return the state of an id behind what this batch has done so far."""
+        return batch.states.get(key, self.state(key))
+
+    def tell(self, batch: Batch, request: Remember | Memorize | CreateEntity) -> None:
+        """Tell the facts of a text, or one that is given; upkeep brings back no text that was replaced."""
+        op, plan, scope = batch.op, batch.plan, batch.op.scope
+        at_ms, reinforced_ms, source = plan.time_of("lookup"), plan.time_of("lookup"), ""
+        if isinstance(request, Remember):
+            floor_ppm = self.context.config.extract_confidence_min_ppm
+            batch.extraction = read_extracted(op, plan, floor_ppm)
+            mentions = {make_fact_id(it, scope): it for it in list_mentions(request, batch.extraction)}
+            options, reinforced_ms, source = request, plan.at_ms, name_record(plan) if op.record else ""
+        elif isinstance(request, CreateEntity):
+            given = given_fact(request.content, request.memory_type, request.categories, op.listed)
+            mentions, options = {make_fact_id(given, scope): given}, Remember(0, request.content)
+        else:
+            source = resource_id(scope, request.uri, request.text)
+            if not self.memorize(batch, request, source):
+                return
+            mentions = read_memorized(plan, scope, op.listed)
+            options = Remember(0, request.text, event_time_ms=request.happened_ms)
+        for key, mention in mentions.items():
+            before = self.state(key)
+            later = tell_fact(before, key, mention, options, at_ms, scope)
+            later = add_source(source, before, later, reinforced_ms)
+            batch.states[key] = later if options is request else add_categories(later, before, mention)
+            batch.did[key] = later.version, "unchanged" if before.entity else "created"
+        self.chain(batch, options.text)
+        if isinstance(request, Remember):
+            self.route(batch)
+        self.embed(batch, is_wanted=options.embed)
+        self.relate(batch)
+
+    def memorize(self, batch: Batch, request: Memorize, key: str) -> bool:
+        """Store a text, and return whether it is stored."""
+        before, given = self.resources.now(key), (request.modality, request.text)
+        if batch.op.is_unasked and (before is None or before.given != given):
+            return False
+        session = request.session_id or (before.session if before is not None else None)
+        batch.resources[key] = MemorizedText(given, session)
+        return True
+
+    def chain(self, batch: Batch, text: str) -> None:
+        """Let each new fact follow the one that the text tells before it, as M2.32 says."""
+        batch.order = order_by_text({key: batch.entity(key).content for key in batch.did}, text)
+        for before, key in pairwise(batch.order):
+            if self.is_first(batch, key):
+                batch.change(key, follows=before)
+
+    def is_first(self, batch: Batch, key: str) -> bool:
+        """Return whether this batch tells a fact of which nothing was stored."""
+        return batch.did[key][1] == "created" and self.state(key).ended is None
+
+    def route(self, batch: Batch) -> None:
+        """Route what is new as a model said, or as the table says; what is known keeps its block."""
+        asked = [(key, batch.entity(key).type) for key in batch.created]
+        reply = batch.plan.text("route") if self.context.config.semantic_routing else None
+        read = read_routes(reply, asked, self.context.config) if reply is not None else None
+        decisions = read.decisions if read is not None else [by_table(*it) for it in asked]
+        batch.routing = {it.entity_id: it for it in decisions}
+        for key in batch.did:
+            kept = RoutingDecision(key, batch.entity(key).block, False, None, "", "kept", None)
+            batch.change(key, block=batch.routing.setdefault(key, kept).block)
+
+    def embed(self, batch: Batch, *, is_wanted: bool = True) -> None:
+        """Give vectors to what is new."""
+        vectors = batch.plan.vectors(len(batch.created), self.context.config.embedding_dims)
+        for key, vector in zip(batch.created, vectors, strict=True):
+            batch.embed(key, vector, is_missing=is_wanted and vector is None)
+
+    def update(self, batch: Batch, request: UpdateEntity) -> None:
+        old_id, plan = request.entity_id, batch.plan
+        before = self.state(old_id)
+        if before.entity is None:
+            return
+        key = find_moved_id(before.entity, request, batch.op.scope)
+        if key == old_id:
+            batch.states[key] = update_fact(before, request)
+            batch.did[key] = before.version, "unchanged"
+            return
+        there = self.state(key)
+        batch.states[key] = later = move_fact(
+            there, key, before, request, plan.time_of("target"), batch.op.scope
+        )
+        batch.did[key] = later.version, "unchanged" if there.entity else "created"
+        self.embed(batch)
+        batch.end(old_id, before, key, "update")
+
+    def leave(self, batch: Batch, gone: list[str]) -> None:
+        """Let these facts leave with their relations, which facts at the other ends lose."""
+        for key in gone:
+            batch.states[key] = FactState(self.state(key).version)
+        batch.lost = [it for it in self.relations.values() if it.source[0] in gone or it.target[0] in gone]
+        for key in {key: None for it in batch.lost for key in it.touches if key not in gone}:
+            state = self.read(batch, key)
+            if state.fact is not None:
+                count = sum((it.source[0] == key) + (it.target[0] == key) for it in batch.lost)
+                batch.states[key] = state.with_fact(drop_relations(state.fact, count, gone))
+
+    def forget_source(self, batch: Batch, source: str) -> None:
+        """Let a text or a record leave with all that it alone told."""
+        batch.resources[source] = None
+        for key in sorted(self.facts.entries):
+            state = self.state(key)
+            if state.fact is not None and source in state.fact.sources:
+                batch.states[key] = after = drop_source(state, source)
+                batch.did[key] = state.version, "unchanged" if after.fact else "forgot"
+        self.leave(batch, [key for key, (_, change) in batch.did.items() if change == "forgot"])
+        for session in self.reflections.entries:
+            it = self.reflections.now(session)
+            if it is not None and source in it.sources:
+                batch.reflections[session] = ReflectionState("", (), it.is_degraded)
+
+    def repair(self, batch: Batch) -> None:
+        """Give facts without a vector the one of their text."""
+        last = batch.plan.last("embed") or NOT_ASKED
+        vectors = last.vectors(len(last.texts), self.context.config.embedding_dims)
+        found = dict(zip(last.texts, vectors, strict=True))
+        for key in self.facts.entries:
+            it = self.state(key).entity
+            if it is not None and it.vector_missing:
+                vector = found.get(cut("\n".join(it.name_and_text()), EMBED_TEXT_BYTES_MAX))
+                batch.states[key] = self.state(key)
+                batch.embed(key, vector, is_missing=vector is None)
+
+    # What is made of facts and texts.
+
+    def summarise(self, batch: Batch, name: str) -> None:
+        """Store what a model said, made of the facts that it was shown, and of those of the summary shown."""
+        ask, reply, before = batch.plan.last("ask"), batch.plan.text("ask"), self.categories.now(name)
+        if ask is None:  # nobody is left, or the same ones
+            is_bare = batch.plan.last("embed_summary") is not None
+            batch.categories[name] = CategoryState() if is_bare else attrs.evolve(before, is_dirty=False)
+        elif (text := read_summary(reply or "")) is not None:
+            known = before.sources if "summary" in ask.inputs else ()
+            shown = (read_end(str(it["ref"])) for it in ask.inputs["facts"])
+            batch.categories[name] = CategoryState(text, tuple(sorted({*known, *shown})))
+
+    def reflect(self, batch: Batch, session: str) -> None:
+        """Store what a model said of texts that it was shown, or their beginning; nothing without a text."""
+        told = self.list_told(session, self.position)
+        ask = batch.plan.last("ask")
+        if ask is not None:
+            shown = ask.inputs["texts"]
+            sources = tuple(key for key, texts in told.items() if not {*shown}.isdisjoint(texts))
+            text, is_degraded = read_reflection(batch.plan)
+            batch.reflections[session] = ReflectionState(text, sources, is_degraded)
+        elif not any(told.values()):
+            batch.reflections[session] = None
+
+    def list_told(self, session: str, position: int) -> dict[str, list[str]]:
+        """Return the resources of a session, each with what a model may be shown of it."""
+        found = {key: self.resources.at(key, position) for key in self.resources.entries}
+        return {key: self.list_texts(key, it) for key, it in found.items() if it and it.session == session}
+
+    def is_payload(self, key: str) -> bool:
+        """Return whether it depends on a model what is shown of a resource."""
+        it = self.resources.now(key)
+        return it is not None and it.given[0] in MEDIA
+
+    def list_texts(self, key: str, it: MemorizedText) -> list[str]:
+        """Return what a model may be shown of a resource: its text, or what another said that it holds."""
+        modality, text = it.given
+        own = ["\n".join(lines_of(text, modality))] if modality not in MEDIA else []
+        own += [described.text for described in self.said.get((key, it.given), ())]
+        return [shown for text in own if (shown := cut(text.strip(), SHOWN_BYTES))]
+
+    # What a text does to known facts.
+
+    def relate(self, batch: Batch) -> None:
+        """Relate facts as verdicts say; one at its limit takes no more. The first new fact that is named ends
+        a known one; a model saw no long one whole."""
+        verdicts, endings = [*self.read_verdicts(batch)], dict[str, tuple[str, str]]()
+        for new, old, it in verdicts:
+            row_id = relation_id(self.context.scope, old, new, it.kind)
+            what = it.confidence_ppm, it.reason, it.by, batch.plan.at_ms
+            relation = Relation(row_id, it.kind, old, new, *what)
+            states = {key: self.read(batch, key) for key in relation.touches}
+            facts = [entity for state in states.values() if (entity := state.entity) is not None]
+            if len([fact for fact in facts if fact.relation_count < RELATION_COUNT_MAX]) < len(states):
+                batch.dropped_count += 1
+            else:
+                batch.relations.append(relation)
+                batch.states |= states
+                for fact in facts:
+                    batch.change(fact.id, relation_count=fact.relation_count + 1)
+            known, successor = self.state(old[0]).entity, batch.entity(new[0])
+            is_whole = known is not None and byte_count(known.content) <= EXTRACT_CONTENT_BYTES_MAX
+            if known and is_whole and it.kind in ENDING_KINDS and not happened_before(successor, known):
+                endings.setdefault(old[0], (new[0], it.kind))
+        for relation in [it for it in batch.relations if it.kind == "contradict"]:
+            for (key, _), (other, version) in permutations((relation.target, relation.source)):
+                statement, before = f"{other}@{version}", batch.entity(key).contradicts
+                refs = (*(it for it in before if it != statement), statement)
+                batch.change(key, contradicts=refs[-RELATION_COUNT_MAX:])
+        for key, (by, how) in endings.items():
+            batch.end(key, self.read(batch, key), by, how)
+
+    def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, ExpectedVerdict]]:
+        """Return what a model said about pairs of a new statement and a known one, sure enough to count."""
+        floor_ppm = self.context.config.evolve_confidence_min_ppm
+        told = [(it.text, it.pairs) for it in batch.plan.questions("evolve")]
+        read = [read_verdicts(text, pairs, floor_ppm) for text, pairs in told if text is not None]
+        for (new_ref, old_ref), verdict in (pair for it in read if it is not None for pair in it.by_pair):
+            new, old = read_end(new_ref), read_end(old_ref)
+            known = self.state(old[0])
+            is_new = batch.did.get(new[0]) == (new[1], "created")
+            if is_new and known.entity is not None and known.version == old[1] and old[0] not in batch.did:
+                yield new, old, verdict
+
+    # What became durable.
+
     def landed(self, op: ArchiveOperation, event: str, commit: Commit) -> Batch:
-        """A batch of this operation has become durable."""
+        """Apply a batch of this operation that has become durable."""
         plan = op.plans[event]
         batch = self.apply(op, plan)
         if isinstance(op.request, Remember | Memorize) and self.context.may_turn_away:
@@ -59,7 +467,6 @@ class BatchLog(PlainMemory):
             for it in (batch, *batch.twins):
                 self.follow_last(it, commit)
             self.last_told[batch.order[-1]] = None
-        self.by_id |= {key: batch for key, state in batch.states.items() if state != self.state(key)}
         self.store_batch(batch)
         self.by_op.setdefault(op, []).append(batch)
         if op.key:
@@ -67,48 +474,43 @@ class BatchLog(PlainMemory):
         return batch
 
     def follow_last(self, batch: Batch, commit: Commit) -> None:
-        """The first fact of a text follows the last one of an earlier text, which only the memory knows."""
+        """Let the first fact of a text follow the last of an earlier text, which only the memory knows."""
         first, *_ = batch.order
         follows = [getattr(it.body, "follows", None) for it in commit.writes if it.address.id == first]
         last = next((it for it in follows if it in self.last_told or self.was_sent(it)), None)
         if last is not None and self.is_first(batch, first):
-            self.follow(batch, first, last)
+            batch.change(first, follows=last)
 
     def was_sent(self, key: str | None) -> bool:
-        """Whether a batch was sent that tells this fact; it may have been answered, and lost."""
+        """Return whether a batch was sent that tells this fact; it may have been answered, and lost."""
         plans = ((op, it) for op in self.ops.values() for it in op.plans.values())
         told = (key in self.apply(op, it).order[-1:] for op, it in plans if isinstance(op.request, Remember))
         return key is not None and any(told)
 
-    def empty(self) -> None:
-        PlainMemory.empty(self)
-        self.by_id.clear()
-
     # Looking.
 
     def states_since(self, key: str, op: ArchiveOperation) -> tuple[FactState, ...]:
-        """The states that this id has been in since a request was issued."""
+        """Return the states that this id has been in since a request was issued."""
         return self.facts.since(key, op.position)
 
-    def all_since(self, op: ArchiveOperation) -> dict[str, tuple[FactState, ...]]:
-        return {key: self.facts.since(key, op.position) for key in self.facts.entries}
+    def positions(self, op: ArchiveOperation, lag_ms: int = 0) -> range:
+        """Return the positions that a read may show; of a search also those that were so shortly before."""
+        first = op.position
+        while lag_ms and first and self.times[first - 1] + lag_ms > op.asked_ms:
+            first -= 1
+        return range(first, self.position + 1)
 
-    def is_at_rest(self, op: ArchiveOperation, lag_ms: int) -> bool:
-        """Whether no fact has changed since a request was issued, nor so long before."""
-        changed_ms = self.times[self.facts_at - 1] if self.facts_at else 0
-        return self.facts_at <= op.position and (not lag_ms or changed_ms + lag_ms <= op.asked_ms)
-
-    def batch_of(self, op: ArchiveOperation) -> Batch | None:
-        """The batch that counts for an operation: the first, until its receipt is forgotten."""
+    def find_own_batch(self, op: ArchiveOperation) -> Batch | None:
+        """Return the batch that counts for an operation: the first, until its receipt is forgotten."""
         found: Batch | None = None
         for it in self.by_op.get(op, ()):
             is_known = found is not None and self.context.keeps_receipt(found.at_ms, it.at_ms)
             found = found if is_known else it
         return found
 
-    def key_holder(self, op: ArchiveOperation, own: Batch | None = None) -> Batch | None:
-        """The batch under the request key of this operation of which storage had the receipt when it was
-        issued, or when its own batch became durable."""
+    def find_key_holder(self, op: ArchiveOperation, own: Batch | None = None) -> Batch | None:
+        """Return the batch under the request key of this operation of which storage had the receipt when it
+        was issued, or when its own batch became durable."""
         found = [it for it in self.by_key.get(op.key or "", ()) if own is None or it.position < own.position]
         at_ms = op.asked_ms if own is None else own.at_ms
         return found[-1] if found and self.context.keeps_receipt(found[-1].at_ms, at_ms) else None
@@ -121,94 +523,99 @@ class BatchLog(PlainMemory):
         for it in asked.inputs.get("new", ()):
             self.demand(it["told"] == now, rules.TIMES_TOLD, f"{it['ref']} is new", now, it)
         for it in (*asked.inputs.get("old", ()), *asked.inputs.get("facts", ())):
-            key, version = end_of(str(it["ref"]))
+            key, version = read_end(str(it["ref"]))
             states = [state for _, state in self.facts.entries.get(key, ())]  # a search may show an old one
             known = [state.fact for state in states if state.fact is not None]
-            due = [times_of(fact) for fact in known if fact.version == version]
-            got = it["told"], it.get("happened")
-            self.demand(
-                got in due or not due, rules.TIMES_TOLD, f"{it['ref']} was told at another time", due, got
-            )
+            due = [tell_times(fact) for fact in known if fact.version == version]
+            got, told = (it["told"], it.get("happened")), f"{it['ref']} was told at another time"
+            self.demand(got in due or not due, rules.TIMES_TOLD, told, due, got)
 
-    def rule_at_stake(self, key: str, states: Iterable[FactState]) -> Rule:
-        """What another version than the right one that was shown would have broken."""
-        if self.is_shared(key):
-            return rules.ALL_OR_NOTHING
-        if all(state.fact for state in states):
-            return rules.ACKNOWLEDGED_IS_DURABLE
-        return rules.DELETED_STAYS_DELETED if self.state(key).version else rules.REFERENCE_AGREES
-
-    def rule_of(self, key: str, states: Iterable[FactState], got: int) -> Rule:
-        """The rule that a version breaks: less than there must be, more than there can be, or another."""
+    def choose_rule(self, key: str, states: Iterable[FactState], got: Entity | Ended | int | None) -> Rule:
+        """Return the rule that a row or a version breaks: less than it must be, or more than it can be."""
+        fact = got.fact if isinstance(got, Ended) else got
+        shown = fact.version if isinstance(fact, Entity) else fact or 0
         versions = [state.fact.version if state.fact else 0 for state in states]
-        low, high = min(versions), max(versions)
+        low, high, version, batch = min(versions), max(versions), self.state(key).version, self.by_id.get(key)
         if self.is_shared(key):
             return rules.ALL_OR_NOTHING
-        batch = self.by_id.get(key)
         is_left = batch is not None and isinstance(batch.op.request, ForgetResource | DeleteArchival)
-        if is_left and (got > 0) == (high > 0):
+        if is_left and (shown > 0) == (high > 0):
             return rules.DELETE_ONLY_ITS_OWN
-        if got < low:
+        if shown < low:
             return rules.ACKNOWLEDGED_IS_DURABLE
-        version = self.state(key).version
-        if got > high == 0 and version >= got:
+        if shown > high == 0 and version >= shown:
             return rules.DELETED_STAYS_DELETED
-        return rules.ONCE_ONLY if got > high and version else rules.REFERENCE_AGREES
-
-    def judge_fact(self, op: ArchiveOperation, key: str, got: Entity | Ended | None) -> None:
-        """A read shows this row, or that there is none."""
-        states, version = self.states_since(key, op), got_version(got)
-        holds = any(got == (state.ended or state.entity) for state in states)
-        rule = self.rule_at_stake(key, states) if holds else self.rule_of(key, states, version)
-        if not holds and got is not None and rule == rules.REFERENCE_AGREES:
-            fact = got.fact if isinstance(got, Ended) else got
-            rule = rule_of_relations(states, fact.contradicts)
-        told = f"shows version {version}{others(states, got)}" if version else "is not there"
-        self.demand(holds, rule, f"{key} {told}", states[:3], got)
+        if shown > high and version:
+            return rules.ONCE_ONLY
+        return choose_rule_of_relations(states, fact.contradicts if isinstance(fact, Entity) else None)
 
     def is_shared(self, key: str) -> bool:
-        """Whether this id and others were changed last by a batch that no reply has told of."""
+        """Return whether this id and others were changed last by a batch that no reply has told of."""
         batch = self.by_id.get(key)
         return batch is not None and not batch.is_told and len(batch.did) > 1
 
 
-def times_of(fact: Entity) -> tuple[str, str | None]:
-    """When it was told, and when it happened, as a model is told."""
+def happened_before(one: Entity, other: Entity) -> bool:
+    """Return whether both say when they happened, and the first one did so first."""
+    first_ms, other_ms = one.event_time_ms, other.event_time_ms
+    return first_ms is not None and other_ms is not None and first_ms < other_ms
+
+
+def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
+    """Return the ids by the first place of their contents; others stay behind the one that comes before."""
+    places = {key: text.index(it) if it in text else None for key, it in contents.items()}
+    known = list[int]()
+    for place in places.values():
+        known.append(place if place is not None else (known or [0])[-1])
+    return [key for _, _, key in sorted(zip(known, range(len(known)), places, strict=True))]
+
+
+def list_mentions(request: Remember, extraction: Extracted | None) -> tuple[ExpectedMention, ...]:
+    return extraction.mentions if extraction is not None else tuple(whole_notes(request.text))
+
+
+def name_record(plan: BatchContext) -> str:
+    """Return what the record of a plan is called, as it read the log; a damaged log shows nothing."""
+    read = plan.tried("lookup")[-1:]
+    rows = BatchContext(tuple(read), plan.at_ms).rows("lookup")
+    numbers = [row.body.next_seq for row in rows if isinstance(row.body, RecordLog)]
+    return f"arc_{(numbers or [1])[0]:012}"
+
+
+def read_reflection(plan: BatchContext) -> tuple[str, bool]:
+    """Return what a model said of the texts that it was shown; or their beginning, and that it is one."""
+    text, shown = read_summary(plan.text("ask") or ""), (plan.last("ask") or NOT_ASKED).inputs["texts"]
+    return (cut("\n".join(shown), BEGINNING_BYTES).rstrip(), True) if text is None else (text, False)
+
+
+def read_end(ref: str) -> End:
+    """Return the end that `id@version` names, or whatever a model said in its place."""
+    key, _, number = ref.rpartition("@")
+    return key, int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else -1
+
+
+def tell_times(fact: Entity) -> tuple[str, str | None]:
+    """Return when a fact was told, and when it happened, as a model is told."""
     happened_ms = fact.event_time_ms
     return format_minute(fact.updated_ms), None if happened_ms is None else format_minute(happened_ms)
 
 
-def rule_of_relations(states: Iterable[FactState], got: tuple[str, ...]) -> Rule:
-    """What a read has broken that shows other contradictions than there are."""
+def choose_rule_of_relations(states: Iterable[FactState], got: tuple[str, ...] | None) -> Rule:
+    """Return what a read has broken that shows other contradictions than there are."""
     known = [it.contradicts for state in states if (it := state.fact) is not None]
-    if not known or got in known:
+    if not known or got is None or got in known:
         return rules.REFERENCE_AGREES
     is_less = all(set(got) < set(it) for it in known)
     return rules.ACKNOWLEDGED_IS_DURABLE if is_less else rules.RELATION_ENDS
 
 
-def others(states: Iterable[FactState], got: Entity | Ended | None) -> str:
-    """The fields that a row shows otherwise than the last of these states."""
-    *_, last = states
-    want, fact = last.fact, got.fact if isinstance(got, Ended) else got
-    if want is None or fact is None:
-        return ""
-    names = [it.name for it in attrs.fields(Entity) if getattr(want, it.name) != getattr(fact, it.name)]
-    return f", with another {', '.join(names)}" if names else ""
-
-
-def got_version(got: Entity | Ended | None) -> int:
-    """The version that a read shows; 0 is none."""
-    fact = got.fact if isinstance(got, Ended) else got
-    return fact.version if fact is not None else 0
-
-
 def is_in(batch: Batch, commit: Commit) -> bool:
-    """Whether this is the batch that became durable, of several that differ in what was heard."""
+    """Return whether this is the durable batch, of several that differ in what was heard."""
     rows = {it.address: it.body for it in commit.writes}
     blocks = {where.id: body.block for where, body in rows.items() if isinstance(body, Entity)}
-    ended = [where.id for where, body in rows.items() if where.kind == "ended" and body is not None]
-    related = [where.id for where, body in rows.items() if where.kind == "relation" and body is not None]
-    is_routed = all(blocks.get(key) == it.block for key, it in batch.routing.items() if key in batch.changed)
-    is_ended = sorted(ended) == sorted(batch.ended)
-    return is_routed and is_ended and sorted(related) == sorted(it.id for it in batch.relations)
+    ended, related = (
+        sorted(where.id for where, body in rows.items() if where.kind == kind and body is not None)
+        for kind in ("ended", "relation")
+    )
+    is_routed = all(blocks.get(key) == it.block for key, it in batch.routing.items() if key in batch.created)
+    return is_routed and ended == sorted(batch.ended) and related == sorted(it.id for it in batch.relations)

@@ -5,35 +5,20 @@ answers that a memory takes. Law 2. After a conflict an operation looks up, and 
 its text before holds on.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import attrs
 
 from umi_core import errors
 from umi_core.data import Owner
-from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
-from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied
+from umi_core.kelpie.requests import AddArchival
+from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import Asked, AskModel, Embed
-from umi_core.messages.requests import (
-    Count,
-    CreateEntity,
-    Descent,
-    EndSession,
-    EvolveCategory,
-    Forget,
-    ForgetResource,
-    GetEntity,
-    List,
-    Memorize,
-    Rebalance,
-    Recall,
-    Remember,
-    Summarise,
-    UpdateEntity,
-)
+from umi_core.messages.requests import Remember
+from umi_core.rows import Row
 from umi_core.values import Scope
-from umi_sim.judge.oracle.archive.facts import id_of
+from umi_sim.judge.oracle.archive.states import make_fact_id
 from umi_sim.judge.plain.extraction import (
     ENTITY_TYPE,
     UNSAID_PPM,
@@ -51,26 +36,6 @@ from umi_sim.judge.plain.extraction import (
 from umi_sim.judge.plain.scores import sound_vectors
 from umi_sim.judge.plain.text import fold_name, read_inputs
 
-ArchiveRequest = (
-    Remember
-    | Recall
-    | Forget
-    | ForgetResource
-    | DeleteArchival
-    | SearchArchival
-    | GetEntity
-    | Count
-    | Memorize
-    | CreateEntity
-    | UpdateEntity
-    | List
-    | RecentEntities
-    | Summarise
-    | EvolveCategory
-    | EndSession
-    | Descent
-    | Rebalance
-)
 OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
 """The steps whose answers hold on after a conflict."""
 
@@ -84,11 +49,6 @@ class Exchange(Owner):
     effect: Asked | None
     answer: Answer | None = None
     at_ms: int = 0
-
-    @property
-    def count(self) -> int:
-        """How many vectors it asked for."""
-        return len(self.effect.texts) if isinstance(self.effect, Embed) else 0
 
     @property
     def prompt(self) -> str:
@@ -109,6 +69,20 @@ class Exchange(Owner):
         """The references, new and old, of the statements that a model was asked about."""
         return {(it["new"], it["old"]): None for it in self.inputs.get("pairs", ())}
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the texts of which it asked vectors."""
+        return self.effect.texts if isinstance(self.effect, Embed) else ()
+
+    def vectors(self, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...]:
+        """Return the vectors of so many texts; none where none came."""
+        known = self.answer.vectors if isinstance(self.answer, Embedded) else ()
+        found = sound_vectors(known, count, dims)
+        return (None,) * count if found is None else found
+
+
+NOT_ASKED: Final = Exchange("", "", None)
+
 
 @attrs.define
 class BatchContext(Owner):
@@ -117,24 +91,30 @@ class BatchContext(Owner):
     attempts: tuple[Exchange, ...]
     at_ms: int
 
-    def tried(self, step: str) -> Iterator[Exchange]:
-        return (it for it in self.attempts if it.step == step)
+    def tried(self, step: str) -> list[Exchange]:
+        return [it for it in self.attempts if it.step == step]
 
     def last(self, step: str) -> Exchange | None:
         """The attempt that counts."""
-        return next((it for it in reversed(self.attempts) if it.step == step), None)
+        return next(reversed(self.tried(step)), None)
 
     def questions(self, step: str) -> list[Exchange]:
         """Return of each question of this step the attempt that counts; if an interceptor kept the answers
         from the memory, what it gave in their place."""
-        tried = list(self.tried(step))
+        tried = self.tried(step)
         kept_away = [it for it in tried if it.effect is None][-1:]
         return kept_away or list({it.prompt: it for it in tried}.values())
 
+    def heard(self, step: str) -> list[Answer]:
+        return [it.answer for it in self.tried(step) if it.answer is not None]
+
+    def rows(self, step: str) -> list[Row]:
+        """Return the rows that a step was given, in all its reads."""
+        return [row for it in self.heard(step) if isinstance(it, ReadDone) for row in it.rows]
+
     def text(self, step: str) -> str | None:
         """What a model replied to the last attempt, if that was answered."""
-        last = self.last(step)
-        return last.text if last is not None else None
+        return (self.last(step) or NOT_ASKED).text
 
     def time_of(self, step: str) -> int:
         """When this step was answered."""
@@ -142,11 +122,7 @@ class BatchContext(Owner):
         return times[-1] if times else self.at_ms
 
     def vectors(self, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...]:
-        """The vectors of so many texts; none where none came."""
-        last = self.last("embed")
-        answer = last.answer if last is not None else None
-        found = sound_vectors(answer.vectors, count, dims) if isinstance(answer, Embedded) else None
-        return (None,) * count if found is None else found
+        return (self.last("embed") or NOT_ASKED).vectors(count, dims)
 
     def without(self, steps: tuple[str, ...]) -> "BatchContext":
         """The same, had nobody answered these steps."""
@@ -165,7 +141,7 @@ class ArchiveOperation(Owner):
     `planned_ms`: when the present plan was sent first. `plans`: by the event of each batch that was sent.
     """
 
-    request: ArchiveRequest
+    request: Any
     error: errors.Error | None
     began: int
     position: int
@@ -186,16 +162,16 @@ class ArchiveOperation(Owner):
     @property
     def key(self) -> str | None:
         """Its request key; keys of an agent server are a space of their own."""
-        asked = self.record or self.request
-        key = getattr(asked, "request_key", None)
-        return f"api: {key}" if key and asked.key_space == "api" else key
+        key = getattr(self.asked, "request_key", None)
+        return f"api: {key}" if key and self.asked.key_space == "api" else key
 
     @property
-    def asked(self) -> ArchiveRequest | AddArchival:
+    def asked(self) -> Any:
         return self.record or self.request
 
     def is_like(self, other: "ArchiveOperation") -> bool:
-        return attrs.evolve(self.asked, op_id=0) == attrs.evolve(other.asked, op_id=0)
+        is_same: bool = attrs.evolve(self.asked, op_id=0) == attrs.evolve(other.asked, op_id=0)
+        return is_same
 
     # What was asked and answered.
 
@@ -206,7 +182,7 @@ class ArchiveOperation(Owner):
         else:
             self.attempts.append(Exchange(step, event, effect))
 
-    def answered(self, step: str, event: str, effect: Asked, answer: Answer, now_ms: int) -> None:
+    def answered(self, step: str, event: str, effect: Asked, answer: Answer, now_ms: int) -> Exchange:
         it = next((it for it in self.attempts if it.event == event and it.answer is None), None)
         if it is None:
             it = Exchange(step, event, effect)
@@ -216,11 +192,7 @@ class ArchiveOperation(Owner):
             self.past += self.attempts
             self.attempts = [it for it in self.attempts if it.step in OF_TEXT]
             self.planned_ms = None
-
-    @property
-    def is_replanned(self) -> bool:
-        """Whether its commit met a conflict: then it looked up, and asked, anew."""
-        return bool(self.past)
+        return it
 
     @property
     def plan(self) -> BatchContext:
@@ -229,16 +201,9 @@ class ArchiveOperation(Owner):
             tuple(self.attempts), self.began_ms if self.planned_ms is None else self.planned_ms
         )
 
-    @property
-    def answers(self) -> list[tuple[str, Answer]]:
-        return [(it.step, it.answer) for it in self.attempts if it.answer is not None]
 
-    def answers_of(self, step: str) -> list[Answer]:
-        return [answer for name, answer in self.answers if name == step]
-
-
-def extraction_of(op: ArchiveOperation, plan: BatchContext, floor_ppm: int) -> Extracted | None:
-    """What a model found in the text; None if no answer was of use: then the text is notes."""
+def read_extracted(op: ArchiveOperation, plan: BatchContext, floor_ppm: int) -> Extracted | None:
+    """Return what a model found in the text; None if no answer was of use: then the text is notes."""
     request, reply = op.request, plan.text("extract")
     if not isinstance(request, Remember) or reply is None:
         return None
@@ -251,26 +216,24 @@ LINKS_MAX: Final = 3
 Unit = tuple[str, str]  # a memory type, and the text that is read for it
 
 
-def units_of(plan: BatchContext) -> dict[Unit, list[Answer | None]]:
-    """What was read, with the answers to each question."""
-    units: dict[Unit, list[Answer | None]] = {}
+def read_units(plan: BatchContext) -> dict[Unit, tuple[ExpectedFact, ...] | None]:
+    """Return what was read, with what the last answer to each question tells; None if it is of no use."""
+    units: dict[Unit, tuple[ExpectedFact, ...] | None] = {}
     for it in (it for it in plan.tried("extract") if it.inputs):  # not those of interceptors
         unit = str(it.inputs["memory_type"]), str(it.inputs["text"])
-        units.setdefault(unit, []).append(it.answer)
+        units[unit] = read_memories(it.text) if it.text is not None else None
     return units
 
 
-def memorized(plan: BatchContext, scope: Scope, listed: Iterable[str]) -> Mapping[str, ExpectedMention]:
-    """The facts of a text, by id, in the order in which they were told; in all categories named for each."""
-    told = list[ExpectedMention]()
-    for (kind, _), answers in units_of(plan).items():
-        answer = answers[-1]
-        read = read_memories(answer.text) if isinstance(answer, ModelReplied) else None
-        told += [mention_of(it, kind, listed) for it in read or ()]
-    return {id_of(mention, scope): mention for mention in merge_mentions(told)}
+def read_memorized(plan: BatchContext, scope: Scope, listed: Iterable[str]) -> dict[str, ExpectedMention]:
+    """Return the facts of a text by id, in the order in which they were told, in all categories named."""
+    told = [
+        make_mention(it, kind, listed) for (kind, _), read in read_units(plan).items() for it in read or ()
+    ]
+    return {make_fact_id(mention, scope): mention for mention in merge_mentions(told)}
 
 
-def mention_of(told: ExpectedFact, kind: str, names: Iterable[str]) -> ExpectedMention:
+def make_mention(told: ExpectedFact, kind: str, names: Iterable[str]) -> ExpectedMention:
     is_named = told.name != "" and not is_pronoun(told.name)
     name = told.name if is_named else name_of_note(told.content)
     known = {fold_name(name): name for name in names}

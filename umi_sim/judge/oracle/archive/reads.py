@@ -1,253 +1,179 @@
-"""Judge get_entity, count, archival records and list."""
+"""Judge get_entity, count and lists: each shows what was stored at one position between request and reply.
 
-from collections.abc import Iterator, Mapping
+Law 1. Of a row that is shown, each field that is known is as it was there. Law 2. A page leaves out nothing
+that was there, of the rows that its filter surely leaves.
+"""
+
+from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
 
-from umi_core.kelpie.requests import AddArchival, DeleteArchival, RecentEntities, SearchArchival
-from umi_core.messages.requests import Count, GetEntity, List, Remember
+from umi_core.messages.requests import Count, List
 from umi_core.messages.results import Listed
-from umi_core.rows import Category, Ended, Entity, Membership, Reflection, Resource, Subcategory
+from umi_core.rows import Ended, Entity, Resource
 from umi_core.values import ENTITY_TYPES
 from umi_sim.judge.oracle.archive.context import ArchivePart
-from umi_sim.judge.oracle.archive.facts import NOTHING, FactState
 from umi_sim.judge.oracle.archive.log import BatchLog
-from umi_sim.judge.oracle.archive.operations import ArchiveOperation, ArchiveRequest
-from umi_sim.judge.oracle.archive.reflections import Reflections
-from umi_sim.judge.oracle.archive.searches import damaged_ids
-from umi_sim.judge.oracle.archive.summaries import Summaries
-from umi_sim.judge.plain.requests import fields_of, may_hold, meets, wrong
-from umi_sim.judge.plain.rows import category_id, membership_id
-from umi_sim.judge.plain.scores import alone_ppm
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation
+from umi_sim.judge.oracle.promises import is_damaged
+from umi_sim.judge.plain.requests import fields_of, may_hold, meets
+from umi_sim.judge.plain.rows import category_id, membership_id, reflection_id
 from umi_sim.record import rules
+from umi_sim.record.rules import Rule
 
-# Reads: a get_entity shows the state of some position, a count how many facts there were at one.
+LISTED: Final = ("entity", "ended", "resource", "category", "membership", "subcategory", "reflection")
+BROKEN_BY: Final = {  # by kind, if a row shows what it does not
+    "resource": rules.ACKNOWLEDGED_IS_DURABLE, "category": rules.DERIVED_FOLLOWS_SOURCE,
+    "reflection": rules.REFLECTION_OF_SESSION, "subcategory": rules.REFERENCE_AGREES,
+    "membership": rules.REFERENCE_AGREES,
+}  # fmt: skip
+Known = dict[str, Any]  # fields of a row that are certain
+Finding = tuple[Rule, str, object, object]
 
 
 @attrs.define
 class Reads(ArchivePart):
-    """Judges get_entity and count."""
+    """Judges reads of rows."""
 
     log: BatchLog
 
+    def judge(self, op: ArchiveOperation, value: Any) -> None:
+        """Demand that a read shows what was stored at some position, the last one first."""
+        request, findings = op.request, list[Finding | None]()
+        if isinstance(request, List):
+            self.judge_cursor(request, value)
+        if isinstance(value, Listed):
+            known = [row.address.id for row in op.plan.rows("read") if is_damaged(row)]
+            lies, told = [key for key in value.damaged if key not in known], "rows are called damaged"
+            self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, told, known, lies)
+        found: Finding | None
+        for position in reversed(self.log.positions(op)):
+            if isinstance(request, Count):
+                count, rule = len(self.list_facts_at(position, request.types)), rules.ERROR_IS_NOT_EMPTY
+                found = None if value == count else (rule, "the count is wrong", count, value)
+            elif isinstance(request, List):
+                found = self.find_wrong_row(op, value, position)
+            else:
+                found = self.find_wrong_recent(op, value, position)
+            findings.append(found)
+            if found is None:
+                break
+        rule, told, due, got = findings[0] or (rules.ACKNOWLEDGED_IS_DURABLE, "", "", "")
+        self.demand(None in findings, rule, told, due, got)
+
     def judge_entity(self, op: ArchiveOperation, value: Entity | Ended | None) -> None:
-        assert isinstance(op.request, GetEntity)
         key, own_id = op.request.entity_id, value.id if value else ""
         is_ours = own_id == key or not self.context.is_elsewhere(own_id)
         self.demand(is_ours, rules.SCOPE_APART, f"{own_id} is shown in the place of {key}", key, value)
-        self.log.judge_fact(op, key, value)
+        states = self.log.states_since(key, op)
+        holds = any(value == (state.ended or state.entity) for state in states)
+        rule = self.log.choose_rule(key, states, value)
+        self.demand(holds, rule, f"{key} is shown otherwise", states[:3], value)
 
-    def judge_count(self, op: ArchiveOperation, value: int) -> None:
-        assert isinstance(op.request, Count)
-        types, counts = op.request.types, list[int]()
-        for position in range(op.position, self.log.position + 1):
-            entities = (self.log.facts.at(key, position).entity for key in self.log.facts.entries)
-            counts.append(sum(it is not None and (types is None or it.type in types) for it in entities))
-        self.demand(value in counts, rules.ERROR_IS_NOT_EMPTY, "the count is wrong", counts, value)
+    def list_facts_at(self, position: int, types: tuple[str, ...] | None) -> list[Entity]:
+        found = (self.log.facts.at(key, position).entity for key in self.log.facts.entries)
+        return [it for it in found if it is not None and it.type in (types or ENTITY_TYPES)]
 
-
-# Archival records as the archive sees them: what they tell is remembered, and belongs to them.
-#
-# Law 1. Pure.
-
-
-OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
-
-
-def is_of_facts(asked: ArchiveRequest | AddArchival) -> bool:
-    """What is wrong with itself changes nothing, and a record alone says nothing of anybody."""
-    return wrong(asked) is None and (not isinstance(asked, AddArchival) or asked.extract)
-
-
-def fit_of(state: FactState, query: str, record: str) -> int:
-    it = state.entity
-    return 0 if it is None or record not in it.sources else alone_ppm(query, *it.name_and_text())
-
-
-def as_remember(asked: AddArchival) -> Remember:
-    """What it says of people and things is remembered as this would be."""
-    return Remember(asked.op_id, asked.content, speaker=asked.speaker)
-
-
-def told_fit(log: BatchLog, op: ArchiveOperation | None, query: str, record: str) -> tuple[int, int]:
-    """How well what a record told fits the query of this search, which has just ended: at least, at most."""
-    if op is None:
-        return 0, 0
-    fits = [[fit_of(it, query, record) for it in states] for states in log.all_since(op).values()]
-    low, high = (max(map(end, fits), default=0) for end in (min, max))
-    return 0 if log.context.surroundings.atlas.losses else low, high
-
-
-# Lists: a page shows what some possible state holds, in order, and leaves out nothing that is certain.
-
-
-LISTED: Final = ("entity", "ended", "resource", "category", "membership", "subcategory", "reflection")
-SHAPES: Final = {
-    "entity": Entity, "ended": Ended, "resource": Resource, "category": Category, "membership": Membership,
-    "subcategory": Subcategory, "reflection": Reflection,
-}  # fmt: skip
-Known = dict[str, Any]  # fields of a row that are certain
-States = Mapping[str, tuple[FactState, ...]]  # by id, since a list was asked for
-
-
-@attrs.define
-class Lists(ArchivePart):
-    """Judges lists."""
-
-    log: BatchLog
-    summaries: Summaries
-    reflections: Reflections
-
-    def judge_list(self, op: ArchiveOperation, value: Listed) -> None:
-        request, rows = op.request, value.rows
-        assert isinstance(request, List)
-        ids, limit = [row.id for row in rows], request.limit or self.context.config.recall_limit_default
-        of_kind = all(isinstance(row, SHAPES[request.kind]) for row in rows)
-        is_page = of_kind and ids == sorted(set(ids)) and len(ids) <= limit
-        self.demand(is_page, rules.HITS_ORDERED, f"a page of {request.kind}", limit, ids)
-        self.judge_cursor(request, value, ids)
-        is_any = may_hold(request.where, request.kind, self.context.scope)
-        others = [row for row in rows if not (is_any and meets(request.where, fields_of(row)))]
-        told = f"rows of {request.kind} that the filter leaves out"
-        self.demand(not others, rules.FILTER_NARROWS, told, request.where, others)
-        states = self.log.all_since(op)
-        for row in rows:
-            self.judge_row(op, row, states)
-        known = damaged_ids(op, "read")
-        lies = [key for key in value.damaged if key not in known]
-        self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
-        self.judge_whole(op, request, value, states)
-
-    def judge_cursor(self, request: List, value: Listed, ids: list[str]) -> None:
-        """The next page begins behind this one and behind where this one began."""
-        of_kind, last = f"{request.kind}/", max((*ids, *value.damaged), default="")
-        begin = max(of_kind + last, request.cursor or "")
+    def judge_cursor(self, request: List, value: Listed) -> None:
+        """Demand that the next page begins behind this one and behind where this one began."""
+        of_kind, ids = f"{request.kind}/", [*(row.id for row in value.rows), *value.damaged]
+        begin = max(of_kind + max(ids, default=""), request.cursor or "")
         is_onward = value.cursor is None or (value.cursor.startswith(of_kind) and value.cursor >= begin)
         told = f"the next page of {request.kind} begins elsewhere than behind this one"
         self.demand(is_onward, rules.HITS_ORDERED, told, begin, value.cursor)
 
-    def judge_recent(self, op: ArchiveOperation, value: Listed) -> None:
-        """Newest first, of the types that were asked for; none is missing."""
+    def find_wrong_recent(self, op: ArchiveOperation, value: Any, position: int) -> Finding | None:
+        """Return what is wrong with recent facts, the newest first, as of this position."""
         request, rows = op.request, value.rows
-        assert isinstance(request, RecentEntities)
-        entities = [row for row in rows if isinstance(row, Entity)]
-        places = [(-row.updated_ms, row.id) for row in entities]
         limit = request.limit or self.context.config.recall_limit_default
-        is_page = len(entities) == len(rows) <= limit and places == sorted(set(places))
-        is_page &= value.cursor is None
-        told, types = f"{limit} recent entities, newest first", request.types or ENTITY_TYPES
-        self.demand(is_page, rules.HITS_ORDERED, told, sorted(places), places)
-        others = [row for row in entities if row.type not in types]
-        self.demand(not others, rules.FILTER_NARROWS, "entities of other types", types, others)
-        for row in entities:
-            self.log.judge_fact(op, row.id, row)
-        known = damaged_ids(op, "read")
-        lies = [key for key in value.damaged if key not in known]
-        self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
-        if self.log.is_at_rest(op, 0) and not value.damaged:
-            facts = [it for key in self.log.facts.entries if (it := self.log.state(key).entity) is not None]
-            due = sorted((-it.updated_ms, it.id) for it in facts if it.type in types)
-            due = due[request.skip : request.skip + limit]
-            rule = rules.HITS_ORDERED if len(places) > len(due) else rules.ACKNOWLEDGED_IS_DURABLE
-            self.demand(places == due, rule, "recent entities are not shown", due, places)
+        facts = sorted(self.list_facts_at(position, request.types), key=lambda it: (-it.updated_ms, it.id))
+        due = tuple(facts[request.skip : request.skip + limit])
+        if (rows == due or (value.damaged and all(it in facts for it in rows))) and value.cursor is None:
+            return None
+        others = [row for row in rows if row.type not in (request.types or ENTITY_TYPES)]
+        if others:
+            return rules.FILTER_NARROWS, "facts of other types", request.types, others
+        places, wanted = ([(-it.updated_ms, it.id) for it in each] for each in (rows, due))
+        if places == wanted and rows != due:
+            lies = [(it, row) for it, row in zip(due, rows, strict=True) if it != row]
+            it, row = lies[0]
+            return (
+                self.log.choose_rule(row.id, self.log.states_since(row.id, op), row),
+                "a recent fact",
+                it,
+                row,
+            )
+        is_page = places == sorted(set(places)) and len(places) <= len(wanted) and value.cursor is None
+        rule = rules.ACKNOWLEDGED_IS_DURABLE if is_page else rules.HITS_ORDERED
+        return rule, f"{limit} recent facts, the newest first", wanted, places
 
-    def judge_row(self, op: ArchiveOperation, row: Any, states: States) -> None:
-        match row:
-            case Entity() | Ended():
-                self.log.judge_fact(op, row.id, row)
-            case Resource():
-                self.judge_resource(op, row)
-            case Category():
-                low, high = self.count(row.name, states)
-                is_known = row.name in self.context.abouts and low <= row.member_count <= high
-                told = f"the category {row.name} has {row.member_count} members"
-                self.demand(is_known, rules.DERIVED_FOLLOWS_SOURCE, told, f"{low} to {high}", row)
-                self.summaries.judge_shown(op, row.name, row.summary, rules.REFERENCE_AGREES)
-            case Reflection():
-                self.reflections.judge_row(op, row.id, row.session_id, row.text)
-            case Membership():
-                of_entity = states.get(row.entity_id, (NOTHING,))
-                names = [name for state in of_entity for name in state.links]
-                homes = [category_id(self.context.scope, name) for name in names]
-                message = f"{row.entity_id} is shown as a member"
-                is_so = row.category_id in homes
-                self.demand(is_so, rules.REFERENCE_AGREES, message, names, row.category_id)
+    # Lists.
 
-    def judge_resource(self, op: ArchiveOperation, row: Resource) -> None:
-        """The text as it was given, with what a model said that it holds; of a segment, a part of one."""
-        key = row.parent_id or row.id
-        values = [it.given for it in self.log.resources.since(key, op.position) if it is not None]
-        is_given = bool(values) if row.parent_id is not None else (row.modality, row.text) in values
-        message, given = f"{row.id} shows what nobody gave", [str(value)[:80] for value in values]
-        self.demand(is_given, rules.ACKNOWLEDGED_IS_DURABLE, message, given, row.text)
-        said = [it.text for it in self.log.said.get((key, (row.modality, row.text)), ())]
-        message = f"{row.id} is described as no model did"
-        self.demand(row.description in ("", *said), rules.REFERENCE_AGREES, message, said, row.description)
+    def find_wrong_row(self, op: ArchiveOperation, value: Any, position: int) -> Finding | None:
+        """Return what is wrong with a page, as of this position."""
+        request, rows, kind = op.request, value.rows, op.request.kind
+        ids, limit = [row.id for row in rows], request.limit or self.context.config.recall_limit_default
+        if ids != sorted(set(ids)) or len(ids) > limit or any(row.row_kind != kind for row in rows):
+            return rules.HITS_ORDERED, f"a page of {kind}", limit, ids
+        is_any = may_hold(request.where, kind, self.context.scope)
+        others = [row for row in rows if not (is_any and meets(request.where, fields_of(row)))]
+        if others:
+            return rules.FILTER_NARROWS, f"rows of {kind} that the filter leaves out", request.where, others
+        known = {str(it["id"]): it for it in self.list_rows_at(kind, position)}
+        for row in rows:
+            key = getattr(row, "parent_id", None) or row.id
+            due = known.get(key, {} if kind == "subcategory" else None)
+            got = {name: getattr(row, name) for name in due or ()} if key == row.id else due
+            is_said = not isinstance(row, Resource) or row.description in self.list_said(row)
+            if due is None or got != due or not is_said:
+                states = self.log.states_since(key, op)
+                rule = BROKEN_BY.get(kind) or self.log.choose_rule(key, states, row)
+                return rule, f"{row.id} is shown otherwise", due, row
+        sure = {key: it for key, it in known.items() if it.get("member_count", 1)}
+        begin, _, after = (request.cursor or "").partition("/")  # any text is a place in the order
+        all_ids = sorted((*ids, *value.damaged))
+        last = all_ids[-1] if all_ids and value.cursor is not None else None
+        lost = [
+            key for key, it in sure.items()
+            if (kind, key) > (begin, after) and key not in all_ids and (last is None or key <= last)
+            and is_any and meets(request.where, it) and (value.cursor is None or last is not None)
+        ]  # fmt: skip
+        told = f"rows of {kind} are not listed"
+        return (rules.ACKNOWLEDGED_IS_DURABLE, told, lost, all_ids) if lost else None
 
-    def count(self, name: str, states: States) -> tuple[int, int]:
-        """How many members a category may have."""
-        low = sum(all(name in state.links for state in it) for it in states.values())
-        high = sum(any(name in state.links for state in it) for it in states.values())
-        return low, high
+    def list_said(self, row: Resource) -> list[str]:
+        """Return what may be said of what a text holds: what models have said, or nothing."""
+        said = self.log.said.get((row.parent_id or row.id, (row.modality, row.text)), ())
+        return ["", *(it.text for it in said)]
 
-    def judge_whole(self, op: ArchiveOperation, request: List, value: Listed, states: States) -> None:
-        """From the first row after the cursor to the last shown, none is missing that is surely there."""
-        ids = sorted((*(row.id for row in value.rows), *value.damaged))
-        last = ids[-1] if ids and value.cursor is not None else None
-        if value.cursor is not None and last is None:
-            return
-        kind, _, begin = (request.cursor or "").partition("/")  # any text is a place in the order
-        surely = [it for it in self.certain(op, request, states) if (request.kind, it) > (kind, begin)]
-        lost = [it for it in surely if it not in ids and (last is None or it <= last)]
-        message = f"rows of {request.kind} are not listed"
-        self.demand(not lost, rules.ACKNOWLEDGED_IS_DURABLE, message, lost, ids)
-
-    def certain(self, op: ArchiveOperation, request: List, states: States) -> list[str]:
-        """Rows that were there when this list was asked for, and are, and that its filter leaves."""
-        if not may_hold(request.where, request.kind, self.context.scope):
-            return []
-        rows = self.certain_rows(op, request.kind, states)
-        return [key for key, knowns in rows if all(meets(request.where, known) for known in knowns)]
-
-    def certain_rows(
-        self, op: ArchiveOperation, kind: str, states: States
-    ) -> Iterator[tuple[str, list[Known]]]:
-        """What groups there are follows from vectors, which are judged where they are known."""
-        if kind == "entity":
-            yield from self.certain_entities(states)
-        elif kind == "ended":
-            yield from self.certain_ended(states)
+    def list_rows_at(self, kind: str, position: int) -> Iterator[Known]:
+        """Return what is certain of the rows of a kind; what groups there are follows from vectors, which are
+        judged where they are known."""
+        facts = {key: self.log.facts.at(key, position) for key in self.log.facts.entries}
+        scope = self.context.scope
+        homes = {name: category_id(scope, name) for name in self.context.abouts}
+        if kind in ("entity", "ended"):
+            rows = (getattr(it, kind) for it in facts.values())
+            yield from (attrs.asdict(it, recurse=False) | fields_of(it) for it in rows if it is not None)
         elif kind == "resource":
             for key in self.log.resources.entries:
-                if None not in self.log.resources.since(key, op.position):
-                    yield key, [{"id": key, "parent_id": None}]
-        elif kind == "category":
-            for name in self.context.abouts:
-                low, high = self.count(name, states)
-                home = {"id": category_id(self.context.scope, name), "name": name}
-                if low:
-                    yield home["id"], [home | ({"member_count": low} if low == high else {})]
-        elif kind == "membership":
-            yield from self.certain_members(states)
+                it = self.log.resources.at(key, position)
+                if it is not None:
+                    modality, text = it.given
+                    yield {"id": key, "parent_id": None, "modality": modality, "text": text}
         elif kind == "reflection":
-            yield from self.reflections.certain(op)
-
-    def certain_entities(self, states: States) -> Iterator[tuple[str, list[Known]]]:
-        for key, each in states.items():
-            if all(state.entity for state in each):
-                yield key, [fields_of(state.entity, ()) for state in each]
-
-    def certain_ended(self, states: States) -> Iterator[tuple[str, list[Known]]]:
-        for key, each in states.items():
-            if all(state.ended for state in each):
-                ended = [state.ended for state in each if state.ended]
-                yield key, [{"id": key, "by": it.by, "how": it.how} for it in ended]
-
-    def certain_members(self, states: States) -> Iterator[tuple[str, list[Known]]]:
-        for key, each in states.items():
-            for name in self.context.abouts:
-                home = category_id(self.context.scope, name)
-                if all(name in state.links for state in each):
-                    row_id = membership_id(self.context.scope, key, home)
-                    yield row_id, [{"id": row_id, "entity_id": key, "category_id": home}]
+            for session in self.log.reflections.entries:
+                told = self.log.reflections.at(session, position)
+                if told is not None:
+                    yield {"id": reflection_id(scope, session), "session_id": session, "text": told.text}
+        elif kind == "category":
+            for name, key in homes.items():
+                count = sum(name in it.links for it in facts.values())
+                summary = self.log.categories.at(name, position).summary
+                yield {"id": key, "name": name, "member_count": count, "summary": summary}
+        elif kind == "membership":
+            for key, it_ in facts.items():
+                for name in it_.links:
+                    home = homes[name]
+                    yield {"id": membership_id(scope, key, home), "entity_id": key, "category_id": home}

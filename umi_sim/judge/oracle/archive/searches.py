@@ -1,360 +1,529 @@
 """Searches: what a query was taken for, and which hits are due.
 
 Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
-for the same words after the same turns. Law 2. An id whose relevance is certain is among the hits if it is
-due. Law 3. One list keeps its scores; several are fused by the rule.
-Law 4. While searches lie behind, what was told within that time may be missing, and nothing else.
+for the same words after the same turns. Law 2. The hits of a recall are those that are due at some position
+between request and reply; while searches lag, without some that changed shortly before. What lies beside a
+hit was so at a position, too. Law 3. A retrieve is lived again from its answers alone, by nothing of the
+memory's own table: after enough, and where nothing is needed, nothing is asked; the hits are what the answers
+gave.
 """
 
-from typing import Final
+from itertools import combinations, product
+from typing import Any, Final
 
 import attrs
 
-from umi_core.data import Data
+from umi_core.config import Config
+from umi_core.data import Data, Owner
 from umi_core.invariants import limits
-from umi_core.messages.answers import Answer, ModelReplied, ReadDone
+from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent, Recall
-from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.rows import Ended, Entity, Row
-from umi_core.values import Turn
-from umi_sim.judge.oracle.archive.context import ArchivePart, is_shown, wants
-from umi_sim.judge.oracle.archive.evidence import Degradations, reason_of
-from umi_sim.judge.oracle.archive.facts import FactState
-from umi_sim.judge.oracle.archive.log import BatchLog, rule_of_relations
-from umi_sim.judge.oracle.archive.operations import ArchiveOperation
-from umi_sim.judge.oracle.promises import is_damaged
+from umi_core.messages.results import (
+    Hit,
+    LevelHit,
+    LevelTried,
+    Recalled,
+    Resolution,
+    Retrieved,
+    StopReason,
+)
+from umi_core.rows import Entity
+from umi_core.values import Scope, Turn
+from umi_sim.judge.oracle.archive.context import ArchivePart
+from umi_sim.judge.oracle.archive.degradations import STORAGE_MADE, Degradations, tell_reason
+from umi_sim.judge.oracle.archive.log import BatchLog, choose_rule_of_relations
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange
+from umi_sim.judge.oracle.archive.states import FactState, Vector
+from umi_sim.judge.plain.hierarchy import (
+    ALL,
+    KINDS,
+    LevelRow,
+    expect_context,
+    is_enough,
+    rank_level,
+    read_context,
+)
 from umi_sim.judge.plain.queries import (
     is_deep,
-    is_missing,
-    light_words,
     read_rewrite,
     read_variants,
     references,
     resolve_without_model,
     shown_turns,
-    stands,
     terms_of,
 )
-from umi_sim.judge.plain.requests import fields_of, may_hold, meets
-from umi_sim.judge.plain.scores import fuse_lists, fused_ppm, rank_variant, united_ppm, vector_ppm, words_ppm
-from umi_sim.judge.plain.text import words
+from umi_sim.judge.plain.replies import read_decision, read_ranks
+from umi_sim.judge.plain.requests import OF_SCOPE, fields_of, may_hold, meets
+from umi_sim.judge.plain.scores import (
+    fuse_lists,
+    rank_variant,
+    sound_vectors,
+    substitute,
+    united_ppm,
+    vector_ppm,
+    words_ppm,
+)
+from umi_sim.judge.plain.text import cut
 from umi_sim.record import rules
+from umi_sim.record.run_config import OF_ANY_ROW
 
-Asking = Recall | Descent
-Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 KEPT: Final = ("resolved", "unchanged")
-SURE_PPM: Final = {  # by what became of the references; where they are resolved, as sure as the model says
-    "clear": 1_000_000, "unchanged": 0, "rejected": 0,
-    "disabled": 500_000, "no_context": 500_000, "failed": 500_000,
-}  # fmt: skip
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
-Missable = tuple[tuple[int, ...] | None, ...]
-
-SEARCHES: Final = ("by_vector", "by_words")  # the steps of a recall that read entities
-FOREIGN: Final = "read:foreign_rows"
-DAMAGED: Final = "read:damaged_rows"
+FRESH_MAX: Final = 3
+VIEWS_MAX: Final = 8  # that a recall may have; of one with more its hits are true, each by itself
+View = tuple[int, tuple[str, ...]]  # a position, and facts that searches do not know yet
+Asking = Recall | Descent
+Scores = dict[str, int]  # by the id of a fact
 
 
 @attrs.frozen
 class ExpectedRewrite(Data):
-    """What an answer made of a question, and when; `tick` counts events."""
+    """What an answer made of a question, and until when it is kept; `tick` counts events."""
 
     resolution: Resolution
-    at_ms: int
     lapses_ms: int
     tick: int
 
-    def is_alive(self, now_ms: int) -> bool:
-        return now_ms < self.lapses_ms
+
+SHOWN_BYTES: Final = 200
+FOUND_BYTES: Final = 1_500
+AGAIN: Final = "again"
+
+
+@attrs.define
+class Path(Owner):
+    """A retrieve as its answers tell it: what it must have asked, and what it must reply.
+
+    `asked`: the levels that are asked for. `names`: the degradations that are due. `steps`: those at which
+    something is asked, in their order. `levels`: those that were reached. `astray`: questions that are not as
+    they are due.
+    """
+
+    op: ArchiveOperation
+    config: Config
+    scope: Scope
+    turns: tuple[Turn, ...]
+    resolution: Resolution | None
+    asked: list[str] = attrs.field(factory=list)
+    names: list[str] = attrs.field(factory=list)
+    steps: list[str] = attrs.field(factory=list)
+    levels: list[LevelTried] = attrs.field(factory=list)
+    found: list[LevelRow] = attrs.field(factory=list)
+    astray: list[tuple[str, object, object]] = attrs.field(factory=list)
+    stop: StopReason = "exhausted"
+    vector: tuple[int, ...] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        request = self.op.request
+        is_any = request.limit_per_level != 0 and request.total_limit != 0
+        levels = [level for level in ALL if level in request.levels and is_any]
+        self.asked = [level for level in levels if may_hold(request.where, level, self.scope)]
+
+    def ask(self, step: str, due: Any) -> Answer | None:
+        """Go through a step that asks for this; return the answer, None if the step had to do without."""
+        self.steps.append(step)
+        tried = self.op.plan.tried(step)
+        answer = tried[-1].answer if tried else None
+        if tried and tried[-1].effect is not None and (got := describe_question(tried[-1], due)) != due:
+            self.astray.append((f"what {step} asks for", due, got))
+        if answer is not None and not isinstance(answer, EffectFailed):
+            return answer
+        self.lose(step)
+        return None
+
+    def lose(self, step: str) -> None:
+        self.names.append(f"{step}:{substitute('retrieve', step)}")
+
+    def read_rewritten(self, reply: str, query: str, turns: tuple[Turn, ...]) -> Resolution | None:
+        """Return what other words for a query come to, if they pass."""
+        _, rewrite = read_decision(reply)
+        floor_ppm = self.config.resolve_confidence_min_ppm
+        found = read_rewrite(rewrite, query, turns, floor_ppm) if rewrite is not None else None
+        return found if found is not None and found.outcome == "resolved" else None
+
+    # The way.
+
+    def walk(self) -> None:
+        request, asked = self.op.request, self.asked
+        if not asked:
+            self.stop = "nothing_asked"
+            return
+        if request.route_intention:
+            answer = self.ask("route", {"query": request.query})
+            if isinstance(answer, ModelReplied) and read_decision(answer.text)[0]:
+                self.stop = "not_needed"
+                return
+        query = self.resolution.query if self.resolution is not None else request.query
+        self.steps += ["resolve"] if self.op.plan.last("resolve") is not None else []
+        is_new = True
+        for level in ALL:
+            if is_new:
+                self.embed(level, query)
+            is_new = False
+            if level not in asked[: request.levels_max]:
+                continue
+            given = self.search(level, query)
+            self.found += given
+            if level != asked[-1]:
+                self.stop, after = self.decide(level, query, is_news=bool(given))
+                if self.stop != "exhausted":
+                    break
+                is_new, query = after != query, after
+        failed = [it.level for it in self.levels if it.is_failed]
+        if failed and not self.found:  # they are asked once more, by words
+            self.steps.append(AGAIN)
+            answers = [it for it in self.op.plan.heard(AGAIN) if isinstance(it, ReadDone)]
+            for level, answer in zip(failed, answers, strict=False):
+                self.found += rank_level(level, (), answer.rows)[: request.limit_per_level]
+            self.levels = [attrs.evolve(it, is_failed=False) for it in self.levels]
+
+    def embed(self, level: str, query: str) -> None:
+        answer, self.vector = self.ask(f"embed_{level}", (query,)), None
+        if isinstance(answer, Embedded):
+            vectors = sound_vectors(answer.vectors, 1, self.config.embedding_dims)
+            self.vector = vectors[0] if vectors is not None else None
+            if self.vector is None:
+                self.lose(f"embed_{level}")
+
+    def search(self, level: str, query: str) -> list[LevelRow]:
+        """Return what both lists of a level give, in order, cut. Two lists are united, so each is twice as
+        long as what is wanted; a model is shown no fewer."""
+        request, is_ranked = self.op.request, self.op.request.rank == "model"
+        limit = max(2 * request.limit_per_level, limits.RANK_CANDIDATE_COUNT_MAX if is_ranked else 0)
+        what, rows = (KINDS[level], max(1, request.min_score_ppm), limit), []
+        for step, key in ((f"{level}_by_vector", self.vector), (f"{level}_by_words", query)):
+            answer = self.ask(step, (*what, key)) if key is not None else None
+            rows.append(answer.rows if isinstance(answer, ReadDone) else ())
+        self.levels.append(LevelTried(level, query, 0, not isinstance(answer, ReadDone)))
+        found = rank_level(level, *rows)
+        found = self.rank(level, query, found) if is_ranked and found else found
+        return found[: request.limit_per_level]
+
+    def rank(self, level: str, query: str, found: list[LevelRow]) -> list[LevelRow]:
+        """Return what is found in the order that a model gives."""
+        found, count = found[: limits.RANK_CANDIDATE_COUNT_MAX], self.op.request.limit_per_level
+        shown = [{"id": f"c{n}", "text": cut(it.shown, SHOWN_BYTES)} for n, it in enumerate(found, 1)]
+        answer = self.ask(f"rank_{level}", {"query": query, "count": count, "candidates": shown})
+        if not isinstance(answer, ModelReplied):
+            return found
+        order = read_ranks(answer.text, [it.id for it in found], count)
+        if order is None:
+            self.lose(f"rank_{level}")
+            return found
+        return [it for key in order for it in found if it.id == key]
+
+    def decide(self, level: str, query: str, *, is_news: bool) -> tuple[StopReason, str]:
+        """Return why the search ends behind this level, and the next words. `is_news`: it gave any row."""
+        request = self.op.request
+        wanted = min(request.min_results, request.total_limit)
+        if request.enough.startswith("score") and is_enough(self.found, wanted, request.min_avg_ppm):
+            return "enough", query
+        if len(self.found) >= request.total_limit:
+            return "limit", query
+        if self.asked[: request.levels_max][-1] == level:
+            return "levels_max", query
+        if not request.enough.endswith("model") or not is_news:
+            return "exhausted", query
+        texts = [cut(it.shown, FOUND_BYTES) for it in self.found]
+        answer = self.ask(f"enough_{level}", {"query": query, "found": texts})
+        if not isinstance(answer, ModelReplied):
+            return "exhausted", query
+        turns = (*self.turns, *(Turn("tool", text) for text in texts))
+        after = self.read_rewritten(answer.text, query, turns)
+        is_done = read_decision(answer.text)[0]
+        return "enough" if is_done else "exhausted", after.query if after is not None else query
+
+    def reply(self, value: Retrieved) -> tuple[Retrieved, list[LevelRow]]:
+        """Return what it must reply, and its hits; how many a level gave is left as it came."""
+        request, is_needless = self.op.request, self.stop in ("nothing_asked", "not_needed")
+        best = self.found
+        if request.rank == "vector":
+            best = sorted(best, key=lambda it: (-it.score_ppm, ALL.index(it.level), it.id))
+        best = best[: request.total_limit]
+        levels = [it for it in ALL if it in request.levels]
+        counts = [it.found_count for it in value.tried] + [0] * len(self.levels)
+        due = attrs.evolve(
+            value, query=request.query if is_needless else self.levels[-1].query,
+            resolution=None if is_needless else value.resolution, asked=tuple(self.asked),
+            hits=tuple(LevelHit(*(getattr(it, f.name) for f in attrs.fields(LevelHit))) for it in best),
+            tried=tuple(attrs.evolve(it, found_count=n) for it, n in zip(self.levels, counts, strict=False)),
+            stop_reason=self.stop, ordered_by=request.rank,
+            left_out_count=len(best) - len(expect_context(best, self.config.context_bytes_max)),
+            skipped=tuple(it for it in levels if not may_hold(request.where, it, self.scope)),
+        )  # fmt: skip
+        return due, best
 
 
 @attrs.define
 class Searches(ArchivePart):
-    """Judges recalls. `rewrites`: what this life was told about each question, and when."""
+    """Judges recalls, retrieves and searches. `rewrites`: what this life was told about each question."""
 
     degradations: Degradations
     log: BatchLog
-    rewrites: dict[Asked, list[ExpectedRewrite]] = attrs.field(factory=dict)
+    rewrites: dict[tuple[str, tuple[Turn, ...]], list[ExpectedRewrite]] = attrs.field(factory=dict)
 
     def judge_recall(self, op: ArchiveOperation, value: Recalled, names: list[str]) -> None:
-        request, hits = op.request, value.hits
-        assert isinstance(request, Recall)
-        self.judge_resolution(op, request, value.resolution)
-        self.judge_variants(op, request, value)
-        limit = self.context.config.recall_limit_default if request.limit is None else request.limit
-        order = [(-hit.score_ppm, hit.id) for hit in hits]
-        is_once = len({hit.id: None for hit in hits}) == len(hits) <= limit
-        self.demand(
-            is_once and order == sorted(order), rules.HITS_ORDERED, "hits are out of order", limit, order
-        )
-        is_fused = len(value.variants) > 1
-        for hit in hits:
-            self.judge_hit(op, request, hit, is_fused=is_fused)
-        self.judge_newest(op, hits, names)
-        self.judge_context(op, request, hits, names)
-        self.judge_replaced(op, request, hits, names)
+        request, query = op.request, value.resolution.query
+        self.judge_resolution(op, value.resolution)
+        is_wanted, text = is_deep(query, request.deep), op.plan.text("expand")
+        due = (read_variants(text, query) if is_wanted and text is not None else None) or (query,)
+        is_fair = value.variants == due and (is_wanted or not op.plan.heard("expand"))
+        self.demand(is_fair, rules.DEEP_BY_TRIGGER, "variants", due, value.variants)
+        is_asked = bool(op.plan.heard("by_words") or op.plan.heard("by_vector"))
         is_any = may_hold(request.where, "entities", self.context.scope)
-        is_asked = is_any or not (op.answers_of("by_words") or op.answers_of("by_vector"))
-        self.demand(is_asked, rules.FILTER_NARROWS, "searched, and the filter leaves nobody", request.where)
-        self.degradations.judge_causes(op, names, len(value.variants) if is_any else 0)
-        self.judge_due(op, request, value, names, limit)
+        told = "searched, and the filter leaves nothing"
+        self.demand(is_any or not is_asked, rules.FILTER_NARROWS, told, request.where)
+        for hit in value.hits:
+            self.judge_hit(op, hit)
+        if self.context.surroundings.atlas.losses or any(name in STORAGE_MADE for name in names):
+            return
+        views = self.list_views(op)
+        if 0 < len(views) <= (1 if len(value.variants) > 1 else VIEWS_MAX):
+            self.judge_due(op, value, names, views)
+        for step in ("context", "replaced"):
+            self.judge_beside(op, value.hits, step, is_lost=f"{step}:none" in names)
 
     # What the query was taken for.
 
-    def judge_resolution(self, op: ArchiveOperation, request: Asking, got: Resolution) -> None:
-        sure_ppm = SURE_PPM.get(got.outcome, got.confidence_ppm)
-        told = "how sure it is of what was meant"
-        self.demand(got.certainty_ppm == sure_ppm, rules.REFERENCE_AGREES, told, sure_ppm, got.certainty_ppm)
-        turns, answers = self.shown(request), op.answers_of("resolve")
+    def judge_resolution(
+        self, op: ArchiveOperation, got: Resolution, offered: Resolution | None = None
+    ) -> None:
+        """Demand what a query was taken for; no model is asked for what was `offered` on the way."""
+        request, turns, answers = op.request, self.list_turns(op.request), op.plan.heard("resolve")
         is_wanted = request.resolve and self.context.config.resolve_queries
-        unasked = resolve_without_model(request.query, request.turns, is_wanted, request.force)
-        if unasked is not None:
-            self.demand(
-                not answers, rules.REWRITE_ONLY_IF_NEEDED, "a model was asked to resolve", (), answers
-            )
-            self.demand(got == unasked, rules.REFERENCE_AGREES, "another resolution", unasked, got)
-            return
-        allowed = self.resolutions(op, request, turns)
-        self.judge_rewrite(request, got, turns)
-        rule = rules.REFERENCE_AGREES if answers else rules.CACHE_INVISIBLE
-        self.demand(got in allowed, rule, "nobody resolved it so", allowed, got)
+        unasked = offered or resolve_without_model(request.query, request.turns, is_wanted, request.force)
+        is_fair, told = unasked is None or not answers, "a model was asked to resolve"
+        self.demand(is_fair, rules.REWRITE_ONLY_IF_NEEDED, told, (), answers)
+        allowed = [unasked] if unasked is not None else self.list_resolutions(op, turns)
+        is_known = unasked is None and not answers
+        rule = rules.REWRITE_GATE if got.outcome == "resolved" else rules.REFERENCE_AGREES
+        rule = rules.CACHE_INVISIBLE if is_known else rule
+        self.demand(got in allowed, rule, "it is resolved otherwise", allowed, got)
 
-    def shown(self, request: Asking) -> tuple[Turn, ...]:
+    def list_turns(self, request: Asking) -> tuple[Turn, ...]:
         return shown_turns(request.turns, self.context.config.resolve_turn_count_max)
 
-    def resolutions(self, op: ArchiveOperation, request: Asking, turns: tuple[Turn, ...]) -> list[Resolution]:
-        """What the answers come to: the last one, if none can be missing; without any, what is known."""
-        terms = terms_of(references(request.query))
-        last = op.plan.last("resolve")
+    def list_resolutions(self, op: ArchiveOperation, turns: tuple[Turn, ...]) -> list[Resolution]:
+        """Return what the last answer comes to; without any, what is known."""
+        query, last = op.request.query, op.plan.last("resolve")
         if last is None:
-            return [it.resolution for it in self.usable(op, request, turns)]
-        if isinstance(last.answer, ModelReplied):
-            return [self.judged(last.answer, request, turns)]
-        kind = reason_of(last.answer)
-        return [Resolution("failed", request.query, terms, kind, turn_count=len(turns))]
+            return [it.resolution for it in self.list_usable(op, turns)]
+        if last.text is not None:
+            return [self.read_rewritten(last.text, query, turns)]
+        terms = terms_of(references(query))
+        return [Resolution("failed", query, terms, tell_reason(last), turn_count=len(turns))]
 
-    def judged(self, answer: ModelReplied, request: Asking, turns: tuple[Turn, ...]) -> Resolution:
-        floor_ppm = self.context.config.resolve_confidence_min_ppm
-        return read_rewrite(answer.text, request.query, turns, floor_ppm)
-
-    # What may be remembered of earlier questions.
+    def read_rewritten(self, reply: str, query: str, turns: tuple[Turn, ...]) -> Resolution:
+        return read_rewrite(reply, query, turns, self.context.config.resolve_confidence_min_ppm)
 
     def hear_rewrite(self, op: ArchiveOperation, answer: Answer) -> None:
-        """A memory that knows the answer does not ask; what it hears now it may know for a while."""
-        request = op.request
-        if not isinstance(request, Recall | Descent) or not self.context.config.resolve_cache:
+        """Demand that a memory does not ask what it knows; what it hears now it may know for a while."""
+        request, now_ms = op.request, self.context.seen_ms
+        if not isinstance(request, Asking) or not self.context.config.resolve_cache:
             return
-        turns = self.shown(request)
-        known = [it for it in self.usable(op, request, turns) if it.is_alive(self.context.seen_ms)]
-        is_known = any(it.tick < op.began for it in known) and len(self.rewrites) <= CACHED_COUNT
-        self.demand(not is_known, rules.REWRITE_ONLY_IF_NEEDED, "resolved a short while ago", known, answer)
-        found = self.judged(answer, request, turns) if isinstance(answer, ModelReplied) else None
-        if found is not None and found.outcome in KEPT:
-            at_ms = self.context.seen_ms
-            lapses_ms = at_ms + self.context.config.resolve_cache_ms
-            rewrite = ExpectedRewrite(found, at_ms, lapses_ms, self.context.tick)
-            self.rewrites.setdefault((request.query, turns), []).append(rewrite)
+        turns = self.list_turns(request)
+        known = [it for it in self.list_usable(op, turns) if it.tick < op.began and now_ms < it.lapses_ms]
+        is_fair = not known or len(self.rewrites) > CACHED_COUNT
+        self.demand(is_fair, rules.REWRITE_ONLY_IF_NEEDED, "resolved a short while ago", known, answer)
+        if isinstance(answer, ModelReplied):
+            found = self.read_rewritten(answer.text, request.query, turns)
+            rewrite = ExpectedRewrite(found, now_ms + self.context.config.resolve_cache_ms, self.context.tick)
+            if found.outcome in KEPT:
+                self.rewrites.setdefault((request.query, turns), []).append(rewrite)
 
     def lapses(self) -> tuple[int, ...]:
-        """When what may be remembered is so no more."""
+        """Return when what may be remembered is so no more."""
         found = (it.lapses_ms for rewrites in self.rewrites.values() for it in rewrites)
         return tuple(at_ms for at_ms in found if at_ms >= self.context.seen_ms)
 
-    def usable(self, op: ArchiveOperation, request: Asking, turns: tuple[Turn, ...]) -> list[ExpectedRewrite]:
-        """What a memory may have known when it was asked: alive then, and not surely replaced."""
-        if not self.context.config.resolve_cache:
-            return []
-        alive = [it for it in self.rewrites.get((request.query, turns), []) if it.is_alive(op.began_ms)]
+    def list_usable(self, op: ArchiveOperation, turns: tuple[Turn, ...]) -> list[ExpectedRewrite]:
+        """Return what a memory may have known when it was asked: alive then, and not surely replaced."""
+        known = self.rewrites.get((op.request.query, turns), []) if self.context.config.resolve_cache else []
+        alive = [it for it in known if op.began_ms < it.lapses_ms]
         sure = [n for n, it in enumerate(alive) if it.tick < op.began]
         return alive[sure[-1] :] if sure else alive
 
-    def judge_rewrite(self, request: Asking, got: Resolution, turns: tuple[Turn, ...]) -> None:
-        """An adopted rewrite keeps what was asked and invents nothing; a word may have another ending."""
-        before, after = references(request.query), references(got.query)
-        light = light_words(before)
-        others = [word for word in before.others if word not in light]
-        kept = [word for word in others if is_missing(word, got.query, after, before)]
-        texts = (request.query, *(turn.text for turn in turns))
-        known = [*light, *(word for text in texts for word in words(text))]
-        new = [word for word in after.others if not stands(word, known, known, after.big, before.spoken)]
-        self.demand(not kept, rules.REWRITE_GATE, "the rewrite drops words of the query", (), kept)
-        self.demand(not new, rules.REWRITE_GATE, "the rewrite has words of nobody", (), new)
-        is_own = got.outcome == "resolved" or got.query == request.query
-        self.demand(is_own, rules.REWRITE_GATE, "a query that was not resolved", request.query, got.query)
-
-    def judge_variants(self, op: ArchiveOperation, request: Recall, value: Recalled) -> None:
-        """The query first; more only for a deep search, as a model said."""
-        query, answers = value.resolution.query, op.answers_of("expand")
-        if not is_deep(query, request.deep):
-            self.demand(not answers, rules.DEEP_BY_TRIGGER, "a model was asked for variants", (), answers)
-            self.demand(
-                value.variants == (query,), rules.DEEP_BY_TRIGGER, "variants", (query,), value.variants
-            )
-            return
-        text = op.plan.text("expand")
-        due = (read_variants(text, query) if text is not None else None) or (query,)
-        self.demand(value.variants == due, rules.DEEP_BY_TRIGGER, "variants", due, value.variants)
-
     # Hits.
 
-    def judge_newest(self, op: ArchiveOperation, hits: tuple[Hit, ...], names: list[str]) -> None:
-        """No hit is older than what this recall itself has read."""
-        if FOREIGN in names or DAMAGED in names:
-            return  # such a page is read again, and counts for nothing
-        rows = [row for row in rows_read(op, *SEARCHES) if not is_damaged(row)]
-        for hit in hits:
-            read = [it.body.version for it in rows if it.address.id == hit.id and isinstance(it.body, Entity)]
-            newest, told = max(read, default=0), f"{hit.id} is older than what was read of it"
-            self.demand(newest <= hit.version, rules.HITS_ORDERED, told, newest, hit.version)
-
-    def judge_context(
-        self, op: ArchiveOperation, request: Recall, hits: tuple[Hit, ...], names: list[str]
-    ) -> None:
-        """Demand of each hit the first fact that was told after it, as storage showed it."""
-        if FOREIGN in names or DAMAGED in names:
-            return  # such a page is read again, and counts for nothing
-        after: dict[str, Entity] = {}
-        for it in (row.body for row in rows_read(op, "context") if not is_damaged(row)):
-            if isinstance(it, Entity) and it.follows is not None and "context:none" not in names:
-                first = after.setdefault(it.follows, it)
-                after[it.follows] = min(first, it, key=lambda one: (one.created_ms, one.id))
-        due = [(after[hit.id].id, after[hit.id].content) if hit.id in after else (None, "") for hit in hits]
-        got = [(hit.next_id, hit.next_content) for hit in hits]
-        self.demand(got == due, rules.HITS_ORDERED, "what was told after the hits", due, got)
-        for it in (after[hit.id] for hit in hits if hit.id in after):
-            told, meant = "is told after a hit", self.leaves(request, it)
-            self.demand(meant, rules.FILTER_NARROWS, f"{it.id} {told}, and not meant", request.where, it)
-            states = self.log.states_since(it.id, op)
-            is_there = any(one.entity == it for one in states)
-            self.demand(is_there, rules.HITS_ORDERED, f"{it.id} {told}, and cannot be", states[:3], it)
-
-    def judge_replaced(
-        self, op: ArchiveOperation, request: Recall, hits: tuple[Hit, ...], names: list[str]
-    ) -> None:
-        """Demand of each hit what it has ended, as storage showed it; at rest, all that it has ended."""
-        if FOREIGN in names or DAMAGED in names:
-            return  # such a page is read again, and counts for nothing
-        rows = [] if "replaced:none" in names else rows_read(op, "replaced")
-        fit = {row.address.id: row.body for row in rows if not is_damaged(row)}
-        shown = [it for it in fit.values() if isinstance(it, Ended)]
-        for it in shown:
-            states = self.log.states_since(it.id, op)
-            is_there = any(one.ended == it for one in states)
-            told = f"{it.id} is replaced by a hit, and has not ended"
-            self.demand(is_there, rules.HITS_ORDERED, told, states[:3], it)
-        near = self.context.surroundings
-        is_whole = not near.atlas.losses and "replaced:none" not in names
-        if is_whole and self.log.is_at_rest(op, near.lag_since(op.asked_ms)):
-            now = [self.log.state(key).ended for key in self.log.facts.entries]
-            shown = [it for it in now if it is not None]
-        elif any(map(is_damaged, rows)):
-            return  # that page was read again
-        for hit in hits:
-            ended = [it for it in shown if it.by == hit.id and self.leaves(request, it.fact)]
-            ended.sort(key=lambda it: (it.at_ms, it.id))
-            due = tuple((it.id, it.fact.content) for it in ended)
-            self.demand(hit.replaced == due, rules.HITS_ORDERED, f"what {hit.id} replaced", due, hit.replaced)
-
     def leaves(self, request: Recall, it: Entity) -> bool:
-        """Return whether the filter of a recall leaves a fact."""
-        return wants(request, it.type, it.time_ms) and self.meets(request, it)
-
-    def judge_hit(self, op: ArchiveOperation, request: Recall, hit: Hit, *, is_fused: bool) -> None:
-        """What a hit shows was so at some position, and the request asks for it."""
-        is_ppm = 0 <= hit.relevance_ppm <= limits.PPM
-        self.demand(
-            is_ppm, rules.HITS_ORDERED, f"{hit.id} has no such relevance", limits.PPM, hit.relevance_ppm
-        )
-        low, high = (fused_ppm(hit.relevance_ppm, rank_ppm) for rank_ppm in (0, limits.PPM))
-        is_fair = low <= hit.score_ppm <= high if is_fused else hit.score_ppm == hit.relevance_ppm
-        self.demand(
-            is_fair, rules.FUSION_RULE, f"{hit.id} scores otherwise", hit.relevance_ppm, hit.score_ppm
-        )
-        is_wanted = wants(request, hit.type, hit.time_ms) and hit.relevance_ppm >= self.floor_of(request)
-        self.demand(is_wanted, rules.FILTER_BEFORE_CUT, f"{hit.id} is not what was asked for", request, hit)
-        states = self.log.states_since(hit.id, op)
-        kept = [state for state in states if is_shown(state, hit)]
-        facts = [it for state in kept if (it := state.entity) is not None]
-        meant = not kept or any(self.meets(request, it) for it in facts)
-        self.demand(meant, rules.FILTER_NARROWS, f"{hit.id} is not of the filter", request.where, hit)
-        rule, told = self.log.rule_of(hit.id, states, hit.version), f"{hit.id} is a hit that cannot be"
-        rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
-        is_ours = kept or not self.context.is_elsewhere(hit.id)
-        self.demand(is_ours, rules.SCOPE_APART, told, states[:3], hit)
-        self.demand(kept, rule, told, states[:3], hit)
-        known = [it.contradicts for it in facts]
-        rule, told = rule_of_relations(kept, hit.contradicts), f"what {hit.id} contradicts"
-        self.demand(not kept or hit.contradicts in known, rule, told, known, hit)
-
-    def floor_of(self, request: Recall) -> int:
-        floor_ppm = self.context.config.recall_min_score_ppm
-        return max(1, floor_ppm if request.min_score_ppm is None else request.min_score_ppm)
-
-    def meets(self, request: Recall, it: Entity) -> bool:
-        """Whether its filter leaves a fact."""
+        """Return whether the caller's filter leaves a fact; both ends of a range belong to it."""
+        start_ms, end_ms = request.time_range or (None, None)
+        is_in_time = (start_ms is None or start_ms <= it.time_ms) and (end_ms is None or it.time_ms <= end_ms)
+        is_typed = request.types is None or it.type in request.types
         is_any = may_hold(request.where, "entities", self.context.scope)
-        return is_any and meets(request.where, fields_of(it, ())) is True
+        return is_in_time and is_typed and is_any and meets(request.where, fields_of(it)) is True
 
-    def judge_due(
-        self, op: ArchiveOperation, request: Recall, value: Recalled, names: list[str], limit: int
-    ) -> None:
-        """Exactly the hits that are due, if no fact has changed meanwhile."""
-        near, lag_ms = self.context.surroundings, self.context.surroundings.lag_since(op.asked_ms)
-        vectors = self.vectors(op, len(value.variants), names)
-        is_spoilt = FOREIGN in names or DAMAGED in names or near.atlas.losses or not vectors
-        if is_spoilt or not self.log.is_at_rest(op, lag_ms):
-            return
-        states = [state for key in self.log.facts.entries if (state := self.log.state(key)).entity]
-        lists = [
-            self.relevances(request, states, text, vector, 2 * limit)
-            for text, vector in zip(value.variants, vectors, strict=True)
-        ]
-        self.judge_list(
-            value.hits, fuse_lists([rank_variant(it, limit) for it in lists], limit), len(lists) > 1
+    def judge_hit(self, op: ArchiveOperation, hit: Hit) -> None:
+        """Demand that what a hit shows was so at some position, and that the request asks for it."""
+        states, names = self.log.states_since(hit.id, op), ("version", "type", "name", "content", "time_ms")
+        facts = [it.entity for it in states if it.entity is not None]
+        shown = [it for it in facts if all(getattr(it, name) == getattr(hit, name) for name in names)]
+        rule, told = self.log.choose_rule(hit.id, states, hit.version), f"{hit.id} is a hit that cannot be"
+        rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
+        rule = rules.SCOPE_APART if not shown and self.context.is_elsewhere(hit.id) else rule
+        self.demand(shown, rule, told, states[:3], hit)
+        known, told = [it.contradicts for it in shown], f"what {hit.id} contradicts"
+        rule = choose_rule_of_relations([FactState(entity=it) for it in shown], hit.contradicts)
+        self.demand(hit.contradicts in known, rule, told, known, hit)
+        is_meant, told = any(self.leaves(op.request, it) for it in shown), f"{hit.id} is not of the filter"
+        self.demand(is_meant, rules.FILTER_NARROWS, told, op.request, hit)
+
+    def list_views(self, op: ArchiveOperation) -> list[View]:
+        """Return what searches may show: while they lag, some facts that have changed shortly before, or
+        since, are missing. Nothing, if these are too many."""
+        lag_ms, entries = self.context.surroundings.lag_since(op.asked_ms), self.log.facts.entries
+        first = self.log.positions(op, lag_ms)[0]
+        fresh = [key for key, changes in entries.items() if lag_ms and changes[-1][0] > first]
+        counts = range(len(fresh) + 1) if len(fresh) <= FRESH_MAX else ()
+        hidden = [some for count in counts for some in combinations(fresh, count)]
+        return list(product(self.log.positions(op), hidden))
+
+    def judge_due(self, op: ArchiveOperation, value: Recalled, names: list[str], views: list[View]) -> None:
+        """Demand the hits that are due; vectors may have been read at another position than words."""
+        request, count = op.request, len(value.variants)
+        limit = self.context.config.recall_limit_default if request.limit is None else request.limit
+        is_worded = "by_vector:words_only" in names
+        if is_worded and count > 1:
+            return  # some variants have vectors and some have not
+        vectors = op.plan.vectors(0 if is_worded else count, self.context.config.embedding_dims)
+        by_vector, by_words = (
+            [[self.list_facts(request, at, text, it, 2 * limit) for text, it in each] for at in views]
+            for each in (
+                [("", vector) for vector in vectors or (None,)], [(text, None) for text in value.variants]
+            )
+        )  # fmt: skip
+        due = list[list[tuple[str, int, int]]]()
+        lists = product(zip(views, by_vector, strict=True), zip(views, by_words, strict=True))
+        for ((at, _), near), ((to, _), said) in lists:
+            pairs = [self.unite_lists(*each, at, to) for each in zip(near, said, strict=True)]
+            due.append(fuse_lists([rank_variant(it.items(), limit) for it in pairs], limit))
+        got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in value.hits]
+        related, wanted = ({(key, ppm) for key, _, ppm in each} for each in (got, due[-1]))
+        rule = rules.FUSION_RULE if related == wanted else rules.FILTER_BEFORE_CUT
+        rule = rules.HITS_ORDERED if sorted(due[-1]) == sorted(got) else rule
+        rule = rule if got else rules.ERROR_IS_NOT_EMPTY
+        self.demand(got in due, rule, "other hits than are due", due[-1], got)
+
+    def unite_lists(self, near: Scores, said: Scores, at: int, to: int) -> Scores:
+        """Return what two lists of these positions give; a row that was written between them counts as it
+        was later."""
+        united = dict[str, int]()
+        for key in near | said:
+            is_same = self.log.facts.at(key, at).entity == self.log.facts.at(key, to).entity
+            is_one = is_same or key not in near or key not in said
+            by_vector, by_words = (ppms.get(key, 0) for ppms in (near, said))
+            united[key] = united_ppm(by_vector * (is_one or at > to), by_words * (is_one or at < to))
+        return united
+
+    def list_facts(self, request: Recall, view: View, text: str, vector: Vector, most: int) -> Scores:
+        """Return one list of a variant: the best so many facts, of equal ones those of the lower ids."""
+        position, hidden = view
+        known = [self.log.facts.at(key, position) for key in self.log.facts.entries if key not in hidden]
+        states = [it for it in known if it.entity is not None]
+        facts = [it.entity for it in states if it.entity is not None]
+        scores = words_ppm(text, [it.name_and_text() for it in facts]) if text else [
+            vector_ppm(vector, it.vector) if vector and it.vector else 0 for it in states
+        ]  # fmt: skip
+        floor_ppm = self.context.config.recall_min_score_ppm
+        floor_ppm = max(1, floor_ppm if request.min_score_ppm is None else request.min_score_ppm)
+        pairs = zip(facts, scores, strict=True)
+        found = [(-ppm, it.id) for it, ppm in pairs if ppm >= floor_ppm and self.leaves(request, it)]
+        return {key: -ppm for ppm, key in sorted(found)[:most]}
+
+    def judge_beside(self, op: ArchiveOperation, hits: tuple[Hit, ...], step: str, *, is_lost: bool) -> None:
+        """Demand of each hit what was told after it, or what it has ended, as it was at some position."""
+        is_next, ids, request = step == "context", [it.id for it in hits], op.request
+        got = [(it.next_id, it.next_content) if is_next else it.replaced for it in hits]
+        find, empty = (self.find_next, (None, "")) if is_next else (self.find_replaced, ())
+        find = (lambda *_: [empty for _ in hits]) if is_lost else find
+        positions = self.log.positions(op)
+        due = [find(request, ids, at) for at in positions]
+        bare = attrs.evolve(request, where=(), types=None, time_range=None)
+        is_filtered = got in due or got not in [find(bare, ids, at) for at in positions]
+        rule = rules.HITS_ORDERED if is_filtered else rules.FILTER_NARROWS
+        self.demand(got in due, rule, f"{step} of the hits", due[-1], got)
+
+    def find_next(self, request: Recall, ids: list[str], position: int) -> list[object]:
+        """Return of each fact the first one that was told after it, if that is none of them."""
+        found = {key: self.log.facts.at(key, position).entity for key in self.log.facts.entries}
+        facts = [it for key, it in found.items() if it and key not in ids and self.leaves(request, it)]
+        firsts = sorted(facts, key=lambda it: (it.created_ms, it.id), reverse=True)
+        after = {it.follows: (it.id, it.content) for it in firsts}
+        return [after.get(key, (None, "")) for key in ids]
+
+    def find_replaced(self, request: Recall, ids: list[str], position: int) -> list[object]:
+        """Return of each fact what it has ended, in order."""
+        found = [self.log.facts.at(key, position).ended for key in self.log.facts.entries]
+        ended = [it for it in found if it is not None and self.leaves(request, it.fact)]
+        ended.sort(key=lambda it: (it.at_ms, it.id))
+        return [tuple((it.id, it.fact.content) for it in ended if it.by == key) for key in ids]
+
+    # What a retrieve replies.
+
+    def judge_conditions(self, op: ArchiveOperation, asked: Exchange) -> None:
+        """Demand that a search has the conditions that were given; an interceptor may have put one behind."""
+        query = asked.effect.query if isinstance(asked.effect, Read) else None
+        if isinstance(query, ByVector | ByWords):
+            due = [it for it in op.request.where if it[0] not in OF_SCOPE]
+            got = [(it.field, it.operator, it.value) for it in query.where]
+            holds = any(got == [*due, *more] for more in ((), due[-1:], (OF_ANY_ROW,)))
+            self.demand(holds, rules.FILTER_NARROWS, f"the conditions of {asked.step}", due, got)
+
+    def judge_retrieve(self, op: ArchiveOperation, value: Retrieved, names: list[str]) -> None:
+        if op.is_turned_away or any(name in STORAGE_MADE for name in names):
+            return  # a page of rows is read again, and nobody knows which
+        path = Path(
+            op, self.context.config, self.context.scope, self.list_turns(op.request), value.resolution
         )
-
-    def judge_list(self, hits: tuple[Hit, ...], due: list[tuple[str, int, int]], is_fused: bool) -> None:
-        got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits]
-        relevances = {(key, ppm) for key, _, ppm in due} == {(key, ppm) for key, _, ppm in got}
-        rule = rules.FUSION_RULE if is_fused and relevances else rules.FILTER_BEFORE_CUT
-        rule = rule if hits else rules.ERROR_IS_NOT_EMPTY
-        self.demand(got == due, rule, "other hits than are due", due, got)
-
-    def vectors(self, op: ArchiveOperation, count: int, names: list[str]) -> Missable:
-        """What its searches went by, one for each variant; none if nobody knows."""
-        if "by_vector:words_only" in names:
-            return (None,) if count == 1 else ()  # some variants have vectors and some have not
-        return op.plan.vectors(count, self.context.config.embedding_dims)
-
-    def relevances(
-        self, request: Recall, states: list[FactState], text: str, vector: tuple[int, ...] | None, most: int
-    ) -> list[tuple[str, int]]:
-        """How relevant each fact is to a variant that is in one of the two lists, cut to so many."""
-        facts = [it for state in states if (it := state.entity) is not None]
-        said = words_ppm(text, [it.name_and_text() for it in facts])
-        near = [vector_ppm(vector, it.vector) if vector and it.vector else 0 for it in states]
-        meant = [self.leaves(request, it) for it in facts]
-        floor_ppm = self.floor_of(request)
-        columns = [
-            [ppm if ppm >= floor_ppm and is_meant else 0 for ppm, is_meant in zip(column, meant, strict=True)]
-            for column in (near, said)
-        ]
-        both = zip(facts, *(cut_to(most, column, facts) for column in columns), strict=True)
-        return [(it.id, united_ppm(*ppms)) for it, *ppms in both if any(ppms)]
-
-
-def cut_to(most: int, column: list[int], facts: list[Entity]) -> list[int]:
-    """Return the scores of the best so many facts, of equal ones those of the lower ids; others have none."""
-    order = sorted(range(len(facts)), key=lambda at: (-column[at], facts[at].id))
-    return [ppm if at in order[:most] else 0 for at, ppm in enumerate(column)]
+        offered = path.read_rewritten(op.plan.text("route") or "", op.request.query, path.turns)
+        is_offered = bool(op.request.route_intention and path.turns)
+        if value.resolution is not None:
+            self.judge_resolution(op, value.resolution, offered if is_offered else None)
+        path.walk()
+        due, best = path.reply(value)
+        told = "levels that the filter leaves out"
+        self.demand(value.skipped == due.skipped, rules.FILTER_NARROWS, told, due.skipped, value.skipped)
+        asked = list(dict.fromkeys(it.step for it in op.attempts))
+        more = [step for step in asked if step not in path.steps]
+        self.demand(not more, rules.STOP_MEANS_STOP, "questions that nobody needs", path.steps, more)
+        texts, told = {(it.level, it.id): it.text for it in due.hits}, "hits that show something else"
+        others = [it for it in value.hits if it.text != texts.get((it.level, it.id), it.text)]
+        self.demand(not others, rules.READ_SCOPE, told, due.hits, others)
+        ids, told = {(it.level, it.id): None for it in value.hits}, "a hit twice, or more than are due"
+        is_within = len(ids) == len(value.hits) <= len(due.hits)
+        self.demand(is_within, rules.HITS_WITHIN_LIMITS, told, due.hits, value.hits)
+        self.compare(value, due)
+        lacks = [step for step in path.steps if step not in asked]
+        self.demand(not lacks, rules.STOP_MEANS_STOP, "questions that were due", lacks, asked)
+        for what, wanted, got in path.astray:
+            self.demand(False, rules.REFERENCE_AGREES, what, wanted, got)
+        is_lost = any(not self.degradations.is_of_use(op, it) for it in op.plan.tried("resolve")[-1:])
+        wanted_names = sorted({*path.names, *(["resolve:original"] if is_lost else [])})
+        self.demand(
+            sorted(names) == wanted_names, rules.DEGRADATION_NAMED, "what failed", wanted_names, names
+        )
+        shown: object = expect_context(best, self.context.config.context_bytes_max)
+        told = "the context does not show the hits that fit"
+        self.demand(read_shown(value.context) == shown, rules.REFERENCE_AGREES, told, shown, value.context)
 
 
-def rows_read(op: ArchiveOperation, *steps: str) -> list[Row]:
-    """By these steps, in all their reads."""
-    answers = [answer for step in steps for answer in op.answers_of(step)]
-    return [row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows]
+def describe_question(it: Exchange, due: Any) -> object:
+    """Return what was asked for, as far as it is known what is due."""
+    match it.effect:
+        case AskModel():
+            return {name: it.inputs.get(name) for name in due}
+        case Embed(texts=texts):
+            return texts
+        case Read(query=ByVector() as query):
+            return query.kind, query.min_score_ppm, query.limit, query.vector
+        case Read(query=ByWords() as query):
+            return query.kind, query.min_score_ppm, query.limit, query.text
+    return it.effect
 
 
-def damaged_ids(op: ArchiveOperation, *steps: str) -> dict[str, None]:
-    """Rows that came without a body, or with one that is not theirs, in any of its reads."""
-    return {row.address.id: None for row in rows_read(op, *steps) if is_damaged(row)}
+def read_shown(context: str) -> object:
+    try:
+        return read_context(context)
+    except ValueError:
+        return context

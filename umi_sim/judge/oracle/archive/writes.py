@@ -1,69 +1,112 @@
 """Writes: what a reply says that a request did must be what its batch did at its position in the log.
 
 Law 1. A request that is done is durable; one that was refused or failed is not. Law 2. Under one request key
-one batch is durable as long as storage keeps its receipt: a later request tells of that one.
+one batch is durable as long as storage keeps its receipt: a later request tells of that one. Law 3. Of a
+batch everything that its reply says follows, field by field; what follows from nothing that is known is
+left as it came.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
-from umi_core.invariants.limits import EVOLVE_FACT_COUNT_MAX
-from umi_core.messages.effects import Commit, Degraded, Embed
-from umi_core.messages.requests import Forget, Remember
-from umi_core.messages.results import (
-    Forgotten,
-    Memorized,
-    RecordAdded,
-    RecordForgotten,
-    Remembered,
-    ResourceForgotten,
-    Stored,
+from umi_core.invariants.limits import SUMMARY_MEMBER_COUNT_MAX
+from umi_core.kelpie.requests import DeleteArchival
+from umi_core.messages.effects import Commit
+from umi_core.messages.requests import (
+    CreateEntity,
+    EndSession,
+    Forget,
+    ForgetResource,
+    Memorize,
+    Remember,
+    Summarise,
+    UpdateEntity,
 )
-from umi_core.rows import Entity, Receipt
-from umi_core.values import BLOCK_KINDS, RoutingDecision
+from umi_core.messages.results import Memorized, RecordAdded, Remembered, Stored, Summarised
+from umi_core.rows import Receipt
+from umi_core.values import BLOCK_KINDS, MEMORY_TYPES
 from umi_sim.judge.oracle.archive.context import ArchivePart
-from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Degradations
-from umi_sim.judge.oracle.archive.facts import CHANGES
-from umi_sim.judge.oracle.archive.log import BatchLog
-from umi_sim.judge.oracle.archive.operations import ArchiveOperation
-from umi_sim.judge.oracle.archive.timelines import Batch, Claim
-from umi_sim.judge.plain.rows import relation_id
+from umi_sim.judge.oracle.archive.log import Batch, BatchLog, Claim, read_reflection
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, read_units
+from umi_sim.judge.oracle.archive.states import ReflectionState
+from umi_sim.judge.plain.hierarchy import (
+    DESCRIBE,
+    EMBED,
+    MEDIA,
+    WINDOW_LINES,
+    caption,
+    divide_line,
+    is_divided,
+    lines_of,
+    parts_of,
+    read_description,
+    read_starts,
+)
+from umi_sim.judge.plain.replies import read_summary
+from umi_sim.judge.plain.rows import reflection_id, resource_id
+from umi_sim.judge.plain.text import byte_count
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
-from umi_sim.services.calls import Call
 
-NOT_COMPARED: Final = "compare:partial"
+CHANGES: Final = ("created", "forgot", "ended")
 REASONED: Final = ("relations", "routing")  # fields of a reply that hold what a model said
+TYPES: Final = ("profile", "event")
+FULL_COUNT: Final = 100
+FULL_BYTES: Final = 100_000  # of a session that a model is shown
 
 
 @attrs.define
 class Writes(ArchivePart):
-    """Judges remembers, forgets, and facts of a caller's own."""
+    """Judges what writes reply. `read`: for what a text was read, as the reply to the batch at this position
+    told."""
 
-    degradations: Degradations
     log: BatchLog
+    read: dict[str, tuple[int, tuple[str, ...]]] = attrs.field(factory=dict)
 
-    def batch_of(self, op: ArchiveOperation, *, repeated: bool = False) -> Batch | None:
-        """Whose batch a reply tells of: its own, or that of a request with the same key."""
-        own = self.log.batch_of(op)
-        holder = self.log.key_holder(op, own)
-        if repeated:
+    def find_batch(self, op: ArchiveOperation, value: Any) -> Batch | None:
+        """Return whose batch a reply tells of: its own, or that of a request with the same key."""
+        own = self.log.find_own_batch(op)
+        holder = self.log.find_key_holder(op, own)
+        if getattr(value, "repeated", False):
             is_fair = own is None and holder is not None and holder.op.is_like(op)
             self.demand(is_fair, rules.ONCE_ONLY, "called repeated, and nobody had asked before", op.key)
             return holder
         told = "one key was done twice"
         self.demand(own is None or holder is None, rules.ONCE_ONLY, told, op.key, holder and holder.did)
+        is_idle = getattr(value, "change", "") == "unchanged" and not getattr(value, "entities", ())
+        is_needed = isinstance(op.request, Remember | CreateEntity | UpdateEntity)
+        is_needed |= isinstance(op.request, Memorize) and not is_idle
+        told = f"{type(op.request).__name__} is done, and no batch of it is durable"
+        self.demand(own is not None or not is_needed, rules.ACKNOWLEDGED_IS_DURABLE, told)
         if own is not None:
             own.is_told = True
         return own
 
-    def must_be_durable(self, op: ArchiveOperation, *, repeated: bool = False) -> Batch | None:
-        batch = self.batch_of(op, repeated=repeated)
-        told = f"{type(op.request).__name__} is done, and no batch of it is durable"
-        self.demand(batch is not None, rules.ACKNOWLEDGED_IS_DURABLE, told)
-        return batch
+    def judge(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
+        """Demand that a reply is what its batch did."""
+        match op.request:
+            case Remember(evolve=may_evolve) if batch is not None:
+                rule = rules.ONCE_ONLY if value.repeated else None
+                self.judge_stored(batch, value.entities, rule)
+                self.compare(value, *self.derive_remembered(batch, value), rule=rule)
+                is_fair, told = may_evolve or op.plan.last("evolve") is None, "a model was asked to evolve"
+                self.demand(is_fair, rules.REFERENCE_AGREES, told)
+            case CreateEntity() | UpdateEntity() if batch is not None:
+                self.judge_stored(batch, (value,))
+            case Memorize():
+                self.judge_memorize(op, value, batch)
+            case Forget() | ForgetResource() | DeleteArchival():
+                self.judge_forgotten(op, value, batch)
+            case Summarise(category=name):
+                states = self.log.categories.since(name, op.position)
+                states = states if batch is None else (batch.categories.get(name, states[-1]),)
+                is_old = op.plan.last("ask") and read_summary(op.plan.text("ask") or "") is None
+                due = [Summarised(it.summary, it.sources, it.is_dirty or bool(is_old)) for it in states]
+                self.compare(value, *due)
+            case EndSession():
+                self.judge_reflected(op, value, batch)
 
     def judge_receipt(self, commit: Commit) -> None:
         """Demand that a receipt has no reasons: it outlives by a day what they tell of."""
@@ -74,22 +117,21 @@ class Writes(ArchivePart):
 
     # What facts became of it.
 
-    def judge_stored(self, batch: Batch, stored: Iterable[Stored]) -> None:
-        """The same ids, in the same order, each as the batch left it."""
-        got = [it.id for it in stored]
-        given = [it.id for it in batch.stored]
-        rule = rule_at_loss(batch, given, got)
-        self.demand(given == got, rule, "other ids than the answers give", given, got)
+    def judge_stored(self, batch: Batch, stored: Sequence[Stored], rule: Rule | None = None) -> None:
+        """Demand the same ids in the same order, each as the batch left it; `rule`: what any other breaks."""
+        got, given, broken = [it.id for it in stored], [it.id for it in batch.stored], rules.REFERENCE_AGREES
+        if not got or (isinstance(batch.op.request, Remember) and batch.extraction is None):
+            broken = rules.TEXT_NEVER_LOST
+        elif batch.extraction is not None and batch.extraction.uncovered_count and got == given[:-1]:
+            broken = rules.SENTENCE_NEVER_LOST
+        self.demand(given == got, rule or broken, "other ids than the answers give", given, got)
         for it in stored if given == got else ():
-            self.judge_claim(batch, it.id, (it.version, it.change))
+            did, claim = batch.did[it.id], (it.version, it.change)
+            broken = rule or self.choose_rule_of_claim(batch, it.id, claim)
+            self.demand(claim == did, broken, f"{it.id} was {it.change}, version {it.version}", did, claim)
 
-    def judge_claim(self, batch: Batch, key: str, claim: Claim) -> None:
-        did, (version, change) = batch.did[key], claim
-        message = f"{key} was {change} with version {version}"
-        self.demand(claim == did, self.rule_of_claim(batch, key, claim), message, did, claim)
-
-    def rule_of_claim(self, batch: Batch, key: str, claim: Claim) -> Rule:
-        """The rule that a claim breaks: another one may have come first, or it found what it made itself."""
+    def choose_rule_of_claim(self, batch: Batch, key: str, claim: Claim) -> Rule:
+        """Return the rule that a claim breaks: another one came first, or it found what it made itself."""
         (version, change), did = claim, batch.did[key]
         if self.log.is_shared(key) and self.log.by_id[key] is not batch:
             return rules.ALL_OR_NOTHING
@@ -97,140 +139,225 @@ class Writes(ArchivePart):
             entries = self.log.facts.entries.get(key, [])
             is_rival = any(batch.op.position < at < batch.position for at, _ in entries)
             return rules.NO_LOST_UPDATE if is_rival else rules.ONCE_ONLY
-        if change == "unchanged" or version > did[0]:
-            return rules.ONCE_ONLY
-        return rules.ACKNOWLEDGED_IS_DURABLE
+        is_more = change == "unchanged" or version > did[0]
+        return rules.ONCE_ONLY if is_more else rules.ACKNOWLEDGED_IS_DURABLE
 
-    def judge_create(self, op: ArchiveOperation, value: Stored, names: list[str]) -> None:
-        """One fact, under the id that its content gives; an update ends the fact that was there before."""
-        self.degradations.judge_causes(op, names, value.change in CHANGES)
-        batch = self.must_be_durable(op)
-        if batch is not None:
-            self.judge_stored(batch, [value])
-
-    def judge_forget(self, op: ArchiveOperation, value: Forgotten) -> None:
-        assert isinstance(op.request, Forget)
-        key, change = op.request.entity_id, "forgot" if value.existed else "absent"
-        batch = self.batch_of(op, repeated=value.repeated)
-        rule = rules.DELETED_STAYS_DELETED if value.existed else rules.ACKNOWLEDGED_IS_DURABLE
-        if batch is not None:
-            self.demand(batch.did[key][1] == change, rule, f"{key} was {change}", batch.did[key], value)
-        else:
-            states = self.log.states_since(key, op)
-            is_fair = not value.existed and any(state.fact is None for state in states)
-            self.demand(is_fair, rule, f"{key} was {change}, and nothing is durable", states[:3], value)
-
-    def judge_forget_resource(
-        self, op: ArchiveOperation, value: ResourceForgotten | RecordForgotten, names: list[str]
-    ) -> None:
-        """A text or a record takes with it all that it alone told, and nothing else."""
-        existed = not isinstance(value, ResourceForgotten) or value.existed
-        repeated = not isinstance(value, ResourceForgotten) and value.repeated
-        batch = self.batch_of(op, repeated=repeated)
-        if not repeated:
-            self.degradations.judge_causes(op, names, 0)
-        ids = [it.id for it in value.entities]
-        is_page = ids == sorted(set(ids)) and (existed or not ids)
-        self.demand(is_page, rules.REFERENCE_AGREES, "entities of a text, by id", sorted(set(ids)), ids)
-        did = batch.did if batch is not None else {}
-        changes = {"forgotten": "forgot"}
-        got = {it.id: (it.version, changes.get(it.change, it.change)) for it in value.entities}
-        self.demand(got == did, rules.DELETE_ONLY_ITS_OWN, "facts that a source leaves", did, got)
-
-    # Remember.
-
-    def judge_remember(self, op: ArchiveOperation, value: Remembered, names: list[str]) -> None:
-        assert isinstance(op.request, Remember)
-        self.demand(value.entities, rules.TEXT_NEVER_LOST, "a remember is done and stored nothing")
-        batch = self.must_be_durable(op, repeated=value.repeated)
-        if batch is None:
-            return
-        if value.repeated:
-            due, told = (batch.stored, batch.ended), (list(value.entities), list(value.ended))
-            self.demand(told == due, rules.ONCE_ONLY, "one key was told two things", due, told)
-        else:
-            self.degradations.judge_extraction(op, names, batch.extraction)
-        self.judge_stored(batch, value.entities)
-        dropped, got = batch.extraction.dropped if batch.extraction else (), value.dropped
-        self.demand(got == dropped, rules.REFERENCE_AGREES, "other elements were dropped", dropped, got)
-        self.judge_routing(batch, value)
-        self.judge_ended(batch, value)
-        self.judge_relations(batch, value)
-        if not value.repeated:
-            changed = [it for key in batch.changed if (it := batch.states[key].entity) is not None]
-            self.degradations.judge_partial(op, names, batch.extraction, changed)
-            self.degradations.judge_causes(op, names, len(changed) if op.request.embed else 0)
-            is_fair = op.request.evolve or op.plan.last("evolve") is None
-            self.demand(is_fair, rules.REFERENCE_AGREES, "a model was asked to evolve", (), op.answers)
-
-    def judge_limits(self, op: ArchiveOperation, lacks: Sequence[Degraded]) -> None:
-        """Demand that a reply names how many new facts were not compared with known ones."""
-        batch, request = self.log.batch_of(op), op.request
-        is_wanted = batch is not None and (not isinstance(request, Remember) or request.evolve)
-        left = len(batch.changed) - EVOLVE_FACT_COUNT_MAX if batch is not None and is_wanted else 0
-        due = [Degraded(NOT_COMPARED, "too_many", left)] if left > 0 else []
-        got = [it for it in lacks if it.name == NOT_COMPARED]
-        self.demand(got == due, rules.DEGRADATION_NAMED, "what was not compared", due, got)
-
-    def judge_ended(self, batch: Batch, value: Remembered | Memorized) -> None:
-        """A fact ends by a verdict that names it, and only so."""
-        due, got = batch.ended, list(value.ended)
-        self.demand(got == due, rules.ENDED_AS_NAMED, "other facts have ended than a verdict names", due, got)
-
-    def judge_relations(self, batch: Batch, value: Remembered | Memorized) -> None:
-        """What was stated is told, or counted as dropped where an end has no room."""
-        due, got = batch.relations, list(value.relations)
-        for it in got:
-            wanted = relation_id(self.context.scope, it.source, it.target, it.kind)
-            self.demand(it.id == wanted, rules.RELATION_ENDS, "a relation under another id", wanted, it.id)
-        bare = [attrs.evolve(it, reason="") for it in due]
-        is_right = got == due or (is_retold(batch, value) and got == bare)
-        self.demand(is_right, rules.RELATION_ENDS, "other relations than were stated", due, got)
-        count = value.relation_dropped_count
-        told = "relations without room"
-        self.demand(count == batch.dropped_count, rules.RELATION_ENDS, told, batch.dropped_count, count)
-
-    def judge_routing(self, batch: Batch, value: Remembered) -> None:
-        """One decision per entity: of a sound row, of the table, or kept."""
-        ids, decided = [stored.id for stored in value.entities], [it.entity_id for it in value.routing]
-        told = "not one decision per entity, in order"
-        self.demand(decided == ids, rules.ROUTE_PER_ENTITY, told, ids, decided)
+    def derive_remembered(self, batch: Batch, value: Remembered) -> list[Remembered]:
+        """Return what a remember may reply; core decides what becomes of a decision, and who leaves it."""
+        for it in value.routing:
+            kind = batch.entity(it.entity_id).type if it.entity_id in batch.routing else "self"
+            is_open = it.block in BLOCK_KINDS[1:] and (it.block != "persona" or kind == "self")
+            told = f"{it.entity_id} of type {kind} is routed to {it.block}"
+            self.demand(is_open, rules.SYSTEM_IS_AUTHORED, told)
         # A fact that ends another may take its place in core; the invariants judge which one does.
         may_enter = [it for it in value.routing if it.promote or batch.ended]
-        entered = tuple(it.entity_id for it in may_enter if it.outcome == "promoted")
-        told = "others were promoted than asked for"
-        self.demand(value.promoted == entered, rules.ROUTE_KNOWN_ONLY, told, entered, value.promoted)
-        for decision in value.routing:
-            fact = batch.states[decision.entity_id].entity if decision.entity_id in batch.routing else None
-            if fact is not None:
-                due = [it.routing[fact.id] for it in (batch, *batch.twins)]
-                due += [attrs.evolve(it, reason="") for it in due if is_retold(batch, value)]
-                self.judge_route(fact, decision, due)
+        due = attrs.evolve(
+            value, entities=batch.stored, dropped=batch.extraction.dropped if batch.extraction else (),
+            promoted=tuple(it.entity_id for it in may_enter if it.outcome == "promoted"),
+            **tell_effects(batch),
+        )  # fmt: skip
+        outcomes = {it.entity_id: it.outcome for it in value.routing}
+        routings = [[one.routing[it.id] for it in batch.stored] for one in (batch, *batch.twins)]
+        routed = [
+            [attrs.evolve(it, outcome=outcomes.get(it.entity_id, "")) for it in one] for one in routings
+        ]
+        return add_retold(batch, [attrs.evolve(due, routing=tuple(one)) for one in routed], value)
 
-    def judge_route(self, fact: Entity, got: RoutingDecision, due: list[RoutingDecision]) -> None:
-        block, what = got.block, f"{fact.type} {fact.id} was routed to {got.block}"
-        is_open = block in BLOCK_KINDS[1:] and (block != "persona" or fact.type == "self")
-        self.demand(is_open, rules.SYSTEM_IS_AUTHORED, what)
-        is_due = any(attrs.evolve(got, outcome=it.outcome) == it for it in due)
-        self.demand(is_due, rules.ROUTE_PER_ENTITY, what, due, got)
+    def judge_forgotten(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
+        """Demand that a text or a record takes with it all that it alone told, and nothing else."""
+        request, existed = op.request, getattr(value, "existed", True)
+        did = batch.did if batch is not None else {}
+        if isinstance(request, Forget):
+            was_there = batch is not None and did[request.entity_id][1] == "forgot"
+            may_lack = any(it.fact is None for it in self.log.states_since(request.entity_id, op))
+            rule = rules.DELETED_STAYS_DELETED
+        else:
+            key = getattr(request, "resource_id", None)
+            was_there = key is None or (batch is not None and key in batch.resources)
+            may_lack = key is None or None in self.log.resources.since(key, op.position)
+            rule = rules.REFERENCE_AGREES
+            ids, changes = [it.id for it in value.entities], {"forgot": "forgotten"}
+            is_page = ids == sorted(set(ids)) and (existed or not ids)
+            self.demand(is_page, rule, "entities of a text, by id", sorted(set(ids)), ids)
+            due = tuple(Stored(key, version, changes.get(how, how)) for key, (version, how) in did.items())
+            told = "facts that a source leaves"
+            self.demand(value.entities == due, rules.DELETE_ONLY_ITS_OWN, told, due, value.entities)
+        rule = rule if existed else rules.ACKNOWLEDGED_IS_DURABLE
+        is_fair = existed == was_there and (batch is not None or existed or may_lack)
+        self.demand(is_fair, rule, "whether there was what is to be forgotten", was_there, value)
 
-    def hear_shelf(self, call: Call) -> None:
-        """Categories are found by what they are about."""
-        due = [f"{name}: {about}" for name, about in self.context.config.categories]
-        texts = call.effect.texts if isinstance(call.effect, Embed) and call.step in OF_SHELF else ()
-        others = [text for text in texts if text not in due]
-        self.demand(not others, rules.VECTORS_AS_ANSWERED, "a category is found by another text", "", others)
+    # Texts.
+
+    def judge_memorize(self, op: ArchiveOperation, value: Memorized, batch: Batch | None) -> None:
+        request, units = op.request, read_units(op.plan)
+        key = resource_id(self.context.scope, request.uri, request.text)
+        wanted, is_media = request.memory_types or TYPES, request.modality in MEDIA
+        self.judge_repeat(op, value, key, batch, is_idle=not units)
+        if is_media:
+            parts = [part for it in self.list_said(op) for part in parts_of(it.text.split("\n"), [0])]
+            others = [text for _, text in units if text not in parts]
+            self.demand(not others, rules.TEXT_COVERED, "read as what a payload holds", parts, others)
+        due = attrs.evolve(value, resource_id=key, relations=(), ended=(), relation_dropped_count=0)
+        if batch is not None:
+            self.judge_stored(batch, value.entities)
+            due = attrs.evolve(due, **tell_effects(batch))
+        if value.change == "created" and not op.is_turned_away:
+            described = read_description(op.plan.text("preprocess") or "")
+            is_unsaid = is_media and described is None
+            lines = lines_of(request.text, request.modality) if not is_media else [""]
+            lines = described.text.split("\n") if is_media and described else lines
+            texts = parts_of(lines, self.find_starts(op, lines))
+            if not is_media or op.plan.heard("preprocess"):
+                kinds, told = [it for it in MEMORY_TYPES if it in wanted], "parts that are read of a text"
+                whole = [(kind, it) for it in dict.fromkeys(texts) if it.strip() for kind in kinds]
+                self.demand([*units] == whole, rules.TEXT_COVERED, told, whole, [*units])
+                due = attrs.evolve(due, segment_count=len(texts))
+            lacking = wanted if is_unsaid else [kind for (kind, _), read in units.items() if read is None]
+            pending = (DESCRIBE,) * is_unsaid + tuple(kind for kind in MEMORY_TYPES if kind in lacking)
+            due = attrs.evolve(due, pending=pending + (EMBED,) * (EMBED in value.pending))
+        self.compare(value, *add_retold(batch, [due], value))
+        if batch is not None:
+            types = tuple(kind for kind in (DESCRIBE, EMBED, *wanted) if kind not in value.pending)
+            self.read[key] = batch.position, types
+
+    def judge_repeat(
+        self, op: ArchiveOperation, value: Memorized, key: str, batch: Batch | None, *, is_idle: bool
+    ) -> None:
+        """Demand that no text is read twice, and that what was never stored is not called unchanged."""
+        request, own = op.request, batch.position if batch is not None else None
+        given, before = (request.modality, request.text), self.log.resources.at(key, op.position)
+        ats = [at for at, _ in self.log.resources.entries.get(key, ()) if at != own]
+        at, types = self.read.get(key, (0, ()))
+        is_same = before is not None and before.given == given
+        if is_same and request.session_id in (None, before and before.session) and ats[-1:] == [at]:
+            if all(it in types for it in (EMBED, *(request.memory_types or TYPES))):
+                is_idle = is_idle and value.change == "unchanged"
+                self.demand(is_idle, rules.REPEAT_SAME_ROWS, "a text was read again", "unchanged", value)
+            asked, told = op.plan.heard("preprocess"), "what a payload holds was asked for again"
+            self.demand(DESCRIBE not in types or not asked, rules.REPEAT_SAME_ROWS, told, (), asked)
+        if value.change == "unchanged":
+            states = self.log.resources.since(key, op.position)
+            homes = [it.session for it in states if it is not None and it.given == given]
+            self.demand(homes, rules.TEXT_NEVER_LOST, "called unchanged, and not stored", given, states)
+            is_at_home = request.session_id in (None, *homes)
+            told = "called unchanged, and of another session"
+            self.demand(is_at_home, rules.DERIVED_FOLLOWS_SOURCE, told, request.session_id, homes)
+
+    def list_said(self, op: ArchiveOperation) -> Iterable[Any]:
+        """Return what models have said of the payload of a memorize."""
+        key = resource_id(self.context.scope, op.request.uri, op.request.text)
+        return self.log.said.get((key, (op.request.modality, op.request.text)), ())
+
+    def find_starts(self, op: ArchiveOperation, lines: list[str]) -> list[int]:
+        """Return where parts begin: at the first line alone, unless a model was asked."""
+        if not is_divided(lines, op.request.modality, self.context.config.segment_line_count_min):
+            return [0]
+        text = op.plan.text("segment")
+        read = read_starts(text, len(lines)) if text is not None else None
+        return list(range(0, len(lines), WINDOW_LINES)) if read is None else read
+
+    # What is asked on the way.
+
+    def judge_question(self, op: ArchiveOperation, asked: Exchange) -> None:
+        """Demand that a row is found by what it says, and that a reflection is made of what was told."""
+        known = self.list_texts_due(op, asked.step)
+        others = [text for text in asked.texts if known is not None and text not in known]
+        self.demand(not others, rules.VECTORS_AS_ANSWERED, f"texts of {asked.step}", known, others)
+        if isinstance(op.request, EndSession) and asked.step == "ask":
+            every = [self.log.list_told(op.request.session_id, at) for at in self.log.positions(op)]
+            texts = [text for each in every for told in each.values() for text in told]
+            others = [text for text in asked.inputs["texts"] if text not in texts]
+            what = "a reflection is to be made of what was not told in its session"
+            self.demand(not others, rules.REFLECTION_OF_SESSION, what, texts, others)
+
+    def list_texts_due(self, op: ArchiveOperation, step: str) -> list[str] | None:
+        """Return the texts by which rows are to be found, for all that is known; None if nothing is."""
+        request, plan = op.request, op.plan
+        if step == "embed_shelf":
+            due = [f"{name}: {about}" for name, about in op.listed.items()]
+            if isinstance(request, Memorize):
+                is_text = request.modality not in MEDIA
+                lines = lines_of(request.text, request.modality) if is_text else []
+                parts = [piece for line in lines for piece in divide_line(line)]
+                said = [*self.list_said(op)]
+                parts += [part for it in said for part in parts_of(it.text.split("\n"), [0])]
+                due += [caption(text) for text in (*(text for _, text in read_units(plan)), *parts)]
+                due += [it.caption for it in said]
+            return due
+        if step == "embed_summary" and isinstance(request, Summarise):
+            text = read_summary(plan.text("ask") or "") if plan.last("ask") else None
+            return [text or f"{request.category}: {self.context.abouts[request.category]}"]
+        if step == "embed_reflection":
+            return [read_reflection(plan)[0]] if plan.last("ask") else []
+        return None
+
+    def judge_summary(self, op: ArchiveOperation, batch: Batch) -> None:
+        """Demand that a new summary is made of all members, whoever asked for it."""
+        if not isinstance(op.request, Summarise) or self.context.surroundings.atlas.losses:
+            return
+        name, members = op.request.category, self.log.members(op.request.category)
+        due = tuple(sorted((key, self.log.state(key).version) for key in members))
+        if len(due) <= SUMMARY_MEMBER_COUNT_MAX:
+            told, got = f"what the summary of {name} is made of", batch.categories[name].sources
+            self.demand(got == due, rules.DERIVED_FOLLOWS_SOURCE, told, due, got)
+
+    # Reflections.
+
+    def judge_reflected(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
+        session, named = op.request.session_id, [key for key, _ in value.sources]
+        own, told = reflection_id(self.context.scope, session), f"the reflection of {session}"
+        states = self.log.reflections.since(session, op.position)
+        if batch is not None and session in batch.reflections:
+            states = (batch.reflections[session],)
+        blank, known = ReflectionState("", ()), value.reflection_id and own
+        shown = [
+            attrs.evolve(value, reflection_id=known, text=it.text, is_degraded=it.is_degraded)
+            for it in (it or blank for it in states)
+        ]
+        if not op.is_turned_away:
+            self.compare(value, *shown)
+        every = [self.log.list_told(session, at) for at in self.log.positions(op)]
+        may_be = {key: texts for each in every for key, texts in each.items()}
+        others, rule = [key for key in named if key not in may_be], rules.REFLECTION_OF_SESSION
+        self.demand(not others, rule, f"{told} is made of what was not told in it", [*may_be], others)
+        sizes = [max(map(byte_count, texts), default=0) for texts in may_be.values()]
+        is_full = sum(sizes) > FULL_BYTES or len(sizes) > FULL_COUNT
+        sure = [key for key, texts in may_be.items() if texts and all(key in it for it in every)]
+        left_out = [key for key in sure if key not in named and not self.log.is_payload(key)]
+        self.demand(is_full or not left_out, rule, f"{told} lacks what was told in it", left_out, named)
+        is_asked = op.plan.last("ask") is not None and not op.is_turned_away
+        is_fair = not is_asked or not self.is_made(op)
+        self.demand(is_fair, rules.REPEAT_SAME_ROWS, f"{told} was there, and a model asked", "", value)
+
+    def is_made(self, op: ArchiveOperation) -> bool:
+        """Return whether there was a reflection when it was asked for, and none of its texts has changed."""
+        session, entries = op.request.session_id, self.log.reflections.entries
+        made = [it for it in entries.get(op.request.session_id, ()) if it[0] <= op.position]
+        made_at, it = made[-1] if made else (0, None)
+        if it is None or it.is_degraded or not it.sources:
+            return False
+        texts = self.log.resources.entries.items()
+        later = [(key, text) for key, entries in texts for at, text in entries if at > made_at]
+        return not any(key in it.sources or (text and text.session == session) for key, text in later)
 
 
-def is_retold(batch: Batch, value: Remembered | Memorized) -> bool:
-    """Return whether a receipt may tell it, which has no reasons: of a request key or an earlier plan."""
-    is_repeated = isinstance(value, Remembered) and value.repeated
-    return is_repeated or len(batch.op.plans) > 1
+def tell_effects(batch: Batch) -> dict[str, Any]:
+    """Return the fields of a reply that tell what a text does to known facts."""
+    return {
+        "relations": tuple(batch.relations), "relation_dropped_count": batch.dropped_count,
+        "ended": batch.ended,
+    }  # fmt: skip
 
 
-def rule_at_loss(batch: Batch, given: list[str], got: list[str]) -> Rule:
-    """What other ids than the answers give have broken."""
-    if isinstance(batch.op.request, Remember) and batch.extraction is None:
-        return rules.TEXT_NEVER_LOST
-    is_passed_over = batch.extraction is not None and batch.extraction.uncovered_count > 0
-    return rules.SENTENCE_NEVER_LOST if is_passed_over and got == given[:-1] else rules.REFERENCE_AGREES
+def add_retold(batch: Batch | None, due: list[Any], value: Any) -> list[Any]:
+    """Return these replies, and as a receipt may tell them, of a request key or an earlier plan: it has no
+    reasons."""
+    if batch is None or not (getattr(value, "repeated", False) or len(batch.op.plans) > 1):
+        return due
+    return due + [
+        attrs.evolve(it, **{
+            name: tuple(attrs.evolve(one, reason="") for one in getattr(it, name))
+            for name in REASONED if hasattr(it, name)
+        })
+        for it in due
+    ]  # fmt: skip

@@ -1,0 +1,168 @@
+"""Judge what an operation had to do without: what is named has a cause, and what failed is named.
+
+A remember whose model was away stores the text as notes and says `extract:notes`. Said without a cause
+it is a lie; a note without those words is a loss that nobody was told. Why, and how often, is judged by
+umi_sim/judge/invariants/lacks.py.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.invariants import limits
+from umi_core.messages.answers import EffectFailed, Embedded
+from umi_core.messages.effects import Degraded
+from umi_core.messages.requests import (
+    CreateEntity,
+    Descent,
+    EndSession,
+    EvolveCategory,
+    Memorize,
+    Recall,
+    Remember,
+    Summarise,
+    UpdateEntity,
+)
+from umi_sim.judge.oracle.archive.context import ArchivePart
+from umi_sim.judge.oracle.archive.log import Batch
+from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, read_units
+from umi_sim.judge.plain.extraction import count_beyond, read_extraction, read_memories
+from umi_sim.judge.plain.hierarchy import lines_of, read_description, read_name, read_starts
+from umi_sim.judge.plain.queries import read_rewrite, read_variants, shown_turns
+from umi_sim.judge.plain.replies import read_routes, read_summary, read_verdicts, why_unusable
+from umi_sim.judge.plain.scores import SUBSTITUTES, substitute
+from umi_sim.record import rules
+
+STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
+"""Such a page is read again, and counts for nothing."""
+STEPS: Final[Mapping[type, tuple[str, ...]]] = {
+    Remember: ("remember", "extract", "evolve", "embed", "route"),
+    Memorize: ("memorize", "preprocess", "segment", "evolve", "embed", "embed_shelf"),
+    CreateEntity: ("create_entity", "embed", "embed_shelf"),
+    UpdateEntity: ("update_entity", "embed", "embed_shelf"),
+    Summarise: ("summarise", "ask", "embed_summary"), EndSession: ("reflect", "ask", "embed_reflection"),
+    EvolveCategory: ("evolve_category", "name"), Recall: ("recall", "resolve", "expand", "embed"),
+}  # fmt: skip
+"""The workflow of a request, and its steps whose answers something else may take the place of."""
+MISSING: Final = "extract:unit_missing"
+TOO_MANY: Final = "extract:partial"
+NOT_COMPARED: Final = "compare:partial"
+NAMES: Final = (
+    *(f"{step.rpartition('.')[2]}:{name}" for step, name in SUBSTITUTES.items()),
+    TOO_MANY, "extract:uncovered", "evolve:partial", "route:partial", NOT_COMPARED, "contents:partial",
+    "told:partial", *STORAGE_MADE,
+)  # fmt: skip
+PLAIN: Final = ("extract:notes", "evolve:table", "route:table", "expand:single")
+"""What says of a useless reply what is wrong with any text that has no payload."""
+OF_UNITS: Final = ("evolve", "name")
+"""Steps that ask several questions, each with a substitute of its own."""
+
+
+def tell_reason(it: Exchange) -> str:
+    """Return why an answer to a model's question was of no use."""
+    if it.text is not None:
+        return why_unusable(it.text)
+    return it.answer.kind if isinstance(it.answer, EffectFailed) else "timeout"
+
+
+READERS: Final[Mapping[str, Callable[[Any, str, Config], object]]] = {
+    "ask": lambda request, text, config: read_summary(text),
+    "evolve": lambda request, text, config: read_verdicts(text, (), 0),
+    "expand": lambda request, text, config: read_variants(text, ""),
+    "extract": lambda request, text, config: read_extraction(text, "", 0),
+    "name": lambda request, text, config: read_name(text),
+    "preprocess": lambda request, text, config: read_description(text),
+    "route": lambda request, text, config: read_routes(text, (), config),
+    "segment": lambda request, text, config: read_starts(text, len(lines_of(request.text, request.modality))),
+}
+"""By step, what a reply of a model comes to; None if it is of no use."""
+
+
+@attrs.define
+class Degradations(ArchivePart):
+    """Judges the names of what an operation had to do without."""
+
+    def is_of_use(self, op: ArchiveOperation, it: Exchange, count: int = 0) -> bool:
+        """Return whether a memory can go on with what came; `count`: vectors that it needed, if known."""
+        config, request, text = self.context.config, op.request, it.text
+        if it.step.startswith("embed"):
+            count = count if it.step == "embed" and count else len(it.texts)
+            vectors = it.vectors(count, config.embedding_dims)
+            return isinstance(it.answer, Embedded) and None not in vectors
+        if text is None:
+            return False
+        if it.step != "resolve" or not isinstance(request, Recall | Descent):
+            return READERS[it.step](request, text, config) is not None
+        turns = shown_turns(request.turns, config.resolve_turn_count_max)
+        found = read_rewrite(text, request.query, turns, config.resolve_confidence_min_ppm)
+        return found.outcome != "rejected" or found.reason == "unresolved"
+
+    def judge_names(self, lacks: Sequence[Degraded]) -> None:
+        """Demand names that there are."""
+        strange = [it.name for it in lacks if it.name not in NAMES]
+        self.demand(not strange, rules.DEGRADATION_NAMED, "there is no such degradation", NAMES, strange)
+
+    def judge_extraction(self, names: list[str], batch: Batch) -> None:
+        """Demand that notes in place of what a model should have found are named, and what it passed over."""
+        request, found = batch.op.request, batch.extraction
+        is_note, is_less = request.extract and found is None, found is not None and found.uncovered_count > 0
+        is_fair = ("extract:notes" in names) == is_note
+        self.demand(is_fair, rules.DEGRADATION_NAMED, "extract:notes", is_note, names)
+        is_fair = ("extract:uncovered" in names) == is_less
+        self.demand(is_fair, rules.SENTENCE_NEVER_LOST, "extract:uncovered", is_less, names)
+
+    def judge(self, op: ArchiveOperation, lacks: Sequence[Degraded], batch: Batch | None, count: int) -> None:
+        """Demand that a reply names what failed, and nothing else; `count` vectors were needed."""
+        names = [it.name for it in lacks]
+        for name, is_due in self.list_names_due(op, batch, count):
+            self.demand((name in names) == is_due, rules.DEGRADATION_NAMED, name, is_due, names)
+        for it in (it for it in lacks if it.name in PLAIN):
+            tried = [one for one in (*op.past, *op.attempts) if it.name.startswith(f"{one.step}:")]
+            reasons = [tell_reason(one) for one in tried]
+            allowed = reasons if op.past or "evolve" in it.name else reasons[-1:]
+            self.demand(it.reason in allowed, rules.DEGRADATION_NAMED, f"why {it.name}", allowed, it.reason)
+        for name, beyond in count_beyond_limits(op, batch):
+            due = [Degraded(name, "too_many", beyond)] if beyond > 0 else []
+            got = [it for it in lacks if it.name == name]
+            self.demand(got == due, rules.DEGRADATION_NAMED, f"how much is told by {name}", due, got)
+
+    def list_names_due(
+        self, op: ArchiveOperation, batch: Batch | None, count: int
+    ) -> Iterator[tuple[str, bool]]:
+        """Return of each name whether it is due. A plan after a conflict may, or may not, keep what an
+        earlier one had to do without."""
+        every = (*op.past, *op.attempts)
+        workflow, *steps = STEPS.get(type(op.request), ("",))
+        for step in steps:
+            name = f"{step}:{substitute(workflow, step)}"
+            tried, needed = [it for it in every if it.step == step], 0 if op.past else count
+            last = op.plan.questions(step) if step in OF_UNITS else op.plan.tried(step)[-1:]
+            is_lost = any(not self.is_of_use(op, it, needed) for it in (tried if op.past else last))
+            is_absent = step == "embed" and count > 0
+            is_absent = is_absent and not any(self.is_of_use(op, it, count) for it in tried)
+            if is_absent or not (op.past and is_lost):
+                yield name, is_lost or is_absent
+        found, request = batch.extraction if batch is not None else None, op.request
+        if isinstance(request, Remember) and batch is not None and not op.past:
+            yield "extract:partial", found is not None and found.partial
+            asked = [(key, batch.entity(key).type) for key in batch.created]
+            read = read_routes(op.plan.text("route") or "", asked, self.context.config)
+            yield "route:partial", read is not None and bool(read.faults)
+        if isinstance(request, Memorize) and None in read_units(op.plan).values():
+            yield MISSING, True
+        if isinstance(request, Remember | Memorize) and not op.past:
+            told = [(it.text, it.pairs) for it in op.plan.questions("evolve")]
+            verdicts = [read_verdicts(text, pairs, 0) for text, pairs in told if text is not None]
+            yield "evolve:partial", any(it is not None and it.dropped for it in verdicts)
+
+
+def count_beyond_limits(op: ArchiveOperation, batch: Batch | None) -> Iterator[tuple[str, int]]:
+    """Return how many new facts are beyond what is compared, and beyond what is taken of an answer."""
+    if isinstance(op.request, Memorize) or (isinstance(op.request, Remember) and op.request.evolve):
+        yield NOT_COMPARED, len(batch.created) - limits.EVOLVE_FACT_COUNT_MAX if batch is not None else 0
+    if isinstance(op.request, Memorize):
+        asked = [it for it in op.plan.tried("extract") if it.inputs]
+        texts = {(it.inputs["memory_type"], it.inputs["text"]): it.text or "" for it in asked}
+        yield TOO_MANY, sum(count_beyond(it) for it in texts.values() if read_memories(it) is not None)

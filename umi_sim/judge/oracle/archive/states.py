@@ -1,0 +1,264 @@
+"""States: what storage holds under an id at each position, and what a write makes of the state of a fact.
+
+Law 1. Pure: states and requests in, states out. Law 2. A write leaves one state; nothing here is possible, or
+likely. What a write makes of a fact follows from the request, from what was answered to it, and from the
+state before it.
+
+position   0        1                       2           3
+batch               remember "likes tea"    forget      remember "likes tea"
+fct_1      nothing  version 1               nothing     version 2
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+from typing import Final, Generic, TypeVar
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.invariants import limits
+from umi_core.messages.requests import Remember, UpdateEntity
+from umi_core.rows import Ended, Entity
+from umi_core.values import Scope
+from umi_sim.judge.plain.extraction import ExpectedMention, name_of_note
+from umi_sim.judge.plain.replies import BLOCK_OF
+from umi_sim.judge.plain.rows import End, entity_id, fact_id
+
+Value = TypeVar("Value")
+Vector = tuple[int, ...] | None
+Given = tuple[str, str]  # the modality and the text of a resource
+
+
+@attrs.define
+class Timeline(Generic[Value], Owner):
+    """What lies under each key at each position. `nothing`: what lies where nothing was ever stored."""
+
+    nothing: Value
+    entries: dict[str, list[tuple[int, Value]]] = attrs.field(factory=dict)
+
+    def now(self, key: str) -> Value:
+        entries = self.entries.get(key)
+        return entries[-1][1] if entries else self.nothing
+
+    def at(self, key: str, position: int) -> Value:
+        entries = self.entries.get(key, [])
+        count = bisect_right(entries, position, key=itemgetter(0))
+        return entries[count - 1][1] if count else self.nothing
+
+    def since(self, key: str, position: int) -> tuple[Value, ...]:
+        """Return what has lain there since this position, oldest first, each once."""
+        entries = self.entries.get(key)
+        if not entries or entries[-1][0] <= position:
+            return (self.now(key),)
+        later = (it for at, it in entries if at > position)
+        return tuple(dict.fromkeys((self.at(key, position), *later)))
+
+    def put(self, key: str, position: int, value: Value) -> None:
+        self.entries.setdefault(key, []).append((position, value))
+
+    def put_all(self, position: int, values: Mapping[str, Value]) -> None:
+        for key, value in values.items():
+            self.put(key, position, value)
+
+
+@attrs.frozen
+class MemorizedText(Data):
+    """A text as it was memorized last, and the session that it was told in."""
+
+    given: Given
+    session: str | None = None
+
+
+@attrs.frozen
+class CategoryState(Data):
+    """The summary of a category, of which facts it was made, and whether there are others by now."""
+
+    summary: str = ""
+    sources: tuple[End, ...] = ()
+    is_dirty: bool = False
+
+
+@attrs.frozen
+class ReflectionState(Data):
+    """The reflection of a session, and of which resources it was made."""
+
+    text: str
+    sources: tuple[str, ...]
+    is_degraded: bool = False
+
+
+@attrs.frozen
+class FactState(Data):
+    """What lies under the id of a fact after a batch.
+
+    `version`: the last one that there was. `entity`: the fact, if it is current; `ended`: the row of one that
+    is not. `links`: the names of the categories that it is a member of.
+    """
+
+    version: int = 0
+    entity: Entity | None = None
+    ended: Ended | None = None
+    vector: Vector = None
+    links: tuple[str, ...] = ()
+
+    @property
+    def fact(self) -> Entity | None:
+        """Return the fact, current or ended."""
+        return self.entity if self.ended is None else self.ended.fact
+
+    def with_fact(self, fact: Entity) -> "FactState":
+        """Return the state with this fact in the place of the one that it has."""
+        if self.ended is None:
+            return attrs.evolve(self, entity=fact)
+        return attrs.evolve(self, ended=attrs.evolve(self.ended, fact=fact))
+
+
+NOTHING: Final = FactState()
+
+
+def list_about(mention: ExpectedMention, scope: Scope) -> tuple[str, ...]:
+    return tuple(entity_id(scope, name) for name in mention.names)
+
+
+def make_fact_id(mention: ExpectedMention, scope: Scope) -> str:
+    return fact_id(scope, list_about(mention, scope), mention.content)
+
+
+# A statement.
+
+
+def tell_fact(
+    state: FactState, key: str, mention: ExpectedMention, request: Remember, at_ms: int, scope: Scope
+) -> FactState:
+    """Return the fact as it was, a first one, or one that is current again; with the options given."""
+    if state.entity is not None:
+        return attrs.evolve(state, entity=set_given_fields(state.entity, request))
+    if state.ended is not None:
+        past = state.ended.fact
+        entity = attrs.evolve(past, block=BLOCK_OF[past.type], updated_ms=at_ms)
+    else:
+        kind, ppm, block = mention.type, mention.confidence_ppm, BLOCK_OF[mention.type]
+        entity = Entity(
+            key, kind, mention.name, mention.content, 1, 500_000, ppm, block, at_ms, at_ms,
+            about=list_about(mention, scope), others=mention.others,
+        )  # fmt: skip
+    version = state.version + 1
+    return FactState(version, attrs.evolve(set_given_fields(entity, request), version=version))
+
+
+def set_given_fields(entity: Entity, request: Remember) -> Entity:
+    """Set explicit values only; what is not given stays."""
+    names = ("importance_ppm", "event_time_ms", "source")
+    given = {name: value for name in names if (value := getattr(request, name)) is not None}
+    return attrs.evolve(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
+
+
+def add_source(source: str, before: FactState, later: FactState, at_ms: int) -> FactState:
+    """Return the state with this source, or with none; a fact names a hundred, and is reinforced by each but
+    the first. Without one, or beyond these, the fact stays when the texts that told it leave."""
+    entity = later.entity
+    assert entity is not None
+    if source in entity.sources:
+        return later
+    if not source or len(entity.sources) >= limits.SOURCE_COUNT_MAX:
+        entity = attrs.evolve(entity, is_direct=True)
+    elif before.fact is None:
+        entity = attrs.evolve(entity, sources=(source,))
+    else:
+        entity = add_sources(entity, (source,), at_ms)
+    return attrs.evolve(later, entity=entity)
+
+
+def add_sources(entity: Entity, sources: tuple[str, ...], at_ms: int) -> Entity:
+    """Return the fact with these sources; each that it lacked reinforces it, while there is room."""
+    room = limits.SOURCE_COUNT_MAX - len(entity.sources)
+    news = [key for key in sources if key not in entity.sources][:room]
+    if not news:
+        return entity
+    return attrs.evolve(
+        entity, sources=tuple(sorted((*entity.sources, *news))),
+        reinforced_count=entity.reinforced_count + len(news), last_reinforced_ms=at_ms,
+    )  # fmt: skip
+
+
+def add_categories(later: FactState, before: FactState, mention: ExpectedMention) -> FactState:
+    """Return a fact as a member of its categories; a known one stays what it is, in its block."""
+    entity = later.entity
+    assert entity is not None
+    block = before.entity.block if before.entity else entity.block
+    entity = attrs.evolve(entity, memory_type=entity.memory_type or mention.memory_type, block=block)
+    links = tuple(sorted({*before.links, *mention.categories}))
+    return attrs.evolve(later, entity=entity, links=links)
+
+
+# What ends, or leaves.
+
+
+def drop_source(state: FactState, source: str) -> FactState:
+    """Return the state without this source: the number of its last version, if nothing else told the fact."""
+    fact = state.fact
+    assert fact is not None
+    sources = tuple(key for key in fact.sources if key != source)
+    if not sources and not fact.is_direct:
+        return FactState(state.version)
+    count = max(1, fact.reinforced_count - 1)
+    last_ms = fact.last_reinforced_ms if count > 1 else None
+    return state.with_fact(
+        attrs.evolve(fact, sources=sources, reinforced_count=count, last_reinforced_ms=last_ms)
+    )
+
+
+# An update, which moves a fact to the id of its new content.
+
+
+def find_moved_id(old: Entity, request: UpdateEntity, scope: Scope) -> str:
+    """Return the id under which the fact will be."""
+    return old.id if request.content is None else fact_id(scope, old.about, request.content)
+
+
+def choose_links(request: UpdateEntity, *states: FactState) -> tuple[str, ...]:
+    """Return the categories that are named, or those that there were."""
+    known = (name for it in states for name in it.links)
+    return tuple(sorted({*(known if request.categories is None else request.categories)}))
+
+
+def update_fact(state: FactState, request: UpdateEntity) -> FactState:
+    """Return the same fact, in the categories that are named."""
+    assert state.entity is not None
+    is_direct = state.entity.is_direct or request.content is not None
+    entity = attrs.evolve(state.entity, is_direct=is_direct)
+    return attrs.evolve(state, entity=entity, links=choose_links(request, state))
+
+
+def move_fact(
+    state: FactState, key: str, before: FactState, request: UpdateEntity, at_ms: int, scope: Scope
+) -> FactState:
+    """Return the fact that ends another one; `before`: that other one."""
+    old, content = before.entity, request.content
+    assert old is not None
+    assert content is not None
+    name, is_named = old.name if old.about else name_of_note(content), bool(old.about)
+    mention = ExpectedMention(name, old.type, content, old.confidence_ppm, is_named, others=old.others)
+    later = tell_fact(state, key, mention, Remember(0, content), at_ms, scope)
+    entity = later.entity
+    assert entity is not None
+    entity = attrs.evolve(entity, is_direct=True)
+    if state.fact is not None:
+        entity = add_sources(entity, old.sources, at_ms)
+    else:
+        count, last_ms = old.reinforced_count, old.last_reinforced_ms
+        entity = attrs.evolve(entity, sources=old.sources, reinforced_count=count, last_reinforced_ms=last_ms)
+    if state.entity is None:
+        names = ("event_time_ms", "source", "metadata")
+        given = {name: value for name in names if (value := getattr(old, name)) not in (None, ())}
+        kind = entity.memory_type or old.memory_type
+        given |= {"block": old.block, "importance_ppm": old.importance_ppm, "memory_type": kind}
+        entity = attrs.evolve(entity, **given)
+    return attrs.evolve(later, entity=entity, links=choose_links(request, state, before))
+
+
+def drop_relations(fact: Entity, lost_count: int, gone: Iterable[str]) -> Entity:
+    """Return the fact at the other end of so many relations that leave with the facts that are gone."""
+    refs = tuple(it for it in fact.contradicts if it.partition("@")[0] not in gone)
+    return attrs.evolve(fact, relation_count=max(0, fact.relation_count - lost_count), contradicts=refs)
