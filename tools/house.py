@@ -266,8 +266,8 @@ PARTICIPLES: Final = set(
     "understood undone woken won worn written".split()
 )
 VERBS_IN_ED: Final = set("embed exceed feed need proceed seed shed speed succeed".split())
-DOCSTRINGS_MAX: Final = 62  # begin with a question word
-FUNCTIONS_MAX: Final = 24  # are named by a bare participle
+DOCSTRINGS_MAX: Final = 9  # begin with a question word
+FUNCTIONS_MAX: Final = 10  # are named by a bare participle
 
 SET_TYPES: Final = {"set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"}
 SET_METHODS: Final = {"union", "intersection", "difference", "symmetric_difference"}

@@ -134,12 +134,12 @@ def test_the_old_text_is_there_exactly_once_or_the_bug_its_file_and_the_text_are
             "CoreTier.guard_version",
         ),
         (
-            'CUT_MARK: Final = "…"',
-            'CUT_MARK: Final = "..."',
-            "CUT_MARK cannot change: umi_sim.* has",
+            "ENTRY_KINDS: Final = BLOCK_KINDS[1:]",
+            "ENTRY_KINDS: Final = BLOCK_KINDS[2:]",
+            "ENTRY_KINDS cannot change: umi_sim.* has",
         ),
         ("def slot_name(", "def slot_name(:", "the new text is no Python"),
-        ("# Text.\n", "# Texts.\n", "changes nothing"),
+        ("# The parts of a transition.\n", "# Parts of it.\n", "changes nothing"),
     ],
 )
 def test_what_cannot_be_changed_from_outside_is_refused(old: str, new: str, why: str) -> None:

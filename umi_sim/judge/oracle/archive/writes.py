@@ -128,7 +128,9 @@ class Writes(ArchivePart):
         for it in stored if given == got else ():
             did, claim = batch.did[it.id], (it.version, it.change)
             broken = rule or self.choose_rule_of_claim(batch, it.id, claim)
-            self.demand(claim == did, broken, f"{it.id} was {it.change}, version {it.version}", did, claim)
+            self.demand(
+                claim == did, broken, f"{it.id} was {it.change} with version {it.version}", did, claim
+            )
 
     def choose_rule_of_claim(self, batch: Batch, key: str, claim: Claim) -> Rule:
         """Return the rule that a claim breaks: another one came first, or it found what it made itself."""
