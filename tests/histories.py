@@ -11,7 +11,6 @@ import pytest
 
 from umi_core.config import Config
 from umi_core.ids import entity_id, fact_id, relation_id
-from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied
 from umi_core.messages.effects import AskModel, Commit, Degraded, Done, Embed, Outcome
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
@@ -30,6 +29,7 @@ from umi_core.values import RoutingDecision, Scope
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.judge.oracle.model import Ending, Surroundings
+from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
 from umi_sim.services.embedder import embed
 

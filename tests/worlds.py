@@ -7,12 +7,10 @@ from typing import Any, TypeVar
 
 import attrs
 
-from umi_core import invariants
 from umi_core.conditions import Condition, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.ids import entity_id, fact_id
-from umi_core.invariants import StateSnapshot, describe_step
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import (
@@ -31,6 +29,8 @@ from umi_core.rows import Address, Row
 from umi_core.state import Operation, Sleeping, State, Waiting
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
+from umi_sim.judge import state as state_rules
+from umi_sim.judge.state import StateSnapshot, describe_step
 from umi_sim.services.embedder import embed
 from umi_sim.services.storage import SimStorage
 
@@ -264,9 +264,9 @@ def conditions(
 
 def check_step(before: StateSnapshot, value: Value, state: State) -> None:
     """What a step has changed, by the rules over that alone."""
-    invariants.check_step(before, describe_step(before, value, state), state)
+    state_rules.check_step(before, describe_step(before, value, state), state)
 
 
 def check_replies(before: StateSnapshot, value: Value, state: State, replies: Sequence[Reply]) -> None:
     """What a step has replied, by the rules over that alone."""
-    invariants.check_replies(before, describe_step(before, value, state), state, replies)
+    state_rules.check_replies(before, describe_step(before, value, state), state, replies)

@@ -19,7 +19,6 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
-from umi_core.invariants import Broken, check_memory, rules
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone, Value
 from umi_core.messages.effects import Effect
@@ -27,7 +26,10 @@ from umi_core.state import Queued
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import Inspector
+from umi_sim.judge.state import check_memory
 from umi_sim.kernel.prng import Stream
+from umi_sim.record import rules
+from umi_sim.record.broken import Broken
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import begin_run
 from umi_sim.scenario.files import draw, find

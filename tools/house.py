@@ -54,7 +54,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("engine",),
         ("workflows", "kelpie.blocks", "kelpie.logs", "kelpie.agents"),
         ("background",),
-        ("invariants",),
+        ("state_checks",),
         ("recordings", "saved_state", "kelpie.delegate", "kelpie.wire", "migration"),
         ("memory",),
     ),
@@ -100,8 +100,6 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_core.data",
     "umi_core.declared",
     "umi_core.errors",
-    "umi_core.invariants.broken",  # how a judge says so
-    "umi_core.invariants.limits",  # the numbers, as judges know them
     "umi_core.kelpie.errors",
     "umi_core.kelpie.requests",
     "umi_core.kelpie.results",
@@ -112,6 +110,7 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_core.migration.rows",
     "umi_core.rows",
     "umi_core.values",
+    "umi_sim.judge.limits",  # the numbers, as judges know them
     "umi_sim.judge.oracle",
     "umi_sim.judge.plain",
     "umi_sim.record",

@@ -9,7 +9,8 @@
     language/         prompts for a model, and parsers for what it replies
     kelpie/           the API of an agent server: its requests, rows, workflows and wire format
     migration/        the move of rows from an old server's store
-    invariants/       rules that hold after every step
+    state_checks.py   what holds of every state, saved ones and those after a step
+    saved_state.py    what is checked before a memory goes on with a saved state
     answer_checks.py  whether what the world sends can be an answer to what was asked
     core_reads.py     reads of the core tier that are answered at once
     state.py          everything that a memory is, as plain data

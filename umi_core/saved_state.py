@@ -22,19 +22,13 @@ from umi_core.engine.registry import Registry
 from umi_core.engine.validation import followers_of_skipped
 from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import Rejected, StateDamaged
-from umi_core.invariants import (
-    Broken,
-    check_cheap,
-    check_core,
-    check_tables,
-    check_working,
-)
-from umi_core.invariants.broken import count_rules_apart
 from umi_core.kelpie.requests import AgentRequest
 from umi_core.messages.effects import ByFilter, Commit, Read
 from umi_core.rows import Epoch
 from umi_core.shapes import shape_of
 from umi_core.state import ALONE, Operation, Running, State
+from umi_core.state_checks import Requirements, check_cheap, check_core, check_tables, check_working
+from umi_core.text import contrast_texts
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import bad_field
 from umi_core.values import Scope
@@ -65,25 +59,29 @@ def reasons(state: State, registry: Registry) -> Iterator[str]:
         table = registry.at(operation.workflow, operation.revision)
         for said in wrong_operation(operation, table, engine):
             yield f"operations[{operation.number}]: {said}"
-    yield from broken_rules(state, registry)
+    yield from broken_promises(state, registry)
     if name := bad_field(state.tiers.session):
         yield f"tiers.session.{name}: beyond its limits"
 
 
-def broken_rules(state: State, registry: Registry) -> Iterator[str]:
-    """Yield the broken rules of those that hold after every step; nothing is counted.
+def broken_promises(state: State, registry: Registry) -> Iterator[str]:
+    """Yield the first broken promise of those that hold after every step."""
+    it = next((it for it in list_requirements(state, registry) if not it.holds), None)
+    if it is not None:
+        expected, got = contrast_texts(str(it.expected), str(it.got))
+        yield f"{it.promise}: {it.message}: expected {expected}, got {got}"
+
+
+def list_requirements(state: State, registry: Registry) -> Requirements:
+    """Yield what has to hold after every step.
 
     The limits of core are left out: storage may hold a core from before they were lowered.
     """
-    try:
-        with count_rules_apart({}):
-            check_cheap(state)
-            check_working(state.tiers.working, state.seen_ms)
-            for core in cores(state):
-                check_core(core)
-            check_tables(state, registry)
-    except Broken as broken:
-        yield f"{broken}: expected {broken.expected}, got {broken.got}"
+    yield from check_cheap(state)
+    yield from check_working(state.tiers.working, state.seen_ms)
+    for core in cores(state):
+        yield from check_core(core)
+    yield from check_tables(state, registry)
 
 
 def cores(state: State) -> Iterator[CoreTier]:

@@ -130,6 +130,9 @@ def core_text(text: str) -> str:
 # Messages.
 
 SHOWN_CHARS_MAX: Final = 72
+CONTRAST_CHARS_MAX: Final = 200
+ALIKE_CHARS_MAX: Final = 40  # of what two long texts share, before they differ
+ELLIPSIS: Final = "..."
 
 
 def show_value(value: object) -> str:
@@ -140,6 +143,18 @@ def show_value(value: object) -> str:
     is_plain = text.isprintable() and without_later(text) == text
     text = text if is_plain else text.encode("unicode_escape").decode()
     return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "..."
+
+
+def contrast_texts(expected: str, got: str) -> tuple[str, str]:
+    """Cut both texts to a line, at the same place, so that the place where they differ is in it."""
+    length = min(len(expected), len(got))
+    alike = next((at for at in range(length) if expected[at] != got[at]), length)
+    if alike < CONTRAST_CHARS_MAX - ALIKE_CHARS_MAX:
+        return expected[:CONTRAST_CHARS_MAX], got[:CONTRAST_CHARS_MAX]
+    # 500 equal characters come first: both are shown from character 460 on
+    start = alike - ALIKE_CHARS_MAX
+    end = start + CONTRAST_CHARS_MAX - len(ELLIPSIS)
+    return f"{ELLIPSIS}{expected[start:end]}", f"{ELLIPSIS}{got[start:end]}"
 
 
 def known_repr(value: object) -> str:

@@ -60,7 +60,7 @@ def test_every_exported_name_can_be_imported(package: str) -> None:
         (PLAIN, "from umi_core import Memory", "umi_core.Memory decides"),
         *[
             (ORACLE, f"from umi_core.{room} import x", f"umi_core.{room} decides what is judged here")
-            for room in "language policies workflows tiers engine text ids domains invariants codec".split()
+            for room in "language policies workflows tiers engine text ids domains state_checks codec".split()
         ],
         (
             ORACLE,
@@ -175,10 +175,10 @@ def test_a_bad_snippet_is_found(path: str, text: str, message: str) -> None:
         ("umi_sim/sweep/outside.py", "import time"),
         ("umi_sim/cli/root.py", "import os\nimport time\nx = os.urandom(8)"),
         ("umi_sim/kernel/characters.py", "x = y.isalpha()"),
-        (PLAIN, "from umi_core.invariants import limits\nfrom umi_core.messages.results import Resolution"),
+        (PLAIN, "from umi_sim.judge import limits\nfrom umi_core.messages.results import Resolution"),
         (PLAIN, "import umi_core.rows\nfrom umi_sim.judge.plain.text import words"),
         (ORACLE, "from umi_core.messages.requests import Recall\nfrom umi_core.rows import Entity"),
-        (ORACLE, "from umi_core.invariants.broken import demand\nfrom umi_sim.services.calls import Call"),
+        (ORACLE, "from umi_sim.record.broken import demand\nfrom umi_sim.services.calls import Call"),
         (ORACLE, "from umi_sim.judge.plain.requests import wrong\nx = wrong(y)"),
         ("umi_sim/judge/inspector.py", "from umi_core.memory import Memory\nx = requests.bad_request(y)"),
         (SIM, "for x in sorted({1, 2}):\n    y(x)"),

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.properties.laws import Draw, around
-from umi_core.invariants import limits
 from umi_core.language.tables import (
     CLAUSE_OPENING,
     DETERMINERS,
@@ -18,6 +17,7 @@ from umi_core.language.tables import (
     TERM_ROWS,
 )
 from umi_core.values import Turn
+from umi_sim.judge import limits
 from umi_sim.judge.plain.queries import references, shown_turns
 
 NAMES: Final = (

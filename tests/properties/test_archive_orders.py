@@ -14,11 +14,11 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.histories import ALICE, History, as_stored, entity, extraction, fact
-from umi_core.invariants.broken import Broken
 from umi_core.kelpie.requests import RecentEntities
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Count, Forget, GetEntity, List, Remember
 from umi_core.messages.results import Forgotten, Listed
+from umi_sim.record.broken import Broken
 
 TEXTS = ("naps", "likes tea")
 READS = ("get", "count", "list", "recent")

@@ -18,7 +18,6 @@ from umi_core import errors
 from umi_core.codec import encode
 from umi_core.config import Config
 from umi_core.errors import BadVersion, Rejected, SnapshotDamaged, SnapshotVersion, StateDamaged
-from umi_core.invariants import limits
 from umi_core.limits import SNAPSHOT_BYTES_MAX
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
@@ -27,6 +26,7 @@ from umi_core.messages.requests import Get, Len
 from umi_core.recordings import RecordingHead, Taken, digest_of, read_recording
 from umi_core.tiers import session
 from umi_core.workflows import BUILT_IN
+from umi_sim.judge import limits
 from umi_sim.judge.plain.requests import stored_key
 from umi_sim.judge.plain.rows import STATE_FIELDS
 from umi_sim.judge.plain.text import byte_count

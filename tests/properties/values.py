@@ -11,7 +11,6 @@ from typing import Any, Final, get_args, get_origin
 import attrs
 
 from tests.properties.laws import Draw, around
-from umi_core.invariants import limits
 from umi_core.rows import BODIES, Body, Entity
 from umi_core.values import (
     BLOCK_KINDS,
@@ -24,6 +23,7 @@ from umi_core.values import (
     Entry,
     Turn,
 )
+from umi_sim.judge import limits
 from umi_sim.judge.plain.requests import HOLDS, KINDS_OF, OF_SCOPE, WRONG
 from umi_sim.judge.plain.rows import FIELDS
 

@@ -14,9 +14,9 @@ import pytest
 
 from tests.known_seeds import seeds_of
 from tests.properties.laws import fail_first
-from umi_core.invariants.broken import Broken
 from umi_core.workflows import BUILT_IN
 from umi_sim.mutants.registry import MUTANTS, OF_TESTS
+from umi_sim.record.broken import Broken
 from umi_sim.record.rules import rule_named
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find

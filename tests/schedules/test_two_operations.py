@@ -9,7 +9,6 @@ import pytest
 
 from tests.worlds import QUIET, SCOPE, Pair, check_step, id_of_fact, input_of, saying, verdict
 from umi_core.errors import SessionConflict
-from umi_core.invariants import before_step, check_memory
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Outcome, Refused
 from umi_core.messages.requests import (
@@ -29,6 +28,7 @@ from umi_core.messages.results import Forgotten, Remembered, SessionSaved, Store
 from umi_core.rows import AccessRecord, Core, Ended, Entity, Tombstone
 from umi_core.values import Scope
 from umi_sim.judge.invariants.store import check_store
+from umi_sim.judge.state import before_step, check_memory
 
 LAUGHS, NAPS, SINGS = (id_of_fact("Alice", it) for it in ("laughs", "naps", "sings"))
 

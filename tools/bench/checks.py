@@ -13,17 +13,17 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Final, get_args
 
 from tools.bench.measure import Table
 from tools.bench.shares import sampled
-from umi_core.invariants import rules as core_rules
-from umi_core.invariants.rules import Rule
+from umi_core.state_checks import Promise
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.record import rules as sim_rules
+from umi_sim.record import rules
+from umi_sim.record.rules import Rule
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-FOLDERS: Final = ("umi_core/invariants", "umi_sim/judge")
+SHARED: Final = "umi_core/state_checks.py"  # names promises, not constants
 SCENARIOS: Final = ("working", "storm", "core", "conversation", "kelpie", "memorize")
 CONSTANT: Final = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
 ELSEWHERE: Final = ""
@@ -75,16 +75,11 @@ def worth(file: str) -> tuple[str, str, str]:
 @cache
 def rules_by_file() -> Mapping[str, frozenset[str]]:
     """The names of the rules that each file of checks demands."""
-    known = {
-        name: it.name
-        for at in (core_rules, sim_rules)
-        for name, it in vars(at).items()
-        if isinstance(it, Rule)
-    }
-    found = {}
-    for path in (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))):
+    known = {name: it.name for name, it in vars(rules).items() if isinstance(it, Rule)}
+    found = {SHARED: frozenset[str](get_args(Promise))}
+    for path in sorted((ROOT / "umi_sim/judge").rglob("*.py")):
         words = set(CONSTANT.findall(path.read_text()))
-        if path.name != "rules.py" and (mine := frozenset(known[word] for word in words & known.keys())):
+        if mine := frozenset(known[word] for word in words & known.keys()):
             found[path.relative_to(ROOT).as_posix()] = mine
     return found
 

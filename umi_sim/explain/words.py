@@ -33,10 +33,9 @@ from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
 
-NO_CHECKS: Final = re.compile(
-    r"umi_sim/(mutants|record/rules|explain)|umi_core/invariants/rules"
-)  # these only speak of rules
+NO_CHECKS: Final = re.compile(r"umi_sim/(mutants|record/rules|explain)")  # these only speak of rules
 CONSTANT: Final = re.compile(r"\brules\.([A-Z_]+)")  # as a check names its rule
+PROMISE: Final = re.compile(r'\bRequirement\([^"]*"([a-z-]+)"')  # as umi_core.state_checks names it
 PLACE_COUNT_MAX: Final = 4
 BUG_COUNT_MAX: Final = 12
 SEEN_RATE: Final = "1/4"
@@ -182,8 +181,9 @@ def mentions() -> Mapping[str, list[str]]:
         place = path.relative_to(folders.PROJECT).as_posix()
         lines = [] if NO_CHECKS.match(place) else path.read_text("utf-8").splitlines()
         for number, line in enumerate(lines, 1):
-            for name in CONSTANT.findall(line):
-                found.setdefault(named.get(name, ""), []).append(f"{place}:{number}")
+            constants = [named.get(name, "") for name in CONSTANT.findall(line)]
+            for name in constants + PROMISE.findall(line):
+                found.setdefault(name, []).append(f"{place}:{number}")
     return found
 
 

@@ -8,8 +8,8 @@ from collections import deque
 import attrs
 
 from umi_core.data import Data
-from umi_core.invariants.broken import Broken
 from umi_sim.explore.one_row import SMALL, EventBudget, OneRowWorld, at, check, come_home, steps
+from umi_sim.record.broken import Broken
 
 
 @attrs.frozen

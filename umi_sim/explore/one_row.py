@@ -11,7 +11,6 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.data import Data
-from umi_core.invariants.broken import demand
 from umi_core.migration import machine
 from umi_core.migration import steps as machine_steps
 from umi_core.migration.machine import Ask, Held, Key, Migration, MigrationReply, Once, StoreResult
@@ -27,6 +26,7 @@ from umi_core.migration.requests import (
     RollBack,
 )
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 ID: Final = "r"
 OF: Final = ("op", "blocks")  # the caller, and the kind of rows

@@ -12,15 +12,6 @@ from typing import Final, ParamSpec
 
 import attrs
 
-from umi_core.invariants import (
-    StateSnapshot,
-    before_step,
-    check_cheap,
-    check_memory,
-    check_tables,
-    check_whole_step,
-)
-from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
 from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Outcome, Reply
@@ -36,7 +27,16 @@ from umi_sim.judge.observer import Observer
 from umi_sim.judge.observers import OBSERVERS
 from umi_sim.judge.oracle.judge import Oracle, check_reply
 from umi_sim.judge.plain.replies import answer_in
+from umi_sim.judge.state import (
+    StateSnapshot,
+    before_step,
+    check_cheap,
+    check_memory,
+    check_tables,
+    check_whole_step,
+)
 from umi_sim.record.answer_shapes import is_due
+from umi_sim.record.broken import Broken
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.storage import SimStorage

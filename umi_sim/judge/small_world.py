@@ -11,7 +11,6 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.engine.registry import Registry
-from umi_core.invariants.broken import demand
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Effect, Embed, Outcome, Read, Reply
@@ -20,6 +19,7 @@ from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.services.embedder import embed
 from umi_sim.services.model import truth
 from umi_sim.services.storage import SimStorage

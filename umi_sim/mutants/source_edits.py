@@ -27,7 +27,7 @@ from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Stream
 
 CORE: Final = "umi_core"
-JUDGED_BY: Final = "invariants"  # a folder: rules that only runs check
+JUDGED_BY: Final = "state_checks.py"  # runs are judged by it, so they cannot show that it is too lax
 LEFT_OUT: Final = (libcst.Annotation, libcst.Assert, libcst.Decorator, libcst.Import, libcst.ImportFrom)
 
 
@@ -74,9 +74,9 @@ def find_edit(name: str) -> SourceEdit:
 
 
 def list_files() -> list[str]:
-    """List the sources of the memory, without the rules that judge it."""
+    """List the sources of the memory, without the checks that judges use, too."""
     paths = (path.relative_to(folders.PROJECT) for path in (folders.PROJECT / CORE).rglob("*.py"))
-    return sorted(path.as_posix() for path in paths if JUDGED_BY not in path.parts)
+    return sorted(path.as_posix() for path in paths if path.name != JUDGED_BY)
 
 
 def edits_of(file: str, line: int) -> Iterator[SourceEdit]:

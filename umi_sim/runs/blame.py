@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Final
 
-from umi_core.invariants.broken import Broken
 from umi_sim.kernel.frames import blamed_frame, is_of_target
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken
 from umi_sim.record.exit_codes import FailureKind
 from umi_sim.record.rules import id_of
 from umi_sim.record.verdict import Failure

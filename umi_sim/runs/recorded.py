@@ -15,12 +15,13 @@ import attrs
 from umi_core.codec import encode
 from umi_core.data import Data, Owner
 from umi_core.errors import Rejected
-from umi_core.invariants import Broken, before_step, check_memory, check_whole_step
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import Request
 from umi_core.recordings import RecordingHead, Taken, digest_of, read_recording
+from umi_sim.judge.state import before_step, check_memory, check_whole_step
+from umi_sim.record.broken import Broken
 from umi_sim.record.trace import write_whole
 
 CHECK_EVERY: Final = 64

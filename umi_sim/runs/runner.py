@@ -16,7 +16,6 @@ import attrs
 
 from umi_core.data import Owner
 from umi_core.engine.registry import Registry
-from umi_core.invariants.broken import Broken, count_rules, demand
 from umi_core.limits import RECALL_LIMIT_MAX
 from umi_core.messages.effects import Outcome, Reply
 from umi_core.rows import Address, Row
@@ -27,6 +26,7 @@ from umi_sim.judge.coverage import with_equivalences
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.progress import NOW
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken, count_rules, demand
 from umi_sim.record.items import Args, Item
 from umi_sim.record.recorded_replies import RecordedReply
 from umi_sim.record.rules import Rule

@@ -19,10 +19,10 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.data import Data, Owner
-from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 
 Reach = Literal["clock", "chance", "files", "network", "threads", "environment"]
 

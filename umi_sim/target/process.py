@@ -16,7 +16,6 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data, Owner
-from umi_core.invariants.broken import demand
 from umi_core.limits import NOW_MS_MAX
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import MAIN, Asked, Commit, Effect, Read, Reply
@@ -24,6 +23,7 @@ from umi_core.messages.requests import OF_MEMORY
 from umi_core.values import Scope
 from umi_sim.kernel.child_process import Process, ProcessBroken, show_value
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
 from umi_sim.target import wire

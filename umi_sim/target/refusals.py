@@ -14,10 +14,10 @@ from umi_core.engine.middleware import Interceptor
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Degrade, Learned, OnFailure, Step, Workflow
 from umi_core.errors import BadWorkflow, Rejected, UnknownRevision
-from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import AskModel, Commit, Done
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 INTERCEPTOR_COUNT_MAX: Final = 32
 Call = Callable[[Registry], object]

@@ -38,12 +38,12 @@ from umi_core.engine.middleware import (
 from umi_core.engine.prompt_blocks import prompt_blocks
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow
-from umi_core.invariants.broken import demand
 from umi_core.language.prompts import FIXED
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query, Read
 from umi_core.values import Scope
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, OF_ANY_ROW, USHER
 from umi_sim.target.refusals import check_refusals
 

@@ -5,8 +5,6 @@ from typing import Final
 
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
-from umi_core.invariants import rules
-from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.effects import Asked, Commit
 from umi_core.messages.requests import OF_MEMORY
@@ -14,6 +12,8 @@ from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Core
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
+from umi_sim.record import rules
+from umi_sim.record.broken import Broken
 from umi_sim.record.category_lists import config_of_life
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services

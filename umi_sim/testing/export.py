@@ -17,7 +17,6 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data, Owner
-from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect, Reply
@@ -40,6 +39,7 @@ from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.literals import INDENT, LiteralWriter, Parts, comment, number, statement
 from umi_sim.mutants import plant_mutant
 from umi_sim.record import fingerprint
+from umi_sim.record.broken import Broken
 from umi_sim.record.rules import rule_named
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure

@@ -21,7 +21,6 @@ from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import Done
 from umi_core.messages.results import Remembered, SessionCreated, SessionSaved
 from umi_core.workflows import BUILT_IN
@@ -34,6 +33,7 @@ from umi_sim.kernel.report import laid_out
 from umi_sim.mutants import Mutant, plant_mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record import fingerprint
+from umi_sim.record.broken import Broken
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure, Verdict

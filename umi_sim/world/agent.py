@@ -11,13 +11,13 @@ from typing import ClassVar, Final, Protocol
 import attrs
 
 from umi_core.data import Data, Owner
-from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.answers import Answer, Value
 from umi_core.messages.effects import Done, Effect, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import Request
 from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 from umi_sim.record.items import ClockMove, Op
 from umi_sim.record.run_config import AgentConfig
 from umi_sim.services.calls import Call, Flush

@@ -17,7 +17,6 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Owner
-from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Reply
 from umi_core.messages.requests import REQUESTS
@@ -26,6 +25,7 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.clock import READING_MS_MAX, SimClock
 from umi_sim.kernel.prng import Keyed, stream_key
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.record.items import Args, ClockMove, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace

@@ -10,16 +10,6 @@ import pytest
 from tests.worlds import QUIET, SCOPE, Pair, check_replies, check_step, id_of_fact
 from umi_core.config import Config
 from umi_core.engine.middleware import Interceptor, Refuse
-from umi_core.invariants import Broken, StateSnapshot, accesses, before_step
-from umi_core.invariants.accesses import (
-    check_access_source,
-    check_counted,
-    check_kept,
-    check_recorded,
-    check_scan,
-    check_session_source,
-)
-from umi_core.invariants.stands import OperationSnapshot
 from umi_core.kelpie.requests import AddArchival
 from umi_core.limits import ACCESS_PRUNE_MS, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
@@ -32,6 +22,17 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import Plan
+from umi_sim.judge.state import StateSnapshot, accesses, before_step
+from umi_sim.judge.state.accesses import (
+    check_access_source,
+    check_counted,
+    check_kept,
+    check_recorded,
+    check_scan,
+    check_session_source,
+)
+from umi_sim.judge.state.stands import OperationSnapshot
+from umi_sim.record.broken import Broken
 
 TEA, SNORES = id_of_fact("Alice", "likes tea"), id_of_fact("Bob", "snores")
 

@@ -5,8 +5,6 @@ import pytest
 
 from tests.worlds import ALICE, Pair, check_step
 from umi_core.errors import Deposed, KeyReused, Rejected, StorageFull
-from umi_core.invariants import Broken, before_step
-from umi_core.invariants.steps import check_emptied
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.agents import PURGED
 from umi_core.kelpie.errors import NotFound
@@ -29,6 +27,9 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.results import as_repeated
 from umi_core.state import Tiers
+from umi_sim.judge.state import before_step
+from umi_sim.judge.state.steps import check_emptied
+from umi_sim.record.broken import Broken
 
 GONE = Refused(NotFound("agent", "a1"))
 SAID = ((("role", "user"), ("content", "hello")),)

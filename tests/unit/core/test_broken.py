@@ -2,8 +2,9 @@
 
 import pytest
 
-from umi_core.invariants import rules
-from umi_core.invariants.broken import SHOWN_CHARS_MAX, Broken
+from umi_core.text import CONTRAST_CHARS_MAX
+from umi_sim.record import rules
+from umi_sim.record.broken import Broken
 
 
 @pytest.mark.parametrize("alike_count", [0, 1, 159, 160, 161, 199, 200, 201, 5_000])
@@ -12,7 +13,7 @@ def test_texts_that_differ_look_different_however_much_they_share(alike_count: i
     for one, other in (("x", "y"), ("", "y"), ("x" * 999, "y" * 999)):
         broken = Broken(rules.CORE_LIMITS, "m", alike + one, alike + other)
         assert broken.expected != broken.got
-        assert max(len(broken.expected), len(broken.got)) <= SHOWN_CHARS_MAX
+        assert max(len(broken.expected), len(broken.got)) <= CONTRAST_CHARS_MAX
 
 
 def test_short_texts_are_told_whole() -> None:

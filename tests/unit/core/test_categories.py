@@ -11,7 +11,6 @@ from tests.worlds import QUIET, SCOPE, Pair, id_of_note, input_of, saying
 from umi_core.config import Config
 from umi_core.errors import BadConfig, BadOption, BadType, Rejected
 from umi_core.ids import category_id
-from umi_core.invariants.prompts import expect_inputs
 from umi_core.limits import CATEGORY_ABOUT_BYTES_MAX, CATEGORY_COUNT_MAX, CATEGORY_NAME_BYTES_MAX
 from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, Done, Refused
@@ -28,6 +27,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Evolved, Listed, Summarised
 from umi_core.rows import Address, Category
 from umi_core.values import CATEGORIES
+from umi_sim.judge.state.prompts import expect_inputs
 from umi_sim.services.storage import SimStorage
 
 HOME: Any = attrs.evolve(QUIET, categories=(("Family", "Who lives here."), ("Preferences", "Likes.")))

@@ -19,7 +19,6 @@ from umi_core.errors import (
     LabelTooLong,
     TooManyBlocks,
 )
-from umi_core.invariants.broken import Broken
 from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance, bad_request
 from umi_core.rows import Entity
@@ -37,6 +36,7 @@ from umi_core.tiers.core import (
     without,
 )
 from umi_core.values import BLOCK_KINDS, USER, Block, Entry
+from umi_sim.record.broken import Broken
 
 SMALL = Config(core_bytes_max=4_096)
 EMPTY = CoreTier()

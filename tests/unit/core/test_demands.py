@@ -12,23 +12,6 @@ from tests.unit.core.test_accesses import Watched, caught, watched
 from tests.unit.core.test_invariants import entity, seated
 from tests.worlds import ALICE, Kind, put_question
 from umi_core.config import Config
-from umi_core.invariants import Broken
-from umi_core.invariants.accesses import check_deleted, check_gone, prune_fault
-from umi_core.invariants.calls import check_all_told, check_opened
-from umi_core.invariants.homes import check_homes
-from umi_core.invariants.prompts import check_turns
-from umi_core.invariants.settling import check_believed, check_won
-from umi_core.invariants.stands import stand_of
-from umi_core.invariants.steps import core_row
-from umi_core.invariants.vectors import (
-    as_answered,
-    check_counted,
-    check_learnt,
-    check_texts,
-    check_written,
-    fault_of,
-    find_missing,
-)
 from umi_core.limits import ACCESS_PRUNE_MS, BLOCK_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.messages.answers import Committed, Embedded, ReadDone
 from umi_core.messages.effects import AskModel, ByIds, ByWords, Commit, Embed, Read, Write
@@ -38,6 +21,23 @@ from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, entry_of, without
 from umi_core.values import RoutingDecision, Scope, Turn
+from umi_sim.judge.state.accesses import check_deleted, check_gone, prune_fault
+from umi_sim.judge.state.calls import check_all_told, check_opened
+from umi_sim.judge.state.homes import check_homes
+from umi_sim.judge.state.prompts import check_turns
+from umi_sim.judge.state.settling import check_believed, check_won
+from umi_sim.judge.state.stands import stand_of
+from umi_sim.judge.state.steps import core_row
+from umi_sim.judge.state.vectors import (
+    as_answered,
+    check_counted,
+    check_learnt,
+    check_texts,
+    check_written,
+    fault_of,
+    find_missing,
+)
+from umi_sim.record.broken import Broken
 
 SCOPE = Scope("u1", "a1")
 ANNA, BERT = entity("Anna"), entity("Bert")

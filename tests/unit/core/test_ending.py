@@ -12,7 +12,6 @@ from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, input_of, saying, verdi
 from umi_core.conditions import Condition
 from umi_core.errors import Rejected, StorageFailed
 from umi_core.ids import category_id
-from umi_core.invariants import check_memory
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, RELATION_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Commit, Done, Embed, Failed, Read
@@ -32,6 +31,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.results import Forgotten, Listed, Memorized, Recalled, Remembered, Stored
 from umi_core.rows import Category, Ended, Entity, Relation, Row, Tombstone
+from umi_sim.judge.state import check_memory
 from umi_sim.target.limits import lower_limits
 
 PARIS, BERLIN, ROME = (id_of_fact("Alice", f"lives in {city}") for city in ("Paris", "Berlin", "Rome"))

@@ -11,7 +11,6 @@ from umi_core.codec import load_state
 from umi_core.config import Config
 from umi_core.errors import BadConfig, BadImportance, BadKind, BadOption, KeyReused, Rejected
 from umi_core.ids import pack
-from umi_core.invariants import check_memory
 from umi_core.memory import Memory
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import (
@@ -45,6 +44,7 @@ from umi_core.messages.results import Forgotten, Remembered
 from umi_core.rows import AccessRecord, Address
 from umi_core.tiers import session
 from umi_core.values import Scope, Turn
+from umi_sim.judge.state import check_memory
 
 TEA = id_of_fact("Alice", "likes tea")
 

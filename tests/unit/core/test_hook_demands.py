@@ -8,13 +8,14 @@ import pytest
 
 from tests.worlds import Pair, check_step, put_sent
 from umi_core.engine.middleware import Interceptor, Substitute
-from umi_core.invariants import Broken, before_step, check_tables
-from umi_core.invariants.hooks import check_fallbacks
 from umi_core.messages.answers import Wake
 from umi_core.messages.effects import Degraded, Done, HookNote, Reply, Unknown
 from umi_core.messages.requests import Remember
 from umi_core.state import Operation
 from umi_core.values import Entry, RoutingDecision
+from umi_sim.judge.state import before_step, check_tables
+from umi_sim.judge.state.hooks import check_fallbacks
+from umi_sim.record.broken import Broken
 
 DECISION = RoutingDecision("ent_a", "human", True, 900_000, "", "model", None)
 ENTRY = Entry("ent_a", 1, "Ann", "likes tea", 5)

@@ -26,21 +26,6 @@ from umi_core.engine import middleware as hooks
 from umi_core.engine.workflow import retry
 from umi_core.errors import KeyNotFound, SnapshotDamaged
 from umi_core.ids import entity_id, pack
-from umi_core.invariants import (
-    Broken,
-    before_step,
-    check_cheap,
-    check_full,
-    check_memory,
-    check_plan,
-    check_self_stays,
-    check_tables,
-)
-from umi_core.invariants.plans import check_marked, check_relations, check_scope
-from umi_core.invariants.prompts import check_prompt
-from umi_core.invariants.prompts import expect_inputs as given_by
-from umi_core.invariants.rules import Rule, SeenBy
-from umi_core.invariants.walk import Seat, Walk
 from umi_core.kelpie.requests import AddArchival, DeleteBlock
 from umi_core.kelpie.results import BlockWritten
 from umi_core.limits import ACCESS_PRUNE_MS
@@ -90,6 +75,21 @@ from umi_core.tiers.working import WorkingTier
 from umi_core.values import Block, Entry, RoutingDecision, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import Plan
+from umi_sim.judge.state import (
+    before_step,
+    check_cheap,
+    check_full,
+    check_memory,
+    check_plan,
+    check_self_stays,
+    check_tables,
+)
+from umi_sim.judge.state.plans import check_marked, check_relations, check_scope
+from umi_sim.judge.state.prompts import check_prompt
+from umi_sim.judge.state.prompts import expect_inputs as given_by
+from umi_sim.judge.state.walk import Seat, Walk
+from umi_sim.record.broken import Broken
+from umi_sim.record.rules import Rule, SeenBy
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
 UMI = id_of_fact("Umi", "helps")
@@ -416,6 +416,14 @@ def test_facts_that_are_wrong_are_told_in_order_of_their_names() -> None:
         check_tables(state, BUILT_IN)
     assert caught.value.got == str(sorted(facts))
     assert caught.value.expected == str(sorted(facts)[1:])
+
+
+def test_an_operation_whose_question_is_known_is_not_held_against_its_table_again() -> None:
+    state = asking().memory.state
+    first = both(state)[0]
+    first.facts["a_secret"] = 1
+    check_tables(state, BUILT_IN, known=(first.waiting,))
+    assert broken(lambda: check_tables(state, BUILT_IN, known=(0,))) == "workflow-contract"
 
 
 def test_only_recovery_may_try_without_end() -> None:

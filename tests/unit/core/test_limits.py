@@ -2,7 +2,7 @@
 
 from tests.spec_tables import plain, rows, whole
 from umi_core import limits
-from umi_core.invariants import limits as limits_of_rules
+from umi_sim.judge import limits as limits_of_rules
 
 TOLD = {plain(row["name"]): whole(row["value"]) for row in rows("memory", "limits")}
 

@@ -16,7 +16,6 @@ import attrs
 
 from umi_core.engine.middleware import Interceptors
 from umi_core.errors import Conflict
-from umi_core.invariants.broken import demand
 from umi_core.limits import PPM, RECALL_LIMIT_MAX
 from umi_core.messages import requests
 from umi_core.messages.effects import (
@@ -31,6 +30,7 @@ from umi_core.text import norm
 from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.services.embedder import embed
 from umi_sim.services.storage import SimStorage
 

@@ -19,8 +19,6 @@ from umi_core.data import Data, Owner
 from umi_core.engine.middleware import Interceptors
 from umi_core.engine.registry import Registry
 from umi_core.errors import StepFailed
-from umi_core.invariants import check_memory
-from umi_core.invariants.broken import Broken, demand
 from umi_core.kelpie.requests import DeleteAgent
 from umi_core.messages.answers import Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Failed, Outcome, Read, Unknown
@@ -47,9 +45,11 @@ from umi_sim.judge.equivalences.landing import draw_update, landings
 from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.judge.equivalences.stories import at_hand, tell_story
 from umi_sim.judge.plain import scores
+from umi_sim.judge.state import check_memory
 from umi_sim.kernel.fork import fork_graph
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 from umi_sim.services.storage import SimStorage
 
 TRIED_COUNT: Final = 2  # of each request, and a quarter of what may befall it

@@ -6,7 +6,6 @@ from typing import Any, Final, cast
 import attrs
 
 from umi_core.data import Data, list_compared
-from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
 from umi_core.rows import Address
@@ -15,6 +14,7 @@ from umi_sim.judge.equivalences.odd_replies import odd_reply
 from umi_sim.judge.small_world import NEVER, SmallWorld
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 STEP_COUNT_MAX: Final = 2_000
 PAGE_ROWS: Final = 1  # so that most reads have pages after the first

@@ -16,8 +16,6 @@ from umi_core.engine.middleware import Interceptors, pass_on
 from umi_core.engine.registry import Registry
 from umi_core.errors import Rejected
 from umi_core.ids import pack
-from umi_core.invariants import check_cheap, check_working
-from umi_core.invariants.broken import Broken, demand
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, Commit, Effect, Read, Reply
@@ -25,9 +23,11 @@ from umi_core.messages.requests import Len
 from umi_core.state import State
 from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, shorten_value
 from umi_sim.judge.equivalences.moments import at_moments
+from umi_sim.judge.state import check_cheap, check_working
 from umi_sim.kernel.frames import is_of_target
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 
 MOMENT_COUNT_MAX: Final = 5
 EDIT_COUNT: Final = 5  # forgeries of each moment

@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.invariants import check_memory
-from umi_core.invariants.broken import demand
 from umi_core.kelpie.requests import AgentRequest
 from umi_core.kelpie.rows import Sheet
 from umi_core.limits import PAGE_ROW_COUNT_MAX
@@ -24,9 +22,11 @@ from umi_core.values import CATEGORIES
 from umi_sim.judge.equivalences.afresh import Says, must_say
 from umi_sim.judge.equivalences.failing_world import ALWAYS, SILENCE, FailingWorld, split_differences
 from umi_sim.judge.equivalences.stories import NAMED, at_hand
+from umi_sim.judge.state import check_memory
 from umi_sim.kernel.fork import fork_graph
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 ONE_IN: Final = 3  # of all pairs of a life that are about one thing
 CHOSEN: Final = ("core", "relation", "access")  # kinds of rows that follow from more than rows

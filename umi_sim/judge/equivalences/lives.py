@@ -14,13 +14,13 @@ from umi_core.config import Config
 from umi_core.data import Data, Owner
 from umi_core.engine.registry import Registry
 from umi_core.errors import Rejected
-from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_core.values import Scope
 from umi_sim.kernel.fork import fork_graph
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken
 
 SHOWN_CHARS: Final = 200
 

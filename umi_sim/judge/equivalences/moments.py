@@ -12,7 +12,6 @@ from umi_core.background import is_switching
 from umi_core.codec import encode
 from umi_core.config import Config
 from umi_core.errors import TooManyEntries, WorkingFull
-from umi_core.invariants.broken import Broken
 from umi_core.kelpie.requests import AgentRequest
 from umi_core.limits import BACKOFF_MS_MIN
 from umi_core.memory import Memory
@@ -32,6 +31,7 @@ from umi_core.messages.requests import (
 )
 from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, shorten_value, twin
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken
 
 MOMENT_COUNT_MAX: Final = 48
 STOP_COUNT_MAX: Final = 1_000

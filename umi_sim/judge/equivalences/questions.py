@@ -9,7 +9,6 @@ from typing import Final
 
 import attrs
 
-from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel, Done, Effect, Outcome, Reply
@@ -17,6 +16,7 @@ from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled
 from umi_sim.judge.equivalences.lives import RecordedLife, shorten_value, twin
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken
 from umi_sim.record.items import Args
 
 QUERY_COUNT_MAX: Final = 8

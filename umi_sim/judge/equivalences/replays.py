@@ -9,11 +9,11 @@ from contextlib import suppress
 from typing import Final
 
 from umi_core.errors import Rejected
-from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.answers import Value
 from umi_core.recordings import RecordingHead, Taken, digest_line, digest_of, read_recording
 from umi_sim.judge.equivalences.lives import RecordedLife, copy_saved, follow, shorten_value
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 
 STEP_BYTES: Final = 1_024
 """So many bytes of a copy are paid by each step: one of five times as many is followed by five without. Then

@@ -13,7 +13,6 @@ import attrs
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.errors import BadConfig
-from umi_core.invariants.broken import demand
 from umi_core.limits import CORE_BYTES_MIN
 from umi_core.memory import Memory
 from umi_core.messages import requests
@@ -22,6 +21,7 @@ from umi_core.messages.effects import Asked, Commit, Failed, Outcome, Read, Repl
 from umi_core.rows import Address, Core
 from umi_core.values import Scope
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.services.storage import SimStorage
 
 Settings = Mapping[str, bool | int]

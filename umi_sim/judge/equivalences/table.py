@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from umi_core.invariants.broken import Broken
 from umi_sim.judge.equivalences import OF_LIVES, RESTORE, afresh, failing, forged, moments, questions, replays
 from umi_sim.judge.equivalences.lives import RecordedLife
+from umi_sim.record.broken import Broken
 from umi_sim.record.rules import rule_named
 
 COMPARISONS: Final[dict[str, Callable[[RecordedLife], int | Counter[str]]]] = {

@@ -11,8 +11,6 @@ from typing import Final
 import attrs
 
 from umi_core.conditions import Condition
-from umi_core.invariants.broken import demand
-from umi_core.invariants.limits import PPM
 from umi_core.messages.effects import (
     AskModel,
     ByIds,
@@ -26,9 +24,11 @@ from umi_core.messages.effects import (
 )
 from umi_core.rows import BODIES, Address
 from umi_core.values import Scope
+from umi_sim.judge.limits import PPM
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.requests import HOLDS, describe_misfit, is_whole
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.target.machine import Machine
 
 NAMED_BY_USERS: Final = ("archival",)  # whatever a user calls a record is looked up

@@ -4,12 +4,12 @@ Law 1. It is tried with a second memory like the one whose life begins, which is
 raises the life itself will raise, and there it is reported with what led to it.
 """
 
-from umi_core.invariants.broken import demand
 from umi_core.memory import Memory
 from umi_core.messages.effects import Read, Reply
 from umi_core.messages.requests import Len
 from umi_core.workflows import BUILT_IN
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 
 def check_beginning(memory: Memory) -> None:

@@ -14,8 +14,6 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
-from umi_core.invariants.broken import Broken, demand
-from umi_core.invariants.limits import EVOLVE_MEMBER_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import AskModel, Commit, Done, Effect, Outcome, Read
 from umi_core.messages.requests import EvolveCategory, Request
@@ -23,6 +21,7 @@ from umi_core.messages.results import Evolved, Group
 from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subcategory, Vector
 from umi_core.values import Scope
 from umi_sim.judge.invariants.plans import PlanInputs, Question
+from umi_sim.judge.limits import EVOLVE_MEMBER_COUNT_MAX
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.hierarchy import (
     ExpectedGroup,
@@ -40,6 +39,7 @@ from umi_sim.judge.plain.rows import subcategory_id
 from umi_sim.judge.plain.scores import vector_ppm
 from umi_sim.judge.plain.text import cut, fold_name
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 from umi_sim.services.calls import Call
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of

@@ -9,7 +9,6 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
-from umi_core.invariants.broken import Broken
 from umi_core.limits import PPM
 from umi_core.messages.answers import Answer, ModelReplied, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Read
@@ -17,6 +16,7 @@ from umi_core.rows import Address, Body, Row
 from umi_sim.judge.oracle.promises import is_damaged, is_foreign
 from umi_sim.judge.plain.hierarchy import read_name
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken
 from umi_sim.services.model.prompts import Inputs, inputs
 
 WHOLE: Final = ("members", "contents")  # damaged rows are among the answers of these, without a body

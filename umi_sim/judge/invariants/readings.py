@@ -13,7 +13,6 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.invariants.broken import Broken, demand
 from umi_core.language import (
     decisions,
     descriptions,
@@ -54,6 +53,7 @@ from umi_sim.judge.plain.replies import (
     why_unusable,
 )
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 from umi_sim.services.model.prompts import Inputs, inputs
 
 

@@ -9,8 +9,6 @@ from collections.abc import Container, Mapping
 import attrs
 
 from umi_core.data import Owner
-from umi_core.invariants import limits
-from umi_core.invariants.broken import demand
 from umi_core.kelpie.rows import Archival
 from umi_core.rows import (
     AccessRecord,
@@ -29,8 +27,10 @@ from umi_core.rows import (
     Vector,
 )
 from umi_core.values import Scope
+from umi_sim.judge import limits
 from umi_sim.judge.plain.rows import relation_id
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source and target
 

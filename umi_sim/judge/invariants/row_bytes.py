@@ -12,11 +12,11 @@ import attrs
 import msgpack
 
 from umi_core.errors import BadVersion, Error, Rejected, StateDamaged
-from umi_core.invariants.broken import demand
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Row
 from umi_sim.judge.observer import Observer
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 OF_A_KIND_MAX: Final = 6
 OF_A_LOOK_MAX: Final = 2

@@ -5,12 +5,12 @@ Law 2. The number is worked out a second time, from constants that the memory do
 life, a weight or a type that is worth something else there is seen by the first record that it changes.
 """
 
-from umi_core.invariants.broken import demand
 from umi_core.policies.promotion import score_ppm
 from umi_core.tiers.archive import AccessTable
 from umi_sim.judge.plain.rows import list_unfit
 from umi_sim.judge.plain.scores import promotion_ppm
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 
 def check_scores(access: AccessTable, now_ms: int) -> None:

@@ -10,8 +10,6 @@ from typing import Final
 from xml.etree import ElementTree
 
 from umi_core.errors import Error, SnapshotDoesNotFit
-from umi_core.invariants import limits
-from umi_core.invariants.broken import Broken, demand
 from umi_core.kelpie.rows import Archival, BlockChange, Log, Message, Sheet
 from umi_core.messages.effects import Commit, Expect
 from umi_core.policies.routing import SELF_BLOCK
@@ -40,12 +38,14 @@ from umi_core.tiers import session
 from umi_core.tiers.core import ENTRY_KINDS, CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry, Scope
+from umi_sim.judge import limits
 from umi_sim.judge.invariants.hierarchy import check_hierarchy
 from umi_sim.judge.invariants.relations import StoredRows, check_relations
 from umi_sim.judge.invariants.scores import check_scores
 from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, expect_block, read_markdown, read_xml
 from umi_sim.judge.plain.rows import entity_id, fact_id
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 from umi_sim.record.rules import Rule
 from umi_sim.services.storage import SimStorage
 

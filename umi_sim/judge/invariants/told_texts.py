@@ -8,7 +8,6 @@ from typing import Final
 
 import attrs
 
-from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, ReadDone
 from umi_core.messages.effects import Commit, Write
 from umi_core.rows import Category, Reflection
@@ -16,6 +15,7 @@ from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.promises import is_damaged
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 
 FIRST_READS: Final = {"summarise": "home", "reflect": "session"}  # by workflow, what reads the row

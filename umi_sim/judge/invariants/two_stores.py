@@ -10,7 +10,6 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data, Owner
-from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import (
     MAIN,
@@ -43,6 +42,7 @@ from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.rows import is_fit
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
 from umi_sim.services.stores import SimStore

@@ -14,7 +14,6 @@ from typing import Final, TypeGuard
 import attrs
 
 from umi_core.config import Config
-from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import Commit, Effect
 from umi_core.messages.requests import Request
@@ -25,6 +24,7 @@ from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.promises import is_damaged
 from umi_sim.judge.plain.scores import again_ms
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine

@@ -6,7 +6,6 @@ is lost.
 
 from collections.abc import Sequence
 
-from umi_core.invariants.broken import demand
 from umi_core.messages.effects import Commit, Effect, Write
 from umi_core.rows import Receipt
 from umi_core.values import Scope
@@ -14,6 +13,7 @@ from umi_sim.judge.observer import Observer
 from umi_sim.judge.plain.requests import describe_misfit, is_whole
 from umi_sim.judge.plain.rows import list_unfit
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.target.machine import Machine
 
 

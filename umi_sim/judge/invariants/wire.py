@@ -11,7 +11,6 @@ from typing import Final
 
 import attrs
 
-from umi_core.invariants.broken import demand
 from umi_core.kelpie.delegate import OP, Delegate, DelegateError
 from umi_core.kelpie.requests import ApiRequest, AppendToBlock, BuildSystemPrompt, ReplaceInBlock
 from umi_core.kelpie.wire import AgentCall, Malformed, Response, malformed, parse, respond
@@ -23,6 +22,7 @@ from umi_sim.judge.plain.requests import wrong
 from umi_sim.judge.plain.wire import body_of, expect_result, status_of, write_call, write_request
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 AGENT: Final = "a/1 %"  # whose name a path must spell
 OF_TOOLS: Final = (AppendToBlock, ReplaceInBlock)  # the author may be a model

@@ -9,8 +9,6 @@ from umi_core import errors
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.errors import Deposed, Error
-from umi_core.invariants.broken import demand
-from umi_core.invariants.limits import OP_COUNT_MAX
 from umi_core.kelpie.requests import AgentRequest, DeleteAgent, OpenAgent
 from umi_core.kelpie.results import AgentSwitched
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
@@ -27,12 +25,14 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Recalled, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.rows import Address, Entity, Receipt
 from umi_core.values import Scope
+from umi_sim.judge.limits import OP_COUNT_MAX
 from umi_sim.judge.oracle.api_blocks import Keys
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.promises import PHASES, Failures, check_refusal
 from umi_sim.judge.oracle.working import WorkingModel
 from umi_sim.judge.plain.requests import is_gone, is_same, wrong
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 
 # Commit keys: operations send batches under one key only if they were asked under one request key.

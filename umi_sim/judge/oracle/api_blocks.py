@@ -7,8 +7,6 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_core.errors import Error, TooBusy
-from umi_core.invariants.broken import demand
-from umi_core.invariants.limits import RECEIPT_MS_MAX
 from umi_core.kelpie.requests import (
     AppendToBlock,
     BlockHistory,
@@ -20,9 +18,11 @@ from umi_core.kelpie.requests import (
 from umi_core.kelpie.results import ApiBlock, BlockWritten, ChangesShown
 from umi_core.messages.requests import Request
 from umi_core.values import BLOCK_KINDS, Scope
+from umi_sim.judge.limits import RECEIPT_MS_MAX
 from umi_sim.judge.plain.rows import block_id
 from umi_sim.judge.plain.text import byte_count, fold_name, letters_of, line_ends, tidy
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 # Request keys of the API: under one key the world changes once, and every reply reports that change.
 

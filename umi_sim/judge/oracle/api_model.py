@@ -7,8 +7,6 @@ import attrs
 
 from umi_core import errors
 from umi_core.data import Data, Owner
-from umi_core.invariants.broken import demand
-from umi_core.invariants.limits import RECEIPT_MS_MAX
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.errors import LabelTaken, NotFound
 from umi_core.kelpie.requests import (
@@ -25,6 +23,7 @@ from umi_core.kelpie.results import Appended, MessagesFound, MessagesShown, Reco
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
 from umi_core.messages.requests import RemoveBlock, SetBlock
 from umi_core.values import Scope
+from umi_sim.judge.limits import RECEIPT_MS_MAX
 from umi_sim.judge.oracle.api_blocks import EDITS, BlocksModel, Chain, Keys, Slot, name_of
 from umi_sim.judge.oracle.core_model import is_barred
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
@@ -33,6 +32,7 @@ from umi_sim.judge.plain.rows import block_id
 from umi_sim.judge.plain.scores import alone_ppm
 from umi_sim.judge.plain.text import tidy, words
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 # Logs: rows by number. An acknowledged row stays at its number for ever, and no other row has it.
 #

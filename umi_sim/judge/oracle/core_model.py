@@ -8,8 +8,6 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Data, Owner
 from umi_core.errors import BlockNotFound, CoreFull, Error, TooManyBlocks
-from umi_core.invariants.broken import Broken, demand
-from umi_core.invariants.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX
 from umi_core.kelpie.errors import ReadOnly
 from umi_core.kelpie.requests import BuildSystemPrompt
 from umi_core.kelpie.results import Prompt
@@ -27,11 +25,13 @@ from umi_core.messages.requests import (
     SetImportance,
 )
 from umi_core.values import BLOCK_KINDS, Block
+from umi_sim.judge.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX
 from umi_sim.judge.oracle.api_blocks import Chain, is_of_user
 from umi_sim.judge.oracle.model import Ending, OracleModel
 from umi_sim.judge.plain.blocks import READERS, ShownBlock
 from umi_sim.judge.plain.text import byte_count, fold_name, line_ends, tidy
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 
 # Refusals of writes to blocks: no such block, and too many blocks, by what users have written.
 #

@@ -11,7 +11,6 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Owner
-from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import ALL, Request
@@ -26,6 +25,7 @@ from umi_sim.judge.oracle.promises import Failures, Promises, Sentences, check_e
 from umi_sim.judge.oracle.working import SessionModel, SessionsModel, WorkingModel
 from umi_sim.judge.plain.requests import TYPES, describe_misfit, is_reply, is_whole
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.record.category_lists import config_of_life
 from umi_sim.record.run_config import BEHIND, DOORKEEPER, ECHO, MODEST, USHER, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services

@@ -7,7 +7,6 @@ import attrs
 
 from umi_core.data import Owner
 from umi_core.errors import KeyReused
-from umi_core.invariants.broken import demand
 from umi_core.messages.effects import Done, Refused, Unknown
 from umi_core.migration.requests import (
     AddRow,
@@ -28,6 +27,7 @@ from umi_core.migration.requests import (
 from umi_sim.judge.oracle.model import Ending, OracleModel
 from umi_sim.judge.plain.requests import wrong
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 # Request keys of rows that move: under one key the truth changes once, and every reply is the first one.
 #

@@ -16,13 +16,13 @@ import attrs
 
 from umi_core.data import Owner
 from umi_core.declared import Incomplete
-from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
 from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.services.atlas import Atlas
 from umi_sim.services.calls import Call
 

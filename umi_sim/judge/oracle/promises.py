@@ -10,9 +10,6 @@ from umi_core import errors
 from umi_core.config import Config
 from umi_core.data import Owner, list_compared
 from umi_core.errors import Error
-from umi_core.invariants import limits
-from umi_core.invariants.broken import demand
-from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX, PPM
 from umi_core.kelpie import errors as kelpie_errors
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.errors import (
@@ -59,12 +56,15 @@ from umi_core.migration import requests as moves
 from umi_core.migration.requests import NotReady
 from umi_core.rows import Row
 from umi_core.values import Scope
+from umi_sim.judge import limits
+from umi_sim.judge.limits import OP_COUNT_MAX, PLAN_COUNT_MAX, PPM
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.working import SessionsModel
 from umi_sim.judge.plain.requests import HOLDS, is_gone, is_same, wrong
 from umi_sim.judge.plain.rows import is_fit, session_id
 from umi_sim.judge.plain.text import fold_name, tidy
 from umi_sim.record import rules
+from umi_sim.record.broken import demand
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call
 

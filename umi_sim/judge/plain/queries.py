@@ -8,7 +8,6 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.invariants import limits
 from umi_core.language.tables import (
     BEFORE_NOUN,
     CLAUSE_OPENING,
@@ -26,6 +25,7 @@ from umi_core.language.tables import (
 )
 from umi_core.messages.results import Resolution
 from umi_core.values import Turn
+from umi_sim.judge import limits
 from umi_sim.judge.plain.replies import array_of, payload_of
 from umi_sim.judge.plain.text import (
     KEPT,

@@ -9,8 +9,6 @@ import attrs
 from umi_core import errors
 from umi_core.declared import Incomplete
 from umi_core.errors import BadFilterValue, BadOption, Error, UnknownField, UnknownOperator
-from umi_core.invariants import limits
-from umi_core.invariants.limits import I64_MAX, PPM
 from umi_core.kelpie import requests as api
 from umi_core.kelpie import results as told
 from umi_core.kelpie.errors import BadCursor, BadLabel, BadMessages, NotFound
@@ -40,6 +38,8 @@ from umi_core.values import (
     Scope,
     Turn,
 )
+from umi_sim.judge import limits
+from umi_sim.judge.limits import I64_MAX, PPM
 from umi_sim.judge.plain.hierarchy import lines_of, mute_messages, places
 from umi_sim.judge.plain.text import (
     CONTROLS,

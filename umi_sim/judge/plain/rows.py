@@ -10,7 +10,6 @@ import attrs
 import msgpack
 
 from umi_core.declared import Incomplete
-from umi_core.invariants import limits
 from umi_core.rows import BODIES, Entity
 from umi_core.values import (
     BLOCK_KINDS,
@@ -23,6 +22,7 @@ from umi_core.values import (
     RoutingDecision,
     Scope,
 )
+from umi_sim.judge import limits
 from umi_sim.judge.plain.requests import are_tags, is_message
 from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, fold_name, has_any, is_text, tidy
 

@@ -27,7 +27,7 @@ def test_a_rule_is_told_on_one_screen() -> None:
     assert lines[0] == "space-accounting (CAP-1): totals are what a recount gives, within limits"
     labels = [line.split()[0] for line in lines[1:] if line[2:3].strip()]
     assert labels == ["seen", "checked", "page", "faults", "bugs", "bites"]
-    assert "umi_core/invariants/tiers.py:" in labelled(lines, "checked")
+    assert "umi_core/state_checks.py:" in labelled(lines, "checked")
     assert "model_text_damage" in labelled(lines, "faults")
     assert labelled(lines, "bugs").startswith("space-in-characters ")
     assert lines_of(page("space-accounting")) == lines

@@ -8,7 +8,6 @@ import pytest
 from tests.unit.sim.judge.test_equivalences import Told
 from tests.worlds import SCOPE
 from umi_core.config import Config
-from umi_core.invariants.broken import Broken
 from umi_core.messages.requests import CreateEntity, Get, Memorize, Remember, Request, SetBlock
 from umi_core.rows import Address, Category, Vector
 from umi_sim.judge.equivalences import afresh
@@ -23,6 +22,7 @@ from umi_sim.judge.equivalences.afresh import (
 from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.broken import Broken
 
 CONFIG = Config(auto_rebalance=False, cluster_size_min=2, cluster_ppm=100_000, segment_line_count_min=2)
 TALK = "Alice likes tea.\nBob lives in Ghent.\nWhere does Alice live?"

@@ -6,7 +6,6 @@ import attrs
 import pytest
 
 from umi_core.conditions import Condition
-from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import (
     AskModel,
     ByFilter,
@@ -22,6 +21,7 @@ from umi_core.messages.effects import (
 from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_sim.judge.invariants.asked import ServiceQuestions
+from umi_sim.record.broken import Broken
 
 SCOPE, OTHER = Scope("u", "a"), Scope("u", "b")
 AT = Address(SCOPE, "entity", "ent_1")

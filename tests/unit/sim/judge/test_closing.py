@@ -3,7 +3,6 @@
 import pytest
 
 from umi_core.errors import StorageFull, TooBusy
-from umi_core.invariants.broken import Broken
 from umi_core.kelpie.errors import NotFound
 from umi_core.kelpie.requests import DeleteAgent, ListBlocks, OpenAgent
 from umi_core.kelpie.results import AgentSwitched, BlocksShown
@@ -11,6 +10,7 @@ from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import Request
 from umi_sim.judge.oracle.agents import Closing
 from umi_sim.judge.oracle.model import Ending, Surroundings
+from umi_sim.record.broken import Broken
 
 GONE = Refused(NotFound("agent", "a1"))
 SHOWN = Done(BlocksShown(()))

@@ -7,7 +7,6 @@ import attrs
 import pytest
 
 from umi_core.errors import BadKind
-from umi_core.invariants.broken import Broken
 from umi_core.kelpie.requests import BuildSystemPrompt
 from umi_core.kelpie.results import Prompt
 from umi_core.messages.effects import Done, Refused, Reply
@@ -25,6 +24,7 @@ from umi_core.tiers.core import CoreTier
 from umi_core.values import Block, Entry, RoutingDecision, Scope
 from umi_sim.judge.invariants import core_shown
 from umi_sim.judge.invariants.core_shown import CoreShown
+from umi_sim.record.broken import Broken
 
 SCOPE = Scope("u", "a")
 NOTE = Block("facts", "", None, 500_000, (Entry("ent_1", 1, "tea", "likes tea", 5),))

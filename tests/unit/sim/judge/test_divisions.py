@@ -6,7 +6,6 @@ import pytest
 from tests.worlds import SCOPE
 from umi_core.conditions import Condition
 from umi_core.config import Config
-from umi_core.invariants.broken import Broken
 from umi_core.limits import PPM
 from umi_core.messages.answers import EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Read, Write
@@ -19,6 +18,7 @@ from umi_sim.judge.invariants.divisions import (
     reading_of,
 )
 from umi_sim.judge.invariants.plans import PlanInputs
+from umi_sim.record.broken import Broken
 
 MEMBER = Membership("mem_1", "ent_1", 1, "cat_1", "model", 0)
 OTHER = Membership("mem_2", "ent_2", 1, "cat_1", "model", 0)

@@ -7,11 +7,11 @@ import pytest
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.errors import BadWorkflow, Error, Rejected, StateDamaged
-from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.invariants.beginnings import check_beginning
+from umi_sim.record.broken import Broken
 from umi_sim.target.refusals import check_refusals
 
 

@@ -13,7 +13,6 @@ from tests.unit.sim.commands import lines_of
 from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.conditions import OPERATORS
 from umi_core.config import Config
-from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Done, Effect, Reply
@@ -30,6 +29,7 @@ from umi_sim.judge.equivalences.questions import compare_filtered
 from umi_sim.judge.equivalences.table import COMPARISONS, check
 from umi_sim.kernel.prng import Stream
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.broken import Broken
 from umi_sim.runs.runner import run
 from umi_sim.scenario.files import draw, find
 from umi_sim.seedfile import files as seed_file

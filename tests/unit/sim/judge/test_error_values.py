@@ -9,7 +9,6 @@ import pytest
 from umi_core import errors
 from umi_core.config import Config
 from umi_core.errors import Error
-from umi_core.invariants.broken import Broken
 from umi_core.kelpie.errors import (
     AboveLimit,
     LabelTaken,
@@ -39,6 +38,7 @@ from umi_core.messages.requests import (
 )
 from umi_sim.judge.oracle.promises import check_error
 from umi_sim.judge.oracle.working import WorkingTwin, keep_explaining
+from umi_sim.record.broken import Broken
 
 TIGHT = Config(working_bytes_max=100, working_entry_count_max=2)
 BLOCK = "blk_000000000000000000000000"

@@ -7,7 +7,6 @@ from tests.unit.sim.judge.test_afresh import TOLD, life
 from umi_core.config import Config
 from umi_core.engine import engine
 from umi_core.engine.workflow import Step
-from umi_core.invariants.broken import Broken
 from umi_core.kelpie.requests import AddMessages, DeleteAgent, OpenAgent
 from umi_core.limits import CORE_BYTES_MIN
 from umi_core.messages.effects import Done
@@ -19,6 +18,7 @@ from umi_sim.judge.equivalences import TRIED, failing, landing, stories
 from umi_sim.judge.equivalences.failing_world import DURABLE, KINDS, ODD, FailingWorld, name_failure
 from umi_sim.judge.plain import scores
 from umi_sim.kernel.fork import fork_graph
+from umi_sim.record.broken import Broken
 from umi_sim.sweep import reached
 
 ASKING = [(flow.name, step) for flow in WORKFLOWS for step in flow.steps if step.on_failure is not None]

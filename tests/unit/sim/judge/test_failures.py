@@ -4,7 +4,6 @@ import pytest
 
 from umi_core.config import Config
 from umi_core.errors import StorageFailed
-from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Answer, EffectFailed, ReadDone
 from umi_core.messages.effects import ByIds, Failed, Outcome, Read
 from umi_core.messages.requests import Forget
@@ -13,6 +12,7 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending
 from umi_sim.judge.oracle.promises import Failures, causes
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
 
 SCOPE = Scope("u1", "a1")

@@ -9,7 +9,6 @@ import pytest
 from tests.worlds import SCOPE
 from umi_core.conditions import Condition
 from umi_core.config import Config
-from umi_core.invariants.broken import Broken
 from umi_core.language.prompts import ask_extract, ask_route
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import (
@@ -25,6 +24,7 @@ from umi_core.messages.effects import (
 from umi_core.messages.requests import Remember
 from umi_core.rows import Address, Entity, Row
 from umi_sim.judge.invariants.lacks import Lacks
+from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
 
 CONFIG = Config(embedding_dims=2)

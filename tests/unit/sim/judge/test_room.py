@@ -7,7 +7,6 @@ import pytest
 
 from tests.worlds import SCOPE, Pair, saying
 from umi_core.config import Config
-from umi_core.invariants.broken import Broken
 from umi_core.limits import CORE_BYTES_MIN
 from umi_core.memory import Memory
 from umi_core.messages.requests import Remember, SetBlock
@@ -15,6 +14,7 @@ from umi_core.rows import Core
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.equivalences import room
 from umi_sim.judge.equivalences.room import compare_without_room, copy_storage
+from umi_sim.record.broken import Broken
 
 
 def stored(text: str, *told: str) -> Pair:

@@ -4,11 +4,11 @@ import pytest
 
 from tests.worlds import Pair
 from umi_core import row_bytes
-from umi_core.invariants.broken import Broken
 from umi_core.messages.requests import Remember
 from umi_core.rows import Address, Entity, Head, Row
 from umi_core.values import Scope
 from umi_sim.judge.invariants.row_bytes import OF_A_KIND_MAX, OF_A_LOOK_MAX, RowBytes, check_row_bytes
+from umi_sim.record.broken import Broken
 
 SCOPE = Scope("u", "a")
 

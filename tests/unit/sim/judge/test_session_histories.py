@@ -11,13 +11,13 @@ import pytest
 
 from tests.histories import believing
 from umi_core.errors import SessionConflict, SessionNotFound, StorageFailed
-from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import CreateSession, Get, LoadSession, Request, SaveSession, Set
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import Scope
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.kernel.prng import Stream
+from umi_sim.record.broken import Broken
 from umi_sim.record.run_config import AgentConfig
 from umi_sim.seedfile.fields import PLAIN
 

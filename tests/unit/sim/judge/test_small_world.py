@@ -4,10 +4,10 @@ import pytest
 
 from tests.worlds import SCOPE
 from umi_core.config import Config
-from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.requests import Render
 from umi_sim.judge.small_world import SmallWorld
+from umi_sim.record.broken import Broken
 
 
 def test_a_request_that_nobody_answers_is_a_broken_promise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ import pytest
 from tests.worlds import SCOPE
 from umi_core.config import Config
 from umi_core.errors import BadLimit, Deposed, StorageFailed
-from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Done, Failed, Outcome, Read, Refused, Unknown
 from umi_core.messages.requests import CoreBytes, Get, GetEntity, Rebalance, Recall, Request
@@ -15,6 +14,7 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.agents import Tampered
 from umi_sim.judge.oracle.model import Surroundings
 from umi_sim.record import rules
+from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
 
 OTHER = Scope("u1", "a2")

@@ -6,12 +6,12 @@ import pytest
 
 from tests.worlds import SCOPE
 from umi_core.config import Config
-from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Committed
 from umi_core.messages.effects import Commit, Write
 from umi_core.rows import Address, Category
 from umi_sim.judge.invariants.upkeep import Tended
+from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
 from umi_sim.target.umi import UmiMachine
 

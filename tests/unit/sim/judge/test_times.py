@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from umi_core.invariants.broken import Broken
 from umi_core.kelpie.results import AgentSwitched, Appended, BlockWritten
 from umi_core.messages.effects import Done, Unknown
 from umi_core.messages.results import RecordAdded, Remembered, SessionCreated, SessionSaved
 from umi_core.rows import Relation
 from umi_sim.judge.oracle.promises import check_times
+from umi_sim.record.broken import Broken
 
 
 def remembered(at_ms: int) -> Remembered:

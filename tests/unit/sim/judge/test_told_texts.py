@@ -5,12 +5,12 @@ from typing import Final
 import attrs
 import pytest
 
-from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Read, Write
 from umi_core.rows import Address, Category, Row, Vector
 from umi_core.values import Scope
 from umi_sim.judge.invariants.told_texts import ToldTexts
+from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
 
 SCOPE: Final = Scope("u", "a")

@@ -9,7 +9,6 @@ import pytest
 from tests.histories import ALICE, entity
 from umi_core.declared import Incomplete
 from umi_core.errors import SessionNotFound
-from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import Done, Refused, Write
 from umi_core.messages.requests import Blocks, Count, Get, GetEntity, Request, SetBlock
 from umi_core.messages.results import BlockSet, LevelHit, Retrieved, Stored
@@ -18,6 +17,7 @@ from umi_core.values import Scope
 from umi_sim.judge.invariants.whole import check_row
 from umi_sim.judge.oracle.judge import check_reply
 from umi_sim.judge.plain.requests import check_requests, describe_misfit, is_whole
+from umi_sim.record.broken import Broken
 
 FACT = entity(ALICE, "likes tea")
 SCOPE = Scope("u", "a")

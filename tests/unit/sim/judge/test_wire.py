@@ -7,7 +7,6 @@ from typing import Final
 import pytest
 
 from umi_core.errors import StorageFailed, TooBusy
-from umi_core.invariants.broken import Broken
 from umi_core.kelpie import requests as api
 from umi_core.kelpie import wire
 from umi_core.kelpie.delegate import Delegate
@@ -22,6 +21,7 @@ from umi_sim.judge.oracle.api_model import LogModel, RowContents
 from umi_sim.judge.plain.text import DAY_MS, LAST_MS, format_time
 from umi_sim.judge.plain.wire import Called, body_of, status_of, write_call, write_request
 from umi_sim.kernel.prng import Stream
+from umi_sim.record.broken import Broken
 
 
 def ways() -> Iterator[Stream]:

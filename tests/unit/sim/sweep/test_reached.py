@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from umi_core.invariants.broken import COUNTS
 from umi_core.language import evolution, extraction, replies, rewriting, routing
 from umi_core.workflows import WORKFLOWS
+from umi_sim.record.broken import COUNTS
 from umi_sim.record.rules import RULES
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find

@@ -7,11 +7,11 @@ import pytest
 
 from tests.worlds import SCOPE
 from umi_core.config import Config
-from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Wake
 from umi_core.messages.effects import Read
 from umi_core.rows import Core
 from umi_core.values import Block, Entry
+from umi_sim.record.broken import Broken
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.target.umi import UmiMachine, UmiTarget
 

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.invariants.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_core.kelpie.requests import DeleteArchival
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import (
@@ -27,6 +26,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Memorized, RecordAdded, Remembered, Stored, Summarised
 from umi_core.rows import Receipt
 from umi_core.values import BLOCK_KINDS, MEMORY_TYPES
+from umi_sim.judge.limits import SUMMARY_MEMBER_COUNT_MAX
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.log import Batch, BatchLog, Claim, read_reflection
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, read_units
@@ -128,9 +128,8 @@ class Writes(ArchivePart):
         for it in stored if given == got else ():
             did, claim = batch.did[it.id], (it.version, it.change)
             broken = rule or self.choose_rule_of_claim(batch, it.id, claim)
-            self.demand(
-                claim == did, broken, f"{it.id} was {it.change} with version {it.version}", did, claim
-            )
+            told = f"{it.id} was {it.change} with version {it.version}"
+            self.demand(claim == did, broken, told, did, claim)
 
     def choose_rule_of_claim(self, batch: Batch, key: str, claim: Claim) -> Rule:
         """Return the rule that a claim breaks: another one came first, or it found what it made itself."""

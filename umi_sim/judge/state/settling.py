@@ -7,15 +7,15 @@ is believed: a newer one takes the place of the older one.
 
 from typing import Final
 
-from umi_core.invariants import rules
-from umi_core.invariants.broken import demand
-from umi_core.invariants.stands import OperationSnapshot
 from umi_core.messages.answers import Committed, EffectFailed, Value
 from umi_core.messages.effects import Asked, ByIds, Commit, Read
 from umi_core.messages.results import Remembered
 from umi_core.rows import Receipt
 from umi_core.state import Operation, Tiers
 from umi_core.tiers.core import CoreTier
+from umi_sim.judge.state.stands import OperationSnapshot
+from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 ATTEMPTS: Final = 3
 WRITERS_OF_CORE: Final = (

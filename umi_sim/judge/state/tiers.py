@@ -6,57 +6,31 @@ Law 2. Of the access records one is checked at each step, a different one each t
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Final
 
 import attrs
 
 from umi_core.config import Config
-from umi_core.domains import bad_stored_key
 from umi_core.errors import Error
-from umi_core.invariants import limits, rules
-from umi_core.invariants.broken import Broken, demand
-from umi_core.invariants.limits import BLOCK_BYTES_MAX, DAY_MS, PPM, TTL_MS_MAX
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import AccessRecord
-from umi_core.text import core_text
 from umi_core.tiers import rendering, session
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
-from umi_core.values import BLOCK_KINDS, Block, Entry
+from umi_core.values import Block, Entry
+from umi_sim.judge import limits
+from umi_sim.judge.limits import BLOCK_BYTES_MAX, DAY_MS, PPM
+from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 
 SAMPLE_COUNT: Final = 1
 Rows = Mapping[str, tuple[bytes, int]]
 
 # Working tier and session.
-
-
-def check_working(tier: WorkingTier, now_ms: int) -> None:
-    used_bytes = 0
-    for key, (value, expires_ms) in tier.entries.items():
-        check_entry(key, value)
-        left_ms = expires_ms - now_ms
-        demand(left_ms <= TTL_MS_MAX, rules.TTL_RANGE, "time left to live", TTL_MS_MAX, left_ms)
-        demand(
-            tier.due_ms <= expires_ms,
-            rules.TTL_BOUNDARY,
-            "nobody looks when it expires",
-            expires_ms,
-            tier.due_ms,
-        )
-        used_bytes += len(key.encode()) + len(value)
-    demand(used_bytes == tier.used_bytes, rules.SPACE_ACCOUNTING, "bytes used", used_bytes, tier.used_bytes)
-    demand(tier.expired_count >= 0, rules.SPACE_ACCOUNTING, "expired entries", 0, tier.expired_count)
-
-
-def check_entry(key: str, value: bytes) -> None:
-    demand(not key.startswith("__"), rules.SESSION_KEYS_TRUE, "a reserved key is stored", "", key)
-    demand(bad_stored_key("key", key) is None, rules.TABLES_BOUNDED, "a key beyond its limits", "", key)
-    limit = limits.WORKING_VALUE_BYTES_MAX
-    demand(len(value) <= limit, rules.TABLES_BOUNDED, "bytes of a value", limit, len(value))
 
 
 def check_snapshot(tier: WorkingTier, info: SessionInfo, now_ms: int, config: Config) -> None:
@@ -86,43 +60,8 @@ def check_equal_entries(expected: Rows, got: Rows) -> None:
 # Core tier.
 
 
-def check_core(core: CoreTier) -> None:
-    """Demand that core is what is rendered: each id and each slot once, in one order."""
-    ids = [entry.entity_id for block in core.blocks for entry in block.entries]
-    demand(len(dict.fromkeys(ids)) == len(ids), rules.CORE_BIJECTION, "an entity is in core twice", "", ids)
-    slots = [slot_of(block) for block in core.blocks]
-    demand(len(dict.fromkeys(slots)) == len(slots), rules.CORE_BIJECTION, "two blocks in one slot", "", slots)
-    check_ascending("blocks", [(BLOCK_KINDS.index(kind), label.encode()) for kind, label in slots])
-    for block in core.blocks:
-        check_block(block)
-
-
 def slot_of(block: Block) -> tuple[str, str]:
     return block.kind, block.label
-
-
-def check_ascending(what: str, keys: Sequence[tuple[int, bytes]]) -> None:
-    holds = all(one < other for one, other in pairwise(keys))
-    demand(holds, rules.RENDER_ORDER, f"{what} are out of order", sorted(keys), keys)
-
-
-def check_block(block: Block) -> None:
-    slot, entries = slot_of(block), block.entries
-    demand(
-        block.text is not None or bool(entries), rules.CORE_BIJECTION, "a block with nothing in it", "", slot
-    )
-    demand(
-        not entries or block.kind != "system",
-        rules.SYSTEM_IS_AUTHORED,
-        "entries in the system block",
-        "",
-        slot,
-    )
-    demand(not entries or not block.label, rules.CORE_BIJECTION, "entries under a label", "", slot)
-    check_ascending("entries", [(entry.promoted_ms, entry.entity_id.encode()) for entry in entries])
-    texts = [block.label, block.text or "", *(text for entry in entries for text in (entry.name, entry.text))]
-    holds = all(text == core_text(text) for text in texts)
-    demand(holds, rules.RENDER_STANDARD_XML, "a character that XML cannot write", "", slot)
 
 
 def check_core_limits(core: CoreTier, config: Config) -> None:

@@ -6,11 +6,11 @@ changes its block. Law 3. A decision says that a fact was promoted if and only i
 
 from collections.abc import Mapping, Sequence
 
-from umi_core.invariants import rules
-from umi_core.invariants.broken import demand
 from umi_core.rows import Entity, Row
 from umi_core.tiers.core import CoreTier
 from umi_core.values import RoutingDecision
+from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 Decisions = tuple[RoutingDecision, ...] | None
 

@@ -1,7 +1,7 @@
-"""Invariants: rules over the plain data of a memory, and over what one step made of it.
+"""Invariants of a memory alone: rules over the plain data of a memory, and over what one step made of it.
 
-    tiers.py        working tier, snapshots, core tier, renderings, scores
-    operations.py   operations in flight, alone and against their tables
+    tiers.py        snapshots, limits of the core tier, renderings, scores
+    required.py     what a saved state has to fulfil, too: totals, operations in flight, working tier, core
     steps.py        a memory before and after one step
     stands.py       where operations stood before a step
     accesses.py     what counts as an access, which records a scan looks at
@@ -12,45 +12,41 @@
     homes.py        in which block of core an entry stands
     vectors.py      what an embedder is asked, and what is made of its answer
     walk.py         admission and eviction a second time, in the simplest way, to compare with
-    rules.py        the rules, each with its name and id
-    broken.py       how a rule is broken
 
 Law 1. Nothing is changed; a broken rule raises Broken with its readable name.
 Law 2. A rule takes no shortcut of the code that it judges: bytes, evicted entries and due times are counted
-       again from scratch, in the simplest way.
+       again from scratch, in the simplest way. Rules and how they are broken are in umi_sim/record/.
 """
 
 from collections.abc import Sequence
 
-from umi_core.invariants import limits, rules
-from umi_core.invariants.broken import Broken
-from umi_core.invariants.operations import WorkflowTables, check_in_flight, check_tables
-from umi_core.invariants.plans import check_plan
-from umi_core.invariants.stands import StateSnapshot, before_step, describe_step
-from umi_core.invariants.steps import check_replies, check_self_stays, check_step
-from umi_core.invariants.tiers import (
-    check_core,
+from umi_core.engine.registry import Registry
+from umi_core.messages.answers import Value
+from umi_core.messages.effects import Reply
+from umi_core.state import State
+from umi_sim.judge.state.plans import check_plan
+from umi_sim.judge.state.required import check_cheap, check_core, check_tables, check_working
+from umi_sim.judge.state.stands import StateSnapshot, before_step, describe_step
+from umi_sim.judge.state.steps import check_replies, check_self_stays, check_step
+from umi_sim.judge.state.tiers import (
     check_core_limits,
     check_rendering,
     check_scores,
     check_snapshot,
     check_unsaved,
-    check_working,
 )
-from umi_core.messages.answers import Value
-from umi_core.messages.effects import Reply
-from umi_core.state import State
+from umi_sim.record.broken import Broken
 
 __all__ = [
     "Broken", "StateSnapshot", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
-    "check_in_flight", "check_memory", "check_plan", "check_rendering", "check_replies",
+    "check_memory", "check_plan", "check_rendering", "check_replies",
     "check_scores", "check_self_stays", "check_snapshot", "check_step", "check_tables", "check_whole_step",
     "check_working", "describe_step",
 ]  # fmt: skip
 
 
 def check_whole_step(
-    before: StateSnapshot, value: Value, state: State, tables: WorkflowTables, replies: Sequence[Reply]
+    before: StateSnapshot, value: Value, state: State, registry: Registry, replies: Sequence[Reply]
 ) -> StateSnapshot:
     """Check every rule over one step: `before` it, the `value` it was given, and what it made.
 
@@ -60,7 +56,7 @@ def check_whole_step(
     check_step(before, told, state)
     check_replies(before, told, state, replies)
     known = [stand.waiting for stand in before.stands.values() if stand.waiting is not None]
-    check_tables(state, tables, known)
+    check_tables(state, registry, known)
     check_cheap(state)
     return told.after
 
@@ -69,20 +65,6 @@ def check_memory(state: State) -> None:
     """Check every rule over the state alone."""
     check_cheap(state)
     check_full(state)
-
-
-def check_cheap(state: State) -> None:
-    """Check totals against their limits, and operations in flight; counts nothing again."""
-    config, tiers = state.config, state.tiers
-    used, count = tiers.working.used_bytes, len(tiers.working.entries)
-    if not 0 <= used <= config.working_bytes_max:
-        raise Broken(rules.SPACE_ACCOUNTING, "bytes of the working tier", config.working_bytes_max, used)
-    if count > config.working_entry_count_max:
-        raise Broken(rules.SPACE_ACCOUNTING, "working entries", config.working_entry_count_max, count)
-    if (rewrites := len(tiers.rewrites.rewrites)) > limits.RESOLVE_CACHE_COUNT_MAX:
-        raise Broken(rules.TABLES_BOUNDED, "kept rewrites", limits.RESOLVE_CACHE_COUNT_MAX, rewrites)
-    if state.operations or state.queue:
-        check_in_flight(state)
 
 
 def check_full(state: State) -> None:

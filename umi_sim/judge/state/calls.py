@@ -6,11 +6,11 @@ Law 1. Sizes and hash are those of what was sent, as interceptors left it. Law 2
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from umi_core.invariants import rules
-from umi_core.invariants.broken import demand
 from umi_core.messages.answers import EffectFailed, Embedded, ModelReplied, Value
 from umi_core.messages.effects import AskModel, Embed, ModelCall
 from umi_core.state import Operation
+from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 
 def check_opened(operation: Operation, now_ms: int) -> None:

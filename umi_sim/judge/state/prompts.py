@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from umi_core.config import Config
-from umi_core.invariants import rules
-from umi_core.invariants.broken import Broken, demand
-from umi_core.invariants.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.messages.effects import AskModel
 from umi_core.messages.requests import (
@@ -28,6 +25,9 @@ from umi_core.messages.results import Resolution
 from umi_core.state import Operation
 from umi_core.text import cut
 from umi_core.values import DESCRIBED_BY
+from umi_sim.judge.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
+from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 
 RULE: Final = rules.PROMPT_INPUTS
 INPUTS: Final[Mapping[str, tuple[str, ...]]] = {

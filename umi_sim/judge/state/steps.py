@@ -20,8 +20,17 @@ import attrs
 from umi_core.config import Config
 from umi_core.errors import Error
 from umi_core.ids import pack
-from umi_core.invariants import rules
-from umi_core.invariants.accesses import (
+from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
+from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
+from umi_core.messages.requests import Descent, InCore, Recall, request_name
+from umi_core.policies.routing import SELF_BLOCK
+from umi_core.rows import Core, Ended, SessionRow
+from umi_core.state import State, Tiers
+from umi_core.tiers import session
+from umi_core.tiers.core import CoreTier
+from umi_core.values import RoutingDecision
+from umi_sim.judge.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
+from umi_sim.judge.state.accesses import (
     check_access_source,
     check_counted,
     check_deleted,
@@ -32,13 +41,11 @@ from umi_core.invariants.accesses import (
     may_end_unanswered,
     unanswered_ends,
 )
-from umi_core.invariants.broken import Broken, demand
-from umi_core.invariants.calls import check_all_told, check_closed, check_opened
-from umi_core.invariants.hooks import check_fallbacks
-from umi_core.invariants.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
-from umi_core.invariants.plans import check_new_plan
-from umi_core.invariants.prompts import check_prompt, check_turns
-from umi_core.invariants.settling import (
+from umi_sim.judge.state.calls import check_all_told, check_closed, check_opened
+from umi_sim.judge.state.hooks import check_fallbacks
+from umi_sim.judge.state.plans import check_new_plan
+from umi_sim.judge.state.prompts import check_prompt, check_turns
+from umi_sim.judge.state.settling import (
     check_believed,
     check_sent_again,
     check_won,
@@ -46,7 +53,7 @@ from umi_core.invariants.settling import (
     reads_core,
     winner,
 )
-from umi_core.invariants.stands import (
+from umi_sim.judge.state.stands import (
     OperationSnapshot,
     StateSnapshot,
     StepInput,
@@ -55,18 +62,11 @@ from umi_core.invariants.stands import (
     stand_of,
     total,
 )
-from umi_core.invariants.tiers import check_equal_entries, check_share_of_self
-from umi_core.invariants.vectors import check_counted as check_vectors_counted
-from umi_core.invariants.vectors import check_learnt, check_texts, count_named
-from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
-from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
-from umi_core.messages.requests import Descent, InCore, Recall, request_name
-from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import Core, Ended, SessionRow
-from umi_core.state import State, Tiers
-from umi_core.tiers import session
-from umi_core.tiers.core import CoreTier
-from umi_core.values import RoutingDecision
+from umi_sim.judge.state.tiers import check_equal_entries, check_share_of_self
+from umi_sim.judge.state.vectors import check_counted as check_vectors_counted
+from umi_sim.judge.state.vectors import check_learnt, check_texts, count_named
+from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 
 OF_NOBODY: Final = (
     "rebalance ",

@@ -12,14 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from umi_core.config import Config
-from umi_core.invariants import rules
-from umi_core.invariants.accesses import check_recorded, prune_fault
-from umi_core.invariants.broken import Broken, demand
-from umi_core.invariants.homes import check_homes
-from umi_core.invariants.limits import ACCESS_PRUNE_MS, ENTRY_TEXT_BYTES_MAX, EVOLVE_FACT_COUNT_MAX
-from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
-from umi_core.invariants.vectors import check_written
-from umi_core.invariants.walk import Seat, Walk
 from umi_core.kelpie.requests import AddArchival, DeleteArchival, DeleteBlock
 from umi_core.messages.effects import Commit, Write
 from umi_core.messages.requests import Forget, ForgetResource, Memorize, Remember, RemoveBlock, UpdateEntity
@@ -30,6 +22,14 @@ from umi_core.state import Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
 from umi_core.values import EVOLUTION_KINDS, RoutingDecision, Scope
+from umi_sim.judge.limits import ACCESS_PRUNE_MS, ENTRY_TEXT_BYTES_MAX, EVOLVE_FACT_COUNT_MAX
+from umi_sim.judge.state.accesses import check_recorded, prune_fault
+from umi_sim.judge.state.homes import check_homes
+from umi_sim.judge.state.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
+from umi_sim.judge.state.vectors import check_written
+from umi_sim.judge.state.walk import Seat, Walk
+from umi_sim.record import rules
+from umi_sim.record.broken import Broken, demand
 
 
 @runtime_checkable

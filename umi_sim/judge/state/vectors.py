@@ -8,13 +8,13 @@ if there are too few or too many. Law 3. What is missing is named: why the first
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from umi_core.invariants import rules
-from umi_core.invariants.broken import demand
-from umi_core.invariants.limits import COMPONENT_MAX, EMBED_TEXT_BYTES_MAX
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed, Write
 from umi_core.rows import Entity, Vector
 from umi_core.state import Operation
+from umi_sim.judge.limits import COMPONENT_MAX, EMBED_TEXT_BYTES_MAX
+from umi_sim.record import rules
+from umi_sim.record.broken import demand
 
 RULE: Final = rules.VECTORS_AS_ANSWERED
 STEP: Final = "embed"  # or `embed_categories`
