@@ -64,13 +64,15 @@ class Got(Data):
     is_busy: bool = False
     frame: str = ""
     seen: str = ""  # in place of the value, for people; the trace of a run has the value
+    torn: str = ""  # what had been done of the call below that failed, or in which the process died
 
     def __str__(self) -> str:
+        torn = f", with {self.torn}" if self.torn else ""
         if self.error == NOT_ASKED:
             return f"{NOT_ASKED}: {self.text}"
         if self.error:
-            return TOLD.get(self.error) or f"raised {self.error}: {self.text}"
-        return show_value(self.value)
+            return (TOLD.get(self.error) or f"raised {self.error}: {self.text}") + torn
+        return show_value(self.value) + torn
 
     @property
     def told(self) -> str:

@@ -118,7 +118,7 @@ def install(clock: Clock) -> Iterator[None]:
             setattr(module, name, real)
 
 
-@lru_cache(maxsize=2)  # for time, and for chance
+@lru_cache(maxsize=3)  # for time, chance and files
 def find_places(reals: tuple[Any, ...], loaded_count: int) -> list[tuple[Any, str, Any]]:
     """Find all names of these functions, also those imported one by one. The same until more is loaded."""
     kinds = type, type(len)  # classes, and functions written in C

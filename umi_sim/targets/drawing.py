@@ -8,7 +8,7 @@ import attrs
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.adapter import Adapter, flags_of, is_async, ops_of
-from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.items import PARTED, ContractOp, Item
 from umi_sim.targets.model import Contract, Pool
 from umi_sim.targets.values import ODD_JSON, ODD_NAMES, ODD_TEXTS
 
@@ -135,8 +135,16 @@ def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
         case "fail" | "crash_in":
             op = draw_write(plan, chance, at)
             site, number = chance.pick(plan.moments.get(op.name) or [("statement", 1)])
-            return Item(kind, (op,), number, site)
+            return Item(kind, (op,), number, site, draw_part(chance, kind, site))
     return Item(kind, (draw_op(plan, chance, at),))
+
+
+def draw_part(chance: Stream, kind: str, site: str) -> int:
+    """How much of a write is done, in per cent: nothing or some, and all if the process dies after it."""
+    if site not in PARTED:
+        return 0
+    choices = [0, chance.between(1, 99) if site == "write" else 0]
+    return int(chance.pick([*choices, 100] if kind == "crash_in" else choices))
 
 
 def draw_together(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractOp, ...]:

@@ -11,7 +11,7 @@ from pprint import pformat
 from typing import Final
 
 from umi_sim.runs import time_limit
-from umi_sim.targets import chance, clocks, faults, loop, names, network, world
+from umi_sim.targets import chance, clocks, faults, files, loop, names, network, world
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import RULES
 from umi_sim.targets.life import TargetVerdict
@@ -85,7 +85,7 @@ stand_in("umi_sim.targets", STAND_IN)
 
 {adapter}
 
-# What happened: (text, kind, number, site, operations). Then what was said.
+# What happened: (text, kind, number, site, part, operations). Then what was said.
 
 CASE = \\
 {case}
@@ -132,7 +132,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
 
 
 WIDTH: Final = 110
-PARTS: Final = (time_limit, clocks, chance, faults, network, loop, names, world)
+PARTS: Final = (time_limit, clocks, chance, faults, files, network, loop, names, world)
 
 
 def source_of(adapter: type[Adapter]) -> str:

@@ -1,13 +1,11 @@
-"""Failures of what a store stands on, without touching its code: SQLite, opened and replaced files.
+"""Failures of what a store stands on, without touching its code: the sites, and SQLite.
 
 Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
-Law 2. What fails has not happened: a statement is not executed, a commit not tried, a file not opened.
+Law 2. What fails has not happened: a statement is not executed, a commit not tried.
 Law 3. Only what belongs to the store is counted: connections made during a run, files of its folder.
 """
 
-import builtins
 import datetime
-import io
 import os
 import sqlite3
 from collections import Counter
@@ -28,12 +26,16 @@ class Sites:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.site, self.n, self.fired = "", 0, False
+        self.site, self.n, self.part, self.fired = "", 0, 0, False
+        self.told = ""  # what had been done of the call that failed, or in which the process died
+        self.full = ""  # the path of a file for which the disk has no room
         self.action: Callable[[Exception], None] = fail
         self.counts: Counter[str] = Counter()  # since it was armed
 
-    def arm(self, site: str, n: int, action: Callable[[Exception], None]) -> None:
-        self.site, self.n, self.fired, self.action = site, n, False, action
+    def arm(self, site: str, n: int, action: Callable[[Exception], None], part: int = 0) -> None:
+        """`part`: how much of the call is done all the same, in per cent."""
+        self.site, self.n, self.part, self.fired, self.action = site, n, part, False, action
+        self.told = self.full = ""
         self.counts.clear()
 
     def disarm(self) -> bool:
@@ -41,17 +43,23 @@ class Sites:
         self.site, fired = "", self.fired
         return fired
 
-    def reach(self, site: str, error: Exception) -> None:
+    def reach(self, site: str, error: Exception, do_part: Callable[[int], str] | None = None) -> None:
+        """`do_part`: does so many per cent of the call, and returns what was done."""
         self.counts[site] += 1
         if site == self.site and not self.fired and self.counts[site] >= self.n:
             self.fired = True
+            self.told = do_part(self.part) if do_part else ""
             self.action(error)
 
     def is_own(self, path: Any) -> bool:
         try:
-            return bool(os.path.abspath(os.fspath(path)).startswith(self.folder))
-        except TypeError:  # a number of an open file
+            return os.path.abspath(os.fsdecode(path)).startswith(self.folder)
+        except TypeError:  # no path at all
             return False
+
+    def label(self, path: str) -> str:
+        """Return the name of a file within the folder of the store, whichever life that is of."""
+        return path[len(self.folder) + 1 :].partition(os.sep)[2]
 
 
 def fail(error: Exception) -> None:
@@ -132,13 +140,12 @@ def connection_class(sites: Sites) -> type:
 
 @contextmanager
 def install(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
-    """Until the block ends, SQLite and files of this folder can fail. SQL reads `seconds` as its clock.
+    """Until the block ends, SQLite can fail. SQL reads `seconds` as its clock.
 
     No lock is waited for: its holder is in this thread too.
     """
     connection = connection_class(sites)
-    connect, opened = sqlite3.connect, builtins.open
-    replace, rename = os.replace, os.rename
+    connect = sqlite3.connect
 
     def new_connect(*args: Any, **kwargs: Any) -> Any:
         kwargs.setdefault("factory", connection)
@@ -146,27 +153,11 @@ def install(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
         tell_time(made, seconds)
         return made
 
-    def new_open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        if set(mode) & set("wax+") and sites.is_own(file):
-            sites.reach("open", OSError(28, "No space left on device", str(file)))
-        return opened(file, mode, *args, **kwargs)
-
-    def moving(real: Any) -> Any:
-        def move(old: Any, new: Any, **kwargs: Any) -> Any:
-            if sites.is_own(new):
-                sites.reach("replace", OSError(5, "Input/output error", str(new)))
-            return real(old, new, **kwargs)
-
-        return move
-
-    places = [(sqlite3, "connect", new_connect, connect), (sqlite3.dbapi2, "connect", new_connect, connect),
-              (builtins, "open", new_open, opened), (io, "open", new_open, opened),
-              (os, "replace", moving(replace), replace),
-              (os, "rename", moving(rename), rename)]  # fmt: skip
-    for owner, name, new, _ in places:
-        setattr(owner, name, new)
+    owners: tuple[Any, ...] = sqlite3, sqlite3.dbapi2
+    for owner in owners:
+        owner.connect = new_connect
     try:
         yield
     finally:
-        for owner, name, _, old in places:
-            setattr(owner, name, old)
+        for owner in owners:
+            owner.connect = connect

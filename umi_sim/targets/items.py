@@ -8,6 +8,7 @@
 {"kind": "crash"}                                      the process is gone between two operations
 {"kind": "crash_in", "number": 2, "site": SITE, "ops": [OP]}  as the operation reaches this for the n-th time
 {"kind": "fail", "number": 1, "site": SITE, "ops": [OP]}  the n-th time that the operation reaches this fails
+                                                       both with "part": 40 after so many per cent of the call
 {"kind": "cancel", "number": 3, "ops": [OP]}           its task is cancelled after so many steps
 """
 
@@ -20,7 +21,10 @@ from umi_core.data import Data
 from umi_sim.formats.schema import Json, as_list, as_object, at, one_of, whole, wrong
 from umi_sim.targets.values import from_json, show_value, to_json
 
-SITES: Final = ("statement", "commit", "open", "replace", "request", "response")
+SITES: Final = (
+    "statement", "commit", "open", "write", "truncate", "sync", "replace", "request", "response"
+)  # fmt: skip
+PARTED: Final = ("write", "truncate")  # what can be done in part
 ADVANCE_MS_MAX: Final = 10**12
 AT_ONCE_MAX: Final = 4
 N_MAX: Final = 1_000
@@ -43,8 +47,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "advance": Kind("{number} ms pass", (0,), ADVANCE_MS_MAX, place="clock"),
     "reopen": Kind("closed and opened again", place="store"),
     "crash": Kind("the process dies", place="store"),
-    "crash_in": Kind("the process dies at {site} {number}: {ops}", (1,), N_MAX, SITES, "files"),
-    "fail": Kind("{ops}, of which {site} {number} fails", (1,), N_MAX, SITES, "files"),
+    "crash_in": Kind("the process dies at {site} {number}{part}: {ops}", (1,), N_MAX, SITES, "files"),
+    "fail": Kind("{ops}, of which {site} {number}{part} fails", (1,), N_MAX, SITES, "files"),
     "cancel": Kind("{ops}, cancelled after {number} steps", (1,), N_MAX, place="clients"),
 }
 
@@ -62,12 +66,13 @@ class ContractOp(Data):
 
 @attrs.frozen
 class Item(Data):
-    """`number` and `site`: what they mean is said by the kind."""
+    """`number` and `site`: what they mean is said by the kind. `part`: how much is done, in per cent."""
 
     kind: str
     ops: tuple[ContractOp, ...] = ()
     number: int = 0
     site: str = ""
+    part: int = 0
 
     def __str__(self) -> str:
         return self.describe("; ".join(map(str, self.ops)))
@@ -78,15 +83,19 @@ class Item(Data):
         return self.describe("").strip(" ,:").removeprefix("of which ")
 
     def describe(self, ops: str) -> str:
-        return KINDS[self.kind].text.format(ops=ops, number=self.number, site=self.site)
+        part = f" ({self.part} % done)" if self.part else ""
+        text = KINDS[self.kind].text
+        return text.format(ops=ops, number=self.number, site=self.site, part=part)
 
     @property
-    def call(self) -> tuple[str, int, str, list[tuple[str, Mapping[str, object]]]]:
+    def call(self) -> tuple[str, int, str, int, list[tuple[str, Mapping[str, object]]]]:
         """Return the arguments of `TargetWorld.happen`."""
-        return self.kind, self.number, self.site, [(op.name, op.args) for op in self.ops]
+        return self.kind, self.number, self.site, self.part, [(op.name, op.args) for op in self.ops]
 
 
 # As JSON.
+
+FIELDS: Final = ("kind", "number", "site", "part", "ops")
 
 
 def item_to_json(item: Item) -> dict[str, Json]:
@@ -95,7 +104,9 @@ def item_to_json(item: Item) -> dict[str, Json]:
     ]
     if item.kind == "op":
         return as_object(ops[0])
-    fields: dict[str, Json] = {"kind": item.kind, "number": item.number, "site": item.site, "ops": ops}
+    fields: dict[str, Json] = {
+        "kind": item.kind, "number": item.number, "site": item.site, "part": item.part, "ops": ops,
+    }  # fmt: skip
     return {name: value for name, value in fields.items() if value}
 
 
@@ -104,7 +115,7 @@ def read_item(value: Json, known: Mapping[str, Sequence[str]]) -> Item:
     fields = as_object(value)
     if "op" in fields:
         return Item("op", (read_op(value, known),))
-    if unknown := [name for name in fields if name not in ("kind", "number", "site", "ops")]:
+    if unknown := [name for name in fields if name not in FIELDS]:
         wrong(f"unknown field {show_value(unknown[0])}")
     kind: str = at("kind", one_of(KINDS, "kind").read, fields.get("kind"))
     about = KINDS[kind]
@@ -116,7 +127,8 @@ def read_item(value: Json, known: Mapping[str, Sequence[str]]) -> Item:
         wrong(f"ops[0]: expected scan, got {ops[0].name}")
     number: int = at("number", whole(0, about.number_max).read, fields.get("number", 0))
     site: str = at("site", one_of(about.sites, "site").read, fields.get("site", ""))
-    return Item(kind, ops, number, site)
+    part: int = at("part", whole(0, 100 if site in PARTED else 0).read, fields.get("part", 0))
+    return Item(kind, ops, number, site, part)
 
 
 def read_op(value: Json, known: Mapping[str, Sequence[str]]) -> ContractOp:

@@ -141,6 +141,7 @@ class TargetRun:
             said = self.world.happen(*item.call)
         self.threaded |= dict.fromkeys(op.name for op in item.ops if self.begun)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, said, strict=True)]
+        gots = [attrs.evolve(got, torn=self.world.sites.told) for got in gots]
         self.steps.append(TargetStep(item, tuple(map(str, gots))))
         self.gots.append(tuple(gots))
         for name, others in self.world.names.take_guesses():
@@ -195,7 +196,9 @@ class TargetRun:
 
     def end_early(self, items: Sequence[Item], broken: BrokenContract) -> TargetVerdict:
         """Return the verdict of a run that ends in the middle of an item, or in the restart after it."""
-        self.steps[self.at :] = [TargetStep(item, (broken.message,)) for item in items[self.at : self.at + 1]]
+        died = self.steps[self.at :] if self.world.sites.told else []  # says how much was written
+        said = (*(each for step in died for each in step.said), broken.message)
+        self.steps[self.at :] = [TargetStep(item, said) for item in items[self.at : self.at + 1]]
         return self.verdict(items, broken)
 
     def verdict(self, items: Sequence[Item], broken: BrokenContract | None = None) -> TargetVerdict:

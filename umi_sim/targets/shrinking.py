@@ -155,6 +155,7 @@ class RunShrinker:
         else:
             least = 1 if item.ops else 0
             lower(item.number, lambda number: number >= least and self.put(at, number=number))
+            lower(item.part, lambda part: self.put(at, part=part))
 
     def simplify_ops(self, at: int, item: Item) -> None:
         for place, op in enumerate(item.ops):
@@ -190,8 +191,8 @@ def plainer(item: Item) -> Iterator[dict[str, Any]]:
     """The operation alone; a crash at any time; requests at once in an order of a low number."""
     if item.kind == "op" or not item.ops:
         return
-    yield from ({"kind": "op", "ops": (op,), "number": 0, "site": ""} for op in item.ops)
+    yield from ({"kind": "op", "ops": (op,), "number": 0, "site": "", "part": 0} for op in item.ops)
     if item.kind == "crash_in":
-        yield {"kind": "crash", "ops": (), "number": 0, "site": ""}
+        yield {"kind": "crash", "ops": (), "number": 0, "site": "", "part": 0}
     if item.kind == "at_once":
         yield from ({"number": number} for number in range(min(item.number, ORDERS)))

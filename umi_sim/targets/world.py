@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
-from umi_sim.targets import chance, clocks, faults, loop, names, network
+from umi_sim.targets import chance, clocks, faults, files, loop, names, network
 
 COMPUTING_SECONDS_MAX = 3  # of the store, in one item
 PAGES_MAX = 50
@@ -48,6 +48,7 @@ def world_of(adapter: Any, seed: int) -> Iterator["TargetWorld"]:
         with (
             clocks.install(world.clock),
             faults.install(world.sites, world.clock.seconds),
+            files.install(world.sites),
             network.install(world.sites),
             chance.install(seed),
             no_collection(),
@@ -134,10 +135,10 @@ class TargetWorld:
 
     # What happens.
 
-    def happen(self, kind: str, number: int, site: str, calls: Sequence[Call]) -> list[Any]:
+    def happen(self, kind: str, number: int, site: str, part: int, calls: Sequence[Call]) -> list[Any]:
         """Make calls. Return of each (its value,) or the exception that it raised. Raises Stuck."""
         began_ms = self.clock.now_ms
-        self.sites.arm(site, number, self.die if kind == "crash_in" else faults.fail)
+        self.sites.arm(site, number, self.die if kind == "crash_in" else faults.fail, part)
         match kind:
             case "advance":
                 self.loop.advance(number)
@@ -319,7 +320,8 @@ def replay(adapter: Any, rows: Iterable[Any], seed: int) -> list[str]:
                 world.begin()
             for text, *item in rows:
                 lines.append(f"  {text}")
-                lines += [f"      {each}" for each in replay_item(world, item)]
+                for each in replay_item(world, item):
+                    lines.append(f"      {each}")
         except (NotOpened, loop.Stuck) as error:
             lines.append(f"      {show_outcome(error, world)}")
         except OutOfTime:
@@ -327,12 +329,16 @@ def replay(adapter: Any, rows: Iterable[Any], seed: int) -> list[str]:
     return lines
 
 
-def replay_item(world: TargetWorld, item: Sequence[Any]) -> list[str]:
+def replay_item(world: TargetWorld, item: Sequence[Any]) -> Iterator[str]:
+    """Yield what is said of an item, before a restart that may fail."""
     with computing_at_most(COMPUTING_SECONDS_MAX):
-        said = [show_outcome(each, world) for each in world.happen(*item)]
-        if item[0] in RESTARTS:
+        said = world.happen(*item)
+    yield from (show_outcome(each, world) for each in said)
+    if world.sites.told:
+        yield f"with {world.sites.told}"
+    if item[0] in RESTARTS:
+        with computing_at_most(COMPUTING_SECONDS_MAX):
             world.restart(item[0])
-    return said
 
 
 def is_hang(line: str) -> bool:

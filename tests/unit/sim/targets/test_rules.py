@@ -258,7 +258,7 @@ def test_the_page_of_targets_has_all_promises_operations_and_flags() -> None:
     names = [*RULES, *(name for each in contracts for name in (*each.flags, *each.settings))]
     assert [name for name in names if f"`{name}`" not in told] == []
     for adapter in CONTRACTS.values():
-        (listed,) = re.findall(rf"^\*\*`{adapter.__name__}`\*\*: `([a-z_ ]+)`", told, re.MULTILINE)
+        (listed,) = re.findall(rf"^\*\*`{adapter.__name__}`\*\*: `([a-z_\s]+)`", told, re.MULTILINE)
         assert sorted(listed.split()) == sorted(adapter.contract.ops)
 
 

@@ -1,0 +1,225 @@
+"""Goal: writes to plain files fail and are torn; a store that expects it loses nothing."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.file_stores import Buffered, InPlace, Log, Replaced, Retried, Shortened
+from umi_sim.targets import Kv, faults, files, seed_files
+from umi_sim.targets.drawing import draw_items
+from umi_sim.targets.exporting import script_of
+from umi_sim.targets.hunt import hunt, moments_of
+from umi_sim.targets.items import ContractOp, Item, read_item
+from umi_sim.targets.life import run
+
+PUT = ContractOp("put", {"key": "a", "value": "v1"})
+GET = Item("op", (ContractOp("get", {"key": "a"}),))
+
+
+def test_a_file_that_is_rewritten_in_place_is_found_torn() -> None:
+    found = hunt(InPlace, range(50))
+    assert found.small is not None
+    assert found.small.broken is not None
+    assert (found.small.broken.rule, found.small.broken.op) == ("raises", "make")
+    assert [str(step.item).partition(":")[0] for step in found.small.steps] == ["the process dies at write 1"]
+    assert "bytes written to rows.json; make: raised JSONDecodeError" in found.small.steps[0].told
+    assert {site for each in found.moments.values() for site, _ in each} == {"open", "write"}
+
+
+@pytest.mark.parametrize("store", [Replaced, Retried, Log])
+def test_a_store_that_expects_it_is_left_alone(store: type[Kv]) -> None:
+    """All 600: umi-sim target tests.file_stores:Log --seeds 0..599"""
+    found = hunt(store, range(120))
+    assert found.first is None, found.first.broken
+    assert {"sync", "write"} <= {site for each in found.moments.values() for site, _ in each}
+
+
+@pytest.mark.parametrize(("store", "rule"), [(Shortened, "raises"), (Buffered, "error-applied")])
+def test_a_store_that_relies_on_its_writes_is_found(store: type[Kv], rule: str) -> None:
+    small = hunt(store, range(300)).small
+    assert small is not None
+    assert small.broken is not None
+    assert small.broken.rule == rule
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "told"),
+    [
+        ("crash_in", 0, "died, with 0 of 11 bytes written to rows.json"),
+        ("crash_in", 40, "died, with 4 of 11 bytes written to rows.json"),
+        ("crash_in", 100, "died, with 11 of 11 bytes written to rows.json"),
+        ("fail", 0, "No space left on device: 'FOLDER/0/rows.json'\", with 0 of 11 bytes written"),
+        ("fail", 40, "No space left on device: 'FOLDER/0/rows.json'\", with 4 of 11 bytes written"),
+    ],
+)
+def test_the_report_says_how_much_was_written(kind: str, part: int, told: str) -> None:
+    verdict = run(InPlace, (Item(kind, (PUT,), 1, "write", part),))
+    assert told in verdict.steps[0].told
+    assert (verdict.broken is None) == (kind == "fail" or part == 100)
+
+
+def test_a_torn_run_replays_from_its_file_and_as_a_script(tmp_path: Path) -> None:
+    verdict = run(InPlace, (Item("op", (PUT,)), Item("crash_in", (PUT,), 1, "write", 40)))
+    saved = seed_files.read(seed_files.write(InPlace, "file_stores:InPlace", 0, verdict, tmp_path))
+    assert [step.item for step in saved.steps] == list(verdict.items)
+    assert run(InPlace, [step.item for step in saved.steps]).trace == saved.trace
+    script = tmp_path / "show.py"
+    script.write_text(script_of(InPlace, verdict))
+    done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("\nit happens still\n"), done.stderr
+    assert "with 4 of 11 bytes written to rows.json" in done.stdout
+
+
+def test_runs_replay_answer_by_answer() -> None:
+    moments = moments_of(Retried)
+    for seed in range(8):
+        items = draw_items(Retried, seed, moments)
+        assert run(Retried, items, seed).trace == run(Retried, items, seed).trace
+
+
+def test_no_part_of_what_has_none_is_read() -> None:
+    ops: dict[str, list[str]] = {"get": ["key"]}
+    row: Any = {"kind": "fail", "number": 1, "site": "sync", "part": 1, "ops": [{"op": "get", "key": "a"}]}
+    with pytest.raises(ValueError, match="part"):
+        read_item(row, ops)
+    assert read_item({**row, "site": "write"}, ops).part == 1
+
+
+# The files themselves.
+
+
+@contextmanager
+def sites_in(folder: Path) -> Iterator[faults.Sites]:
+    sites = faults.Sites(str(folder))
+    with files.install(sites):
+        yield sites
+
+
+def write_bytes_unbuffered(path: Path) -> None:
+    with open(path, "wb", buffering=0) as file:
+        file.write(b"abc")
+
+
+def write_by_number(path: Path) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT), "w") as file:
+        file.write("abc")
+
+
+def write_by_bytes(path: Path) -> None:
+    with open(os.fsencode(path), "w+", encoding="utf-8", newline="\n") as file:
+        file.write("abc")
+
+
+def copy(path: Path) -> None:
+    other = path.parent.parent / "other"
+    other.write_bytes(b"abc")
+    shutil.copyfile(other, path)
+
+
+def dump(path: Path) -> None:
+    with path.open("a") as file:
+        json.dump("a", file)
+
+
+WRITERS = [
+    lambda path: path.write_text("abc"), lambda path: path.write_bytes(b"abc"), write_bytes_unbuffered,
+    write_by_number, write_by_bytes, copy, dump,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_each_way_to_write_reaches_its_sites_once(tmp_path: Path, write: Callable[[Path], Any]) -> None:
+    folder = tmp_path / "base"
+    folder.mkdir()
+    with sites_in(folder) as sites:
+        write(folder / "file")
+        assert sites.counts == {"open": 1, "write": 1}
+    assert (folder / "file").read_bytes() in (b"abc", b'"a"')
+
+
+def test_files_elsewhere_and_reads_are_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "base"
+    folder.mkdir()
+    (folder / "file").write_text("abc")
+    with sites_in(folder) as sites:
+        (tmp_path / "elsewhere").write_text("abc")
+        assert (folder / "file").read_text() == "abc"
+        number = os.open(folder, os.O_RDONLY)
+        os.fsync(number)
+        os.close(number)
+        assert not sites.counts
+
+
+def test_a_file_is_what_open_returns(tmp_path: Path) -> None:
+    real = open(tmp_path / "real", "w+", encoding="utf-8")  # noqa: SIM115 - compared while it is open
+    with sites_in(tmp_path), real, open(tmp_path / "own", "w+", encoding="utf-8") as own:
+        assert type(own) is type(real)
+        assert type(own.buffer) is type(real.buffer)
+        assert isinstance(own.buffer.raw, io.FileIO)  # type: ignore[attr-defined] # of a BufferedRandom
+        assert (own.mode, own.encoding, own.newlines) == (real.mode, real.encoding, real.newlines)
+        own.write("ab\ncd\n")
+        own.seek(0)
+        assert [own.readline(), *own] == ["ab\n", "cd\n"]
+        assert own.truncate(3) == 3
+        assert os.stat(own.fileno()).st_size == 3
+    with sites_in(tmp_path):
+        assert (tmp_path / "own").stat().st_mode == (tmp_path / "real").stat().st_mode
+        with pytest.raises(ValueError, match="can't have unbuffered text"):
+            open(tmp_path / "new", "w", buffering=0)  # noqa: SIM115 - it is not opened
+        with pytest.raises(ValueError, match="binary mode doesn't take"):
+            open(tmp_path / "new", "wb", encoding="utf-8")  # noqa: SIM115 - it is not opened
+
+
+def test_what_is_in_a_buffer_is_not_in_the_file(tmp_path: Path) -> None:
+    with sites_in(tmp_path) as sites, open(tmp_path / "file", "w") as file:
+        file.write("abc")
+        assert "write" not in sites.counts
+        assert (tmp_path / "file").read_text() == ""
+
+
+def test_a_full_disk_takes_a_part_and_then_nothing(tmp_path: Path) -> None:
+    with sites_in(tmp_path) as sites:
+        sites.arm("write", 1, faults.fail, 50)
+        with pytest.raises(OSError, match="No space left"), open(tmp_path / "file", "w") as file:
+            file.write("abcd")  # written on closing, and tried twice there
+        assert (tmp_path / "file").read_text() == "ab"
+        (tmp_path / "other").write_text("abcd")
+        assert sites.disarm()
+        sites.arm("", 0, faults.fail)
+        (tmp_path / "file").write_text("abcd")
+    assert (tmp_path / "file").read_text() == "abcd"
+
+
+@pytest.mark.parametrize(("part", "left", "told"), [(0, "abcd", "file not cut to 1 bytes"),
+                                                    (100, "a", "file cut to 1 bytes")])  # fmt: skip
+def test_a_process_dies_before_or_after_a_file_is_cut(
+    tmp_path: Path, part: int, left: str, told: str
+) -> None:
+    def die(_: Exception) -> None:
+        raise faults.Killed
+
+    path = tmp_path / "0" / "file"
+    path.parent.mkdir()
+    with sites_in(tmp_path) as sites:
+        path.write_text("abcd")
+        sites.arm("truncate", 1, die, part)
+        with pytest.raises(faults.Killed):
+            os.truncate(path, 1)
+        assert sites.told == told
+    assert path.read_text() == left
+
+
+def test_everything_is_as_before_afterwards(tmp_path: Path) -> None:
+    before = open, io.open, os.open, os.write, os.fsync, os.replace
+    with sites_in(tmp_path):
+        assert os.write is not before[3]
+    assert before == (open, io.open, os.open, os.write, os.fsync, os.replace)

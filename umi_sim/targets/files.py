@@ -1,0 +1,172 @@
+"""Plain files of a store: calls that fail as on a full disk, and calls in which the process dies.
+
+Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
+Law 2. A write is what Python hands to the system. What it has in a buffer is lost when the process dies.
+Law 3. A file that is open for writing is known by its number, whichever function has opened it.
+Law 4. A disk is full until the item ends: whatever is left in a buffer cannot be written on closing either.
+"""
+
+import builtins
+import io
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from errno import EIO, ENOSPC
+from typing import Any
+
+from umi_sim.targets import clocks
+
+BUFFER_BYTES = 8192  # on every machine and with every Python: how much is written at once follows from it
+WRITING = os.O_WRONLY | os.O_RDWR
+FULL, BROKEN = (ENOSPC, "No space left on device"), (EIO, "Input/output error")
+
+
+class OwnFile(io.FileIO):
+    """A file of the store. It writes by the functions of `os`, which can fail."""
+
+    def write(self, data: Any) -> int:
+        return os.write(self.fileno(), data)
+
+    def truncate(self, size: int | None = None) -> int:
+        length = self.tell() if size is None else size
+        os.ftruncate(self.fileno(), length)
+        return length
+
+
+class PlainFiles:
+    """The functions that write plain files, with the sites of `sites`."""
+
+    def __init__(self, sites: Any) -> None:
+        self.sites = sites
+        self.opened: dict[int, tuple[str, tuple[int, int]]] = {}  # by number: path, and device and inode
+
+    def path_of(self, file: Any) -> str:
+        """Return the path of a file of the store, given by path or number; "" of any other file."""
+        file = file.fileno() if hasattr(file, "fileno") else file
+        if not isinstance(file, int):
+            return os.path.abspath(os.fsdecode(file)) if self.sites.is_own(file) else ""
+        path, inode = self.opened.get(file, ("", None))
+        try:
+            return path if path and inode == inode_of(file) else ""  # the number may be another file by now
+        except OSError:
+            return ""
+
+    def opening(self, real: Any) -> Any:
+        """Return what opens a file as `open` does; one that is written, around an OwnFile."""
+
+        def open_file(
+            file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, errors: Any = None,
+            newline: Any = None, closefd: bool = True, opener: Any = None,
+        ) -> Any:  # fmt: skip
+            is_wrong = buffering == 0 if "b" not in mode else any((encoding, errors, newline))
+            if is_wrong or not set(mode) & set("wax+") or not self.path_of(file):
+                return real(file, mode, buffering, encoding, errors, newline, closefd, opener)
+            opener = opener or (lambda path, flags: os.open(path, flags, 0o666))
+            file = file if isinstance(file, int) else os.fspath(file)
+            raw = OwnFile(file, mode.replace("b", "").replace("t", ""), closefd, opener)
+            if buffering == 0:
+                return raw
+            buffered = io.BufferedRandom if "+" in mode else io.BufferedWriter
+            binary = buffered(raw, buffering if buffering > 1 else BUFFER_BYTES)
+            if "b" in mode:
+                return binary
+            text = io.TextIOWrapper(binary, encoding, errors, newline, line_buffering=buffering == 1)
+            vars(text)["mode"] = mode
+            return text
+
+        return open_file
+
+    def opening_number(self, real: Any) -> Any:
+        def open_number(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
+            own = self.path_of(path) if flags & WRITING else ""
+            if own:
+                self.sites.reach("open", OSError(*FULL, str(path)))
+            number: int = real(path, flags, *args, **kwargs)
+            if own:
+                self.opened[number] = own, inode_of(number)
+            return number
+
+        return open_number
+
+    def writing(self, real: Any) -> Any:
+        def write(file: int, data: Any, *place: Any) -> int:
+            if not (path := self.path_of(file)):
+                return int(real(file, data, *place))
+            size, error, count = memoryview(data).nbytes, OSError(*FULL, path), 0
+            if path == self.sites.full:
+                raise error
+
+            def write_part(percent: int) -> str:
+                nonlocal count
+                if wanted := size * percent // 100:
+                    count = real(file, memoryview(data).cast("B")[:wanted], *place)
+                return f"{count} of {size} bytes written to {self.sites.label(path)}"
+
+            try:
+                self.sites.reach("write", error, write_part)
+            except OSError:
+                self.sites.full = path
+                if not count:
+                    raise
+                return count  # as a disk that had room for a part: the next write fails
+            return int(real(file, data, *place))
+
+        return write
+
+    def cutting(self, real: Any) -> Any:
+        def truncate(file: Any, length: int) -> None:
+            def cut(percent: int) -> str:
+                if percent:
+                    real(file, length)
+                return f"{self.sites.label(path)} {'' if percent else 'not '}cut to {length} bytes"
+
+            if path := self.path_of(file):
+                self.sites.reach("truncate", OSError(*BROKEN, path), cut)
+            real(file, length)
+
+        return truncate
+
+    def failing(self, site: str, at: int) -> Callable[[Any], Any]:
+        """Return what makes functions fail as a whole, whose argument at this place is the file."""
+
+        def make(real: Any) -> Any:
+            def call(*args: Any, **kwargs: Any) -> Any:
+                if path := self.path_of([*args, *kwargs.values()][at]):
+                    self.sites.reach(site, OSError(*BROKEN, path))
+                return real(*args, **kwargs)
+
+            return call
+
+        return make
+
+
+def inode_of(number: int) -> tuple[int, int]:
+    about = os.fstat(number)
+    return about.st_dev, about.st_ino
+
+
+@contextmanager
+def install(sites: Any) -> Iterator[None]:
+    """Until the block ends, writes to files of this folder can fail."""
+    files = PlainFiles(sites)
+    kinds: dict[str, Callable[[Any], Any]] = {
+        "open": files.opening_number, "write": files.writing, "pwrite": files.writing,
+        "truncate": files.cutting, "ftruncate": files.cutting,
+        **dict.fromkeys(("fsync", "fdatasync"), files.failing("sync", 0)),
+        **dict.fromkeys(("replace", "rename"), files.failing("replace", 1)),
+    }  # fmt: skip
+    names = [name for name in kinds if hasattr(os, name)]  # some systems lack some of them
+    ours = {getattr(os, name): kinds[name](getattr(os, name)) for name in names}
+    ours[io.open] = files.opening(io.open)
+    places = [(os, name, getattr(os, name)) for name in names]
+    places += [(builtins, "open", io.open), (io, "open", io.open)]
+    with ExitStack() as stack:
+        for owner, name, real in (*places, *clocks.find_places(tuple(ours), len(sys.modules))):
+            stack.callback(setattr, owner, name, real)
+            setattr(owner, name, ours[real])
+        if hasattr(shutil, "_USE_CP_SENDFILE"):  # it copies from file to file, and calls no write
+            stack.callback(setattr, shutil, "_USE_CP_SENDFILE", shutil._USE_CP_SENDFILE)
+            shutil._USE_CP_SENDFILE = False
+        yield
