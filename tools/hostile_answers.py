@@ -103,7 +103,7 @@ class HostileMachine(UmiMachine):
         other = spoilt(answer, self.stream)
         return other if isinstance(other, Answer) else answer
 
-    def copied(self) -> None:
+    def make_copy(self) -> None:
         """A copy would not be hostile."""
 
 

@@ -112,7 +112,7 @@ class SpoilingMachine(UmiMachine):
     def step(self, now_ms: int, value: Any) -> tuple[Effect, ...]:
         return tuple(map(self.spoiler.spoilt, super().step(now_ms, value)))
 
-    def copied(self) -> None:
+    def make_copy(self) -> None:
         """A copy would reply otherwise."""
 
 
