@@ -4,7 +4,7 @@
     versions of it                            what an update or a contradiction took away has ended
     memberships of it                         one for each of its current facts
     link, "works_at" say                      a fact about both, "Ann works at Acme"
-    relations, access, entry in core          those of its first current fact
+    relations, access, entry in core          those of its first current fact, whose text core shows
 
 Law 1. Each statement of the old rows is a current or an ended fact afterwards. What was left out for lack of
 room is current again: no statement took its place. Law 2. Rows of entities are decoded here by position, so
@@ -23,6 +23,7 @@ from umi_core.codec import STRICT, UNREADABLE
 from umi_core.ids import derived_id, entity_id, fact_id, membership_id, relation_id
 from umi_core.language.keywords import key_words
 from umi_core.language.words import words
+from umi_core.limits import ENTRY_TEXT_BYTES_MAX
 from umi_core.rows import (
     AccessRecord,
     Body,
@@ -34,7 +35,7 @@ from umi_core.rows import (
     Relation,
     Vector,
 )
-from umi_core.text import norm, unique
+from umi_core.text import core_text, norm, size, unique
 from umi_core.values import Block, Entry, Scope
 from umi_live.columns import body_of, put_row
 
@@ -378,7 +379,7 @@ class ScopeUpgrade:
             self.rows.put("category", key, now, version + 1)
 
     def core(self) -> None:
-        """Let each entry of core name a fact and keep its text; drop a block that has nothing left."""
+        """Let each entry of core show a fact; drop a block that has nothing left."""
         for key, (version, body) in self.rows.read("core").items():
             assert isinstance(body, Core)
             shown = dict[str, None]()
@@ -387,13 +388,18 @@ class ScopeUpgrade:
             self.rows.put("core", key, Core(left), version + 1)
 
     def entries(self, block: Block, shown: dict[str, None]) -> tuple[Entry, ...]:
-        """Return the entries of a block by the ids of their facts, but those that core shows already."""
+        """Return an entry for the first fact of each entity, if it is not shown already and fits an entry.
+
+        An old entry had all statements of its entity, cut to the room there was: "likes tea. lives in Pa…".
+        """
         found = list[Entry]()
         for entry in block.entries:
             own = self.first(entry.entity_id)
             if own is not None and own not in shown:
-                shown[own] = None
-                found.append(attrs.evolve(entry, entity_id=own, version=1))
+                shown[own], fact = None, self.facts[own]
+                text = core_text(fact.content)
+                if size(text) <= ENTRY_TEXT_BYTES_MAX:
+                    found.append(Entry(own, 1, core_text(fact.name), text, entry.promoted_ms))
         return tuple(sorted(found, key=lambda it: (it.promoted_ms, it.entity_id)))
 
     def ties(self) -> None:

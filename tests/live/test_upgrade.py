@@ -312,6 +312,7 @@ def test_rows_name_facts_that_are_there(old_file: Path) -> None:
         entries = [entry for block in await memory.blocks() for entry in block.entries]
         assert [entry.name for entry in entries if entry.entity_id in facts] == ["Alice", "Ann", "Berlin"]
         assert all(entry.version == 1 for entry in entries)
+        assert all(entry.text == facts[entry.entity_id].content for entry in entries)
 
     inside(old_file, use)
 
