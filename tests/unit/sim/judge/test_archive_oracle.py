@@ -10,6 +10,7 @@ from tests.histories import (
     ACME,
     ALICE,
     NOW_MS,
+    SCOPE,
     History,
     as_stored,
     broken,
@@ -26,8 +27,8 @@ from umi_core.language.words import auto_name
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.effects import Degraded, Done, Failed, Refused, Unknown
 from umi_core.messages.requests import Count, Forget, GetEntity, Remember
-from umi_core.messages.results import Forgotten, Remembered
-from umi_core.rows import Entity
+from umi_core.messages.results import Forgotten, Hit, Remembered
+from umi_core.rows import Address, Entity
 from umi_core.values import RoutingDecision
 from umi_sim.judge.oracle.archive import model
 
@@ -346,6 +347,28 @@ def test_a_forgotten_entity_is_not_shown() -> None:
         told.get(TEA, entity(*LIKES_TEA))
     with broken("deleted-stays-deleted"):
         told.recall("tea", hit(*LIKES_TEA, 1_000_000))
+
+
+BEST, SECOND = hit(*LIKES_TEA, 900_000), hit(ACME, "sells tea", 800_000)
+
+
+@pytest.mark.parametrize(
+    ("rule", "hits"),
+    [
+        ("hits-ordered", (SECOND, BEST)),
+        ("hits-ordered", (BEST, BEST)),
+        ("hits-ordered", (BEST, SECOND, hit(ACME, "sells tea", 700_000))),
+        ("filter-before-cut", (attrs.evolve(BEST, score_ppm=299_999, relevance_ppm=299_999),)),
+        ("filter-before-cut", (attrs.evolve(BEST, score_ppm=1_000_001, relevance_ppm=1_000_001),)),
+        ("fusion-rule", (attrs.evolve(BEST, score_ppm=899_999),)),
+    ],
+)
+def test_hits_are_those_of_a_search_where_storage_has_lost_rows(rule: str, hits: tuple[Hit, ...]) -> None:
+    told = two_known()
+    told.surroundings.atlas.lose("storage_rot", "o1", NOW_MS, Address(SCOPE, "entity", "fct_lost"))
+    told.recall("tea", BEST, SECOND, limit=2)
+    with broken(rule):
+        told.recall("tea", *hits, limit=2)
 
 
 def test_a_version_is_never_used_again() -> None:

@@ -57,6 +57,7 @@ from umi_sim.judge.plain.replies import read_decision, read_ranks
 from umi_sim.judge.plain.requests import OF_SCOPE, fields_of, may_hold, meets
 from umi_sim.judge.plain.scores import (
     fuse_lists,
+    fused_ppm,
     rank_variant,
     sound_vectors,
     substitute,
@@ -274,8 +275,12 @@ class Searches(ArchivePart):
         is_any = may_hold(request.where, "entities", self.context.scope)
         told = "searched, and the filter leaves nothing"
         self.demand(is_any or not is_asked, rules.FILTER_NARROWS, told, request.where)
+        limit, order = self.limit_of(request), [(-hit.score_ppm, hit.id) for hit in value.hits]
+        is_sound = order == sorted(order) and len({hit.id: None for hit in value.hits}) == len(order) <= limit
+        told = "hits are out of order, twice there, or too many"
+        self.demand(is_sound, rules.HITS_ORDERED, told, limit, order)
         for hit in value.hits:
-            self.judge_hit(op, hit)
+            self.judge_hit(op, hit, is_fused=len(value.variants) > 1)
         if self.context.surroundings.atlas.losses or any(name in STORAGE_MADE for name in names):
             return
         views = self.list_views(op)
@@ -354,8 +359,21 @@ class Searches(ArchivePart):
         is_any = may_hold(request.where, "entities", self.context.scope)
         return is_in_time and is_typed and is_any and meets(request.where, fields_of(it)) is True
 
-    def judge_hit(self, op: ArchiveOperation, hit: Hit) -> None:
+    def limit_of(self, request: Recall) -> int:
+        return self.context.config.recall_limit_default if request.limit is None else request.limit
+
+    def floor_of(self, request: Recall) -> int:
+        floor_ppm = self.context.config.recall_min_score_ppm
+        return max(1, floor_ppm if request.min_score_ppm is None else request.min_score_ppm)
+
+    def judge_hit(self, op: ArchiveOperation, hit: Hit, *, is_fused: bool) -> None:
         """Demand that what a hit shows was so at some position, and that the request asks for it."""
+        floor_ppm, ppm = self.floor_of(op.request), hit.relevance_ppm
+        told = f"{hit.id} is not relevant enough"
+        self.demand(floor_ppm <= ppm <= limits.PPM, rules.FILTER_BEFORE_CUT, told, floor_ppm, ppm)
+        low, high = (fused_ppm(ppm, rank_ppm) for rank_ppm in (0, limits.PPM)) if is_fused else (ppm, ppm)
+        told = f"{hit.id} scores otherwise"
+        self.demand(low <= hit.score_ppm <= high, rules.FUSION_RULE, told, ppm, hit.score_ppm)
         states, names = self.log.states_since(hit.id, op), ("version", "type", "name", "content", "time_ms")
         facts = [it.entity for it in states if it.entity is not None]
         shown = [it for it in facts if all(getattr(it, name) == getattr(hit, name) for name in names)]
@@ -381,8 +399,7 @@ class Searches(ArchivePart):
 
     def judge_due(self, op: ArchiveOperation, value: Recalled, names: list[str], views: list[View]) -> None:
         """Demand the hits that are due; vectors may have been read at another position than words."""
-        request, count = op.request, len(value.variants)
-        limit = self.context.config.recall_limit_default if request.limit is None else request.limit
+        request, count, limit = op.request, len(value.variants), self.limit_of(op.request)
         is_worded = "by_vector:words_only" in names
         if is_worded and count > 1:
             return  # some variants have vectors and some have not
@@ -425,8 +442,7 @@ class Searches(ArchivePart):
         scores = words_ppm(text, [it.name_and_text() for it in facts]) if text else [
             vector_ppm(vector, it.vector) if vector and it.vector else 0 for it in states
         ]  # fmt: skip
-        floor_ppm = self.context.config.recall_min_score_ppm
-        floor_ppm = max(1, floor_ppm if request.min_score_ppm is None else request.min_score_ppm)
+        floor_ppm = self.floor_of(request)
         pairs = zip(facts, scores, strict=True)
         found = [(-ppm, it.id) for it, ppm in pairs if ppm >= floor_ppm and self.leaves(request, it)]
         return {key: -ppm for ppm, key in sorted(found)[:most]}
