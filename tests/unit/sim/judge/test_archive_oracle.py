@@ -26,8 +26,8 @@ from umi_core import errors
 from umi_core.language.words import auto_name
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.effects import Degraded, Done, Failed, Refused, Unknown
-from umi_core.messages.requests import Count, Forget, GetEntity, Remember
-from umi_core.messages.results import Forgotten, Hit, Remembered
+from umi_core.messages.requests import Count, Forget, GetEntity, Remember, Search
+from umi_core.messages.results import Forgotten, Hit, LevelHit, Remembered, Retrieved
 from umi_core.rows import Address, Entity
 from umi_core.values import RoutingDecision
 from umi_sim.judge.oracle.archive import model
@@ -369,6 +369,39 @@ def test_hits_are_those_of_a_search_where_storage_has_lost_rows(rule: str, hits:
     told.recall("tea", BEST, SECOND, limit=2)
     with broken(rule):
         told.recall("tea", *hits, limit=2)
+
+
+def level_hit(found: Hit, **more: Any) -> LevelHit:
+    it = LevelHit("entities", found.id, 1, found.score_ppm, None, found.name, found.content)
+    return attrs.evolve(it, **more)
+
+
+ONE, TWO = level_hit(BEST), level_hit(SECOND)
+NO_HITS = Retrieved("tea", None, (), (), (), "exhausted", "vector", "")
+
+
+@pytest.mark.parametrize(
+    ("rule", "hits"),
+    [
+        ("hits-within-limits", (TWO, ONE)),
+        ("hits-within-limits", (ONE, ONE)),
+        ("hits-within-limits", (level_hit(BEST, level="resources", id="x"), ONE, TWO)),
+        ("hits-within-limits", (level_hit(BEST, score_ppm=99_999),)),
+        ("reference-agrees", (level_hit(BEST, text="likes coffee"),)),
+        ("read-scope", (level_hit(BEST, id="fct_theirs"),)),
+    ],
+)
+def test_hits_of_a_retrieve_are_facts_in_order_whatever_storage_gave(
+    rule: str, hits: tuple[LevelHit, ...]
+) -> None:
+    told = two_known()
+    told.context.is_elsewhere = lambda key: key == "fct_theirs"
+    request = Search("", "tea", limit_per_level=2, total_limit=2, min_score_ppm=100_000)
+    damaged = Degraded("read:damaged_rows", "damaged", 1)
+    right, wrong = (told.ask(request) for _ in range(2))
+    told.reply(right, attrs.evolve(NO_HITS, hits=(ONE, TWO)), damaged)
+    with broken(rule):
+        told.reply(wrong, attrs.evolve(NO_HITS, hits=hits), damaged)
 
 
 def test_a_version_is_never_used_again() -> None:

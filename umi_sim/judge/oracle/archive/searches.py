@@ -8,6 +8,7 @@ memory's own table: after enough, and where nothing is needed, nothing is asked;
 gave.
 """
 
+from collections import Counter
 from itertools import combinations, product
 from typing import Any, Final
 
@@ -486,7 +487,29 @@ class Searches(ArchivePart):
             holds = any(got == [*due, *more] for more in ((), due[-1:], (OF_ANY_ROW,)))
             self.demand(holds, rules.FILTER_NARROWS, f"the conditions of {asked.step}", due, got)
 
+    def judge_level_hits(self, op: ArchiveOperation, hits: tuple[LevelHit, ...]) -> None:
+        """Demand what holds of the hits of any retrieve: number, scores, order, and that facts are true."""
+        request, ids = op.request, [(it.level, it.id) for it in hits]
+        by_level = Counter(it.level for it in hits)
+        is_within = len(dict.fromkeys(ids)) == len(ids) <= request.total_limit
+        is_within = is_within and max(by_level.values(), default=0) <= request.limit_per_level
+        least_ppm, told = max(1, request.min_score_ppm), "hits twice there, too many, or of too low a score"
+        is_sound = is_within and all(it.score_ppm >= least_ppm for it in hits)
+        self.demand(is_sound, rules.HITS_WITHIN_LIMITS, told, request, hits)
+        order = [(-it.score_ppm, ALL.index(it.level), it.id) for it in hits]
+        order = order if request.rank == "vector" else [(0, place, "") for _, place, _ in order]
+        told = "hits are out of order"
+        self.demand(order == sorted(order), rules.HITS_WITHIN_LIMITS, told, request.rank, hits)
+        for it in (hit for hit in hits if hit.level == "entities"):
+            states, wanted = self.log.states_since(it.id, op), (it.version, it.name, it.text)
+            facts = [state.entity for state in states if state.entity is not None]
+            holds = any((fact.version, fact.name, fact.content) == wanted for fact in facts)
+            rule = self.log.choose_rule(it.id, states, it.version)
+            rule = rules.READ_SCOPE if self.context.is_elsewhere(it.id) else rule
+            self.demand(holds, rule, f"{it.id} is a hit that cannot be", states[:3], it)
+
     def judge_retrieve(self, op: ArchiveOperation, value: Retrieved, names: list[str]) -> None:
+        self.judge_level_hits(op, value.hits)
         if op.is_turned_away or any(name in STORAGE_MADE for name in names):
             return  # a page of rows is read again, and nobody knows which
         path = Path(
