@@ -90,7 +90,7 @@ class Log(InPlace):
 
 
 class Shortened(Log):
-    """It takes a write for complete that has told how much it wrote."""
+    """A log that ignores how many bytes a write wrote."""
 
     def _save(self, rows: dict[str, object]) -> None:
         os.write(self.number, json.dumps(rows).encode() + b"\n")

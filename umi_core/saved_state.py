@@ -114,7 +114,7 @@ def wrong_phase(state: State) -> Iterator[str]:
     for number, operation in state.operations.items():
         name, is_asked = operation.workflow, operation.op_id is not None
         if name == "recover" if is_asked else name not in BACKGROUND:
-            yield f"operations[{number}]: {name} is asked for by {'somebody' if is_asked else 'nobody'}"
+            yield f"operations[{number}]: {name} has {'a' if is_asked else 'no'} request"
 
 
 def is_held(state: State) -> bool:

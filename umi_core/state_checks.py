@@ -48,9 +48,7 @@ Promise = Literal[
 ]
 """Names of docs/spec/invariants.md."""
 
-BACKGROUND_COUNT_MAX: Final = (
-    4  # recover, rebalance, evolve_category, and upkeep or purge, which no request asked for
-)
+BACKGROUND_COUNT_MAX: Final = 4  # recover, rebalance, evolve_category, and upkeep or purge
 
 
 class Requirement(NamedTuple):
@@ -101,7 +99,7 @@ def check_counts(state: State) -> Requirements:
     busy_count, limit = len(state.queue) + asked_count, OP_COUNT_MAX
     yield Requirement(busy_count <= limit, "tables-bounded", "requests in flight", limit, busy_count)
     own_count, limit = len(state.operations) - asked_count, BACKGROUND_COUNT_MAX
-    yield Requirement(own_count <= limit, "tables-bounded", "operations nobody asked for", limit, own_count)
+    yield Requirement(own_count <= limit, "tables-bounded", "operations without a request", limit, own_count)
 
 
 def check_operation(number: int, operation: Operation, state: State) -> Requirements:
@@ -248,7 +246,7 @@ def check_working(tier: WorkingTier, now_ms: int) -> Requirements:
         yield from check_entry(key, value)
         left_ms, due_ms = expires_ms - now_ms, tier.due_ms
         yield Requirement(left_ms <= TTL_MS_MAX, "ttl-range", "time left to live", TTL_MS_MAX, left_ms)
-        message = "nobody looks when it expires"
+        message = "the tier looks for expired keys later than it expires"
         yield Requirement(due_ms <= expires_ms, "ttl-boundary", message, expires_ms, due_ms)
         used_bytes += len(key.encode()) + len(value)
     holds = used_bytes == tier.used_bytes

@@ -26,9 +26,8 @@ ASKS = [(name, text) for name in ("tell", "forget", "get") for text in TEXTS] + 
     (name, "") for name in READS[1:]
 ]
 Asked = tuple[str, str]
-Facts = dict[
-    str, int
-]  # by text, the version of a fact that is current; a negative one is of a forgotten fact
+# By text, the version of a fact that is current; a negative one is of a forgotten fact.
+Facts = dict[str, int]
 
 
 def carry_out(facts: Facts, asked: Asked) -> object:
@@ -61,7 +60,7 @@ class Turn:
         return self.asked[0] in READS
 
     def is_behind(self, other: "Turn") -> bool:
-        """Whether this one takes effect later than the other, whatever happens."""
+        """Return True if this request can only take effect after the other one."""
         first = self.issued if self.is_read else self.landed
         return first > (other.replied if other.is_read else other.landed)
 
@@ -108,7 +107,7 @@ REQUESTS: dict[str, Any] = {
 
 
 def is_accepted(turns: list[Turn], replies: dict[int, object]) -> bool:
-    """Whether the oracle accepts all of these replies."""
+    """Return True if the oracle accepts all of these replies."""
     told, ids = History(), dict[int, str]()
     for at in range(3 * len(turns)):
         turn = next(it for it in turns if at in (it.issued, it.landed, it.replied))

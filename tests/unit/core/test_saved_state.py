@@ -310,7 +310,7 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
         ({"pages": (MISPLACED,)}, "pages[0]: not the row x of the kind access"),
         ({"learned": ({"x": 1},)}, "learned: other facts than those of extract"),
         ({"progress": Running()}, "progress: it runs, and no step does"),
-        ({"op_id": None}, "remember is asked for by nobody"),
+        ({"op_id": None}, "remember has no request"),
         ({"unit": 1}, "unit: 1, and extract has 1"),
         ({"attempt": 0}, "attempt: it has asked, and made no attempt"),
         (

@@ -240,7 +240,7 @@ def check_named(change: CoreChange, request: object) -> None:
 def check_leaving(change: CoreChange, writes: Iterable[Write]) -> None:
     left = change.left_ids
     gone = [key for key in left if is_self(change.before, key)]
-    demand(not gone, rules.SELF_STAYS, "a self entry leaves core, and nobody named it", (), gone)
+    demand(not gone, rules.SELF_STAYS, "a self entry leaves core, and the request does not name it", (), gone)
     untold = [key for key in left if key not in change.evicted_ids]
     demand(not untold, rules.CORE_BIJECTION, "entries leave core, and the reply does not say so", (), untold)
     was = ids_of(change.before)

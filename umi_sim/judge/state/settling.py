@@ -32,7 +32,7 @@ def check_sent_again(heard: OperationSnapshot, value: Value, operation: Operatio
     is_unknown = isinstance(value, EffectFailed) and value.kind == "unknown"
     if not is_unknown or not isinstance(heard.asked, Commit) or heard.attempt >= ATTEMPTS:
         return
-    sent, what = heard.asked, "a commit is sent again while nobody knows how it ended"
+    sent, what = heard.asked, "a commit whose outcome is unknown is sent again"
     again = operation.asked if operation is not None else None
     demand(again == sent, rules.BACKOFF, what, sent.key, again)
 
