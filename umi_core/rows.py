@@ -145,7 +145,7 @@ class Entity(Body, Data):
     """A fact: one statement, about the entity of this type and name, and `others`; a note is about none.
 
     `about`: the ids of the entities that it is about; conditions ask for them. `version`: 1, and 1 more for
-    each time that it was forgotten, or ended, and told again. `memory_type`, `sources`: as what it was
+    each time that it had ended and was told again. `memory_type`, `sources`: as what it was
     memorized first, and which resources told it. `is_direct`: it was told otherwise as well, so it stays when
     those go. `reinforced_count`: 1, and 1 more for each later resource that told it again. `follows`: the
     fact that was told directly before it.
@@ -412,15 +412,6 @@ class Core(Body, Data):
     tag = 12
     row_kind = "core"
     blocks: Blocks
-
-
-@attrs.frozen
-class Tombstone(Body, Data):
-    """The rest of a forgotten entity: the number that its next version continues from."""
-
-    tag = 15
-    row_kind = "tombstone"
-    version: VersionNumber
 
 
 @attrs.frozen

@@ -50,7 +50,7 @@ ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
 LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity', 'vector')"
 ABSENT: Final = (0, 0, 0)  # number, version, is it there
 OPTIMIZE: Final = "insert into word (word) values ('optimize')"  # deleted words stay in the index until then
-TEXTLESS: Final = ("receipt", "epoch", "head", "vector", "access", "membership", "tombstone")
+TEXTLESS: Final = ("receipt", "epoch", "head", "vector", "access", "membership")
 REPLACING: Final = (
     "core",
     "change",

@@ -53,7 +53,7 @@ LATER: Final = {
     "memory_type": None, "sources": (), "reinforced_count": 1, "last_reinforced_ms": None, "given": (),
 }  # fmt: skip
 REPLACING: Final = ("update", "contradict")
-GONE: Final = ("version", "given", "tombstone")
+GONE: Final = ("version", "given")
 NUMBERED: Final = ("entity", "relation", "membership", "access")
 IN_SCOPE: Final = (
     "select id, version, body, components from row where scope = ? and kind = ? and body notnull"

@@ -41,7 +41,7 @@ def create(request: CreateEntity, before: Before) -> Story:
     for _ in range(3):  # plans
         less: list[Degraded] = []
         is_there = any(met.lands for met in heard)
-        kind, count = yield from attempts("read entity tombstone ended core category membership", 3)
+        kind, count = yield from attempts("read entity ended core category membership", 3)
         if kind != "good":
             return ended(StorageFailed("lookup", kind, count), heard)
         if before.fact != "known" and not is_there:

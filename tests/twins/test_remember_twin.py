@@ -60,7 +60,7 @@ def remember(request: Remember, before: Before) -> Story:
     for _ in range(3):  # plans
         less = list(degraded)  # what this plan lacks
         is_there = won is not None
-        kind, count = yield from attempts("read entity tombstone ended core", 3)
+        kind, count = yield from attempts("read entity ended core", 3)
         if kind != "good":
             return ended(StorageFailed("lookup", kind, count), heard)
         if not is_there:

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Protocol
 import attrs
 
 from umi_core.data import Data
-from umi_core.domains import Domain, one_of
+from umi_core.domains import Domain, Flag
 from umi_core.engine.facts import Fact, View
 from umi_core.errors import BadOption, Error
 from umi_core.ids import entity_id, fact_id
@@ -19,7 +19,7 @@ from umi_core.language.extraction import Mention
 from umi_core.language.prompts import Statement
 from umi_core.limits import EMBED_TEXT_BYTES_MAX
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import Address, Ended, Entity, Row, Tombstone
+from umi_core.rows import Address, Ended, Entity, Row
 from umi_core.text import cut, show_value
 from umi_core.values import Pairs, Scope
 from umi_core.workflows.commits import address
@@ -34,21 +34,20 @@ def bad_draft(name: str, value: object) -> Error | None:
 
 
 Draft = Annotated[Entity, Domain("draft", bad_draft)]
-Replaced = Annotated[str, Domain("replaced", one_of("", "tombstone", "ended"))]
-PLACES: Final = ("entity", "tombstone", "ended")  # the kinds of the rows that may lie under the id of a fact
+PLACES: Final = ("entity", "ended")  # the kinds of the rows that may lie under the id of a fact
 
 
 @attrs.frozen
 class Drafted(Data):
     """One fact as it will be, with what the rows said when it was planned.
 
-    `old`: the stored one, if it is current. `replaces`: the kind of the row under its id that goes otherwise,
-    a tombstone or an ended fact.
+    `old`: the stored one, if it is current. `has_ended`: the row under its id is that of an ended fact, which
+    goes.
     """
 
     entity: Draft
     is_row_changed: bool
-    replaces: Replaced = ""
+    has_ended: Flag = False
     old: Entity | None = None
 
     @property
@@ -114,20 +113,18 @@ def look_up_fact(mention: Mention, request: Options, rows: Mapping[Address, Row]
 
 
 def create_fact(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
-    """Return a fact that is new, or current again: after it was forgotten or ended, its number goes on."""
+    """Return a fact that is new, or current again: the number of one that had ended goes on."""
     key = id_of(mention, view.scope)
-    grave, past = (rows.get(address(view.scope, kind, key)) for kind in ("tombstone", "ended"))
+    past = rows.get(address(view.scope, "ended", key))
     if past is not None and isinstance(past.body, Ended):
         old = past.body.fact
         again = attrs.evolve(old, version=old.version + 1, updated_ms=view.now_ms)
-        return Drafted(with_options(again, request), True, "ended")
-    # Forgotten as version 3 and told again it is version 4: no two different rows have one version.
-    version = grave.body.version + 1 if grave and isinstance(grave.body, Tombstone) else 1
+        return Drafted(with_options(again, request), True, has_ended=True)
     entity = Entity(
-        key, mention.type, mention.name, mention.content, version, 500_000, mention.confidence_ppm, "",
+        key, mention.type, mention.name, mention.content, 1, 500_000, mention.confidence_ppm, "",
         view.now_ms, view.now_ms, about=about_of(mention, view.scope), others=mention.others,
     )  # fmt: skip
-    return Drafted(with_options(entity, request), True, "tombstone" if grave else "")
+    return Drafted(with_options(entity, request), True)
 
 
 def with_options(entity: Entity, request: Options) -> Entity:
@@ -156,7 +153,7 @@ def chain_drafts(drafts: Sequence[Drafted], text: str, last: str | None) -> tupl
 
 def following(draft: Drafted, last: str | None) -> Drafted:
     """Return the draft behind this fact; one that is known, or that is the same fact, stays as it is."""
-    is_first = draft.old is None and draft.replaces != "ended" and draft.entity.id != last
+    is_first = draft.old is None and not draft.has_ended and draft.entity.id != last
     return with_entity(draft, attrs.evolve(draft.entity, follows=last)) if is_first else draft
 
 

@@ -30,7 +30,6 @@ from umi_core.rows import (
     Relation,
     Resource,
     Row,
-    Tombstone,
     fact_of,
     with_fact,
 )
@@ -241,7 +240,6 @@ def gone_writes(facts: Facts, view: View) -> Iterator[Write]:
         if it is None and fact is not None:
             own = (row.address, *(address(view.scope, kind, fact.id) for kind in ("vector", "access")))
             yield from (Write(where, None) for where in (*own, *(each.address for each in touching)))
-            yield put(view.scope, "tombstone", fact.id, Tombstone(fact.version))
 
 
 def kept_writes(facts: Facts, view: View) -> Iterator[Write]:

@@ -20,7 +20,7 @@ def add_source(source: str, draft: Drafted, now_ms: int) -> Drafted:
     if len(entity.sources) >= SOURCE_COUNT_MAX:
         return with_entity(draft, attrs.evolve(entity, is_direct=True))
     entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, source))))
-    is_known = draft.old is not None or draft.replaces == "ended"
+    is_known = draft.old is not None or draft.has_ended
     return with_entity(draft, reinforce_fact(entity, now_ms) if is_known else entity)
 
 

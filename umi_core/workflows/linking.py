@@ -28,7 +28,6 @@ from umi_core.rows import (
     Membership,
     Relation,
     Row,
-    Tombstone,
     fact_of,
     with_fact,
 )
@@ -207,8 +206,7 @@ def shrink_category(category: Category, lost: Iterable[Membership], view: View) 
 
 # Leaving: what a fact takes with it when it is forgotten: relations, memberships, its vector.
 #
-# Facts at the other ends of its relations are written again. A tombstone stays, so that the fact
-# continues its numbers when it is told again.
+# Facts at the other ends of its relations are written again.
 
 
 ROW: Final = Fact("row", Row | None, ("entity", "ended"))  # of the fact that leaves; None if none does
@@ -275,7 +273,7 @@ ENDS_LAW: Final = Law("ends of relations that go", (ROW, TOUCHING, ENDS), are_en
 
 
 def delete_fact(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) -> tuple[Write, ...]:
-    """Delete the rows of the fact, update those at other ends and its categories, and leave a tombstone."""
+    """Delete the rows of the fact, and update those at other ends and its categories."""
     fact, key = fact_of(row.body), row.address.id
     assert fact is not None
     own = (row.address, address(scope, "vector", key), address(scope, "access", key))
@@ -284,7 +282,7 @@ def delete_fact(row: Row, facts: Facts, shelf: tuple[Write, ...], scope: Scope) 
     counts = lost_counts(facts, key)
     after = [(it, old, without_relations(old, key, counts[old.id])) for it, old in ends if old is not None]
     kept = (Write(it.address, with_fact(it.body, new)) for it, old, new in after if new != old)
-    return (*gone, *kept, *shelf, put(scope, "tombstone", key, Tombstone(fact.version)))
+    return (*gone, *kept, *shelf)
 
 
 def without_relations(entity: Entity, gone_id: str, count: int) -> Entity:

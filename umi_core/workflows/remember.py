@@ -268,8 +268,8 @@ def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
         yield put(scope, "entity", entity.id, entity)
     if not draft.is_changed:
         return
-    if draft.replaces:
-        yield put(scope, draft.replaces, entity.id, None)
+    if draft.has_ended:
+        yield put(scope, "ended", entity.id, None)
     yield put(scope, "vector", entity.id, vector_of(draft, facts))
 
 

@@ -61,7 +61,7 @@ def move_fact(old: Entity, content: str, key: str, rows: Rows, view: View) -> Dr
     entity = attrs.evolve(
         draft.entity, block=old.block, memory_type=draft.entity.memory_type or old.memory_type, is_direct=True
     )
-    if draft.replaces == "ended":
+    if draft.has_ended:
         return with_entity(draft, also_told(entity, old.sources, view.now_ms))
     entity = attrs.evolve(
         entity, sources=old.sources, reinforced_count=old.reinforced_count,

@@ -21,7 +21,7 @@ from umi_sim.judge.invariants import check_needed, check_recovered, check_render
 from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.judge.invariants.groups import check_dues
 from umi_sim.judge.invariants.readings import check_reading
-from umi_sim.judge.invariants.store import check_opening
+from umi_sim.judge.invariants.store import check_leaving, check_opening
 from umi_sim.judge.invariants.upkeep import check_upkeep
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.observers import OBSERVERS
@@ -200,6 +200,7 @@ class Inspector:
         for effect in effects:
             if isinstance(effect, Commit):
                 check_needed(effect, storage)
+                check_leaving(effect, memory.in_flight[effect.request_id].workflow, storage)
                 check_opening(effect, storage)
         core = memory.state.tiers.core
         if core.blocks is not self._rendered.get(agent):  # both forms follow from the blocks alone
@@ -222,8 +223,8 @@ class Inspector:
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:
-            has_lied, scope = bool(self.oracle.surroundings.atlas.losses), memory.state.scope
-            check_store(storage, memory.state, has_lied=has_lied, was_closed=self.oracle.was_closed(scope))
+            has_lied = bool(self.oracle.surroundings.atlas.losses)
+            check_store(storage, memory.state, has_lied=has_lied)
             for observer in () if self._is_spoilt else self._observers:
                 observer.observe_rows(storage.live_rows(memory.state.scope))
 

@@ -41,7 +41,6 @@ FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
     "access": lambda body: attrs.evolve(body, count=body.count + 1_000, first_ms=0),
     "head": lambda body: attrs.evolve(body, cursor="access/zzz"),
     "core": turned_text,
-    "tombstone": lambda body: attrs.evolve(body, version=body.version + 7),
     "receipt": lambda body: attrs.evolve(body, plan_digest=body.plan_digest[::-1]),
     "session": lambda body: attrs.evolve(body, members=(), saved_ms=0),
     "resource": lambda body: attrs.evolve(body, text=LIE, extracted_types=(), first_line=7),

@@ -100,7 +100,6 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *blocks(*(shows(**{name: None}) for name in ("entity_id", "version", "name", "text", "promoted_ms"))),
         *put("blocks", None, (None,)),
     ),
-    "tombstone": put("version", 0, ENDLESS, None),
     "receipt": (
         *put("request_digest", "text"), *put("plan_digest", None), *put("at_ms", -1),
         *put("by", (1,), (-1, 0)),

@@ -116,13 +116,12 @@ def test_what_is_told_by_a_request_is_told_directly() -> None:
     assert fact(told("likes tea")).is_direct
 
 
-def test_a_forgotten_fact_begins_anew_under_its_next_number() -> None:
+def test_a_forgotten_fact_begins_anew() -> None:
     pair = told("likes tea")
     pair.ask(Remember(8, "Alice likes tea", importance_ppm=900_000))
     pair.ask(Forget(9, TEA))
-    assert stored(pair, Remember(10, "Alice likes tea")) == (Stored(TEA, 2, "created"),)
-    assert (fact(pair).version, fact(pair).importance_ppm) == (2, 500_000)
-    assert pair.rows("tombstone") == []
+    assert stored(pair, Remember(10, "Alice likes tea")) == (Stored(TEA, 1, "created"),)
+    assert (fact(pair).version, fact(pair).importance_ppm) == (1, 500_000)
 
 
 def test_the_vector_is_of_name_and_statement() -> None:
@@ -154,7 +153,7 @@ def test_a_draft_may_have_no_block_yet_and_is_sound_otherwise() -> None:
         assert "draft" in str(bad_draft("draft", wrong))
 
 
-def test_a_draft_of_a_forgotten_fact_replaces_its_tombstone() -> None:
+def test_a_draft_of_a_forgotten_fact_replaces_nothing() -> None:
     pair = told("likes tea")
     pair.ask(Forget(8, TEA))
     pair.step(Remember(9, "Alice likes tea"))
@@ -162,4 +161,4 @@ def test_a_draft_of_a_forgotten_fact_replaces_its_tombstone() -> None:
     (operation,) = pair.memory.state.operations.values()
     drafts: Any = operation.facts[DRAFTS.name]
     (draft,) = drafts
-    assert (draft.replaces, draft.change, draft.is_changed) == ("tombstone", "created", True)
+    assert (draft.has_ended, draft.change, draft.is_changed) == (False, "created", True)

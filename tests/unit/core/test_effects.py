@@ -7,7 +7,7 @@ import pytest
 
 from tests.worlds import conditions
 from umi_core.conditions import Condition, Where, admits
-from umi_core.rows import Body, Ended, Entity, Relation, Tombstone
+from umi_core.rows import Body, Ended, Entity, Head, Relation
 
 ANN = Entity("e1", "person", "Ann", "likes tea", 1, 0, 0, "human", 5, 10)
 FIRST = Ended("e1", attrs.evolve(ANN, about=("ent_1",), sources=("res_1",)), "e2", "update", 7)
@@ -32,7 +32,7 @@ LINK = Relation("r1", "extend", ("e1", 1), ("e2", 2), 0, "", "table", 5)
         ((Condition("about", "contains", "ent_2"),), FIRST, False),
         (conditions(touches="e2"), LINK, True),
         (conditions(touches="e3"), LINK, False),
-        (conditions(touches="e1"), Tombstone(1), False),
+        (conditions(touches="e1"), Head(""), False),
         (conditions(types=("person",)), FIRST, False),
         (conditions(without=(ANN.id,)), ANN, False),
         (conditions(without=("ent_other",)), ANN, True),

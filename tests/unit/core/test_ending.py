@@ -30,7 +30,7 @@ from umi_core.messages.requests import (
     UpdateEntity,
 )
 from umi_core.messages.results import Forgotten, Listed, Memorized, Recalled, Remembered, Stored
-from umi_core.rows import Category, Ended, Entity, Relation, Row, Tombstone
+from umi_core.rows import Category, Ended, Entity, Relation, Row
 from umi_sim.judge.state import check_memory
 from umi_sim.target.limits import lower_limits
 
@@ -572,15 +572,15 @@ def test_a_text_that_tells_it_again_makes_it_current_with_the_sources_that_it_ha
 # Forgotten.
 
 
-def test_an_ended_fact_can_be_forgotten_and_goes_on_with_its_versions() -> None:
+def test_an_ended_fact_can_be_forgotten_and_leaves_nothing() -> None:
     pair = moved()
     assert pair.ask(Forget(2, PARIS)) == Done(Forgotten(True))
-    assert [(row.address.kind, row.body) for row in under(pair, PARIS)] == [("tombstone", Tombstone(1))]
+    assert kinds_under(pair, PARIS) == []
     assert (relations(pair), fact(pair, BERLIN).relation_count) == ([], 0)
     assert pair.ask(GetEntity(3, PARIS)) == Done(None)
     assert pair.ask(Forget(4, PARIS)) == Done(Forgotten(False))
     value = remembered(pair, Remember(5, "Alice lives in Paris", evolve=False))
-    assert value.entities == (Stored(PARIS, 2, "created"),)
+    assert value.entities == (Stored(PARIS, 1, "created"),)
     assert kinds_under(pair, PARIS) == ["access", "entity", "vector"]
 
 
@@ -621,7 +621,7 @@ def test_a_fact_that_changes_meanwhile_ends_as_it_is_now() -> None:
 def test_a_fact_that_is_forgotten_meanwhile_stays_forgotten() -> None:
     pair, value = meanwhile(Forget(2, PARIS))
     assert (value.ended, value.relations, pair.rows("ended")) == ((), (), [])
-    assert kinds_under(pair, PARIS) == ["tombstone"]
+    assert kinds_under(pair, PARIS) == []
 
 
 def test_a_fact_that_another_one_ends_meanwhile_ends_once() -> None:

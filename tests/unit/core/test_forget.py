@@ -11,7 +11,7 @@ from umi_core.memory import Memory
 from umi_core.messages.effects import Commit, Done, Failed, Read, Write
 from umi_core.messages.requests import Forget, GetEntity, InCore, Rebalance, Recall, Remember
 from umi_core.messages.results import Forgotten, Recalled, Stored
-from umi_core.rows import Address, Ended, Entity, Relation, Row, Tombstone
+from umi_core.rows import Address, Ended, Entity, Relation, Row
 
 TEA, HELPS = id_of_fact("Alice", "likes tea"), id_of_fact("Umi", "helps")
 ALICE, BOB, CAROL, DORA = (id_of_fact(name, "snores") for name in ("Alice", "Bob", "Carol", "Dora"))
@@ -34,12 +34,11 @@ def unchained(body: object) -> object:
     return attrs.evolve(body, follows=None) if isinstance(body, Entity) else body
 
 
-def test_everything_of_the_fact_leaves_in_one_commit_but_its_tombstone() -> None:
+def test_everything_of_the_fact_leaves_in_one_commit() -> None:
     pair = told()
     assert [row.address.kind for row in rows_about(pair, TEA)] == ["access", "entity", "vector"]
     assert pair.ask(Forget(3, TEA)) == Done(Forgotten(True))
-    (grave,) = rows_about(pair, TEA)
-    assert (grave.address.kind, grave.body) == ("tombstone", Tombstone(1))
+    assert rows_about(pair, TEA) == []
     assert len(rows_about(pair, BOB)) == 3
     assert list(pair.memory.state.tiers.access.records) == [BOB]
 
@@ -73,18 +72,14 @@ def test_a_store_that_says_it_is_full_keeps_the_fact() -> None:
     assert len(rows_about(pair, TEA)) == 3
 
 
-def test_the_same_statement_told_again_continues_the_versions_and_another_one_does_not() -> None:
+def test_the_same_statement_told_again_is_a_new_fact() -> None:
     pair = told()
     pair.ask(Forget(3, TEA))
     other, again = pair.ask(Remember(4, "Alice naps")), pair.ask(Remember(5, "Alice likes tea"))
     stored = [it.value.entities for it in (other, again) if isinstance(it, Done)]  # type: ignore[attr-defined]
     assert stored == [
-        (Stored(id_of_fact("Alice", "naps"), 1, "created"),), (Stored(TEA, 2, "created"),),
+        (Stored(id_of_fact("Alice", "naps"), 1, "created"),), (Stored(TEA, 1, "created"),),
     ]  # fmt: skip
-    assert pair.rows("tombstone") == []
-    pair.ask(Forget(6, TEA))
-    (grave,) = pair.rows("tombstone")
-    assert grave.body == Tombstone(2)
 
 
 def test_a_fact_in_core_leaves_it_in_the_same_commit() -> None:
@@ -93,7 +88,7 @@ def test_a_fact_in_core_leaves_it_in_the_same_commit() -> None:
     pair.step(Forget(2, HELPS))
     commit = pair.until(Commit)
     assert [write.address.kind for write in commit.writes] == [
-        "entity", "vector", "access", "tombstone", "core", "receipt",
+        "entity", "vector", "access", "core", "receipt",
     ]  # fmt: skip
     pair.run()
     assert pair.memory.state.tiers.core.blocks == ()
@@ -122,7 +117,7 @@ def test_who_comes_into_core_meanwhile_leaves_it_too() -> None:
     pair.release()
     assert pair.replies[2].outcome == Done(Forgotten(True))
     assert pair.ask(InCore(5, TEA)) == Done(False)
-    assert [row.address.kind for row in rows_about(pair, TEA)] == ["tombstone"]
+    assert rows_about(pair, TEA) == []
 
 
 def test_a_recall_that_read_it_before_brings_no_access_record_back() -> None:
@@ -202,7 +197,7 @@ def test_the_other_ends_are_written_without_it_in_the_same_commit() -> None:
     pair.run()
     for key in (BOB, CAROL):
         assert (entity(pair, key).relation_count, entity(pair, key).content) == (0, "snores")
-    assert (pair.rows("relation"), rows_about(pair, ALICE)) == ([], pair.rows("tombstone"))
+    assert (pair.rows("relation"), rows_about(pair, ALICE)) == ([], [])
 
 
 def test_an_end_loses_as_many_as_it_had_to_it() -> None:
@@ -277,7 +272,6 @@ def test_an_end_that_is_forgotten_meanwhile_stays_forgotten() -> None:
     pair.release()
     assert [pair.replies[n].outcome for n in (3, 4)] == [Done(Forgotten(True))] * 2
     assert [row.address.id for row in pair.rows("entity")] == [CAROL]
-    assert sorted(row.address.id for row in pair.rows("tombstone")) == sorted((ALICE, BOB))
 
 
 def test_a_relation_that_comes_meanwhile_leaves_no_count_behind() -> None:

@@ -28,7 +28,7 @@ from umi_core.messages.requests import (
     UpdateEntity,
 )
 from umi_core.messages.results import ResourceForgotten, SessionCreated, Stored
-from umi_core.rows import Address, Category, Core, Ended, Entity, Reflection, Tombstone
+from umi_core.rows import Address, Category, Core, Ended, Entity, Reflection
 from umi_core.values import Block, Entry
 
 A, B = (resource_id(SCOPE, uri, "") for uri in "ab")
@@ -150,16 +150,15 @@ def test_what_another_text_told_stays_and_the_rest_leaves() -> None:
     assert (world.pair.row("vector", TEA), world.pair.row("vector", A)) == (None, None)
 
 
-def test_a_fact_that_only_it_told_leaves_nothing_but_its_tombstone() -> None:
+def test_a_fact_that_only_it_told_leaves_nothing() -> None:
     world = World()
     world.tell("a", "Ann likes tea")
     assert world.forget(A) == ResourceForgotten(True, (Stored(TEA, 1, "forgotten"),))
     for kind in ("entity", "membership", "relation", "resource", "access"):
         assert not world.pair.rows(kind), kind
-    assert [(row.address.id, row.body) for row in world.pair.rows("tombstone")] == [(TEA, Tombstone(1))]
     assert count_of(world.pair, "facts") == 0
     world.tell("b", "Ann likes tea")
-    assert (world.facts()["likes tea"].version, world.facts()["likes tea"].sources) == (2, (B,))
+    assert (world.facts()["likes tea"].version, world.facts()["likes tea"].sources) == (1, (B,))
 
 
 def test_neither_a_model_nor_an_embedder_is_asked() -> None:
@@ -230,7 +229,6 @@ def test_an_ended_fact_that_only_it_told_is_forgotten_too() -> None:
     assert [row.address.id for row in world.pair.rows("ended")] == [oslo]
     assert world.forget(A) == ResourceForgotten(True, (Stored(oslo, 1, "forgotten"),))
     assert world.pair.rows("ended") == world.pair.rows("relation") == []
-    assert world.pair.row("tombstone", oslo) is not None
     assert (sorted(world.facts()), entity(world.pair, rome).relation_count) == (["lives in Rome"], 0)
 
 

@@ -105,12 +105,11 @@ def test_a_known_fact_is_unchanged_and_still_counts_as_access() -> None:
     assert (len(pair.rows("entity")), pair.memory.state.tiers.access.records[TEA].count) == (1, 2)
 
 
-def test_a_forgotten_fact_that_is_told_again_continues_its_numbers() -> None:
+def test_a_forgotten_fact_that_is_told_again_is_new() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Forget(2, TEA))
-    assert remembered(pair.ask(Remember(3, "Alice likes tea"))).entities == (Stored(TEA, 2, "created"),)
-    assert (entity(pair).version, pair.rows("tombstone")) == (2, [])
+    assert remembered(pair.ask(Remember(3, "Alice likes tea"))).entities == (Stored(TEA, 1, "created"),)
 
 
 def test_a_note_is_stored_once_in_whatever_case_it_is_told() -> None:
@@ -155,7 +154,6 @@ def test_everything_read_is_expected_and_everything_written_carries_the_scope() 
         for kind, key in (
             ("epoch", "epoch"),
             ("entity", TEA),
-            ("tombstone", TEA),
             ("ended", TEA),
             ("core", "core"),
         )

@@ -15,7 +15,7 @@ from umi_core.messages.answers import EffectFailed, Embedded
 from umi_core.messages.effects import Asked, AskModel, ByWords, Done, Embed, Failed, Read, Refused
 from umi_core.messages.requests import Descent, Memorize, Request, Retrieve, Search, Summarise
 from umi_core.messages.results import LevelTried, Retrieved
-from umi_core.rows import Tombstone, Vector
+from umi_core.rows import Head, Vector
 from umi_core.values import LEVELS, Turn
 from umi_sim.services.embedder import embed
 
@@ -325,7 +325,7 @@ def test_what_has_its_vector_is_not_embedded_again() -> None:
 
 
 def test_a_row_of_another_kind_is_found_by_no_word() -> None:
-    assert Tombstone(1).name_and_text() == ("", "")
+    assert Head("").name_and_text() == ("", "")
 
 
 # Filters.

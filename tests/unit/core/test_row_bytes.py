@@ -60,7 +60,6 @@ FIELDS: Final = {
     ("epoch", 2): "claimed_ms is_closed held_by",
     ("head", 1): "cursor",
     ("core", 1): "blocks",
-    ("tombstone", 1): "version",
     ("receipt", 1): "key request_digest plan_digest value at_ms by",
     ("session", 1): "id user creator members saved_ms saved_by snapshot",
     ("sheet", 1): """id kind label version text_hash description limit_bytes read_only created_ms

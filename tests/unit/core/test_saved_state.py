@@ -19,7 +19,7 @@ from umi_core.memory import Memory, fingerprints
 from umi_core.messages import requests
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Reply
-from umi_core.rows import AccessRecord, Address, Row, Tombstone
+from umi_core.rows import AccessRecord, Address, Head, Row
 from umi_core.saved_state import reasons, wrong_facts
 from umi_core.shapes import shape_of
 from umi_core.state import Operation, Queued, RowRead, Running, State, Waiting
@@ -291,7 +291,7 @@ def with_operation(state: State, **changes: Any) -> State:
     return attrs.evolve(state, operations={number: attrs.evolve(operation, **changes)})
 
 
-ALIEN: Final = Row(Address(Scope("u1", "a1"), "tombstone", "ent_x"), 1, Tombstone(1))
+ALIEN: Final = Row(Address(Scope("u1", "a1"), "head", "head"), 1, Head(""))
 ASKED: Final = AskModel("extract", "", request_id=1)
 MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecord("y", "note", 0, 1, 0, 0))
 
@@ -343,7 +343,7 @@ def test_what_a_recall_has_found_is_restored_only_if_it_is_entities(is_done: boo
         pair.answer()
     known: Any = operation.facts if is_done else operation.learned[0]
     known["vector_lists"] = tuple((ALIEN,) for _ in known["vector_lists"]) if is_done else (ALIEN,)
-    assert "vector_lists]: a row of tombstone" in str(refusal(pair.memory.state))
+    assert "vector_lists]: a row of head" in str(refusal(pair.memory.state))
 
 
 @pytest.mark.parametrize("changes", [{"row": 99}, {"facts": {}}, {"learned": ({"x": 1}, {})}])

@@ -68,7 +68,7 @@ def test_with_another_content_it_is_another_fact_about_the_same_name() -> None:
     assert (it.name, it.about, it.is_direct, it.vector_missing) == ("Alice", (ALICE,), True, False)
     assert (it.type, it.block, it.confidence_ppm) == (before.type, before.block, before.confidence_ppm)
     assert body(pair, "ended", OF_ALICE) == Ended(OF_ALICE, before, coffee, "update", 5)
-    assert (pair.rows("relation"), pair.rows("tombstone")) == ([], [])
+    assert pair.rows("relation") == []
     assert member(pair, coffee, "rules").entity_version == 1
     assert [row.address.id for row in pair.rows("vector") if row.address.id.startswith("fct")] == [coffee]
 

@@ -37,7 +37,7 @@ from umi_sim.services.storage import SimStorage
 TOLD_COUNT_MAX: Final = 6
 TELLING: Final = (requests.Memorize, CreateEntity)
 STORING: Final = (*TELLING, requests.Remember, requests.SetBlock)
-EMPTY: Final = ("category", "reflection", "tombstone")  # rows that may stay, and say nothing then
+EMPTY: Final = ("category", "reflection")  # rows that may stay, and say nothing then
 KEPT: Final = ("epoch", "receipt", "head")  # rows of lives and commits
 OF_FACTS: Final = (
     "entity", "ended", "relation", "membership", "subcategory", "resource", "vector", "access",

@@ -38,7 +38,7 @@ def check_hierarchy(rows: StoredRows, abouts: Mapping[str, str]) -> None:
 
 def check_memberships(rows: StoredRows) -> None:
     for key, it in rows.memberships.items():
-        gone = rules.DELETED_STAYS_DELETED if it.entity_id in rows.tombstones else rules.EDGE_SCOPE
+        gone = rules.DELETED_STAYS_DELETED if rows.was_deleted(it.entity_id) else rules.EDGE_SCOPE
         entity = rows.entities.get(it.entity_id)
         demand(entity is not None, gone, f"a membership of {it.entity_id}, which is not there")
         is_there = it.category_id in rows.categories

@@ -23,7 +23,6 @@ from umi_core.rows import (
     Resource,
     Row,
     Subcategory,
-    Tombstone,
     Vector,
 )
 from umi_core.values import Scope
@@ -40,10 +39,12 @@ class StoredRows(Owner):
     """The stored rows of one scope, by kind and by the id that counts.
 
     `misread`: rows that were given as damaged or as others since they were written, and to which workflow.
+    `deleted`: the addresses of rows that were there once.
     """
 
     scope: Scope
     misread: Mapping[Address, Container[str]] = attrs.field(factory=dict)
+    deleted: Container[Address] = ()
     entities: dict[str, Entity] = attrs.field(factory=dict)
     ended: dict[str, Ended] = attrs.field(factory=dict)
     relations: list[Relation] = attrs.field(factory=list)
@@ -51,7 +52,6 @@ class StoredRows(Owner):
     touching: dict[str, list[Relation]] = attrs.field(factory=dict)  # by entity
     vectors: dict[str, Vector] = attrs.field(factory=dict)
     access: dict[str, AccessRecord] = attrs.field(factory=dict)
-    tombstones: dict[str, Tombstone] = attrs.field(factory=dict)
     resources: dict[str, Resource] = attrs.field(factory=dict)
     categories: dict[str, Category] = attrs.field(factory=dict)
     memberships: dict[str, Membership] = attrs.field(factory=dict)
@@ -64,6 +64,11 @@ class StoredRows(Owner):
     def facts(self) -> dict[str, Entity]:
         """Return the facts by id, those that have ended too."""
         return {**{key: it.fact for key, it in self.ended.items()}, **self.entities}
+
+    def was_deleted(self, key: str) -> bool:
+        """Return True of the id of a fact that was there once, and was forgotten."""
+        places = (Address(self.scope, kind, key) for kind in ("entity", "ended"))
+        return key not in self.facts and any(place in self.deleted for place in places)
 
     def put(self, row: Row) -> None:
         row_id, body = row.address.id, row.body
@@ -81,8 +86,6 @@ class StoredRows(Owner):
                 self.vectors[row_id] = body
             case AccessRecord():
                 self.access[row_id] = body
-            case Tombstone():
-                self.tombstones[row_id] = body
             case Resource():
                 self.resources[row_id] = body
             case Category():

@@ -50,15 +50,12 @@ from umi_sim.record.rules import Rule
 from umi_sim.services.storage import SimStorage
 
 
-def check_store(
-    storage: SimStorage, state: State, *, has_lied: bool = False, was_closed: bool = False
-) -> None:
+def check_store(storage: SimStorage, state: State, *, has_lied: bool = False) -> None:
     """Check the rows of a memory's scope, its core tier against them, and the sessions of its user.
 
     `has_lied`: storage has told of a batch that it then lost; what a memory took for saved may be absent.
-    `was_closed`: the agent was, so rows have gone without being forgotten.
     """
-    rows = StoredRows(state.scope, storage.misread)
+    rows = StoredRows(state.scope, storage.misread, storage.graves)
     for row in storage.live_rows(state.scope):
         own, key = row.address.id, key_of(row)
         demand(own == key, rules.UNIQUE_ROWS, f"a {row.address.kind} row under another key", key, own)
@@ -66,7 +63,7 @@ def check_store(
     if is_closed(storage, state.scope):
         check_sessions(storage, state)
         return
-    check_gone(rows, storage, state, was_closed=was_closed)
+    check_belonging(rows, state)
     if not has_lied:
         check_told(rows, state)
     for entity in rows.facts.values():
@@ -118,6 +115,8 @@ def is_closed(storage: SimStorage, scope: Scope) -> bool:
 
 
 KEPT: Final = ("epoch", "log", "receipt")
+DELETING: Final = ("forget", "forget_resource", "delete_archival", "purge")  # workflows that delete facts
+OTHER_STATE: Final = {"entity": "ended", "ended": "entity"}  # of a fact: the kinds of its two rows
 
 
 def check_opening(asked: Commit, storage: SimStorage) -> None:
@@ -137,17 +136,24 @@ def check_purged(storage: SimStorage, scope: Scope) -> None:
     demand(not left, rules.CLOSED_IS_CLOSED, f"rows of {scope.agent}, which was deleted", [], left)
 
 
-def check_gone(rows: StoredRows, storage: SimStorage, state: State, *, was_closed: bool) -> None:
-    """Demand that a fact leaves with all that belongs to it, and only by being forgotten or ended.
+def check_leaving(asked: Commit, workflow: str, storage: SimStorage) -> None:
+    """Demand that a batch deletes a fact only if it is asked to, or puts the fact in its other state."""
+    if workflow in DELETING:
+        return
+    put = {(it.address.kind, it.address.id) for it in asked.writes if it.body is not None}
+    for it in asked.writes:
+        other = OTHER_STATE.get(it.address.kind)
+        if other is not None and it.body is None and it.address in storage.rows:
+            told = f"{workflow} deletes {it.address.id}, and was not asked to forget it"
+            demand((other, it.address.id) in put, rules.ARCHIVE_UNTOUCHED, told)
+
+
+def check_belonging(rows: StoredRows, state: State) -> None:
+    """Demand that a fact leaves with all that belongs to it.
 
     An access record may ride on a commit that passes a forget; the next scan removes it, so that of a memory
     at rest none is left.
     """
-    for address in () if was_closed else storage.graves:
-        if address.kind == "entity" and address.scope == rows.scope:
-            is_told = address.id in rows.tombstones or address.id in rows.facts
-            told = f"{address.id} has gone, and was neither forgotten nor ended"
-            demand(is_told, rules.ARCHIVE_UNTOUCHED, told)
     others = {**rows.categories, **rows.resources, **rows.groups, **rows.reflections}
     # categories, texts, groups and reflections have vectors of their own
     of_entities = [key for key in rows.vectors if key not in others]
@@ -157,7 +163,7 @@ def check_gone(rows: StoredRows, storage: SimStorage, state: State, *, was_close
     ends = [end[0] for relation in rows.relations for end in (relation.source, relation.target)]
     for key in ends:
         # forgotten, and yet named by a relation: it has come back; never there: the relation leads nowhere
-        broken = rules.DELETED_STAYS_DELETED if key in rows.tombstones else rules.RELATION_ENDS
+        broken = rules.DELETED_STAYS_DELETED if rows.was_deleted(key) else rules.RELATION_ENDS
         demand(key in rows.facts, broken, f"a relation row of {key}, which is not there")
 
 
@@ -190,7 +196,7 @@ def check_told(rows: StoredRows, state: State) -> None:
 
 def check_owned(rows: StoredRows, kind: str, rule: Rule, owner_ids: Iterable[str]) -> None:
     for owner_id in owner_ids:
-        broken = rules.DELETED_STAYS_DELETED if owner_id in rows.tombstones else rule
+        broken = rules.DELETED_STAYS_DELETED if rows.was_deleted(owner_id) else rule
         demand(owner_id in rows.entities, broken, f"a {kind} row of {owner_id}, which is not there")
 
 
@@ -210,13 +216,11 @@ def check_entity(entity: Entity, rows: StoredRows) -> None:
 
 
 def check_ended(rows: StoredRows) -> None:
-    """Demand that an ended fact is neither current nor forgotten, and names a fact that is or was there."""
+    """Demand that an ended fact is not current, and names a fact that is or was there."""
     for key, it in rows.ended.items():
-        told = f"{key} has ended, and was forgotten as well"
-        demand(key not in rows.tombstones, rules.DELETED_STAYS_DELETED, told)
         told = f"{key} has ended, and is current as well"
         demand(key not in rows.entities, rules.ENDED_AS_NAMED, told)
-        is_known = it.by in rows.facts or it.by in rows.tombstones
+        is_known = it.by in rows.facts or rows.was_deleted(it.by)
         demand(
             is_known and it.by != key, rules.ENDED_AS_NAMED, f"{key} is ended by what is not there", "", it.by
         )
@@ -289,7 +293,7 @@ def check_shown(block: Block, entry: Entry, rows: StoredRows) -> None:
     """Demand that an entry shows a current fact, and all of it."""
     key, entity = entry.entity_id, rows.entities.get(entry.entity_id)
     if entity is None:
-        rule = rules.DELETED_STAYS_DELETED if key in rows.tombstones else rules.CORE_CURRENT
+        rule = rules.DELETED_STAYS_DELETED if rows.was_deleted(key) else rules.CORE_CURRENT
         raise Broken(rule, f"core shows {key}, which is not there")
     name, text = core_text(entity.name), core_text(entity.content)
     demand(entry.name == name, rules.CORE_CURRENT, f"name that core shows of {key}", name, entry.name)

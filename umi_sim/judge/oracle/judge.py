@@ -348,10 +348,6 @@ class Oracle:
             for model in agent.models:
                 model.observe_wipe()
 
-    def was_closed(self, scope: Scope) -> bool:
-        """Return True if the agent of this scope is closed, or was."""
-        return any(it.closing.was_closed() for it in self.agents.values() if it.config.scope == scope)
-
     # For the workload and the audit.
 
     def keys(self, agent: str) -> Sequence[str]:

@@ -182,7 +182,6 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     "epoch": {"claimed_ms": TIME, "is_closed": of_type(bool), "held_by": COUNT},
     "head": {"cursor": WORD},
     "core": {"blocks": are_blocks},
-    "tombstone": {"version": VERSION},
     "receipt": {
         "key": WORD, "request_digest": BYTES, "plan_digest": BYTES, "at_ms": TIME, "by": pair(COUNT, COUNT),
     },

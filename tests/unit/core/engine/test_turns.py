@@ -8,7 +8,6 @@ from umi_core.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
 from umi_core.messages.effects import AskModel, Commit, Done, Failed, Outcome
 from umi_core.messages.requests import Forget, GetBlock, Remember, Request, SetBlock
 from umi_core.messages.results import Forgotten
-from umi_core.rows import Tombstone
 from umi_core.state import Queued
 from umi_core.values import Block
 
@@ -84,8 +83,7 @@ def test_forgetting_waits_for_what_is_being_told() -> None:
     assert pair.step(Forget(3, entity.address.id)) == []
     pair.run()
     assert pair.replies[3].outcome == Done(Forgotten(True))
-    (grave,) = pair.rows("tombstone")
-    assert grave.body == Tombstone(1)
+    assert pair.rows("entity") == []
 
 
 def test_a_queue_is_part_of_the_state() -> None:

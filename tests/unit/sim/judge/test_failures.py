@@ -7,7 +7,7 @@ from umi_core.errors import StorageFailed
 from umi_core.messages.answers import Answer, EffectFailed, ReadDone
 from umi_core.messages.effects import ByIds, Failed, Outcome, Read
 from umi_core.messages.requests import Forget
-from umi_core.rows import Address, Body, Epoch, Row, Tombstone
+from umi_core.rows import Address, Body, Epoch, Head, Row
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending
 from umi_sim.judge.oracle.promises import Failures, causes
@@ -16,7 +16,7 @@ from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
 
 SCOPE = Scope("u1", "a1")
-ADDRESS = Address(SCOPE, "tombstone", "ent_x")
+ADDRESS = Address(SCOPE, "head", "ent_x")
 READ = Read(ByIds((ADDRESS,)))
 
 
@@ -24,8 +24,8 @@ def told(body: Body | None, address: Address = ADDRESS) -> ReadDone:
     return ReadDone(1, (Row(address, 1, body),))
 
 
-SOUND = told(Tombstone(5))
-NOT_ASKED_FOR = told(Tombstone(5), Address(Scope("u2", "a1"), "tombstone", "ent_x"))
+SOUND = told(Head("x"))
+NOT_ASKED_FOR = told(Head("x"), Address(Scope("u2", "a1"), "head", "ent_x"))
 
 
 @pytest.mark.parametrize(

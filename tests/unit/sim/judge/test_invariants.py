@@ -30,10 +30,10 @@ from umi_core.rows import (
     Core,
     Ended,
     Entity,
+    Head,
     Relation,
     Resource,
     SessionRow,
-    Tombstone,
     Vector,
 )
 from umi_core.state_checks import Promise
@@ -328,9 +328,6 @@ BREAKS: list[tuple[str, Callable[[Pair], None]]] = [
     ("system-is-authored", change("entity", BOB_SNORES, block="system")),
     ("system-is-authored", change("entity", BOB_SNORES, block="persona")),
     # what is gone
-    ("archive-untouched", drop("entity", BOB_SNORES)),
-    ("archive-untouched", drop("tombstone", CARL_SNORES)),
-    ("archive-untouched", drop("ended", TEA)),
     ("deleted-stays-deleted", add("vector", CARL_SNORES, Vector(CARL_SNORES, 1, UNIT))),
     ("deleted-stays-deleted", add_access(RECORD)),
     ("deleted-stays-deleted", add("relation", "rel_x", relation((CARL_SNORES, 1), (COFFEE, 1), "knows"))),
@@ -346,7 +343,6 @@ BREAKS: list[tuple[str, Callable[[Pair], None]]] = [
     ("ended-as-named", change("ended", TEA, by=TEA)),
     ("ended-as-named", current_as_well),
     ("ended-as-named", another_fact_in_it),
-    ("deleted-stays-deleted", add("tombstone", TEA, Tombstone(1))),
     # what tells a fact
     ("facts-name-records", change("entity", COFFEE, is_direct=False)),
     ("facts-name-records", change_ended(TEA, is_direct=False)),
@@ -428,11 +424,11 @@ def test_a_tier_that_is_older_than_its_row_is_no_fault() -> None:
 def test_what_was_forgotten_or_ended_may_be_told_again() -> None:
     pair = lived()
     pair.ask(Remember(11, "Carl snores. Alice likes tea"))
-    for key in (CARL_SNORES, TEA):
+    for key, version in ((CARL_SNORES, 1), (TEA, 2)):
         row = pair.row("entity", key)
         assert row is not None
         assert isinstance(row.body, Entity)
-        assert row.body.version == 2
+        assert row.body.version == version
     check_store(pair.storage, pair.memory.state)
 
 
@@ -441,6 +437,31 @@ def test_what_has_ended_may_be_forgotten_and_so_may_what_has_ended_it() -> None:
         pair = lived()
         pair.ask(Forget(11, key))
         check_store(pair.storage, pair.memory.state)
+
+
+@pytest.mark.parametrize(
+    ("workflow", "key", "kind", "put_kind", "is_allowed"),
+    [
+        ("rebalance", COFFEE, "entity", None, False),
+        ("rebalance", TEA, "ended", None, False),
+        ("remember", COFFEE, "entity", "ended", True),  # it ends
+        ("remember", TEA, "ended", "entity", True),  # it is current again
+        ("remember", COFFEE, "entity", "vector", False),
+        ("forget", COFFEE, "entity", None, True),
+        ("delete_archival", TEA, "ended", None, True),
+        ("remember", "fct_x", "entity", None, True),  # it was not there
+        ("remember", COFFEE, "vector", None, True),  # no fact
+    ],
+)
+def test_a_batch_deletes_a_fact_only_if_it_is_to(
+    workflow: str, key: str, kind: str, put_kind: str | None, is_allowed: bool
+) -> None:
+    pair = lived()
+    writes = [Write(Address(SCOPE, kind, key), None)]
+    if put_kind is not None:
+        writes.append(Write(Address(SCOPE, put_kind, key), Head("")))
+    with nullcontext() if is_allowed else broken("archive-untouched"):
+        store.check_leaving(Commit(tuple(writes)), workflow, pair.storage)
 
 
 def test_a_segment_tells_no_fact_and_a_text_does() -> None:
@@ -637,15 +658,6 @@ def test_a_relation_that_its_ends_count_is_caught_by_where_it_leads(
 
 
 # Rests.
-
-
-def test_a_tombstone_alone_is_no_fault() -> None:
-    pair = lived()
-    put(pair, "tombstone", "ent_y", Tombstone(3))
-    session_id = pair.memory.state.tiers.session.session_id
-    assert session_id is not None
-    put(pair, "tombstone", "ent_y", Tombstone(3), Scope("u1", session_id))
-    check_store(pair.storage, pair.memory.state)
 
 
 def test_a_relation_under_an_id_that_is_not_its_own_is_caught() -> None:

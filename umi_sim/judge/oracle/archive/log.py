@@ -121,7 +121,7 @@ class Batch(Owner):
     def end(self, key: str, state: FactState, by: str, how: str) -> None:
         """Let a fact end: it is a member of no category, and is not found."""
         assert state.entity is not None
-        self.states[key] = FactState(state.version, ended=Ended(key, state.entity, by, how, self.plan.at_ms))
+        self.states[key] = FactState(ended=Ended(key, state.entity, by, how, self.plan.at_ms))
         self.did[key] = state.version, "ended"
 
     @property
@@ -331,7 +331,7 @@ class BatchLog(ArchivePart):
     def leave(self, batch: Batch, gone: list[str]) -> None:
         """Let these facts leave with their relations, which facts at the other ends lose."""
         for key in gone:
-            batch.states[key] = FactState(self.state(key).version)
+            batch.states[key] = NOTHING
         batch.lost = [it for it in self.relations.values() if it.source[0] in gone or it.target[0] in gone]
         for key in {key: None for it in batch.lost for key in it.touches if key not in gone}:
             state = self.read(batch, key)
@@ -531,7 +531,8 @@ class BatchLog(ArchivePart):
         fact = got.fact if isinstance(got, Ended) else got
         shown = fact.version if isinstance(fact, Entity) else fact or 0
         versions = [state.fact.version if state.fact else 0 for state in states]
-        low, high, version, batch = min(versions), max(versions), self.state(key).version, self.by_id.get(key)
+        low, high, batch = min(versions), max(versions), self.by_id.get(key)
+        was_there = any(state.fact for _, state in self.facts.entries.get(key, ()))
         if self.is_shared(key):
             return rules.ALL_OR_NOTHING
         is_left = batch is not None and isinstance(batch.op.request, ForgetResource | DeleteArchival)
@@ -539,9 +540,9 @@ class BatchLog(ArchivePart):
             return rules.DELETE_ONLY_ITS_OWN
         if shown < low:
             return rules.ACKNOWLEDGED_IS_DURABLE
-        if shown > high == 0 and version >= shown:
+        if shown > high == 0 and was_there:
             return rules.DELETED_STAYS_DELETED
-        if shown > high and version:
+        if shown > high and was_there:
             return rules.ONCE_ONLY
         return choose_rule_of_relations(states, fact.contradicts if isinstance(fact, Entity) else None)
 

@@ -6,7 +6,7 @@ state before it.
 
 position   0        1                       2           3
 batch               remember "likes tea"    forget      remember "likes tea"
-fct_1      nothing  version 1               nothing     version 2
+fct_1      nothing  version 1               nothing     version 1
 """
 
 from bisect import bisect_right
@@ -92,11 +92,10 @@ class ReflectionState(Data):
 class FactState(Data):
     """What lies under the id of a fact after a batch.
 
-    `version`: the last one that there was. `entity`: the fact, if it is current; `ended`: the row of one that
-    is not. `links`: the names of the categories that it is a member of.
+    `entity`: the fact, if it is current; `ended`: the row of one that is not. `links`: the names of the
+    categories that it is a member of.
     """
 
-    version: int = 0
     entity: Entity | None = None
     ended: Ended | None = None
     vector: Vector = None
@@ -106,6 +105,10 @@ class FactState(Data):
     def fact(self) -> Entity | None:
         """Return the fact, current or ended."""
         return self.entity if self.ended is None else self.ended.fact
+
+    @property
+    def version(self) -> int:
+        return 0 if self.fact is None else self.fact.version
 
     def with_fact(self, fact: Entity) -> "FactState":
         """Return the state with this fact in the place of the one that it has."""
@@ -136,15 +139,14 @@ def tell_fact(
         return attrs.evolve(state, entity=set_given_fields(state.entity, request))
     if state.ended is not None:
         past = state.ended.fact
-        entity = attrs.evolve(past, block=BLOCK_OF[past.type], updated_ms=at_ms)
+        entity = attrs.evolve(past, version=past.version + 1, block=BLOCK_OF[past.type], updated_ms=at_ms)
     else:
         kind, ppm, block = mention.type, mention.confidence_ppm, BLOCK_OF[mention.type]
         entity = Entity(
             key, kind, mention.name, mention.content, 1, 500_000, ppm, block, at_ms, at_ms,
             about=list_about(mention, scope), others=mention.others,
         )  # fmt: skip
-    version = state.version + 1
-    return FactState(version, attrs.evolve(set_given_fields(entity, request), version=version))
+    return FactState(set_given_fields(entity, request))
 
 
 def set_given_fields(entity: Entity, request: Remember) -> Entity:
@@ -196,12 +198,12 @@ def add_categories(later: FactState, before: FactState, mention: ExpectedMention
 
 
 def drop_source(state: FactState, source: str) -> FactState:
-    """Return the state without this source: the number of its last version, if nothing else told the fact."""
+    """Return the state without this source; nothing, if nothing else told the fact."""
     fact = state.fact
     assert fact is not None
     sources = tuple(key for key in fact.sources if key != source)
     if not sources and not fact.is_direct:
-        return FactState(state.version)
+        return NOTHING
     count = max(1, fact.reinforced_count - 1)
     last_ms = fact.last_reinforced_ms if count > 1 else None
     return state.with_fact(

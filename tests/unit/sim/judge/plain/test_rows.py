@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.declared import Incomplete
-from umi_core.rows import BODIES, Body, Tombstone
+from umi_core.rows import BODIES, Body, Head
 from umi_sim.judge.plain.rows import FIELDS, check_kinds, is_fit
 from umi_sim.services.unfit_rows import WRONG, can_be_unfit, unfit
 from umi_sim.testing.random_rows import bodies_of
@@ -41,8 +41,8 @@ def test_what_is_not_there_cannot_be_unfit() -> None:
 
 
 def test_a_kind_of_rows_that_the_judge_would_not_read_is_named_at_import() -> None:
-    with pytest.raises(Incomplete, match="rows of kind tombstones are unknown"):
-        check_kinds({**BODIES, "tombstones": Tombstone})
+    with pytest.raises(Incomplete, match="rows of kind heads are unknown"):
+        check_kinds({**BODIES, "heads": Head})
 
 
 def test_a_field_that_the_judge_would_not_read_is_named_at_import(monkeypatch: pytest.MonkeyPatch) -> None:
