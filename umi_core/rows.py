@@ -189,6 +189,13 @@ class Entity(Body, Data):
         """The resources that told it."""
         return self.sources
 
+    def happened_before(self, known: "Entity") -> bool:
+        """Return True of a new fact that says when it happened, if that was before a known one.
+
+        A chat of 2023 that is imported today is older than what was told yesterday without a time of its own.
+        """
+        return self.event_time_ms is not None and self.event_time_ms < known.time_ms
+
     def own_id(self) -> str:
         return self.id
 

@@ -23,6 +23,7 @@ from umi_core.workflows.ending import (
     SHELVES,
     ended_rows,
     expected_homes,
+    put_ended,
     successors,
 )
 from umi_core.workflows.evolving import CANDIDATES, COMPARE_STEPS, VERDICTS
@@ -36,23 +37,36 @@ COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, SHELVES)
 class Comparison(Data):
     """The drafts with their new relations, and what is written of known facts.
 
-    `ended`: by the id of each fact that ends the new fact that ends it.
+    `past`: by id of each draft that ends as it arrives, the write of its row. `ended`: the ids of all facts
+    that end. `heirs`: by the id of each known one of them the new fact that ends it, if that is current.
     """
 
     drafts: tuple[Drafted, ...]
     relations: tuple[Relation, ...]
     dropped_count: int
-    ended: Mapping[str, Entity]
+    past: Mapping[str, Write]
+    ended: tuple[str, ...]
+    heirs: Mapping[str, Entity | None]
     writes: tuple[Write, ...]
     expects: tuple[Expect, ...]
 
 
 def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison:
     """Return what the verdicts on these drafts come to."""
-    relating, after = relate_facts(facts, drafts, view), {draft.entity.id: draft.entity for draft in drafts}
-    ended = {key: after[it.entity.id] for key, it in successors(facts).items()}
+    relating, before = relate_facts(facts, drafts, view), {draft.entity.id: draft.entity for draft in drafts}
+    ended, after = successors(facts), {draft.entity.id: draft.entity for draft in relating.drafts}
+    past = {
+        key: put_ended(fact, ended[key].entity.id, ended[key].how, view)
+        for key, fact in after.items()
+        if key in ended
+    }
+    heirs = {
+        key: None if it.entity.id in past else before[it.entity.id]
+        for key, it in ended.items()
+        if key not in after
+    }
     return Comparison(
-        relating.drafts, relating.relations, relating.dropped_count, ended,
+        relating.drafts, relating.relations, relating.dropped_count, past, (*past, *heirs), heirs,
         tuple(known_rows(relating, facts, view)), expected_homes(facts, view),
     )  # fmt: skip
 

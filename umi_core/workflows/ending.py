@@ -1,11 +1,12 @@
-"""Ending: what becomes of a fact that a new one updates or contradicts.
+"""Ending: what becomes of a fact that a later one updates or contradicts.
 
     current   entity row, vector, access record, memberships; core may show it
     ended     one row, with the fact, its successor, how it ended and when; its relations stay
 
-Law 1. A verdict ends the fact that it names, and no other. It does not end a text that is longer than what
-the model is shown, nor one that happened later. Law 2. An ended fact is in nothing that is searched, listed
-by category, summarised or shown in core.
+Law 1. A verdict ends one of the two facts that it is about, and no other: the one that happened first. So an
+old chat that is imported ends nothing that came after it, and what it says arrives as the past that it is.
+It does not end a text that is longer than what the model is shown. Law 2. An ended fact is in nothing that is
+searched, listed by category, summarised or shown in core.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,35 +35,33 @@ SHELVES: Final = Fact("shelves", tuple[Row, ...])  # the categories that they ar
 
 @attrs.frozen
 class Successor:
-    """The new fact that ends an old one, and how."""
+    """The fact that ends another one, and how."""
 
     entity: Entity
     how: str
 
 
 def successors(facts: Facts) -> Mapping[str, Successor]:
-    """Return by the id of each fact that ends what ends it: of several new facts the first that was named."""
+    """Return by the id of each fact that ends what ends it: of several facts the first that was named.
+
+    What ends is a known fact, or a new one that happened before the known one.
+    """
     drafts = facts[DRAFTS]
-    new = {ref(draft.entity): draft.entity for draft in drafts}
+    entities = {ref(draft.entity): draft.entity for draft in drafts}
     bodies = [row.body for row in candidate_rows(facts).values()]
-    known = [body for body in bodies if isinstance(body, Entity)]
-    old = {ref(it): it for it in known if size(it.content) <= EXTRACT_CONTENT_BYTES_MAX}
+    entities |= {ref(body): body for body in bodies if isinstance(body, Entity)}
     found: dict[str, Successor] = {}
-    for (new_ref, old_ref), verdict in all_verdicts(facts):
-        if verdict.kind in ENDING_KINDS and old_ref in old and is_later(new[new_ref], old[old_ref]):
-            found.setdefault(old[old_ref].id, Successor(new[new_ref], verdict.kind))
+    for (new_ref, known_ref), verdict in all_verdicts(facts):
+        new, known = entities[new_ref], entities[known_ref]
+        first, last = (new, known) if new.happened_before(known) else (known, new)
+        if verdict.kind in ENDING_KINDS and size(first.content) <= EXTRACT_CONTENT_BYTES_MAX:
+            found.setdefault(first.id, Successor(last, verdict.kind))
     return found
-
-
-def is_later(new: Entity, old: Entity) -> bool:
-    """Return False of what happened before: an old chat that is imported ends nothing that came after it."""
-    new_ms, old_ms = new.event_time_ms, old.event_time_ms
-    return new_ms is None or old_ms is None or new_ms >= old_ms
 
 
 def take_ending(facts: Facts, answer: None, view: View) -> Learned:
     rows = candidate_rows(facts)
-    return Learned(ENDING(tuple(rows[key] for key in successors(facts))))
+    return Learned(ENDING(tuple(rows[key] for key in successors(facts) if key in rows)))
 
 
 def ask_memberships(facts: Facts, view: View) -> Read:
@@ -105,7 +104,11 @@ def end_fact(fact: Entity, by: str, how: str, view: View) -> Iterator[Write]:
     """Yield the writes by which a current fact becomes an ended one; its memberships are not among them."""
     scope, key = view.scope, fact.id
     yield from (Write(address(scope, kind, key), None) for kind in ("entity", "vector", "access"))
-    yield put(scope, "ended", key, Ended(key, fact, by, how, view.now_ms))
+    yield put_ended(fact, by, how, view)
+
+
+def put_ended(fact: Entity, by: str, how: str, view: View) -> Write:
+    return put(view.scope, "ended", fact.id, Ended(fact.id, fact, by, how, view.now_ms))
 
 
 def ended_rows(after: Mapping[str, Entity], facts: Facts, view: View) -> Iterator[Write]:

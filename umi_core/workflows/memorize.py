@@ -229,12 +229,13 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     core = facts[CORE]
     compared = compare(chain_drafts(mark_missing_vectors(facts), facts[REQUEST].text, None), facts, view)
-    drafts, ended = compared.drafts, tuple(compared.ended)
+    drafts, ended = compared.drafts, compared.ended
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
-    after = show_successors(core, compared.ended, access, view)
+    after = show_successors(core, compared.heirs, access, view)
     is_moved = after.blocks != core.blocks
-    links = link_facts(links_of(facts, drafts, view), with_leaving(compared.writes, facts, shelf), view)
+    current = (it for it in links_of(facts, drafts, view) if it.entity_id not in compared.past)
+    links = link_facts(current, with_leaving(compared.writes, facts, shelf), view)
     resources = resources_of(facts, shelf, view)
     pending = pending_of(facts, shelf, view)
     is_there = own_address(facts, view.scope) in shelf
@@ -245,7 +246,7 @@ def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
         compared.relations, compared.dropped_count, ended,
     )  # fmt: skip
     writes = (
-        *entity_rows(drafts, facts, view), *compared.writes, *links, *resources,
+        *entity_rows(drafts, facts, view, compared.past), *compared.writes, *links, *resources,
         *write_vectors(facts, shelf, resources, view.scope), *access.writes(view.scope, ended),
     )  # fmt: skip
     return Plan(

@@ -7,7 +7,7 @@ higher score. Law 3. A reply says what is true at the end: a fact that came in a
 the same request was refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import attrs
 
@@ -38,17 +38,18 @@ def place(
     succeeded: CoreTier,
     access: AccessTable,
     view: View,
+    past: Container[str],
 ) -> Placement:
     """Return core after these entities, with one decision for each, in their order.
 
     `before` is core as it was read, `succeeded` the same with successors in their places; `access` counts
-    the entities already.
+    the entities already. `past`: the ids of facts that end as they arrive, which never enter core.
     """
     core, outcomes = succeeded, dict[str, str]()
     wanting = [
         (it, entity)
         for it, entity in zip(decisions, entities, strict=True)
-        if it.promote and core.home_of(entity.id) is None
+        if it.promote and entity.id not in past and core.home_of(entity.id) is None
     ]
     scores = {entity.id: score_ppm(access.records[entity.id], view.now_ms) for _, entity in wanting}
     wanting.sort(key=lambda pair: (pair[1].type != "self", -scores[pair[1].id], pair[1].id))
@@ -69,13 +70,13 @@ def place(
 
 
 def show_successors(
-    core: CoreTier, successors: Mapping[str, Entity], access: AccessTable, view: View
+    core: CoreTier, successors: Mapping[str, Entity | None], access: AccessTable, view: View
 ) -> CoreTier:
-    """Return core without the facts that end; `successors`: by their ids the facts that end them."""
+    """Return core without the facts that end; `successors`: by their ids the current facts that end them."""
     shown = [(core.home_of(key), entity) for key, entity in successors.items()]
     core = without(core, tuple(successors))
     for home, entity in shown:
-        if home is not None and core.home_of(entity.id) is None:
+        if home is not None and entity is not None and core.home_of(entity.id) is None:
             entry = entry_of(entity, home[1].promoted_ms)
             scores = scores_of(core, access, view.now_ms)
             core = admit(core, entry, entity.block, 0, scores, view.config).core

@@ -1,8 +1,8 @@
 """Relating: the relations that a remember adds, and what they change at both their ends.
 
-Law 1. A relation leads from an old statement to a new one; both ends exist, because the commit rewrites both:
-one that forgets an end meanwhile conflicts. Law 2. A fact at its limit takes no more; what is left out is
-counted.
+Law 1. A relation leads from a known statement to a new one, or from what ends to what ends it. Both ends
+exist, because the commit rewrites both: one that forgets an end meanwhile conflicts. Law 2. A fact at its
+limit takes no more; what is left out is counted.
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ from umi_core.ids import relation_id
 from umi_core.language.evolution import StatementVerdict
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.rows import Entity, Relation, Row
+from umi_core.values import ENDING_KINDS
 from umi_core.workflows.drafting import Drafted, ref, with_entity
 from umi_core.workflows.evolving import all_verdicts, candidate_rows
 
@@ -82,9 +83,12 @@ def build_relation(source: End, target: End, verdict: StatementVerdict, view: Vi
 
 
 def verdict_relations(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Relation]:
-    """Yield the relations from candidates to new statements."""
-    targets = {ref(draft.entity): (draft.entity.id, draft.entity.version) for draft in drafts}
-    bodies = [row.body for row in candidate_rows(facts).values() if isinstance(row.body, Entity)]
-    sources = {ref(body): (body.id, body.version) for body in bodies}
-    for (new, old), verdict in all_verdicts(facts):
-        yield build_relation(sources[old], targets[new], verdict, view)
+    """Yield the relations between candidates and new statements."""
+    entities = {ref(draft.entity): draft.entity for draft in drafts}
+    bodies = [row.body for row in candidate_rows(facts).values()]
+    entities |= {ref(body): body for body in bodies if isinstance(body, Entity)}
+    for (new_ref, known_ref), verdict in all_verdicts(facts):
+        new, known = entities[new_ref], entities[known_ref]
+        is_past = verdict.kind in ENDING_KINDS and new.happened_before(known)
+        source, target = (new, known) if is_past else (known, new)
+        yield build_relation((source.id, source.version), (target.id, target.version), verdict, view)

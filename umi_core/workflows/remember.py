@@ -6,6 +6,8 @@ Law 4. What becomes of core stands in placing.py.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -201,13 +203,13 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     core = facts[CORE]
     compared = compare(drafts, facts, view)
     drafts = compared.drafts
-    decisions, ended = all_decisions(facts, drafts), tuple(compared.ended)
+    decisions, ended = all_decisions(facts, drafts), compared.ended
     entities = tuple(draft.entity for draft in drafts)
     text = facts[REQUEST].text
     names = tuple(name for it in entities for name in (it.name, *it.others))
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
-    succeeded = show_successors(core, compared.ended, access, view)
-    placed = place(entities, decisions, core, succeeded, access, view)
+    succeeded = show_successors(core, compared.heirs, access, view)
+    placed = place(entities, decisions, core, succeeded, access, view, compared.past)
     is_moved = placed.core.blocks != core.blocks
     rides = access.writes(view.scope, ended)
     value = Remembered(
@@ -218,7 +220,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     )  # fmt: skip
     return Plan(
         view.now_ms,
-        writes=(*entity_rows(drafts, facts, view), *compared.writes, *rides),
+        writes=(*entity_rows(drafts, facts, view, compared.past), *compared.writes, *rides),
         expects=compared.expects,
         core=placed.core if is_moved else None,
         value=value,
@@ -256,9 +258,12 @@ def keep_block(entity: Entity) -> RoutingDecision:
     return RoutingDecision(entity.id, entity.block, False, None, "", "kept", None)
 
 
-def entity_rows(drafts: Iterable[Drafted], facts: Facts, view: View) -> tuple[Write, ...]:
-    """Return the rows of these facts, with the vectors of the new ones."""
-    return tuple(write for draft in drafts for write in rows_of(draft, facts, view))
+def entity_rows(
+    drafts: Iterable[Drafted], facts: Facts, view: View, past: Mapping[str, Write] = MappingProxyType({})
+) -> tuple[Write, ...]:
+    """Return the rows of these facts, with the vectors of the new ones; `past`: those of facts that end."""
+    writes = ((past[it.entity.id],) if it.entity.id in past else rows_of(it, facts, view) for it in drafts)
+    return tuple(chain.from_iterable(writes))
 
 
 def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:

@@ -350,26 +350,67 @@ def at(happened_ms: int | None, text: str) -> Remember:
 
 
 @pytest.mark.parametrize(
-    ("old_ms", "new_ms", "ends"),
-    [(9, 8, False), (9, 9, True), (9, 10, True), (None, 8, True), (9, None, True), (9, 0, False)],
-)
-def test_what_happened_before_a_fact_does_not_end_it(
-    old_ms: int | None, new_ms: int | None, ends: bool
+    ("old_ms", "new_ms", "is_past"),
+    [
+        (9, 8, True),
+        (9, 9, False),
+        (9, 10, False),
+        (None, 20, False),
+        (None, 19, True),
+        (9, None, False),
+        (9, 0, True),
+    ],
+)  # fmt: skip
+def test_of_two_facts_the_one_that_happened_first_ends(
+    old_ms: int | None, new_ms: int | None, is_past: bool
 ) -> None:
+    """The known one was told at the time 20."""
     pair = Pair().run()
+    pair.now_ms = 20
     pair.ask(at(old_ms, "Alice lives in Paris"))
     pair.model = saying(evolve=on("update", PARIS))
     value = remembered(pair, attrs.evolve(at(new_ms, "Alice lives in Berlin"), op_id=2))
-    assert (value.ended, [it.kind for it in value.relations]) == ((PARIS,) * ends, ["update"])
-    assert kinds_under(pair, PARIS) == (["ended"] if ends else ["access", "entity", "vector"])
+    first, last = (BERLIN, PARIS) if is_past else (PARIS, BERLIN)
+    assert (value.entities, value.ended) == ((Stored(BERLIN, 1, "created"),), (first,))
+    assert [(it.kind, it.source, it.target) for it in value.relations] == [("update", (first, 1), (last, 1))]
+    assert [kinds_under(pair, key) for key in (first, last)] == [["ended"], ["access", "entity", "vector"]]
+    assert (ended(pair, first).by, ended(pair, first).fact.relation_count) == (last, 1)
+    assert list(pair.memory.state.tiers.access.records) == [last]
 
 
-def test_an_old_conversation_ends_nothing_that_came_after_it() -> None:
+def test_a_long_fact_of_the_past_arrives_current() -> None:
+    pair = Pair().run()
+    pair.ask(at(9, "Alice lives in Paris"))
+    pair.model = saying(evolve=on("update", PARIS))
+    request = attrs.evolve(at(8, f"Alice lives in Berlin {'x' * 1_000}"), op_id=2, extract=False)
+    value = remembered(pair, request)
+    assert value.relations[0].kind == "update"
+    assert (value.ended, pair.rows("ended")) == ((), [])
+
+
+def test_an_old_conversation_arrives_as_the_past() -> None:
     pair = Pair().run()
     pair.ask(at(9, "Alice lives in Paris"))
     value = moves_by_text(pair, on("update", PARIS), 5, happened_ms=8)
-    assert (value.ended, [it.kind for it in value.relations]) == ((), ["update"])
-    assert replaced(pair) == []
+    assert (value.ended, [it.kind for it in value.relations]) == ((BERLIN,), ["update"])
+    assert [row.body.by for row in pair.rows("ended") if isinstance(row.body, Ended)] == [PARIS]
+    assert not pair.rows("membership")
+
+
+def test_a_fact_that_ends_as_it_comes_is_not_shown_for_the_one_that_it_ends() -> None:
+    """Rome (3) is in core, Paris (9) is known too; Berlin (6) ends Rome, and Paris has ended it already."""
+    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+    pair.ask(at(3, "Alice lives in Rome"))
+    pair.ask(Rebalance(2))
+    assert pair.memory.state.tiers.core.home_of(ROME) is not None
+    pair.ask(attrs.evolve(at(9, "Alice lives in Paris"), op_id=3, evolve=False))
+    pair.model = saying(evolve=on("update", ROME, PARIS))
+    value = remembered(pair, attrs.evolve(at(6, "Alice lives in Berlin"), op_id=4))
+    assert value.ended == (BERLIN, ROME)
+    assert {row.body.id: row.body.by for row in pair.rows("ended") if isinstance(row.body, Ended)} == {
+        BERLIN: PARIS, ROME: BERLIN,
+    }  # fmt: skip
+    assert [pair.memory.state.tiers.core.home_of(key) for key in (ROME, BERLIN)] == [None, None]
 
 
 # Memberships and categories.

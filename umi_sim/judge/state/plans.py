@@ -21,7 +21,7 @@ from umi_core.rows import AccessRecord, Ended, Entity, Relation, Row
 from umi_core.state import Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
-from umi_core.values import EVOLUTION_KINDS, RoutingDecision, Scope
+from umi_core.values import ENDING_KINDS, EVOLUTION_KINDS, RoutingDecision, Scope
 from umi_sim.judge.limits import ACCESS_PRUNE_MS, ENTRY_TEXT_BYTES_MAX, EVOLVE_FACT_COUNT_MAX
 from umi_sim.judge.state.accesses import check_recorded, prune_fault
 from umi_sim.judge.state.homes import check_homes
@@ -77,7 +77,7 @@ def check_scope(writes: Iterable[Write], scope: Scope) -> None:
 
 
 def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
-    """Demand that each new relation leads to a statement of this plan from a candidate."""
+    """Demand that each new relation is between a statement of this plan and a candidate of it."""
     drafts, candidates = facts.get("fresh"), facts.get("candidates")
     if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
         return
@@ -91,6 +91,8 @@ def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> Non
     for relation in (write.body for write in writes):
         if isinstance(relation, Relation) and relation.kind in EVOLUTION_KINDS:
             ends = relation.source, relation.target
+            is_past = relation.kind in ENDING_KINDS and relation.source in {new for _, new in pairs}
+            ends = ends[::-1] if is_past else ends  # a new fact that a known one ends
             demand(
                 ends in pairs, rules.RELATION_ENDS, "a relation that was not asked about", list(pairs), ends
             )
@@ -113,11 +115,12 @@ def check_compared(facts: Mapping[str, object]) -> None:
 
 
 def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
-    """Demand that a new entity has a vector, or is marked as lacking a wanted one, so that a scan adds it."""
+    """Demand that a new current fact has a vector, or is marked as lacking one that a scan adds."""
     request, drafts = facts.get("request"), facts.get("drafts")
     if isinstance(request, Remember | AddArchival) and isinstance(drafts, tuple):
         rows = {(write.address.kind, write.address.id): write.body for write in writes}
-        for key in (draft.entity.id for draft in drafts if draft.old is None):
+        fresh = (draft.entity.id for draft in drafts if draft.old is None)
+        for key in (key for key in fresh if rows.get(("ended", key)) is None):
             entity, is_lacking = rows.get(("entity", key)), rows.get(("vector", key)) is None
             is_due = is_lacking and request.embed
             holds = isinstance(entity, Entity) and entity.vector_missing == is_due and ("vector", key) in rows
@@ -357,7 +360,8 @@ def candidates_of(change: CoreChange, facts: Mapping[str, object], access: Acces
     plan, rows, seats = change.plan, facts.get("rows"), list[Seat]()
     if plan.decisions is not None:
         entities = {entity.id: entity for entity in plan.accessed}
-        wanting = [(entities[it.entity_id], it.block) for it in plan.decisions if it.promote]
+        promoted = [it for it in plan.decisions if it.promote and it.entity_id not in change.endings]
+        wanting = [(entities[it.entity_id], it.block) for it in promoted]
         seats = best_first(seats_for(wanting, access, plan.at_ms))
         seats.sort(key=lambda seat: not seat.is_self)
     elif isinstance(rows, tuple):
@@ -371,7 +375,8 @@ def candidates_of(change: CoreChange, facts: Mapping[str, object], access: Acces
 def successors_of(change: CoreChange, access: AccessTable) -> list[Seat]:
     """Return the facts that end one in core, once each, in the order in which they ask for its place."""
     entities, inside = {entity.id: entity for entity in change.plan.accessed}, ids_of(change.before)
-    asking = dict.fromkeys(new for old, new in change.endings.items() if old in inside and new not in inside)
+    by = [new for old, new in change.endings.items() if old in inside and new not in change.endings]
+    asking = dict.fromkeys(new for new in by if new not in inside)
     return seats_for([(entities[key], entities[key].block) for key in asking], access, change.plan.at_ms)
 
 

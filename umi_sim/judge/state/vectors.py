@@ -5,12 +5,12 @@ Law 2. A vector is learnt, and written, as it was answered. One that is not soun
 if there are too few or too many. Law 3. What is missing is named: why the first one is, and how many are.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed, Write
-from umi_core.rows import Entity, Vector
+from umi_core.rows import Ended, Entity, Vector
 from umi_core.state import Operation
 from umi_sim.judge.limits import COMPONENT_MAX, EMBED_TEXT_BYTES_MAX
 from umi_sim.record import rules
@@ -121,14 +121,16 @@ def fault_of(vector: object, dims: int) -> str:
 # What is written.
 
 
-def check_written(facts: Mapping[str, object], writes: Iterable[Write]) -> None:
-    """Demand that each row gets the vector that was answered for it, under its version, or none."""
+def check_written(facts: Mapping[str, object], writes: Sequence[Write]) -> None:
+    """Demand that each current row gets the vector that was answered for it, under its version, or none."""
     entities, vectors = list_owed(facts), facts.get("vectors")
     if entities is None or not isinstance(vectors, tuple):
         return
     demand(len(entities) == len(vectors), RULE, "a vector or none for each row", len(entities), len(vectors))
     # entities [a, b], vectors [(1, 2), None]: one vector row, that of a
-    due = [Vector(it.id, it.version, one) for it, one in zip(entities, vectors, strict=True) if one]
+    past = {write.address.id for write in writes if isinstance(write.body, Ended)}  # new, and ended at once
+    pairs = [(it, one) for it, one in zip(entities, vectors, strict=True) if it.id not in past]
+    due = [Vector(it.id, it.version, one) for it, one in pairs if one]
     texts, others = facts.get("unshelved"), facts.get("shelf_vectors")
     if isinstance(texts, tuple) and isinstance(others, tuple):
         due += [Vector(key, 1, one) for (key, _), one in zip(texts, others, strict=True) if one]

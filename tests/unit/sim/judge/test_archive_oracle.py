@@ -53,15 +53,6 @@ def test_an_acknowledged_entity_is_there() -> None:
         told.get(TEA, None)
 
 
-def test_an_acknowledged_version_does_not_go_back() -> None:
-    told = two_known()
-    told.forget(TEA)
-    told.store(LIKES_TEA, version=2)
-    told.get(TEA, entity(*LIKES_TEA, 2))
-    with broken("acknowledged-is-durable"):
-        told.get(TEA, entity(*LIKES_TEA))
-
-
 def test_an_acknowledged_entity_survives_a_crash() -> None:
     told = two_known()
     told.oracle.observe_crash()
@@ -156,15 +147,6 @@ def test_two_remembers_in_flight_do_not_take_one_version() -> None:
     told.reply(first, as_stored(LEFT_ACME))
     with broken("no-lost-update"):
         told.reply(second, as_stored(LEFT_ACME))
-
-
-def test_a_version_that_was_told_before_is_no_update_that_was_lost() -> None:
-    told = two_known()
-    told.forget(TEA)
-    told.store(LIKES_TEA, version=2)
-    told.forget(TEA)
-    with broken("acknowledged-is-durable"):
-        told.store(LIKES_TEA, version=2)
 
 
 def test_what_belongs_to_another_scope_is_not_shown() -> None:
@@ -331,13 +313,15 @@ def test_a_read_does_not_see_what_was_over_before_it_began() -> None:
 # Forgetting.
 
 
-def test_forgotten_is_gone_and_its_versions_go_on() -> None:
+def test_forgotten_is_gone_and_told_again_it_is_new() -> None:
     told = two_known()
     told.forget(TEA)
     told.get(TEA, None)
     told.forget(TEA, existed=False)
-    told.store(LIKES_TEA, version=2)
-    told.get(TEA, entity(*LIKES_TEA, 2))
+    told.store(LIKES_TEA)
+    told.get(TEA, entity(*LIKES_TEA))
+    with broken("once-only"):
+        told.get(TEA, entity(*LIKES_TEA, 2))
 
 
 def test_a_forgotten_entity_is_not_shown() -> None:
@@ -402,13 +386,6 @@ def test_hits_of_a_retrieve_are_facts_in_order_whatever_storage_gave(
     told.reply(right, attrs.evolve(NO_HITS, hits=(ONE, TWO)), damaged)
     with broken(rule):
         told.reply(wrong, attrs.evolve(NO_HITS, hits=hits), damaged)
-
-
-def test_a_version_is_never_used_again() -> None:
-    told = two_known()
-    told.forget(TEA)
-    with broken("acknowledged-is-durable"):
-        told.store(LIKES_TEA, version=1)
 
 
 def test_forget_says_whether_there_was_something() -> None:
@@ -505,7 +482,7 @@ def test_a_forget_that_found_nothing_keeps_its_key() -> None:
     told = two_known()
     told.forget(TEA)
     told.reply(told.ask(Forget("", TEA, "k")), Forgotten(False))
-    told.store(LIKES_TEA, version=2)
+    told.store(LIKES_TEA)
     told.reply(told.ask(Forget("", TEA, "k")), Forgotten(False, repeated=True))
     with broken("once-only"):
         told.reply(told.ask(Forget("", TEA, "k")), Forgotten(True))

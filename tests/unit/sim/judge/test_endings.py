@@ -1,6 +1,7 @@
 """Goal: a fact ends by a verdict that names it, by the fact that is named, and only so."""
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import attrs
@@ -173,13 +174,35 @@ def test_of_two_facts_that_end_one_the_first_that_is_named_does(first: tuple[str
 
 
 def test_a_verdict_on_an_older_version_ends_nothing() -> None:
-    told = in_paris()
-    told.forget(OLD)
+    told = in_berlin()
     told.store(PARIS, version=2, embed=False)
-    told, op_id = moving(told)
-    told.answer(op_id, "commit", EffectFailed(0, "conflict"))
+    op_id = told.tell(OSLO, embed=False)
+    told.hear(op_id, "evolve", stated("update", (OLD, 1), (OTHER, 1)))
+    said = relation((OLD, 1), (OTHER, 1), "update", **BY_MODEL)
     with broken("ended-as-named"):
-        told.reply(op_id, moved())
+        told.reply(op_id, as_stored(OSLO, relations=(said,), ended=(OLD,)))
+
+
+@pytest.mark.parametrize(
+    ("old_ms", "new_ms", "is_past"),
+    [(9, 8, True), (9, 9, False), (9, None, False), (None, NOW_MS, False), (None, NOW_MS - 1, True)],
+)
+def test_the_fact_that_happened_first_ends(old_ms: int | None, new_ms: int | None, is_past: bool) -> None:
+    first, last = ((NEW, 1), (OLD, 1)) if is_past else ((OLD, 1), (NEW, 1))
+    for is_right in (True, False):
+        told = History()
+        told.store(PARIS, embed=False, event_time_ms=old_ms)
+        op_id = told.tell(BERLIN, embed=False, event_time_ms=new_ms)
+        told.hear(op_id, "evolve", stated("update", (OLD, 1), (NEW, 1)))
+        said = relation(first, last, "update", **BY_MODEL)
+        value = as_stored(BERLIN, relations=(said,), ended=(first[0] if is_right else last[0],))
+        with nullcontext() if is_right else broken("ended-as-named"):
+            told.reply(op_id, value)
+        if is_right and is_past:
+            past = entity(*BERLIN, event_time_ms=new_ms, relation_count=1)
+            told.get(NEW, Ended(NEW, past, OLD, "update", NOW_MS))
+            told.get(OLD, entity(*PARIS, event_time_ms=old_ms, relation_count=1))
+            told.count_of(1)
 
 
 def test_a_fact_that_is_too_long_to_be_shown_to_a_model_stays() -> None:

@@ -170,7 +170,7 @@ def test_after_a_wipe_nothing_is_there_and_nothing_comes_back() -> None:
     told.get(TEA, None)
     told.count_of(0)
     assert ("get_entity", {"entity_id": TEA}) in told.oracle.audit()
-    with broken("reference-agrees"):
+    with broken("deleted-stays-deleted"):
         told.get(TEA, entity(ALICE, "likes tea"))
 
 

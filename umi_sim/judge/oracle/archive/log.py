@@ -28,7 +28,7 @@ from umi_core.messages.requests import (
     UpdateEntity,
 )
 from umi_core.messages.results import Stored
-from umi_core.rows import Ended, Entity, Relation
+from umi_core.rows import Ended, Entity, Relation, fact_of
 from umi_core.values import RoutingDecision
 from umi_sim.judge.limits import EMBED_TEXT_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX, RELATION_COUNT_MAX
 from umi_sim.judge.oracle.archive.context import ArchivePart
@@ -102,16 +102,18 @@ class Batch(Owner):
     categories: dict[str, CategoryState] = attrs.field(factory=dict)
     reflections: dict[str, ReflectionState | None] = attrs.field(factory=dict)
     twins: list["Batch"] = attrs.field(factory=list)
+    past: list[str] = attrs.field(factory=list)  # new facts that have ended as they came
     is_told: bool = False
 
     def entity(self, key: str) -> Entity:
-        entity = self.states[key].entity
-        assert entity is not None
-        return entity
+        """Return the fact under this id, which may have ended as it came."""
+        fact = self.states[key].fact
+        assert fact is not None
+        return fact
 
     def change(self, key: str, **fields: Any) -> None:
-        """Let the current fact under this id have other fields."""
-        self.states[key] = attrs.evolve(self.states[key], entity=attrs.evolve(self.entity(key), **fields))
+        """Let the fact under this id have other fields."""
+        self.states[key] = self.states[key].with_fact(attrs.evolve(self.entity(key), **fields))
 
     def embed(self, key: str, vector: Vector, *, is_missing: bool) -> None:
         """Let this fact be found by this vector."""
@@ -122,7 +124,10 @@ class Batch(Owner):
         """Let a fact end: it is a member of no category, and is not found."""
         assert state.entity is not None
         self.states[key] = FactState(ended=Ended(key, state.entity, by, how, self.plan.at_ms))
-        self.did[key] = state.version, "ended"
+        if key in self.created:
+            self.past.append(key)
+        else:
+            self.did[key] = state.version, "ended"
 
     @property
     def created(self) -> list[str]:
@@ -134,7 +139,7 @@ class Batch(Owner):
 
     @property
     def ended(self) -> tuple[str, ...]:
-        return tuple(key for key, (_, change) in self.did.items() if change == "ended")
+        return tuple(key for key, (_, change) in self.did.items() if change == "ended" or key in self.past)
 
 
 @attrs.define
@@ -410,13 +415,17 @@ class BatchLog(ArchivePart):
     # What a text does to known facts.
 
     def relate(self, batch: Batch) -> None:
-        """Relate facts as verdicts say; one at its limit takes no more. The first new fact that is named ends
-        a known one; a model saw no long one whole."""
+        """Relate facts as verdicts say; one at its limit takes no more. Of a new fact and a known one the
+        later ends the earlier, the first that is named; a model saw no long one whole."""
         verdicts, endings = [*self.read_verdicts(batch)], dict[str, tuple[str, str]]()
         for new, old, it in verdicts:
-            row_id = relation_id(self.context.scope, old, new, it.kind)
+            known, fresh = self.state(old[0]).entity, batch.entity(new[0])
+            assert known is not None
+            is_past = it.kind in ENDING_KINDS and happened_before(fresh, known)
+            first, last, ending = (new, old, fresh) if is_past else (old, new, known)
+            row_id = relation_id(self.context.scope, first, last, it.kind)
             what = it.confidence_ppm, it.reason, it.by, batch.plan.at_ms
-            relation = Relation(row_id, it.kind, old, new, *what)
+            relation = Relation(row_id, it.kind, first, last, *what)
             states = {key: self.read(batch, key) for key in relation.touches}
             facts = [entity for state in states.values() if (entity := state.entity) is not None]
             if len([fact for fact in facts if fact.relation_count < RELATION_COUNT_MAX]) < len(states):
@@ -426,17 +435,15 @@ class BatchLog(ArchivePart):
                 batch.states |= states
                 for fact in facts:
                     batch.change(fact.id, relation_count=fact.relation_count + 1)
-            known, successor = self.state(old[0]).entity, batch.entity(new[0])
-            is_whole = known is not None and byte_count(known.content) <= EXTRACT_CONTENT_BYTES_MAX
-            if known and is_whole and it.kind in ENDING_KINDS and not happened_before(successor, known):
-                endings.setdefault(old[0], (new[0], it.kind))
+            if it.kind in ENDING_KINDS and byte_count(ending.content) <= EXTRACT_CONTENT_BYTES_MAX:
+                endings.setdefault(first[0], (last[0], it.kind))
         for relation in [it for it in batch.relations if it.kind == "contradict"]:
             for (key, _), (other, version) in permutations((relation.target, relation.source)):
                 statement, before = f"{other}@{version}", batch.entity(key).contradicts
                 refs = (*(it for it in before if it != statement), statement)
                 batch.change(key, contradicts=refs[-RELATION_COUNT_MAX:])
         for key, (by, how) in endings.items():
-            batch.end(key, self.read(batch, key), by, how)
+            batch.end(key, batch.states.get(key) or self.read(batch, key), by, how)
 
     def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, ExpectedVerdict]]:
         """Return what a model said about pairs of a new statement and a known one, sure enough to count."""
@@ -472,7 +479,9 @@ class BatchLog(ArchivePart):
     def follow_last(self, batch: Batch, commit: Commit) -> None:
         """Let the first fact of a text follow the last of an earlier text, which only the memory knows."""
         first, *_ = batch.order
-        follows = [getattr(it.body, "follows", None) for it in commit.writes if it.address.id == first]
+        follows = [
+            getattr(fact_of(it.body), "follows", None) for it in commit.writes if it.address.id == first
+        ]
         last = next((it for it in follows if it in self.last_told or self.was_sent(it)), None)
         if last is not None and self.is_first(batch, first):
             batch.change(first, follows=last)
@@ -553,9 +562,9 @@ class BatchLog(ArchivePart):
 
 
 def happened_before(one: Entity, other: Entity) -> bool:
-    """Return whether both say when they happened, and the first one did so first."""
-    first_ms, other_ms = one.event_time_ms, other.event_time_ms
-    return first_ms is not None and other_ms is not None and first_ms < other_ms
+    """Return whether a new fact says that it happened before a known one happened, or was told."""
+    known_ms = other.updated_ms if other.event_time_ms is None else other.event_time_ms
+    return one.event_time_ms is not None and one.event_time_ms < known_ms
 
 
 def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
@@ -609,7 +618,7 @@ def choose_rule_of_relations(states: Iterable[FactState], got: tuple[str, ...] |
 def is_in(batch: Batch, commit: Commit) -> bool:
     """Return whether this is the durable batch, of several that differ in what was heard."""
     rows = {it.address: it.body for it in commit.writes}
-    blocks = {where.id: body.block for where, body in rows.items() if isinstance(body, Entity)}
+    blocks = {where.id: fact.block for where, body in rows.items() if (fact := fact_of(body)) is not None}
     ended, related = (
         sorted(where.id for where, body in rows.items() if where.kind == kind and body is not None)
         for kind in ("ended", "relation")
